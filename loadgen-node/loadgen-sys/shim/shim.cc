@@ -1,0 +1,300 @@
+// The border between Rust and LoadGen: plain C types in, plain C types out, no exception crosses it.
+//
+// A callback that fails ends the test from inside: the reason goes into LoadGen's own log as an error,
+// LoadGen writes its files (AbortTest), and an exception of ours unwinds StartTest. That is the only way to
+// stop LoadGen before its minimum duration, and it completes no sample that has no answer.
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "loadgen.h"
+#include "logging.h"
+#include "query_dispatch_library.h"
+#include "query_sample.h"
+#include "query_sample_library.h"
+#include "test_settings.h"
+#include "version.h"
+
+extern "C" {
+
+// Text on its way to Rust: `sink` is called once, or not at all.
+typedef void (*nd_sink)(void* to, const char* text, size_t length);
+
+// The callbacks return 0, or another number after writing the reason into `out`.
+struct nd_sut {
+  void* user;
+  int (*name)(void* user, void* out);
+  int (*issue_query)(void* user, const mlperf::QuerySample* samples, size_t count, void* out);
+  int (*flush_queries)(void* user, void* out);
+};
+
+struct nd_qsl {
+  void* user;
+  const char* name;
+  size_t total_sample_count;
+  size_t performance_sample_count;
+  int (*load)(void* user, const size_t* indices, size_t count, void* out);
+  int (*unload)(void* user, const size_t* indices, size_t count, void* out);
+};
+
+struct nd_log_settings {
+  const char* outdir;
+  const char* prefix;
+  const char* suffix;
+  bool prefix_with_datetime;
+  bool copy_detail_to_stdout;
+  bool copy_summary_to_stdout;
+  uint64_t log_mode_async_poll_interval_ms;
+  bool enable_trace;
+};
+
+}  // extern "C"
+
+namespace {
+
+struct Aborted {
+  std::string reason;
+};
+
+[[noreturn]] void Abort(const std::string& reason) {
+  mlperf::LogDetail([reason](mlperf::AsyncDetail& detail) {
+    MLPERF_LOG_ERROR(detail, "error_runtime", reason);
+  });
+  mlperf::AbortTest();
+  throw Aborted{reason};
+}
+
+class Sut : public mlperf::QueryDispatchLibrary {
+ public:
+  explicit Sut(const nd_sut& callbacks) : callbacks_(callbacks) {}
+
+  const std::string& Name() override {
+    std::string answer;
+    const int failed = callbacks_.name(callbacks_.user, &answer);
+    if (failed) Abort(answer);
+    // LoadGen's logging thread reads the string later, so each answer stays where it is.
+    names_.push_back(answer);
+    return names_.back();
+  }
+
+  void IssueQuery(const std::vector<mlperf::QuerySample>& samples) override {
+    std::string reason;
+    if (callbacks_.issue_query(callbacks_.user, samples.data(), samples.size(), &reason)) {
+      Abort(reason);
+    }
+  }
+
+  void FlushQueries() override {
+    std::string reason;
+    if (callbacks_.flush_queries(callbacks_.user, &reason)) Abort(reason);
+  }
+
+ private:
+  nd_sut callbacks_;
+  std::deque<std::string> names_;
+};
+
+class Qsl : public mlperf::QuerySampleLibrary {
+ public:
+  explicit Qsl(const nd_qsl& callbacks) : callbacks_(callbacks), name_(callbacks.name) {}
+
+  // The first three are also called from LoadGen's logging thread: constants, no call into Rust.
+  const std::string& Name() override { return name_; }
+  size_t TotalSampleCount() override { return callbacks_.total_sample_count; }
+  size_t PerformanceSampleCount() override { return callbacks_.performance_sample_count; }
+
+  void LoadSamplesToRam(const std::vector<mlperf::QuerySampleIndex>& samples) override {
+    std::string reason;
+    if (callbacks_.load(callbacks_.user, samples.data(), samples.size(), &reason)) Abort(reason);
+  }
+
+  void UnloadSamplesFromRam(const std::vector<mlperf::QuerySampleIndex>& samples) override {
+    std::string reason;
+    if (callbacks_.unload(callbacks_.user, samples.data(), samples.size(), &reason)) Abort(reason);
+  }
+
+ private:
+  nd_qsl callbacks_;
+  std::string name_;
+};
+
+bool Parse(const std::string& text, bool* value) {
+  if (text != "true" && text != "false") return false;
+  *value = text == "true";
+  return true;
+}
+
+bool Parse(const std::string& text, uint64_t* value) {
+  if (text.empty() || text.find_first_not_of("0123456789") != std::string::npos) return false;
+  errno = 0;
+  *value = std::strtoull(text.c_str(), nullptr, 10);
+  return errno == 0;
+}
+
+bool Parse(const std::string& text, int* value) {
+  char* end = nullptr;
+  errno = 0;
+  const long number = std::strtol(text.c_str(), &end, 10);
+  *value = static_cast<int>(number);
+  return !text.empty() && *end == '\0' && errno == 0 && *value == number;
+}
+
+bool Parse(const std::string& text, double* value) {
+  char* end = nullptr;
+  errno = 0;
+  *value = std::strtod(text.c_str(), &end);
+  return !text.empty() && *end == '\0' && errno == 0;
+}
+
+std::string Show(bool value) { return value ? "true" : "false"; }
+std::string Show(uint64_t value) { return std::to_string(value); }
+std::string Show(int value) { return std::to_string(value); }
+std::string Show(double value) { return std::to_string(value); }
+
+// Calls `visit(name, field)` for every field of TestSettings except the two enumerations.
+template <typename Visit>
+void ForEachField(mlperf::TestSettings& s, Visit visit) {
+#define FIELD(name) visit(#name, s.name)
+  FIELD(single_stream_expected_latency_ns);
+  FIELD(single_stream_target_latency_percentile);
+  FIELD(multi_stream_expected_latency_ns);
+  FIELD(multi_stream_target_latency_percentile);
+  FIELD(multi_stream_samples_per_query);
+  FIELD(server_target_qps);
+  FIELD(server_target_latency_ns);
+  FIELD(server_target_latency_percentile);
+  FIELD(server_coalesce_queries);
+  FIELD(server_find_peak_qps_decimals_of_precision);
+  FIELD(server_find_peak_qps_boundary_step_size);
+  FIELD(server_max_async_queries);
+  FIELD(server_num_issue_query_threads);
+  FIELD(offline_expected_qps);
+  FIELD(sample_concatenate_permutation);
+  FIELD(min_duration_ms);
+  FIELD(max_duration_ms);
+  FIELD(min_query_count);
+  FIELD(max_query_count);
+  FIELD(qsl_rng_seed);
+  FIELD(sample_index_rng_seed);
+  FIELD(schedule_rng_seed);
+  FIELD(accuracy_log_rng_seed);
+  FIELD(accuracy_log_probability);
+  FIELD(accuracy_log_sampling_target);
+  FIELD(test05);
+  FIELD(test05_qsl_rng_seed);
+  FIELD(test05_sample_index_rng_seed);
+  FIELD(test05_schedule_rng_seed);
+  FIELD(print_timestamps);
+  FIELD(performance_issue_unique);
+  FIELD(performance_issue_same);
+  FIELD(performance_issue_same_index);
+  FIELD(performance_sample_count_override);
+  FIELD(use_token_latencies);
+  FIELD(server_ttft_latency);
+  FIELD(server_tpot_latency);
+  FIELD(infer_token_latencies);
+  FIELD(token_latency_scaling_factor);
+#undef FIELD
+}
+
+}  // namespace
+
+extern "C" {
+
+static_assert(sizeof(mlperf::QuerySample) == 2 * sizeof(size_t), "declared so in lib.rs");
+static_assert(sizeof(mlperf::QuerySampleResponse) == 4 * sizeof(size_t), "declared so in lib.rs");
+
+void nd_set_text(void* out, const char* text, size_t length) {
+  static_cast<std::string*>(out)->assign(text, length);
+}
+
+mlperf::TestSettings* nd_settings_new(int scenario, int mode) {
+  auto* settings = new mlperf::TestSettings();
+  settings->scenario = static_cast<mlperf::TestScenario>(scenario);
+  settings->mode = static_cast<mlperf::TestMode>(mode);
+  settings->token_latency_scaling_factor = 1;
+  return settings;
+}
+
+void nd_settings_free(mlperf::TestSettings* settings) { delete settings; }
+
+// `path` null: LoadGen's embedded mlperf.conf alone.
+int nd_settings_from_config(mlperf::TestSettings* settings, const char* path, const char* model,
+                            const char* scenario) {
+  try {
+    const auto wanted_mode = settings->mode;
+    const int failed = path == nullptr ? settings->FromConfig("", model, scenario, 0)
+                                       : settings->FromConfig(path, model, scenario);
+    settings->mode = wanted_mode;
+    return failed;
+  } catch (...) {
+    return -1;
+  }
+}
+
+// 0: done. 1: no such field. 2: not a value of the field's type.
+int nd_settings_set(mlperf::TestSettings* settings, const char* name, const char* value) {
+  int outcome = 1;
+  ForEachField(*settings, [&](const char* field, auto& current) {
+    if (std::strcmp(field, name) != 0) return;
+    auto parsed = current;
+    outcome = Parse(value, &parsed) ? 0 : 2;
+    if (outcome == 0) current = parsed;
+  });
+  return outcome;
+}
+
+void nd_settings_each(mlperf::TestSettings* settings, nd_sink sink, void* to) {
+  ForEachField(*settings, [&](const char* field, auto& current) {
+    const std::string line = std::string(field) + "=" + Show(current);
+    sink(to, line.data(), line.size());
+  });
+}
+
+void nd_version(nd_sink sink, void* to) {
+  const std::string text = mlperf::LoadgenVersion() + " @ " + mlperf::LoadgenGitRevision();
+  sink(to, text.data(), text.size());
+}
+
+// 0: the test ran to its end. 1: a callback ended it. 2: LoadGen threw. The last two give a reason.
+int nd_start_test(const nd_sut* sut_callbacks, const nd_qsl* qsl_callbacks,
+                  const mlperf::TestSettings* settings, const nd_log_settings* log,
+                  const char* audit_config, nd_sink sink, void* to) {
+  try {
+    Sut sut(*sut_callbacks);
+    Qsl qsl(*qsl_callbacks);
+    mlperf::LogSettings log_settings;
+    log_settings.log_output.outdir = log->outdir;
+    log_settings.log_output.prefix = log->prefix;
+    log_settings.log_output.suffix = log->suffix;
+    log_settings.log_output.prefix_with_datetime = log->prefix_with_datetime;
+    log_settings.log_output.copy_detail_to_stdout = log->copy_detail_to_stdout;
+    log_settings.log_output.copy_summary_to_stdout = log->copy_summary_to_stdout;
+    log_settings.log_mode_async_poll_interval_ms = log->log_mode_async_poll_interval_ms;
+    log_settings.enable_trace = log->enable_trace;
+    mlperf::StartTest(&sut, &qsl, *settings, log_settings, audit_config);
+    return 0;
+  } catch (const Aborted& aborted) {
+    sink(to, aborted.reason.data(), aborted.reason.size());
+    return 1;
+  } catch (const std::exception& error) {
+    sink(to, error.what(), std::strlen(error.what()));
+    return 2;
+  } catch (...) {
+    sink(to, "unknown exception", 17);
+    return 2;
+  }
+}
+
+// Nothing in here may throw into Rust; if LoadGen runs out of memory there is no run left to save.
+void nd_complete(mlperf::QuerySampleResponse* responses, size_t count) noexcept {
+  mlperf::QuerySamplesComplete(responses, count);
+}
+
+}  // extern "C"

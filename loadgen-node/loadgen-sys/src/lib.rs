@@ -1,0 +1,35 @@
+//! MLCommons LoadGen behind a safe interface; the only FFI to it.
+//!
+//! Implement [`SystemUnderTest`] and [`QuerySampleLibrary`], fill [`TestSettings`], call [`start_test`].
+//! Answer samples from any long-lived thread with [`complete`].
+//!
+//! What makes it safe:
+//! - A [`ResponseId`] is a pointer into LoadGen. It can be neither made, copied nor used twice, and it
+//!   carries the number of the test it belongs to: once that test is over, completing it does nothing.
+//! - A callback that fails or panics ends the test: LoadGen logs the reason as an error, closes its files,
+//!   and [`start_test`] returns [`StartTestError::Aborted`]. No sample is completed without an answer.
+//! - Neither panics nor C++ exceptions cross the border.
+
+mod ffi;
+mod settings;
+mod test;
+
+pub use settings::{LogSettings, Mode, Scenario, SettingsError, TestSettings};
+pub use test::{
+    Abort, QuerySampleLibrary, ResponseId, Sample, Samples, StartTestError, SystemUnderTest,
+    complete, start_test,
+};
+
+/// Version and git revision that the compiled LoadGen reports, for instance `5.0.11 @ ef1bd3b95e`.
+pub fn version() -> String {
+    ffi::collect(|sink, to| {
+        // SAFETY: `sink` and `to` belong together (see `collect`); the call keeps neither.
+        unsafe { ffi::nd_version(sink, to) }
+    })
+    .concat()
+}
+
+/// Where the compiled sources came from: a pinned release and the tag it equals, or the user's checkout.
+pub const fn origin() -> &'static str {
+    env!("NETDIV_LOADGEN_ORIGIN")
+}

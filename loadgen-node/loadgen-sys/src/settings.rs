@@ -1,0 +1,244 @@
+//! `TestSettings` and `LogSettings`.
+
+use std::{
+    ffi::{CStr, CString},
+    path::Path,
+    ptr::NonNull,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use crate::ffi;
+
+/// LoadGen's scenarios (rules, section 3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Scenario {
+    /// One sample at a time.
+    SingleStream = 0,
+    /// A fixed number of samples at a time.
+    MultiStream = 1,
+    /// Samples arrive at random (Poisson) at a target rate, under a latency bound.
+    Server = 2,
+    /// All samples at once.
+    Offline = 3,
+}
+
+impl Scenario {
+    /// LoadGen's spelling, used in configuration keys and folder names.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SingleStream => "SingleStream",
+            Self::MultiStream => "MultiStream",
+            Self::Server => "Server",
+            Self::Offline => "Offline",
+        }
+    }
+}
+
+/// What LoadGen does with the scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Mode {
+    /// Accuracy, then performance.
+    SubmissionRun = 0,
+    /// Every sample once; all responses are logged.
+    AccuracyOnly = 1,
+    /// The scenario's traffic, measured.
+    PerformanceOnly = 2,
+    /// Search for the highest rate that meets the bound (Server only).
+    FindPeakPerformance = 3,
+}
+
+/// Why settings were refused.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// LoadGen has no such field.
+    #[error("LoadGen has no setting `{0}`")]
+    UnknownField(String),
+    /// The field has another type.
+    #[error("`{value}` is not a value of LoadGen's setting `{name}`")]
+    WrongType {
+        /// The field.
+        name: String,
+        /// The refused text.
+        value: String,
+    },
+    /// LoadGen cannot read the file.
+    #[error("LoadGen refuses {0}")]
+    Config(String),
+    /// A second user.conf in one process: LoadGen would log an error that invalidates the run.
+    #[error("a user.conf was already read by this process; start a new one for another run")]
+    AlreadyConfigured,
+    /// A text with a NUL byte cannot be handed to C.
+    #[error("`{0}` contains a NUL byte")]
+    Nul(String),
+}
+
+/// `mlperf::TestSettings`, with every field reachable by its C++ name.
+#[derive(Debug)]
+pub struct TestSettings {
+    raw: NonNull<ffi::RawSettings>,
+    scenario: Scenario,
+}
+
+// SAFETY: a plain C++ struct without ties to a thread, reached only through this owner.
+unsafe impl Send for TestSettings {}
+
+impl TestSettings {
+    /// LoadGen's defaults, without any configuration file.
+    pub fn new(scenario: Scenario, mode: Mode) -> Self {
+        // SAFETY: both numbers are enumerators of the C++ enums; `new` does not return null.
+        let raw = unsafe { ffi::nd_settings_new(scenario as i32, mode as i32) };
+        #[allow(clippy::expect_used, reason = "C++ new throws rather than return null")]
+        Self { raw: NonNull::new(raw).expect("operator new returned null"), scenario }
+    }
+
+    /// Reads LoadGen's embedded `mlperf.conf` and then, if given, the user's `user.conf`, for one model.
+    ///
+    /// LoadGen allows one user.conf per process: a second is refused here, as it would invalidate the run.
+    pub fn from_config(&mut self, path: Option<&Path>, model: &str) -> Result<(), SettingsError> {
+        static USER_CONF_READ: AtomicBool = AtomicBool::new(false);
+        if path.is_some() && USER_CONF_READ.swap(true, Ordering::SeqCst) {
+            return Err(SettingsError::AlreadyConfigured);
+        }
+        let c_path = path.map(|path| c_string(&path.to_string_lossy())).transpose()?;
+        let (model, scenario) = (c_string(model)?, c_string(self.scenario.name())?);
+        let c_path = c_path.as_deref().map_or(std::ptr::null(), CStr::as_ptr);
+        // SAFETY: the handle is alive; all strings end with NUL and outlive the call; null is allowed.
+        let failed = unsafe {
+            ffi::nd_settings_from_config(
+                self.raw.as_ptr(),
+                c_path,
+                model.as_ptr(),
+                scenario.as_ptr(),
+            )
+        };
+        match failed {
+            0 => Ok(()),
+            _ => {
+                let name = path.map_or("its embedded mlperf.conf".into(), |p| p.to_string_lossy());
+                Err(SettingsError::Config(name.into_owned()))
+            }
+        }
+    }
+
+    /// Sets one field. Numbers in decimal, booleans as `true` or `false`.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), SettingsError> {
+        let (c_name, c_value) = (c_string(name)?, c_string(value)?);
+        // SAFETY: the handle is alive, both strings end with NUL and outlive the call.
+        let outcome =
+            unsafe { ffi::nd_settings_set(self.raw.as_ptr(), c_name.as_ptr(), c_value.as_ptr()) };
+        match outcome {
+            0 => Ok(()),
+            1 => Err(SettingsError::UnknownField(name.into())),
+            _ => Err(SettingsError::WrongType { name: name.into(), value: value.into() }),
+        }
+    }
+
+    /// All fields and their values as text.
+    pub fn fields(&self) -> Vec<(String, String)> {
+        let lines = ffi::collect(|sink, to| {
+            // SAFETY: the handle is alive; `sink` and `to` belong together and are not kept.
+            unsafe { ffi::nd_settings_each(self.raw.as_ptr(), sink, to) }
+        });
+        let pair = |line: &String| line.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()));
+        lines.iter().filter_map(pair).collect()
+    }
+
+    /// The value of one field as text.
+    pub fn field(&self, name: &str) -> Option<String> {
+        self.fields().into_iter().find(|(field, _)| field == name).map(|(_, value)| value)
+    }
+
+    pub(crate) fn as_ptr(&self) -> *const ffi::RawSettings {
+        self.raw.as_ptr()
+    }
+}
+
+impl Drop for TestSettings {
+    fn drop(&mut self) {
+        // SAFETY: made by `nd_settings_new`, freed once.
+        unsafe { ffi::nd_settings_free(self.raw.as_ptr()) }
+    }
+}
+
+/// `mlperf::LogSettings`.
+#[derive(Debug, Clone)]
+pub struct LogSettings {
+    /// Folder of the log files; it must exist.
+    pub outdir: String,
+    /// Start of the file names. Every tool of MLCommons expects `mlperf_log_`.
+    pub prefix: String,
+    /// End of the file names, before the extension.
+    pub suffix: String,
+    /// Puts date and time in front of the file names.
+    pub prefix_with_datetime: bool,
+    /// Also prints the detail log.
+    pub copy_detail_to_stdout: bool,
+    /// Also prints the summary.
+    pub copy_summary_to_stdout: bool,
+    /// LoadGen reads it but does not use it yet.
+    pub log_mode_async_poll_interval_ms: u64,
+    /// Writes a JSON line per sample into the trace file. LoadGen's default is true; ours is false.
+    pub enable_trace: bool,
+}
+
+impl Default for LogSettings {
+    fn default() -> Self {
+        Self {
+            outdir: ".".into(),
+            prefix: "mlperf_log_".into(),
+            suffix: String::new(),
+            prefix_with_datetime: false,
+            copy_detail_to_stdout: false,
+            copy_summary_to_stdout: false,
+            log_mode_async_poll_interval_ms: 1000,
+            enable_trace: false,
+        }
+    }
+}
+
+pub(crate) fn c_string(text: &str) -> Result<CString, SettingsError> {
+    CString::new(text).map_err(|_| SettingsError::Nul(text.into()))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_can_be_set_to_what_it_says() {
+        let mut settings = TestSettings::new(Scenario::Offline, Mode::PerformanceOnly);
+        let fields = settings.fields();
+        assert!(fields.len() > 35, "{fields:?}");
+        for (name, value) in fields {
+            settings.set(&name, &value).unwrap();
+        }
+    }
+
+    #[test]
+    fn unknown_fields_and_wrong_types_are_refused() {
+        let mut settings = TestSettings::new(Scenario::Server, Mode::PerformanceOnly);
+        let unknown = settings.set("min_duration", "1").unwrap_err().to_string();
+        assert_eq!(unknown, "LoadGen has no setting `min_duration`");
+        for (name, value) in [
+            ("min_duration_ms", "-1"),
+            ("min_duration_ms", "99999999999999999999999"),
+            ("server_target_qps", "fast"),
+            ("server_coalesce_queries", "1"),
+            ("server_find_peak_qps_decimals_of_precision", "1.5"),
+        ] {
+            assert!(matches!(settings.set(name, value), Err(SettingsError::WrongType { .. })));
+        }
+    }
+
+    #[test]
+    fn the_embedded_mlperf_conf_gives_the_seeds_of_the_round() {
+        let mut settings = TestSettings::new(Scenario::Server, Mode::PerformanceOnly);
+        settings.from_config(None, "resnet50").unwrap();
+        assert_eq!(settings.field("min_duration_ms").unwrap(), "600000");
+        assert_eq!(settings.field("server_target_latency_ns").unwrap(), "15000000");
+        assert_ne!(settings.field("qsl_rng_seed").unwrap(), "0");
+    }
+}

@@ -1,0 +1,312 @@
+//! Starting a test, LoadGen's callbacks, and the answers.
+
+use std::{
+    any::Any,
+    cell::RefCell,
+    ffi::{c_int, c_void},
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::Path,
+    sync::{Mutex, RwLock, TryLockError},
+};
+
+use crate::{
+    ffi,
+    settings::{LogSettings, SettingsError, TestSettings, c_string},
+};
+
+/// Why a callback ends the test. LoadGen's detail log shows the text as an error.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{0}")]
+pub struct Abort(pub String);
+
+/// What LoadGen calls the system under test; all calls come from the thread of [`start_test`].
+pub trait SystemUnderTest: Sync {
+    /// The system's name. Called once at the start, timed, and once for each performance summary.
+    fn name(&self) -> Result<String, Abort>;
+
+    /// Takes samples to answer. The time spent here delays later queries.
+    fn issue_query(&self, samples: Samples<'_>) -> Result<(), Abort>;
+
+    /// No more samples in this series.
+    fn flush_queries(&self) -> Result<(), Abort>;
+}
+
+/// Where the samples live. All calls come from the thread of [`start_test`], untimed.
+pub trait QuerySampleLibrary: Sync {
+    /// Name of the data set.
+    fn name(&self) -> String;
+
+    /// Number of samples in the library.
+    fn total_sample_count(&self) -> usize;
+
+    /// Number of samples that fit into memory together.
+    fn performance_sample_count(&self) -> usize;
+
+    /// Brings samples into memory. In MultiStream an index may come more than once.
+    fn load_samples(&self, indices: &[usize]) -> Result<(), Abort>;
+
+    /// Lets go of samples.
+    fn unload_samples(&self, indices: &[usize]) -> Result<(), Abort>;
+}
+
+/// The right to answer one sample, once.
+#[derive(Debug)]
+pub struct ResponseId {
+    pointer: usize,
+    test: u64,
+}
+
+/// One sample of a query.
+#[derive(Debug)]
+pub struct Sample {
+    /// To answer it with.
+    pub response_id: ResponseId,
+    /// Its place in the [`QuerySampleLibrary`].
+    pub index: usize,
+}
+
+/// The samples of one query, each handed out once.
+pub struct Samples<'a> {
+    raw: std::slice::Iter<'a, ffi::RawSample>,
+    test: u64,
+}
+
+impl std::fmt::Debug for Samples<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Samples({} left)", self.raw.len())
+    }
+}
+
+impl Iterator for Samples<'_> {
+    type Item = Sample;
+
+    fn next(&mut self) -> Option<Sample> {
+        let raw = self.raw.next()?;
+        let response_id = ResponseId { pointer: raw.id, test: self.test };
+        Some(Sample { response_id, index: raw.index })
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.raw.size_hint()
+    }
+}
+
+impl ExactSizeIterator for Samples<'_> {}
+
+/// Why [`start_test`] has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum StartTestError {
+    /// A callback ended the test, for this reason.
+    #[error("{0}")]
+    Aborted(String),
+    /// LoadGen itself failed.
+    #[error("LoadGen failed: {0}")]
+    LoadGen(String),
+    /// LoadGen is one per process.
+    #[error("another test is running in this process")]
+    Busy,
+    /// After an aborted test LoadGen holds pointers into it; only a new process is safe.
+    #[error("an earlier test of this process was aborted; start a new process")]
+    Spent,
+    /// A text cannot be handed to C.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+}
+
+/// Number of the test that may be answered now; 0 when none runs.
+///
+/// Whoever completes holds it for reading; ending a test writes it. So no completion is under way when
+/// LoadGen starts to take its tables apart, and none begins after.
+static OPEN_TEST: RwLock<u64> = RwLock::new(0);
+
+/// Held while a test runs. True once a test was aborted.
+static LOADGEN_SPENT: Mutex<bool> = Mutex::new(false);
+
+fn open_test(number: u64) {
+    *OPEN_TEST.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = number;
+}
+
+fn current_test() -> u64 {
+    *OPEN_TEST.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+thread_local! {
+    static RESPONSES: RefCell<Vec<ffi::RawResponse>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Answers samples with bytes. LoadGen takes their time now, and copies what it needs before this returns.
+///
+/// Call it from long-lived threads only: LoadGen's log of a thread that has exited during a test is lost.
+/// Answers to a test that is over are dropped.
+pub fn complete<'a>(answers: impl IntoIterator<Item = (ResponseId, &'a [u8])>) {
+    let open = OPEN_TEST.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+    RESPONSES.with_borrow_mut(|responses| {
+        responses.clear();
+        for (id, bytes) in answers {
+            if id.test == *open {
+                let (data, size) = (bytes.as_ptr(), bytes.len());
+                responses.push(ffi::RawResponse { id: id.pointer, data, size, n_tokens: 0 });
+            }
+        }
+        if !responses.is_empty() {
+            // SAFETY: each id was handed out by the test that runs now (`open` keeps it running) and was
+            // consumed by this call, so it is valid and not yet answered. The bytes outlive the call.
+            unsafe { ffi::nd_complete(responses.as_mut_ptr(), responses.len()) }
+        }
+    });
+    drop(open);
+}
+
+/// Runs one test; returns when LoadGen has written its log files.
+///
+/// A file at `audit_config` overrides the settings (compliance tests); it need not exist.
+pub fn start_test(
+    sut: &dyn SystemUnderTest,
+    qsl: &dyn QuerySampleLibrary,
+    settings: &TestSettings,
+    log: &LogSettings,
+    audit_config: &Path,
+) -> Result<(), StartTestError> {
+    let mut spent = match LOADGEN_SPENT.try_lock() {
+        Ok(guard) => guard,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => return Err(StartTestError::Busy),
+    };
+    if *spent {
+        return Err(StartTestError::Spent);
+    }
+    let (outdir, prefix) = (c_string(&log.outdir)?, c_string(&log.prefix)?);
+    let (suffix, qsl_name) = (c_string(&log.suffix)?, c_string(&qsl.name())?);
+    let audit_config = c_string(&audit_config.to_string_lossy())?;
+    let raw_log = ffi::RawLogSettings {
+        outdir: outdir.as_ptr(),
+        prefix: prefix.as_ptr(),
+        suffix: suffix.as_ptr(),
+        prefix_with_datetime: log.prefix_with_datetime,
+        copy_detail_to_stdout: log.copy_detail_to_stdout,
+        copy_summary_to_stdout: log.copy_summary_to_stdout,
+        log_mode_async_poll_interval_ms: log.log_mode_async_poll_interval_ms,
+        enable_trace: log.enable_trace,
+    };
+    let raw_sut = ffi::RawSut {
+        user: (&raw const sut).cast(),
+        name: sut_name,
+        issue_query: sut_issue_query,
+        flush_queries: sut_flush_queries,
+    };
+    let raw_qsl = ffi::RawQsl {
+        user: (&raw const qsl).cast(),
+        name: qsl_name.as_ptr(),
+        total_sample_count: qsl.total_sample_count(),
+        performance_sample_count: qsl.performance_sample_count(),
+        load: qsl_load,
+        unload: qsl_unload,
+    };
+    static TESTS_STARTED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    open_test(1 + TESTS_STARTED.fetch_add(1, std::sync::atomic::Ordering::SeqCst));
+    let (outcome, reason) = ffi::collect_with(|sink, to| {
+        // SAFETY: everything pointed to lives in this frame until the call returns; the callbacks match
+        // the `user` they are given; LoadGen runs one test at a time (`spent` is held).
+        unsafe {
+            ffi::nd_start_test(
+                &raw const raw_sut,
+                &raw const raw_qsl,
+                settings.as_ptr(),
+                &raw const raw_log,
+                audit_config.as_ptr(),
+                sink,
+                to,
+            )
+        }
+    });
+    open_test(0);
+    *spent = outcome != 0;
+    match outcome {
+        0 => Ok(()),
+        1 => Err(StartTestError::Aborted(reason.concat())),
+        _ => Err(StartTestError::LoadGen(reason.concat())),
+    }
+}
+
+/// Runs a callback's body. A failure or a panic closes the test to answers and hands the reason to C++.
+fn guarded(out: *mut c_void, body: impl FnOnce() -> Result<(), Abort>) -> c_int {
+    let reason = match catch_unwind(AssertUnwindSafe(body)) {
+        Ok(Ok(())) => return 0,
+        Ok(Err(Abort(reason))) => reason,
+        Err(panic) => format!("internal error: {}", panic_text(panic.as_ref())),
+    };
+    open_test(0);
+    set_text(out, &reason);
+    1
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("panic")
+}
+
+fn set_text(out: *mut c_void, text: &str) {
+    // SAFETY: `out` is the std::string that the shim gave to the callback under way; it copies the text.
+    unsafe { ffi::nd_set_text(out, text.as_ptr().cast(), text.len()) }
+}
+
+/// SAFETY (of all callbacks): LoadGen calls them during `nd_start_test` only, with the `user` pointer that
+/// `start_test` put beside them, and with arrays of the given length that live until they return.
+unsafe extern "C" fn sut_name(user: *const c_void, out: *mut c_void) -> c_int {
+    // SAFETY: see above.
+    let sut = unsafe { *user.cast::<&dyn SystemUnderTest>() };
+    guarded(out, || {
+        set_text(out, &sut.name()?);
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn sut_issue_query(
+    user: *const c_void,
+    samples: *const ffi::RawSample,
+    count: usize,
+    out: *mut c_void,
+) -> c_int {
+    // SAFETY: see `sut_name`; an empty vector may have a null pointer.
+    let (sut, samples) = unsafe { (*user.cast::<&dyn SystemUnderTest>(), slice(samples, count)) };
+    guarded(out, || sut.issue_query(Samples { raw: samples.iter(), test: current_test() }))
+}
+
+unsafe extern "C" fn sut_flush_queries(user: *const c_void, out: *mut c_void) -> c_int {
+    // SAFETY: see `sut_name`.
+    let sut = unsafe { *user.cast::<&dyn SystemUnderTest>() };
+    guarded(out, || sut.flush_queries())
+}
+
+unsafe extern "C" fn qsl_load(
+    user: *const c_void,
+    indices: *const usize,
+    count: usize,
+    out: *mut c_void,
+) -> c_int {
+    // SAFETY: see `sut_name`.
+    let (qsl, indices) =
+        unsafe { (*user.cast::<&dyn QuerySampleLibrary>(), slice(indices, count)) };
+    guarded(out, || qsl.load_samples(indices))
+}
+
+unsafe extern "C" fn qsl_unload(
+    user: *const c_void,
+    indices: *const usize,
+    count: usize,
+    out: *mut c_void,
+) -> c_int {
+    // SAFETY: see `sut_name`.
+    let (qsl, indices) =
+        unsafe { (*user.cast::<&dyn QuerySampleLibrary>(), slice(indices, count)) };
+    guarded(out, || qsl.unload_samples(indices))
+}
+
+/// SAFETY: `start` points at `length` values that outlive `'a`, or `length` is 0.
+unsafe fn slice<'a, T>(start: *const T, length: usize) -> &'a [T] {
+    if length == 0 {
+        return &[];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { std::slice::from_raw_parts(start, length) }
+}

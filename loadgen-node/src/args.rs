@@ -1,0 +1,280 @@
+//! Settings of a run: the keys of the command line and the file, and what they become.
+
+use std::{path::PathBuf, time::Duration};
+
+use loadgen_sys::{Mode, Scenario};
+use netdiv_proto::encoding::{self, Encoding};
+use netdiv_qdl::{NetworkSettings, Policy, Settings};
+use serde::{Deserialize, Serialize};
+
+use crate::{RunError, dataset};
+
+/// Keys of everything that connects to nodes.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NetworkArgs {
+    /// The SUT nodes
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
+    pub nodes: Option<Vec<String>>,
+    /// How long to try to reach a node, in milliseconds [default: 10000]
+    #[arg(long, value_name = "MS")]
+    pub connect_timeout_ms: Option<u64>,
+    /// How long a node may take to say its name or to acknowledge a flush [default: 10000]
+    #[arg(long, value_name = "MS")]
+    pub control_timeout_ms: Option<u64>,
+}
+
+/// Keys of `loadgen-node run`. Each is also a key of the settings file, with underscores.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunArgs {
+    /// The SUT nodes
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
+    pub nodes: Option<Vec<String>>,
+    /// offline, server, single-stream or multi-stream
+    #[arg(long)]
+    pub scenario: Option<String>,
+    /// performance, accuracy, submission (both) or find-peak [default: performance]
+    #[arg(long)]
+    pub mode: Option<String>,
+    /// The benchmark: the model's name in user.conf [default: digits]
+    #[arg(long, value_name = "NAME")]
+    pub benchmark: Option<String>,
+    /// Samples: a .npy file, a folder, synthetic:COUNTxBYTES[@SEED], or digits [default: digits, for the
+    /// benchmark digits]
+    #[arg(long, value_name = "PATH")]
+    pub dataset: Option<String>,
+    /// Labels of the samples, a .npy file, for top-1 accuracy [default: those of digits, for that data set]
+    #[arg(long, value_name = "FILE")]
+    pub labels: Option<PathBuf>,
+    /// Samples used in performance mode [default: all]
+    #[arg(long, value_name = "N")]
+    pub performance_samples: Option<usize>,
+    /// LoadGen's user.conf
+    #[arg(long, value_name = "FILE")]
+    pub user_conf: Option<PathBuf>,
+    /// LoadGen's audit.config, for compliance tests [default: audit.config, where there is one]
+    #[arg(long, value_name = "FILE")]
+    pub audit_config: Option<PathBuf>,
+    /// Any field of LoadGen's TestSettings; outside user.conf it is for experiments
+    #[arg(long, value_name = "FIELD=VALUE")]
+    pub setting: Option<Vec<String>>,
+    /// Folder for logs and result.json; it must not hold another run
+    /// [default: out/BENCHMARK-SCENARIO-MODE]
+    #[arg(long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// How samples are encoded: none, zstd or lz4 [default: none]
+    #[arg(long)]
+    pub encoding: Option<String>,
+    /// Name of the cluster, the first part of the SUT's name [default: netdiv]
+    #[arg(long, value_name = "NAME")]
+    pub cluster_name: Option<String>,
+    /// Which connection gets which sample: pull, least-outstanding or round-robin
+    /// [default: pull for offline, else least-outstanding]
+    #[arg(long)]
+    pub policy: Option<String>,
+    /// Connections to each node [default: 1]
+    #[arg(long, value_name = "N")]
+    pub connections: Option<usize>,
+    /// Threads that serve the connections [default: 1]
+    #[arg(long, value_name = "N")]
+    pub io_threads: Option<usize>,
+    /// Samples in flight to each node [default: what the node takes]
+    #[arg(long, value_name = "SAMPLES")]
+    pub window_samples: Option<usize>,
+    /// Payload bytes in flight to each node [default: what the node takes]
+    #[arg(long, value_name = "BYTES")]
+    pub window_bytes: Option<usize>,
+    /// How long to try to reach a node, in milliseconds [default: 10000]
+    #[arg(long, value_name = "MS")]
+    pub connect_timeout_ms: Option<u64>,
+    /// How long a node may take to say its name or to acknowledge a flush [default: 10000]
+    #[arg(long, value_name = "MS")]
+    pub control_timeout_ms: Option<u64>,
+    /// How long a sample may be unanswered [default: 60000]
+    #[arg(long, value_name = "MS")]
+    pub sample_timeout_ms: Option<u64>,
+    /// How long a connection may be silent before its node counts as lost [default: 3000]
+    #[arg(long, value_name = "MS")]
+    pub keepalive_timeout_ms: Option<u64>,
+    /// Let LoadGen write a line for each sample into mlperf_log_trace.json
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    pub trace: Option<bool>,
+    /// Show no progress
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    pub quiet: Option<bool>,
+}
+
+/// A run whose settings fit together.
+#[derive(Debug)]
+pub(crate) struct RunConfig {
+    pub(crate) scenario: Scenario,
+    pub(crate) mode: Mode,
+    pub(crate) benchmark: String,
+    pub(crate) dataset: String,
+    pub(crate) labels: Option<PathBuf>,
+    pub(crate) performance_samples: Option<usize>,
+    pub(crate) user_conf: Option<PathBuf>,
+    pub(crate) audit_config: PathBuf,
+    pub(crate) settings: Vec<(String, String)>,
+    pub(crate) output: PathBuf,
+    pub(crate) encoding: Encoding,
+    pub(crate) qdl: Settings,
+    pub(crate) trace: bool,
+    pub(crate) quiet: bool,
+}
+
+/// The words for scenarios, modes and policies.
+const SCENARIOS: [(&str, Scenario); 4] = [
+    ("offline", Scenario::Offline),
+    ("server", Scenario::Server),
+    ("single-stream", Scenario::SingleStream),
+    ("multi-stream", Scenario::MultiStream),
+];
+const MODES: [(&str, Mode); 4] = [
+    ("performance", Mode::PerformanceOnly),
+    ("accuracy", Mode::AccuracyOnly),
+    ("submission", Mode::SubmissionRun),
+    ("find-peak", Mode::FindPeakPerformance),
+];
+const POLICIES: [(&str, Policy); 3] = [
+    ("pull", Policy::Pull),
+    ("least-outstanding", Policy::LeastOutstanding),
+    ("round-robin", Policy::RoundRobin),
+];
+
+fn choose<T: Copy>(key: &str, word: &str, choices: &[(&str, T)]) -> Result<T, RunError> {
+    choices.iter().find(|(name, _)| *name == word).map(|(_, choice)| *choice).ok_or_else(|| {
+        let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
+        RunError::Usage(format!("--{key} {word}: choose one of {}", names.join(", ")))
+    })
+}
+
+/// The word for a mode.
+pub(crate) fn mode_name(mode: Mode) -> &'static str {
+    MODES.iter().find(|(_, known)| *known == mode).map_or("", |(name, _)| name)
+}
+
+/// The word for a scenario.
+pub(crate) fn scenario_name(scenario: Scenario) -> &'static str {
+    SCENARIOS.iter().find(|(_, known)| *known == scenario).map_or("", |(name, _)| name)
+}
+
+impl NetworkArgs {
+    /// Time limits and addresses.
+    pub(crate) fn resolve(&self) -> Result<(Vec<String>, NetworkSettings), RunError> {
+        let nodes = self.nodes.clone().unwrap_or_default();
+        if nodes.is_empty() {
+            return Err(RunError::Usage("no node was named; give --nodes HOST:PORT,…".into()));
+        }
+        let mut network = NetworkSettings::default();
+        set_ms(&mut network.connect_timeout, self.connect_timeout_ms);
+        set_ms(&mut network.control_timeout, self.control_timeout_ms);
+        Ok((nodes, network))
+    }
+}
+
+fn set_ms(limit: &mut Duration, ms: Option<u64>) {
+    if let Some(ms) = ms {
+        *limit = Duration::from_millis(ms);
+    }
+}
+
+impl RunArgs {
+    /// Checks the settings and fills in the defaults.
+    pub(crate) fn resolve(self) -> Result<RunConfig, RunError> {
+        let usage = |text: String| RunError::Usage(text);
+        let scenario = self.scenario.as_deref().ok_or_else(|| {
+            usage(
+                "no scenario; give --scenario offline, server, single-stream or multi-stream"
+                    .into(),
+            )
+        })?;
+        let scenario = choose("scenario", scenario, &SCENARIOS)?;
+        let mode = choose("mode", self.mode.as_deref().unwrap_or("performance"), &MODES)?;
+        if mode == Mode::FindPeakPerformance && scenario != Scenario::Server {
+            return Err(usage(
+                "--mode find-peak: LoadGen searches in the scenario server only".into(),
+            ));
+        }
+        let benchmark = self.benchmark.clone().unwrap_or_else(|| dataset::DIGITS.into());
+        if benchmark.is_empty() || benchmark.contains(|c: char| c.is_whitespace() || c == '/') {
+            return Err(usage(format!("--benchmark `{benchmark}`: not a name")));
+        }
+        let dataset = match &self.dataset {
+            Some(dataset) => dataset.clone(),
+            None if benchmark == dataset::DIGITS => dataset::DIGITS.into(),
+            None => {
+                return Err(usage(format!("no data set for {benchmark}; give --dataset PATH")));
+            }
+        };
+        if let Some(path) = self.audit_config.as_ref().filter(|path| !path.is_file()) {
+            return Err(usage(format!("--audit-config {}: no such file", path.display())));
+        }
+        let encoding = self.encoding.as_deref().unwrap_or("none");
+        let encoding = encoding::from_name(encoding).ok_or_else(|| {
+            usage(format!("--encoding {encoding}: choose one of none, zstd, lz4"))
+        })?;
+        let settings = self.setting.iter().flatten().map(|pair| {
+            let split = pair.split_once('=').map(|(k, v)| (k.to_owned(), v.to_owned()));
+            split.ok_or_else(|| usage(format!("--setting {pair}: write FIELD=VALUE")))
+        });
+        let settings = settings.collect::<Result<_, _>>()?;
+        let output = self.output.clone().unwrap_or_else(|| {
+            let (scenario, mode) = (scenario_name(scenario), mode_name(mode));
+            PathBuf::from("out").join(format!("{benchmark}-{scenario}-{mode}"))
+        });
+        Ok(RunConfig {
+            scenario,
+            mode,
+            dataset,
+            labels: self.labels.clone(),
+            performance_samples: self.performance_samples,
+            user_conf: self.user_conf.clone(),
+            audit_config: self.audit_config.clone().unwrap_or_else(|| "audit.config".into()),
+            settings,
+            output,
+            encoding,
+            qdl: self.qdl(scenario)?,
+            trace: self.trace.unwrap_or(false),
+            quiet: self.quiet.unwrap_or(false),
+            benchmark,
+        })
+    }
+
+    fn qdl(&self, scenario: Scenario) -> Result<Settings, RunError> {
+        let network = NetworkArgs {
+            nodes: self.nodes.clone(),
+            connect_timeout_ms: self.connect_timeout_ms,
+            control_timeout_ms: self.control_timeout_ms,
+        };
+        let (nodes, mut network) = network.resolve()?;
+        set_ms(&mut network.sample_timeout, self.sample_timeout_ms);
+        set_ms(&mut network.keepalive_timeout, self.keepalive_timeout_ms);
+        let policy = match (&self.policy, scenario) {
+            (Some(policy), _) => choose("policy", policy, &POLICIES)?,
+            (None, Scenario::Offline) => Policy::Pull,
+            (None, _) => Policy::LeastOutstanding,
+        };
+        let mut settings = Settings::new(nodes);
+        settings.network = network;
+        settings.policy = policy;
+        settings.cluster_name = self.cluster_name.clone().unwrap_or(settings.cluster_name);
+        settings.connections_per_node = at_least_one("connections", self.connections.unwrap_or(1))?;
+        settings.io_threads = at_least_one("io-threads", self.io_threads.unwrap_or(1))?;
+        settings.window_samples =
+            self.window_samples.map(|n| at_least_one("window-samples", n)).transpose()?;
+        settings.window_bytes =
+            self.window_bytes.map(|n| at_least_one("window-bytes", n)).transpose()?;
+        settings.one_query_at_a_time =
+            matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
+        Ok(settings)
+    }
+}
+
+fn at_least_one(key: &str, value: usize) -> Result<usize, RunError> {
+    match value {
+        0 => Err(RunError::Usage(format!("--{key} 0: must be at least 1"))),
+        _ => Ok(value),
+    }
+}

@@ -1,0 +1,45 @@
+//! Why a run has no verdict, and what the process says about it.
+
+use netdiv_qdl::ConnectError;
+
+use crate::dataset::DatasetError;
+
+/// Exit code when settings, files or nodes do not allow a run.
+const EXIT_USAGE: u8 = 2;
+/// Exit code of a run that failed.
+pub(crate) const EXIT_FAILED: u8 = 3;
+
+/// Why there is no run, or no end to it.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// A setting is missing or makes no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// The data set cannot be used.
+    #[error("data set: {0}")]
+    Dataset(#[from] DatasetError),
+    /// The nodes cannot be used.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The run began and did not finish.
+    #[error("the run failed: {0}")]
+    Failed(String),
+    /// Results could not be written.
+    #[error("cannot write {path}: {error}")]
+    Output {
+        /// The file or folder.
+        path: String,
+        /// What the system says.
+        error: std::io::Error,
+    },
+}
+
+impl RunError {
+    /// The process's exit code.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) | Self::Dataset(_) | Self::Connect(_) => EXIT_USAGE,
+            Self::Failed(_) | Self::Output { .. } => EXIT_FAILED,
+        }
+    }
+}

@@ -1,0 +1,24 @@
+//! The LoadGen node: official LoadGen, Query Sample Library, Query Dispatch Library, and what comes out.
+//!
+//! Reading order: `run.rs` is a run from settings to result; `library.rs` is the QSL; `sut.rs` joins LoadGen and
+//! the QDL; `official_log.rs`, `accuracy.rs` and `result.rs` read what LoadGen wrote and say what it means.
+
+mod accuracy;
+mod args;
+pub mod dataset;
+mod error;
+mod library;
+mod nodes;
+pub mod official_log;
+mod output;
+mod progress;
+pub mod result;
+mod run;
+mod sut;
+mod table;
+mod user_conf;
+
+pub use args::{NetworkArgs, RunArgs};
+pub use error::RunError;
+pub use nodes::print_nodes;
+pub use run::run;

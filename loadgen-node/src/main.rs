@@ -1,0 +1,86 @@
+//! `loadgen-node`: the LoadGen node.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+use loadgen_node::{NetworkArgs, RunArgs, RunError};
+use node_process::SettingsError;
+use serde::{Serialize, de::DeserializeOwned};
+use tracing::error;
+
+/// The LoadGen node of the MLPerf Inference Network division: runs the official LoadGen against SUT nodes.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run LoadGen. Exit code 0: valid or complete; 1: finished, not valid; 2: settings, files or nodes do not
+    /// allow a run; 3: the run failed
+    Run {
+        #[command(flatten)]
+        layers: Layers,
+        #[command(flatten)]
+        args: Box<RunArgs>,
+    },
+    /// Show who the nodes are
+    Nodes {
+        #[command(flatten)]
+        layers: Layers,
+        #[command(flatten)]
+        args: NetworkArgs,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Layers {
+    /// Settings file; its keys are the options, with underscores
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print the settings as TOML and exit
+    #[arg(long)]
+    print_config: bool,
+}
+
+impl Layers {
+    /// The settings of file and command line; `None` when they were only to be printed.
+    fn settings<T: Serialize + DeserializeOwned>(&self, args: &T) -> Result<Option<T>, RunError> {
+        let usage = |error: SettingsError| RunError::Usage(error.to_string());
+        let settings = node_process::layered(args, self.config.as_deref()).map_err(usage)?;
+        if !self.print_config {
+            return Ok(Some(settings));
+        }
+        let text = toml::to_string(&settings).map_err(|e| RunError::Usage(e.to_string()))?;
+        print!("{text}");
+        Ok(None)
+    }
+}
+
+fn main() -> ExitCode {
+    node_process::start_logging("info");
+    match execute(Cli::parse()) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            error!("{error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+fn execute(cli: Cli) -> Result<u8, RunError> {
+    match cli.command {
+        Command::Run { layers, args } => match layers.settings(args.as_ref())? {
+            None => Ok(0),
+            Some(args) => Ok(loadgen_node::run(args)?.exit_code()),
+        },
+        Command::Nodes { layers, args } => {
+            if let Some(args) = layers.settings(&args)? {
+                loadgen_node::print_nodes(&args)?;
+            }
+            Ok(0)
+        }
+    }
+}

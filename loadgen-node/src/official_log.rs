@@ -1,0 +1,163 @@
+//! LoadGen's own logs, read back: what counts is what they say.
+
+use std::{collections::BTreeMap, fs, io::BufRead as _, path::Path};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// Start of each line of the detail log.
+const MARK: &str = ":::MLLOG ";
+
+/// Why a log cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {why}")]
+pub struct LogError {
+    path: String,
+    why: String,
+}
+
+fn log_error(path: &Path, why: impl ToString) -> LogError {
+    LogError { path: path.display().to_string(), why: why.to_string() }
+}
+
+/// The entries of `mlperf_log_detail.txt`.
+#[derive(Debug, Clone, Default)]
+pub struct DetailLog {
+    values: BTreeMap<String, Value>,
+    errors: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    key: String,
+    value: Value,
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+#[derive(Deserialize, Default)]
+struct Metadata {
+    #[serde(default)]
+    is_error: bool,
+}
+
+impl DetailLog {
+    /// Reads the file. As the official checker does, the first entry of a key counts.
+    pub fn read(path: &Path) -> Result<Self, LogError> {
+        let file = fs::File::open(path).map_err(|error| log_error(path, error))?;
+        let mut log = Self::default();
+        for line in std::io::BufReader::new(file).lines() {
+            let line = line.map_err(|error| log_error(path, error))?;
+            let Some(json) = line.strip_prefix(MARK) else { continue };
+            let entry: Entry = serde_json::from_str(json).map_err(|e| log_error(path, e))?;
+            if entry.metadata.is_error {
+                let text = entry.value.as_str().map_or_else(|| entry.value.to_string(), Into::into);
+                log.errors.push(text);
+            }
+            log.values.entry(entry.key).or_insert(entry.value);
+        }
+        Ok(log)
+    }
+
+    /// What LoadGen marked as an error; any of them makes a run invalid.
+    pub fn errors(&self) -> &[String] {
+        &self.errors
+    }
+
+    /// A text entry.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.values.get(key)?.as_str()
+    }
+
+    /// A number.
+    pub fn number(&self, key: &str) -> Option<f64> {
+        self.values.get(key)?.as_f64()
+    }
+
+    /// All keys that start so, with their numbers.
+    pub fn numbers(&self, prefix: &str) -> impl Iterator<Item = (&str, f64)> {
+        let with_prefix = self.values.range(prefix.to_owned()..);
+        let prefix = prefix.to_owned();
+        with_prefix
+            .take_while(move |(key, _)| key.starts_with(&prefix))
+            .filter_map(|(key, value)| Some((key.as_str(), value.as_f64()?)))
+    }
+}
+
+/// One entry of `mlperf_log_accuracy.json`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Response {
+    /// The sample's place in the data set.
+    pub qsl_idx: usize,
+    /// The response, byte for byte.
+    pub data: Vec<u8>,
+}
+
+#[derive(Deserialize)]
+struct RawResponse {
+    qsl_idx: usize,
+    data: String,
+}
+
+/// Reads the responses of an accuracy run, or of the sampled ones of a compliance run.
+pub fn read_responses(path: &Path) -> Result<Vec<Response>, LogError> {
+    let text = fs::read_to_string(path).map_err(|error| log_error(path, error))?;
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let raw: Vec<RawResponse> = serde_json::from_str(&text).map_err(|e| log_error(path, e))?;
+    raw.into_iter()
+        .map(|response| {
+            let data = unhex(&response.data)
+                .ok_or_else(|| log_error(path, format!("`{}` is not hex", response.data)))?;
+            Ok(Response { qsl_idx: response.qsl_idx, data })
+        })
+        .collect()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes();
+    if digits.len() % 2 != 0 {
+        return None;
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    digits
+        .chunks_exact(2)
+        .map(|pair| Some((digit(pair[0])? * 16 + digit(pair[1])?) as u8))
+        .collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), text).unwrap();
+        file
+    }
+
+    #[test]
+    fn the_first_entry_of_a_key_counts_and_errors_are_found() {
+        let log = file(concat!(
+            ":::MLLOG {\"key\": \"a\", \"value\": 1, \"metadata\": {\"is_error\": false}}\n",
+            "noise\n",
+            ":::MLLOG {\"key\": \"a\", \"value\": 2, \"metadata\": {\"is_error\": false}}\n",
+            ":::MLLOG {\"key\": \"error_runtime\", \"value\": \"lost\", \"metadata\": {\"is_error\": true}}\n",
+        ));
+        let log = DetailLog::read(log.path()).unwrap();
+        assert_eq!((log.number("a"), log.errors()), (Some(1.0), &["lost".to_owned()][..]));
+        assert_eq!(log.numbers("a").count(), 1);
+    }
+
+    #[test]
+    fn responses_are_hex() {
+        let log = file("[\n{ \"seq_id\" : 0, \"qsl_idx\" : 3, \"data\" : \"0AfF\" }\n]\n");
+        let want = Response { qsl_idx: 3, data: vec![10, 255] };
+        assert_eq!(read_responses(log.path()).unwrap(), [want]);
+        let bad = file("[{ \"seq_id\" : 0, \"qsl_idx\" : 3, \"data\" : \"0A0\" }]");
+        assert!(read_responses(bad.path()).is_err());
+        assert_eq!(read_responses(file("").path()).unwrap(), []);
+    }
+}

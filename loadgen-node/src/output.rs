@@ -1,0 +1,48 @@
+//! The output folder. Files are written beside their place and moved there, so that a reader finds the old
+//! state or the whole new one.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::RunError;
+
+/// Name of our result file.
+pub(crate) const RESULT: &str = "result.json";
+/// LoadGen's files.
+pub(crate) const DETAIL: &str = "mlperf_log_detail.txt";
+pub(crate) const ACCURACY: &str = "mlperf_log_accuracy.json";
+
+/// Makes the folder; refuses one that holds another run.
+pub(crate) fn prepare(folder: &Path) -> Result<(), RunError> {
+    let failed = |error| RunError::Output { path: folder.display().to_string(), error };
+    fs::create_dir_all(folder).map_err(failed)?;
+    for entry in folder.read_dir().map_err(failed)? {
+        let name = entry.map_err(failed)?.file_name();
+        let name = name.to_string_lossy();
+        if name == RESULT || name.starts_with("mlperf_log_") {
+            return Err(RunError::Usage(format!(
+                "{} holds another run ({name}); choose another --output, or move it away",
+                folder.display()
+            )));
+        }
+    }
+    // LoadGen does not say much when it cannot write its logs.
+    write(&folder.join(RESULT), b"{}\n").and_then(|()| {
+        let path = folder.join(RESULT);
+        fs::remove_file(&path).map_err(|error| named(&path, error))
+    })
+}
+
+/// Writes a whole file or nothing.
+pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), RunError> {
+    let mut beside = PathBuf::from(path).into_os_string();
+    beside.push(".part");
+    let written = fs::write(&beside, content).and_then(|()| fs::rename(&beside, path));
+    written.map_err(|error| named(path, error))
+}
+
+pub(crate) fn named(path: &Path, error: io::Error) -> RunError {
+    RunError::Output { path: path.display().to_string(), error }
+}

@@ -1,0 +1,251 @@
+//! A run, from its settings to its result.
+
+use std::sync::Arc;
+
+use loadgen_sys::{LogSettings, Mode, Scenario, StartTestError, TestSettings};
+use netdiv_proto::encoding;
+use netdiv_qdl::{Failure, Qdl, SampleSource};
+use tracing::{info, warn};
+
+use crate::{
+    RunArgs, RunError, accuracy,
+    args::RunConfig,
+    dataset,
+    library::Library,
+    official_log::{self, DetailLog},
+    output, progress,
+    result::{self, Accuracy, Node, RunResult, Samples, Verdict, Versions},
+    sut::{NetworkSut, OfficialLoadGen},
+    table, user_conf,
+};
+
+/// Runs LoadGen against the nodes, writes `result.json`, prints the closing table, and returns the verdict.
+///
+/// LoadGen is one per process, and a failed run leaves it unusable: one call per process.
+pub fn run(args: RunArgs) -> Result<Verdict, RunError> {
+    let config = args.resolve()?;
+    let data = dataset::open(&config.dataset)?;
+    let labels = labels(&config, data.len())?;
+    let library = Library::new(data, config.encoding, config.performance_samples);
+    let settings = test_settings(&config)?;
+    output::prepare(&config.output)?;
+
+    let library = Arc::new(library);
+    let source: Arc<dyn SampleSource> = library.clone();
+    let expected = library.expectation();
+    let qdl = Qdl::connect(config.qdl.clone(), &expected, OfficialLoadGen, source)?;
+    library.prepare(qdl.nodes()).map_err(RunError::Usage)?;
+    for node in qdl.nodes() {
+        let d = &node.description;
+        info!(node = d.node_name, address = node.address, model = d.model_name, "connected");
+    }
+
+    let qdl = Arc::new(qdl);
+    end_on_signal(&qdl)?;
+    let log = LogSettings {
+        outdir: config.output.display().to_string(),
+        enable_trace: config.trace,
+        ..LogSettings::default()
+    };
+    let outcome = progress::while_running(
+        config.quiet,
+        || qdl.progress(),
+        || {
+            let sut = NetworkSut(&qdl);
+            loadgen_sys::start_test(&sut, library.as_ref(), &settings, &log, &config.audit_config)
+        },
+    );
+
+    let result = conclude(&config, &settings, &library, &qdl, labels.as_deref(), outcome)?;
+    let json = serde_json::to_vec_pretty(&result)
+        .map_err(|error| RunError::Failed(format!("result.json: {error}")))?;
+    output::write(&config.output.join(output::RESULT), &json)?;
+    println!("{}\n  logs in {}", table::render(&result), config.output.display());
+    Ok(result.verdict)
+}
+
+/// The labels of the data set, if there are any; as many as samples.
+fn labels(config: &RunConfig, samples: usize) -> Result<Option<Vec<i64>>, RunError> {
+    let labels = match &config.labels {
+        Some(path) => dataset::labels_of_file(path)?,
+        None if config.dataset == dataset::DIGITS => dataset::digits_labels()?,
+        None => return Ok(None),
+    };
+    if labels.len() != samples {
+        let labels = labels.len();
+        return Err(RunError::Usage(format!("{labels} labels for {samples} samples")));
+    }
+    Ok(Some(labels))
+}
+
+/// LoadGen's settings: mlperf.conf, then user.conf, then the fields that were set by hand.
+fn test_settings(config: &RunConfig) -> Result<TestSettings, RunError> {
+    let usage = |error: loadgen_sys::SettingsError| RunError::Usage(error.to_string());
+    if let Some(path) = &config.user_conf {
+        for warning in user_conf::check(path)? {
+            warn!("{warning}");
+        }
+    }
+    let mut settings = TestSettings::new(config.scenario, config.mode);
+    settings.from_config(config.user_conf.as_deref(), &config.benchmark).map_err(usage)?;
+    for (name, value) in &config.settings {
+        settings.set(name, value).map_err(usage)?;
+    }
+    if settings.field("server_num_issue_query_threads").is_some_and(|threads| threads != "0") {
+        let text =
+            "server_num_issue_query_threads: queries are issued by one thread in this version";
+        return Err(RunError::Usage(text.into()));
+    }
+    Ok(settings)
+}
+
+/// The first signal ends the run; a second one ends the process.
+fn end_on_signal(qdl: &Arc<Qdl<OfficialLoadGen>>) -> Result<(), RunError> {
+    let failed = |error: std::io::Error| RunError::Failed(format!("signals: {error}"));
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let qdl = Arc::downgrade(qdl);
+    let watch = move || {
+        runtime.block_on(async {
+            while let Ok(signal) = node_process::asked_to_end().await {
+                match qdl.upgrade() {
+                    Some(qdl) if qdl.failure().is_none() => {
+                        qdl.fail(Failure::Interrupted(signal.into()));
+                    }
+                    _ => std::process::exit(i32::from(crate::error::EXIT_FAILED)),
+                }
+            }
+        });
+    };
+    std::thread::Builder::new().name("signals".into()).spawn(watch).map(drop).map_err(failed)
+}
+
+/// Puts together what LoadGen wrote and what the QDL counted.
+fn conclude(
+    config: &RunConfig,
+    settings: &TestSettings,
+    library: &Library,
+    qdl: &Qdl<OfficialLoadGen>,
+    labels: Option<&[i64]>,
+    outcome: Result<(), StartTestError>,
+) -> Result<RunResult, RunError> {
+    let log = DetailLog::read(&config.output.join(output::DETAIL));
+    let mut judgement = match (outcome, &log) {
+        (Err(error), _) => Judgement::failed(qdl, error.to_string()),
+        (Ok(()), Err(error)) => Judgement::failed(qdl, error.to_string()),
+        (Ok(()), Ok(log)) => judge(config, library, labels, log),
+    };
+    let log = log.unwrap_or_default();
+
+    let reports = qdl.report();
+    let issued = qdl.progress().issued;
+    let completed = reports.iter().map(|report| report.answered).sum();
+    if completed != issued && judgement.verdict != Verdict::Failed {
+        judgement.fault(format!("{} samples have no answer", issued - completed));
+    }
+    let unmatched: u64 = reports.iter().map(|report| report.unmatched).sum();
+    if unmatched > 0 {
+        judgement
+            .reasons
+            .push(format!("{unmatched} replies belonged to no sample and were dropped"));
+    }
+    let bound = settings.field("server_target_latency_ns").and_then(|text| text.parse().ok());
+    let late = |bound: u64| -> u64 {
+        reports.iter().map(|report| report.latency.count_between(bound + 1, u64::MAX)).sum()
+    };
+    let (scenario, mode) = RunResult::words(config.scenario, config.mode);
+    let measured = config.mode != Mode::AccuracyOnly && judgement.verdict != Verdict::Failed;
+    Ok(RunResult {
+        verdict: judgement.verdict,
+        reasons: judgement.reasons,
+        scenario,
+        mode,
+        benchmark: config.benchmark.clone(),
+        dataset: config.dataset.clone(),
+        dataset_samples: library.total_samples() as u64,
+        encoding: encoding::name(config.encoding).into(),
+        metric: if measured { result::metric(config.scenario, &log) } else { None },
+        accuracy: judgement.accuracy,
+        loadgen_latency_ns: result::latencies(&log),
+        samples: Samples {
+            issued,
+            completed,
+            lost: issued - completed,
+            late: bound.filter(|_| config.scenario == Scenario::Server).map(late),
+        },
+        sut_name: log.text("sut_name").map(Into::into),
+        get_sut_name_duration_ns: log.number("get_sut_name_duration_ns").map(|ns| ns as u64),
+        nodes: qdl.nodes().iter().zip(&reports).map(|(i, r)| Node::new(i, r)).collect(),
+        test_settings: settings.fields().into_iter().collect(),
+        versions: Versions::current(),
+    })
+}
+
+/// A verdict and what led to it.
+struct Judgement {
+    verdict: Verdict,
+    reasons: Vec<String>,
+    accuracy: Option<Accuracy>,
+}
+
+impl Judgement {
+    fn failed(qdl: &Qdl<OfficialLoadGen>, error: String) -> Self {
+        let reason = qdl.failure().map_or(error, ToString::to_string);
+        Self { verdict: Verdict::Failed, reasons: vec![reason], accuracy: None }
+    }
+
+    fn fault(&mut self, reason: String) {
+        self.verdict = Verdict::Invalid;
+        self.reasons.push(reason);
+    }
+}
+
+/// What LoadGen's logs say of a run that came to its end.
+fn judge(
+    config: &RunConfig,
+    library: &Library,
+    labels: Option<&[i64]>,
+    log: &DetailLog,
+) -> Judgement {
+    let mut judgement =
+        Judgement { verdict: Verdict::Complete, reasons: Vec::new(), accuracy: None };
+    if config.mode != Mode::AccuracyOnly {
+        judgement.verdict = Verdict::Valid;
+        match log.text("result_validity") {
+            Some("VALID") => {}
+            Some(_) => judgement.fault(invalid_reason(log)),
+            None => judgement.fault("LoadGen's log has no result".into()),
+        }
+    }
+    for error in log.errors() {
+        judgement.fault(format!("LoadGen's log has an error: {error}"));
+    }
+    if matches!(config.mode, Mode::AccuracyOnly | Mode::SubmissionRun) {
+        match score(config, library, labels) {
+            Ok(accuracy) => judgement.accuracy = accuracy,
+            Err(reason) => judgement.fault(reason),
+        }
+    }
+    judgement
+}
+
+fn invalid_reason(log: &DetailLog) -> String {
+    let reason = log.text("result_invalid_reason").unwrap_or("see mlperf_log_summary.txt").trim();
+    format!("LoadGen calls the result INVALID: {reason}")
+}
+
+/// Checks that the accuracy log has each sample once, and compares it with the labels.
+fn score(
+    config: &RunConfig,
+    library: &Library,
+    labels: Option<&[i64]>,
+) -> Result<Option<Accuracy>, String> {
+    let path = config.output.join(output::ACCURACY);
+    let responses = official_log::read_responses(&path).map_err(|error| error.to_string())?;
+    let Some(labels) = labels else {
+        accuracy::each_sample_once(&responses, library.total_samples())?;
+        return Ok(None);
+    };
+    accuracy::write_label_map(&config.output, labels).map_err(|error| error.to_string())?;
+    accuracy::top1(&responses, labels).map(Some)
+}

@@ -1,0 +1,75 @@
+//! The closing table.
+
+use crate::result::{Distribution, Node, RunResult, Verdict};
+
+/// The run in words, for the terminal.
+pub(crate) fn render(result: &RunResult) -> String {
+    let mut lines = vec![format!(
+        "{} {} {}: {}",
+        result.benchmark,
+        result.scenario,
+        result.mode,
+        verdict(result.verdict)
+    )];
+    lines.extend(result.reasons.iter().map(|reason| format!("  {reason}")));
+    if let Some(metric) = &result.metric {
+        let value = match metric.unit.as_str() {
+            "ns" => format!("{:.3} ms", metric.value / 1e6),
+            unit => format!("{:.1} {unit}", metric.value),
+        };
+        lines.push(format!("  {:<18}{value}", metric.name.clone() + " "));
+    }
+    if let Some(accuracy) = &result.accuracy {
+        let (value, unit) = (accuracy.metric.value, &accuracy.metric.unit);
+        let (correct, total) = (accuracy.correct, accuracy.total);
+        lines.push(format!("  accuracy          {value:.2} {unit} top-1 ({correct} of {total})"));
+    }
+    let samples = &result.samples;
+    let late = samples.late.map(|late| format!(", {late} late")).unwrap_or_default();
+    lines.push(format!(
+        "  samples           {} issued, {} completed, {} lost{late}",
+        samples.issued, samples.completed, samples.lost
+    ));
+    if let (Some(name), Some(ns)) = (&result.sut_name, result.get_sut_name_duration_ns) {
+        lines.push(format!("  SUT name          {name} ({} µs)", ns / 1000));
+    }
+    lines.push(String::new());
+    lines.push(
+        "  node                 answered    mean batch   latency ms: p50      p99    p99.9      max   \
+         mean ms: QDL   network  SUT queue  compute"
+            .into(),
+    );
+    lines.extend(result.nodes.iter().map(node));
+    lines.join("\n")
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Valid => "VALID",
+        Verdict::Complete => "COMPLETE",
+        Verdict::Invalid => "INVALID",
+        Verdict::Failed => "FAILED",
+    }
+}
+
+fn node(node: &Node) -> String {
+    let batches: u64 = node.batches.values().sum();
+    let mean_batch = node.answered as f64 / batches.max(1) as f64;
+    let ms = |ns: u64| ns as f64 / 1e6;
+    let mean_ms = |times: &Distribution| times.mean / 1e6;
+    let (latency, stages) = (&node.latency_ns, &node.stages_ns);
+    format!(
+        "  {:<18} {:>10} {:>13.1} {:>18.3} {:>8.3} {:>8.3} {:>8.3} {:>14.3} {:>9.3} {:>10.3} {:>8.3}",
+        node.name,
+        node.answered,
+        mean_batch,
+        ms(latency.p50),
+        ms(latency.p99),
+        ms(latency.p99_9),
+        ms(latency.max),
+        mean_ms(&stages.qdl_queue),
+        mean_ms(&stages.network),
+        mean_ms(&stages.sut_queue),
+        mean_ms(&stages.compute),
+    )
+}

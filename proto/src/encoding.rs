@@ -1,0 +1,180 @@
+//! Lossless compression of one payload, one sample at a time (rules, section 6.2.4).
+//!
+//! Decoding never produces more bytes than the header said and never more than the limit it is given, so a
+//! few hostile bytes cannot fill a machine's memory.
+
+use std::io::Read as _;
+
+use bytes::Bytes;
+
+pub use crate::v1::Encoding;
+
+/// Level of Zstandard: the default one, as samples are encoded once, outside the timed region.
+const ZSTD_LEVEL: i32 = 3;
+
+/// Every encoding that this build speaks.
+pub const SUPPORTED: [Encoding; 3] = [Encoding::None, Encoding::Zstd, Encoding::Lz4];
+
+/// A payload as it travels.
+#[derive(Debug, Clone)]
+pub struct Encoded {
+    /// The bytes on the wire.
+    pub bytes: Bytes,
+    /// How they are compressed.
+    pub encoding: Encoding,
+    /// Length once decoded, in bytes; 0 for [`Encoding::None`].
+    pub decoded_bytes: u64,
+}
+
+/// Why a payload could not be encoded or decoded.
+#[derive(Debug, thiserror::Error)]
+pub enum EncodingError {
+    /// The number in the message is none of the encodings.
+    #[error("unknown encoding number {0}")]
+    Unknown(i32),
+    /// The header announces more than is allowed.
+    #[error("decodes to {announced} bytes, the limit is {limit}")]
+    TooLong {
+        /// Length in the header, in bytes.
+        announced: u64,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// The compressed bytes are damaged, or longer or shorter than the header says.
+    #[error("damaged {encoding} payload: {why}")]
+    Damaged {
+        /// Name of the encoding.
+        encoding: &'static str,
+        /// What the decoder says.
+        why: String,
+    },
+    /// The encoder failed.
+    #[error("cannot encode with {encoding}: {why}")]
+    Encoder {
+        /// Name of the encoding.
+        encoding: &'static str,
+        /// What the encoder says.
+        why: String,
+    },
+}
+
+/// The name used on the command line, in configuration files and in results.
+pub const fn name(encoding: Encoding) -> &'static str {
+    match encoding {
+        Encoding::None => "none",
+        Encoding::Zstd => "zstd",
+        Encoding::Lz4 => "lz4",
+    }
+}
+
+/// The encoding with that name.
+pub fn from_name(wanted: &str) -> Option<Encoding> {
+    SUPPORTED.into_iter().find(|encoding| name(*encoding) == wanted)
+}
+
+/// Encodes one payload.
+pub fn encode(encoding: Encoding, plain: Bytes) -> Result<Encoded, EncodingError> {
+    let decoded_bytes = plain.len() as u64;
+    let failed = |why: String| EncodingError::Encoder { encoding: name(encoding), why };
+    let bytes = match encoding {
+        Encoding::None => return Ok(Encoded { bytes: plain, encoding, decoded_bytes: 0 }),
+        Encoding::Zstd => {
+            zstd::bulk::compress(&plain, ZSTD_LEVEL).map_err(|e| failed(e.to_string()))?
+        }
+        Encoding::Lz4 => lz4_flex::block::compress(&plain),
+    };
+    Ok(Encoded { bytes: bytes.into(), encoding, decoded_bytes })
+}
+
+/// Decodes one payload of at most `limit` bytes. Without an encoding the bytes come back untouched.
+pub fn decode(
+    encoding: i32,
+    bytes: Bytes,
+    decoded_bytes: u64,
+    limit: usize,
+) -> Result<Bytes, EncodingError> {
+    let encoding = Encoding::try_from(encoding).map_err(|_| EncodingError::Unknown(encoding))?;
+    if encoding == Encoding::None {
+        if bytes.len() > limit {
+            return Err(EncodingError::TooLong { announced: bytes.len() as u64, limit });
+        }
+        return Ok(bytes);
+    }
+    let length = usize::try_from(decoded_bytes)
+        .ok()
+        .filter(|length| *length <= limit)
+        .ok_or(EncodingError::TooLong { announced: decoded_bytes, limit })?;
+    let damaged = |why: String| EncodingError::Damaged { encoding: name(encoding), why };
+    let plain = match encoding {
+        Encoding::Zstd => unzstd(&bytes, length).map_err(|e| damaged(e.to_string()))?,
+        _ => lz4_flex::block::decompress(&bytes, length).map_err(|e| damaged(e.to_string()))?,
+    };
+    if plain.len() != length {
+        return Err(damaged(format!("{} bytes came out, the header says {length}", plain.len())));
+    }
+    Ok(plain.into())
+}
+
+/// Decodes a Zstandard frame, stopping one byte after `length`: enough to see that there is too much.
+fn unzstd(bytes: &[u8], length: usize) -> std::io::Result<Vec<u8>> {
+    let mut plain = Vec::with_capacity(length + 1);
+    zstd::Decoder::with_buffer(bytes)?.take(length as u64 + 1).read_to_end(&mut plain)?;
+    Ok(plain)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_encoding_returns_the_same_bytes(plain in proptest::collection::vec(any::<u8>(), 0..5000)) {
+            for encoding in SUPPORTED {
+                let sent = encode(encoding, plain.clone().into()).unwrap();
+                let back = decode(encoding as i32, sent.bytes, sent.decoded_bytes, 5000).unwrap();
+                prop_assert_eq!(&back[..], &plain[..]);
+            }
+        }
+
+        #[test]
+        fn garbage_is_an_error_or_the_announced_length(
+            garbage in proptest::collection::vec(any::<u8>(), 0..200), announced in 0_u64..10_000,
+        ) {
+            for encoding in [Encoding::Zstd, Encoding::Lz4] {
+                if let Ok(plain) = decode(encoding as i32, garbage.clone().into(), announced, 10_000) {
+                    prop_assert_eq!(plain.len() as u64, announced);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_bomb_is_refused_by_its_header_and_by_its_content() {
+        let zeros = Bytes::from(vec![0; 10 << 20]);
+        for encoding in [Encoding::Zstd, Encoding::Lz4] {
+            let bomb = encode(encoding, zeros.clone()).unwrap();
+            let honest = decode(encoding as i32, bomb.bytes.clone(), bomb.decoded_bytes, 1 << 20);
+            assert!(matches!(honest, Err(EncodingError::TooLong { .. })), "{honest:?}");
+            let lying = decode(encoding as i32, bomb.bytes, 1000, 1 << 20);
+            assert!(matches!(lying, Err(EncodingError::Damaged { .. })), "{lying:?}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_encoding_and_a_long_plain_payload_are_refused() {
+        assert!(matches!(decode(9, Bytes::new(), 0, 10), Err(EncodingError::Unknown(9))));
+        let long = decode(0, Bytes::from_static(b"12345678901"), 0, 10);
+        assert!(matches!(long, Err(EncodingError::TooLong { announced: 11, limit: 10 })));
+    }
+
+    #[test]
+    fn names_are_found_again() {
+        for encoding in SUPPORTED {
+            assert_eq!(from_name(name(encoding)), Some(encoding));
+        }
+        assert_eq!(from_name("gzip"), None);
+    }
+}

@@ -1,0 +1,27 @@
+//! The wire contract between a LoadGen node and a SUT node. No sockets here.
+//!
+//! - [`v1`]: messages, client and server, generated from `proto/netdiv/v1/sut_node.proto`
+//! - [`layout`]: what a sample's bytes look like
+//! - [`encoding`]: lossless compression of one payload, with a cap on what comes out
+//! - [`burst`]: taking all that a stream holds ready
+//! - [`limits`]: every limit of the wire, each with its reason
+
+pub mod burst;
+pub mod encoding;
+pub mod layout;
+pub mod limits;
+
+/// Messages, client and server of package `netdiv.v1`.
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::unwrap_used)]
+pub mod v1 {
+    tonic::include_proto!("netdiv.v1");
+}
+
+/// Version of the wire contract. A node and a LoadGen node talk only when theirs are equal.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// Request header of an `Infer` stream that names the session it belongs to.
+pub const SESSION_HEADER: &str = "netdiv-session";
+
+/// The compiled `.proto` files, for the reflection service.
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/netdiv_v1.bin"));

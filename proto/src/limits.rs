@@ -1,0 +1,21 @@
+//! Every limit of the wire. Both ends use these, so that neither offers what the other refuses.
+
+/// Longest payload that a message may carry, in bytes, encoded or decoded. The largest of the v5.0 suite
+/// is a text-to-video answer of 225 MB.
+pub const MAX_PAYLOAD_BYTES: usize = 256 << 20;
+
+/// What a message may need besides its payload: field tags, id, times and an error text.
+pub const MAX_HEADER_BYTES: usize = 16 << 10;
+
+/// Longest error text that a node sends. Engine errors can hold whole tensors.
+pub const MAX_ERROR_BYTES: usize = 2 << 10;
+
+/// HTTP/2 receive window of one stream, in bytes. The default of 64 KiB holds a ResNet50 sample for three
+/// round trips.
+pub const STREAM_WINDOW_BYTES: u32 = 64 << 20;
+
+/// HTTP/2 receive window of one connection, in bytes.
+pub const CONNECTION_WINDOW_BYTES: u32 = 256 << 20;
+
+/// Longest HTTP/2 frame, in bytes. With the default of 16 KiB a payload is cut into many small writes.
+pub const MAX_FRAME_BYTES: u32 = 1 << 20;

@@ -1,0 +1,84 @@
+//! How a run ends early.
+
+use std::time::Duration;
+
+/// Why the run failed. The first failure of a run is the one that is reported.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The connection broke, or the node closed it.
+    #[error("node {node} was lost: {why}; look at that node's log")]
+    NodeLost {
+        /// Name of the node.
+        node: String,
+        /// What the transport says.
+        why: String,
+    },
+    /// A sample got no answer in time.
+    #[error(
+        "node {node} has not answered a sample for {} s; its engine hangs, or --sample-timeout-ms is too short",
+        waited.as_secs_f64()
+    )]
+    NoAnswer {
+        /// Name of the node.
+        node: String,
+        /// The limit that was passed.
+        waited: Duration,
+    },
+    /// The node cannot read a sample.
+    #[error("node {node} refuses a sample: {why}")]
+    BadSample {
+        /// Name of the node.
+        node: String,
+        /// What the node says.
+        why: String,
+    },
+    /// The node's engine failed.
+    #[error("the engine of node {node} failed: {why}")]
+    EngineFailed {
+        /// Name of the node.
+        node: String,
+        /// What the node says.
+        why: String,
+    },
+    /// A response cannot be decoded.
+    #[error("node {node} sent a response that cannot be read: {why}")]
+    BadResponse {
+        /// Name of the node.
+        node: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A node did not say its name.
+    #[error("node {node} does not answer when asked for its name: {why}")]
+    NoName {
+        /// Name of the node at the start of the run.
+        node: String,
+        /// What went wrong.
+        why: String,
+    },
+    /// A node has another name than at the start of the run.
+    #[error("node {node} now calls itself {now}; it was restarted or replaced during the run")]
+    Renamed {
+        /// Name at the start.
+        node: String,
+        /// Name now.
+        now: String,
+    },
+    /// A node did not acknowledge the end of a series.
+    #[error("node {node} did not acknowledge the end of the queries: {why}")]
+    NoFlush {
+        /// Name of the node.
+        node: String,
+        /// What went wrong.
+        why: String,
+    },
+    /// LoadGen issued a sample that the QSL has not loaded.
+    #[error("sample {0} was issued but is not loaded; this is a bug in netdiv")]
+    NotLoaded(usize),
+    /// The user asked for the end.
+    #[error("interrupted by {0}")]
+    Interrupted(String),
+    /// A part of the QDL panicked.
+    #[error("internal error in the QDL: {0}; this is a bug in netdiv")]
+    Internal(String),
+}

@@ -1,0 +1,228 @@
+//! Samples that wait for a connection with room.
+//!
+//! LoadGen's thread puts them in and waits when the inbox is full, so that an Offline query of any length
+//! costs no more memory than the inbox. Connections take them out. A connection that found nothing leaves its
+//! waker; one push wakes each sleeper once, however many samples it brings.
+
+use std::{
+    collections::VecDeque,
+    sync::{Condvar, Mutex, MutexGuard},
+    task::Waker,
+    time::Instant,
+};
+
+use crate::lock;
+
+/// A sample that LoadGen has issued and no connection has taken.
+#[derive(Debug)]
+pub(crate) struct Pending<T> {
+    pub(crate) ticket: T,
+    pub(crate) index: usize,
+    pub(crate) issued: Instant,
+}
+
+/// What [`Inbox::take`] found.
+pub(crate) enum Taken<T> {
+    Sample(T),
+    /// Nothing waits; the waker is kept and called when something does.
+    Empty,
+    /// The next sample was not admitted; it stays.
+    Refused,
+}
+
+struct State<T> {
+    queue: VecDeque<Pending<T>>,
+    sleepers: Vec<Waker>,
+    /// LoadGen's thread waits for the queue to fall to this length.
+    wanted_length: Option<usize>,
+    closed: bool,
+}
+
+pub(crate) struct Inbox<T> {
+    state: Mutex<State<T>>,
+    shorter: Condvar,
+    capacity: usize,
+}
+
+/// The run has failed; what was pushed is dropped, as LoadGen will be told.
+#[derive(Debug)]
+pub(crate) struct Closed;
+
+impl<T> Inbox<T> {
+    pub(crate) fn new(capacity: usize) -> Self {
+        let queue = VecDeque::new();
+        let state = State { queue, sleepers: Vec::new(), wanted_length: None, closed: false };
+        Self { state: Mutex::new(state), shorter: Condvar::new(), capacity: capacity.max(1) }
+    }
+
+    /// Puts samples in, waiting for room as often as needed.
+    pub(crate) fn push(&self, samples: &mut dyn Iterator<Item = Pending<T>>) -> Result<(), Closed> {
+        let mut samples = samples.peekable();
+        while samples.peek().is_some() {
+            let mut state = lock(&self.state);
+            if state.queue.len() >= self.capacity {
+                // Half empty before going on: one wake-up for many samples.
+                state = self.wait_for_length(state, self.capacity / 2)?;
+            } else if state.closed {
+                return Err(Closed);
+            }
+            let room = self.capacity - state.queue.len();
+            state.queue.extend(samples.by_ref().take(room));
+            let sleepers = std::mem::take(&mut state.sleepers);
+            drop(state);
+            sleepers.into_iter().for_each(Waker::wake);
+        }
+        Ok(())
+    }
+
+    /// Waits until every sample has been taken.
+    pub(crate) fn wait_until_empty(&self) -> Result<(), Closed> {
+        self.wait_for_length(lock(&self.state), 0).map(drop)
+    }
+
+    fn wait_for_length<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State<T>>,
+        length: usize,
+    ) -> Result<MutexGuard<'a, State<T>>, Closed> {
+        loop {
+            if state.closed {
+                return Err(Closed);
+            }
+            if state.queue.len() <= length {
+                return Ok(state);
+            }
+            state.wanted_length = Some(length);
+            state = self.shorter.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+        }
+    }
+
+    /// Takes the next sample if `admit` makes something of it.
+    pub(crate) fn take<R>(
+        &self,
+        waker: &Waker,
+        admit: impl FnOnce(&Pending<T>) -> Option<R>,
+    ) -> Taken<(Pending<T>, R)> {
+        let mut state = lock(&self.state);
+        let Some(next) = state.queue.front() else {
+            if !state.sleepers.iter().any(|sleeper| sleeper.will_wake(waker)) {
+                state.sleepers.push(waker.clone());
+            }
+            return Taken::Empty;
+        };
+        let Some(admitted) = admit(next) else { return Taken::Refused };
+        let Some(taken) = state.queue.pop_front() else { return Taken::Empty };
+        if state.wanted_length.is_some_and(|wanted| state.queue.len() <= wanted) {
+            state.wanted_length = None;
+            self.shorter.notify_all();
+        }
+        Taken::Sample((taken, admitted))
+    }
+
+    /// Drops what waits and refuses what comes: the run has failed.
+    pub(crate) fn close(&self) {
+        let mut state = lock(&self.state);
+        state.closed = true;
+        state.queue.clear();
+        self.shorter.notify_all();
+        state.sleepers.drain(..).for_each(Waker::wake);
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        lock(&self.state).queue.len()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::{
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering},
+        },
+        task::Wake,
+        thread,
+    };
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Counter(AtomicUsize);
+
+    impl Wake for Counter {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    fn pending(index: usize) -> Pending<()> {
+        Pending { ticket: (), index, issued: Instant::now() }
+    }
+
+    fn take(inbox: &Inbox<()>) -> Option<usize> {
+        match inbox.take(Waker::noop(), |_| Some(())) {
+            Taken::Sample((taken, ())) => Some(taken.index),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_burst_wakes_a_sleeper_once() {
+        let inbox = Inbox::new(100);
+        let counter = Arc::new(Counter::default());
+        let waker = Waker::from(counter.clone());
+        for _ in 0..3 {
+            assert!(matches!(inbox.take(&waker, |_| Some(())), Taken::Empty));
+        }
+        inbox.push(&mut (0..50).map(pending)).unwrap();
+        assert_eq!(counter.0.load(Ordering::SeqCst), 1);
+        inbox.push(&mut (0..10).map(pending)).unwrap();
+        assert_eq!(counter.0.load(Ordering::SeqCst), 1, "nobody sleeps");
+    }
+
+    #[test]
+    fn a_refused_sample_stays_first() {
+        let inbox = Inbox::new(10);
+        inbox.push(&mut (0..2).map(pending)).unwrap();
+        assert!(matches!(inbox.take::<()>(Waker::noop(), |_| None), Taken::Refused));
+        assert_eq!([take(&inbox), take(&inbox), take(&inbox)], [Some(0), Some(1), None]);
+    }
+
+    #[test]
+    fn a_long_query_streams_through_a_short_inbox_in_order() {
+        let inbox = Arc::new(Inbox::new(8));
+        let pusher = thread::spawn({
+            let inbox = inbox.clone();
+            move || {
+                inbox.push(&mut (0..10_000).map(pending)).unwrap();
+                inbox.wait_until_empty().unwrap();
+            }
+        });
+        let mut next = 0;
+        while next < 10_000 {
+            assert!(inbox.len() <= 8);
+            match take(&inbox) {
+                Some(index) => {
+                    assert_eq!(index, next);
+                    next += 1;
+                }
+                None => thread::yield_now(),
+            }
+        }
+        pusher.join().unwrap();
+    }
+
+    #[test]
+    fn closing_frees_a_waiting_pusher() {
+        let inbox = Arc::new(Inbox::new(1));
+        let pusher = thread::spawn({
+            let inbox = inbox.clone();
+            move || inbox.push(&mut (0..10).map(pending)).is_err()
+        });
+        inbox.close();
+        assert!(pusher.join().unwrap());
+        assert!(inbox.push(&mut (0..1).map(pending)).is_err());
+    }
+}

@@ -1,0 +1,174 @@
+//! The receiving half of a connection: replies are matched, decoded and given to LoadGen.
+
+use std::{
+    pin::pin,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use netdiv_proto::{
+    SESSION_HEADER,
+    burst::next_burst,
+    encoding, limits,
+    v1::{InferResponse, Status},
+};
+use tonic::{Request, metadata::AsciiMetadataValue};
+
+use crate::{
+    Failure, LoadGen,
+    lane::{Lane, LaneState},
+    lock,
+    node::{Client, words},
+    outgoing::Outgoing,
+};
+
+/// Most replies handled at once, so that sending gets its turn.
+const LONGEST_BURST: usize = 256;
+
+/// Serves one connection until the run stops.
+pub(crate) async fn serve<L: LoadGen>(
+    lane: Arc<Lane<L>>,
+    mut client: Client,
+    session: AsciiMetadataValue,
+    sample_timeout: Duration,
+) -> Result<(), Failure> {
+    let lost = |status: tonic::Status| Failure::NodeLost {
+        node: lane.node_name.clone(),
+        why: words(&status),
+    };
+    let mut stop = lane.run.stop.subscribe();
+    let mut stopped = pin!(async move {
+        // An error means that the run is gone, which is a stop as well.
+        let _ = stop.wait_for(|stop| *stop).await;
+    });
+    let mut clock = tokio::time::interval(check_interval(sample_timeout));
+
+    let mut request = Request::new(Outgoing::new(lane.clone()));
+    request.metadata_mut().insert(SESSION_HEADER, session);
+    // A node may send its headers with the first reply only, so samples flow before they are here.
+    let mut opening = pin!(client.infer(request));
+    let mut replies = loop {
+        tokio::select! {
+            opened = &mut opening => break opened.map_err(lost)?.into_inner(),
+            _ = clock.tick() => check_deadline(&lane, sample_timeout)?,
+            () = &mut stopped => return Ok(()),
+        }
+    };
+
+    let mut burst = Vec::with_capacity(LONGEST_BURST);
+    let mut answers = Answers::new();
+    loop {
+        tokio::select! {
+            open = next_burst(&mut replies, &mut burst, LONGEST_BURST) => {
+                let open = open.map_err(lost)?;
+                handle(&lane, &mut burst, &mut answers)?;
+                if !open {
+                    let why = "it closed the stream".into();
+                    return Err(Failure::NodeLost { node: lane.node_name.clone(), why });
+                }
+            }
+            _ = clock.tick() => check_deadline(&lane, sample_timeout)?,
+            () = &mut stopped => {
+                lane.wake_sender();
+                // After a run that went well the node ends the stream as well; then it has seen our end.
+                while lane.run.failure().is_none()
+                    && next_burst(&mut replies, &mut burst, LONGEST_BURST).await.is_ok_and(|open| open)
+                {
+                    burst.clear();
+                }
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The answers of one burst: each ticket and its payload in the same place.
+struct Answers<T> {
+    tickets: Vec<T>,
+    payloads: Vec<Bytes>,
+}
+
+impl<T> Answers<T> {
+    fn new() -> Self {
+        let tickets = Vec::with_capacity(LONGEST_BURST);
+        Self { tickets, payloads: Vec::with_capacity(LONGEST_BURST) }
+    }
+}
+
+/// Matches replies with their samples and completes them.
+fn handle<L: LoadGen>(
+    lane: &Lane<L>,
+    burst: &mut Vec<InferResponse>,
+    answers: &mut Answers<L::Ticket>,
+) -> Result<(), Failure> {
+    let now = Instant::now();
+    let sender = {
+        let mut state = lock(&lane.state);
+        for reply in burst.drain(..) {
+            if let Some((ticket, payload)) = accept(&mut state, &lane.node_name, reply, now)? {
+                answers.tickets.push(ticket);
+                answers.payloads.push(payload);
+            }
+        }
+        state.sender.take()
+    };
+    let count = answers.tickets.len();
+    lane.run.loadgen.complete(&mut answers.tickets, &answers.payloads);
+    answers.payloads.clear();
+    lane.run.dispatch.answered(lane.number, count);
+    if count > 0 {
+        lane.run.completed(count as u64);
+    }
+    sender.into_iter().for_each(std::task::Waker::wake);
+    Ok(())
+}
+
+/// The sample that a reply answers, and the response; `None` for a reply that belongs to no sample in flight.
+fn accept<T>(
+    state: &mut LaneState<T>,
+    node: &str,
+    reply: InferResponse,
+    now: Instant,
+) -> Result<Option<(T, Bytes)>, Failure> {
+    let Some(sample) = state.slots.remove(reply.id) else {
+        state.report.unmatched += 1;
+        return Ok(None);
+    };
+    state.window.answered(sample.bytes);
+    let node = || node.to_owned();
+    match Status::try_from(reply.status) {
+        Ok(Status::Ok) => {}
+        Ok(Status::BadSample) => {
+            return Err(Failure::BadSample { node: node(), why: reply.error });
+        }
+        Ok(Status::EngineFailed) => {
+            return Err(Failure::EngineFailed { node: node(), why: reply.error });
+        }
+        Err(_) => {
+            let why = format!("unknown status number {}", reply.status);
+            return Err(Failure::BadResponse { node: node(), why });
+        }
+    }
+    let (queued, round_trip) = (sample.sent - sample.issued, now - sample.sent);
+    state.report.answer(queued, round_trip, &reply);
+    let limit = limits::MAX_PAYLOAD_BYTES;
+    let payload = encoding::decode(reply.encoding, reply.payload, reply.decoded_bytes, limit)
+        .map_err(|error| Failure::BadResponse { node: node(), why: error.to_string() })?;
+    Ok(Some((sample.ticket, payload)))
+}
+
+fn check_interval(sample_timeout: Duration) -> Duration {
+    (sample_timeout / 10).clamp(Duration::from_millis(10), Duration::from_millis(500))
+}
+
+/// Fails the run when the oldest sample in flight has waited too long.
+fn check_deadline<L: LoadGen>(lane: &Lane<L>, limit: Duration) -> Result<(), Failure> {
+    let oldest = lock(&lane.state).slots.in_flight().map(|sample| sample.sent).min();
+    match oldest {
+        Some(sent) if sent.elapsed() > limit => {
+            Err(Failure::NoAnswer { node: lane.node_name.clone(), waited: limit })
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,57 @@
+//! The threads that serve connections.
+//!
+//! Each runs a single-threaded runtime for the whole run, because LoadGen loses the log of a thread that
+//! exits during a test, and because both completions of a sample must come from one thread: a connection
+//! stays on the thread it began on.
+
+use std::{io, thread};
+
+use tokio::{runtime, sync::oneshot};
+
+pub(crate) struct IoThreads {
+    threads: Vec<IoThread>,
+}
+
+struct IoThread {
+    runtime: runtime::Handle,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl IoThreads {
+    pub(crate) fn start(count: usize) -> io::Result<Self> {
+        let threads = (0..count.max(1)).map(IoThread::start).collect::<io::Result<_>>()?;
+        Ok(Self { threads })
+    }
+
+    /// The runtime for connection number `lane`.
+    pub(crate) fn runtime(&self, lane: usize) -> &runtime::Handle {
+        &self.threads[lane % self.threads.len()].runtime
+    }
+}
+
+impl IoThread {
+    fn start(number: usize) -> io::Result<Self> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel();
+        let serve = move || {
+            // Ends when told, or when the owner is gone.
+            let _ = runtime.block_on(stopped);
+        };
+        let thread = thread::Builder::new().name(format!("qdl-io-{number}")).spawn(serve)?;
+        Ok(Self { runtime: handle, stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for IoThreads {
+    fn drop(&mut self) {
+        for thread in &mut self.threads {
+            thread.stop.take();
+        }
+        for thread in &mut self.threads {
+            // A panic of a connection was reported as the run's failure already.
+            let _ = thread.thread.take().map(thread::JoinHandle::join);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The Query Dispatch Library: all that touches a query on the LoadGen node between LoadGen and the network.
+//!
+//! What it does to a sample is send it, as the bytes the QSL holds, in a message of its own. What it does to a
+//! response is decompress it, if the node compressed it, and hand it to LoadGen. It never groups, pads,
+//! converts, reorders the contents of, or keeps either (rules, section 6.2.1).
+//!
+//! Reading order, along the life of a query:
+//!
+//! 1. [`Qdl::issue`] (`qdl.rs`): LoadGen's thread hands over samples.
+//! 2. `dispatch.rs`, `inbox.rs`: which connection gets which sample.
+//! 3. `outgoing.rs`: a connection takes the next sample when its window has room; `window.rs`, `slots.rs`.
+//! 4. `incoming.rs`: replies are matched, decoded and given to LoadGen.
+//! 5. `node.rs`: connecting, the handshake, and what a node says of itself; `failure.rs`: how a run ends early.
+
+mod dispatch;
+mod failure;
+mod inbox;
+mod incoming;
+mod io_threads;
+mod lane;
+mod node;
+mod outgoing;
+mod qdl;
+mod report;
+mod settings;
+mod slots;
+mod window;
+
+use bytes::Bytes;
+use netdiv_proto::encoding::Encoded;
+
+pub use dispatch::Policy;
+pub use failure::Failure;
+pub use node::{ConnectError, Expectation, NodeInfo, survey};
+pub use qdl::Qdl;
+pub use report::{NodeReport, Progress, Stages};
+pub use settings::{NetworkSettings, Settings};
+
+/// The loaded samples, as the QSL encoded them.
+pub trait SampleSource: Send + Sync + 'static {
+    /// The payload of one sample, shared and not copied. `None` when it is not loaded.
+    fn payload(&self, index: usize) -> Option<Encoded>;
+}
+
+/// LoadGen, as seen from the QDL.
+pub trait LoadGen: Send + Sync + 'static {
+    /// The right to answer one sample, once. It never leaves this process.
+    type Ticket: Send + 'static;
+
+    /// Answers samples, each ticket with the payload in its place, and empties the list of tickets. Only
+    /// long-lived threads call it.
+    fn complete(&self, tickets: &mut Vec<Self::Ticket>, payloads: &[Bytes]);
+}
+
+/// Locks a mutex whose holder may have panicked: a panic has already failed the run, and what the lock guards
+/// is only counted afterwards.
+pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

@@ -1,0 +1,363 @@
+//! Reaching a node and agreeing with it before the first query.
+
+use std::{
+    collections::HashMap,
+    future::Future,
+    hash::{BuildHasher as _, Hasher as _, RandomState},
+    time::{Duration, Instant},
+};
+
+use netdiv_proto::{
+    PROTOCOL_VERSION,
+    encoding::{self, Encoding},
+    layout::{self, InputLayout},
+    limits,
+    v1::{DescribeRequest, DescribeResponse, sut_node_client::SutNodeClient},
+};
+use tonic::transport::{Channel, Endpoint};
+
+use crate::settings::NetworkSettings;
+
+/// Pause between two attempts to reach a node.
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+
+/// A client with our limits.
+pub(crate) type Client = SutNodeClient<Channel>;
+
+/// A node that answered.
+#[derive(Debug, Clone)]
+pub struct NodeInfo {
+    /// Its address, as the user gave it.
+    pub address: String,
+    /// What it says of itself.
+    pub description: DescribeResponse,
+    /// How long its answer took.
+    pub round_trip: Duration,
+}
+
+/// What the run needs of every node.
+#[derive(Debug, Clone, Default)]
+pub struct Expectation {
+    /// The tensors of a sample; `None` when the samples are bytes of unknown meaning.
+    pub input: Option<InputLayout>,
+    /// How samples are encoded.
+    pub encoding: Encoding,
+    /// The longest payload, encoded or decoded, in bytes.
+    pub longest_payload_bytes: u64,
+}
+
+/// Why a run cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The list of nodes is empty.
+    #[error("no node was named; give --nodes HOST:PORT,…")]
+    NoNodes,
+    /// Not an address.
+    #[error("`{address}` is not an address of the form HOST:PORT: {why}")]
+    BadAddress {
+        /// The text.
+        address: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Nobody answers there.
+    #[error(
+        "no node answers at {address}: {why}; is sut-node running there, and is the port open?"
+    )]
+    Unreachable {
+        /// The address.
+        address: String,
+        /// What the transport says.
+        why: String,
+    },
+    /// The node speaks another version of the wire contract.
+    #[error(
+        "the node at {address} speaks version {theirs} of the wire contract, this program version {}; \
+         install the same release on both",
+        PROTOCOL_VERSION
+    )]
+    WrongVersion {
+        /// The address.
+        address: String,
+        /// The node's version.
+        theirs: u32,
+    },
+    /// Something answered that is not a SUT node.
+    #[error("what answers at {address} is not a SUT node: {why}")]
+    NotANode {
+        /// The address.
+        address: String,
+        /// What it answered.
+        why: String,
+    },
+    /// Two nodes with one name (rules, section 6.2.1).
+    #[error("{first} and {second} are both called `{name}`; give each node its own --name")]
+    DuplicateName {
+        /// The name.
+        name: String,
+        /// Address of the first.
+        first: String,
+        /// Address of the second.
+        second: String,
+    },
+    /// Two nodes that would answer differently.
+    #[error(
+        "the nodes do not serve the same model: {first} has {theirs}, {second} has {ours}; \
+         start them with the same model file"
+    )]
+    DifferentModel {
+        /// Name of the first node.
+        first: String,
+        /// Its model.
+        theirs: String,
+        /// Name of the second node.
+        second: String,
+        /// Its model.
+        ours: String,
+    },
+    /// The node's model takes other samples.
+    #[error(
+        "node {node} takes {want}, the data set holds {have}; choose the data set of its model"
+    )]
+    OtherLayout {
+        /// Name of the node.
+        node: String,
+        /// What the node takes.
+        want: String,
+        /// What the data set holds.
+        have: String,
+    },
+    /// The node does not decode the chosen encoding.
+    #[error("node {node} does not decode {encoding}; it takes {accepted}")]
+    EncodingRefused {
+        /// Name of the node.
+        node: String,
+        /// The encoding that was chosen.
+        encoding: &'static str,
+        /// What it takes.
+        accepted: String,
+    },
+    /// A sample is longer than the node takes.
+    #[error(
+        "the longest sample has {bytes} bytes, node {node} takes at most {limit}; \
+         raise --max-payload-bytes there"
+    )]
+    SampleTooLong {
+        /// Name of the node.
+        node: String,
+        /// Bytes of the longest sample.
+        bytes: u64,
+        /// The node's limit.
+        limit: u64,
+    },
+    /// Local trouble: no thread or socket could be made.
+    #[error("cannot start the network threads: {0}")]
+    Local(String),
+}
+
+/// A number that nobody can guess: hash keys of the standard library are random.
+pub(crate) fn nonce() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// Opens one connection, trying again until the time is up.
+pub(crate) async fn connect(
+    address: &str,
+    settings: &NetworkSettings,
+) -> Result<Client, ConnectError> {
+    let endpoint = endpoint(address, settings)?;
+    let deadline = Instant::now() + settings.connect_timeout;
+    loop {
+        match endpoint.connect().await {
+            Ok(channel) => {
+                let longest = limits::MAX_PAYLOAD_BYTES + limits::MAX_HEADER_BYTES;
+                return Ok(SutNodeClient::new(channel).max_decoding_message_size(longest));
+            }
+            Err(error) if Instant::now() >= deadline => {
+                return Err(ConnectError::Unreachable {
+                    address: address.into(),
+                    why: chain(&error),
+                });
+            }
+            Err(_) => tokio::time::sleep(RETRY_PAUSE).await,
+        }
+    }
+}
+
+fn endpoint(address: &str, settings: &NetworkSettings) -> Result<Endpoint, ConnectError> {
+    let bad = |why: String| ConnectError::BadAddress { address: address.into(), why };
+    let port = address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
+    if port.is_none() {
+        return Err(bad("the port is missing".into()));
+    }
+    let endpoint =
+        Endpoint::from_shared(format!("http://{address}")).map_err(|e| bad(e.to_string()))?;
+    Ok(endpoint
+        .connect_timeout(settings.connect_timeout)
+        .tcp_nodelay(true)
+        .http2_keep_alive_interval(settings.keepalive_interval)
+        .keep_alive_timeout(settings.keepalive_timeout)
+        .keep_alive_while_idle(true)
+        .initial_stream_window_size(limits::STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(limits::CONNECTION_WINDOW_BYTES))
+}
+
+/// Asks a node who it is.
+pub(crate) async fn describe(
+    client: &mut Client,
+    address: &str,
+    timeout: Duration,
+) -> Result<NodeInfo, ConnectError> {
+    let nonce = nonce();
+    let started = Instant::now();
+    let request = DescribeRequest { protocol_version: PROTOCOL_VERSION, nonce };
+    let answer = within(timeout, client.describe(request)).await;
+    let round_trip = started.elapsed();
+    let description = match answer {
+        Ok(response) => response.into_inner(),
+        Err(status) => {
+            let why = words(&status);
+            return Err(ConnectError::NotANode { address: address.into(), why });
+        }
+    };
+    if description.protocol_version != PROTOCOL_VERSION {
+        let theirs = description.protocol_version;
+        return Err(ConnectError::WrongVersion { address: address.into(), theirs });
+    }
+    if description.nonce != nonce {
+        let why = "it does not return the nonce".into();
+        return Err(ConnectError::NotANode { address: address.into(), why });
+    }
+    if description.node_name.trim().is_empty() {
+        let why = "it has no name".into();
+        return Err(ConnectError::NotANode { address: address.into(), why });
+    }
+    Ok(NodeInfo { address: address.into(), description, round_trip })
+}
+
+/// Awaits a call for a limited time.
+pub(crate) async fn within<T>(
+    limit: Duration,
+    call: impl Future<Output = Result<T, tonic::Status>>,
+) -> Result<T, tonic::Status> {
+    tokio::time::timeout(limit, call).await.unwrap_or_else(|_| {
+        let text = format!("no answer within {} s", limit.as_secs_f64());
+        Err(tonic::Status::deadline_exceeded(text))
+    })
+}
+
+/// A status in words, with the transport's own reason where it has one.
+pub(crate) fn words(status: &tonic::Status) -> String {
+    match std::error::Error::source(status) {
+        Some(source) => format!("{} ({})", status.message(), chain(source)),
+        None if status.message().is_empty() => status.code().to_string(),
+        None => status.message().into(),
+    }
+}
+
+/// An error and its causes, without repeating what a cause already says.
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// Asks every address who is there, without expecting anything of the answers.
+pub async fn survey(
+    addresses: &[String],
+    settings: &NetworkSettings,
+) -> Vec<Result<NodeInfo, ConnectError>> {
+    let ask = |address: String, settings: NetworkSettings| async move {
+        let mut client = connect(&address, &settings).await?;
+        // The first call also waits for the connection's settings; the second is the round trip.
+        describe(&mut client, &address, settings.control_timeout).await?;
+        describe(&mut client, &address, settings.control_timeout).await
+    };
+    let asked: Vec<_> =
+        addresses.iter().map(|a| tokio::spawn(ask(a.clone(), settings.clone()))).collect();
+    let mut answers = Vec::with_capacity(asked.len());
+    for answer in asked {
+        answers.push(answer.await.unwrap_or_else(|e| Err(ConnectError::Local(e.to_string()))));
+    }
+    answers
+}
+
+/// Checks that the nodes fit the run and each other.
+pub(crate) fn agree(nodes: &[NodeInfo], expected: &Expectation) -> Result<(), ConnectError> {
+    let mut addresses: HashMap<&str, &str> = HashMap::new();
+    for node in nodes {
+        if let Some(first) = addresses.insert(&node.description.node_name, &node.address) {
+            return Err(ConnectError::DuplicateName {
+                name: node.description.node_name.clone(),
+                first: first.into(),
+                second: node.address.clone(),
+            });
+        }
+        fits(node, expected)?;
+    }
+    let model = |n: &NodeInfo| {
+        let d = &n.description;
+        (d.model_name.clone(), d.model_sha256.clone(), d.input.clone())
+    };
+    match nodes.iter().find(|node| model(node) != model(&nodes[0])) {
+        None => Ok(()),
+        Some(other) => Err(ConnectError::DifferentModel {
+            first: nodes[0].description.node_name.clone(),
+            theirs: model_in_words(&nodes[0].description),
+            second: other.description.node_name.clone(),
+            ours: model_in_words(&other.description),
+        }),
+    }
+}
+
+fn model_in_words(description: &DescribeResponse) -> String {
+    let hash: String = description.model_sha256.chars().take(12).collect();
+    let input = layout::describe(&description.input.clone().unwrap_or_default());
+    format!("{} (SHA-256 {}…, {input})", description.model_name, hash)
+}
+
+fn fits(node: &NodeInfo, expected: &Expectation) -> Result<(), ConnectError> {
+    let name = || node.description.node_name.clone();
+    let takes = node.description.input.clone().unwrap_or_default();
+    if let Some(holds) = &expected.input
+        && !same_tensors(&takes, holds)
+    {
+        return Err(ConnectError::OtherLayout {
+            node: name(),
+            want: layout::describe(&takes),
+            have: layout::describe(holds),
+        });
+    }
+    if !node.description.encodings.contains(&(expected.encoding as i32)) {
+        let accepted = node.description.encodings().map(encoding::name).collect::<Vec<_>>();
+        return Err(ConnectError::EncodingRefused {
+            node: name(),
+            encoding: encoding::name(expected.encoding),
+            accepted: accepted.join(", "),
+        });
+    }
+    let limit = node.description.max_payload_bytes;
+    if expected.longest_payload_bytes > limit {
+        let bytes = expected.longest_payload_bytes;
+        return Err(ConnectError::SampleTooLong { node: name(), bytes, limit });
+    }
+    Ok(())
+}
+
+/// Whether samples of one layout can be sent to a node of the other; names of tensors do not matter.
+fn same_tensors(takes: &InputLayout, holds: &InputLayout) -> bool {
+    takes.tensors.is_empty()
+        || takes.tensors.len() == holds.tensors.len()
+            && takes.tensors.iter().zip(&holds.tensors).all(|(a, b)| {
+                a.data_type == b.data_type
+                    && a.shape.len() == b.shape.len()
+                    && a.shape.iter().zip(&b.shape).all(|(a, b)| *a < 0 || a == b)
+            })
+}

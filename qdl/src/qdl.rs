@@ -1,0 +1,340 @@
+//! The Query Dispatch Library's face to the LoadGen node.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use netdiv_proto::{limits, v1::FlushRequest};
+use tokio::task::JoinSet;
+use tonic::metadata::AsciiMetadataValue;
+
+use crate::{
+    ConnectError, Expectation, Failure, LoadGen, NodeInfo, NodeReport, Progress, SampleSource,
+    Settings,
+    dispatch::Dispatch,
+    inbox::{Closed, Pending},
+    incoming,
+    io_threads::IoThreads,
+    lane::{Lane, Run},
+    lock,
+    node::{self, Client},
+    slots::MAX_SLOTS,
+    window::Window,
+};
+
+/// How long connections may take to end after the run.
+const CLOSING_TIME: Duration = Duration::from_secs(1);
+
+/// The connected Query Dispatch Library. Its calls block; none may come from an asynchronous task.
+pub struct Qdl<L: LoadGen> {
+    settings: Settings,
+    session: String,
+    nodes: Vec<NodeInfo>,
+    clients: Vec<Client>,
+    lanes: Vec<Arc<Lane<L>>>,
+    run: Arc<Run<L>>,
+    threads: IoThreads,
+}
+
+impl<L: LoadGen> std::fmt::Debug for Qdl<L> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Qdl").field("nodes", &self.settings.nodes).finish_non_exhaustive()
+    }
+}
+
+impl<L: LoadGen> Qdl<L> {
+    /// Reaches all nodes, agrees with them, and opens the streams.
+    pub fn connect(
+        settings: Settings,
+        expected: &Expectation,
+        loadgen: L,
+        source: Arc<dyn SampleSource>,
+    ) -> Result<Self, ConnectError> {
+        if settings.nodes.is_empty() {
+            return Err(ConnectError::NoNodes);
+        }
+        let threads = IoThreads::start(settings.io_threads)
+            .map_err(|error| ConnectError::Local(error.to_string()))?;
+        let per_node = settings.connections_per_node.max(1);
+        let lane_count = settings.nodes.len() * per_node;
+        if lane_count > usize::from(u16::MAX) {
+            return Err(ConnectError::Local(format!("{lane_count} connections are too many")));
+        }
+
+        let clients = open_connections(&settings, &threads, per_node)?;
+        let nodes = describe_nodes(&settings, &threads, &clients, per_node)?;
+        node::agree(&nodes, expected)?;
+
+        let dispatch = Dispatch::new(settings.policy, lane_count, settings.inbox_samples);
+        let run = Arc::new(Run::new(loadgen, source, dispatch));
+        let session = format!("{:016x}", node::nonce());
+        let mut qdl = Self {
+            clients: clients.iter().step_by(per_node).cloned().collect(),
+            settings,
+            session,
+            nodes,
+            lanes: Vec::with_capacity(lane_count),
+            run,
+            threads,
+        };
+        for (number, client) in clients.into_iter().enumerate() {
+            qdl.open_lane(number, number / per_node, client)?;
+        }
+        Ok(qdl)
+    }
+
+    fn open_lane(
+        &mut self,
+        number: usize,
+        node: usize,
+        client: Client,
+    ) -> Result<(), ConnectError> {
+        let info = &self.nodes[node];
+        let report = NodeReport::new(&info.description.node_name, &info.address);
+        let window = window(&self.settings, info);
+        let lane = Arc::new(Lane::new(number, node, self.run.clone(), window, report));
+        self.lanes.push(lane.clone());
+        let session = AsciiMetadataValue::try_from(&self.session)
+            .map_err(|error| ConnectError::Local(error.to_string()))?;
+        let (run, timeout) = (self.run.clone(), self.settings.network.sample_timeout);
+        let runtime = self.threads.runtime(number);
+        let serving = runtime.spawn(incoming::serve(lane, client, session, timeout));
+        runtime.spawn(async move {
+            match serving.await {
+                Ok(Ok(())) => {}
+                Ok(Err(failure)) => run.fail(failure),
+                Err(panic) => run.fail(Failure::Internal(panic.to_string())),
+            }
+        });
+        Ok(())
+    }
+
+    /// The nodes, in the order of the settings, as they described themselves before the run.
+    pub fn nodes(&self) -> &[NodeInfo] {
+        &self.nodes
+    }
+
+    /// Hands samples to the nodes. Waits while too many are unsent, and for the answers when there is one
+    /// query at a time.
+    pub fn issue(
+        &self,
+        samples: impl ExactSizeIterator<Item = (L::Ticket, usize)>,
+    ) -> Result<(), Failure> {
+        self.run.check()?;
+        self.run.add_issued(samples.len() as u64);
+        let issued = Instant::now();
+        let mut pending = samples.map(|(ticket, index)| Pending { ticket, index, issued });
+        self.unless_closed(self.run.dispatch.push(&mut pending))?;
+        match self.settings.one_query_at_a_time {
+            true => self.run.wait_until_idle(),
+            false => Ok(()),
+        }
+    }
+
+    /// Ends a series: all samples are sent, every node is told and has acknowledged, and every answer is in.
+    ///
+    /// Waiting for the answers here, and not in LoadGen, lets a failure still end the test.
+    pub fn flush(&self) -> Result<(), Failure> {
+        self.unless_closed(self.run.dispatch.wait_until_empty())?;
+        let sent = |node| {
+            let lanes = self.lanes.iter().filter(|lane| lane.node == node);
+            lanes.map(|lane| lock(&lane.state).report.sent).sum()
+        };
+        let session = &self.session;
+        self.ask_each_node(
+            |node, mut client| {
+                let request = FlushRequest { session: session.clone(), samples_sent: sent(node) };
+                async move { client.flush(request).await.map(|_| ()) }
+            },
+            |node, status| Failure::NoFlush { node, why: node::words(&status) },
+        )?;
+        self.run.wait_until_idle()
+    }
+
+    /// Asks every node for its name, over the network, and puts them together:
+    /// `"<cluster> Network SUT [a, b]"` (rules, section 6.2.1).
+    pub fn name(&self) -> Result<String, Failure> {
+        self.run.check()?;
+        let limit = self.settings.network.control_timeout;
+        let addresses = &self.settings.nodes;
+        let infos = self.ask_each_node(
+            |node, mut client| {
+                let address = addresses[node].clone();
+                async move {
+                    node::describe(&mut client, &address, limit)
+                        .await
+                        .map_err(|error| tonic::Status::unavailable(error.to_string()))
+                }
+            },
+            |node, status| Failure::NoName { node, why: status.message().into() },
+        )?;
+        let mut names = Vec::with_capacity(infos.len());
+        for (before, now) in self.nodes.iter().zip(infos) {
+            let (node, now) = (&before.description.node_name, now.description.node_name);
+            // They were unique at the start; the same names still are.
+            if *node != now {
+                let failure = Failure::Renamed { node: node.clone(), now };
+                self.run.fail(failure.clone());
+                return Err(failure);
+            }
+            names.push(now);
+        }
+        Ok(format!("{} Network SUT [{}]", self.settings.cluster_name, names.join(", ")))
+    }
+
+    /// Ends the run with this reason, unless it has failed already. Any thread may call it.
+    pub fn fail(&self, failure: Failure) {
+        self.run.fail(failure);
+    }
+
+    /// Why the run failed, if it did.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.run.failure()
+    }
+
+    /// A glance at the counters.
+    pub fn progress(&self) -> Progress {
+        let mut progress = Progress { issued: self.run.issued(), ..Progress::default() };
+        for lane in &self.lanes {
+            let state = lock(&lane.state);
+            progress.sent += state.report.sent;
+            progress.answered += state.report.answered;
+            progress.latency_sum_ns += state.report.latency_sum_ns;
+        }
+        progress
+    }
+
+    /// What was counted, node by node.
+    pub fn report(&self) -> Vec<NodeReport> {
+        let empty = |info: &NodeInfo| NodeReport::new(&info.description.node_name, &info.address);
+        let mut reports: Vec<_> = self.nodes.iter().map(empty).collect();
+        for lane in &self.lanes {
+            reports[lane.node].merge(&lock(&lane.state).report);
+        }
+        reports
+    }
+
+    /// The failure behind an inbox that was closed.
+    fn unless_closed(&self, outcome: Result<(), Closed>) -> Result<(), Failure> {
+        let unknown = || Failure::Internal("an inbox was closed without a reason".into());
+        outcome.map_err(|Closed| self.run.failure().cloned().unwrap_or_else(unknown))
+    }
+
+    /// Makes one call to every node at the same time and waits for all, for a limited time. A call that
+    /// fails fails the run.
+    fn ask_each_node<T, F>(
+        &self,
+        call: impl Fn(usize, Client) -> F,
+        failure: impl Fn(String, tonic::Status) -> Failure,
+    ) -> Result<Vec<T>, Failure>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, tonic::Status>> + Send + 'static,
+    {
+        let limit = self.settings.network.control_timeout;
+        let runtime = self.threads.runtime(0);
+        let mut stop = self.run.stop.subscribe();
+        let asked: Vec<_> = self
+            .clients
+            .iter()
+            .enumerate()
+            .map(|(node, client)| runtime.spawn(node::within(limit, call(node, client.clone()))))
+            .collect();
+        let mut answers = Vec::with_capacity(asked.len());
+        for (info, task) in self.nodes.iter().zip(asked) {
+            let abort = task.abort_handle();
+            let answer = runtime.block_on(async {
+                tokio::select! {
+                    answer = task => Some(answer),
+                    _ = stop.wait_for(|stop| *stop) => None,
+                }
+            });
+            let Some(answer) = answer else {
+                abort.abort();
+                self.run.check()?;
+                return Err(Failure::Internal("the connections were closed".into()));
+            };
+            match answer {
+                Ok(Ok(answer)) => answers.push(answer),
+                Ok(Err(status)) => {
+                    self.run.fail(failure(info.description.node_name.clone(), status));
+                    self.run.check()?;
+                }
+                Err(panic) => {
+                    self.run.fail(Failure::Internal(panic.to_string()));
+                    self.run.check()?;
+                }
+            }
+        }
+        Ok(answers)
+    }
+}
+
+impl<L: LoadGen> Drop for Qdl<L> {
+    /// Ends the streams in order, so that nodes see a client that has finished rather than one that is lost.
+    fn drop(&mut self) {
+        self.run.stop.send_replace(true);
+        self.run.dispatch.close();
+        self.lanes.iter().for_each(|lane| lane.wake_sender());
+        // The connections' tasks hold a subscription each; they are gone when all have ended.
+        let closed = async {
+            let _ = tokio::time::timeout(CLOSING_TIME, self.run.stop.closed()).await;
+        };
+        self.threads.runtime(0).block_on(closed);
+    }
+}
+
+/// Opens all connections at the same time, each on the thread that will serve it.
+fn open_connections(
+    settings: &Settings,
+    threads: &IoThreads,
+    per_node: usize,
+) -> Result<Vec<Client>, ConnectError> {
+    let addresses = settings.nodes.iter().flat_map(|a| std::iter::repeat_n(a.clone(), per_node));
+    let opening: Vec<_> = addresses
+        .enumerate()
+        .map(|(lane, address)| {
+            let network = settings.network.clone();
+            threads.runtime(lane).spawn(async move { node::connect(&address, &network).await })
+        })
+        .collect();
+    threads.runtime(0).block_on(async {
+        let mut clients = Vec::with_capacity(opening.len());
+        for client in opening {
+            clients.push(client.await.map_err(|e| ConnectError::Local(e.to_string()))??);
+        }
+        Ok(clients)
+    })
+}
+
+fn describe_nodes(
+    settings: &Settings,
+    threads: &IoThreads,
+    clients: &[Client],
+    per_node: usize,
+) -> Result<Vec<NodeInfo>, ConnectError> {
+    let limit = settings.network.control_timeout;
+    threads.runtime(0).block_on(async {
+        let mut asking = JoinSet::new();
+        for (node, client) in clients.iter().step_by(per_node).enumerate() {
+            let (mut client, address) = (client.clone(), settings.nodes[node].clone());
+            asking.spawn(async move { (node, node::describe(&mut client, &address, limit).await) });
+        }
+        let mut answers = asking.join_all().await;
+        answers.sort_by_key(|(node, _)| *node);
+        answers.into_iter().map(|(_, answer)| answer).collect()
+    })
+}
+
+/// The window of one connection: its share of what the node may have in flight.
+fn window(settings: &Settings, node: &NodeInfo) -> Window {
+    let limit = |own: Option<usize>, theirs: u64| {
+        let theirs = usize::try_from(theirs).unwrap_or(usize::MAX);
+        own.unwrap_or(theirs).min(theirs) / settings.connections_per_node.max(1)
+    };
+    let takes = &node.description;
+    let samples = limit(settings.window_samples, takes.max_in_flight_samples.into());
+    let bytes = limit(settings.window_bytes, takes.max_in_flight_bytes);
+    Window::new(samples.min(MAX_SLOTS), bytes.min(limits::CONNECTION_WINDOW_BYTES as usize))
+}

@@ -1,0 +1,80 @@
+//! What can be chosen about a run's network side.
+
+use std::time::Duration;
+
+use crate::Policy;
+
+/// Settings of the connections. Each default says where it comes from.
+#[derive(Debug, Clone)]
+pub struct NetworkSettings {
+    /// How long to try to reach a node before the run.
+    pub connect_timeout: Duration,
+    /// How long a node may take to say its name or to acknowledge a flush.
+    pub control_timeout: Duration,
+    /// How long a sample may be unanswered before the run fails.
+    pub sample_timeout: Duration,
+    /// How often a connection is asked whether it lives (HTTP/2 ping).
+    pub keepalive_interval: Duration,
+    /// How long the answer to that may take before the node counts as lost.
+    pub keepalive_timeout: Duration,
+}
+
+impl Default for NetworkSettings {
+    fn default() -> Self {
+        Self {
+            // Nodes load their model before they listen; ten seconds of patience lets both start together.
+            connect_timeout: Duration::from_secs(10),
+            control_timeout: Duration::from_secs(10),
+            // The slowest benchmark, 3D-UNet on a CPU, needs some ten seconds for one sample.
+            sample_timeout: Duration::from_secs(60),
+            keepalive_interval: Duration::from_secs(1),
+            // A busy node answers pings between two batches; a machine that is gone never does.
+            keepalive_timeout: Duration::from_secs(3),
+        }
+    }
+}
+
+/// Settings of a run.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Addresses of the SUT nodes, `host:port`.
+    pub nodes: Vec<String>,
+    /// Name of the cluster, the first part of the SUT's name.
+    pub cluster_name: String,
+    /// Connections to each node.
+    pub connections_per_node: usize,
+    /// Threads that serve the connections and complete samples.
+    pub io_threads: usize,
+    /// Which connection gets which sample.
+    pub policy: Policy,
+    /// Samples in flight to each node, over all its connections; `None`: what the node says it takes.
+    pub window_samples: Option<usize>,
+    /// Payload bytes in flight to each node, likewise.
+    pub window_bytes: Option<usize>,
+    /// Samples that may wait for a connection; beyond it LoadGen's thread waits.
+    pub inbox_samples: usize,
+    /// Whether a query is complete before the next one is issued (SingleStream, MultiStream). Waiting for it
+    /// inside `IssueQuery` instead of in LoadGen is what lets a failure end the test.
+    pub one_query_at_a_time: bool,
+    /// Time limits.
+    pub network: NetworkSettings,
+}
+
+impl Settings {
+    /// Defaults for these nodes.
+    pub fn new(nodes: Vec<String>) -> Self {
+        Self {
+            nodes,
+            cluster_name: "netdiv".into(),
+            connections_per_node: 1,
+            io_threads: 1,
+            policy: Policy::Pull,
+            window_samples: None,
+            window_bytes: None,
+            // 40 bytes each: 2.6 MB, a third of a second at the highest rate LoadGen reaches in Server.
+            inbox_samples: 1 << 16,
+            one_query_at_a_time: false,
+            network: NetworkSettings::default(),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The slot table: which sample a reply belongs to.
+//!
+//! The id on the wire is a place in this table, never LoadGen's response id, which is a pointer. Each use of a
+//! place has a new generation, and each connection a number of its own, so that an id that is unknown, stale,
+//! repeated, or another connection's finds nothing: completing a wrong sample would corrupt LoadGen's memory.
+
+const SLOT_BITS: u32 = 24;
+const GENERATION_BITS: u32 = 24;
+
+/// Longest table; ids have 24 bits for the place.
+pub(crate) const MAX_SLOTS: usize = 1 << SLOT_BITS;
+
+struct Slot<T> {
+    generation: u32,
+    content: Option<T>,
+}
+
+/// A fixed number of slots on one connection.
+pub(crate) struct SlotTable<T> {
+    connection: u16,
+    slots: Vec<Slot<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> SlotTable<T> {
+    /// A table for `capacity` samples in flight on connection number `connection`.
+    pub(crate) fn new(connection: u16, capacity: usize) -> Self {
+        let capacity = capacity.min(MAX_SLOTS) as u32;
+        Self {
+            connection,
+            slots: (0..capacity).map(|_| Slot { generation: 0, content: None }).collect(),
+            free: (0..capacity).rev().collect(),
+        }
+    }
+
+    /// Takes a slot and returns the id to send. Gives the content back when the table is full.
+    pub(crate) fn insert(&mut self, content: T) -> Result<u64, T> {
+        let Some(index) = self.free.pop() else { return Err(content) };
+        let slot = &mut self.slots[index as usize];
+        slot.content = Some(content);
+        Ok(id(self.connection, slot.generation, index))
+    }
+
+    /// Frees the slot of that id. `None` when the id belongs to no sample in flight.
+    pub(crate) fn remove(&mut self, wanted: u64) -> Option<T> {
+        let index = (wanted & (MAX_SLOTS as u64 - 1)) as u32;
+        let slot = self.slots.get_mut(index as usize)?;
+        if id(self.connection, slot.generation, index) != wanted {
+            return None;
+        }
+        let content = slot.content.take()?;
+        slot.generation = (slot.generation + 1) % (1 << GENERATION_BITS);
+        self.free.push(index);
+        Some(content)
+    }
+
+    /// What is in flight.
+    pub(crate) fn in_flight(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter().filter_map(|slot| slot.content.as_ref())
+    }
+}
+
+fn id(connection: u16, generation: u32, index: u32) -> u64 {
+    u64::from(connection) << (SLOT_BITS + GENERATION_BITS)
+        | u64::from(generation) << SLOT_BITS
+        | u64::from(index)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn stale_repeated_unknown_and_foreign_ids_find_nothing() {
+        let mut table = SlotTable::new(7, 2);
+        let first = table.insert("a").unwrap();
+        let second = table.insert("b").unwrap();
+        assert_eq!(table.insert("c"), Err("c"));
+        assert_eq!(table.remove(first), Some("a"));
+        assert_eq!(table.remove(first), None, "repeated");
+        let third = table.insert("d").unwrap();
+        assert_ne!(first, third, "the same place, another generation");
+        assert_eq!(table.remove(first), None, "stale");
+        assert_eq!(table.remove(second + 1), None, "unknown");
+        let foreign = SlotTable::new(8, 2).insert("x").unwrap();
+        assert_eq!(table.remove(foreign), None, "another connection's");
+        assert_eq!(table.remove(u64::MAX), None);
+        assert_eq!(table.in_flight().count(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn every_content_comes_back_once(steps in proptest::collection::vec(any::<(bool, u8)>(), 0..500)) {
+            let mut table = SlotTable::new(1, 8);
+            let mut model: HashMap<u64, usize> = HashMap::new();
+            let mut retired = Vec::new();
+            for (step, (insert, pick)) in steps.into_iter().enumerate() {
+                if insert {
+                    match table.insert(step) {
+                        Ok(id) => prop_assert!(model.insert(id, step).is_none()),
+                        Err(_) => prop_assert_eq!(model.len(), 8),
+                    }
+                } else if let Some(id) = model.keys().nth(pick as usize % model.len().max(1)).copied() {
+                    prop_assert_eq!(table.remove(id), model.remove(&id));
+                    retired.push(id);
+                }
+                for id in &retired {
+                    prop_assert!(model.contains_key(id) || table.remove(*id).is_none());
+                }
+            }
+            prop_assert_eq!(table.in_flight().count(), model.len());
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! How much may be in flight on one connection.
+
+/// Samples and payload bytes that were sent and not yet answered, against their limits.
+#[derive(Debug)]
+pub(crate) struct Window {
+    max_samples: usize,
+    max_bytes: usize,
+    samples: usize,
+    bytes: usize,
+}
+
+impl Window {
+    /// Both limits are at least 1.
+    pub(crate) fn new(max_samples: usize, max_bytes: usize) -> Self {
+        Self { max_samples: max_samples.max(1), max_bytes: max_bytes.max(1), samples: 0, bytes: 0 }
+    }
+
+    /// Whether a sample of that size may go out now. One that is larger than the whole window may go alone.
+    pub(crate) fn admits(&self, bytes: usize) -> bool {
+        self.samples < self.max_samples
+            && (self.samples == 0 || self.bytes.saturating_add(bytes) <= self.max_bytes)
+    }
+
+    pub(crate) fn sent(&mut self, bytes: usize) {
+        self.samples += 1;
+        self.bytes += bytes;
+    }
+
+    pub(crate) fn answered(&mut self, bytes: usize) {
+        self.samples -= 1;
+        self.bytes -= bytes;
+    }
+
+    pub(crate) fn max_samples(&self) -> usize {
+        self.max_samples
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_sample_larger_than_the_window_goes_alone() {
+        let mut window = Window::new(10, 100);
+        assert!(window.admits(500));
+        window.sent(500);
+        assert!(!window.admits(1));
+        window.answered(500);
+        assert!(window.admits(1));
+    }
+
+    proptest! {
+        #[test]
+        fn limits_hold_and_nothing_leaks(sizes in proptest::collection::vec(1_usize..60, 1..200)) {
+            let mut window = Window::new(5, 100);
+            let mut in_flight = std::collections::VecDeque::new();
+            for size in sizes {
+                while !window.admits(size) {
+                    let Some(oldest) = in_flight.pop_front() else { break };
+                    window.answered(oldest);
+                }
+                prop_assert!(window.admits(size));
+                window.sent(size);
+                in_flight.push_back(size);
+                prop_assert!(in_flight.len() <= 5);
+                prop_assert!(in_flight.iter().sum::<usize>() <= 100);
+            }
+            for size in in_flight {
+                window.answered(size);
+            }
+            prop_assert_eq!((window.samples, window.bytes), (0, 0));
+        }
+    }
+}

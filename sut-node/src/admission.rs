@@ -1,0 +1,100 @@
+//! How much the node takes in. When it is full it stops reading its streams, and HTTP/2's flow control holds
+//! the sender back: nothing is dropped.
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+/// The node's room, in samples and payload bytes.
+#[derive(Debug)]
+pub(crate) struct Admission {
+    samples: Semaphore,
+    bytes: Semaphore,
+    max_bytes: u32,
+}
+
+/// One sample's place; given back when its reply is handed to the transport.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    admission: Arc<Admission>,
+    bytes: u32,
+}
+
+impl Admission {
+    pub(crate) fn new(max_samples: u32, max_bytes: u32) -> Self {
+        Self {
+            samples: Semaphore::new(max_samples as usize),
+            bytes: Semaphore::new(max_bytes as usize),
+            max_bytes,
+        }
+    }
+
+    /// A place at once, or `None` when the node is full.
+    pub(crate) fn try_admit(self: &Arc<Self>, bytes: u64) -> Option<Admitted> {
+        let bytes = self.charge(bytes);
+        let sample = self.samples.try_acquire().ok()?;
+        let room = self.bytes.try_acquire_many(bytes).ok()?;
+        sample.forget();
+        room.forget();
+        Some(Admitted { admission: self.clone(), bytes })
+    }
+
+    /// A place, once there is one.
+    pub(crate) async fn admit(self: &Arc<Self>, bytes: u64) -> Admitted {
+        let bytes = self.charge(bytes);
+        // The semaphores are never closed, so acquiring cannot fail.
+        if let Ok(sample) = self.samples.acquire().await {
+            sample.forget();
+        }
+        if let Ok(room) = self.bytes.acquire_many(bytes).await {
+            room.forget();
+        }
+        Admitted { admission: self.clone(), bytes }
+    }
+
+    /// A sample longer than all the room is let in alone.
+    fn charge(&self, bytes: u64) -> u32 {
+        u32::try_from(bytes).unwrap_or(u32::MAX).min(self.max_bytes)
+    }
+}
+
+impl Drop for Admitted {
+    fn drop(&mut self) {
+        self.admission.samples.add_permits(1);
+        self.admission.bytes.add_permits(self.bytes as usize);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn samples_and_bytes_are_limited_and_come_back() {
+        let admission = Arc::new(Admission::new(2, 100));
+        let first = admission.try_admit(60).unwrap();
+        assert!(admission.try_admit(60).is_none(), "no room in bytes");
+        let second = admission.try_admit(40).unwrap();
+        assert!(admission.try_admit(0).is_none(), "no room in samples");
+        drop((first, second));
+        let huge = admission.try_admit(1 << 40).unwrap();
+        assert!(admission.try_admit(1).is_none(), "a huge sample takes all");
+        drop(huge);
+        assert!(admission.try_admit(100).is_some());
+    }
+
+    #[tokio::test]
+    async fn the_one_who_waits_gets_the_place() {
+        let admission = Arc::new(Admission::new(1, 100));
+        let first = admission.admit(1).await;
+        let waiting = tokio::spawn({
+            let admission = admission.clone();
+            async move { admission.admit(100).await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!waiting.is_finished());
+        drop(first);
+        drop(waiting.await.unwrap());
+    }
+}

@@ -1,0 +1,308 @@
+//! Settings: the keys of the command line and the file, and what they become.
+
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
+
+use netdiv_proto::{
+    encoding::{self, Encoding},
+    limits,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::identity;
+
+/// The keys. Each is also a key of the settings file, with underscores.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Args {
+    /// Address to listen on [default: 0.0.0.0:50051]
+    #[arg(long, value_name = "IP:PORT")]
+    pub listen: Option<String>,
+    /// Name of this node, unique in its cluster [default: HOSTNAME-PORT]
+    #[arg(long)]
+    pub name: Option<String>,
+    /// What runs the model: onnx, or echo (no model; tests the network) [default: onnx]
+    #[arg(long)]
+    pub engine: Option<String>,
+    /// Engine onnx: the model file [default: the embedded digits network]
+    #[arg(long, value_name = "FILE")]
+    pub model: Option<PathBuf>,
+    /// Engine onnx: what is made of the model's first output: top1 (int32 label) or none (its bytes)
+    /// [default: top1]
+    #[arg(long)]
+    pub postprocess: Option<String>,
+    /// Engine onnx: threads of one instance [default: cores / instances]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// Engine echo: bytes of each answer, 0 for the sample's own bytes [default: 8]
+    #[arg(long, value_name = "BYTES")]
+    pub echo_answer_bytes: Option<usize>,
+    /// Engine echo: time that each batch takes, in microseconds [default: 0]
+    #[arg(long, value_name = "US")]
+    pub echo_batch_us: Option<u64>,
+    /// Engine echo: time that each sample of a batch adds, in microseconds [default: 0]
+    #[arg(long, value_name = "US")]
+    pub echo_sample_us: Option<u64>,
+    /// Instances of the engine, each with a thread and batches of its own [default: 1]
+    #[arg(long, value_name = "N")]
+    pub instances: Option<usize>,
+    /// Longest batch, in samples [default: 32; echo: 1024]
+    #[arg(long, value_name = "SAMPLES")]
+    pub max_batch: Option<usize>,
+    /// Longest time a sample waits for others to fill its batch, in microseconds [default: 1000; echo: 0]
+    #[arg(long, value_name = "US")]
+    pub batch_timeout_us: Option<u64>,
+    /// Samples taken in before the node stops reading [default: 4 batches for each instance]
+    #[arg(long, value_name = "SAMPLES")]
+    pub max_in_flight_samples: Option<u32>,
+    /// Payload bytes taken in before the node stops reading [default: 268435456]
+    #[arg(long, value_name = "BYTES")]
+    pub max_in_flight_bytes: Option<u32>,
+    /// Longest payload that is accepted, in bytes [default: 67108864]
+    #[arg(long, value_name = "BYTES")]
+    pub max_payload_bytes: Option<usize>,
+    /// How responses are encoded: none, zstd or lz4 [default: none]
+    #[arg(long, value_name = "ENCODING")]
+    pub response_encoding: Option<String>,
+    /// Threads that serve connections [default: 1 for every 4 cores]
+    #[arg(long, value_name = "N")]
+    pub io_threads: Option<usize>,
+    /// Address of the Prometheus endpoint [default: none]
+    #[arg(long, value_name = "IP:PORT")]
+    pub metrics: Option<String>,
+    /// How long a shutdown waits for what is in flight, in milliseconds [default: 5000]
+    #[arg(long, value_name = "MS")]
+    pub drain_timeout_ms: Option<u64>,
+}
+
+/// Settings that fit together.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Address to listen on.
+    pub listen: SocketAddr,
+    /// Name of the node.
+    pub name: String,
+    /// What runs the model.
+    pub engine: EngineConfig,
+    /// Engine threads.
+    pub instances: usize,
+    /// Longest batch, in samples.
+    pub max_batch: usize,
+    /// Longest time a sample waits for others.
+    pub batch_timeout: Duration,
+    /// Samples taken in at most.
+    pub max_in_flight_samples: u32,
+    /// Payload bytes taken in at most.
+    pub max_in_flight_bytes: u32,
+    /// Longest payload, in bytes.
+    pub max_payload_bytes: usize,
+    /// How responses are encoded.
+    pub response_encoding: Encoding,
+    /// Threads that serve connections.
+    pub io_threads: usize,
+    /// Address of the Prometheus endpoint.
+    pub metrics: Option<SocketAddr>,
+    /// How long a shutdown waits.
+    pub drain_timeout: Duration,
+}
+
+/// An engine and its settings.
+#[derive(Debug, Clone)]
+pub enum EngineConfig {
+    /// No model.
+    Echo(EchoConfig),
+    /// A model in ONNX format.
+    Onnx(OnnxConfig),
+}
+
+/// Settings of the engine `echo`.
+#[derive(Debug, Clone)]
+pub struct EchoConfig {
+    /// Bytes of each answer; 0: the sample's own bytes.
+    pub answer_bytes: usize,
+    /// Time that each batch takes.
+    pub per_batch: Duration,
+    /// Time that each sample adds.
+    pub per_sample: Duration,
+}
+
+/// Settings of the engine `onnx`.
+#[derive(Debug, Clone)]
+pub struct OnnxConfig {
+    /// The model file; `None`: the embedded digits network.
+    pub model: Option<PathBuf>,
+    /// What is made of the output.
+    pub postprocess: Postprocess,
+    /// Threads of one instance.
+    pub threads: usize,
+}
+
+/// What is made of a model's first output, for each sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Postprocess {
+    /// The elements' bytes, as they are.
+    None,
+    /// The place of the largest element, as int32.
+    Top1,
+}
+
+/// Why settings were refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// Not one of the words that the key takes.
+    #[error("--{key} {value}: choose one of {choices}")]
+    Choice {
+        /// The key.
+        key: &'static str,
+        /// The refused value.
+        value: String,
+        /// The words.
+        choices: &'static str,
+    },
+    /// Not an address.
+    #[error("--{key} {value}: not an address of the form IP:PORT")]
+    Address {
+        /// The key.
+        key: &'static str,
+        /// The refused value.
+        value: String,
+    },
+    /// A number that makes no sense.
+    #[error("--{key} {value}: must be {want}")]
+    Range {
+        /// The key.
+        key: &'static str,
+        /// The refused value.
+        value: u64,
+        /// What would do.
+        want: String,
+    },
+    /// A key of another engine.
+    #[error("--{key} belongs to the engine {engine}")]
+    OtherEngine {
+        /// The key.
+        key: &'static str,
+        /// Its engine.
+        engine: &'static str,
+    },
+}
+
+impl Args {
+    /// Checks the settings and fills in the defaults.
+    pub fn resolve(self) -> Result<Config, ConfigError> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let listen = address("listen", self.listen.as_deref().unwrap_or("0.0.0.0:50051"))?;
+        let metrics = self.metrics.as_deref().map(|text| address("metrics", text)).transpose()?;
+        let instances = at_least_one("instances", self.instances.unwrap_or(1))?;
+        let engine = self.engine(cores, instances)?;
+        let (max_batch, batch_timeout_us) = match engine {
+            EngineConfig::Echo(_) => (1024, 0),
+            EngineConfig::Onnx(_) => (32, 1000),
+        };
+        let max_batch = at_least_one("max-batch", self.max_batch.unwrap_or(max_batch))?;
+        let in_flight = u32::try_from(max_batch * instances * 4).unwrap_or(u32::MAX);
+        let max_payload_bytes = self.max_payload_bytes.unwrap_or(64 << 20);
+        if !(1..=limits::MAX_PAYLOAD_BYTES).contains(&max_payload_bytes) {
+            let want = format!("from 1 to {}", limits::MAX_PAYLOAD_BYTES);
+            let value = max_payload_bytes as u64;
+            return Err(ConfigError::Range { key: "max-payload-bytes", value, want });
+        }
+        let response_encoding = self.response_encoding.unwrap_or_else(|| "none".into());
+        let response_encoding =
+            encoding::from_name(&response_encoding).ok_or(ConfigError::Choice {
+                key: "response-encoding",
+                value: response_encoding,
+                choices: "none, zstd, lz4",
+            })?;
+        let batch_timeout_us = self.batch_timeout_us.unwrap_or(batch_timeout_us);
+        Ok(Config {
+            listen,
+            name: self
+                .name
+                .unwrap_or_else(|| format!("{}-{}", identity::host_name(), listen.port())),
+            engine,
+            instances,
+            max_batch,
+            batch_timeout: Duration::from_micros(batch_timeout_us),
+            max_in_flight_samples: at_least_one(
+                "max-in-flight-samples",
+                self.max_in_flight_samples.unwrap_or(in_flight),
+            )?,
+            max_in_flight_bytes: at_least_one(
+                "max-in-flight-bytes",
+                self.max_in_flight_bytes.unwrap_or(256 << 20),
+            )?,
+            max_payload_bytes,
+            response_encoding,
+            io_threads: at_least_one("io-threads", self.io_threads.unwrap_or(cores.div_ceil(4)))?,
+            metrics,
+            drain_timeout: Duration::from_millis(self.drain_timeout_ms.unwrap_or(5000)),
+        })
+    }
+
+    fn engine(&self, cores: usize, instances: usize) -> Result<EngineConfig, ConfigError> {
+        let onnx_keys = [
+            ("model", self.model.is_some()),
+            ("postprocess", self.postprocess.is_some()),
+            ("threads", self.threads.is_some()),
+        ];
+        let echo_keys = [
+            ("echo-answer-bytes", self.echo_answer_bytes.is_some()),
+            ("echo-batch-us", self.echo_batch_us.is_some()),
+            ("echo-sample-us", self.echo_sample_us.is_some()),
+        ];
+        match self.engine.as_deref().unwrap_or("onnx") {
+            "echo" => {
+                none_set(&onnx_keys, "onnx")?;
+                Ok(EngineConfig::Echo(EchoConfig {
+                    answer_bytes: self.echo_answer_bytes.unwrap_or(8),
+                    per_batch: Duration::from_micros(self.echo_batch_us.unwrap_or(0)),
+                    per_sample: Duration::from_micros(self.echo_sample_us.unwrap_or(0)),
+                }))
+            }
+            "onnx" => {
+                none_set(&echo_keys, "echo")?;
+                let threads = self.threads.unwrap_or_else(|| (cores / instances).max(1));
+                Ok(EngineConfig::Onnx(OnnxConfig {
+                    model: self.model.clone(),
+                    postprocess: postprocess(self.postprocess.as_deref().unwrap_or("top1"))?,
+                    threads: at_least_one("threads", threads)?,
+                }))
+            }
+            other => Err(ConfigError::Choice {
+                key: "engine",
+                value: other.into(),
+                choices: "onnx, echo",
+            }),
+        }
+    }
+}
+
+fn none_set(keys: &[(&'static str, bool)], engine: &'static str) -> Result<(), ConfigError> {
+    match keys.iter().find(|(_, is_set)| *is_set) {
+        Some((key, _)) => Err(ConfigError::OtherEngine { key, engine }),
+        None => Ok(()),
+    }
+}
+
+fn postprocess(word: &str) -> Result<Postprocess, ConfigError> {
+    match word {
+        "none" => Ok(Postprocess::None),
+        "top1" => Ok(Postprocess::Top1),
+        other => Err(ConfigError::Choice {
+            key: "postprocess",
+            value: other.into(),
+            choices: "top1, none",
+        }),
+    }
+}
+
+fn address(key: &'static str, text: &str) -> Result<SocketAddr, ConfigError> {
+    text.parse().map_err(|_| ConfigError::Address { key, value: text.into() })
+}
+
+fn at_least_one<N: Default + PartialEq>(key: &'static str, value: N) -> Result<N, ConfigError> {
+    match value == N::default() {
+        true => Err(ConfigError::Range { key, value: 0, want: "at least 1".into() }),
+        false => Ok(value),
+    }
+}

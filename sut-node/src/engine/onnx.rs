@@ -1,0 +1,327 @@
+//! Models in ONNX format, on the CPU, by the pure-Rust runtime rten.
+
+use std::{collections::HashMap, sync::Arc, time::Instant};
+
+use bytes::Bytes;
+use netdiv_proto::layout::{self, DataType, InputLayout, TensorSpec, TensorView};
+use rten::{Dimension, NodeId, RunOptions, ThreadPool, Value, ValueType, ValueView};
+use rten_tensor::AsView as _;
+use sha2::{Digest as _, Sha256};
+
+use super::{Engine, EngineError, Inference, Model};
+use crate::config::{OnnxConfig, Postprocess};
+
+/// The network of the demo; `deploy/digits/train.py` makes it.
+const DIGITS: &[u8] = include_bytes!("../../../deploy/digits/digits.onnx");
+
+/// A loaded model, shared by all instances.
+pub(super) struct OnnxModel {
+    model: rten::Model,
+    name: String,
+    path: String,
+    sha256: String,
+    input: InputLayout,
+    /// The model was exported for single samples, without a free batch dimension.
+    single_samples: bool,
+}
+
+impl OnnxModel {
+    pub(super) fn load(settings: &OnnxConfig) -> Result<Self, EngineError> {
+        let (name, path, bytes) = match &settings.model {
+            None => ("digits".to_owned(), "digits.onnx (embedded)".to_owned(), DIGITS.to_vec()),
+            Some(path) => {
+                let bytes = std::fs::read(path).map_err(|error| EngineError::Unreadable {
+                    path: path.display().to_string(),
+                    error,
+                })?;
+                let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                (name, path.display().to_string(), bytes)
+            }
+        };
+        let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let model = rten::Model::load(bytes)
+            .map_err(|e| EngineError::NotAModel { path: path.clone(), why: e.to_string() })?;
+        let unsupported = |why| EngineError::Unsupported { path: path.clone(), why };
+        let mut tensors = Vec::new();
+        let mut single = Vec::new();
+        for id in model.input_ids() {
+            let (spec, is_single) = input_spec(&model, *id).map_err(unsupported)?;
+            tensors.push(spec);
+            single.push(is_single);
+        }
+        if tensors.is_empty() || model.output_ids().is_empty() {
+            return Err(unsupported("it has no input or no output".into()));
+        }
+        let input = InputLayout { tensors };
+        let single_samples = single.contains(&true);
+        Ok(Self { model, name, path, sha256, input, single_samples })
+    }
+
+    pub(super) fn describe(&self) -> Model {
+        Model {
+            engine: "onnx",
+            name: self.name.clone(),
+            sha256: self.sha256.clone(),
+            input: self.input.clone(),
+        }
+    }
+}
+
+/// One sample's part of an input, and whether the batch dimension is fixed to one sample.
+fn input_spec(model: &rten::Model, id: NodeId) -> Result<(TensorSpec, bool), String> {
+    let info = model.node_info(id).ok_or("an input has no description")?;
+    let name = info.name().unwrap_or_default().to_owned();
+    let data_type = match info.dtype() {
+        Some(ValueType::Tensor(rten::DataType::UInt8)) => DataType::Uint8,
+        Some(ValueType::Tensor(rten::DataType::Int8)) => DataType::Int8,
+        Some(ValueType::Tensor(rten::DataType::Int32)) => DataType::Int32,
+        Some(ValueType::Tensor(rten::DataType::Float)) => DataType::Float32,
+        other => return Err(format!("its input {name} has the type {other:?}")),
+    };
+    let shape = info.shape().ok_or_else(|| format!("its input {name} has no shape"))?;
+    let single = match shape.first() {
+        Some(Dimension::Symbolic(_)) => false,
+        Some(Dimension::Fixed(1)) => true,
+        _ => {
+            return Err(format!(
+                "the first dimension of its input {name} must be the batch: free, or 1"
+            ));
+        }
+    };
+    let length = |dimension: &Dimension| match dimension {
+        Dimension::Fixed(length) => i64::try_from(*length).unwrap_or(-1),
+        Dimension::Symbolic(_) => -1,
+    };
+    let shape = shape.iter().skip(1).map(length).collect();
+    Ok((TensorSpec { name, data_type: data_type as i32, shape }, single))
+}
+
+/// One instance.
+pub(super) struct Onnx {
+    model: Arc<OnnxModel>,
+    threads: Arc<ThreadPool>,
+    postprocess: Postprocess,
+}
+
+impl Onnx {
+    pub(super) fn new(model: Arc<OnnxModel>, settings: &OnnxConfig) -> Self {
+        let threads = Arc::new(ThreadPool::with_num_threads(settings.threads));
+        Self { model, threads, postprocess: settings.postprocess }
+    }
+
+    /// Runs samples of one shape and returns a response for each.
+    fn run(&self, samples: &[&[TensorView<'_>]]) -> Result<Vec<Bytes>, EngineError> {
+        let failed = |why: String| EngineError::Failed(why);
+        let model = &self.model.model;
+        let mut inputs = Vec::with_capacity(model.input_ids().len());
+        for (place, id) in model.input_ids().iter().enumerate() {
+            inputs.push((*id, stack(samples, place)?.into()));
+        }
+        let options = RunOptions::default().with_thread_pool(Some(self.threads.clone()));
+        let outputs = &model.output_ids()[..1];
+        let output = model
+            .run(inputs, outputs, Some(options))
+            .map_err(|error| failed(error.to_string()))?
+            .pop()
+            .ok_or_else(|| failed("it gave no output".into()))?;
+        split(output.as_view(), samples.len(), self.postprocess)
+    }
+}
+
+impl Engine for Onnx {
+    fn infer(&mut self, batch: &[Bytes]) -> Result<Inference, EngineError> {
+        let started = Instant::now();
+        let samples: Vec<_> = batch
+            .iter()
+            .map(|payload| layout::read(&self.model.input, payload))
+            .collect::<Result<_, _>>()?;
+        let groups = group_by_shape(&samples, self.model.single_samples);
+        let prepare = started.elapsed();
+        let mut answers = vec![Bytes::new(); batch.len()];
+        for places in groups {
+            let group: Vec<_> = places.iter().map(|place| samples[*place].as_slice()).collect();
+            for (place, answer) in places.into_iter().zip(self.run(&group)?) {
+                answers[place] = answer;
+            }
+        }
+        Ok(Inference { answers, prepare })
+    }
+
+    /// Three batches of one sample of zeros, where the shape is fixed: the first run packs the weights.
+    fn warm_up(&mut self) -> Result<(), EngineError> {
+        let Some(spec) = layout::raw_tensor(&self.model.input) else { return Ok(()) };
+        let Some(bytes) = layout::fixed_bytes(spec) else { return Ok(()) };
+        let zeros = [Bytes::from(vec![0; bytes])];
+        for _ in 0..3 {
+            self.infer(&zeros).map_err(|error| EngineError::Unsupported {
+                path: self.model.path.clone(),
+                why: error.to_string(),
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Places in the batch of the samples that can run together.
+fn group_by_shape(samples: &[Vec<TensorView<'_>>], single: bool) -> Vec<Vec<usize>> {
+    if single {
+        return (0..samples.len()).map(|place| vec![place]).collect();
+    }
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    let mut group_of: HashMap<Vec<&[usize]>, usize> = HashMap::new();
+    for (place, tensors) in samples.iter().enumerate() {
+        let shapes = tensors.iter().map(|tensor| tensor.shape.as_slice()).collect();
+        let group = *group_of.entry(shapes).or_insert(groups.len());
+        if group == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[group].push(place);
+    }
+    groups
+}
+
+/// Input number `place` of all samples as one tensor.
+fn stack(samples: &[&[TensorView<'_>]], place: usize) -> Result<Value, EngineError> {
+    let first = &samples[0][place];
+    let mut shape = vec![samples.len()];
+    shape.extend(&first.shape);
+    let parts = samples.iter().map(|tensors| tensors[place].data);
+    match first.data_type {
+        DataType::Uint8 => value(&shape, collect(parts, u8::from_le_bytes)),
+        DataType::Int8 => value(&shape, collect(parts, i8::from_le_bytes)),
+        DataType::Int32 => value(&shape, collect(parts, i32::from_le_bytes)),
+        DataType::Float32 => value(&shape, collect(parts, f32::from_le_bytes)),
+        other => {
+            let name = layout::type_name(other);
+            Err(EngineError::Failed(format!("{name} inputs are not supported")))
+        }
+    }
+}
+
+fn value<T>(shape: &[usize], data: Vec<T>) -> Result<Value, EngineError>
+where
+    Value: From<rten_tensor::Tensor<T>>,
+{
+    Value::from_shape(shape, data).map_err(|error| EngineError::Failed(error.to_string()))
+}
+
+/// The elements of all parts, from little-endian bytes.
+fn collect<'a, T, const N: usize>(
+    parts: impl Iterator<Item = &'a [u8]>,
+    element: impl Fn([u8; N]) -> T,
+) -> Vec<T> {
+    parts.flat_map(|part| part.as_chunks::<N>().0).map(|bytes| element(*bytes)).collect()
+}
+
+/// Each sample's part of the output, as response bytes.
+fn split(
+    output: ValueView<'_>,
+    samples: usize,
+    postprocess: Postprocess,
+) -> Result<Vec<Bytes>, EngineError> {
+    match output {
+        ValueView::FloatTensor(tensor) => {
+            responses(&tensor.to_vec(), samples, postprocess, |x| x.to_le_bytes())
+        }
+        ValueView::Int32Tensor(tensor) => {
+            responses(&tensor.to_vec(), samples, postprocess, |x| x.to_le_bytes())
+        }
+        ValueView::Int8Tensor(tensor) => {
+            responses(&tensor.to_vec(), samples, postprocess, |x| x.to_le_bytes())
+        }
+        ValueView::UInt8Tensor(tensor) => {
+            responses(&tensor.to_vec(), samples, postprocess, |x| x.to_le_bytes())
+        }
+        _ => Err(EngineError::Failed("its output is not a tensor".into())),
+    }
+}
+
+fn responses<T: PartialOrd + Copy, const N: usize>(
+    elements: &[T],
+    samples: usize,
+    postprocess: Postprocess,
+    bytes: impl Fn(T) -> [u8; N],
+) -> Result<Vec<Bytes>, EngineError> {
+    let each = elements.len() / samples;
+    if each == 0 || each * samples != elements.len() {
+        let elements = elements.len();
+        let why = format!(
+            "its output of {elements} elements is not one part for each of {samples} samples"
+        );
+        return Err(EngineError::Failed(why));
+    }
+    let response = |part: &[T]| match postprocess {
+        Postprocess::None => part.iter().flat_map(|element| bytes(*element)).collect(),
+        Postprocess::Top1 => Bytes::copy_from_slice(&top1(part).to_le_bytes()),
+    };
+    Ok(elements.chunks_exact(each).map(response).collect())
+}
+
+/// The place of the first largest element.
+fn top1<T: PartialOrd>(elements: &[T]) -> i32 {
+    let mut best = 0;
+    for (place, element) in elements.iter().enumerate() {
+        if *element > elements[best] {
+            best = place;
+        }
+    }
+    best as i32
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn digits() -> OnnxConfig {
+        OnnxConfig { model: None, postprocess: Postprocess::Top1, threads: 1 }
+    }
+
+    #[test]
+    fn the_embedded_model_says_what_it_takes() {
+        let model = OnnxModel::load(&digits()).unwrap().describe();
+        assert_eq!(layout::describe(&model.input), "uint8[1, 8, 8]");
+        assert_eq!((model.name.as_str(), model.sha256.len()), ("digits", 64));
+    }
+
+    #[test]
+    fn a_batch_gives_the_same_answers_as_its_samples_alone() {
+        let model = Arc::new(OnnxModel::load(&digits()).unwrap());
+        let settings = OnnxConfig { postprocess: Postprocess::None, ..digits() };
+        let mut engine = Onnx::new(model, &settings);
+        let batch: Vec<_> = (0..5_u8).map(|n| Bytes::from(vec![n * 3; 64])).collect();
+        let together = engine.infer(&batch).unwrap().answers;
+        for (sample, answer) in batch.into_iter().zip(together) {
+            assert_eq!(answer.len(), 40, "ten logits");
+            assert_eq!(engine.infer(&[sample]).unwrap().answers, [answer]);
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_model_is_refused_with_its_path() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "not a model").unwrap();
+        let settings = OnnxConfig { model: Some(file.path().into()), ..digits() };
+        let error = OnnxModel::load(&settings).err().unwrap().to_string();
+        assert!(error.contains("cannot be loaded as an ONNX model"), "{error}");
+        let settings = OnnxConfig { model: Some("/nowhere.onnx".into()), ..digits() };
+        let error = OnnxModel::load(&settings).err().unwrap().to_string();
+        assert!(error.contains("cannot read the model /nowhere.onnx"), "{error}");
+    }
+
+    #[test]
+    fn samples_of_one_shape_run_together() {
+        let tensor = |length: usize| {
+            vec![TensorView { data_type: DataType::Uint8, shape: vec![length], data: &[] }]
+        };
+        let samples = [tensor(1), tensor(2), tensor(1)];
+        assert_eq!(group_by_shape(&samples, false), [vec![0, 2], vec![1]]);
+        assert_eq!(group_by_shape(&samples, true), [[0], [1], [2]]);
+    }
+
+    #[test]
+    fn the_first_largest_element_wins() {
+        assert_eq!(top1(&[1.0, 3.0, 3.0, 2.0]), 1);
+        assert_eq!(top1(&[-5, -2, -9]), 1);
+    }
+}

@@ -1,0 +1,150 @@
+//! One thread owns one engine: it takes a batch, runs it, and hands every stream its replies.
+
+use std::{
+    any::Any,
+    panic::{AssertUnwindSafe, catch_unwind},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use netdiv_proto::{
+    encoding::{self, Encoding},
+    limits::MAX_ERROR_BYTES,
+    v1::{InferResponse, Status},
+};
+use tracing::error;
+
+use crate::{
+    admission::Admitted,
+    batcher::Arrived,
+    engine::{Engine, EngineError, Inference},
+    metrics,
+    queue::BatchQueue,
+    replies::{Reply, ReplySender},
+};
+
+/// A decoded sample that waits for a batch.
+#[derive(Debug)]
+pub(crate) struct Sample {
+    pub(crate) id: u64,
+    pub(crate) payload: Bytes,
+    pub(crate) arrived: Instant,
+    pub(crate) admitted: Admitted,
+    pub(crate) replies: ReplySender,
+}
+
+impl Arrived for Sample {
+    fn arrived(&self) -> Instant {
+        self.arrived
+    }
+}
+
+/// Runs batches until the queue is closed.
+pub(crate) fn run(
+    mut engine: Box<dyn Engine>,
+    queue: &BatchQueue<Sample>,
+    response_encoding: Encoding,
+) {
+    while let Some(mut batch) = queue.next_batch() {
+        let taken = Instant::now();
+        let all = batch.len();
+        batch.retain(|sample| !sample.replies.is_closed());
+        if batch.len() < all {
+            metrics::abandoned(all - batch.len());
+        }
+        if batch.is_empty() {
+            continue;
+        }
+        let payloads: Vec<_> = batch.iter().map(|sample| sample.payload.clone()).collect();
+        let outcome = infer(engine.as_mut(), &payloads);
+        metrics::batch(batch.len(), taken.elapsed(), queue.len());
+        answer(batch, outcome, taken, response_encoding);
+    }
+}
+
+/// Runs the engine; a panic or a wrong number of answers is its failure, and the node lives on.
+fn infer(engine: &mut dyn Engine, payloads: &[Bytes]) -> Result<Inference, EngineError> {
+    let ran = catch_unwind(AssertUnwindSafe(|| engine.infer(payloads)));
+    let outcome = match ran {
+        Ok(Ok(inference)) if inference.answers.len() != payloads.len() => {
+            let (answers, samples) = (inference.answers.len(), payloads.len());
+            Err(EngineError::Failed(format!("{answers} answers for {samples} samples")))
+        }
+        Ok(outcome) => outcome,
+        Err(panic) => Err(EngineError::Failed(format!("panic: {}", panic_text(panic.as_ref())))),
+    };
+    if let Err(failure) = &outcome {
+        error!(%failure, samples = payloads.len(), "a batch failed");
+        metrics::failed_batch();
+    }
+    outcome
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text")
+}
+
+/// Sends every sample of a batch its reply, each stream's together.
+fn answer(
+    batch: Vec<Sample>,
+    outcome: Result<Inference, EngineError>,
+    taken: Instant,
+    response_encoding: Encoding,
+) {
+    let (prepare, outcome) = match outcome {
+        Ok(inference) => (inference.prepare, Ok(inference.answers)),
+        Err(failure) => (Duration::ZERO, Err(cut(failure.to_string()))),
+    };
+    let batch_size = u32::try_from(batch.len()).unwrap_or(u32::MAX);
+    let compute = taken.elapsed().saturating_sub(prepare);
+    let mut streams: Vec<(ReplySender, Vec<Reply>)> = Vec::new();
+    for (place, sample) in batch.into_iter().enumerate() {
+        let result = match &outcome {
+            Ok(answers) => encode(response_encoding, answers[place].clone()),
+            Err(text) => Err(text.clone()),
+        };
+        let mut response = match result {
+            Ok(response) => response,
+            Err(error) => InferResponse {
+                status: Status::EngineFailed as i32,
+                error,
+                ..InferResponse::default()
+            },
+        };
+        response.id = sample.id;
+        response.queue_ns = nanoseconds(taken.saturating_duration_since(sample.arrived));
+        response.prepare_ns = nanoseconds(prepare);
+        response.compute_ns = nanoseconds(compute);
+        response.batch_size = batch_size;
+        let reply = Reply { response, admitted: sample.admitted };
+        // A batch holds samples of one or two streams; the last one used comes first.
+        match streams.iter_mut().rev().find(|(stream, _)| stream.same_stream(&sample.replies)) {
+            Some((_, replies)) => replies.push(reply),
+            None => streams.push((sample.replies, vec![reply])),
+        }
+    }
+    for (stream, replies) in streams {
+        stream.send(replies);
+    }
+}
+
+fn encode(encoding: Encoding, answer: Bytes) -> Result<InferResponse, String> {
+    let encoded = encoding::encode(encoding, answer).map_err(|error| error.to_string())?;
+    Ok(InferResponse {
+        encoding: encoded.encoding as i32,
+        decoded_bytes: encoded.decoded_bytes,
+        payload: encoded.bytes,
+        ..InferResponse::default()
+    })
+}
+
+/// Shortens an error text to what a message may carry.
+pub(crate) fn cut(mut text: String) -> String {
+    text.truncate(text.floor_char_boundary(MAX_ERROR_BYTES));
+    text
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

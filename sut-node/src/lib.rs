@@ -1,0 +1,32 @@
+//! A SUT node: takes samples from the network, batches them, runs the model, sends the responses back.
+//!
+//! Reading order, along the life of a sample:
+//!
+//! 1. `service.rs`: a stream's samples are read, admitted (`admission.rs`) and decoded.
+//! 2. `batcher.rs` decides when a batch closes; `queue.rs` lets engine threads wait for it.
+//! 3. `engine_thread.rs` runs an [`engine`] on the batch.
+//! 4. `replies.rs`: each sample's reply goes back on its stream.
+//!
+//! [`run`] is the real program; `main.rs` only reads settings and calls it.
+
+mod admission;
+mod batcher;
+mod config;
+pub mod engine;
+mod engine_thread;
+mod identity;
+mod metrics;
+mod observe;
+mod queue;
+mod replies;
+mod server;
+mod service;
+mod sessions;
+
+pub use config::{Args, Config, ConfigError, EchoConfig, EngineConfig, OnnxConfig, Postprocess};
+pub use server::{NodeError, run};
+
+/// Locks a mutex whose holder may have panicked: what our locks guard is valid at every step.
+pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

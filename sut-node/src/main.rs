@@ -1,0 +1,62 @@
+//! `sut-node`: one SUT node.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use anyhow::Context as _;
+use clap::Parser;
+use tokio::net::TcpListener;
+use tracing::info;
+
+/// A SUT node of the MLPerf Inference Network division: takes samples from a LoadGen node, batches them, runs
+/// the model, sends the responses back.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Cli {
+    /// Settings file; its keys are the options below, with underscores
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Print the settings as TOML and exit
+    #[arg(long)]
+    print_config: bool,
+    #[command(flatten)]
+    args: sut_node::Args,
+}
+
+fn main() -> ExitCode {
+    node_process::start_logging("info");
+    match run(Cli::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> anyhow::Result<()> {
+    let args = node_process::layered(&cli.args, cli.config.as_deref())?;
+    if cli.print_config {
+        print!("{}", toml::to_string(&args)?);
+        return Ok(());
+    }
+    let config = args.resolve()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(config.io_threads)
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let listener = TcpListener::bind(config.listen)
+            .await
+            .with_context(|| format!("cannot listen on {}; is the port in use?", config.listen))?;
+        sut_node::run(config, listener, async {
+            match node_process::asked_to_end().await {
+                Ok(signal) => info!(signal, "asked to end"),
+                Err(error) => tracing::error!(%error, "cannot wait for signals; ending"),
+            }
+        })
+        .await?;
+        anyhow::Ok(())
+    })?;
+    runtime.shutdown_background();
+    Ok(())
+}

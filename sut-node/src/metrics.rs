@@ -1,0 +1,69 @@
+//! Every metric of the node, by name. Nothing is emitted for each sample alone: streams count what they read
+//! at once, engines count batches.
+
+use std::{net::SocketAddr, time::Duration};
+
+use metrics::{
+    Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
+};
+use metrics_exporter_prometheus::{BuildError, PrometheusBuilder};
+
+const SAMPLES: &str = "netdiv_samples_received_total";
+const REFUSED: &str = "netdiv_samples_refused_total";
+const QUEUED: &str = "netdiv_samples_queued";
+const BATCH_SAMPLES: &str = "netdiv_batch_samples";
+const COMPUTE: &str = "netdiv_batch_compute_seconds";
+const FAILED: &str = "netdiv_batches_failed_total";
+const ABANDONED: &str = "netdiv_samples_abandoned_total";
+const RPCS: &str = "netdiv_rpcs_total";
+const RPC_SECONDS: &str = "netdiv_rpc_seconds";
+
+/// Bounds of the histograms: batch sizes, and seconds from 10 µs to 10 s.
+const BATCH_BOUNDS: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
+const SECONDS_BOUNDS: [f64; 13] =
+    [1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0];
+
+/// Serves the metrics over HTTP at `/metrics`.
+pub(crate) fn serve(address: SocketAddr) -> Result<(), BuildError> {
+    use metrics_exporter_prometheus::Matcher::{Full, Suffix};
+    PrometheusBuilder::new()
+        .with_http_listener(address)
+        .set_buckets_for_metric(Full(BATCH_SAMPLES.into()), &BATCH_BOUNDS)?
+        .set_buckets_for_metric(Suffix("_seconds".into()), &SECONDS_BOUNDS)?
+        .install()?;
+    describe_counter!(SAMPLES, Unit::Count, "Samples read from streams");
+    describe_counter!(REFUSED, Unit::Count, "Samples that could not be read");
+    describe_gauge!(QUEUED, Unit::Count, "Samples that wait for a batch");
+    describe_histogram!(BATCH_SAMPLES, Unit::Count, "Samples in a batch");
+    describe_histogram!(COMPUTE, Unit::Seconds, "Time the engine took for a batch");
+    describe_counter!(FAILED, Unit::Count, "Batches that the engine could not run");
+    describe_counter!(ABANDONED, Unit::Count, "Samples dropped because their client had gone");
+    describe_counter!(RPCS, Unit::Count, "Calls, by method");
+    describe_histogram!(RPC_SECONDS, Unit::Seconds, "Time until a call's answer began, by method");
+    Ok(())
+}
+
+pub(crate) fn samples(received: usize, refused: usize, queued: usize) {
+    counter!(SAMPLES).increment(received as u64);
+    counter!(REFUSED).increment(refused as u64);
+    gauge!(QUEUED).set(queued as f64);
+}
+
+pub(crate) fn batch(samples: usize, compute: Duration, queued: usize) {
+    histogram!(BATCH_SAMPLES).record(samples as f64);
+    histogram!(COMPUTE).record(compute);
+    gauge!(QUEUED).set(queued as f64);
+}
+
+pub(crate) fn failed_batch() {
+    counter!(FAILED).increment(1);
+}
+
+pub(crate) fn abandoned(samples: usize) {
+    counter!(ABANDONED).increment(samples as u64);
+}
+
+pub(crate) fn rpc(method: &'static str, time: Duration) {
+    counter!(RPCS, "method" => method).increment(1);
+    histogram!(RPC_SECONDS, "method" => method).record(time);
+}

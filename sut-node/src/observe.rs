@@ -1,0 +1,63 @@
+//! A tower layer around all services: each call is counted, timed until its answer begins, and logged.
+
+use std::{
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use tower::{Layer, Service};
+use tracing::debug;
+
+use crate::metrics;
+
+/// The methods that are told apart; a stranger's paths must not become metric labels.
+const METHODS: [&str; 4] = [
+    "/netdiv.v1.SutNode/Describe",
+    "/netdiv.v1.SutNode/Infer",
+    "/netdiv.v1.SutNode/Flush",
+    "/grpc.health.v1.Health/Check",
+];
+
+/// Wraps a service in [`Observed`].
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Observe;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Observed<S>(S);
+
+impl<S> Layer<S> for Observe {
+    type Service = Observed<S>;
+
+    fn layer(&self, inner: S) -> Observed<S> {
+        Observed(inner)
+    }
+}
+
+impl<S, B> Service<http::Request<B>> for Observed<S>
+where
+    S: Service<http::Request<B>>,
+    S::Future: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.0.poll_ready(context)
+    }
+
+    fn call(&mut self, request: http::Request<B>) -> Self::Future {
+        let path = request.uri().path();
+        let method = METHODS.into_iter().find(|method| *method == path).unwrap_or("other");
+        let started = Instant::now();
+        let call = self.0.call(request);
+        Box::pin(async move {
+            let answer = call.await;
+            debug!(method, ok = answer.is_ok(), "call answered");
+            metrics::rpc(method, started.elapsed());
+            answer
+        })
+    }
+}

@@ -1,0 +1,96 @@
+//! The batcher behind a lock: streams put samples in, engine threads wait for batches.
+
+use std::{
+    sync::{Condvar, Mutex},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    batcher::{Arrived, Batcher, Next},
+    lock,
+};
+
+pub(crate) struct BatchQueue<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
+}
+
+struct State<T> {
+    batcher: Batcher<T>,
+    closed: bool,
+    /// Engine threads that wait; nobody is woken while all are busy.
+    idle: usize,
+}
+
+impl<T: Arrived> BatchQueue<T> {
+    pub(crate) fn new(max_batch: usize, max_age: Duration) -> Self {
+        let batcher = Batcher::new(max_batch, max_age);
+        Self {
+            state: Mutex::new(State { batcher, closed: false, idle: 0 }),
+            changed: Condvar::new(),
+        }
+    }
+
+    /// Adds what a stream has brought, and wakes one engine for all of it.
+    pub(crate) fn push(&self, samples: &mut Vec<T>) {
+        if samples.is_empty() {
+            return;
+        }
+        let mut state = lock(&self.state);
+        state.batcher.push(samples.drain(..));
+        if state.idle > 0 {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Lets what waits go without company.
+    pub(crate) fn flush(&self) {
+        lock(&self.state).batcher.flush();
+        self.changed.notify_all();
+    }
+
+    /// Ends the engine threads once the queue is empty.
+    pub(crate) fn close(&self) {
+        let mut state = lock(&self.state);
+        state.closed = true;
+        state.batcher.flush();
+        self.changed.notify_all();
+    }
+
+    /// Number of samples that wait.
+    pub(crate) fn len(&self) -> usize {
+        lock(&self.state).batcher.len()
+    }
+
+    /// Waits for a batch; `None` when the queue is closed and empty.
+    pub(crate) fn next_batch(&self) -> Option<Vec<T>> {
+        let mut state = lock(&self.state);
+        loop {
+            match state.batcher.next(Instant::now()) {
+                Next::Batch(batch) => {
+                    if state.idle > 0 && state.batcher.len() > 0 {
+                        self.changed.notify_one();
+                    }
+                    return Some(batch);
+                }
+                Next::Wait if state.closed => return None,
+                Next::Wait => {
+                    state.idle += 1;
+                    state =
+                        self.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+                    state.idle -= 1;
+                }
+                Next::WaitUntil(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    state.idle += 1;
+                    let (woken, _) = self
+                        .changed
+                        .wait_timeout(state, left)
+                        .unwrap_or_else(|poisoned| poisoned.into_inner());
+                    state = woken;
+                    state.idle -= 1;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The program: load the model, serve until asked to end, drain.
+
+use std::{future::Future, sync::Arc, thread, time::Duration};
+
+use netdiv_proto::{
+    FILE_DESCRIPTOR_SET,
+    limits::{CONNECTION_WINDOW_BYTES, MAX_FRAME_BYTES, MAX_HEADER_BYTES, STREAM_WINDOW_BYTES},
+    v1::sut_node_server::SutNodeServer,
+};
+use tokio::net::TcpListener;
+use tonic::transport::{Server, server::TcpIncoming};
+use tracing::{info, warn};
+
+use crate::{
+    config::Config,
+    engine::{self, EngineError},
+    engine_thread, metrics,
+    observe::Observe,
+    queue::BatchQueue,
+    service::{Node, Service},
+};
+
+/// Calls that one connection may have open at the same time; a LoadGen node needs three.
+const MAX_CALLS_PER_CONNECTION: u32 = 64;
+
+/// How often an idle client is asked whether it lives, and how long its answer may take: streams of clients
+/// that are gone must not hold samples for ever.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Why a node ended.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// The engine cannot be made.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The metrics cannot be served.
+    #[error("cannot serve metrics: {0}")]
+    Metrics(String),
+    /// A thread could not be started.
+    #[error("cannot start a thread: {0}")]
+    Thread(#[from] std::io::Error),
+    /// The transport failed.
+    #[error("the server failed: {0}")]
+    Server(#[from] tonic::transport::Error),
+    /// The model could not be loaded because its thread was lost.
+    #[error("loading the model failed: {0}")]
+    Loading(#[from] tokio::task::JoinError),
+}
+
+/// Runs a node on an open listener until `shutdown` is ready and what is in flight is answered.
+///
+/// The node answers only after its engines are warm.
+pub async fn run(
+    config: Config,
+    listener: TcpListener,
+    shutdown: impl Future<Output = ()> + Send + 'static,
+) -> Result<(), NodeError> {
+    if let Some(address) = config.metrics {
+        metrics::serve(address).map_err(|error| NodeError::Metrics(error.to_string()))?;
+    }
+    let (config, model, engines) = tokio::task::spawn_blocking(move || {
+        let (model, mut engines) = engine::load(&config)?;
+        engines.iter_mut().try_for_each(|engine| engine.warm_up())?;
+        Ok::<_, EngineError>((config, model, engines))
+    })
+    .await??;
+
+    let queue = Arc::new(BatchQueue::new(config.max_batch, config.batch_timeout));
+    for (number, engine) in engines.into_iter().enumerate() {
+        let (queue, encoding) = (queue.clone(), config.response_encoding);
+        // Not joined: an engine that hangs must not keep the node from ending.
+        thread::Builder::new()
+            .name(format!("engine-{number}"))
+            .spawn(move || engine_thread::run(engine, &queue, encoding))?;
+    }
+
+    info!(
+        node = config.name, address = ?listener.local_addr().ok(), engine = model.engine,
+        model = model.name, "ready"
+    );
+    let node = Arc::new(Node::new(&config, model, queue.clone()));
+    let drain_timeout = config.drain_timeout;
+    let (stop, stopped) = tokio::sync::watch::channel(());
+    let served = serve(&config, node, listener, async move {
+        shutdown.await;
+        drop(stop);
+    });
+    tokio::pin!(served);
+    let outcome = tokio::select! {
+        outcome = &mut served => outcome,
+        () = after(stopped, drain_timeout) => {
+            warn!("clients are still connected; ending without them");
+            Ok(())
+        }
+    };
+    queue.close();
+    info!(node = config.name, "ended");
+    Ok(outcome?)
+}
+
+/// Some time after the sender of `stopped` is gone.
+async fn after(mut stopped: tokio::sync::watch::Receiver<()>, pause: Duration) {
+    while stopped.changed().await.is_ok() {}
+    tokio::time::sleep(pause).await;
+}
+
+async fn serve(
+    config: &Config,
+    node: Arc<Node>,
+    listener: TcpListener,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), tonic::transport::Error> {
+    let (health, health_service) = tonic_health::server::health_reporter();
+    health.set_serving::<SutNodeServer<Service>>().await;
+    #[allow(clippy::expect_used, reason = "a constant of the build")]
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        .build_v1()
+        .expect("the compiled .proto files are valid");
+    let service = SutNodeServer::new(Service(node))
+        .max_decoding_message_size(config.max_payload_bytes + MAX_HEADER_BYTES);
+    Server::builder()
+        .max_frame_size(MAX_FRAME_BYTES)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        .max_concurrent_streams(MAX_CALLS_PER_CONNECTION)
+        .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
+        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+        .concurrency_limit_per_connection(MAX_CALLS_PER_CONNECTION as usize)
+        // Calls beyond the limit are refused at once instead of waiting unseen.
+        .load_shed(true)
+        .layer(Observe)
+        .add_service(health_service)
+        .add_service(reflection)
+        .add_service(service)
+        .serve_with_incoming_shutdown(
+            TcpIncoming::from(listener).with_nodelay(Some(true)),
+            shutdown,
+        )
+        .await
+}

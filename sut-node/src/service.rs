@@ -1,0 +1,210 @@
+//! The service `netdiv.v1.SutNode`.
+
+use std::{sync::Arc, time::Instant};
+
+use bytes::Bytes;
+use netdiv_proto::{
+    PROTOCOL_VERSION, SESSION_HEADER,
+    burst::next_burst,
+    encoding,
+    layout::{self, InputLayout},
+    v1::{
+        self, DescribeRequest, DescribeResponse, FlushRequest, FlushResponse, InferRequest,
+        InferResponse, sut_node_server::SutNode,
+    },
+};
+use sha2::{Digest as _, Sha256};
+use tonic::{Request, Response, Status, Streaming};
+use tracing::{debug, warn};
+
+use crate::{
+    admission::{Admission, Admitted},
+    config::Config,
+    engine::Model,
+    engine_thread::{Sample, cut},
+    identity, metrics,
+    queue::BatchQueue,
+    replies::{self, Replies, Reply, ReplySender},
+    sessions::{Session, Sessions},
+};
+
+/// Most messages handled at once, so that the transport gets its turn.
+const LONGEST_BURST: usize = 256;
+
+/// Longest session name.
+const MAX_SESSION_BYTES: usize = 64;
+
+/// The node, as its connections see it.
+pub(crate) struct Node {
+    description: DescribeResponse,
+    input: InputLayout,
+    max_payload_bytes: usize,
+    max_in_flight_samples: usize,
+    admission: Arc<Admission>,
+    queue: Arc<BatchQueue<Sample>>,
+    sessions: Sessions,
+}
+
+impl Node {
+    pub(crate) fn new(config: &Config, model: Model, queue: Arc<BatchQueue<Sample>>) -> Self {
+        let admission = Admission::new(config.max_in_flight_samples, config.max_in_flight_bytes);
+        Self {
+            input: model.input.clone(),
+            description: describe(config, model),
+            max_payload_bytes: config.max_payload_bytes,
+            max_in_flight_samples: config.max_in_flight_samples as usize,
+            admission: Arc::new(admission),
+            queue,
+            sessions: Sessions::default(),
+        }
+    }
+}
+
+fn describe(config: &Config, model: Model) -> DescribeResponse {
+    // The debug form holds every setting; equal settings have equal hashes.
+    let hash = Sha256::digest(format!("{config:?}"));
+    DescribeResponse {
+        nonce: 0,
+        protocol_version: PROTOCOL_VERSION,
+        node_name: config.name.clone(),
+        software_version: env!("CARGO_PKG_VERSION").into(),
+        engine: model.engine.into(),
+        model_name: model.name,
+        model_sha256: model.sha256,
+        input: Some(model.input),
+        encodings: encoding::SUPPORTED.map(|encoding| encoding as i32).to_vec(),
+        max_payload_bytes: config.max_payload_bytes as u64,
+        max_in_flight_samples: config.max_in_flight_samples,
+        max_in_flight_bytes: config.max_in_flight_bytes.into(),
+        max_batch: u32::try_from(config.max_batch).unwrap_or(u32::MAX),
+        config_sha256: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+        machine_id: identity::machine_id(),
+        host_name: identity::host_name(),
+    }
+}
+
+/// The service shares the node with the tasks that read its streams.
+#[derive(Clone)]
+pub(crate) struct Service(pub(crate) Arc<Node>);
+
+#[tonic::async_trait]
+impl SutNode for Service {
+    type InferStream = Replies;
+
+    async fn describe(
+        &self,
+        request: Request<DescribeRequest>,
+    ) -> Result<Response<DescribeResponse>, Status> {
+        let nonce = request.get_ref().nonce;
+        Ok(Response::new(DescribeResponse { nonce, ..self.0.description.clone() }))
+    }
+
+    async fn infer(
+        &self,
+        request: Request<Streaming<InferRequest>>,
+    ) -> Result<Response<Replies>, Status> {
+        let session = match request.metadata().get(SESSION_HEADER).map(|name| name.to_str()) {
+            None => "",
+            Some(Ok(name)) if name.len() <= MAX_SESSION_BYTES => name,
+            Some(_) => {
+                let text = format!("{SESSION_HEADER} is text of at most {MAX_SESSION_BYTES} bytes");
+                return Err(Status::invalid_argument(text));
+            }
+        };
+        let session = self.0.sessions.join(session);
+        let (sender, replies) = replies::channel(self.0.max_in_flight_samples);
+        debug!(peer = ?request.remote_addr(), "a stream begins");
+        tokio::spawn(read_stream(self.0.clone(), request.into_inner(), session, sender));
+        Ok(Response::new(replies))
+    }
+
+    async fn flush(
+        &self,
+        request: Request<FlushRequest>,
+    ) -> Result<Response<FlushResponse>, Status> {
+        let FlushRequest { session, samples_sent } = request.into_inner();
+        if session.len() > MAX_SESSION_BYTES {
+            return Err(Status::invalid_argument("the session's name is too long"));
+        }
+        let samples_received = self.0.sessions.join(&session).wait_for(samples_sent).await;
+        self.0.queue.flush();
+        Ok(Response::new(FlushResponse { samples_received }))
+    }
+}
+
+/// Reads one stream to its end.
+async fn read_stream(
+    node: Arc<Node>,
+    mut requests: Streaming<InferRequest>,
+    session: Arc<Session>,
+    replies: ReplySender,
+) {
+    let mut burst = Vec::with_capacity(LONGEST_BURST);
+    let mut samples = Vec::with_capacity(LONGEST_BURST);
+    loop {
+        let more = next_burst(&mut requests, &mut burst, LONGEST_BURST).await;
+        let (received, mut refused) = (burst.len(), 0);
+        for request in burst.drain(..) {
+            let admitted = match node.admission.try_admit(cost(&request)) {
+                Some(admitted) => admitted,
+                None => {
+                    // The engines must see what is here before this task waits for them.
+                    node.queue.push(&mut samples);
+                    node.admission.admit(cost(&request)).await
+                }
+            };
+            if let Some(sample) = accept(&node, request, admitted, &replies) {
+                samples.push(sample);
+            } else {
+                refused += 1;
+            }
+        }
+        node.queue.push(&mut samples);
+        session.received(received as u64);
+        metrics::samples(received, refused, node.queue.len());
+        match more {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(status) => {
+                warn!(%status, "a stream broke");
+                return replies.fail(status);
+            }
+        }
+    }
+}
+
+/// The memory that a sample takes while it is here: encoded or decoded, whichever is more.
+fn cost(request: &InferRequest) -> u64 {
+    request.decoded_bytes.max(request.payload.len() as u64)
+}
+
+/// Decodes a sample and checks that it fits the model. One that does not is answered here, with the reason.
+fn accept(
+    node: &Node,
+    request: InferRequest,
+    admitted: Admitted,
+    replies: &ReplySender,
+) -> Option<Sample> {
+    let arrived = Instant::now();
+    let id = request.id;
+    match decode(node, request) {
+        Ok(payload) => {
+            let replies = replies.clone();
+            Some(Sample { id, payload, arrived, admitted, replies })
+        }
+        Err(error) => {
+            let status = v1::Status::BadSample as i32;
+            let response = InferResponse { id, status, error: cut(error), ..Default::default() };
+            replies.send(vec![Reply { response, admitted }]);
+            None
+        }
+    }
+}
+
+fn decode(node: &Node, request: InferRequest) -> Result<Bytes, String> {
+    let InferRequest { encoding, decoded_bytes, payload, .. } = request;
+    let payload = encoding::decode(encoding, payload, decoded_bytes, node.max_payload_bytes)
+        .map_err(|error| error.to_string())?;
+    layout::read(&node.input, &payload).map_err(|error| error.to_string())?;
+    Ok(payload)
+}
