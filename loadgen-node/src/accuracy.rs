@@ -12,15 +12,15 @@ use crate::{
 /// Name of the label map.
 const LABEL_MAP: &str = "val_map.txt";
 
-/// Compares int32 responses with labels. An error text when the log does not hold each sample once.
+/// Compares int32 responses with labels. An error text when a sample has no response.
 pub(crate) fn top1(responses: &[Response], labels: &[i64]) -> Result<Accuracy, String> {
     let mut correct = 0;
-    for response in each_sample_once(responses, labels.len())? {
-        let bytes = response.data.as_slice().try_into().map_err(|_| {
-            let (index, bytes) = (response.qsl_idx, response.data.len());
+    for (index, response) in one_for_each_sample(responses, labels.len())?.iter().enumerate() {
+        let bytes = <[u8; 4]>::try_from(*response).map_err(|_| {
+            let bytes = response.len();
             format!("the response to sample {index} has {bytes} bytes, an int32 label has 4")
         })?;
-        if i64::from(i32::from_le_bytes(bytes)) == labels[response.qsl_idx] {
+        if i64::from(i32::from_le_bytes(bytes)) == labels[index] {
             correct += 1;
         }
     }
@@ -29,26 +29,27 @@ pub(crate) fn top1(responses: &[Response], labels: &[i64]) -> Result<Accuracy, S
     Ok(Accuracy { metric, correct, total: labels.len() as u64 })
 }
 
-/// The responses, if there is exactly one for each of the `total` samples.
-pub(crate) fn each_sample_once(
+/// The response to each of the `total` samples, in the data set's order.
+///
+/// MultiStream fills its last query with samples that were issued before; their responses must be the same.
+pub(crate) fn one_for_each_sample(
     responses: &[Response],
     total: usize,
-) -> Result<&[Response], String> {
-    let mut seen = vec![false; total];
-    for response in responses {
-        let index = response.qsl_idx;
-        match seen.get_mut(index) {
+) -> Result<Vec<&[u8]>, String> {
+    let mut found: Vec<Option<&[u8]>> = vec![None; total];
+    for Response { qsl_idx: index, data } in responses {
+        match found.get_mut(*index) {
             None => return Err(format!("the accuracy log has sample {index} of {total}")),
-            Some(seen) if *seen => {
-                return Err(format!("the accuracy log has sample {index} twice"));
+            Some(Some(first)) if first != data => {
+                return Err(format!("the accuracy log has two responses to sample {index}"));
             }
-            Some(seen) => *seen = true,
+            Some(place) => *place = Some(data),
         }
     }
-    match seen.iter().position(|seen| !seen) {
-        Some(index) => Err(format!("the accuracy log lacks sample {index}")),
-        None => Ok(responses),
-    }
+    let response = |(index, data): (usize, Option<_>)| {
+        data.ok_or_else(|| format!("the accuracy log lacks sample {index}"))
+    };
+    found.into_iter().enumerate().map(response).collect()
 }
 
 /// Writes the label map that the official `accuracy-imagenet.py` reads: a name and a label for each sample,
@@ -73,15 +74,15 @@ mod tests {
 
     #[test]
     fn correct_labels_are_counted() {
-        let accuracy = top1(&[response(1, 7), response(0, 3)], &[3, 8]).unwrap();
+        let accuracy = top1(&[response(1, 7), response(0, 3), response(1, 7)], &[3, 8]).unwrap();
         assert_eq!((accuracy.correct, accuracy.total, accuracy.metric.value), (1, 2, 50.0));
     }
 
     #[test]
-    fn missing_repeated_unknown_and_odd_responses_are_errors() {
+    fn missing_contradicting_unknown_and_odd_responses_are_errors() {
         for (responses, want) in [
             (vec![response(0, 1)], "lacks sample 1"),
-            (vec![response(0, 1), response(0, 1)], "sample 0 twice"),
+            (vec![response(0, 1), response(0, 2)], "two responses to sample 0"),
             (vec![response(2, 1)], "sample 2 of 2"),
             (vec![response(0, 1), Response { qsl_idx: 1, data: vec![1] }], "has 1 bytes"),
         ] {

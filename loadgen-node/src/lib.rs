@@ -17,6 +17,7 @@ mod run;
 mod sut;
 mod table;
 mod user_conf;
+mod watchdog;
 
 pub use args::{NetworkArgs, RunArgs};
 pub use error::RunError;

@@ -35,7 +35,7 @@ struct Takes {
 
 impl std::fmt::Debug for Library {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Library({}, {} samples)", self.dataset.name(), self.dataset.len())
+        write!(f, "Library({}, {} samples)", self.dataset.name(), self.dataset.sample_count())
     }
 }
 
@@ -46,7 +46,7 @@ impl Library {
         encoding: Encoding,
         performance_samples: Option<usize>,
     ) -> Self {
-        let count = dataset.len();
+        let count = dataset.sample_count();
         Self {
             performance_samples: performance_samples.unwrap_or(count).min(count),
             loaded: RwLock::new((0..count).map(|_| None).collect()),
@@ -58,7 +58,7 @@ impl Library {
 
     /// What nodes must accept to be sent these samples.
     pub(crate) fn expectation(&self) -> Expectation {
-        let sizes = (0..self.dataset.len()).map(|index| self.dataset.sample_bytes(index));
+        let sizes = (0..self.dataset.sample_count()).map(|index| self.dataset.sample_bytes(index));
         Expectation {
             input: self.dataset.layout(),
             encoding: self.encoding,
@@ -83,7 +83,7 @@ impl Library {
     fn check_lengths(&self, takes: &InputLayout) -> Result<(), String> {
         let spec = layout::raw_tensor(takes).filter(|_| self.dataset.layout().is_none());
         let Some(want) = spec.and_then(layout::fixed_bytes) else { return Ok(()) };
-        for index in 0..self.dataset.len() {
+        for index in 0..self.dataset.sample_count() {
             let bytes = self.dataset.sample_bytes(index);
             if bytes != want as u64 {
                 let takes = layout::describe(takes);
@@ -98,7 +98,7 @@ impl Library {
 
     /// Number of samples in the data set.
     pub(crate) fn total_samples(&self) -> usize {
-        self.dataset.len()
+        self.dataset.sample_count()
     }
 
     fn load(&self, index: usize) -> Result<Encoded, String> {
@@ -128,7 +128,7 @@ impl QuerySampleLibrary for Library {
     }
 
     fn total_sample_count(&self) -> usize {
-        self.dataset.len()
+        self.dataset.sample_count()
     }
 
     fn performance_sample_count(&self) -> usize {

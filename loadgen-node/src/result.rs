@@ -52,8 +52,20 @@ pub struct RunResult {
     pub nodes: Vec<Node>,
     /// Every field of LoadGen's TestSettings, as asked for.
     pub test_settings: BTreeMap<String, String>,
+    /// What this process used.
+    pub process: Process,
     /// Versions of the programs.
     pub versions: Versions,
+}
+
+/// What the LoadGen node's process used, from its start to the end of the run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Process {
+    /// Most memory that was resident, in bytes; 0 where the system does not say.
+    pub peak_resident_bytes: u64,
+    /// Processor time, user and system, in seconds; 0 where the system does not say.
+    pub cpu_seconds: f64,
 }
 
 /// How a run ended.
@@ -199,6 +211,26 @@ pub struct Versions {
     pub loadgen_origin: String,
     /// Version of the wire contract.
     pub wire_contract: u32,
+}
+
+impl Process {
+    /// So far, from Linux's `/proc`.
+    pub fn current() -> Self {
+        let read = |file| std::fs::read_to_string(file).unwrap_or_default();
+        let status = read("/proc/self/status");
+        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kibibytes = peak.and_then(|text| text.trim().trim_end_matches(" kB").parse().ok());
+        // Nanoseconds of each thread that still lives; our threads live as long as the run.
+        let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+        let nanoseconds = threads.filter_map(|thread| {
+            let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+            text.split_whitespace().next()?.parse::<u64>().ok()
+        });
+        Self {
+            peak_resident_bytes: kibibytes.unwrap_or(0) * 1024,
+            cpu_seconds: nanoseconds.sum::<u64>() as f64 / 1e9,
+        }
+    }
 }
 
 impl Versions {

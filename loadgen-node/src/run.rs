@@ -5,18 +5,19 @@ use std::sync::Arc;
 use loadgen_sys::{LogSettings, Mode, Scenario, StartTestError, TestSettings};
 use netdiv_proto::encoding;
 use netdiv_qdl::{Failure, Qdl, SampleSource};
-use tracing::{info, warn};
+use tracing::{error, info, warn};
 
 use crate::{
     RunArgs, RunError, accuracy,
     args::RunConfig,
     dataset,
+    error::EXIT_FAILED,
     library::Library,
     official_log::{self, DetailLog},
     output, progress,
-    result::{self, Accuracy, Node, RunResult, Samples, Verdict, Versions},
-    sut::{NetworkSut, OfficialLoadGen},
-    table, user_conf,
+    result::{self, Accuracy, Node, Process, RunResult, Samples, Verdict, Versions},
+    sut::{self, NetworkSut, OfficialLoadGen},
+    table, user_conf, watchdog,
 };
 
 /// Runs LoadGen against the nodes, writes `result.json`, prints the closing table, and returns the verdict.
@@ -25,7 +26,7 @@ use crate::{
 pub fn run(args: RunArgs) -> Result<Verdict, RunError> {
     let config = args.resolve()?;
     let data = dataset::open(&config.dataset)?;
-    let labels = labels(&config, data.len())?;
+    let labels = labels(&config, data.sample_count())?;
     let library = Library::new(data, config.encoding, config.performance_samples);
     let settings = test_settings(&config)?;
     output::prepare(&config.output)?;
@@ -47,20 +48,38 @@ pub fn run(args: RunArgs) -> Result<Verdict, RunError> {
         enable_trace: config.trace,
         ..LogSettings::default()
     };
-    let outcome = progress::while_running(
-        config.quiet,
-        || qdl.progress(),
-        || {
-            let sut = NetworkSut(&qdl);
-            loadgen_sys::start_test(&sut, library.as_ref(), &settings, &log, &config.audit_config)
-        },
-    );
+    let finish = |outcome| {
+        let result = conclude(&config, &settings, &library, &qdl, labels.as_deref(), outcome)?;
+        publish(&config, &result)
+    };
+    let stuck = |failure: &Failure| {
+        let reason = sut::reason(failure);
+        if loadgen_sys::end_from_outside(&reason) {
+            let finished = finish(Err(StartTestError::Aborted(reason)));
+            finished.inspect_err(|error| error!("{error}")).ok();
+            std::process::exit(i32::from(EXIT_FAILED));
+        }
+    };
+    let outcome = watchdog::guard(&qdl, stuck, || {
+        progress::while_running(
+            config.quiet,
+            || qdl.progress(),
+            || {
+                let sut = NetworkSut(&qdl);
+                let audit_config = &config.audit_config;
+                loadgen_sys::start_test(&sut, library.as_ref(), &settings, &log, audit_config)
+            },
+        )
+    });
+    finish(outcome)
+}
 
-    let result = conclude(&config, &settings, &library, &qdl, labels.as_deref(), outcome)?;
-    let json = serde_json::to_vec_pretty(&result)
+/// Writes the result and prints the closing table.
+fn publish(config: &RunConfig, result: &RunResult) -> Result<Verdict, RunError> {
+    let json = serde_json::to_vec_pretty(result)
         .map_err(|error| RunError::Failed(format!("result.json: {error}")))?;
     output::write(&config.output.join(output::RESULT), &json)?;
-    println!("{}\n  logs in {}", table::render(&result), config.output.display());
+    println!("{}\n  logs in {}", table::render(result), config.output.display());
     Ok(result.verdict)
 }
 
@@ -112,7 +131,7 @@ fn end_on_signal(qdl: &Arc<Qdl<OfficialLoadGen>>) -> Result<(), RunError> {
                     Some(qdl) if qdl.failure().is_none() => {
                         qdl.fail(Failure::Interrupted(signal.into()));
                     }
-                    _ => std::process::exit(i32::from(crate::error::EXIT_FAILED)),
+                    _ => std::process::exit(i32::from(EXIT_FAILED)),
                 }
             }
         });
@@ -177,6 +196,7 @@ fn conclude(
         get_sut_name_duration_ns: log.number("get_sut_name_duration_ns").map(|ns| ns as u64),
         nodes: qdl.nodes().iter().zip(&reports).map(|(i, r)| Node::new(i, r)).collect(),
         test_settings: settings.fields().into_iter().collect(),
+        process: Process::current(),
         versions: Versions::current(),
     })
 }
@@ -230,11 +250,13 @@ fn judge(
 }
 
 fn invalid_reason(log: &DetailLog) -> String {
-    let reason = log.text("result_invalid_reason").unwrap_or("see mlperf_log_summary.txt").trim();
-    format!("LoadGen calls the result INVALID: {reason}")
+    let texts = ["result_invalid_reason", "early_stopping_result"].map(|key| log.text(key));
+    let reasons: Vec<_> = texts.into_iter().flatten().map(str::trim).collect();
+    let reasons = reasons.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("LoadGen calls the result INVALID: {reasons}")
 }
 
-/// Checks that the accuracy log has each sample once, and compares it with the labels.
+/// Checks that the accuracy log has each sample, and compares it with the labels.
 fn score(
     config: &RunConfig,
     library: &Library,
@@ -243,7 +265,7 @@ fn score(
     let path = config.output.join(output::ACCURACY);
     let responses = official_log::read_responses(&path).map_err(|error| error.to_string())?;
     let Some(labels) = labels else {
-        accuracy::each_sample_once(&responses, library.total_samples())?;
+        accuracy::one_for_each_sample(&responses, library.total_samples())?;
         return Ok(None);
     };
     accuracy::write_label_map(&config.output, labels).map_err(|error| error.to_string())?;

@@ -33,5 +33,10 @@ impl SystemUnderTest for NetworkSut<'_> {
 }
 
 fn abort(failure: Failure) -> Abort {
-    Abort(format!("netdiv: the run failed: {failure}"))
+    Abort(reason(&failure))
+}
+
+/// What LoadGen's log says of a failed run.
+pub(crate) fn reason(failure: &Failure) -> String {
+    format!("netdiv: the run failed: {failure}")
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The connection broke, or the node closed it.
-    #[error("node {node} was lost: {why}; look at that node's log")]
+    #[error("node {node} was lost ({why}): it ended, or the network to it did; look at its log")]
     NodeLost {
         /// Name of the node.
         node: String,

@@ -246,10 +246,14 @@ pub(crate) async fn within<T>(
     })
 }
 
-/// A status in words, with the transport's own reason where it has one.
+/// A status in words: the first cause where the transport names one.
 pub(crate) fn words(status: &tonic::Status) -> String {
-    match std::error::Error::source(status) {
-        Some(source) => format!("{} ({})", status.message(), chain(source)),
+    let mut cause = std::error::Error::source(status);
+    while let Some(deeper) = cause.and_then(std::error::Error::source) {
+        cause = Some(deeper);
+    }
+    match cause {
+        Some(cause) => cause.to_string(),
         None if status.message().is_empty() => status.code().to_string(),
         None => status.message().into(),
     }

@@ -3,6 +3,7 @@
 
 use std::{
     pin::Pin,
+    sync::Arc,
     task::{Context, Poll, ready},
     vec,
 };
@@ -12,7 +13,7 @@ use netdiv_proto::v1::InferResponse;
 use tokio::sync::mpsc;
 use tonic::Status;
 
-use crate::admission::Admitted;
+use crate::{admission::Admitted, sessions::Session};
 
 /// One sample's reply, with the place that the sample holds until the reply is on its way.
 #[derive(Debug)]
@@ -30,13 +31,19 @@ pub(crate) struct ReplySender(mpsc::Sender<Result<Vec<Reply>, Status>>);
 pub(crate) struct Replies {
     receiver: mpsc::Receiver<Result<Vec<Reply>, Status>>,
     burst: vec::IntoIter<Reply>,
+    /// A client may end its half and flush while replies are still to come.
+    _session: Arc<Session>,
 }
 
 /// The two ends. Each message holds at least one admitted sample, so as many messages as the node admits
 /// samples, and one for an error, always fit.
-pub(crate) fn channel(max_in_flight_samples: usize) -> (ReplySender, Replies) {
+pub(crate) fn channel(
+    max_in_flight_samples: usize,
+    session: Arc<Session>,
+) -> (ReplySender, Replies) {
     let (sender, receiver) = mpsc::channel(max_in_flight_samples + 1);
-    (ReplySender(sender), Replies { receiver, burst: Vec::new().into_iter() })
+    let burst = Vec::new().into_iter();
+    (ReplySender(sender), Replies { receiver, burst, _session: session })
 }
 
 impl ReplySender {

@@ -58,6 +58,13 @@ impl Node {
             sessions: Sessions::default(),
         }
     }
+
+    /// The memory that a sample takes while it is here: encoded or decoded, whichever is more. What claims to
+    /// be longer than allowed will be refused, not decoded.
+    fn cost(&self, request: &InferRequest) -> u64 {
+        let allowed = Some(request.decoded_bytes).filter(|n| *n <= self.max_payload_bytes as u64);
+        allowed.unwrap_or(0).max(request.payload.len() as u64)
+    }
 }
 
 fn describe(config: &Config, model: Model) -> DescribeResponse {
@@ -112,7 +119,7 @@ impl SutNode for Service {
             }
         };
         let session = self.0.sessions.join(session);
-        let (sender, replies) = replies::channel(self.0.max_in_flight_samples);
+        let (sender, replies) = replies::channel(self.0.max_in_flight_samples, session.clone());
         debug!(peer = ?request.remote_addr(), "a stream begins");
         tokio::spawn(read_stream(self.0.clone(), request.into_inner(), session, sender));
         Ok(Response::new(replies))
@@ -145,12 +152,15 @@ async fn read_stream(
         let more = next_burst(&mut requests, &mut burst, LONGEST_BURST).await;
         let (received, mut refused) = (burst.len(), 0);
         for request in burst.drain(..) {
-            let admitted = match node.admission.try_admit(cost(&request)) {
+            let cost = node.cost(&request);
+            let admitted = match node.admission.try_admit(cost) {
                 Some(admitted) => admitted,
                 None => {
-                    // The engines must see what is here before this task waits for them.
+                    // The engines must see what is here before this task waits for them, and no company will
+                    // come for it.
                     node.queue.push(&mut samples);
-                    node.admission.admit(cost(&request)).await
+                    node.queue.flush();
+                    node.admission.admit(cost).await
                 }
             };
             if let Some(sample) = accept(&node, request, admitted, &replies) {
@@ -171,11 +181,6 @@ async fn read_stream(
             }
         }
     }
-}
-
-/// The memory that a sample takes while it is here: encoded or decoded, whichever is more.
-fn cost(request: &InferRequest) -> u64 {
-    request.decoded_bytes.max(request.payload.len() as u64)
 }
 
 /// Decodes a sample and checks that it fits the model. One that does not is answered here, with the reason.

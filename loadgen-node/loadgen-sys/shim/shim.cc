@@ -4,13 +4,16 @@
 // LoadGen writes its files (AbortTest), and an exception of ours unwinds StartTest. That is the only way to
 // stop LoadGen before its minimum duration, and it completes no sample that has no answer.
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <exception>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "loadgen.h"
@@ -62,11 +65,24 @@ struct Aborted {
   std::string reason;
 };
 
-[[noreturn]] void Abort(const std::string& reason) {
+// LoadGen is ended once: by a callback, or from outside by a thread that then ends the process.
+std::atomic_flag ended = ATOMIC_FLAG_INIT;
+
+// Writes the reason into LoadGen's log and closes its files. False when somebody else is at it.
+bool End(const std::string& reason) {
+  if (ended.test_and_set()) return false;
   mlperf::LogDetail([reason](mlperf::AsyncDetail& detail) {
     MLPERF_LOG_ERROR(detail, "error_runtime", reason);
   });
   mlperf::AbortTest();
+  return true;
+}
+
+[[noreturn]] void Abort(const std::string& reason) {
+  if (!End(reason)) {
+    // Another thread is ending the process; there is nothing left to do here.
+    while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+  }
   throw Aborted{reason};
 }
 
@@ -290,6 +306,12 @@ int nd_start_test(const nd_sut* sut_callbacks, const nd_qsl* qsl_callbacks,
     sink(to, "unknown exception", 17);
     return 2;
   }
+}
+
+// Ends the test from another thread than LoadGen's, which must be followed by the end of the process.
+// 0: LoadGen's files are closed. 1: the test is ending already.
+int nd_end_from_outside(const char* reason, size_t length) noexcept {
+  return End(std::string(reason, length)) ? 0 : 1;
 }
 
 // Nothing in here may throw into Rust; if LoadGen runs out of memory there is no run left to save.

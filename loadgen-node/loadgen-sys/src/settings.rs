@@ -84,6 +84,9 @@ pub struct TestSettings {
 // SAFETY: a plain C++ struct without ties to a thread, reached only through this owner.
 unsafe impl Send for TestSettings {}
 
+// SAFETY: everything behind `&self` only reads the struct.
+unsafe impl Sync for TestSettings {}
+
 impl TestSettings {
     /// LoadGen's defaults, without any configuration file.
     pub fn new(scenario: Scenario, mode: Mode) -> Self {

@@ -130,6 +130,9 @@ fn current_test() -> u64 {
     *OPEN_TEST.read().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
+/// Most answers handed to LoadGen in one call, which bounds the list below.
+const LONGEST_CALL: usize = 1024;
+
 thread_local! {
     static RESPONSES: RefCell<Vec<ffi::RawResponse>> = const { RefCell::new(Vec::new()) };
 }
@@ -141,17 +144,23 @@ thread_local! {
 pub fn complete<'a>(answers: impl IntoIterator<Item = (ResponseId, &'a [u8])>) {
     let open = OPEN_TEST.read().unwrap_or_else(|poisoned| poisoned.into_inner());
     RESPONSES.with_borrow_mut(|responses| {
-        responses.clear();
+        let hand_over = |responses: &mut Vec<ffi::RawResponse>| {
+            // SAFETY: each id was handed out by the test that runs now (`open` keeps it running) and was
+            // consumed by this call, so it is valid and not yet answered. The bytes outlive the call.
+            unsafe { ffi::nd_complete(responses.as_mut_ptr(), responses.len()) }
+            responses.clear();
+        };
         for (id, bytes) in answers {
             if id.test == *open {
                 let (data, size) = (bytes.as_ptr(), bytes.len());
                 responses.push(ffi::RawResponse { id: id.pointer, data, size, n_tokens: 0 });
             }
+            if responses.len() == LONGEST_CALL {
+                hand_over(responses);
+            }
         }
         if !responses.is_empty() {
-            // SAFETY: each id was handed out by the test that runs now (`open` keeps it running) and was
-            // consumed by this call, so it is valid and not yet answered. The bytes outlive the call.
-            unsafe { ffi::nd_complete(responses.as_mut_ptr(), responses.len()) }
+            hand_over(responses);
         }
     });
     drop(open);
@@ -226,6 +235,18 @@ pub fn start_test(
         1 => Err(StartTestError::Aborted(reason.concat())),
         _ => Err(StartTestError::LoadGen(reason.concat())),
     }
+}
+
+/// Ends the running test from another thread, when LoadGen makes no call in which it could be ended (it may
+/// prepare queries for minutes): the reason goes into its log as an error, and its files are closed.
+///
+/// Returns whether that was done; false when the test is ending already. If true, end the process: LoadGen's own
+/// thread still runs, and nothing that it does now counts.
+pub fn end_from_outside(reason: &str) -> bool {
+    open_test(0);
+    // SAFETY: the text is readable for the call, which copies it; the shim sees to it that LoadGen is ended
+    // only once.
+    unsafe { ffi::nd_end_from_outside(reason.as_ptr().cast(), reason.len()) == 0 }
 }
 
 /// Runs a callback's body. A failure or a panic closes the test to answers and hands the reason to C++.

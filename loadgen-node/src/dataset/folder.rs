@@ -90,7 +90,7 @@ impl Dataset for Folder {
         self.name.clone()
     }
 
-    fn len(&self) -> usize {
+    fn sample_count(&self) -> usize {
         self.files.len()
     }
 
@@ -129,7 +129,7 @@ mod tests {
             std::fs::write(folder.path().join(name), text).unwrap();
         }
         let data = Folder::open(folder.path()).unwrap();
-        assert_eq!(data.len(), 2);
+        assert_eq!(data.sample_count(), 2);
         assert_eq!(data.read(0).unwrap(), "first");
         assert_eq!((data.sample_bytes(1), data.layout()), (6, None));
     }

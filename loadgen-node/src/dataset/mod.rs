@@ -23,7 +23,7 @@ pub trait Dataset: Send + Sync {
     fn name(&self) -> String;
 
     /// Number of samples, at least one.
-    fn len(&self) -> usize;
+    fn sample_count(&self) -> usize;
 
     /// The tensors of a sample; `None` for bytes of unknown meaning.
     fn layout(&self) -> Option<InputLayout>;

@@ -116,7 +116,7 @@ impl Dataset for Npy {
         self.name.clone()
     }
 
-    fn len(&self) -> usize {
+    fn sample_count(&self) -> usize {
         self.array.shape[0]
     }
 
@@ -167,7 +167,7 @@ mod tests {
         let header = "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 1), }\n";
         let array = parse(header, &[1, 0, 0, 0, 2, 0, 0, 0]).unwrap();
         let data = Npy::new("x".into(), array).checked().unwrap();
-        assert_eq!((data.len(), data.sample_bytes(0)), (2, 4));
+        assert_eq!((data.sample_count(), data.sample_bytes(0)), (2, 4));
         assert_eq!(data.read(1).unwrap()[..], [2, 0, 0, 0]);
         assert_eq!(layout::describe(&data.layout().unwrap()), "int32[1]");
     }

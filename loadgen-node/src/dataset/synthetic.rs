@@ -37,7 +37,7 @@ impl Dataset for Synthetic {
         self.name.clone()
     }
 
-    fn len(&self) -> usize {
+    fn sample_count(&self) -> usize {
         self.count
     }
 

@@ -1,0 +1,95 @@
+//! A system under test that hands samples to a thread, which answers with their index.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    clippy::expect_used,
+    reason = "each test uses a part of it"
+)]
+
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::{self, Sender},
+    },
+    thread::{self, JoinHandle},
+};
+
+use loadgen_sys::{
+    Abort, Mode, QuerySampleLibrary, Sample, Samples, Scenario, SystemUnderTest, TestSettings,
+    complete,
+};
+
+pub struct Queue {
+    sender: Mutex<Option<Sender<Sample>>>,
+    names: AtomicUsize,
+}
+
+pub struct Library;
+
+pub fn settings() -> TestSettings {
+    TestSettings::new(Scenario::Offline, Mode::AccuracyOnly)
+}
+
+pub fn answer_in_background() -> (Queue, JoinHandle<usize>) {
+    let (sender, samples) = mpsc::channel::<Sample>();
+    let answering = thread::spawn(move || {
+        let mut answered = 0;
+        for sample in samples {
+            let bytes = (sample.index as i32).to_le_bytes();
+            complete([(sample.response_id, &bytes[..])]);
+            answered += 1;
+        }
+        answered
+    });
+    (Queue { sender: Mutex::new(Some(sender)), names: AtomicUsize::new(0) }, answering)
+}
+
+impl Queue {
+    pub fn closed() -> Self {
+        Self { sender: Mutex::new(None), names: AtomicUsize::new(0) }
+    }
+}
+
+impl SystemUnderTest for Queue {
+    fn name(&self) -> Result<String, Abort> {
+        Ok(format!("queue {}", 1 + self.names.fetch_add(1, Ordering::SeqCst)))
+    }
+
+    fn issue_query(&self, samples: Samples<'_>) -> Result<(), Abort> {
+        let sender = self.sender.lock().expect("no holder panics");
+        let Some(sender) = sender.as_ref() else { return Err(Abort("closed".into())) };
+        for sample in samples {
+            sender.send(sample).map_err(|_| Abort("nobody answers".into()))?;
+        }
+        Ok(())
+    }
+
+    fn flush_queries(&self) -> Result<(), Abort> {
+        Ok(())
+    }
+}
+
+impl QuerySampleLibrary for Library {
+    fn name(&self) -> String {
+        "numbers".into()
+    }
+
+    fn total_sample_count(&self) -> usize {
+        100
+    }
+
+    fn performance_sample_count(&self) -> usize {
+        100
+    }
+
+    fn load_samples(&self, _: &[usize]) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn unload_samples(&self, _: &[usize]) -> Result<(), Abort> {
+        Ok(())
+    }
+}

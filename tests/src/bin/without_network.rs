@@ -1,0 +1,27 @@
+//! The demo's model on the demo's data in this process, without LoadGen and without a network: what the accuracy
+//! runs have to agree with.
+
+use std::error::Error;
+
+use loadgen_node::dataset;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let config = sut_node::Args::default().resolve()?;
+    let (model, mut engines) = sut_node::engine::load(&config)?;
+    let (digits, labels) = (dataset::open(dataset::DIGITS)?, dataset::digits_labels()?);
+    let samples =
+        (0..digits.sample_count()).map(|n| digits.read(n)).collect::<Result<Vec<_>, _>>()?;
+    let answers = engines[0].infer(&samples)?.answers;
+    let right = answers
+        .iter()
+        .zip(&labels)
+        .filter(|(answer, label)| answer[..] == (**label as i32).to_le_bytes())
+        .count();
+    let percent = 100.0 * right as f64 / labels.len() as f64;
+    println!(
+        "{} without a network\n  accuracy          {percent:.2} % top-1 ({right} of {})",
+        model.name,
+        labels.len()
+    );
+    Ok(())
+}

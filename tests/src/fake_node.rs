@@ -1,0 +1,208 @@
+//! A SUT node that misbehaves on demand, made from nothing but the generated code: what a stock gRPC server
+//! written by somebody else would be.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex},
+    thread,
+    time::Duration,
+};
+
+use netdiv_proto::{
+    PROTOCOL_VERSION,
+    layout::InputLayout,
+    v1::{
+        DescribeRequest, DescribeResponse, FlushRequest, FlushResponse, InferRequest,
+        InferResponse, Status,
+        sut_node_server::{SutNode, SutNodeServer},
+    },
+};
+use tokio::{runtime::Runtime, sync::mpsc};
+use tokio_stream::{Stream, wrappers::ReceiverStream};
+use tonic::{Request, Response, Streaming, transport::server::TcpIncoming};
+
+/// What the node does.
+#[derive(Debug, Clone)]
+pub struct Behaviour {
+    /// How it describes itself; the nonce is filled in.
+    pub description: DescribeResponse,
+    /// Whether it returns the caller's nonce.
+    pub honest_nonce: bool,
+    /// How long it takes to describe itself.
+    pub describe_delay: Duration,
+    /// What it calls itself from the given call on.
+    pub rename_after: Option<(usize, String)>,
+    /// Makes replies of a request, given how many came before.
+    pub reply: fn(usize, InferRequest) -> Vec<InferResponse>,
+    /// Whether it acknowledges a flush.
+    pub acknowledges_flush: bool,
+}
+
+/// What the node saw.
+#[derive(Debug, Default)]
+pub struct Seen {
+    /// Calls of Describe.
+    pub describes: usize,
+    /// Requests, in order.
+    pub requests: Vec<InferRequest>,
+    /// Flushes.
+    pub flushes: Vec<FlushRequest>,
+    /// Value of the session header of each stream.
+    pub sessions: Vec<String>,
+}
+
+impl Behaviour {
+    /// A well-behaved node without a model, which answers with the first eight bytes of each sample.
+    pub fn good(name: &str) -> Self {
+        Self {
+            description: DescribeResponse {
+                nonce: 0,
+                protocol_version: PROTOCOL_VERSION,
+                node_name: name.into(),
+                software_version: "0".into(),
+                engine: "fake".into(),
+                model_name: "none".into(),
+                model_sha256: String::new(),
+                input: Some(InputLayout::default()),
+                encodings: vec![0, 1, 2],
+                max_payload_bytes: 1 << 20,
+                max_in_flight_samples: 64,
+                max_in_flight_bytes: 1 << 20,
+                max_batch: 1,
+                config_sha256: String::new(),
+                machine_id: String::new(),
+                host_name: String::new(),
+            },
+            honest_nonce: true,
+            describe_delay: Duration::ZERO,
+            rename_after: None,
+            reply: |_, request| vec![answer(&request)],
+            acknowledges_flush: true,
+        }
+    }
+}
+
+/// The right answer of a well-behaved node.
+pub fn answer(request: &InferRequest) -> InferResponse {
+    let payload = request.payload.slice(..request.payload.len().min(8));
+    InferResponse {
+        id: request.id,
+        status: Status::Ok as i32,
+        batch_size: 1,
+        payload,
+        ..InferResponse::default()
+    }
+}
+
+/// A running fake node.
+pub struct FakeNode {
+    /// Where it listens.
+    pub address: String,
+    seen: Arc<Mutex<Seen>>,
+    _runtime: Runtime,
+}
+
+impl FakeNode {
+    /// Starts one on a free port.
+    pub fn start(behaviour: Behaviour) -> Self {
+        let runtime = Runtime::new().expect("a runtime");
+        let seen = Arc::new(Mutex::new(Seen::default()));
+        let service = Service { behaviour, seen: seen.clone() };
+        let listener =
+            runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("a free port");
+        let address = listener.local_addr().expect("bound").to_string();
+        runtime.spawn(
+            tonic::transport::Server::builder()
+                .add_service(SutNodeServer::new(service))
+                .serve_with_incoming(TcpIncoming::from(listener)),
+        );
+        Self { address, seen, _runtime: runtime }
+    }
+
+    /// A look at what it saw.
+    pub fn seen<T>(&self, look: impl FnOnce(&Seen) -> T) -> T {
+        look(&self.seen.lock().expect("no holder panics"))
+    }
+}
+
+struct Service {
+    behaviour: Behaviour,
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[tonic::async_trait]
+impl SutNode for Service {
+    type InferStream = Pin<Box<dyn Stream<Item = Result<InferResponse, tonic::Status>> + Send>>;
+
+    async fn describe(
+        &self,
+        request: Request<DescribeRequest>,
+    ) -> Result<Response<DescribeResponse>, tonic::Status> {
+        let mut description = self.behaviour.description.clone();
+        let calls = {
+            let mut seen = self.seen.lock().expect("no holder panics");
+            seen.describes += 1;
+            seen.describes
+        };
+        if let Some((after, name)) = &self.behaviour.rename_after
+            && calls > *after
+        {
+            description.node_name = name.clone();
+        }
+        let nonce = request.get_ref().nonce;
+        description.nonce = if self.behaviour.honest_nonce { nonce } else { !nonce };
+        tokio::time::sleep(self.behaviour.describe_delay).await;
+        Ok(Response::new(description))
+    }
+
+    async fn infer(
+        &self,
+        request: Request<Streaming<InferRequest>>,
+    ) -> Result<Response<Self::InferStream>, tonic::Status> {
+        let session = request.metadata().get("netdiv-session").map(|s| s.to_str().map(Into::into));
+        let seen = self.seen.clone();
+        seen.lock().expect("no holder panics").sessions.extend(session.and_then(Result::ok));
+        let (sender, replies) = mpsc::channel(64);
+        let reply = self.behaviour.reply;
+        let mut requests = request.into_inner();
+        tokio::spawn(async move {
+            while let Ok(Some(request)) = requests.message().await {
+                let before = {
+                    let mut seen = seen.lock().expect("no holder panics");
+                    seen.requests.push(request.clone());
+                    seen.requests.len() - 1
+                };
+                for response in reply(before, request) {
+                    if sender.send(Ok(response)).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+        Ok(Response::new(Box::pin(ReceiverStream::new(replies))))
+    }
+
+    async fn flush(
+        &self,
+        request: Request<FlushRequest>,
+    ) -> Result<Response<FlushResponse>, tonic::Status> {
+        self.seen.lock().expect("no holder panics").flushes.push(request.into_inner());
+        if !self.behaviour.acknowledges_flush {
+            std::future::pending::<()>().await;
+        }
+        Ok(Response::new(FlushResponse::default()))
+    }
+}
+
+/// A port where connections are taken and nothing is ever said.
+pub fn silent_port() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound").to_string();
+    thread::spawn(move || {
+        let mut kept = Vec::new();
+        for stream in listener.incoming() {
+            kept.push(stream);
+        }
+    });
+    address
+}

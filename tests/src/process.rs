@@ -1,0 +1,293 @@
+//! The two programs as processes.
+
+use std::{
+    io::{BufRead as _, BufReader, Read as _},
+    path::PathBuf,
+    process::{Child, ChildStderr, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The program of that name: beside the program that runs, or one folder up where that is a test.
+pub fn program(name: &str) -> PathBuf {
+    let own = std::env::current_exe().expect("a program knows its own file");
+    let found = own.ancestors().skip(1).take(2).map(|folder| folder.join(name));
+    let built = found.into_iter().find(|program| program.is_file());
+    built.unwrap_or_else(|| panic!("{name} is not built; run `make test`"))
+}
+
+/// A running `sut-node`; ended with the value.
+#[derive(Debug)]
+pub struct SutNode {
+    child: Child,
+    /// Where it listens.
+    pub address: String,
+    log: Option<BufReader<ChildStderr>>,
+}
+
+impl SutNode {
+    /// Starts a node on a free port of the loopback interface and waits until it is ready.
+    pub fn start(name: &str, args: &[&str]) -> Self {
+        Self::try_start(name, args).unwrap_or_else(|log| panic!("sut-node did not start: {log}"))
+    }
+
+    /// The same with the engine `echo`.
+    pub fn echo(name: &str, args: &[&str]) -> Self {
+        Self::start(name, &[&["--engine", "echo"], args].concat())
+    }
+
+    /// Starts a node; gives its log when it ends before it is ready.
+    pub fn try_start(name: &str, args: &[&str]) -> Result<Self, String> {
+        Self::try_start_at("127.0.0.1:0", &[&["--name", name], args].concat())
+    }
+
+    /// The same at a given address.
+    pub fn try_start_at(listen: &str, args: &[&str]) -> Result<Self, String> {
+        let child = Command::new(program("sut-node"))
+            .args(["--listen", listen])
+            .args(args)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("sut-node starts");
+        // From here on, dropping the node ends it.
+        let mut node = Self { child, address: String::new(), log: None };
+        let mut log = BufReader::new(node.child.stderr.take().expect("stderr is piped"));
+        let mut seen = String::new();
+        loop {
+            let mut line = String::new();
+            if log.read_line(&mut line).expect("the log is text") == 0 {
+                return Err(seen);
+            }
+            if let Some((_, rest)) = line.split_once(" ready node=") {
+                let rest = rest.split_once("127.0.0.1:").expect("an address is logged").1;
+                let port: String = rest.chars().take_while(char::is_ascii_digit).collect();
+                node.address = format!("127.0.0.1:{port}");
+                node.log = Some(log);
+                return Ok(node);
+            }
+            seen.push_str(&line);
+        }
+    }
+
+    /// Sends a signal to the node.
+    pub fn signal(&self, signal: &str) {
+        send_signal(self.child.id(), signal);
+    }
+
+    /// Processor time that the node has used, in seconds.
+    pub fn cpu_seconds(&self) -> f64 {
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let threads = std::fs::read_dir(tasks).into_iter().flatten().flatten();
+        let nanoseconds = threads.filter_map(|thread| {
+            let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
+            text.split_whitespace().next()?.parse::<u64>().ok()
+        });
+        nanoseconds.sum::<u64>() as f64 / 1e9
+    }
+
+    /// Waits for the end and returns the exit code and the rest of the log.
+    pub fn wait(&mut self) -> (Option<i32>, String) {
+        let mut rest = String::new();
+        if let Some(mut log) = self.log.take() {
+            log.read_to_string(&mut rest).expect("the log is text");
+        }
+        (self.child.wait().expect("the node is our child").code(), rest)
+    }
+}
+
+impl Drop for SutNode {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Sends a signal to a process that a test has started.
+pub fn send_signal(process: u32, signal: &str) {
+    let status = Command::new("sh").args(["-c", &format!("kill {signal} {process}")]).status();
+    assert!(status.expect("there is a shell").success());
+}
+
+/// A `loadgen-node run` under construction.
+#[derive(Debug)]
+pub struct LoadGen {
+    command: Command,
+    folder: TempDir,
+}
+
+/// A `loadgen-node run` under way.
+#[derive(Debug)]
+pub struct Running {
+    child: Child,
+    started: Instant,
+    folder: TempDir,
+}
+
+/// How a `loadgen-node run` ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Exit code.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub stdout: String,
+    /// Standard error.
+    pub stderr: String,
+    /// How long it took.
+    pub time: Duration,
+    folder: TempDir,
+}
+
+impl LoadGen {
+    /// A run against these addresses, with a folder of its own for the output.
+    pub fn new(addresses: &[&str], scenario: &str) -> Self {
+        let run = Self::bare(&addresses.join(","));
+        let output = run.folder.path().join("out").display().to_string();
+        run.args(&["--scenario", scenario, "--output", &output])
+    }
+
+    /// A run that names nodes and nothing else.
+    pub fn bare(addresses: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let mut command = Command::new(program("loadgen-node"));
+        // In a folder of its own: an audit.config lying about must not change a test.
+        command.args(["run", "--nodes", addresses]).current_dir(folder.path());
+        Self { command, folder }
+    }
+
+    /// More options.
+    pub fn args(mut self, args: &[&str]) -> Self {
+        self.command.args(args);
+        self
+    }
+
+    /// A short performance run: LoadGen's minimum of ten minutes is for submissions.
+    pub fn short(self, milliseconds: u64, qps: u64) -> Self {
+        let duration = format!("min_duration_ms={milliseconds}");
+        let offline = format!("offline_expected_qps={qps}");
+        let server = format!("server_target_qps={qps}");
+        let single = format!("single_stream_expected_latency_ns={}", 1_000_000_000 / qps);
+        let multi = format!("multi_stream_expected_latency_ns={}", 1_000_000_000 / qps);
+        let mut settings = vec![duration, offline, server, single, multi];
+        settings.push("min_query_count=1".into());
+        settings.iter().fold(self, |run, setting| run.args(&["--setting", setting]))
+    }
+
+    /// Writes a file into the run's folder and returns its path.
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, content).expect("the folder is ours");
+        path.display().to_string()
+    }
+
+    /// Starts it.
+    pub fn start(mut self) -> Running {
+        let child = self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        Running {
+            child: child.expect("loadgen-node starts"),
+            started: Instant::now(),
+            folder: self.folder,
+        }
+    }
+
+    /// Runs it to its end.
+    pub fn run(self) -> Outcome {
+        self.start().wait()
+    }
+}
+
+impl Running {
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// LoadGen's detail log, which it writes as it goes.
+    pub fn log(&self) -> PathBuf {
+        self.folder.path().join("out/mlperf_log_detail.txt")
+    }
+
+    /// Waits until LoadGen has begun to issue queries.
+    pub fn wait_for_test(&self) {
+        wait_until("LoadGen begins", || {
+            std::fs::read_to_string(self.log())
+                .is_ok_and(|text| text.contains("generated_query_count"))
+        });
+    }
+
+    /// Waits for the end.
+    pub fn wait(self) -> Outcome {
+        let output = self.child.wait_with_output().expect("loadgen-node is our child");
+        Outcome {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            time: self.started.elapsed(),
+            folder: self.folder,
+        }
+    }
+}
+
+impl Outcome {
+    /// A file that the run has written.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join("out").join(name)
+    }
+
+    /// The same as text; empty when there is none.
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_default()
+    }
+
+    /// `result.json`.
+    pub fn result(&self) -> Value {
+        let text = self.read("result.json");
+        serde_json::from_str(&text).unwrap_or_else(|e| panic!("result.json: {e}\n{self:#?}"))
+    }
+
+    /// Asserts the exit code.
+    pub fn expect(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        self
+    }
+
+    /// Asserts that the run failed for that reason, and that LoadGen's own log says so.
+    pub fn expect_failure(self, reason: &str) -> Self {
+        let outcome = self.expect(3);
+        let result = outcome.result();
+        assert_eq!(result["verdict"], "FAILED");
+        assert!(result["reasons"][0].as_str().is_some_and(|r| r.contains(reason)), "{result:#}");
+        assert!(outcome.stdout.contains(reason), "{}", outcome.stdout);
+        let log = outcome.read("mlperf_log_detail.txt");
+        let marked = |line: &&str| line.contains("netdiv: the run failed") && line.contains(reason);
+        let error = log.lines().find(marked).unwrap_or_else(|| panic!("no error in\n{log}"));
+        assert!(error.contains("\"is_error\": true"), "{error}");
+        assert!(!log.contains("result_validity"), "a failed run must have no result\n{log}");
+        outcome
+    }
+
+    /// Asserts that the run was refused, with this text.
+    pub fn expect_refusal(self, text: &str) -> Self {
+        let outcome = self.expect(2);
+        assert!(outcome.stderr.contains(text), "{}", outcome.stderr);
+        outcome
+    }
+}
+
+/// Runs `loadgen-node nodes`.
+pub fn nodes(addresses: &[&str], patience: Duration) -> std::process::Output {
+    let patience = patience.as_millis().to_string();
+    let args = ["nodes", "--nodes", &addresses.join(","), "--connect-timeout-ms", &patience];
+    Command::new(program("loadgen-node")).args(args).output().expect("loadgen-node starts")
+}
+
+/// Waits for something that takes a moment; panics after a minute.
+pub fn wait_until(what: &str, condition: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited a minute until {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}

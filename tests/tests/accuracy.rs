@@ -1,0 +1,115 @@
+//! Accuracy runs: every sample once, and the responses byte for byte what the nodes computed.
+
+use bytes::Bytes;
+use e2e::{LoadGen, Outcome, SutNode};
+use loadgen_node::{dataset, official_log::read_responses};
+
+/// The answers of the same engine and model, without a network.
+fn answers_without_network() -> Vec<Bytes> {
+    let config = sut_node::Args::default().resolve().expect("defaults are valid");
+    let (_, mut engines) = sut_node::engine::load(&config).expect("the embedded model loads");
+    let digits = dataset::open("digits").expect("the embedded data set");
+    let samples: Vec<_> =
+        (0..digits.sample_count()).map(|n| digits.read(n).expect("a sample")).collect();
+    engines[0].infer(&samples).expect("the model runs").answers
+}
+
+fn assert_same_as_without_network(outcome: &Outcome) {
+    let path = outcome.path("mlperf_log_accuracy.json");
+    let mut responses = read_responses(&path).expect("LoadGen's accuracy log");
+    responses.sort_by_key(|response| response.qsl_idx);
+    if outcome.result()["scenario"] == "multi-stream" {
+        // LoadGen fills the last query of eight with samples that it has issued before.
+        responses.dedup();
+    }
+    let want = answers_without_network();
+    assert_eq!(responses.len(), want.len(), "each sample once");
+    for (place, (response, want)) in responses.iter().zip(want).enumerate() {
+        assert_eq!(response.qsl_idx, place);
+        assert_eq!(response.data, want, "sample {place}");
+    }
+    let result = outcome.result();
+    assert_eq!(result["verdict"], "COMPLETE");
+    assert_eq!(result["accuracy"]["correct"], 493, "as deploy/digits/README.md says");
+    assert_eq!(result["samples"]["lost"], 0);
+    assert_eq!(outcome.read("val_map.txt").lines().count(), 500);
+}
+
+#[test]
+fn all_scenarios_give_the_answers_of_the_model_without_a_network() {
+    let (a, b) = (SutNode::start("a", &[]), SutNode::start("b", &[]));
+    for scenario in ["offline", "server", "single-stream", "multi-stream"] {
+        let outcome = LoadGen::new(&[&a.address, &b.address], scenario)
+            .args(&["--mode", "accuracy", "--setting", "server_target_qps=2000"])
+            .run()
+            .expect(0);
+        assert_same_as_without_network(&outcome);
+    }
+}
+
+#[test]
+fn encodings_policies_and_connections_change_no_answer() {
+    let a = SutNode::start("a", &["--response-encoding", "zstd", "--instances", "2"]);
+    let b = SutNode::start("b", &["--response-encoding", "lz4", "--max-batch", "7"]);
+    for args in [
+        ["--encoding", "zstd", "--policy", "round-robin", "--connections", "3"],
+        ["--encoding", "lz4", "--policy", "least-outstanding", "--io-threads", "2"],
+        ["--encoding", "none", "--policy", "pull", "--window-samples", "1"],
+    ] {
+        let outcome = LoadGen::new(&[&a.address, &b.address], "offline")
+            .args(&["--mode", "accuracy"])
+            .args(&args)
+            .run()
+            .expect(0);
+        assert_same_as_without_network(&outcome);
+    }
+}
+
+#[test]
+fn a_set_that_does_not_fit_into_memory_comes_in_parts() {
+    let node = SutNode::start("a", &[]);
+    let outcome = LoadGen::new(&[&node.address], "offline")
+        .args(&["--mode", "accuracy", "--performance-samples", "64"])
+        .run()
+        .expect(0);
+    assert_same_as_without_network(&outcome);
+}
+
+#[test]
+fn a_submission_run_has_both_accuracy_and_performance() {
+    let node = SutNode::start("a", &[]);
+    let outcome = LoadGen::new(&[&node.address], "server")
+        .args(&["--mode", "submission"])
+        .short(1500, 600)
+        .run()
+        .expect(0);
+    let result = outcome.result();
+    assert_eq!(result["verdict"], "VALID");
+    assert_eq!(result["accuracy"]["correct"], 493);
+    assert!(result["metric"]["value"].as_f64().is_some_and(|qps| qps > 300.0), "{result:#}");
+}
+
+#[test]
+fn samples_of_varying_shape_travel_packed() {
+    // Any bytes go to an echo node as they are; the shapes are the data set's own business.
+    let node = SutNode::echo("a", &["--echo-answer-bytes", "0"]);
+    let run = LoadGen::new(&[&node.address], "offline");
+    let folder = run.file("x", "").replace("/x", "/data");
+    std::fs::create_dir(&folder).expect("ours");
+    for (name, length) in [("0.npy", 3), ("1.npy", 5)] {
+        let header =
+            format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({length},), }}\n");
+        let mut file = b"\x93NUMPY\x01\x00".to_vec();
+        file.extend((header.len() as u16).to_le_bytes());
+        file.extend(header.as_bytes());
+        file.extend((0..length).map(|n| n as u8));
+        std::fs::write(format!("{folder}/{name}"), file).expect("ours");
+    }
+    let args = ["--benchmark", "x", "--dataset", &folder, "--mode", "accuracy"];
+    let outcome = run.args(&args).run().expect(0);
+    let mut responses =
+        read_responses(&outcome.path("mlperf_log_accuracy.json")).expect("the accuracy log");
+    responses.sort_by_key(|response| response.qsl_idx);
+    assert_eq!(responses[0].data, [0, 1, 2]);
+    assert_eq!(responses[1].data, [0, 1, 2, 3, 4]);
+}

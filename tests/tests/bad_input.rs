@@ -1,0 +1,222 @@
+//! Every bad input is one clear error that says what to do.
+
+use std::time::Duration;
+
+use e2e::{Behaviour, FakeNode, LoadGen, SutNode, fake_node::silent_port};
+use netdiv_proto::v1::{DataType, InputLayout, TensorSpec};
+
+fn run(address: &str) -> LoadGen {
+    LoadGen::new(&[address], "offline").args(&["--mode", "accuracy", "--connect-timeout-ms", "300"])
+}
+
+fn fabric(address: &str) -> LoadGen {
+    run(address).args(&["--benchmark", "fabric", "--dataset", "synthetic:8x64"])
+}
+
+/// A port where nobody listens.
+fn closed_port() -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("bound").to_string()
+}
+
+fn fake(change: impl FnOnce(&mut Behaviour)) -> FakeNode {
+    let mut behaviour = Behaviour::good("fake");
+    change(&mut behaviour);
+    FakeNode::start(behaviour)
+}
+
+#[test]
+fn no_node_answers() {
+    let address = closed_port();
+    fabric(&address).run().expect_refusal(&format!("no node answers at {address}"));
+    let outcome = fabric(&silent_port()).args(&["--control-timeout-ms", "300"]).run();
+    outcome.expect_refusal("no answer within 0.3 s");
+    fabric("nonsense").run().expect_refusal("not an address of the form HOST:PORT");
+    fabric("").run().expect_refusal("not an address of the form HOST:PORT");
+}
+
+#[test]
+fn nodes_that_do_not_fit_together() {
+    let (a, b) = (fake(|_| {}), fake(|_| {}));
+    LoadGen::new(&[&a.address, &b.address], "offline")
+        .args(&["--benchmark", "fabric", "--dataset", "synthetic:8x64"])
+        .run()
+        .expect_refusal("are both called `fake`; give each node its own --name");
+    let other = fake(|node| {
+        node.description.node_name = "other".into();
+        node.description.model_sha256 = "1".repeat(64);
+    });
+    LoadGen::new(&[&a.address, &other.address], "offline")
+        .args(&["--benchmark", "fabric", "--dataset", "synthetic:8x64"])
+        .run()
+        .expect_refusal("the nodes do not serve the same model");
+}
+
+#[test]
+fn a_node_of_another_version_or_none_at_all() {
+    let newer = fake(|node| node.description.protocol_version = 2);
+    fabric(&newer.address).run().expect_refusal("speaks version 2 of the wire contract");
+    let parrot = fake(|node| node.honest_nonce = false);
+    fabric(&parrot.address).run().expect_refusal("does not return the nonce");
+    let nameless = fake(|node| node.description.node_name = " ".into());
+    fabric(&nameless.address).run().expect_refusal("it has no name");
+}
+
+#[test]
+fn a_node_that_takes_other_samples() {
+    let layout = |shape: &[i64]| InputLayout {
+        tensors: vec![TensorSpec {
+            name: "image".into(),
+            data_type: DataType::Uint8 as i32,
+            shape: shape.to_vec(),
+        }],
+    };
+    let node = fake(|node| node.description.input = Some(layout(&[3, 224, 224])));
+    run(&node.address)
+        .run()
+        .expect_refusal("takes uint8[3, 224, 224], the data set holds uint8[1, 8, 8]");
+    fabric(&node.address).run().expect_refusal("sample 0 has 64 bytes, but the nodes take uint8");
+    let plain = fake(|node| node.description.encodings = vec![0]);
+    fabric(&plain.address)
+        .args(&["--encoding", "zstd"])
+        .run()
+        .expect_refusal("does not decode zstd; it takes none");
+    let small = fake(|node| node.description.max_payload_bytes = 63);
+    fabric(&small.address)
+        .run()
+        .expect_refusal("the longest sample has 64 bytes, node fake takes at most 63");
+}
+
+#[test]
+fn data_sets_that_cannot_be_used() {
+    let node = SutNode::start("a", &[]);
+    let with = |name: &str, content: &[u8]| {
+        let run = run(&node.address);
+        let path = run.file(name, content);
+        run.args(&["--dataset", &path]).run()
+    };
+    let npy = |descr: &str, shape: &str, data: usize| {
+        let header =
+            format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let mut file = b"\x93NUMPY\x01\x00".to_vec();
+        file.extend((header.len() as u16).to_le_bytes());
+        file.extend(header.as_bytes());
+        file.extend(vec![0; data]);
+        file
+    };
+    with("empty.npy", b"").expect_refusal("holds no sample");
+    with("none.npy", &npy("|u1", "(0, 1, 8, 8)", 0)).expect_refusal("holds no sample");
+    with("text.npy", b"not an array").expect_refusal("not a .npy file");
+    with("short.npy", &npy("|u1", "(4, 1, 8, 8)", 200)).expect_refusal("truncated or damaged");
+    with("double.npy", &npy("<f8", "(1, 8)", 64)).expect_refusal("'<f8' are not supported");
+    with("float.npy", &npy("<f4", "(4, 1, 8, 8)", 1024))
+        .expect_refusal("takes uint8[1, 8, 8], the data set holds float32[1, 8, 8]");
+    with("flat.npy", &npy("|u1", "(4, 64)", 256))
+        .expect_refusal("takes uint8[1, 8, 8], the data set holds uint8[64]");
+    run(&node.address)
+        .args(&["--dataset", "/nowhere"])
+        .run()
+        .expect_refusal("cannot read /nowhere");
+    run(&node.address)
+        .args(&["--dataset", "synthetic:many"])
+        .run()
+        .expect_refusal("write synthetic:COUNTxBYTES");
+    run(&node.address)
+        .args(&["--benchmark", "resnet50"])
+        .run()
+        .expect_refusal("no data set for resnet50; give --dataset PATH");
+    let few = run(&node.address);
+    let labels = few.file("labels.npy", npy("<i4", "(3,)", 12));
+    few.args(&["--labels", &labels]).run().expect_refusal("3 labels for 500 samples");
+}
+
+#[test]
+fn settings_that_make_no_sense() {
+    let address = closed_port();
+    for (args, text) in [
+        (
+            &["--scenario", "ofline"][..],
+            "choose one of offline, server, single-stream, multi-stream",
+        ),
+        (&["--mode", "fast"], "choose one of performance, accuracy, submission, find-peak"),
+        (&["--mode", "find-peak"], "in the scenario server only"),
+        (&["--encoding", "gzip"], "choose one of none, zstd, lz4"),
+        (&["--policy", "random"], "choose one of pull, least-outstanding, round-robin"),
+        (&["--connections", "0"], "must be at least 1"),
+        (&["--setting", "min_duration"], "write FIELD=VALUE"),
+        (&["--setting", "min_durations_ms=1"], "LoadGen has no setting `min_durations_ms`"),
+        (&["--setting", "min_duration_ms=soon"], "`soon` is not a value"),
+        (&["--audit-config", "/nowhere"], "--audit-config /nowhere: no such file"),
+        (&["--user-conf", "/nowhere"], "cannot read /nowhere"),
+        (&["--frobnicate"], "unexpected argument '--frobnicate'"),
+    ] {
+        // The last of two equal options would be an error of its own, so this starts from nothing.
+        let run = LoadGen::bare(&address);
+        let scenario: &[&str] =
+            if args[0] == "--scenario" { &[] } else { &["--scenario", "offline"] };
+        run.args(scenario).args(args).run().expect_refusal(text);
+    }
+}
+
+#[test]
+fn files_with_a_bad_line() {
+    let run = LoadGen::new(&[&closed_port()], "server");
+    let user_conf = run.file("user.conf", "*.Server.target_qps = 10\n*.Server.target_qps = fast\n");
+    run.args(&["--user-conf", &user_conf]).run().expect_refusal("line 2: `fast` is not a number");
+
+    let run = LoadGen::new(&[&closed_port()], "server");
+    let config = run.file("run.toml", "encoding = 'none'\nbatchsize = 3\n");
+    let outcome = run.args(&["--config", &config]).run();
+    outcome.expect_refusal("line 2").expect_refusal("unknown field `batchsize`");
+}
+
+#[test]
+fn an_output_folder_that_holds_another_run() {
+    let node = SutNode::echo("a", &[]);
+    let first = fabric(&node.address).run().expect(0);
+    let folder = first.path("").display().to_string();
+    LoadGen::bare(&node.address)
+        .args(&["--scenario", "offline", "--mode", "accuracy", "--benchmark", "fabric"])
+        .args(&["--dataset", "synthetic:8x64", "--output", &folder])
+        .run()
+        .expect_refusal("holds another run");
+    assert_eq!(first.result()["verdict"], "COMPLETE", "and the other run is untouched");
+}
+
+#[test]
+fn nodes_that_cannot_start_say_why() {
+    let node = SutNode::echo("a", &[]);
+    let refused = |args: &[&str], text: &str| {
+        let log = SutNode::try_start("b", args).err().unwrap_or_default();
+        assert!(log.contains(text), "{args:?}: {log}");
+    };
+    let file = tempfile::NamedTempFile::new().expect("a temporary file");
+    std::fs::write(file.path(), "not a model").expect("ours");
+    refused(&["--model", &file.path().display().to_string()], "cannot be loaded as an ONNX model");
+    refused(&["--model", "/nowhere.onnx"], "cannot read the model /nowhere.onnx");
+    refused(&["--engine", "abacus"], "choose one of onnx, echo");
+    refused(&["--echo-batch-us", "1"], "--echo-batch-us belongs to the engine echo");
+    refused(&["--max-batch", "0"], "must be at least 1");
+    refused(&["--max-payload-bytes", "999999999999"], "must be from 1 to 268435456");
+    refused(&["--metrics", "here"], "not an address");
+    let log = SutNode::try_start_at(&node.address, &["--name", "b"]).err().unwrap_or_default();
+    assert!(log.contains("is the port in use?"), "{log}");
+}
+
+#[test]
+fn nodes_tells_who_is_there_and_who_is_not() {
+    let a = SutNode::start("first", &[]);
+    let output = e2e::process::nodes(&[&a.address, &closed_port()], Duration::from_millis(300));
+    let text = String::from_utf8_lossy(&output.stdout);
+    for part in [
+        "first at 127.0.0.1",
+        "digits, SHA-256",
+        "uint8[1, 8, 8]",
+        "onnx",
+        "round trip",
+        "no node answers",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    assert_eq!(output.status.code(), Some(2));
+}

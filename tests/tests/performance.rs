@@ -1,0 +1,160 @@
+//! Performance runs: official LoadGen, real sockets, and every sample accounted for. No speed is asserted.
+
+use e2e::{LoadGen, Outcome, SutNode, process::program};
+use serde_json::Value;
+
+fn sum(result: &Value, key: &str) -> u64 {
+    let nodes = result["nodes"].as_array().expect("a list of nodes");
+    nodes.iter().map(|node| node[key].as_u64().expect("a count")).sum()
+}
+
+/// Checks `result.json` against its schema, and that its counts agree with each other and with LoadGen.
+fn assert_accounted_for(outcome: &Outcome, sample_bytes: u64) -> Value {
+    let result = outcome.result();
+    let schema = include_str!("../../loadgen-node/result.schema.json");
+    let schema: Value = serde_json::from_str(schema).expect("the schema is JSON");
+    if let Err(error) = jsonschema::validate(&schema, &result) {
+        panic!("{error} in {result:#}");
+    }
+    let issued = result["samples"]["issued"].as_u64().expect("a count");
+    assert!(issued > 0);
+    assert_eq!(result["samples"]["completed"], issued);
+    assert_eq!(result["samples"]["lost"], 0);
+    assert_eq!((sum(&result, "sent"), sum(&result, "answered")), (issued, issued));
+    assert_eq!(sum(&result, "unmatched_replies"), 0);
+    assert_eq!(
+        sum(&result, "bytes_sent"),
+        issued * sample_bytes,
+        "each sample crosses the network"
+    );
+    let log = outcome.read("mlperf_log_detail.txt");
+    assert!(!log.contains("\"is_error\": true"), "{log}");
+    assert!(!log.contains("/shim/") && !log.contains(env!("CARGO_MANIFEST_DIR")), "a build path");
+    result
+}
+
+#[test]
+fn every_scenario_is_valid_and_uses_both_nodes() {
+    // At most 10,000 samples per second and node, so that an Offline query for 50,000 in one second takes long
+    // enough to be valid on any machine.
+    let pace = ["--echo-sample-us", "100", "--max-batch", "16"];
+    let (a, b) = (SutNode::echo("a", &pace), SutNode::echo("b", &pace));
+    for (scenario, qps) in
+        [("offline", 50_000), ("server", 1000), ("single-stream", 20_000), ("multi-stream", 20_000)]
+    {
+        let outcome = LoadGen::new(&[&a.address, &b.address], scenario)
+            .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100@1"])
+            .short(1000, qps)
+            .args(&["--setting", "server_target_latency_ns=1000000000"])
+            .args(&["--cluster-name", "test cluster"])
+            .run()
+            .expect(0);
+        let result = assert_accounted_for(&outcome, 100);
+        assert_eq!(result["verdict"], "VALID");
+        assert_eq!(result["sut_name"], "test cluster Network SUT [a, b]");
+        for node in result["nodes"].as_array().expect("a list") {
+            assert!(node["answered"].as_u64() > Some(0), "{scenario}: {node:#}");
+        }
+    }
+}
+
+/// Ten million samples in one query cost what LoadGen needs for them and a window's worth more: nothing grows
+/// with what is still unsent.
+#[test]
+fn ten_million_samples_in_one_query_cost_little_memory() {
+    let alone = std::process::Command::new(program("loadgen-alone"))
+        .args(["offline", "9090910", "1000"])
+        .output()
+        .expect("loadgen-alone runs");
+    let alone: Value = serde_json::from_slice(&alone.stdout).expect("a line of JSON");
+    let (a, b) = (SutNode::echo("a", &[]), SutNode::echo("b", &[]));
+    let outcome = LoadGen::new(&[&a.address, &b.address], "offline")
+        .args(&["--benchmark", "fabric", "--dataset", "synthetic:1024x64"])
+        .short(1000, 9_090_910)
+        .run()
+        .expect(0);
+    let result = assert_accounted_for(&outcome, 64);
+    assert!(result["samples"]["issued"].as_u64() >= Some(10_000_000));
+    let peak = |value: &Value| value["peak_resident_bytes"].as_u64().expect("a number");
+    let (own, with_nodes) = (peak(&alone), peak(&result["process"]));
+    assert!(own > 0 && with_nodes < own + 200_000_000, "{with_nodes} bytes, LoadGen alone {own}");
+}
+
+#[test]
+fn a_slow_node_gets_less_when_connections_pull() {
+    let fast = SutNode::echo("fast", &["--max-batch", "4"]);
+    let slow = SutNode::echo("slow", &["--max-batch", "4", "--echo-sample-us", "5000"]);
+    let outcome = LoadGen::new(&[&fast.address, &slow.address], "offline")
+        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100"])
+        .short(0, 1)
+        .args(&["--setting", "min_query_count=1", "--setting", "offline_expected_qps=1"])
+        .run()
+        .expect(0);
+    let result = assert_accounted_for(&outcome, 100);
+    let answered = |node: usize| result["nodes"][node]["answered"].as_u64().expect("a count");
+    assert!(answered(0) > 10 * answered(1), "{result:#}");
+}
+
+#[test]
+fn a_rate_that_the_nodes_cannot_hold_is_invalid_and_nothing_is_lost() {
+    let node = SutNode::echo("a", &["--max-batch", "1", "--echo-batch-us", "2000"]);
+    let outcome = LoadGen::new(&[&node.address], "server")
+        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100"])
+        .short(1000, 2000)
+        .args(&["--setting", "server_target_latency_ns=10000000"])
+        .run()
+        .expect(1);
+    let result = assert_accounted_for(&outcome, 100);
+    assert_eq!(result["verdict"], "INVALID");
+    assert!(result["samples"]["late"].as_u64() > Some(0), "{result:#}");
+}
+
+#[test]
+fn find_peak_finds_a_rate() {
+    let node = SutNode::echo("a", &["--max-batch", "1", "--echo-batch-us", "1000"]);
+    let outcome = LoadGen::new(&[&node.address], "server")
+        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--mode", "find-peak"])
+        .short(300, 50)
+        .args(&["--setting", "server_target_latency_ns=50000000"])
+        .args(&["--setting", "server_find_peak_qps_boundary_step_size=2"])
+        .args(&["--setting", "server_find_peak_qps_decimals_of_precision=-1"])
+        .run();
+    assert!(matches!(outcome.code, Some(0 | 1)), "{outcome:#?}");
+    let result = outcome.result();
+    assert_eq!(result["samples"]["lost"], 0);
+    assert!(result["metric"]["value"].as_f64() >= Some(40.0), "{result:#}");
+}
+
+#[test]
+fn a_settings_file_and_user_conf_drive_a_run() {
+    let node = SutNode::echo("a", &[]);
+    let run = LoadGen::new(&[&node.address], "server");
+    let user_conf = run.file(
+        "user.conf",
+        "# short\n*.Server.target_qps = 500\nfabric.Server.min_duration = 1500\n\
+         *.Server.min_query_count = 1\n*.Server.target_latency = 1000\n",
+    );
+    let config = run.file(
+        "run.toml",
+        format!("benchmark = 'fabric'\ndataset = 'synthetic:8x10'\nuser_conf = '{user_conf}'\n"),
+    );
+    let outcome = run.args(&["--config", &config]).run().expect(0);
+    let result = assert_accounted_for(&outcome, 10);
+    assert_eq!(result["test_settings"]["server_target_qps"], "500.000000");
+    assert_eq!(result["test_settings"]["min_duration_ms"], "1500");
+    assert_ne!(result["test_settings"]["qsl_rng_seed"], "0", "the round's seeds");
+}
+
+#[test]
+fn an_audit_config_is_read_by_loadgen() {
+    let node = SutNode::echo("a", &[]);
+    let run = LoadGen::new(&[&node.address], "offline");
+    // As in compliance test TEST01: log a sample of the responses in performance mode.
+    let audit =
+        run.file("my_audit.config", "*.*.mode = 2\n*.*.accuracy_log_sampling_target = 10\n");
+    let args = ["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--audit-config", &audit];
+    let outcome = run.args(&args).short(0, 1).run().expect(0);
+    let path = outcome.path("mlperf_log_accuracy.json");
+    let responses = loadgen_node::official_log::read_responses(&path).expect("a log");
+    assert!(!responses.is_empty());
+}

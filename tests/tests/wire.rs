@@ -1,0 +1,240 @@
+//! What crosses the network, and what does not (rules, section 6.2.1). The golden bytes are those of
+//! docs/PROTOCOL.md.
+
+use std::{collections::HashSet, time::Duration};
+
+use bytes::Bytes;
+use e2e::{Behaviour, FakeNode, LoadGen, SutNode};
+use loadgen_node::dataset;
+use netdiv_proto::{
+    PROTOCOL_VERSION,
+    encoding::decode,
+    v1::{
+        DescribeRequest, FlushRequest, InferRequest, InferResponse, Status,
+        sut_node_client::SutNodeClient,
+    },
+};
+use prost::Message;
+use tonic::transport::{Channel, Endpoint};
+
+/// The bytes that docs/PROTOCOL.md shows under this heading.
+fn golden(heading: &str) -> Vec<u8> {
+    let document = include_str!("../../docs/PROTOCOL.md");
+    let section = document.split_once(heading).unwrap_or_else(|| panic!("no {heading}")).1;
+    let block = section.split("```").nth(1).expect("a block of bytes");
+    let hex = block.lines().skip(1).flat_map(|line| line.split('|').next());
+    hex.flat_map(str::split_whitespace)
+        .map(|byte| u8::from_str_radix(byte, 16).unwrap_or_else(|_| panic!("{byte} is not hex")))
+        .collect()
+}
+
+fn assert_golden<M: Message + Default + PartialEq + std::fmt::Debug>(heading: &str, message: &M) {
+    let bytes = golden(heading);
+    assert_eq!(message.encode_to_vec(), bytes, "{heading}: encoding");
+    assert_eq!(&M::decode(&bytes[..]).expect("the golden bytes"), message, "{heading}: decoding");
+}
+
+#[test]
+fn messages_have_the_documented_bytes() {
+    assert_golden(
+        "### Golden: a request",
+        &InferRequest {
+            id: 0x0001_0000_0200_0003,
+            encoding: 0,
+            decoded_bytes: 0,
+            payload: Bytes::from_static(b"\x00\x05\x0a\x10"),
+        },
+    );
+    assert_golden(
+        "### Golden: a response",
+        &InferResponse {
+            id: 0x0001_0000_0200_0003,
+            status: Status::Ok as i32,
+            error: String::new(),
+            encoding: 0,
+            decoded_bytes: 0,
+            queue_ns: 1000,
+            prepare_ns: 200,
+            compute_ns: 30_000,
+            batch_size: 4,
+            payload: Bytes::from_static(b"\x07\x00\x00\x00"),
+        },
+    );
+    assert_golden(
+        "### Golden: a flush",
+        &FlushRequest { session: "00c0ffee00c0ffee".into(), samples_sent: 500 },
+    );
+}
+
+#[test]
+fn each_sample_crosses_alone_and_unchanged() {
+    for encoding in ["none", "zstd", "lz4"] {
+        let node = FakeNode::start(Behaviour::good("fake"));
+        LoadGen::new(&[&node.address], "multi-stream")
+            .args(&["--benchmark", "fabric", "--dataset", "synthetic:100x2000@5"])
+            .args(&["--mode", "accuracy", "--encoding", encoding, "--connections", "2"])
+            .run()
+            .expect(0);
+        let data = dataset::open("synthetic:100x2000@5").expect("a data set");
+        let samples: HashSet<_> = (0..100).map(|n| data.read(n).expect("a sample")).collect();
+        node.seen(|seen| {
+            // MultiStream fills its last query of eight.
+            assert_eq!(seen.requests.len(), 104, "one message for each sample");
+            for request in seen.requests.clone() {
+                let InferRequest { encoding, payload, decoded_bytes, .. } = request;
+                let plain = decode(encoding, payload, decoded_bytes, 2000).expect("lossless");
+                assert!(samples.contains(&plain), "the sample's own bytes");
+            }
+            let ids: HashSet<_> = seen.requests.iter().map(|request| request.id).collect();
+            assert_eq!(ids.len(), 104, "no id is used twice");
+            assert_eq!(seen.sessions.len(), 2, "a stream for each connection");
+            assert_eq!(seen.flushes.len(), 1);
+            assert_eq!(seen.flushes[0].samples_sent, 104);
+            assert_eq!(seen.flushes[0].session, seen.sessions[0]);
+        });
+    }
+}
+
+#[test]
+fn the_name_is_asked_over_the_network_every_time() {
+    let delay = Duration::from_millis(100);
+    let slow = FakeNode::start(Behaviour { describe_delay: delay, ..Behaviour::good("slow") });
+    let quick = FakeNode::start(Behaviour::good("quick"));
+    let outcome = LoadGen::new(&[&slow.address, &quick.address], "offline")
+        .args(&["--benchmark", "fabric", "--dataset", "synthetic:8x64"])
+        .short(0, 1)
+        .run()
+        .expect(0);
+    let result = outcome.result();
+    assert_eq!(result["sut_name"], "netdiv Network SUT [slow, quick]");
+    let took = result["get_sut_name_duration_ns"].as_u64().expect("a time");
+    assert!(took >= 100_000_000, "LoadGen waited {took} ns for a node that takes 100 ms");
+    for node in [slow, quick] {
+        // The handshake, LoadGen's first call, and its call for the summary.
+        assert_eq!(node.seen(|seen| seen.describes), 3);
+    }
+}
+
+/// Nothing here may take long; a hang is a failure.
+async fn soon<T>(call: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), call).await.expect("an answer in time")
+}
+
+async fn connect(address: &str) -> Channel {
+    let endpoint = Endpoint::from_shared(format!("http://{address}")).expect("an address");
+    endpoint.connect().await.expect("connects")
+}
+
+/// What a stock client, made from the `.proto` alone, gets from the real node.
+#[tokio::test]
+async fn a_stock_client_can_talk_to_a_node() {
+    let node = SutNode::start("real", &["--batch-timeout-us", "60000000"]);
+    let mut client = SutNodeClient::new(connect(&node.address).await);
+    let request = DescribeRequest { protocol_version: PROTOCOL_VERSION, nonce: 42 };
+    let description = client.describe(request).await.expect("describes").into_inner();
+    assert_eq!((description.nonce, description.node_name.as_str()), (42, "real"));
+
+    let good = InferRequest { id: 1, payload: vec![0; 64].into(), ..Default::default() };
+    let short = InferRequest { id: 2, payload: vec![0; 63].into(), ..Default::default() };
+    let odd = InferRequest { id: 3, encoding: 9, ..Default::default() };
+    let bomb = InferRequest { id: 4, encoding: 1, decoded_bytes: 1 << 50, ..Default::default() };
+    let requests = tokio_stream::iter([good, short, odd, bomb]);
+    let mut replies = client.infer(requests).await.expect("a stream").into_inner();
+    let mut next = async || soon(replies.message()).await.expect("no error").expect("a reply");
+    for (id, text) in [
+        (2, "the payload has 63 bytes, uint8[1, 8, 8] needs 64"),
+        (3, "unknown encoding number 9"),
+        (4, "the limit is 67108864"),
+    ] {
+        let reply = next().await;
+        assert_eq!((reply.id, reply.status()), (id, Status::BadSample));
+        assert!(reply.error.contains(text), "{}", reply.error);
+    }
+    // The good one waits for company, until a flush.
+    let request = FlushRequest { session: String::new(), samples_sent: 4 };
+    let flushed = soon(client.flush(request)).await;
+    assert_eq!(flushed.expect("acknowledged").into_inner().samples_received, 4);
+    let reply = next().await;
+    assert_eq!((reply.id, reply.status(), reply.payload.len()), (1, Status::Ok, 4));
+    assert!(reply.compute_ns > 0 && reply.batch_size == 1);
+    assert!(replies.message().await.expect("no error").is_none(), "the stream ends with ours");
+}
+
+#[tokio::test]
+async fn a_message_beyond_the_limit_ends_its_stream_only() {
+    let node = SutNode::echo("a", &["--max-payload-bytes", "1000"]);
+    let mut client = SutNodeClient::new(connect(&node.address).await);
+    let send = |bytes: usize| {
+        let request = InferRequest { id: 1, payload: vec![0; bytes].into(), ..Default::default() };
+        tokio_stream::iter([request])
+    };
+    let mut replies = client.infer(send(100_000)).await.expect("a stream").into_inner();
+    let error = replies.message().await.expect_err("too long");
+    assert!(error.message().contains("too large"), "{error}");
+    let mut replies = client.infer(send(1000)).await.expect("a stream").into_inner();
+    let reply = replies.message().await.expect("no error").expect("a reply");
+    assert_eq!(reply.status(), Status::Ok);
+}
+
+#[tokio::test]
+async fn a_node_that_is_full_stops_reading_and_loses_nothing() {
+    let limits = ["--max-in-flight-samples", "2", "--max-batch", "1", "--echo-batch-us", "500"];
+    let node = SutNode::echo("a", &limits);
+    let mut client = SutNodeClient::new(connect(&node.address).await);
+    let request = |id| InferRequest { id, payload: vec![0; 64].into(), ..Default::default() };
+    let requests = tokio_stream::iter((0..500).map(request));
+    let mut replies = client.infer(requests).await.expect("a stream").into_inner();
+    let mut ids = HashSet::new();
+    while let Some(reply) = replies.message().await.expect("no error") {
+        assert_eq!(reply.status(), Status::Ok);
+        assert!(ids.insert(reply.id));
+    }
+    assert_eq!(ids.len(), 500);
+}
+
+#[tokio::test]
+async fn health_reflection_and_metrics_are_served() {
+    use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
+    let metrics = {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+        free.local_addr().expect("bound").to_string()
+    };
+    let node = SutNode::start("a", &["--metrics", &metrics]);
+    let channel = connect(&node.address).await;
+    let service = "netdiv.v1.SutNode".to_owned();
+    let health = HealthClient::new(channel.clone()).check(HealthCheckRequest { service }).await;
+    assert_eq!(health.expect("healthy").into_inner().status, 1);
+
+    use tonic_reflection::pb::v1::{
+        ServerReflectionRequest, server_reflection_client::ServerReflectionClient,
+        server_reflection_request::MessageRequest, server_reflection_response::MessageResponse,
+    };
+    let message_request = Some(MessageRequest::ListServices(String::new()));
+    let request = ServerReflectionRequest { host: String::new(), message_request };
+    let answers = ServerReflectionClient::new(channel)
+        .server_reflection_info(tokio_stream::iter([request]))
+        .await;
+    let answer = answers.expect("a stream").into_inner().message().await.expect("no error");
+    let Some(MessageResponse::ListServicesResponse(list)) = answer.and_then(|a| a.message_response)
+    else {
+        panic!("no list of services");
+    };
+    let names: HashSet<_> = list.service.iter().map(|service| service.name.as_str()).collect();
+    assert!(names.contains("netdiv.v1.SutNode") && names.contains("grpc.health.v1.Health"));
+
+    LoadGen::new(&[&node.address], "offline").args(&["--mode", "accuracy"]).run().expect(0);
+    let text = http_get(&metrics, "/metrics");
+    assert!(text.contains("netdiv_samples_received_total 500"), "{text}");
+    assert!(text.contains("netdiv_batch_samples_bucket"), "{text}");
+    assert!(text.contains("netdiv_rpcs_total{method=\"/netdiv.v1.SutNode/Flush\"} 1"), "{text}");
+}
+
+fn http_get(address: &str, path: &str) -> String {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(address).expect("connects");
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).expect("sends");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).expect("reads");
+    text
+}
