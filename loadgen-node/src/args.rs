@@ -40,7 +40,7 @@ pub struct RunArgs {
     /// The benchmark: the model's name in user.conf [default: digits]
     #[arg(long, value_name = "NAME")]
     pub benchmark: Option<String>,
-    /// Samples: a .npy file, a folder, synthetic:COUNTxBYTES[@SEED], or digits [default: digits, for the
+    /// Samples: a .npy file, a folder, synthetic:COUNTxBYTES or synthetic:COUNTxBYTES@SEED, or digits [default: digits, for the
     /// benchmark digits]
     #[arg(long, value_name = "PATH")]
     pub dataset: Option<String>,

@@ -1,5 +1,7 @@
 //! A panic in a callback does not cross the border.
 
+#![allow(clippy::panic, reason = "the test is about one")]
+
 mod common;
 
 use common::{Library, settings};
