@@ -140,7 +140,7 @@ fn memory(nodes: &[SutNode; 2]) -> Result<String, Box<dyn Error>> {
     let cpu = fs::read_to_string("/proc/cpuinfo")?;
     let model = cpu.lines().find_map(|line| line.strip_prefix("model name\t: ")).unwrap_or("?");
     Ok(format!(
-        "Ten million samples in one Offline query: {:.0} MiB resident at most, LoadGen alone {:.0} MiB.\n\
+        "Ten million samples in one Offline query: {:.0} MiB resident at most; LoadGen's tables for them\n         {:.0} MiB.\n\
          Machine: {cores} cores, {model}.",
         mib(&outcome.result()["process"]),
         mib(&alone),
