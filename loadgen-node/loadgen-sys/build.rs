@@ -126,9 +126,14 @@ fn cached_archive(release: &Release) -> Result<PathBuf, Box<dyn Error>> {
         return Ok(archive);
     }
     let package = format!("mlcommons-loadgen=={}", release.version);
+    // pip runs the package's build script for its metadata; the hash is checked before that.
+    let requirement = cache.join(format!("{package}.txt"));
+    fs::write(&requirement, format!("{package} --hash=sha256:{}\n", release.sha256))?;
     let mut pip = Command::new("python3");
     pip.args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"])
-        .args(["--no-binary", ":all:", &package, "--dest"])
+        .args(["--require-hashes", "--no-binary", ":all:", "--requirement"])
+        .arg(&requirement)
+        .arg("--dest")
         .arg(&cache);
     run(&mut pip).map_err(|error| {
         format!(

@@ -260,6 +260,12 @@ impl RunArgs {
         settings.network = network;
         settings.policy = policy;
         settings.cluster_name = self.cluster_name.clone().unwrap_or(settings.cluster_name);
+        if !netdiv_proto::is_name(&settings.cluster_name) {
+            let name = settings.cluster_name;
+            return Err(RunError::Usage(format!(
+                "--cluster-name `{name}`: a name is not empty and has no comma, bracket, quote or backslash"
+            )));
+        }
         settings.connections_per_node = at_least_one("connections", self.connections.unwrap_or(1))?;
         settings.io_threads = at_least_one("io-threads", self.io_threads.unwrap_or(1))?;
         settings.window_samples =

@@ -41,7 +41,6 @@ pub fn run(args: RunArgs) -> Result<Verdict, RunError> {
         info!(node = d.node_name, address = node.address, model = d.model_name, "connected");
     }
 
-    let qdl = Arc::new(qdl);
     end_on_signal(&qdl)?;
     let log = LogSettings {
         outdir: config.output.display().to_string(),
@@ -100,6 +99,9 @@ fn labels(config: &RunConfig, samples: usize) -> Result<Option<Vec<i64>>, RunErr
 /// LoadGen's settings: mlperf.conf, then user.conf, then the fields that were set by hand.
 fn test_settings(config: &RunConfig) -> Result<TestSettings, RunError> {
     let usage = |error: loadgen_sys::SettingsError| RunError::Usage(error.to_string());
+    if config.audit_config.is_file() {
+        warn!("LoadGen will take settings from {}", config.audit_config.display());
+    }
     if let Some(path) = &config.user_conf {
         for warning in user_conf::check(path)? {
             warn!("{warning}");
@@ -119,22 +121,17 @@ fn test_settings(config: &RunConfig) -> Result<TestSettings, RunError> {
 }
 
 /// The first signal ends the run; a second one ends the process.
-fn end_on_signal(qdl: &Arc<Qdl<OfficialLoadGen>>) -> Result<(), RunError> {
+fn end_on_signal(qdl: &Qdl<OfficialLoadGen>) -> Result<(), RunError> {
     let failed = |error: std::io::Error| RunError::Failed(format!("signals: {error}"));
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let qdl = Arc::downgrade(qdl);
+    let stop = qdl.stopper();
     let watch = move || {
-        runtime.block_on(async {
-            while let Ok(signal) = node_process::asked_to_end().await {
-                match qdl.upgrade() {
-                    Some(qdl) if qdl.failure().is_none() => {
-                        qdl.fail(Failure::Interrupted(signal.into()));
-                    }
-                    _ => std::process::exit(i32::from(EXIT_FAILED)),
-                }
+        while let Ok(signal) = runtime.block_on(node_process::asked_to_end()) {
+            if !stop(Failure::Interrupted(signal.into())) {
+                std::process::exit(i32::from(EXIT_FAILED));
             }
-        });
+        }
     };
     std::thread::Builder::new().name("signals".into()).spawn(watch).map(drop).map_err(failed)
 }

@@ -26,6 +26,19 @@ pub struct Encoded {
     pub decoded_bytes: u64,
 }
 
+impl Encoded {
+    /// What the sample counts in windows and in a node's limits: its length encoded or decoded, whichever is
+    /// more, as a node needs the memory for both. See [`cost`].
+    pub fn cost(&self) -> usize {
+        usize::try_from(cost(self.bytes.len(), self.decoded_bytes)).unwrap_or(usize::MAX)
+    }
+}
+
+/// What a payload counts at both ends, in bytes.
+pub fn cost(encoded_bytes: usize, decoded_bytes: u64) -> u64 {
+    decoded_bytes.max(encoded_bytes as u64)
+}
+
 /// Why a payload could not be encoded or decoded.
 #[derive(Debug, thiserror::Error)]
 pub enum EncodingError {

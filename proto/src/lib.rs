@@ -23,5 +23,11 @@ pub const PROTOCOL_VERSION: u32 = 1;
 /// Request header of an `Infer` stream that names the session it belongs to.
 pub const SESSION_HEADER: &str = "netdiv-session";
 
+/// Whether a text can name a node or a cluster. LoadGen logs the names as a list, without escaping them.
+pub fn is_name(text: &str) -> bool {
+    let excluded = |c: char| c.is_control() || ",[]\"\\".contains(c);
+    !text.trim().is_empty() && !text.contains(excluded)
+}
+
 /// The compiled `.proto` files, for the reflection service.
 pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/netdiv_v1.bin"));

@@ -72,6 +72,16 @@ pub enum Failure {
         /// What went wrong.
         why: String,
     },
+    /// A node has received more or fewer messages than were sent to it.
+    #[error("node {node} has received {received} samples, {sent} were sent to it")]
+    Miscounted {
+        /// Name of the node.
+        node: String,
+        /// Samples sent to it.
+        sent: u64,
+        /// Samples that it says it has received.
+        received: u64,
+    },
     /// LoadGen issued a sample that the QSL has not loaded.
     #[error("sample {0} was issued but is not loaded; this is a bug in netdiv")]
     NotLoaded(usize),

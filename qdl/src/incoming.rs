@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use netdiv_proto::{
     SESSION_HEADER,
-    burst::next_burst,
+    burst::{self, next_burst},
     encoding, limits,
     v1::{InferResponse, Status},
 };
@@ -22,9 +22,6 @@ use crate::{
     node::{Client, words},
     outgoing::Outgoing,
 };
-
-/// Most replies handled at once, so that sending gets its turn.
-const LONGEST_BURST: usize = 256;
 
 /// Serves one connection until the run stops.
 pub(crate) async fn serve<L: LoadGen>(
@@ -56,11 +53,11 @@ pub(crate) async fn serve<L: LoadGen>(
         }
     };
 
-    let mut burst = Vec::with_capacity(LONGEST_BURST);
+    let mut burst = Vec::with_capacity(burst::LIMIT.messages);
     let mut answers = Answers::new();
     loop {
         tokio::select! {
-            open = next_burst(&mut replies, &mut burst, LONGEST_BURST) => {
+            open = next_burst(&mut replies, &mut burst, burst::LIMIT, reply_bytes) => {
                 let open = open.map_err(lost)?;
                 handle(&lane, &mut burst, &mut answers)?;
                 if !open {
@@ -73,7 +70,7 @@ pub(crate) async fn serve<L: LoadGen>(
                 lane.wake_sender();
                 // After a run that went well the node ends the stream as well; then it has seen our end.
                 while lane.run.failure().is_none()
-                    && next_burst(&mut replies, &mut burst, LONGEST_BURST).await.is_ok_and(|open| open)
+                    && next_burst(&mut replies, &mut burst, burst::LIMIT, reply_bytes).await.is_ok_and(|open| open)
                 {
                     burst.clear();
                 }
@@ -81,6 +78,10 @@ pub(crate) async fn serve<L: LoadGen>(
             }
         }
     }
+}
+
+fn reply_bytes(reply: &InferResponse) -> usize {
+    reply.payload.len()
 }
 
 /// The answers of one burst: each ticket and its payload in the same place.
@@ -91,8 +92,8 @@ struct Answers<T> {
 
 impl<T> Answers<T> {
     fn new() -> Self {
-        let tickets = Vec::with_capacity(LONGEST_BURST);
-        Self { tickets, payloads: Vec::with_capacity(LONGEST_BURST) }
+        let tickets = Vec::with_capacity(burst::LIMIT.messages);
+        Self { tickets, payloads: Vec::with_capacity(burst::LIMIT.messages) }
     }
 }
 
@@ -135,7 +136,7 @@ fn accept<T>(
         state.report.unmatched += 1;
         return Ok(None);
     };
-    state.window.answered(sample.bytes);
+    state.window.answered(sample.cost);
     let node = || node.to_owned();
     match Status::try_from(reply.status) {
         Ok(Status::Ok) => {}

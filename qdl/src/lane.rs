@@ -110,7 +110,8 @@ pub(crate) struct InFlight<T> {
     pub(crate) ticket: T,
     pub(crate) issued: Instant,
     pub(crate) sent: Instant,
-    pub(crate) bytes: usize,
+    /// What it takes of the window, in bytes.
+    pub(crate) cost: usize,
 }
 
 /// One connection.

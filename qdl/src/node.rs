@@ -10,6 +10,7 @@ use std::{
 use netdiv_proto::{
     PROTOCOL_VERSION,
     encoding::{self, Encoding},
+    is_name,
     layout::{self, InputLayout},
     limits,
     v1::{DescribeRequest, DescribeResponse, sut_node_client::SutNodeClient},
@@ -69,6 +70,18 @@ pub enum ConnectError {
         address: String,
         /// What the transport says.
         why: String,
+    },
+    /// The connection is there, an answer is not.
+    #[error(
+        "{address} takes connections but says nothing for {} s; if the node still loads its model, raise \
+         --control-timeout-ms",
+        waited.as_secs_f64()
+    )]
+    Silent {
+        /// The address.
+        address: String,
+        /// How long nothing came.
+        waited: Duration,
     },
     /// The node speaks another version of the wire contract.
     #[error(
@@ -215,6 +228,9 @@ pub(crate) async fn describe(
     let round_trip = started.elapsed();
     let description = match answer {
         Ok(response) => response.into_inner(),
+        Err(status) if status.code() == tonic::Code::DeadlineExceeded => {
+            return Err(ConnectError::Silent { address: address.into(), waited: timeout });
+        }
         Err(status) => {
             let why = words(&status);
             return Err(ConnectError::NotANode { address: address.into(), why });
@@ -228,8 +244,11 @@ pub(crate) async fn describe(
         let why = "it does not return the nonce".into();
         return Err(ConnectError::NotANode { address: address.into(), why });
     }
-    if description.node_name.trim().is_empty() {
-        let why = "it has no name".into();
+    if !is_name(&description.node_name) {
+        let why = format!(
+            "it has no name, or one with a comma, bracket, quote or backslash: `{}`",
+            description.node_name.escape_debug()
+        );
         return Err(ConnectError::NotANode { address: address.into(), why });
     }
     Ok(NodeInfo { address: address.into(), description, round_trip })

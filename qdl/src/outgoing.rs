@@ -43,7 +43,7 @@ impl<L: LoadGen> Stream for Outgoing<L> {
                 not_loaded = Some(next.index);
                 return None;
             };
-            state.window.admits(sample.bytes.len()).then_some(sample)
+            state.window.admits(sample.cost()).then_some(sample)
         });
         if let Some(index) = not_loaded {
             drop(state);
@@ -81,12 +81,12 @@ fn message<T>(
     issued: Instant,
     sample: Encoded,
 ) -> Option<InferRequest> {
-    let bytes = sample.bytes.len();
-    let in_flight = InFlight { ticket, issued, sent: Instant::now(), bytes };
+    let cost = sample.cost();
+    let in_flight = InFlight { ticket, issued, sent: Instant::now(), cost };
     let id = state.slots.insert(in_flight).ok()?;
-    state.window.sent(bytes);
+    state.window.sent(cost);
     state.report.sent += 1;
-    state.report.bytes_sent += bytes as u64;
+    state.report.bytes_sent += sample.bytes.len() as u64;
     Some(InferRequest {
         id,
         encoding: sample.encoding as i32,

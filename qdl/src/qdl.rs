@@ -142,13 +142,22 @@ impl<L: LoadGen> Qdl<L> {
             lanes.map(|lane| lock(&lane.state).report.sent).sum()
         };
         let session = &self.session;
-        self.ask_each_node(
+        let counts: Vec<u64> = (0..self.nodes.len()).map(sent).collect();
+        let received = self.ask_each_node(
             |node, mut client| {
-                let request = FlushRequest { session: session.clone(), samples_sent: sent(node) };
-                async move { client.flush(request).await.map(|_| ()) }
+                let request = FlushRequest { session: session.clone(), samples_sent: counts[node] };
+                async move {
+                    client.flush(request).await.map(|answer| answer.into_inner().samples_received)
+                }
             },
             |node, status| Failure::NoFlush { node, why: node::words(&status) },
         )?;
+        for (info, (sent, received)) in self.nodes.iter().zip(counts.into_iter().zip(received)) {
+            if sent != received {
+                let node = info.description.node_name.clone();
+                self.run.fail(Failure::Miscounted { node, sent, received });
+            }
+        }
         self.run.wait_until_idle()
     }
 
@@ -183,9 +192,17 @@ impl<L: LoadGen> Qdl<L> {
         Ok(format!("{} Network SUT [{}]", self.settings.cluster_name, names.join(", ")))
     }
 
-    /// Ends the run with this reason, unless it has failed already. Any thread may call it.
-    pub fn fail(&self, failure: Failure) {
-        self.run.fail(failure);
+    /// A way to end the run from any thread, which does not keep the connections alive: it ends the run with
+    /// this reason and returns true, or returns false when the run has failed or ended already.
+    pub fn stopper(&self) -> impl Fn(Failure) -> bool + Send + use<L> {
+        let run = Arc::downgrade(&self.run);
+        move |failure| match run.upgrade() {
+            Some(run) if run.failure().is_none() => {
+                run.fail(failure);
+                true
+            }
+            _ => false,
+        }
     }
 
     /// Why the run failed, if it did.

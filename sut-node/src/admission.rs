@@ -52,6 +52,12 @@ impl Admission {
         Admitted { admission: self.clone(), bytes }
     }
 
+    /// Whether another sample of that size would be let in now.
+    pub(crate) fn has_room_for(&self, bytes: u64) -> bool {
+        self.samples.available_permits() > 0
+            && self.bytes.available_permits() >= self.charge(bytes) as usize
+    }
+
     /// A sample longer than all the room is let in alone.
     fn charge(&self, bytes: u64) -> u32 {
         u32::try_from(bytes).unwrap_or(u32::MAX).min(self.max_bytes)

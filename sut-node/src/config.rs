@@ -4,7 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use netdiv_proto::{
     encoding::{self, Encoding},
-    limits,
+    is_name, limits,
 };
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +74,12 @@ pub struct Args {
     pub drain_timeout_ms: Option<u64>,
 }
 
+/// More threads of one kind than any machine has cores for.
+const MAX_THREADS: usize = 1024;
+
+/// Longest batch; the samples in flight, a few times as many, still fit 32 bits.
+const MAX_BATCH: usize = 1 << 16;
+
 /// Settings that fit together.
 #[derive(Debug, Clone)]
 pub struct Config {
@@ -103,6 +109,16 @@ pub struct Config {
     pub metrics: Option<SocketAddr>,
     /// How long a shutdown waits.
     pub drain_timeout: Duration,
+}
+
+impl Config {
+    /// The settings that decide how this node answers, the same for all nodes that answer alike: without its
+    /// name and addresses.
+    pub(crate) fn in_words(&self) -> String {
+        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+        let alike = Self { name: String::new(), listen: nowhere, metrics: None, ..self.clone() };
+        format!("{alike:?}")
+    }
 }
 
 /// An engine and its settings.
@@ -167,15 +183,21 @@ pub enum ConfigError {
         value: String,
     },
     /// A number that makes no sense.
-    #[error("--{key} {value}: must be {want}")]
+    #[error("--{key} {value}: must be from 1 to {most}")]
     Range {
         /// The key.
         key: &'static str,
         /// The refused value.
         value: u64,
-        /// What would do.
-        want: String,
+        /// The largest that would do.
+        most: u64,
     },
+    /// A port that nobody knows cannot be part of a name.
+    #[error("--listen with port 0 takes any free port; give the node a --name")]
+    NamelessPort,
+    /// Not a name.
+    #[error("--name `{0}`: a name is not empty and has no comma, bracket, quote or backslash")]
+    Name(String),
     /// A key of another engine.
     #[error("--{key} belongs to the engine {engine}")]
     OtherEngine {
@@ -192,19 +214,24 @@ impl Args {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let listen = address("listen", self.listen.as_deref().unwrap_or("0.0.0.0:50051"))?;
         let metrics = self.metrics.as_deref().map(|text| address("metrics", text)).transpose()?;
-        let instances = at_least_one("instances", self.instances.unwrap_or(1))?;
+        let instances = within("instances", self.instances.unwrap_or(1), MAX_THREADS)?;
         let engine = self.engine(cores, instances)?;
         let (max_batch, batch_timeout_us) = match engine {
             EngineConfig::Echo(_) => (1024, 0),
             EngineConfig::Onnx(_) => (32, 1000),
         };
-        let max_batch = at_least_one("max-batch", self.max_batch.unwrap_or(max_batch))?;
+        let max_batch = within("max-batch", self.max_batch.unwrap_or(max_batch), MAX_BATCH)?;
         let in_flight = u32::try_from(max_batch * instances * 4).unwrap_or(u32::MAX);
         let max_payload_bytes = self.max_payload_bytes.unwrap_or(64 << 20);
-        if !(1..=limits::MAX_PAYLOAD_BYTES).contains(&max_payload_bytes) {
-            let want = format!("from 1 to {}", limits::MAX_PAYLOAD_BYTES);
-            let value = max_payload_bytes as u64;
-            return Err(ConfigError::Range { key: "max-payload-bytes", value, want });
+        within("max-payload-bytes", max_payload_bytes, limits::MAX_PAYLOAD_BYTES)?;
+        let unnamed = self.name.is_none();
+        let name =
+            self.name.unwrap_or_else(|| format!("{}-{}", identity::host_name(), listen.port()));
+        if unnamed && listen.port() == 0 {
+            return Err(ConfigError::NamelessPort);
+        }
+        if !is_name(&name) {
+            return Err(ConfigError::Name(name));
         }
         let response_encoding = self.response_encoding.unwrap_or_else(|| "none".into());
         let response_encoding =
@@ -216,24 +243,26 @@ impl Args {
         let batch_timeout_us = self.batch_timeout_us.unwrap_or(batch_timeout_us);
         Ok(Config {
             listen,
-            name: self
-                .name
-                .unwrap_or_else(|| format!("{}-{}", identity::host_name(), listen.port())),
+            name,
             engine,
             instances,
             max_batch,
             batch_timeout: Duration::from_micros(batch_timeout_us),
-            max_in_flight_samples: at_least_one(
+            max_in_flight_samples: within_u32(
                 "max-in-flight-samples",
                 self.max_in_flight_samples.unwrap_or(in_flight),
             )?,
-            max_in_flight_bytes: at_least_one(
+            max_in_flight_bytes: within_u32(
                 "max-in-flight-bytes",
                 self.max_in_flight_bytes.unwrap_or(256 << 20),
             )?,
             max_payload_bytes,
             response_encoding,
-            io_threads: at_least_one("io-threads", self.io_threads.unwrap_or(cores.div_ceil(4)))?,
+            io_threads: within(
+                "io-threads",
+                self.io_threads.unwrap_or(cores.div_ceil(4)),
+                MAX_THREADS,
+            )?,
             metrics,
             drain_timeout: Duration::from_millis(self.drain_timeout_ms.unwrap_or(5000)),
         })
@@ -253,8 +282,12 @@ impl Args {
         match self.engine.as_deref().unwrap_or("onnx") {
             "echo" => {
                 none_set(&onnx_keys, "onnx")?;
+                let answer_bytes = self.echo_answer_bytes.unwrap_or(8);
+                if answer_bytes > 0 {
+                    within("echo-answer-bytes", answer_bytes, limits::MAX_PAYLOAD_BYTES)?;
+                }
                 Ok(EngineConfig::Echo(EchoConfig {
-                    answer_bytes: self.echo_answer_bytes.unwrap_or(8),
+                    answer_bytes,
                     per_batch: Duration::from_micros(self.echo_batch_us.unwrap_or(0)),
                     per_sample: Duration::from_micros(self.echo_sample_us.unwrap_or(0)),
                 }))
@@ -265,7 +298,7 @@ impl Args {
                 Ok(EngineConfig::Onnx(OnnxConfig {
                     model: self.model.clone(),
                     postprocess: postprocess(self.postprocess.as_deref().unwrap_or("top1"))?,
-                    threads: at_least_one("threads", threads)?,
+                    threads: within("threads", threads, MAX_THREADS)?,
                 }))
             }
             other => Err(ConfigError::Choice {
@@ -300,9 +333,17 @@ fn address(key: &'static str, text: &str) -> Result<SocketAddr, ConfigError> {
     text.parse().map_err(|_| ConfigError::Address { key, value: text.into() })
 }
 
-fn at_least_one<N: Default + PartialEq>(key: &'static str, value: N) -> Result<N, ConfigError> {
-    match value == N::default() {
-        true => Err(ConfigError::Range { key, value: 0, want: "at least 1".into() }),
-        false => Ok(value),
+/// Checks that a number is from 1 to `most`.
+fn within(key: &'static str, value: usize, most: usize) -> Result<usize, ConfigError> {
+    match (1..=most).contains(&value) {
+        true => Ok(value),
+        false => Err(ConfigError::Range { key, value: value as u64, most: most as u64 }),
+    }
+}
+
+fn within_u32(key: &'static str, value: u32) -> Result<u32, ConfigError> {
+    match value {
+        0 => Err(ConfigError::Range { key, value: 0, most: u32::MAX.into() }),
+        _ => Ok(value),
     }
 }

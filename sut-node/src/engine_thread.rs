@@ -92,26 +92,21 @@ fn answer(
     taken: Instant,
     response_encoding: Encoding,
 ) {
-    let (prepare, outcome) = match outcome {
-        Ok(inference) => (inference.prepare, Ok(inference.answers)),
-        Err(failure) => (Duration::ZERO, Err(cut(failure.to_string()))),
+    let (prepare, results) = match outcome {
+        Ok(Inference { answers, prepare }) => {
+            (prepare, answers.into_iter().map(|a| encode(response_encoding, a)).collect())
+        }
+        Err(failure) => (Duration::ZERO, vec![Err(failure.to_string()); batch.len()]),
     };
     let batch_size = u32::try_from(batch.len()).unwrap_or(u32::MAX);
     let compute = taken.elapsed().saturating_sub(prepare);
     let mut streams: Vec<(ReplySender, Vec<Reply>)> = Vec::new();
-    for (place, sample) in batch.into_iter().enumerate() {
-        let result = match &outcome {
-            Ok(answers) => encode(response_encoding, answers[place].clone()),
-            Err(text) => Err(text.clone()),
-        };
-        let mut response = match result {
-            Ok(response) => response,
-            Err(error) => InferResponse {
-                status: Status::EngineFailed as i32,
-                error,
-                ..InferResponse::default()
-            },
-        };
+    for (sample, result) in batch.into_iter().zip::<Vec<Result<InferResponse, String>>>(results) {
+        let mut response = result.unwrap_or_else(|error| InferResponse {
+            status: Status::EngineFailed as i32,
+            error: cut(error),
+            ..InferResponse::default()
+        });
         response.id = sample.id;
         response.queue_ns = nanoseconds(taken.saturating_duration_since(sample.arrived));
         response.prepare_ns = nanoseconds(prepare);
@@ -147,4 +142,68 @@ pub(crate) fn cut(mut text: String) -> String {
 
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use std::{sync::Arc, thread};
+
+    use super::*;
+    use crate::{admission::Admission, replies, sessions::Sessions};
+
+    /// Fails in another way for each batch, then answers.
+    #[derive(Default)]
+    struct Unlucky(usize);
+
+    impl Engine for Unlucky {
+        fn infer(&mut self, batch: &[Bytes]) -> Result<Inference, EngineError> {
+            self.0 += 1;
+            match self.0 {
+                1 => Err(EngineError::Failed("x".repeat(1 << 20))),
+                2 => panic!("overheated"),
+                3 => Ok(Inference { answers: Vec::new(), prepare: Duration::ZERO }),
+                _ => Ok(Inference { answers: batch.to_vec(), prepare: Duration::ZERO }),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_failing_engine_answers_every_sample_and_lives_on() {
+        let queue = Arc::new(BatchQueue::new(1, Duration::ZERO));
+        let engine = thread::spawn({
+            let queue = queue.clone();
+            move || run(Box::new(Unlucky::default()), &queue, Encoding::Zstd)
+        });
+        let admission = Arc::new(Admission::new(10, 1000));
+        let (sender, mut replies) = replies::channel(10, Sessions::default().join(""));
+        let sample = |id| Sample {
+            id,
+            payload: Bytes::from_static(b"payload"),
+            arrived: Instant::now(),
+            admitted: admission.try_admit(7).unwrap(),
+            replies: sender.clone(),
+        };
+        queue.push(&mut (0..4).map(sample).collect());
+        for (id, status, text) in [
+            (0, Status::EngineFailed, "the model failed: xxx"),
+            (1, Status::EngineFailed, "the model failed: panic: overheated"),
+            (2, Status::EngineFailed, "the model failed: 0 answers for 1 samples"),
+            (3, Status::Ok, ""),
+        ] {
+            let next = std::future::poll_fn(|c| {
+                futures_core::Stream::poll_next(std::pin::Pin::new(&mut replies), c)
+            });
+            let reply = next.await.unwrap().unwrap();
+            assert_eq!((reply.id, reply.status()), (id, status));
+            assert!(reply.error.starts_with(text) && reply.error.len() <= MAX_ERROR_BYTES);
+        }
+        // A client that has gone takes its samples along, and their places are free again.
+        drop(replies);
+        queue.push(&mut vec![sample(5)]);
+        queue.close();
+        engine.join().unwrap();
+        assert!((0..10).all(|_| admission.try_admit(1).is_some()));
+        drop(sender);
+    }
 }

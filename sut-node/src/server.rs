@@ -7,7 +7,7 @@ use netdiv_proto::{
     limits::{CONNECTION_WINDOW_BYTES, MAX_FRAME_BYTES, MAX_HEADER_BYTES, STREAM_WINDOW_BYTES},
     v1::sut_node_server::SutNodeServer,
 };
-use tokio::net::TcpListener;
+use tokio::{net::TcpListener, sync::watch};
 use tonic::transport::{Server, server::TcpIncoming};
 use tracing::{info, warn};
 
@@ -22,6 +22,9 @@ use crate::{
 
 /// Calls that one connection may have open at the same time; a LoadGen node needs three.
 const MAX_CALLS_PER_CONNECTION: u32 = 64;
+
+/// Smallest receive window, in bytes: HTTP/2's own default.
+const LEAST: u32 = 65_535;
 
 /// How often an idle client is asked whether it lives, and how long its answer may take: streams of clients
 /// that are gone must not hold samples for ever.
@@ -79,18 +82,17 @@ pub async fn run(
         node = config.name, address = ?listener.local_addr().ok(), engine = model.engine,
         model = model.name, "ready"
     );
-    let node = Arc::new(Node::new(&config, model, queue.clone()));
-    let drain_timeout = config.drain_timeout;
-    let (stop, stopped) = tokio::sync::watch::channel(());
-    let served = serve(&config, node, listener, async move {
+    let (end, ending) = watch::channel(false);
+    let node = Arc::new(Node::new(&config, model, queue.clone(), ending.clone()));
+    let served = serve(&config, node, listener, async {
         shutdown.await;
-        drop(stop);
+        end.send_replace(true);
     });
     tokio::pin!(served);
     let outcome = tokio::select! {
         outcome = &mut served => outcome,
-        () = after(stopped, drain_timeout) => {
-            warn!("clients are still connected; ending without them");
+        () = after(ending, config.drain_timeout) => {
+            warn!(waiting = queue.len(), "not everything could be answered in time; ending");
             Ok(())
         }
     };
@@ -99,9 +101,10 @@ pub async fn run(
     Ok(outcome?)
 }
 
-/// Some time after the sender of `stopped` is gone.
-async fn after(mut stopped: tokio::sync::watch::Receiver<()>, pause: Duration) {
-    while stopped.changed().await.is_ok() {}
+/// Some time after the node was asked to end.
+async fn after(mut ending: watch::Receiver<bool>, pause: Duration) {
+    // The sender lives as long as the server.
+    let _ = ending.wait_for(|ending| *ending).await;
     tokio::time::sleep(pause).await;
 }
 
@@ -123,8 +126,11 @@ async fn serve(
         .max_decoding_message_size(config.max_payload_bytes + MAX_HEADER_BYTES);
     Server::builder()
         .max_frame_size(MAX_FRAME_BYTES)
-        .initial_stream_window_size(STREAM_WINDOW_BYTES)
-        .initial_connection_window_size(CONNECTION_WINDOW_BYTES)
+        // What a connection may send ahead of being admitted is memory too.
+        .initial_stream_window_size(config.max_in_flight_bytes.clamp(LEAST, STREAM_WINDOW_BYTES))
+        .initial_connection_window_size(
+            config.max_in_flight_bytes.clamp(LEAST, CONNECTION_WINDOW_BYTES),
+        )
         .max_concurrent_streams(MAX_CALLS_PER_CONNECTION)
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Instant};
 use bytes::Bytes;
 use netdiv_proto::{
     PROTOCOL_VERSION, SESSION_HEADER,
-    burst::next_burst,
+    burst::{self, next_burst},
     encoding,
     layout::{self, InputLayout},
     v1::{
@@ -14,6 +14,7 @@ use netdiv_proto::{
     },
 };
 use sha2::{Digest as _, Sha256};
+use tokio::sync::watch;
 use tonic::{Request, Response, Status, Streaming};
 use tracing::{debug, warn};
 
@@ -28,9 +29,6 @@ use crate::{
     sessions::{Session, Sessions},
 };
 
-/// Most messages handled at once, so that the transport gets its turn.
-const LONGEST_BURST: usize = 256;
-
 /// Longest session name.
 const MAX_SESSION_BYTES: usize = 64;
 
@@ -43,10 +41,17 @@ pub(crate) struct Node {
     admission: Arc<Admission>,
     queue: Arc<BatchQueue<Sample>>,
     sessions: Sessions,
+    /// Turns true when the node is asked to end.
+    ending: watch::Receiver<bool>,
 }
 
 impl Node {
-    pub(crate) fn new(config: &Config, model: Model, queue: Arc<BatchQueue<Sample>>) -> Self {
+    pub(crate) fn new(
+        config: &Config,
+        model: Model,
+        queue: Arc<BatchQueue<Sample>>,
+        ending: watch::Receiver<bool>,
+    ) -> Self {
         let admission = Admission::new(config.max_in_flight_samples, config.max_in_flight_bytes);
         Self {
             input: model.input.clone(),
@@ -56,20 +61,19 @@ impl Node {
             admission: Arc::new(admission),
             queue,
             sessions: Sessions::default(),
+            ending,
         }
     }
 
-    /// The memory that a sample takes while it is here: encoded or decoded, whichever is more. What claims to
-    /// be longer than allowed will be refused, not decoded.
+    /// What a sample counts. What claims to be longer than allowed will be refused, not decoded.
     fn cost(&self, request: &InferRequest) -> u64 {
         let allowed = Some(request.decoded_bytes).filter(|n| *n <= self.max_payload_bytes as u64);
-        allowed.unwrap_or(0).max(request.payload.len() as u64)
+        encoding::cost(request.payload.len(), allowed.unwrap_or(0))
     }
 }
 
 fn describe(config: &Config, model: Model) -> DescribeResponse {
-    // The debug form holds every setting; equal settings have equal hashes.
-    let hash = Sha256::digest(format!("{config:?}"));
+    let hash = Sha256::digest(config.in_words());
     DescribeResponse {
         nonce: 0,
         protocol_version: PROTOCOL_VERSION,
@@ -133,44 +137,60 @@ impl SutNode for Service {
         if session.len() > MAX_SESSION_BYTES {
             return Err(Status::invalid_argument("the session's name is too long"));
         }
-        let samples_received = self.0.sessions.join(&session).wait_for(samples_sent).await;
+        let Some(session) = self.0.sessions.find(&session) else {
+            return Err(Status::failed_precondition("no stream of this session is open"));
+        };
+        let samples_received = session.flush(samples_sent).await;
         self.0.queue.flush();
         Ok(Response::new(FlushResponse { samples_received }))
     }
 }
 
-/// Reads one stream to its end.
+/// Reads one stream to its end, or until the node is asked to end; what was read is answered either way.
 async fn read_stream(
     node: Arc<Node>,
     mut requests: Streaming<InferRequest>,
     session: Arc<Session>,
     replies: ReplySender,
 ) {
-    let mut burst = Vec::with_capacity(LONGEST_BURST);
-    let mut samples = Vec::with_capacity(LONGEST_BURST);
+    let mut burst = Vec::with_capacity(burst::LIMIT.messages);
+    let mut samples = Vec::with_capacity(burst::LIMIT.messages);
+    let mut ending = node.ending.clone();
     loop {
-        let more = next_burst(&mut requests, &mut burst, LONGEST_BURST).await;
-        let (received, mut refused) = (burst.len(), 0);
+        let bytes = |request: &InferRequest| request.payload.len();
+        let more = tokio::select! {
+            more = next_burst(&mut requests, &mut burst, burst::LIMIT, bytes) => more,
+            _ = ending.wait_for(|ending| *ending) => Ok(false),
+        };
+        let arrived = Instant::now();
+        let received = burst.len();
+        session.received(received as u64);
+        let mut refused = 0;
         for request in burst.drain(..) {
             let cost = node.cost(&request);
             let admitted = match node.admission.try_admit(cost) {
                 Some(admitted) => admitted,
                 None => {
-                    // The engines must see what is here before this task waits for them, and no company will
-                    // come for it.
+                    // The engines must see what is here before this task waits for them.
                     node.queue.push(&mut samples);
                     node.queue.flush();
                     node.admission.admit(cost).await
                 }
             };
-            if let Some(sample) = accept(&node, request, admitted, &replies) {
-                samples.push(sample);
-            } else {
-                refused += 1;
+            match accept(&node, request, arrived, admitted, &replies) {
+                Some(sample) => samples.push(sample),
+                None => refused += 1,
+            }
+            if !node.admission.has_room_for(cost) {
+                // No company will come for what is here.
+                node.queue.push(&mut samples);
+                node.queue.flush();
             }
         }
         node.queue.push(&mut samples);
-        session.received(received as u64);
+        if session.is_flushed() {
+            node.queue.flush();
+        }
         metrics::samples(received, refused, node.queue.len());
         match more {
             Ok(true) => {}
@@ -187,10 +207,10 @@ async fn read_stream(
 fn accept(
     node: &Node,
     request: InferRequest,
+    arrived: Instant,
     admitted: Admitted,
     replies: &ReplySender,
 ) -> Option<Sample> {
-    let arrived = Instant::now();
     let id = request.id;
     match decode(node, request) {
         Ok(payload) => {

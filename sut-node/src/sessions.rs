@@ -17,18 +17,26 @@ use crate::lock;
 #[derive(Debug, Default)]
 pub(crate) struct Session {
     received: AtomicU64,
+    /// Samples up to this one belong to a series that was flushed: they wait for nobody.
+    flushed: AtomicU64,
     more: Notify,
 }
 
 impl Session {
-    /// Notes samples that are now in the queue.
+    /// Notes samples that were read.
     pub(crate) fn received(&self, samples: u64) {
         self.received.fetch_add(samples, Ordering::SeqCst);
         self.more.notify_waiters();
     }
 
-    /// Waits until that many samples have come; returns how many have.
-    pub(crate) async fn wait_for(&self, samples: u64) -> u64 {
+    /// Whether a flush has come for the samples that were read last.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.received.load(Ordering::SeqCst) <= self.flushed.load(Ordering::SeqCst)
+    }
+
+    /// Ends a series of that many samples: waits until they have come; returns how many have.
+    pub(crate) async fn flush(&self, samples: u64) -> u64 {
+        self.flushed.fetch_max(samples, Ordering::SeqCst);
         loop {
             let more = self.more.notified();
             let received = self.received.load(Ordering::SeqCst);
@@ -50,5 +58,10 @@ impl Sessions {
         let mut sessions = lock(&self.0);
         sessions.retain(|_, session| Arc::strong_count(session) > 1);
         sessions.entry(name.into()).or_default().clone()
+    }
+
+    /// The session of that name, if a stream of it is open or still has replies to come.
+    pub(crate) fn find(&self, name: &str) -> Option<Arc<Session>> {
+        lock(&self.0).get(name).filter(|session| Arc::strong_count(session) > 1).cloned()
     }
 }

@@ -36,6 +36,8 @@ pub struct Behaviour {
     pub reply: fn(usize, InferRequest) -> Vec<InferResponse>,
     /// Whether it acknowledges a flush.
     pub acknowledges_flush: bool,
+    /// Samples that it denies having received.
+    pub denies: u64,
 }
 
 /// What the node saw.
@@ -78,6 +80,7 @@ impl Behaviour {
             rename_after: None,
             reply: |_, request| vec![answer(&request)],
             acknowledges_flush: true,
+            denies: 0,
         }
     }
 }
@@ -186,11 +189,16 @@ impl SutNode for Service {
         &self,
         request: Request<FlushRequest>,
     ) -> Result<Response<FlushResponse>, tonic::Status> {
+        let sent = request.get_ref().samples_sent;
         self.seen.lock().expect("no holder panics").flushes.push(request.into_inner());
         if !self.behaviour.acknowledges_flush {
             std::future::pending::<()>().await;
         }
-        Ok(Response::new(FlushResponse::default()))
+        let received = || self.seen.lock().expect("no holder panics").requests.len() as u64;
+        while received() < sent {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        Ok(Response::new(FlushResponse { samples_received: received() - self.behaviour.denies }))
     }
 }
 

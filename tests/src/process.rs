@@ -41,7 +41,8 @@ impl SutNode {
 
     /// Starts a node; gives its log when it ends before it is ready.
     pub fn try_start(name: &str, args: &[&str]) -> Result<Self, String> {
-        Self::try_start_at("127.0.0.1:0", &[&["--name", name], args].concat())
+        let named = if args.contains(&"--name") { vec![] } else { vec!["--name", name] };
+        Self::try_start_at("127.0.0.1:0", &[&named, args].concat())
     }
 
     /// The same at a given address.

@@ -30,7 +30,7 @@ fn no_node_answers() {
     let address = closed_port();
     fabric(&address).run().expect_refusal(&format!("no node answers at {address}"));
     let outcome = fabric(&silent_port()).args(&["--control-timeout-ms", "300"]).run();
-    outcome.expect_refusal("no answer within 0.3 s");
+    outcome.expect_refusal("takes connections but says nothing for 0.3 s");
     fabric("nonsense").run().expect_refusal("not an address of the form HOST:PORT");
     fabric("").run().expect_refusal("not an address of the form HOST:PORT");
 }
@@ -60,6 +60,8 @@ fn a_node_of_another_version_or_none_at_all() {
     fabric(&parrot.address).run().expect_refusal("does not return the nonce");
     let nameless = fake(|node| node.description.node_name = " ".into());
     fabric(&nameless.address).run().expect_refusal("it has no name");
+    let quoted = fake(|node| node.description.node_name = "a\", \"b".into());
+    fabric(&quoted.address).run().expect_refusal("one with a comma, bracket, quote or backslash");
 }
 
 #[test]
@@ -143,6 +145,7 @@ fn settings_that_make_no_sense() {
         (&["--encoding", "gzip"], "choose one of none, zstd, lz4"),
         (&["--policy", "random"], "choose one of pull, least-outstanding, round-robin"),
         (&["--connections", "0"], "must be at least 1"),
+        (&["--cluster-name", "a, b"], "has no comma, bracket, quote or backslash"),
         (&["--setting", "min_duration"], "write FIELD=VALUE"),
         (&["--setting", "min_durations_ms=1"], "LoadGen has no setting `min_durations_ms`"),
         (&["--setting", "min_duration_ms=soon"], "`soon` is not a value"),
@@ -196,7 +199,9 @@ fn nodes_that_cannot_start_say_why() {
     refused(&["--model", "/nowhere.onnx"], "cannot read the model /nowhere.onnx");
     refused(&["--engine", "abacus"], "choose one of onnx, echo");
     refused(&["--echo-batch-us", "1"], "--echo-batch-us belongs to the engine echo");
-    refused(&["--max-batch", "0"], "must be at least 1");
+    refused(&["--name", "a, b"], "has no comma, bracket, quote or backslash");
+    refused(&["--max-batch", "0"], "must be from 1 to 65536");
+    refused(&["--echo-answer-bytes", "99999999999", "--engine", "echo"], "from 1 to 268435456");
     refused(&["--max-payload-bytes", "999999999999"], "must be from 1 to 268435456");
     refused(&["--metrics", "here"], "not an address");
     let log = SutNode::try_start_at(&node.address, &["--name", "b"]).err().unwrap_or_default();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use e2e::{
     Behaviour, FakeNode, LoadGen, Outcome, SutNode, fake_node::answer, process::send_signal,
 };
-use loadgen_node::official_log::read_responses;
+use loadgen_node::{dataset, official_log::read_responses};
 use netdiv_proto::v1::{InferResponse, Status};
 
 /// A run of ten minutes, as a submission's; it can only end early.
@@ -19,11 +19,15 @@ fn slow(name: &str) -> SutNode {
     SutNode::echo(name, &["--max-batch", "4", "--echo-batch-us", "2000"])
 }
 
-/// Every response in the accuracy log is one that an echo node gave.
-fn assert_nothing_fabricated(outcome: &Outcome) {
+/// Every response in the accuracy log is the one that an echo node gives to its sample.
+fn assert_nothing_fabricated(outcome: &Outcome, dataset: &str) {
     let path = outcome.path("mlperf_log_accuracy.json");
-    for response in read_responses(&path).expect("LoadGen closed its accuracy log") {
-        assert_eq!(response.data.len(), 8, "{response:?}");
+    let responses = read_responses(&path).expect("LoadGen closed its accuracy log");
+    assert!(!responses.is_empty(), "some samples were answered before the end");
+    let data = dataset::open(dataset).expect("a data set");
+    for response in responses {
+        let sample = data.read(response.qsl_idx).expect("a sample");
+        assert_eq!(response.data, sample[..8], "{response:?}");
     }
 }
 
@@ -54,15 +58,16 @@ fn a_node_killed_in_an_accuracy_run_leaves_only_true_responses() {
     running.wait_for_test();
     std::thread::sleep(Duration::from_millis(300));
     dying.signal("-KILL");
-    assert_nothing_fabricated(&running.wait().expect_failure("node dying was lost"));
+    let outcome = running.wait().expect_failure("node dying was lost");
+    assert_nothing_fabricated(&outcome, "synthetic:100000x100");
 }
 
 #[test]
 fn a_node_killed_while_loadgen_prepares_queries_ends_the_run() {
     let dying = slow("dying");
-    // LoadGen prepares a hundred million queries before it makes a call, which takes much longer than this.
+    // LoadGen prepares thirty million queries before it makes a call, which takes longer than this.
     let running =
-        long(&[&dying.address], "server").args(&["--setting", "server_target_qps=170000"]).start();
+        long(&[&dying.address], "server").args(&["--setting", "server_target_qps=50000"]).start();
     e2e::wait_until("the run has connected", || {
         std::fs::read_to_string(running.log()).is_ok_and(|text| text.contains("loaded_qsl_set"))
     });
@@ -79,9 +84,12 @@ fn a_frozen_node_ends_the_run() {
     running.wait_for_test();
     std::thread::sleep(Duration::from_millis(300));
     frozen.signal("-STOP");
+    let stopped = std::time::Instant::now();
     let outcome = running.wait();
     frozen.signal("-CONT");
     outcome.expect_failure("node frozen was lost");
+    // A ping each second, three seconds for its answer.
+    assert!(stopped.elapsed() < Duration::from_secs(10), "{:?}", stopped.elapsed());
 }
 
 #[test]
@@ -115,7 +123,9 @@ fn ctrl_c_ends_the_run() {
         let running = long(&[&node.address], scenario).start();
         running.wait_for_test();
         send_signal(running.id(), "-INT");
+        let sent = std::time::Instant::now();
         running.wait().expect_failure("interrupted by SIGINT");
+        assert!(sent.elapsed() < Duration::from_secs(5), "{scenario}: {:?}", sent.elapsed());
     }
 }
 
@@ -202,6 +212,15 @@ fn a_flush_that_is_not_acknowledged_ends_the_run() {
         .args(&["--control-timeout-ms", "300"])
         .run()
         .expect_failure("did not acknowledge the end of the queries: no answer within 0.3 s");
+}
+
+#[test]
+fn a_node_that_miscounts_ends_the_run() {
+    let node = FakeNode::start(Behaviour { denies: 1, ..Behaviour::good("fake") });
+    LoadGen::new(&[&node.address], "offline")
+        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--mode", "accuracy"])
+        .run()
+        .expect_failure("node fake has received 63 samples, 64 were sent to it");
 }
 
 #[test]

@@ -185,7 +185,7 @@ pub fn start_test(
         return Err(StartTestError::Spent);
     }
     let (outdir, prefix) = (c_string(&log.outdir)?, c_string(&log.prefix)?);
-    let (suffix, qsl_name) = (c_string(&log.suffix)?, c_string(&qsl.name())?);
+    let (suffix, qsl_name) = (c_string(&log.suffix)?, c_string(&for_log(&qsl.name()))?);
     let audit_config = c_string(&audit_config.to_string_lossy())?;
     let raw_log = ffi::RawLogSettings {
         outdir: outdir.as_ptr(),
@@ -244,6 +244,7 @@ pub fn start_test(
 /// thread still runs, and nothing that it does now counts.
 pub fn end_from_outside(reason: &str) -> bool {
     open_test(0);
+    let reason = for_log(reason);
     // SAFETY: the text is readable for the call, which copies it; the shim sees to it that LoadGen is ended
     // only once.
     unsafe { ffi::nd_end_from_outside(reason.as_ptr().cast(), reason.len()) == 0 }
@@ -266,7 +267,20 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("panic")
 }
 
+/// LoadGen writes texts into its JSON log without escaping them; a quote would leave a line that no checker
+/// can read.
+fn for_log(text: &str) -> String {
+    let safe = |c: char| match c {
+        '"' => '\'',
+        '\\' => '/',
+        c if c.is_control() => ' ',
+        c => c,
+    };
+    text.chars().map(safe).collect()
+}
+
 fn set_text(out: *mut c_void, text: &str) {
+    let text = for_log(text);
     // SAFETY: `out` is the std::string that the shim gave to the callback under way; it copies the text.
     unsafe { ffi::nd_set_text(out, text.as_ptr().cast(), text.len()) }
 }

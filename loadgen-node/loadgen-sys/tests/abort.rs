@@ -46,7 +46,7 @@ fn a_failing_callback_ends_a_test_of_ten_minutes_at_once() {
     let failing = Failing::default();
     let error = start_test(&failing, &Library, &ten_minutes, &log, &none);
     let error = error.expect_err("it was aborted");
-    assert_eq!(error.to_string(), "the \"cable\" was cut");
+    assert_eq!(error.to_string(), "the 'cable' was cut", "LoadGen does not escape quotes");
 
     // LoadGen has forgotten these samples; answering them must not touch its memory.
     let kept = failing.kept.into_inner().expect("no holder panics");
