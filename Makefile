@@ -21,7 +21,7 @@ lint:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --workspace --no-deps --locked
 
 bench: build
-	target/release/bench $(RUNS)
+	$${CARGO_TARGET_DIR:-target}/release/bench $(RUNS)
 
 # Trains the demo's network again; the result is in the repository.
 digits:

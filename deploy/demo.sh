@@ -4,7 +4,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-bin=target/release
+# The log of a node says where it listens.
+unset RUST_LOG
+bin=${CARGO_TARGET_DIR:-target}/release
 out=out/demo
 rm -rf "$out"
 mkdir -p "$out"
@@ -39,13 +41,21 @@ echo "== the nodes"
 "$bin/loadgen-node" nodes --nodes "$a,$b"
 
 echo "== accuracy"
-"$bin/without-network"
-run accuracy --scenario offline --mode accuracy
+"$bin/without-network" | tee "$out/without-network.txt"
+run accuracy --scenario offline --mode accuracy | tee "$out/accuracy.txt"
+right() { grep -oE '[0-9]+ of 500' "$1"; }
+if [ "$(right "$out/accuracy.txt")" != "$(right "$out/without-network.txt")" ]; then
+    echo "the accuracy over the network differs from that without" >&2
+    exit 1
+fi
 
 echo
 echo "== Offline (first a short run, to ask LoadGen for enough samples)"
-run trial --scenario offline --setting min_duration_ms=500 >"$out/trial.txt" || true
-rate=$(grep -oE 'samples per second +[0-9]+' "$out/trial.txt" | grep -oE '[0-9]+$')
+run trial --scenario offline --setting min_duration_ms=500 >"$out/trial.txt" 2>&1 || true
+if ! rate=$(grep -oE 'samples per second +[0-9]+' "$out/trial.txt" | grep -oE '[0-9]+$'); then
+    cat "$out/trial.txt" >&2
+    exit 1
+fi
 run offline --scenario offline --setting offline_expected_qps=$((rate * 3 / 2))
 
 echo

@@ -75,7 +75,7 @@ fn build() -> Result<(), Box<dyn Error>> {
         Some(dir) => (checkout(Path::new(&dir))?, "a checkout of the user's".to_owned()),
         None => release(&out)?,
     };
-    let generated = generated_files(&sources, &out)?;
+    let generated = generated_files(&sources, &out, env::var_os(DIR_VARIABLE).is_some())?;
     compile(&sources, &generated)?;
     println!("cargo::rustc-env=NETDIV_LOADGEN_ORIGIN={origin}");
     Ok(())
@@ -84,6 +84,12 @@ fn build() -> Result<(), Box<dyn Error>> {
 /// The user's own checkout.
 fn checkout(dir: &Path) -> Result<PathBuf, Box<dyn Error>> {
     println!("cargo::rerun-if-changed={}", dir.display());
+    for file in ["HEAD", "index"].map(|name| dir.join("../.git").join(name)) {
+        // A commit changes what LoadGen logs of its sources.
+        if file.is_file() {
+            println!("cargo::rerun-if-changed={}", file.display());
+        }
+    }
     if dir.join("loadgen.cc").is_file() {
         return Ok(dir.canonicalize()?);
     }
@@ -160,7 +166,11 @@ fn verify(archive: &Path, release: &Release) -> Result<(), Box<dyn Error>> {
 
 /// The two files that LoadGen's own build makes, where the source tree does not bring them. Returns the
 /// folder to include and the version file to compile.
-fn generated_files(sources: &Path, out: &Path) -> Result<(PathBuf, PathBuf), Box<dyn Error>> {
+fn generated_files(
+    sources: &Path,
+    out: &Path,
+    is_checkout: bool,
+) -> Result<(PathBuf, PathBuf), Box<dyn Error>> {
     let folder = out.join("generated");
     fs::create_dir_all(&folder)?;
     if !sources.join("mlperf_conf.h").is_file() {
@@ -170,13 +180,15 @@ fn generated_files(sources: &Path, out: &Path) -> Result<(PathBuf, PathBuf), Box
         fs::write(folder.join("mlperf_conf.h"), header)?;
     }
     let shipped = sources.join("generated/version_generated.cc");
-    if shipped.is_file() {
+    // One in a checkout is left over from another build, maybe of other sources.
+    if shipped.is_file() && !is_checkout {
         return Ok((folder, shipped));
     }
     let version = folder.join("version_generated.cc");
     let mut python = Command::new("python3");
     let generator = sources.join("version_generator.py");
-    run(python.arg("-B").arg(generator).arg(&version).arg(sources))?;
+    // It asks git about the folder that it runs in.
+    run(python.arg("-B").arg(generator).arg(&version).arg(sources).current_dir(sources))?;
     Ok((folder, version))
 }
 

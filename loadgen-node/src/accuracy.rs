@@ -1,10 +1,14 @@
 //! Top-1 accuracy from LoadGen's own accuracy log, and what the official script needs to compute it again.
 
-use std::{fmt::Write as _, path::Path};
+use std::{
+    fmt::Write as _,
+    hash::{BuildHasher as _, RandomState},
+    path::Path,
+};
 
 use crate::{
     RunError,
-    official_log::Response,
+    official_log::{LogError, Response},
     output,
     result::{Accuracy, Metric},
 };
@@ -13,41 +17,56 @@ use crate::{
 const LABEL_MAP: &str = "val_map.txt";
 
 /// Compares int32 responses with labels. An error text when a sample has no response.
-pub(crate) fn top1(responses: &[Response], labels: &[i64]) -> Result<Accuracy, String> {
-    let mut correct = 0;
-    for (index, response) in one_for_each_sample(responses, labels.len())?.iter().enumerate() {
-        let bytes = <[u8; 4]>::try_from(*response).map_err(|_| {
-            let bytes = response.len();
+pub(crate) fn top1(
+    responses: impl Iterator<Item = Result<Response, LogError>>,
+    labels: &[i64],
+) -> Result<Accuracy, String> {
+    let label = |response: &Response| {
+        let bytes = <[u8; 4]>::try_from(&response.data[..]).map_err(|_| {
+            let (index, bytes) = (response.qsl_idx, response.data.len());
             format!("the response to sample {index} has {bytes} bytes, an int32 label has 4")
         })?;
-        if i64::from(i32::from_le_bytes(bytes)) == labels[index] {
-            correct += 1;
-        }
-    }
+        Ok(i64::from(i32::from_le_bytes(bytes)))
+    };
+    let answers = one_for_each_sample(responses, labels.len(), label)?;
+    let correct = answers.iter().zip(labels).filter(|(answer, label)| answer == label).count();
     let value = 100.0 * correct as f64 / labels.len() as f64;
     let metric = Metric { name: "top-1".into(), value, unit: "%".into() };
-    Ok(Accuracy { metric, correct, total: labels.len() as u64 })
+    Ok(Accuracy { metric, correct: correct as u64, total: labels.len() as u64 })
 }
 
-/// The response to each of the `total` samples, in the data set's order.
+/// Checks that each sample has a response.
+pub(crate) fn check_complete(
+    responses: impl Iterator<Item = Result<Response, LogError>>,
+    total: usize,
+) -> Result<(), String> {
+    let hasher = RandomState::new();
+    one_for_each_sample(responses, total, |response| Ok(hasher.hash_one(&response.data)))?;
+    Ok(())
+}
+
+/// What `keep` makes of the response to each of the `total` samples, in the data set's order.
 ///
 /// MultiStream fills its last query with samples that were issued before; their responses must be the same.
-pub(crate) fn one_for_each_sample(
-    responses: &[Response],
+fn one_for_each_sample<T: Clone + PartialEq>(
+    responses: impl Iterator<Item = Result<Response, LogError>>,
     total: usize,
-) -> Result<Vec<&[u8]>, String> {
-    let mut found: Vec<Option<&[u8]>> = vec![None; total];
-    for Response { qsl_idx: index, data } in responses {
-        match found.get_mut(*index) {
+    keep: impl Fn(&Response) -> Result<T, String>,
+) -> Result<Vec<T>, String> {
+    let mut found: Vec<Option<T>> = vec![None; total];
+    for response in responses {
+        let response = response.map_err(|error| error.to_string())?;
+        let (index, kept) = (response.qsl_idx, keep(&response)?);
+        match found.get_mut(index) {
             None => return Err(format!("the accuracy log has sample {index} of {total}")),
-            Some(Some(first)) if first != data => {
+            Some(Some(first)) if *first != kept => {
                 return Err(format!("the accuracy log has two responses to sample {index}"));
             }
-            Some(place) => *place = Some(data),
+            Some(place) => *place = Some(kept),
         }
     }
-    let response = |(index, data): (usize, Option<_>)| {
-        data.ok_or_else(|| format!("the accuracy log lacks sample {index}"))
+    let response = |(index, kept): (usize, Option<_>)| {
+        kept.ok_or_else(|| format!("the accuracy log lacks sample {index}"))
     };
     found.into_iter().enumerate().map(response).collect()
 }
@@ -74,7 +93,8 @@ mod tests {
 
     #[test]
     fn correct_labels_are_counted() {
-        let accuracy = top1(&[response(1, 7), response(0, 3), response(1, 7)], &[3, 8]).unwrap();
+        let responses = [response(1, 7), response(0, 3), response(1, 7)].map(Ok);
+        let accuracy = top1(responses.into_iter(), &[3, 8]).unwrap();
         assert_eq!((accuracy.correct, accuracy.total, accuracy.metric.value), (1, 2, 50.0));
     }
 
@@ -86,7 +106,8 @@ mod tests {
             (vec![response(2, 1)], "sample 2 of 2"),
             (vec![response(0, 1), Response { qsl_idx: 1, data: vec![1] }], "has 1 bytes"),
         ] {
-            assert!(top1(&responses, &[1, 1]).unwrap_err().contains(want), "{want}");
+            let outcome = top1(responses.into_iter().map(Ok), &[1, 1]);
+            assert!(outcome.unwrap_err().contains(want), "{want}");
         }
     }
 }

@@ -229,7 +229,10 @@ impl RunArgs {
             mode,
             dataset,
             labels: self.labels.clone(),
-            performance_samples: self.performance_samples,
+            performance_samples: self
+                .performance_samples
+                .map(|n| at_least_one("performance-samples", n))
+                .transpose()?,
             user_conf: self.user_conf.clone(),
             audit_config: self.audit_config.clone().unwrap_or_else(|| "audit.config".into()),
             settings,

@@ -1,6 +1,9 @@
 //! The Query Sample Library: loaded samples in memory, encoded once, as they will go over the network.
 
-use std::sync::{OnceLock, PoisonError, RwLock};
+use std::sync::{
+    OnceLock, PoisonError, RwLock,
+    atomic::{AtomicBool, Ordering},
+};
 
 use loadgen_sys::{Abort, QuerySampleLibrary};
 use netdiv_proto::{
@@ -18,6 +21,8 @@ pub(crate) struct Library {
     performance_samples: usize,
     loaded: RwLock<Vec<Option<Loaded>>>,
     nodes_take: OnceLock<Takes>,
+    /// Set while LoadGen has samples that it has not issued, or not got back.
+    owes_calls: AtomicBool,
 }
 
 struct Loaded {
@@ -53,6 +58,7 @@ impl Library {
             dataset,
             encoding,
             nodes_take: OnceLock::new(),
+            owes_calls: AtomicBool::new(false),
         }
     }
 
@@ -73,6 +79,12 @@ impl Library {
         self.check_lengths(&takes)?;
         let limits = nodes.iter().map(|node| node.description.max_payload_bytes);
         let packed = !takes.tensors.is_empty() && layout::raw_tensor(&takes).is_none();
+        if packed && self.dataset.layout().is_none() {
+            return Err(format!(
+                "the nodes take {}; give a data set that says the shape of each sample (.npy)",
+                layout::describe(&takes)
+            ));
+        }
         let takes = Takes { packed, max_payload_bytes: limits.min().unwrap_or(u64::MAX) };
         // A second call would find the same nodes.
         let _ = self.nodes_take.set(takes);
@@ -94,6 +106,11 @@ impl Library {
             }
         }
         Ok(())
+    }
+
+    /// Set by loading samples, which LoadGen does before each series; to be cleared at the series' end.
+    pub(crate) fn owes_calls(&self) -> &AtomicBool {
+        &self.owes_calls
     }
 
     /// Number of samples in the data set.
@@ -136,6 +153,7 @@ impl QuerySampleLibrary for Library {
     }
 
     fn load_samples(&self, indices: &[usize]) -> Result<(), Abort> {
+        self.owes_calls.store(true, Ordering::SeqCst);
         let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
         for &index in indices {
             let place = loaded

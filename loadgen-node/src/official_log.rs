@@ -49,7 +49,10 @@ impl DetailLog {
         for line in std::io::BufReader::new(file).lines() {
             let line = line.map_err(|error| log_error(path, error))?;
             let Some(json) = line.strip_prefix(MARK) else { continue };
-            let entry: Entry = serde_json::from_str(json).map_err(|e| log_error(path, e))?;
+            let Ok(entry) = parse(json) else {
+                log.errors.push(format!("a line that is not JSON: {json}"));
+                continue;
+            };
             if entry.metadata.is_error {
                 let text = entry.value.as_str().map_or_else(|| entry.value.to_string(), Into::into);
                 log.errors.push(text);
@@ -99,20 +102,44 @@ struct RawResponse {
     data: String,
 }
 
-/// Reads the responses of an accuracy run, or of the sampled ones of a compliance run.
+/// LoadGen writes numbers that JSON does not have, such as the rate of a run with one query.
+fn parse(json: &str) -> Result<Entry, serde_json::Error> {
+    serde_json::from_str(json).or_else(|_| {
+        let number = |text: &str| format!("\"value\": {text},");
+        let null = ["-nan", "nan", "-inf", "inf", "NaN", "Infinity", "-Infinity"]
+            .iter()
+            .fold(json.to_owned(), |json, text| json.replace(&number(text), &number("null")));
+        serde_json::from_str(&null)
+    })
+}
+
+/// The responses of an accuracy run, or the sampled ones of a compliance run, one by one: the log of an image
+/// benchmark has gigabytes.
+pub fn responses(
+    path: &Path,
+) -> Result<impl Iterator<Item = Result<Response, LogError>> + use<>, LogError> {
+    let file = fs::File::open(path).map_err(|error| log_error(path, error))?;
+    let path = path.to_path_buf();
+    // LoadGen writes an entry on each line, between a line for each bracket.
+    Ok(std::io::BufReader::new(file).lines().filter_map(move |line| {
+        let entry = |line: std::io::Result<String>| {
+            let line = line.map_err(|error| log_error(&path, error))?;
+            let json = line.trim().trim_end_matches(',');
+            if matches!(json, "" | "[" | "]") {
+                return Ok(None);
+            }
+            let raw: RawResponse = serde_json::from_str(json).map_err(|e| log_error(&path, e))?;
+            let data = unhex(&raw.data)
+                .ok_or_else(|| log_error(&path, format!("`{}` is not hex", raw.data)))?;
+            Ok(Some(Response { qsl_idx: raw.qsl_idx, data }))
+        };
+        entry(line).transpose()
+    }))
+}
+
+/// All of them.
 pub fn read_responses(path: &Path) -> Result<Vec<Response>, LogError> {
-    let text = fs::read_to_string(path).map_err(|error| log_error(path, error))?;
-    if text.trim().is_empty() {
-        return Ok(Vec::new());
-    }
-    let raw: Vec<RawResponse> = serde_json::from_str(&text).map_err(|e| log_error(path, e))?;
-    raw.into_iter()
-        .map(|response| {
-            let data = unhex(&response.data)
-                .ok_or_else(|| log_error(path, format!("`{}` is not hex", response.data)))?;
-            Ok(Response { qsl_idx: response.qsl_idx, data })
-        })
-        .collect()
+    responses(path)?.collect()
 }
 
 fn unhex(text: &str) -> Option<Vec<u8>> {
@@ -143,11 +170,14 @@ mod tests {
         let log = file(concat!(
             ":::MLLOG {\"key\": \"a\", \"value\": 1, \"metadata\": {\"is_error\": false}}\n",
             "noise\n",
+            ":::MLLOG {\"key\": \"rate\", \"value\": -nan, \"metadata\": {\"is_error\": false}}\n",
+            ":::MLLOG {\"key\": \"bad\n",
             ":::MLLOG {\"key\": \"a\", \"value\": 2, \"metadata\": {\"is_error\": false}}\n",
             ":::MLLOG {\"key\": \"error_runtime\", \"value\": \"lost\", \"metadata\": {\"is_error\": true}}\n",
         ));
         let log = DetailLog::read(log.path()).unwrap();
-        assert_eq!((log.number("a"), log.errors()), (Some(1.0), &["lost".to_owned()][..]));
+        assert_eq!((log.number("a"), log.number("rate")), (Some(1.0), None));
+        assert_eq!(log.errors(), ["a line that is not JSON: {\"key\": \"bad", "lost"]);
         assert_eq!(log.numbers("a").count(), 1);
     }
 
@@ -156,7 +186,7 @@ mod tests {
         let log = file("[\n{ \"seq_id\" : 0, \"qsl_idx\" : 3, \"data\" : \"0AfF\" }\n]\n");
         let want = Response { qsl_idx: 3, data: vec![10, 255] };
         assert_eq!(read_responses(log.path()).unwrap(), [want]);
-        let bad = file("[{ \"seq_id\" : 0, \"qsl_idx\" : 3, \"data\" : \"0A0\" }]");
+        let bad = file("[\n{ \"seq_id\" : 0, \"qsl_idx\" : 3, \"data\" : \"0A0\" },\n]");
         assert!(read_responses(bad.path()).is_err());
         assert_eq!(read_responses(file("").path()).unwrap(), []);
     }

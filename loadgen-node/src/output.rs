@@ -16,7 +16,8 @@ pub(crate) const ACCURACY: &str = "mlperf_log_accuracy.json";
 
 /// Makes the folder; refuses one that holds another run.
 pub(crate) fn prepare(folder: &Path) -> Result<(), RunError> {
-    let failed = |error| RunError::Output { path: folder.display().to_string(), error };
+    let failed =
+        |error: io::Error| RunError::Usage(format!("--output {}: {error}", folder.display()));
     fs::create_dir_all(folder).map_err(failed)?;
     for entry in folder.read_dir().map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
@@ -29,10 +30,8 @@ pub(crate) fn prepare(folder: &Path) -> Result<(), RunError> {
         }
     }
     // LoadGen does not say much when it cannot write its logs.
-    write(&folder.join(RESULT), b"{}\n").and_then(|()| {
-        let path = folder.join(RESULT);
-        fs::remove_file(&path).map_err(|error| named(&path, error))
-    })
+    let trial = folder.join("trial.part");
+    fs::write(&trial, b"").and_then(|()| fs::remove_file(&trial)).map_err(failed)
 }
 
 /// Writes a whole file or nothing.
@@ -43,6 +42,6 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), RunError> {
     written.map_err(|error| named(path, error))
 }
 
-pub(crate) fn named(path: &Path, error: io::Error) -> RunError {
+fn named(path: &Path, error: io::Error) -> RunError {
     RunError::Output { path: path.display().to_string(), error }
 }

@@ -55,8 +55,8 @@ fn in_words(before: Progress, now: Progress, period: Duration) -> String {
     format!(
         "{} answered, {rate:.0}/s, {} in flight, {} waiting, latency {latency_ms}",
         now.answered,
-        now.sent - now.answered,
-        now.issued - now.sent,
+        now.sent.saturating_sub(now.answered),
+        now.issued.saturating_sub(now.sent),
     )
 }
 

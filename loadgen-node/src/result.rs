@@ -127,7 +127,7 @@ pub struct Samples {
     pub completed: u64,
     /// Issued and never answered.
     pub lost: u64,
-    /// Answered later than the scenario's latency bound, counted from IssueQuery; Server only.
+    /// Answered later than the latency bound, as LoadGen counts it; Server only.
     pub late: Option<u64>,
 }
 
@@ -220,17 +220,19 @@ impl Process {
         let status = read("/proc/self/status");
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
         let kibibytes = peak.and_then(|text| text.trim().trim_end_matches(" kB").parse().ok());
-        // Nanoseconds of each thread that still lives; our threads live as long as the run.
-        let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-        let nanoseconds = threads.filter_map(|thread| {
-            let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
-            text.split_whitespace().next()?.parse::<u64>().ok()
-        });
         Self {
             peak_resident_bytes: kibibytes.unwrap_or(0) * 1024,
-            cpu_seconds: nanoseconds.sum::<u64>() as f64 / 1e9,
+            cpu_seconds: cpu_seconds(&read("/proc/self/stat")),
         }
     }
+}
+
+/// User and system time in the text of `/proc/PID/stat`, in seconds.
+pub fn cpu_seconds(stat: &str) -> f64 {
+    // After the name in brackets, which may hold anything, the 12th and 13th fields, in ticks of 10 ms.
+    let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace());
+    let ticks = fields.into_iter().flatten().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok());
+    ticks.sum::<u64>() as f64 / 100.0
 }
 
 impl Versions {

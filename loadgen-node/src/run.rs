@@ -51,20 +51,19 @@ pub fn run(args: RunArgs) -> Result<Verdict, RunError> {
         let result = conclude(&config, &settings, &library, &qdl, labels.as_deref(), outcome)?;
         publish(&config, &result)
     };
-    let stuck = |failure: &Failure| {
+    let give_up = |failure: &Failure| {
         let reason = sut::reason(failure);
-        if loadgen_sys::end_from_outside(&reason) {
-            let finished = finish(Err(StartTestError::Aborted(reason)));
-            finished.inspect_err(|error| error!("{error}")).ok();
-            std::process::exit(i32::from(EXIT_FAILED));
-        }
+        watchdog::end_loadgen(reason.clone());
+        let finished = finish(Err(StartTestError::Aborted(reason)));
+        finished.inspect_err(|error| error!("{error}")).ok();
+        loadgen_sys::exit_now(EXIT_FAILED);
     };
-    let outcome = watchdog::guard(&qdl, stuck, || {
+    let outcome = watchdog::guard(&qdl, library.owes_calls(), give_up, || {
         progress::while_running(
             config.quiet,
             || qdl.progress(),
             || {
-                let sut = NetworkSut(&qdl);
+                let sut = NetworkSut { qdl: &qdl, owes_calls: library.owes_calls() };
                 let audit_config = &config.audit_config;
                 loadgen_sys::start_test(&sut, library.as_ref(), &settings, &log, audit_config)
             },
@@ -112,12 +111,46 @@ fn test_settings(config: &RunConfig) -> Result<TestSettings, RunError> {
     for (name, value) in &config.settings {
         settings.set(name, value).map_err(usage)?;
     }
-    if settings.field("server_num_issue_query_threads").is_some_and(|threads| threads != "0") {
-        let text =
-            "server_num_issue_query_threads: queries are issued by one thread in this version";
-        return Err(RunError::Usage(text.into()));
-    }
+    check_settings(&settings, config.scenario)?;
     Ok(settings)
+}
+
+/// Most samples that LoadGen is asked to prepare: it needs some 60 bytes for each, before it issues one.
+const MOST_SAMPLES: f64 = 4e9;
+
+/// Refuses what this version does not do, and what LoadGen cannot.
+fn check_settings(settings: &TestSettings, scenario: Scenario) -> Result<(), RunError> {
+    let refuse = |text: String| Err(RunError::Usage(text));
+    if settings.field("server_num_issue_query_threads").is_some_and(|threads| threads != "0") {
+        return refuse(
+            "server_num_issue_query_threads: this version issues from one thread".into(),
+        );
+    }
+    if settings.field("use_token_latencies").is_some_and(|on| on == "true") {
+        return refuse(
+            "this benchmark measures token latencies (use_token_latencies), which this version does not; \
+             --setting use_token_latencies=false runs it without them, as an experiment"
+                .into(),
+        );
+    }
+    let rate = match scenario {
+        Scenario::Offline => "offline_expected_qps",
+        Scenario::Server => "server_target_qps",
+        Scenario::SingleStream | Scenario::MultiStream => return Ok(()),
+    };
+    let number = |field| settings.field(field).and_then(|text| text.parse::<f64>().ok());
+    let per_second = number(rate).unwrap_or(f64::NAN);
+    let seconds = number("min_duration_ms").unwrap_or(0.0) / 1000.0;
+    if !(per_second.is_finite() && per_second > 0.0) {
+        return refuse(format!("target_qps ({rate}) is {per_second}; it must be above 0"));
+    }
+    if per_second * seconds > MOST_SAMPLES {
+        return refuse(format!(
+            "{per_second} samples per second for {seconds} s are more than LoadGen can prepare; lower \
+             target_qps"
+        ));
+    }
+    Ok(())
 }
 
 /// The first signal ends the run; a second one ends the process.
@@ -127,10 +160,13 @@ fn end_on_signal(qdl: &Qdl<OfficialLoadGen>) -> Result<(), RunError> {
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let stop = qdl.stopper();
     let watch = move || {
+        let mut signals = 0;
         while let Ok(signal) = runtime.block_on(node_process::asked_to_end()) {
-            if !stop(Failure::Interrupted(signal.into())) {
-                std::process::exit(i32::from(EXIT_FAILED));
+            signals += 1;
+            if signals > 1 {
+                loadgen_sys::exit_now(EXIT_FAILED);
             }
+            stop(Failure::Interrupted(signal.into()));
         }
     };
     std::thread::Builder::new().name("signals".into()).spawn(watch).map(drop).map_err(failed)
@@ -165,10 +201,6 @@ fn conclude(
             .reasons
             .push(format!("{unmatched} replies belonged to no sample and were dropped"));
     }
-    let bound = settings.field("server_target_latency_ns").and_then(|text| text.parse().ok());
-    let late = |bound: u64| -> u64 {
-        reports.iter().map(|report| report.latency.count_between(bound + 1, u64::MAX)).sum()
-    };
     let (scenario, mode) = RunResult::words(config.scenario, config.mode);
     let measured = config.mode != Mode::AccuracyOnly && judgement.verdict != Verdict::Failed;
     Ok(RunResult {
@@ -187,7 +219,7 @@ fn conclude(
             issued,
             completed,
             lost: issued - completed,
-            late: bound.filter(|_| config.scenario == Scenario::Server).map(late),
+            late: log.number("result_overlatency_query_count").map(|late| late as u64),
         },
         sut_name: log.text("sut_name").map(Into::into),
         get_sut_name_duration_ns: log.number("get_sut_name_duration_ns").map(|ns| ns as u64),
@@ -217,6 +249,9 @@ impl Judgement {
     }
 }
 
+/// Most errors of LoadGen's log that are repeated in the result.
+const SHOWN_ERRORS: usize = 5;
+
 /// What LoadGen's logs say of a run that came to its end.
 fn judge(
     config: &RunConfig,
@@ -234,8 +269,12 @@ fn judge(
             None => judgement.fault("LoadGen's log has no result".into()),
         }
     }
-    for error in log.errors() {
+    let errors = log.errors();
+    for error in errors.iter().take(SHOWN_ERRORS) {
         judgement.fault(format!("LoadGen's log has an error: {error}"));
+    }
+    if errors.len() > SHOWN_ERRORS {
+        judgement.fault(format!("and {} more errors", errors.len() - SHOWN_ERRORS));
     }
     if matches!(config.mode, Mode::AccuracyOnly | Mode::SubmissionRun) {
         match score(config, library, labels) {
@@ -260,11 +299,11 @@ fn score(
     labels: Option<&[i64]>,
 ) -> Result<Option<Accuracy>, String> {
     let path = config.output.join(output::ACCURACY);
-    let responses = official_log::read_responses(&path).map_err(|error| error.to_string())?;
+    let responses = official_log::responses(&path).map_err(|error| error.to_string())?;
     let Some(labels) = labels else {
-        accuracy::one_for_each_sample(&responses, library.total_samples())?;
+        accuracy::check_complete(responses, library.total_samples())?;
         return Ok(None);
     };
     accuracy::write_label_map(&config.output, labels).map_err(|error| error.to_string())?;
-    accuracy::top1(&responses, labels).map(Some)
+    accuracy::top1(responses, labels).map(Some)
 }

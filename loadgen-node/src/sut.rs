@@ -1,5 +1,7 @@
 //! LoadGen on one side, the QDL on the other.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use bytes::Bytes;
 use loadgen_sys::{Abort, ResponseId, Samples, SystemUnderTest};
 use netdiv_qdl::{Failure, LoadGen, Qdl};
@@ -16,19 +18,25 @@ impl LoadGen for OfficialLoadGen {
 }
 
 /// The system under test, as LoadGen needs it: the nodes behind the QDL.
-pub(crate) struct NetworkSut<'a>(pub(crate) &'a Qdl<OfficialLoadGen>);
+pub(crate) struct NetworkSut<'a> {
+    pub(crate) qdl: &'a Qdl<OfficialLoadGen>,
+    /// Cleared when LoadGen has all answers of a series.
+    pub(crate) owes_calls: &'a AtomicBool,
+}
 
 impl SystemUnderTest for NetworkSut<'_> {
     fn name(&self) -> Result<String, Abort> {
-        self.0.name().map_err(abort)
+        self.qdl.name().map_err(abort)
     }
 
     fn issue_query(&self, samples: Samples<'_>) -> Result<(), Abort> {
-        self.0.issue(samples.map(|sample| (sample.response_id, sample.index))).map_err(abort)
+        self.qdl.issue(samples.map(|sample| (sample.response_id, sample.index))).map_err(abort)
     }
 
     fn flush_queries(&self) -> Result<(), Abort> {
-        self.0.flush().map_err(abort)
+        self.qdl.flush().map_err(abort)?;
+        self.owes_calls.store(false, Ordering::SeqCst);
+        Ok(())
     }
 }
 

@@ -69,20 +69,38 @@ fn check_line(line: &str) -> Result<Option<String>, String> {
             )),
         };
     };
-    let [_, scenario, setting] = key.split('.').collect::<Vec<_>>()[..] else {
+    // Models may have dots in their names: gptj-99.9.
+    let [setting, scenario, _] = key.rsplitn(3, '.').collect::<Vec<_>>()[..] else {
         return Err(format!("`{key}`: a key has three parts, MODEL.SCENARIO.KEY"));
     };
     if !SCENARIOS.contains(&scenario) {
         return Err(format!("`{scenario}` is not a scenario; use one of {}", SCENARIOS.join(", ")));
     }
-    if value.parse::<f64>().is_err() {
-        return Err(format!("`{value}` is not a number"));
-    }
+    check_value(scenario, setting, value)?;
     if setting == "mode" {
         return Err("the mode is chosen with --mode, not in user.conf".into());
     }
     Ok((!KEYS.contains(&setting))
         .then(|| format!("LoadGen does not read `{setting}`; it has no effect")))
+}
+
+/// LoadGen reads most keys as whole numbers, and makes 6 of `6e5` and 8 of `010` without a word.
+fn check_value(scenario: &str, setting: &str, value: &str) -> Result<(), String> {
+    let is_stream = matches!(scenario, "SingleStream" | "MultiStream");
+    let is_real = matches!(setting, "target_qps" | "target_latency_percentile")
+        || setting == "target_latency" && is_stream;
+    let digits = value.bytes().all(|byte| byte.is_ascii_digit());
+    let good = match is_real {
+        true => value.parse::<f64>().is_ok_and(|number| number.is_finite() && number >= 0.0),
+        false => {
+            digits && (value == "0" || !value.starts_with('0')) && value.parse::<u64>().is_ok()
+        }
+    };
+    match (good, is_real) {
+        (true, _) => Ok(()),
+        (false, true) => Err(format!("`{value}` is not a number")),
+        (false, false) => Err(format!("`{value}` is not a number; {setting} takes a whole one")),
+    }
 }
 
 #[cfg(test)]
@@ -92,12 +110,18 @@ mod tests {
 
     #[test]
     fn good_lines_pass_and_bad_lines_say_what_to_write() {
-        for good in ["", "  # all comment", "*.Server.target_qps = 100.5", "a.*.min_duration = 1"] {
+        for good in
+            ["", "  # all comment", "*.Server.target_qps = 100.5", "gptj-99.9.*.min_duration = 1"]
+        {
             assert_eq!(check_line(good), Ok(None), "{good}");
         }
         for (bad, want) in [
             ("*.Server.target_qps=100", "with spaces around"),
             ("*.Server.target_qps = fast", "not a number"),
+            ("*.Server.target_qps = inf", "not a number"),
+            ("*.Server.min_duration = 6e5", "takes a whole one"),
+            ("*.Server.min_duration = 010", "takes a whole one"),
+            ("*.Server.target_latency = 1.5", "takes a whole one"),
             ("target_qps = 100", "three parts"),
             ("*.Sever.target_qps = 100", "not a scenario"),
             ("*.*.mode = 2", "--mode"),

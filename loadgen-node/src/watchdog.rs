@@ -1,8 +1,11 @@
-//! A failed run ends soon, whatever LoadGen does: it may spend minutes on preparing queries, without a call in
-//! which it could be told.
+//! A failed run ends soon, whatever LoadGen does: it may spend minutes on preparing queries, or sleep long between
+//! two, without a call in which it could be told.
 
 use std::{
-    sync::mpsc::{self, RecvTimeoutError},
+    sync::{
+        atomic::{AtomicBool, Ordering},
+        mpsc::{self, RecvTimeoutError},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -13,12 +16,17 @@ use netdiv_qdl::{Failure, LoadGen, Qdl};
 const PERIOD: Duration = Duration::from_millis(100);
 
 /// How long LoadGen may take to end a failed run by itself.
-const GRACE: Duration = Duration::from_secs(3);
+const GRACE: Duration = Duration::from_secs(2);
 
-/// Does the work; calls `stuck` once if it goes on for too long after a failure.
+/// How long LoadGen may then take to close its logs.
+const CLOSING_TIME: Duration = Duration::from_secs(1);
+
+/// Does the work; calls `give_up` once, which does not come back, if it goes on for too long after a failure
+/// while LoadGen still owes calls. A failure that comes when LoadGen has all answers changes nothing.
 pub(crate) fn guard<L: LoadGen, T>(
     qdl: &Qdl<L>,
-    stuck: impl FnOnce(&Failure) + Send,
+    owes_calls: &AtomicBool,
+    give_up: impl FnOnce(&Failure) + Send,
     work: impl FnOnce() -> T,
 ) -> T {
     let (done, ended) = mpsc::channel::<()>();
@@ -27,8 +35,9 @@ pub(crate) fn guard<L: LoadGen, T>(
             let mut failed_at = None;
             while ended.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
                 let Some(failure) = qdl.failure() else { continue };
-                if failed_at.get_or_insert_with(Instant::now).elapsed() > GRACE {
-                    return stuck(failure);
+                let waited = failed_at.get_or_insert_with(Instant::now).elapsed();
+                if waited > GRACE && owes_calls.load(Ordering::SeqCst) {
+                    return give_up(failure);
                 }
             }
         });
@@ -36,4 +45,17 @@ pub(crate) fn guard<L: LoadGen, T>(
         drop(done);
         result
     })
+}
+
+/// Lets LoadGen write the reason into its log and close it, for a limited time.
+pub(crate) fn end_loadgen(reason: String) {
+    let (done, ended) = mpsc::channel::<()>();
+    let end = move || {
+        loadgen_sys::end_from_outside(&reason);
+        drop(done);
+    };
+    if thread::Builder::new().name("ending".into()).spawn(end).is_ok() {
+        // Either way there is nothing more to wait for.
+        let _ = ended.recv_timeout(CLOSING_TIME);
+    }
 }

@@ -13,9 +13,10 @@ pub enum Failure {
         /// What the transport says.
         why: String,
     },
-    /// A sample got no answer in time.
+    /// Samples are in flight and no answer comes.
     #[error(
-        "node {node} has not answered a sample for {} s; its engine hangs, or --sample-timeout-ms is too short",
+        "node {node} has not answered any of its samples for {} s; its engine hangs, or --sample-timeout-ms is \
+         too short",
         waited.as_secs_f64()
     )]
     NoAnswer {

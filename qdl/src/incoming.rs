@@ -104,16 +104,28 @@ fn handle<L: LoadGen>(
     answers: &mut Answers<L::Ticket>,
 ) -> Result<(), Failure> {
     let now = Instant::now();
+    let mut failure = None;
     let sender = {
         let mut state = lock(&lane.state);
         for reply in burst.drain(..) {
-            if let Some((ticket, payload)) = accept(&mut state, &lane.node_name, reply, now)? {
-                answers.tickets.push(ticket);
-                answers.payloads.push(payload);
+            match accept(&mut state, &lane.node_name, reply, now) {
+                Ok(Some((ticket, payload))) => {
+                    answers.tickets.push(ticket);
+                    answers.payloads.push(payload);
+                }
+                Ok(None) => {}
+                Err(wrong) => {
+                    failure = Some(wrong);
+                    break;
+                }
             }
+        }
+        if !answers.tickets.is_empty() {
+            state.waiting_since = state.window.is_open().then_some(now);
         }
         state.sender.take()
     };
+    // Answers that came before a wrong one are answers.
     let count = answers.tickets.len();
     lane.run.loadgen.complete(&mut answers.tickets, &answers.payloads);
     answers.payloads.clear();
@@ -122,7 +134,7 @@ fn handle<L: LoadGen>(
         lane.run.completed(count as u64);
     }
     sender.into_iter().for_each(std::task::Waker::wake);
-    Ok(())
+    failure.map_or(Ok(()), Err)
 }
 
 /// The sample that a reply answers, and the response; `None` for a reply that belongs to no sample in flight.
@@ -151,11 +163,12 @@ fn accept<T>(
             return Err(Failure::BadResponse { node: node(), why });
         }
     }
+    let limit = limits::MAX_PAYLOAD_BYTES;
+    let encoded = reply.payload.clone();
+    let payload = encoding::decode(reply.encoding, encoded, reply.decoded_bytes, limit)
+        .map_err(|error| Failure::BadResponse { node: node(), why: error.to_string() })?;
     let (queued, round_trip) = (sample.sent - sample.issued, now - sample.sent);
     state.report.answer(queued, round_trip, &reply);
-    let limit = limits::MAX_PAYLOAD_BYTES;
-    let payload = encoding::decode(reply.encoding, reply.payload, reply.decoded_bytes, limit)
-        .map_err(|error| Failure::BadResponse { node: node(), why: error.to_string() })?;
     Ok(Some((sample.ticket, payload)))
 }
 
@@ -163,11 +176,11 @@ fn check_interval(sample_timeout: Duration) -> Duration {
     (sample_timeout / 10).clamp(Duration::from_millis(10), Duration::from_millis(500))
 }
 
-/// Fails the run when the oldest sample in flight has waited too long.
+/// Fails the run when samples are in flight and no answer has come for too long. A sample that waits its turn at a
+/// slow node is not late while the node answers others.
 fn check_deadline<L: LoadGen>(lane: &Lane<L>, limit: Duration) -> Result<(), Failure> {
-    let oldest = lock(&lane.state).slots.in_flight().map(|sample| sample.sent).min();
-    match oldest {
-        Some(sent) if sent.elapsed() > limit => {
+    match lock(&lane.state).waiting_since {
+        Some(since) if since.elapsed() > limit => {
             Err(Failure::NoAnswer { node: lane.node_name.clone(), waited: limit })
         }
         _ => Ok(()),

@@ -128,6 +128,8 @@ pub(crate) struct LaneState<T> {
     pub(crate) slots: SlotTable<InFlight<T>>,
     pub(crate) window: Window,
     pub(crate) report: NodeReport,
+    /// Since when answers are due: the last answer, or the first sample sent since there was none in flight.
+    pub(crate) waiting_since: Option<Instant>,
     /// The sending half, while it waits for room in the window.
     pub(crate) sender: Option<Waker>,
 }
@@ -143,7 +145,8 @@ impl<L: LoadGen> Lane<L> {
         let slots = SlotTable::new(number as u16, window.max_samples());
         let node_name = report.name.clone();
         let LaneInbox { inbox, .. } = run.dispatch.lane(number);
-        let state = Mutex::new(LaneState { slots, window, report, sender: None });
+        let state =
+            Mutex::new(LaneState { slots, window, report, waiting_since: None, sender: None });
         Self { number, node, node_name, run, inbox, state }
     }
 

@@ -231,6 +231,9 @@ pub(crate) async fn describe(
         Err(status) if status.code() == tonic::Code::DeadlineExceeded => {
             return Err(ConnectError::Silent { address: address.into(), waited: timeout });
         }
+        Err(status) if status.code() == tonic::Code::Unavailable => {
+            return Err(ConnectError::Unreachable { address: address.into(), why: words(&status) });
+        }
         Err(status) => {
             let why = words(&status);
             return Err(ConnectError::NotANode { address: address.into(), why });

@@ -82,9 +82,11 @@ fn message<T>(
     sample: Encoded,
 ) -> Option<InferRequest> {
     let cost = sample.cost();
-    let in_flight = InFlight { ticket, issued, sent: Instant::now(), cost };
+    let sent = Instant::now();
+    let in_flight = InFlight { ticket, issued, sent, cost };
     let id = state.slots.insert(in_flight).ok()?;
     state.window.sent(cost);
+    state.waiting_since.get_or_insert(sent);
     state.report.sent += 1;
     state.report.bytes_sent += sample.bytes.len() as u64;
     Some(InferRequest {

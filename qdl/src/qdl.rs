@@ -212,13 +212,15 @@ impl<L: LoadGen> Qdl<L> {
 
     /// A glance at the counters.
     pub fn progress(&self) -> Progress {
-        let mut progress = Progress { issued: self.run.issued(), ..Progress::default() };
+        let mut progress = Progress::default();
         for lane in &self.lanes {
             let state = lock(&lane.state);
             progress.sent += state.report.sent;
             progress.answered += state.report.answered;
             progress.latency_sum_ns += state.report.latency_sum_ns;
         }
+        // Last, so that it is not less than the others.
+        progress.issued = self.run.issued();
         progress
     }
 

@@ -11,7 +11,7 @@ pub struct NetworkSettings {
     pub connect_timeout: Duration,
     /// How long a node may take to say its name or to acknowledge a flush.
     pub control_timeout: Duration,
-    /// How long a sample may be unanswered before the run fails.
+    /// How long a node may owe answers without giving one.
     pub sample_timeout: Duration,
     /// How often a connection is asked whether it lives (HTTP/2 ping).
     pub keepalive_interval: Duration,

@@ -31,6 +31,11 @@ impl Window {
         self.bytes -= bytes;
     }
 
+    /// Whether samples are in flight.
+    pub(crate) fn is_open(&self) -> bool {
+        self.samples > 0
+    }
+
     pub(crate) fn max_samples(&self) -> usize {
         self.max_samples
     }

@@ -1,7 +1,7 @@
 //! The two programs as processes.
 
 use std::{
-    io::{BufRead as _, BufReader, Read as _},
+    io::{BufRead as _, BufReader, Read},
     path::PathBuf,
     process::{Child, ChildStderr, Command, Stdio},
     thread,
@@ -50,6 +50,8 @@ impl SutNode {
         let child = Command::new(program("sut-node"))
             .args(["--listen", listen])
             .args(args)
+            // The tests read the log.
+            .env_remove("RUST_LOG")
             .stderr(Stdio::piped())
             .spawn()
             .expect("sut-node starts");
@@ -80,22 +82,18 @@ impl SutNode {
 
     /// Processor time that the node has used, in seconds.
     pub fn cpu_seconds(&self) -> f64 {
-        let tasks = format!("/proc/{}/task", self.child.id());
-        let threads = std::fs::read_dir(tasks).into_iter().flatten().flatten();
-        let nanoseconds = threads.filter_map(|thread| {
-            let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
-            text.split_whitespace().next()?.parse::<u64>().ok()
-        });
-        nanoseconds.sum::<u64>() as f64 / 1e9
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        loadgen_node::result::cpu_seconds(&stat.unwrap_or_default())
     }
 
     /// Waits for the end and returns the exit code and the rest of the log.
     pub fn wait(&mut self) -> (Option<i32>, String) {
+        let code = exit_code(&mut self.child);
         let mut rest = String::new();
         if let Some(mut log) = self.log.take() {
             log.read_to_string(&mut rest).expect("the log is text");
         }
-        (self.child.wait().expect("the node is our child").code(), rest)
+        (code, rest)
     }
 }
 
@@ -155,6 +153,7 @@ impl LoadGen {
         let mut command = Command::new(program("loadgen-node"));
         // In a folder of its own: an audit.config lying about must not change a test.
         command.args(["run", "--nodes", addresses]).current_dir(folder.path());
+        command.env_remove("RUST_LOG");
         Self { command, folder }
     }
 
@@ -218,17 +217,46 @@ impl Running {
         });
     }
 
-    /// Waits for the end.
-    pub fn wait(self) -> Outcome {
-        let output = self.child.wait_with_output().expect("loadgen-node is our child");
-        Outcome {
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-            time: self.started.elapsed(),
-            folder: self.folder,
-        }
+    /// Waits for the end; a run that hangs is ended and fails the test.
+    pub fn wait(mut self) -> Outcome {
+        let stdout = read_in_background(self.child.stdout.take());
+        let stderr = read_in_background(self.child.stderr.take());
+        let code = exit_code(&mut self.child);
+        let time = self.started.elapsed();
+        let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().expect("a folder"));
+        let text = |reading: thread::JoinHandle<String>| reading.join().expect("it was read");
+        Outcome { code, stdout: text(stdout), stderr: text(stderr), time, folder }
     }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn read_in_background(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
+    let mut pipe = pipe.expect("a pipe, once");
+    thread::spawn(move || {
+        let mut text = String::new();
+        pipe.read_to_string(&mut text).expect("text");
+        text
+    })
+}
+
+/// Waits for a process; one that is still there after two minutes is killed and has no code.
+fn exit_code(child: &mut Child) -> Option<i32> {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while Instant::now() < deadline {
+        if let Some(status) = child.try_wait().expect("our child") {
+            return status.code();
+        }
+        thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().expect("our child");
+    child.wait().expect("our child");
+    None
 }
 
 impl Outcome {

@@ -1,8 +1,9 @@
 //! Accuracy runs: every sample once, and the responses byte for byte what the nodes computed.
 
 use bytes::Bytes;
-use e2e::{LoadGen, Outcome, SutNode};
+use e2e::{Behaviour, FakeNode, LoadGen, Outcome, SutNode};
 use loadgen_node::{dataset, official_log::read_responses};
+use netdiv_proto::layout::{self, DataType, InputLayout, TensorSpec};
 
 /// The answers of the same engine and model, without a network.
 fn answers_without_network() -> Vec<Bytes> {
@@ -89,27 +90,60 @@ fn a_submission_run_has_both_accuracy_and_performance() {
     assert!(result["metric"]["value"].as_f64().is_some_and(|qps| qps > 300.0), "{result:#}");
 }
 
+/// A `.npy` file of uint8.
+fn npy(shape: &str, data: impl IntoIterator<Item = u8>) -> Vec<u8> {
+    let header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.as_bytes());
+    file.extend(data);
+    file
+}
+
 #[test]
 fn samples_of_varying_shape_travel_packed() {
-    // Any bytes go to an echo node as they are; the shapes are the data set's own business.
-    let node = SutNode::echo("a", &["--echo-answer-bytes", "0"]);
+    let mut behaviour = Behaviour::good("fake");
+    behaviour.description.input = Some(InputLayout {
+        tensors: vec![TensorSpec {
+            name: "tokens".into(),
+            data_type: DataType::Uint8 as i32,
+            shape: vec![-1],
+        }],
+    });
+    let node = FakeNode::start(behaviour);
     let run = LoadGen::new(&[&node.address], "offline");
     let folder = run.file("x", "").replace("/x", "/data");
     std::fs::create_dir(&folder).expect("ours");
-    for (name, length) in [("0.npy", 3), ("1.npy", 5)] {
-        let header =
-            format!("{{'descr': '|u1', 'fortran_order': False, 'shape': ({length},), }}\n");
-        let mut file = b"\x93NUMPY\x01\x00".to_vec();
-        file.extend((header.len() as u16).to_le_bytes());
-        file.extend(header.as_bytes());
-        file.extend((0..length).map(|n| n as u8));
-        std::fs::write(format!("{folder}/{name}"), file).expect("ours");
+    for length in [3, 5] {
+        let file = npy(&format!("({length},)"), 0..length);
+        std::fs::write(format!("{folder}/{length}.npy"), file).expect("ours");
     }
-    let args = ["--benchmark", "x", "--dataset", &folder, "--mode", "accuracy"];
-    let outcome = run.args(&args).run().expect(0);
-    let mut responses =
-        read_responses(&outcome.path("mlperf_log_accuracy.json")).expect("the accuracy log");
-    responses.sort_by_key(|response| response.qsl_idx);
-    assert_eq!(responses[0].data, [0, 1, 2]);
-    assert_eq!(responses[1].data, [0, 1, 2, 3, 4]);
+    run.args(&["--benchmark", "x", "--dataset", &folder, "--mode", "accuracy"]).run().expect(0);
+    let mut lengths = node.seen(|seen| {
+        let unpack = |payload: &[u8]| {
+            let tensors = layout::unpack(payload).expect("packed");
+            let data: Vec<u8> = (0..tensors[0].shape[0] as u8).collect();
+            assert_eq!((tensors.len(), tensors[0].data), (1, &data[..]));
+            tensors[0].shape[0]
+        };
+        seen.requests.iter().map(|request| unpack(&request.payload)).collect::<Vec<_>>()
+    });
+    lengths.sort_unstable();
+    assert_eq!(lengths, [3, 5]);
+}
+
+/// The window counts samples as the node does, encoded or decoded, whichever is more: a node that is slow and
+/// full must not be taken for one that is lost.
+#[test]
+fn samples_that_shrink_a_thousand_times_do_not_overrun_the_node() {
+    let limits = ["--max-in-flight-bytes", "1000000", "--max-in-flight-samples", "1000"];
+    let fast = SutNode::echo("a", &limits);
+    let slow = SutNode::echo("b", &[&limits[..], &["--echo-sample-us", "10000"]].concat());
+    let run = LoadGen::new(&[&fast.address, &slow.address], "offline");
+    let zeros = npy("(200, 100000)", vec![0; 20_000_000]);
+    let zeros = run.file("zeros.npy", zeros);
+    run.args(&["--benchmark", "x", "--dataset", &zeros, "--mode", "accuracy"])
+        .args(&["--encoding", "zstd", "--control-timeout-ms", "500"])
+        .run()
+        .expect(0);
 }

@@ -1,7 +1,14 @@
 //! What crosses the network, and what does not (rules, section 6.2.1). The golden bytes are those of
 //! docs/PROTOCOL.md.
 
-use std::{collections::HashSet, time::Duration};
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 use e2e::{Behaviour, FakeNode, LoadGen, SutNode};
@@ -178,18 +185,58 @@ async fn a_message_beyond_the_limit_ends_its_stream_only() {
 
 #[tokio::test]
 async fn a_node_that_is_full_stops_reading_and_loses_nothing() {
-    let limits = ["--max-in-flight-samples", "2", "--max-batch", "1", "--echo-batch-us", "500"];
-    let node = SutNode::echo("a", &limits);
+    // Two samples of a megabyte at a time, each taking 20 ms.
+    let limits = ["--max-in-flight-samples", "2", "--max-in-flight-bytes", "2000000"];
+    let pace = ["--max-batch", "1", "--echo-batch-us", "20000"];
+    let node = SutNode::echo("a", &[limits, pace].concat());
     let mut client = SutNodeClient::new(connect(&node.address).await);
-    let request = |id| InferRequest { id, payload: vec![0; 64].into(), ..Default::default() };
-    let requests = tokio_stream::iter((0..500).map(request));
+    let asked_for = Arc::new(AtomicUsize::new(0));
+    let count = asked_for.clone();
+    let requests = tokio_stream::iter((0..100).map(move |id| {
+        count.fetch_add(1, Ordering::SeqCst);
+        InferRequest { id, payload: vec![0; 1_000_000].into(), ..Default::default() }
+    }));
     let mut replies = client.infer(requests).await.expect("a stream").into_inner();
     let mut ids = HashSet::new();
-    while let Some(reply) = replies.message().await.expect("no error") {
+    while let Some(reply) = soon(replies.message()).await.expect("no error") {
         assert_eq!(reply.status(), Status::Ok);
         assert!(ids.insert(reply.id));
+        // What is in flight, in the receive window, in the sockets and in the client's own buffers.
+        let ahead = asked_for.load(Ordering::SeqCst) - ids.len();
+        assert!(ahead < 30, "{ahead} samples were sent ahead of the answers");
     }
-    assert_eq!(ids.len(), 500);
+    assert_eq!(ids.len(), 100);
+}
+
+#[tokio::test]
+async fn a_flush_lets_go_of_its_samples_wherever_they_are() {
+    let node = SutNode::echo("a", &["--batch-timeout-us", "60000000", "--max-batch", "1000"]);
+    let channel = connect(&node.address).await;
+    let mut client = SutNodeClient::new(channel.clone());
+    let stranger = FlushRequest { session: "stranger".into(), samples_sent: 1 };
+    let refused = soon(client.flush(stranger)).await.expect_err("no such session");
+    assert_eq!(refused.code(), tonic::Code::FailedPrecondition);
+
+    // The flush is sent first, and waits for the samples.
+    let (samples, requests) = tokio::sync::mpsc::channel(10);
+    let requests = tokio_stream::wrappers::ReceiverStream::new(requests);
+    let mut request = tonic::Request::new(requests);
+    request.metadata_mut().insert("netdiv-session", "ours".parse().expect("ASCII"));
+    let mut replies = client.infer(request).await.expect("a stream").into_inner();
+    let flush = tokio::spawn(async move {
+        let ours = FlushRequest { session: "ours".into(), samples_sent: 3 };
+        SutNodeClient::new(channel).flush(ours).await
+    });
+    for id in 0..3 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        assert!(!flush.is_finished());
+        samples.send(InferRequest { id, ..Default::default() }).await.expect("open");
+    }
+    let flushed = soon(flush).await.expect("no panic").expect("acknowledged").into_inner();
+    assert_eq!(flushed.samples_received, 3);
+    for _ in 0..3 {
+        soon(replies.message()).await.expect("no error").expect("a reply");
+    }
 }
 
 #[tokio::test]

@@ -8,13 +8,17 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <exception>
+#include <new>
 #include <string>
 #include <thread>
 #include <vector>
+
+#include <unistd.h>
 
 #include "loadgen.h"
 #include "logging.h"
@@ -84,6 +88,20 @@ bool End(const std::string& reason) {
     while (true) std::this_thread::sleep_for(std::chrono::hours(1));
   }
   throw Aborted{reason};
+}
+
+// LoadGen prepares all queries before it issues one; too many and its memory ends. While the stack still stands
+// the test can be ended as by a callback; once the exception has unwound it, LoadGen's logging thread would write
+// into streams that are gone.
+struct OutOfMemory : std::bad_alloc {};
+
+std::thread::id test_thread;
+
+void OnOutOfMemory() {
+  std::set_new_handler(nullptr);
+  if (std::this_thread::get_id() != test_thread) throw std::bad_alloc();
+  if (!End("netdiv: LoadGen ran out of memory; ask for fewer queries")) throw std::bad_alloc();
+  throw OutOfMemory();
 }
 
 class Sut : public mlperf::QueryDispatchLibrary {
@@ -278,10 +296,11 @@ void nd_version(nd_sink sink, void* to) {
   sink(to, text.data(), text.size());
 }
 
-// 0: the test ran to its end. 1: a callback ended it. 2: LoadGen threw. The last two give a reason.
+// 0: the test ran to its end. 1: it was ended, and the reason is given.
 int nd_start_test(const nd_sut* sut_callbacks, const nd_qsl* qsl_callbacks,
                   const mlperf::TestSettings* settings, const nd_log_settings* log,
-                  const char* audit_config, nd_sink sink, void* to) {
+                  const char* audit_config, nd_sink sink, void* to) noexcept {
+  const char* what = "unknown exception";
   try {
     Sut sut(*sut_callbacks);
     Qsl qsl(*qsl_callbacks);
@@ -294,19 +313,32 @@ int nd_start_test(const nd_sut* sut_callbacks, const nd_qsl* qsl_callbacks,
     log_settings.log_output.copy_summary_to_stdout = log->copy_summary_to_stdout;
     log_settings.log_mode_async_poll_interval_ms = log->log_mode_async_poll_interval_ms;
     log_settings.enable_trace = log->enable_trace;
+    test_thread = std::this_thread::get_id();
+    std::set_new_handler(OnOutOfMemory);
     mlperf::StartTest(&sut, &qsl, *settings, log_settings, audit_config);
+    std::set_new_handler(nullptr);
     return 0;
   } catch (const Aborted& aborted) {
+    std::set_new_handler(nullptr);
     sink(to, aborted.reason.data(), aborted.reason.size());
     return 1;
+  } catch (const OutOfMemory&) {
+    const std::string reason = "LoadGen ran out of memory; ask for fewer queries";
+    sink(to, reason.data(), reason.size());
+    return 1;
   } catch (const std::exception& error) {
-    sink(to, error.what(), std::strlen(error.what()));
-    return 2;
+    what = error.what();
   } catch (...) {
-    sink(to, "unknown exception", 17);
-    return 2;
   }
+  // LoadGen failed by itself and left its logging thread running on streams that are gone: the process cannot
+  // go on.
+  std::fprintf(stderr, "LoadGen failed: %s\n", what);
+  _exit(3);
 }
+
+// Ends the process at once, without destructors: LoadGen's own would end it with another code while its threads
+// run.
+void nd_exit_now(int code) noexcept { _exit(code); }
 
 // Ends the test from another thread than LoadGen's, which must be followed by the end of the process.
 // 0: LoadGen's files are closed. 1: the test is ending already.

@@ -84,6 +84,7 @@ unsafe extern "C" {
         sink: Sink,
         to: *mut c_void,
     ) -> c_int;
+    pub(crate) fn nd_exit_now(code: c_int) -> !;
     pub(crate) fn nd_end_from_outside(reason: *const c_char, length: usize) -> c_int;
     pub(crate) fn nd_complete(responses: *mut RawResponse, count: usize);
 }

@@ -17,7 +17,7 @@ mod test;
 pub use settings::{LogSettings, Mode, Scenario, SettingsError, TestSettings};
 pub use test::{
     Abort, QuerySampleLibrary, ResponseId, Sample, Samples, StartTestError, SystemUnderTest,
-    complete, end_from_outside, start_test,
+    complete, end_from_outside, exit_now, start_test,
 };
 
 /// Version and git revision that the compiled LoadGen reports, for instance `5.0.11 @ ef1bd3b95e`.

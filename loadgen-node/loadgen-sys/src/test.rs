@@ -99,9 +99,6 @@ pub enum StartTestError {
     /// A callback ended the test, for this reason.
     #[error("{0}")]
     Aborted(String),
-    /// LoadGen itself failed.
-    #[error("LoadGen failed: {0}")]
-    LoadGen(String),
     /// LoadGen is one per process.
     #[error("another test is running in this process")]
     Busy,
@@ -113,17 +110,22 @@ pub enum StartTestError {
     Settings(#[from] SettingsError),
 }
 
-/// Number of the test that may be answered now; 0 when none runs.
+/// Number of the test that may be answered now; 0 ([`NO_TEST`]) when none runs.
 ///
 /// Whoever completes holds it for reading; ending a test writes it. So no completion is under way when
 /// LoadGen starts to take its tables apart, and none begins after.
-static OPEN_TEST: RwLock<u64> = RwLock::new(0);
+static OPEN_TEST: RwLock<u64> = RwLock::new(NO_TEST);
+
+/// No test may be answered.
+const NO_TEST: u64 = 0;
 
 /// Held while a test runs. True once a test was aborted.
 static LOADGEN_SPENT: Mutex<bool> = Mutex::new(false);
 
-fn open_test(number: u64) {
-    *OPEN_TEST.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = number;
+/// Opens a test to answers, or closes it; returns what was open before.
+fn open_test(number: u64) -> u64 {
+    let mut open = OPEN_TEST.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+    std::mem::replace(&mut open, number)
 }
 
 fn current_test() -> u64 {
@@ -144,6 +146,8 @@ thread_local! {
 pub fn complete<'a>(answers: impl IntoIterator<Item = (ResponseId, &'a [u8])>) {
     let open = OPEN_TEST.read().unwrap_or_else(|poisoned| poisoned.into_inner());
     RESPONSES.with_borrow_mut(|responses| {
+        // Something may be left of a call whose iterator panicked.
+        responses.clear();
         let hand_over = |responses: &mut Vec<ffi::RawResponse>| {
             // SAFETY: each id was handed out by the test that runs now (`open` keeps it running) and was
             // consumed by this call, so it is valid and not yet answered. The bytes outlive the call.
@@ -151,7 +155,7 @@ pub fn complete<'a>(answers: impl IntoIterator<Item = (ResponseId, &'a [u8])>) {
             responses.clear();
         };
         for (id, bytes) in answers {
-            if id.test == *open {
+            if id.test == *open && *open != NO_TEST {
                 let (data, size) = (bytes.as_ptr(), bytes.len());
                 responses.push(ffi::RawResponse { id: id.pointer, data, size, n_tokens: 0 });
             }
@@ -212,7 +216,8 @@ pub fn start_test(
         unload: qsl_unload,
     };
     static TESTS_STARTED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-    open_test(1 + TESTS_STARTED.fetch_add(1, std::sync::atomic::Ordering::SeqCst));
+    let number = 1 + TESTS_STARTED.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    open_test(number);
     let (outcome, reason) = ffi::collect_with(|sink, to| {
         // SAFETY: everything pointed to lives in this frame until the call returns; the callbacks match
         // the `user` they are given; LoadGen runs one test at a time (`spent` is held).
@@ -228,22 +233,24 @@ pub fn start_test(
             )
         }
     });
-    open_test(0);
+    open_test(NO_TEST);
     *spent = outcome != 0;
     match outcome {
         0 => Ok(()),
-        1 => Err(StartTestError::Aborted(reason.concat())),
-        _ => Err(StartTestError::LoadGen(reason.concat())),
+        _ => Err(StartTestError::Aborted(reason.concat())),
     }
 }
 
 /// Ends the running test from another thread, when LoadGen makes no call in which it could be ended (it may
 /// prepare queries for minutes): the reason goes into its log as an error, and its files are closed.
 ///
-/// Returns whether that was done; false when the test is ending already. If true, end the process: LoadGen's own
-/// thread still runs, and nothing that it does now counts.
+/// Returns whether that was done; false when no test runs or it is ending already. If true, end the process with
+/// [`exit_now`]: LoadGen's own thread still runs, and nothing that it does now counts. It waits for LoadGen's
+/// logging thread, which may have much to write: call it where that does not matter.
 pub fn end_from_outside(reason: &str) -> bool {
-    open_test(0);
+    if open_test(NO_TEST) == NO_TEST {
+        return false;
+    }
     let reason = for_log(reason);
     // SAFETY: the text is readable for the call, which copies it; the shim sees to it that LoadGen is ended
     // only once.
@@ -257,7 +264,7 @@ fn guarded(out: *mut c_void, body: impl FnOnce() -> Result<(), Abort>) -> c_int 
         Ok(Err(Abort(reason))) => reason,
         Err(panic) => format!("internal error: {}", panic_text(panic.as_ref())),
     };
-    open_test(0);
+    open_test(NO_TEST);
     set_text(out, &reason);
     1
 }
@@ -265,6 +272,15 @@ fn guarded(out: *mut c_void, body: impl FnOnce() -> Result<(), Abort>) -> c_int 
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("panic")
+}
+
+/// Ends the process at once, whatever LoadGen's threads do. An ordinary exit would run LoadGen's destructors, which
+/// end the process with another code while its threads run.
+pub fn exit_now(code: u8) -> ! {
+    // What is written must be seen; there is nobody left to tell when it cannot be.
+    let _ = std::io::Write::flush(&mut std::io::stdout());
+    // SAFETY: `_exit` runs nothing of this process any more.
+    unsafe { ffi::nd_exit_now(c_int::from(code)) }
 }
 
 /// LoadGen writes texts into its JSON log without escaping them; a quote would leave a line that no checker
