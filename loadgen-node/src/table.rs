@@ -35,8 +35,10 @@ pub(crate) fn render(result: &RunResult) -> String {
     }
     lines.push(String::new());
     lines.push(
-        "  node                 answered    mean batch   latency ms: p50      p99    p99.9      max   \
-         mean ms: QDL   network  SUT queue  compute"
+        "                          batch  latency, ms                        mean ms in".into(),
+    );
+    lines.push(
+        "  node          answered   mean     p50      p99    p99.9      max     QDL network   queue compute"
             .into(),
     );
     lines.extend(result.nodes.iter().map(node));
@@ -59,7 +61,7 @@ fn node(node: &Node) -> String {
     let mean_ms = |times: &Distribution| times.mean / 1e6;
     let (latency, stages) = (&node.latency_ns, &node.stages_ns);
     format!(
-        "  {:<18} {:>10} {:>13.1} {:>18.3} {:>8.3} {:>8.3} {:>8.3} {:>14.3} {:>9.3} {:>10.3} {:>8.3}",
+        "  {:<12} {:>9} {:>6.1} {:>8.2} {:>8.2} {:>8.2} {:>8.2} {:>7.2} {:>7.2} {:>7.2} {:>7.2}",
         node.name,
         node.answered,
         mean_batch,

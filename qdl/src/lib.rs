@@ -12,6 +12,7 @@
 //! 4. `incoming.rs`: replies are matched, decoded and given to LoadGen.
 //! 5. `node.rs`: connecting, the handshake, and what a node says of itself; `failure.rs`: how a run ends early.
 
+mod connect_error;
 mod dispatch;
 mod failure;
 mod inbox;
@@ -29,9 +30,10 @@ mod window;
 use bytes::Bytes;
 use netdiv_proto::encoding::Encoded;
 
+pub use connect_error::ConnectError;
 pub use dispatch::Policy;
 pub use failure::Failure;
-pub use node::{ConnectError, Expectation, NodeInfo, survey};
+pub use node::{Expectation, NodeInfo, survey};
 pub use qdl::Qdl;
 pub use report::{NodeReport, Progress, Stages};
 pub use settings::{NetworkSettings, Settings};

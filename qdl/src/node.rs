@@ -17,7 +17,7 @@ use netdiv_proto::{
 };
 use tonic::transport::{Channel, Endpoint};
 
-use crate::settings::NetworkSettings;
+use crate::{ConnectError, settings::NetworkSettings};
 
 /// Pause between two attempts to reach a node.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
@@ -45,127 +45,6 @@ pub struct Expectation {
     pub encoding: Encoding,
     /// The longest payload, encoded or decoded, in bytes.
     pub longest_payload_bytes: u64,
-}
-
-/// Why a run cannot begin.
-#[derive(Debug, thiserror::Error)]
-pub enum ConnectError {
-    /// The list of nodes is empty.
-    #[error("no node was named; give --nodes HOST:PORT,…")]
-    NoNodes,
-    /// Not an address.
-    #[error("`{address}` is not an address of the form HOST:PORT: {why}")]
-    BadAddress {
-        /// The text.
-        address: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// Nobody answers there.
-    #[error(
-        "no node answers at {address}: {why}; is sut-node running there, and is the port open?"
-    )]
-    Unreachable {
-        /// The address.
-        address: String,
-        /// What the transport says.
-        why: String,
-    },
-    /// The connection is there, an answer is not.
-    #[error(
-        "{address} takes connections but says nothing for {} s; if the node still loads its model, raise \
-         --control-timeout-ms",
-        waited.as_secs_f64()
-    )]
-    Silent {
-        /// The address.
-        address: String,
-        /// How long nothing came.
-        waited: Duration,
-    },
-    /// The node speaks another version of the wire contract.
-    #[error(
-        "the node at {address} speaks version {theirs} of the wire contract, this program version {}; \
-         install the same release on both",
-        PROTOCOL_VERSION
-    )]
-    WrongVersion {
-        /// The address.
-        address: String,
-        /// The node's version.
-        theirs: u32,
-    },
-    /// Something answered that is not a SUT node.
-    #[error("what answers at {address} is not a SUT node: {why}")]
-    NotANode {
-        /// The address.
-        address: String,
-        /// What it answered.
-        why: String,
-    },
-    /// Two nodes with one name (rules, section 6.2.1).
-    #[error("{first} and {second} are both called `{name}`; give each node its own --name")]
-    DuplicateName {
-        /// The name.
-        name: String,
-        /// Address of the first.
-        first: String,
-        /// Address of the second.
-        second: String,
-    },
-    /// Two nodes that would answer differently.
-    #[error(
-        "the nodes do not serve the same model: {first} has {theirs}, {second} has {ours}; \
-         start them with the same model file"
-    )]
-    DifferentModel {
-        /// Name of the first node.
-        first: String,
-        /// Its model.
-        theirs: String,
-        /// Name of the second node.
-        second: String,
-        /// Its model.
-        ours: String,
-    },
-    /// The node's model takes other samples.
-    #[error(
-        "node {node} takes {want}, the data set holds {have}; choose the data set of its model"
-    )]
-    OtherLayout {
-        /// Name of the node.
-        node: String,
-        /// What the node takes.
-        want: String,
-        /// What the data set holds.
-        have: String,
-    },
-    /// The node does not decode the chosen encoding.
-    #[error("node {node} does not decode {encoding}; it takes {accepted}")]
-    EncodingRefused {
-        /// Name of the node.
-        node: String,
-        /// The encoding that was chosen.
-        encoding: &'static str,
-        /// What it takes.
-        accepted: String,
-    },
-    /// A sample is longer than the node takes.
-    #[error(
-        "the longest sample has {bytes} bytes, node {node} takes at most {limit}; \
-         raise --max-payload-bytes there"
-    )]
-    SampleTooLong {
-        /// Name of the node.
-        node: String,
-        /// Bytes of the longest sample.
-        bytes: u64,
-        /// The node's limit.
-        limit: u64,
-    },
-    /// Local trouble: no thread or socket could be made.
-    #[error("cannot start the network threads: {0}")]
-    Local(String),
 }
 
 /// A number that nobody can guess: hash keys of the standard library are random.
