@@ -192,16 +192,13 @@ impl<L: LoadGen> Qdl<L> {
         Ok(format!("{} Network SUT [{}]", self.settings.cluster_name, names.join(", ")))
     }
 
-    /// A way to end the run from any thread, which does not keep the connections alive: it ends the run with
-    /// this reason and returns true, or returns false when the run has failed or ended already.
-    pub fn stopper(&self) -> impl Fn(Failure) -> bool + Send + use<L> {
+    /// A way to end the run from any thread, which does not keep the connections alive.
+    pub fn stopper(&self) -> impl Fn(Failure) + Send + use<L> {
         let run = Arc::downgrade(&self.run);
-        move |failure| match run.upgrade() {
-            Some(run) if run.failure().is_none() => {
+        move |failure| {
+            if let Some(run) = run.upgrade() {
                 run.fail(failure);
-                true
             }
-            _ => false,
         }
     }
 

@@ -80,7 +80,7 @@ fn a_set_that_does_not_fit_into_memory_comes_in_parts() {
 fn a_submission_run_has_both_accuracy_and_performance() {
     let node = SutNode::start("a", &[]);
     let outcome = LoadGen::new(&[&node.address], "server")
-        .args(&["--mode", "submission"])
+        .args(&["--mode", "submission", "--setting", "server_target_latency_ns=1000000000"])
         .short(1500, 600)
         .run()
         .expect(0);
@@ -138,12 +138,12 @@ fn samples_of_varying_shape_travel_packed() {
 fn samples_that_shrink_a_thousand_times_do_not_overrun_the_node() {
     let limits = ["--max-in-flight-bytes", "1000000", "--max-in-flight-samples", "1000"];
     let fast = SutNode::echo("a", &limits);
-    let slow = SutNode::echo("b", &[&limits[..], &["--echo-sample-us", "10000"]].concat());
+    let slow = SutNode::echo("b", &[&limits[..], &["--echo-sample-us", "50000"]].concat());
     let run = LoadGen::new(&[&fast.address, &slow.address], "offline");
     let zeros = npy("(200, 100000)", vec![0; 20_000_000]);
     let zeros = run.file("zeros.npy", zeros);
     run.args(&["--benchmark", "x", "--dataset", &zeros, "--mode", "accuracy"])
-        .args(&["--encoding", "zstd", "--control-timeout-ms", "500"])
+        .args(&["--encoding", "zstd", "--control-timeout-ms", "2000"])
         .run()
         .expect(0);
 }

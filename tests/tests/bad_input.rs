@@ -6,7 +6,8 @@ use e2e::{Behaviour, FakeNode, LoadGen, SutNode, fake_node::silent_port};
 use netdiv_proto::v1::{DataType, InputLayout, TensorSpec};
 
 fn run(address: &str) -> LoadGen {
-    LoadGen::new(&[address], "offline").args(&["--mode", "accuracy", "--connect-timeout-ms", "300"])
+    let patience = ["--connect-timeout-ms", "1000"];
+    LoadGen::new(&[address], "offline").args(&["--mode", "accuracy"]).args(&patience)
 }
 
 fn fabric(address: &str) -> LoadGen {
