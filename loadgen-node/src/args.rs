@@ -161,26 +161,45 @@ pub(crate) fn scenario_name(scenario: Scenario) -> &'static str {
 }
 
 impl NetworkArgs {
+    /// Checks that the settings fit together.
+    pub fn check(&self) -> Result<(), RunError> {
+        self.resolve().map(drop)
+    }
+
     /// Time limits and addresses.
     pub(crate) fn resolve(&self) -> Result<(Vec<String>, NetworkSettings), RunError> {
-        let nodes = self.nodes.clone().unwrap_or_default();
+        let nodes: Vec<_> =
+            self.nodes.iter().flatten().map(|address| address.trim().to_owned()).collect();
         if nodes.is_empty() {
             return Err(RunError::Usage("no node was named; give --nodes HOST:PORT,…".into()));
         }
+        for (place, address) in nodes.iter().enumerate() {
+            if nodes[..place].contains(address) {
+                return Err(RunError::Usage(format!("--nodes: {address} is given twice")));
+            }
+        }
         let mut network = NetworkSettings::default();
-        set_ms(&mut network.connect_timeout, self.connect_timeout_ms);
-        set_ms(&mut network.control_timeout, self.control_timeout_ms);
+        set_ms("connect-timeout-ms", &mut network.connect_timeout, self.connect_timeout_ms)?;
+        set_ms("control-timeout-ms", &mut network.control_timeout, self.control_timeout_ms)?;
         Ok((nodes, network))
     }
 }
 
-fn set_ms(limit: &mut Duration, ms: Option<u64>) {
-    if let Some(ms) = ms {
-        *limit = Duration::from_millis(ms);
+fn set_ms(key: &str, limit: &mut Duration, ms: Option<u64>) -> Result<(), RunError> {
+    match ms {
+        Some(0) => return Err(RunError::Usage(format!("--{key} 0: must be at least 1"))),
+        Some(ms) => *limit = Duration::from_millis(ms),
+        None => {}
     }
+    Ok(())
 }
 
 impl RunArgs {
+    /// Checks that the settings fit together.
+    pub fn check(&self) -> Result<(), RunError> {
+        self.clone().resolve().map(drop)
+    }
+
     /// Checks the settings and fills in the defaults.
     pub(crate) fn resolve(self) -> Result<RunConfig, RunError> {
         let usage = |text: String| RunError::Usage(text);
@@ -252,8 +271,9 @@ impl RunArgs {
             control_timeout_ms: self.control_timeout_ms,
         };
         let (nodes, mut network) = network.resolve()?;
-        set_ms(&mut network.sample_timeout, self.sample_timeout_ms);
-        set_ms(&mut network.keepalive_timeout, self.keepalive_timeout_ms);
+        set_ms("sample-timeout-ms", &mut network.sample_timeout, self.sample_timeout_ms)?;
+        let keepalive = self.keepalive_timeout_ms;
+        set_ms("keepalive-timeout-ms", &mut network.keepalive_timeout, keepalive)?;
         let policy = match (&self.policy, scenario) {
             (Some(policy), _) => choose("policy", policy, &POLICIES)?,
             (None, Scenario::Offline) => Policy::Pull,

@@ -47,9 +47,14 @@ struct Layers {
 
 impl Layers {
     /// The settings of file and command line; `None` when they were only to be printed.
-    fn settings<T: Serialize + DeserializeOwned>(&self, args: &T) -> Result<Option<T>, RunError> {
+    fn settings<T: Serialize + DeserializeOwned>(
+        &self,
+        args: &T,
+        check: impl Fn(&T) -> Result<(), RunError>,
+    ) -> Result<Option<T>, RunError> {
         let usage = |error: SettingsError| RunError::Usage(error.to_string());
         let settings = node_process::layered(args, self.config.as_deref()).map_err(usage)?;
+        check(&settings)?;
         if !self.print_config {
             return Ok(Some(settings));
         }
@@ -72,12 +77,12 @@ fn main() -> ExitCode {
 
 fn execute(cli: Cli) -> Result<u8, RunError> {
     match cli.command {
-        Command::Run { layers, args } => match layers.settings(args.as_ref())? {
+        Command::Run { layers, args } => match layers.settings(args.as_ref(), RunArgs::check)? {
             None => Ok(0),
             Some(args) => Ok(loadgen_node::run(args)?.exit_code()),
         },
         Command::Nodes { layers, args } => {
-            if let Some(args) = layers.settings(&args)? {
+            if let Some(args) = layers.settings(&args, NetworkArgs::check)? {
                 loadgen_node::print_nodes(&args)?;
             }
             Ok(0)

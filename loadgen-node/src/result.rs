@@ -48,7 +48,7 @@ pub struct RunResult {
     pub sut_name: Option<String>,
     /// Time that LoadGen waited for that name, in nanoseconds; it includes a round trip to every node.
     pub get_sut_name_duration_ns: Option<u64>,
-    /// Node by node.
+    /// Node by node, over the whole run: both parts of a submission run, all probes of find-peak.
     pub nodes: Vec<Node>,
     /// Every field of LoadGen's TestSettings, as asked for.
     pub test_settings: BTreeMap<String, String>,
@@ -117,7 +117,7 @@ pub struct Accuracy {
     pub total: u64,
 }
 
-/// Samples, as the Query Dispatch Library counted them.
+/// Samples, as the Query Dispatch Library counted them over the whole run.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Samples {
@@ -127,7 +127,7 @@ pub struct Samples {
     pub completed: u64,
     /// Issued and never answered.
     pub lost: u64,
-    /// Answered later than the latency bound, as LoadGen counts it; Server only.
+    /// Answered later than the latency bound, as LoadGen counts it; Server in performance mode only.
     pub late: Option<u64>,
 }
 
@@ -292,21 +292,35 @@ impl Node {
     }
 }
 
-/// LoadGen's metric of the scenario (rules, section 3).
+/// LoadGen's metric of the scenario (rules, section 3). For the streams it is the early-stopping estimate of the
+/// percentile (Appendix A), as in the official checker; the percentile as measured where there is none.
 pub(crate) fn metric(scenario: Scenario, log: &DetailLog) -> Option<Metric> {
-    let (key, name, unit) = match scenario {
-        Scenario::Offline => ("result_samples_per_second", "samples per second", "samples/s"),
+    let choices: &[(&str, &str, &str)] = match scenario {
+        Scenario::Offline => &[("result_samples_per_second", "samples per second", "samples/s")],
         Scenario::Server => {
-            ("result_completed_samples_per_sec", "completed samples per second", "samples/s")
+            &[("result_completed_samples_per_sec", "completed samples per second", "samples/s")]
         }
-        Scenario::SingleStream => {
-            ("result_90.00_percentile_latency_ns", "90th percentile latency", "ns")
-        }
-        Scenario::MultiStream => {
-            ("result_99.00_percentile_per_query_latency_ns", "99th percentile query latency", "ns")
-        }
+        Scenario::SingleStream => &[
+            ("early_stopping_latency_ss", "90th percentile latency, early-stopping estimate", "ns"),
+            ("result_90.00_percentile_latency_ns", "90th percentile latency, as measured", "ns"),
+        ],
+        Scenario::MultiStream => &[
+            (
+                "early_stopping_latency_ms",
+                "99th percentile query latency, early-stopping estimate",
+                "ns",
+            ),
+            (
+                "result_99.00_percentile_per_query_latency_ns",
+                "99th percentile query latency, as measured",
+                "ns",
+            ),
+        ],
     };
-    Some(Metric { name: name.into(), value: log.number(key)?, unit: unit.into() })
+    choices.iter().find_map(|(key, name, unit)| {
+        let value = log.number(key).filter(|value| *value > 0.0)?;
+        Some(Metric { name: (*name).into(), value, unit: (*unit).into() })
+    })
 }
 
 /// LoadGen's latencies: `result_mean_latency_ns` becomes `mean`.

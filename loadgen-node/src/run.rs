@@ -1,6 +1,9 @@
 //! A run, from its settings to its result.
 
-use std::sync::Arc;
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use loadgen_sys::{LogSettings, Mode, Scenario, StartTestError, TestSettings};
 use netdiv_proto::encoding;
@@ -102,7 +105,7 @@ fn test_settings(config: &RunConfig) -> Result<TestSettings, RunError> {
         warn!("LoadGen will take settings from {}", config.audit_config.display());
     }
     if let Some(path) = &config.user_conf {
-        for warning in user_conf::check(path)? {
+        for warning in user_conf::check(path, &config.benchmark, config.scenario.name())? {
             warn!("{warning}");
         }
     }
@@ -153,19 +156,26 @@ fn check_settings(settings: &TestSettings, scenario: Scenario) -> Result<(), Run
     Ok(())
 }
 
-/// The first signal ends the run; a second one ends the process.
+/// Signals so close together are one: a shell may send one to a process and to its group.
+const ONE_WISH: Duration = Duration::from_secs(1);
+
+/// The first signal ends the run; a later one ends the process.
 fn end_on_signal(qdl: &Qdl<OfficialLoadGen>) -> Result<(), RunError> {
     let failed = |error: std::io::Error| RunError::Failed(format!("signals: {error}"));
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
     let stop = qdl.stopper();
     let watch = move || {
-        let mut signals = 0;
+        let mut first = None;
         while let Ok(signal) = runtime.block_on(node_process::asked_to_end()) {
-            signals += 1;
-            if signals > 1 {
+            let since = first.get_or_insert_with(Instant::now).elapsed();
+            if since > ONE_WISH {
                 loadgen_sys::exit_now(EXIT_FAILED);
             }
+            warn!(
+                signal,
+                "ending the run, which takes up to 3 s; ask again to end at once, without a result"
+            );
             stop(Failure::Interrupted(signal.into()));
         }
     };
@@ -219,7 +229,10 @@ fn conclude(
             issued,
             completed,
             lost: issued - completed,
-            late: log.number("result_overlatency_query_count").map(|late| late as u64),
+            late: log
+                .number("result_overlatency_query_count")
+                .filter(|_| config.mode == Mode::PerformanceOnly)
+                .map(|late| late as u64),
         },
         sut_name: log.text("sut_name").map(Into::into),
         get_sut_name_duration_ns: log.number("get_sut_name_duration_ns").map(|ns| ns as u64),

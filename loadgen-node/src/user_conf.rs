@@ -35,8 +35,8 @@ const KEYS: [&str; 23] = [
 const SCENARIOS: [&str; 6] =
     ["*", "SingleStream", "MultiStream", "Server", "Offline", "Interactive"];
 
-/// Checks every line. Returns warnings about keys that LoadGen does not read.
-pub(crate) fn check(path: &Path) -> Result<Vec<String>, RunError> {
+/// Checks every line. Returns warnings about what has no effect on a run of that benchmark and scenario.
+pub(crate) fn check(path: &Path, benchmark: &str, scenario: &str) -> Result<Vec<String>, RunError> {
     let name = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| RunError::Usage(format!("cannot read {name}: {error}")))?;
@@ -48,6 +48,18 @@ pub(crate) fn check(path: &Path) -> Result<Vec<String>, RunError> {
                 .map_err(|why| RunError::Usage(format!("{place}: {why}")))?
                 .map(|warning| format!("{place}: {warning}")),
         );
+    }
+    let applies = |line: &str| {
+        let key = line.split_whitespace().next().unwrap_or_default();
+        ["*", benchmark].into_iter().any(|model| {
+            let rest = key.strip_prefix(model).and_then(|rest| rest.strip_prefix('.'));
+            rest.is_some_and(|rest| {
+                rest.starts_with("*.") || rest.starts_with(&format!("{scenario}."))
+            })
+        })
+    };
+    if !text.lines().any(applies) {
+        warnings.push(format!("{name}: no line applies to {benchmark} in {scenario}"));
     }
     Ok(warnings)
 }

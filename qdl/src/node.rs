@@ -78,6 +78,9 @@ pub(crate) async fn connect(
 
 fn endpoint(address: &str, settings: &NetworkSettings) -> Result<Endpoint, ConnectError> {
     let bad = |why: String| ConnectError::BadAddress { address: address.into(), why };
+    if address.contains('/') {
+        return Err(bad("give host and port, without a scheme or a path".into()));
+    }
     let port = address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
     if port.is_none() {
         return Err(bad("the port is missing".into()));

@@ -35,11 +35,11 @@ fn main() -> ExitCode {
 
 fn run(cli: Cli) -> anyhow::Result<()> {
     let args = node_process::layered(&cli.args, cli.config.as_deref())?;
+    let config = args.clone().resolve()?;
     if cli.print_config {
         print!("{}", toml::to_string(&args)?);
         return Ok(());
     }
-    let config = args.resolve()?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(config.io_threads)
         .enable_all()

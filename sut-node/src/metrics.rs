@@ -40,6 +40,10 @@ pub(crate) fn serve(address: SocketAddr) -> Result<(), BuildError> {
     describe_counter!(ABANDONED, Unit::Count, "Samples dropped because their client had gone");
     describe_counter!(RPCS, Unit::Count, "Calls, by method");
     describe_histogram!(RPC_SECONDS, Unit::Seconds, "Time until a call's answer began, by method");
+    // Counters are there from the start, so that the first failure shows as a change.
+    for name in [SAMPLES, REFUSED, FAILED, ABANDONED] {
+        counter!(name).increment(0);
+    }
     Ok(())
 }
 

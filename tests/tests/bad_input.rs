@@ -33,6 +33,8 @@ fn no_node_answers() {
     let outcome = fabric(&silent_port()).args(&["--control-timeout-ms", "300"]).run();
     outcome.expect_refusal("takes connections but says nothing for 0.3 s");
     fabric("nonsense").run().expect_refusal("not an address of the form HOST:PORT");
+    fabric("http://127.0.0.1:1").run().expect_refusal("without a scheme");
+    fabric("127.0.0.1:1, 127.0.0.1:1").run().expect_refusal("127.0.0.1:1 is given twice");
     fabric("").run().expect_refusal("not an address of the form HOST:PORT");
 }
 
@@ -147,6 +149,8 @@ fn settings_that_make_no_sense() {
         (&["--policy", "random"], "choose one of pull, least-outstanding, round-robin"),
         (&["--connections", "0"], "must be at least 1"),
         (&["--performance-samples", "0"], "must be at least 1"),
+        (&["--sample-timeout-ms", "0"], "must be at least 1"),
+        (&["--encoding", "gzip", "--print-config"], "choose one of none, zstd, lz4"),
         (&["--setting", "offline_expected_qps=1e12"], "more than LoadGen can prepare"),
         (&["--setting", "offline_expected_qps=0"], "it must be above 0"),
         (&["--benchmark", "llama2-70b", "--dataset", "digits"], "measures token latencies"),
