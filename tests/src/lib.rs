@@ -5,5 +5,15 @@
 pub mod fake_node;
 pub mod process;
 
+/// A `.npy` file: NumPy's name of the element type, the shape as a Python tuple, the elements' bytes.
+pub fn npy(descr: &str, shape: &str, data: impl IntoIterator<Item = u8>) -> Vec<u8> {
+    let header = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
+    let mut file = b"\x93NUMPY\x01\x00".to_vec();
+    file.extend((header.len() as u16).to_le_bytes());
+    file.extend(header.as_bytes());
+    file.extend(data);
+    file
+}
+
 pub use fake_node::{Behaviour, FakeNode};
 pub use process::{LoadGen, Outcome, SutNode, wait_until};

@@ -1,7 +1,7 @@
 //! Accuracy runs: every sample once, and the responses byte for byte what the nodes computed.
 
 use bytes::Bytes;
-use e2e::{Behaviour, FakeNode, LoadGen, Outcome, SutNode};
+use e2e::{Behaviour, FakeNode, LoadGen, Outcome, SutNode, npy};
 use loadgen_node::{dataset, official_log::read_responses};
 use netdiv_proto::layout::{self, DataType, InputLayout, TensorSpec};
 
@@ -90,16 +90,6 @@ fn a_submission_run_has_both_accuracy_and_performance() {
     assert!(result["metric"]["value"].as_f64().is_some_and(|qps| qps > 300.0), "{result:#}");
 }
 
-/// A `.npy` file of uint8.
-fn npy(shape: &str, data: impl IntoIterator<Item = u8>) -> Vec<u8> {
-    let header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n");
-    let mut file = b"\x93NUMPY\x01\x00".to_vec();
-    file.extend((header.len() as u16).to_le_bytes());
-    file.extend(header.as_bytes());
-    file.extend(data);
-    file
-}
-
 #[test]
 fn samples_of_varying_shape_travel_packed() {
     let mut behaviour = Behaviour::good("fake");
@@ -115,7 +105,7 @@ fn samples_of_varying_shape_travel_packed() {
     let folder = run.file("x", "").replace("/x", "/data");
     std::fs::create_dir(&folder).expect("ours");
     for length in [3, 5] {
-        let file = npy(&format!("({length},)"), 0..length);
+        let file = npy("|u1", &format!("({length},)"), 0..length);
         std::fs::write(format!("{folder}/{length}.npy"), file).expect("ours");
     }
     run.args(&["--benchmark", "x", "--dataset", &folder, "--mode", "accuracy"]).run().expect(0);
@@ -140,7 +130,7 @@ fn samples_that_shrink_a_thousand_times_do_not_overrun_the_node() {
     let fast = SutNode::echo("a", &limits);
     let slow = SutNode::echo("b", &[&limits[..], &["--echo-sample-us", "50000"]].concat());
     let run = LoadGen::new(&[&fast.address, &slow.address], "offline");
-    let zeros = npy("(200, 100000)", vec![0; 20_000_000]);
+    let zeros = npy("|u1", "(200, 100000)", vec![0; 20_000_000]);
     let zeros = run.file("zeros.npy", zeros);
     run.args(&["--benchmark", "x", "--dataset", &zeros, "--mode", "accuracy"])
         .args(&["--encoding", "zstd", "--control-timeout-ms", "2000"])

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use e2e::{Behaviour, FakeNode, LoadGen, SutNode, fake_node::silent_port};
+use e2e::{Behaviour, FakeNode, LoadGen, SutNode, fake_node::silent_port, npy};
 use netdiv_proto::v1::{DataType, InputLayout, TensorSpec};
 
 fn run(address: &str) -> LoadGen {
@@ -100,15 +100,7 @@ fn data_sets_that_cannot_be_used() {
         let path = run.file(name, content);
         run.args(&["--dataset", &path]).run()
     };
-    let npy = |descr: &str, shape: &str, data: usize| {
-        let header =
-            format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
-        let mut file = b"\x93NUMPY\x01\x00".to_vec();
-        file.extend((header.len() as u16).to_le_bytes());
-        file.extend(header.as_bytes());
-        file.extend(vec![0; data]);
-        file
-    };
+    let npy = |descr: &str, shape: &str, bytes: usize| npy(descr, shape, vec![0; bytes]);
     with("empty.npy", b"").expect_refusal("holds no sample");
     with("none.npy", &npy("|u1", "(0, 1, 8, 8)", 0)).expect_refusal("holds no sample");
     with("text.npy", b"not an array").expect_refusal("not a .npy file");
