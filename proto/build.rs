@@ -1,14 +1,16 @@
-//! Generates the messages, the client and the server from the `.proto` file, without a system `protoc`.
+//! Generates the messages, the client and the server from the `.proto` files, without a system `protoc`.
 
 use std::{env, error::Error, fs, path::PathBuf};
 
 use prost::Message as _;
 
-const PROTO: &str = "proto/netdiv/v1/sut_node.proto";
+const PROTOS: [&str; 2] = ["proto/netdiv/v1/sut_node.proto", "proto/netdiv/v1/quic.proto"];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    println!("cargo::rerun-if-changed={PROTO}");
-    let descriptors = protox::compile([PROTO], ["proto"])?;
+    for proto in PROTOS {
+        println!("cargo::rerun-if-changed={proto}");
+    }
+    let descriptors = protox::compile(PROTOS, ["proto"])?;
     let out = PathBuf::from(env::var("OUT_DIR")?);
     // The reflection service hands these out to grpcurl and the like.
     fs::write(out.join("netdiv_v1.bin"), descriptors.encode_to_vec())?;

@@ -1,36 +1,24 @@
 //! Settings of a run: the keys of the command line and the file, and what they become.
 
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 use loadgen_sys::{Mode, Scenario};
 use netdiv_proto::encoding::{self, Encoding};
-use netdiv_qdl::{NetworkSettings, Policy, Settings};
+use netdiv_qdl::{Policy, Settings};
 use serde::{Deserialize, Serialize};
 
-use crate::{RunError, dataset};
-
-/// Keys of everything that connects to nodes.
-#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NetworkArgs {
-    /// The SUT nodes
-    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
-    pub nodes: Option<Vec<String>>,
-    /// How long to try to reach a node, in milliseconds [default: 10000]
-    #[arg(long, value_name = "MS")]
-    pub connect_timeout_ms: Option<u64>,
-    /// How long a node may take to say its name or to acknowledge a flush [default: 10000]
-    #[arg(long, value_name = "MS")]
-    pub control_timeout_ms: Option<u64>,
-}
+use crate::{
+    RunError, dataset,
+    network::{NetworkArgs, at_least_one, set_ms},
+};
 
 /// Keys of `loadgen-node run`. Each is also a key of the settings file, with underscores.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct RunArgs {
-    /// The SUT nodes
-    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
-    pub nodes: Option<Vec<String>>,
+    /// The network side.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub network: NetworkArgs,
     /// offline, server, single-stream or multi-stream
     #[arg(long)]
     pub scenario: Option<String>,
@@ -73,30 +61,15 @@ pub struct RunArgs {
     /// [default: pull for offline, else least-outstanding]
     #[arg(long)]
     pub policy: Option<String>,
-    /// Connections to each node [default: 1]
-    #[arg(long, value_name = "N")]
-    pub connections: Option<usize>,
-    /// Threads that serve the connections [default: 1]
-    #[arg(long, value_name = "N")]
-    pub io_threads: Option<usize>,
     /// Samples in flight to each node [default: what the node takes]
     #[arg(long, value_name = "SAMPLES")]
     pub window_samples: Option<usize>,
     /// Payload bytes in flight to each node [default: what the node takes]
     #[arg(long, value_name = "BYTES")]
     pub window_bytes: Option<usize>,
-    /// How long to try to reach a node, in milliseconds [default: 10000]
-    #[arg(long, value_name = "MS")]
-    pub connect_timeout_ms: Option<u64>,
-    /// How long a node may take to say its name or to acknowledge a flush [default: 10000]
-    #[arg(long, value_name = "MS")]
-    pub control_timeout_ms: Option<u64>,
     /// How long a sample may be unanswered [default: 60000]
     #[arg(long, value_name = "MS")]
     pub sample_timeout_ms: Option<u64>,
-    /// How long a connection may be silent before its node counts as lost [default: 3000]
-    #[arg(long, value_name = "MS")]
-    pub keepalive_timeout_ms: Option<u64>,
     /// Let LoadGen write a line for each sample into mlperf_log_trace.json
     #[arg(long, num_args = 0..=1, default_missing_value = "true")]
     pub trace: Option<bool>,
@@ -143,7 +116,8 @@ const POLICIES: [(&str, Policy); 3] = [
     ("round-robin", Policy::RoundRobin),
 ];
 
-fn choose<T: Copy>(key: &str, word: &str, choices: &[(&str, T)]) -> Result<T, RunError> {
+/// What a word stands for.
+pub(crate) fn choose<T: Copy>(key: &str, word: &str, choices: &[(&str, T)]) -> Result<T, RunError> {
     choices.iter().find(|(name, _)| *name == word).map(|(_, choice)| *choice).ok_or_else(|| {
         let names: Vec<_> = choices.iter().map(|(name, _)| *name).collect();
         RunError::Usage(format!("--{key} {word}: choose one of {}", names.join(", ")))
@@ -158,40 +132,6 @@ pub(crate) fn mode_name(mode: Mode) -> &'static str {
 /// The word for a scenario.
 pub(crate) fn scenario_name(scenario: Scenario) -> &'static str {
     SCENARIOS.iter().find(|(_, known)| *known == scenario).map_or("", |(name, _)| name)
-}
-
-impl NetworkArgs {
-    /// Checks that the settings fit together.
-    pub fn check(&self) -> Result<(), RunError> {
-        self.resolve().map(drop)
-    }
-
-    /// Time limits and addresses.
-    pub(crate) fn resolve(&self) -> Result<(Vec<String>, NetworkSettings), RunError> {
-        let nodes: Vec<_> =
-            self.nodes.iter().flatten().map(|address| address.trim().to_owned()).collect();
-        if nodes.is_empty() {
-            return Err(RunError::Usage("no node was named; give --nodes HOST:PORT,…".into()));
-        }
-        for (place, address) in nodes.iter().enumerate() {
-            if nodes[..place].contains(address) {
-                return Err(RunError::Usage(format!("--nodes: {address} is given twice")));
-            }
-        }
-        let mut network = NetworkSettings::default();
-        set_ms("connect-timeout-ms", &mut network.connect_timeout, self.connect_timeout_ms)?;
-        set_ms("control-timeout-ms", &mut network.control_timeout, self.control_timeout_ms)?;
-        Ok((nodes, network))
-    }
-}
-
-fn set_ms(key: &str, limit: &mut Duration, ms: Option<u64>) -> Result<(), RunError> {
-    match ms {
-        Some(0) => return Err(RunError::Usage(format!("--{key} 0: must be at least 1"))),
-        Some(ms) => *limit = Duration::from_millis(ms),
-        None => {}
-    }
-    Ok(())
 }
 
 impl RunArgs {
@@ -265,22 +205,14 @@ impl RunArgs {
     }
 
     fn qdl(&self, scenario: Scenario) -> Result<Settings, RunError> {
-        let network = NetworkArgs {
-            nodes: self.nodes.clone(),
-            connect_timeout_ms: self.connect_timeout_ms,
-            control_timeout_ms: self.control_timeout_ms,
-        };
-        let (nodes, mut network) = network.resolve()?;
-        set_ms("sample-timeout-ms", &mut network.sample_timeout, self.sample_timeout_ms)?;
-        let keepalive = self.keepalive_timeout_ms;
-        set_ms("keepalive-timeout-ms", &mut network.keepalive_timeout, keepalive)?;
+        let mut settings = self.network.resolve()?;
+        let limit = &mut settings.network.sample_timeout;
+        set_ms("sample-timeout-ms", limit, self.sample_timeout_ms)?;
         let policy = match (&self.policy, scenario) {
             (Some(policy), _) => choose("policy", policy, &POLICIES)?,
             (None, Scenario::Offline) => Policy::Pull,
             (None, _) => Policy::LeastOutstanding,
         };
-        let mut settings = Settings::new(nodes);
-        settings.network = network;
         settings.policy = policy;
         settings.cluster_name = self.cluster_name.clone().unwrap_or(settings.cluster_name);
         if !netdiv_proto::is_name(&settings.cluster_name) {
@@ -289,8 +221,6 @@ impl RunArgs {
                 "--cluster-name `{name}`: a name is not empty and has no comma, bracket, quote or backslash"
             )));
         }
-        settings.connections_per_node = at_least_one("connections", self.connections.unwrap_or(1))?;
-        settings.io_threads = at_least_one("io-threads", self.io_threads.unwrap_or(1))?;
         settings.window_samples =
             self.window_samples.map(|n| at_least_one("window-samples", n)).transpose()?;
         settings.window_bytes =
@@ -298,12 +228,5 @@ impl RunArgs {
         settings.one_query_at_a_time =
             matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
         Ok(settings)
-    }
-}
-
-fn at_least_one(key: &str, value: usize) -> Result<usize, RunError> {
-    match value {
-        0 => Err(RunError::Usage(format!("--{key} 0: must be at least 1"))),
-        _ => Ok(value),
     }
 }

@@ -8,6 +8,7 @@ mod args;
 pub mod dataset;
 mod error;
 mod library;
+mod network;
 mod nodes;
 pub mod official_log;
 mod output;
@@ -19,7 +20,8 @@ mod table;
 mod user_conf;
 mod watchdog;
 
-pub use args::{NetworkArgs, RunArgs};
+pub use args::RunArgs;
 pub use error::RunError;
+pub use network::NetworkArgs;
 pub use nodes::print_nodes;
 pub use run::run;

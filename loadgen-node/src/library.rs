@@ -1,7 +1,7 @@
 //! The Query Sample Library: loaded samples in memory, encoded once, as they will go over the network.
 
 use std::sync::{
-    OnceLock, PoisonError, RwLock,
+    Mutex, OnceLock, PoisonError, RwLock,
     atomic::{AtomicBool, Ordering},
 };
 
@@ -10,7 +10,7 @@ use netdiv_proto::{
     encoding::{self, Encoded, Encoding},
     layout::{self, InputLayout, TensorView},
 };
-use netdiv_qdl::{Expectation, NodeInfo, SampleSource};
+use netdiv_qdl::{Expectation, LoadedSamples, NodeInfo, SampleSource};
 
 use crate::dataset::Dataset;
 
@@ -19,16 +19,12 @@ pub(crate) struct Library {
     dataset: Box<dyn Dataset>,
     encoding: Encoding,
     performance_samples: usize,
-    loaded: RwLock<Vec<Option<Loaded>>>,
+    /// How often each sample was loaded more than unloaded: MultiStream loads some more than once.
+    loads: Mutex<Vec<usize>>,
+    loaded: RwLock<LoadedSamples>,
     nodes_take: OnceLock<Takes>,
     /// Set while LoadGen has samples that it has not issued, or not got back.
     owes_calls: AtomicBool,
-}
-
-struct Loaded {
-    sample: Encoded,
-    /// MultiStream loads and unloads some samples more than once.
-    times: usize,
 }
 
 /// What all nodes take.
@@ -54,6 +50,7 @@ impl Library {
         let count = dataset.sample_count();
         Self {
             performance_samples: performance_samples.unwrap_or(count).min(count),
+            loads: Mutex::new(vec![0; count]),
             loaded: RwLock::new((0..count).map(|_| None).collect()),
             dataset,
             encoding,
@@ -154,41 +151,51 @@ impl QuerySampleLibrary for Library {
 
     fn load_samples(&self, indices: &[usize]) -> Result<(), Abort> {
         self.owes_calls.store(true, Ordering::SeqCst);
-        let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
-        for &index in indices {
-            let place = loaded
-                .get_mut(index)
-                .ok_or_else(|| Abort(format!("LoadGen asks for sample {index}, which is none")))?;
-            match place {
-                Some(present) => present.times += 1,
-                None => {
-                    let sample = self.load(index).map_err(Abort)?;
-                    *place = Some(Loaded { sample, times: 1 });
+        self.change(|loads, samples| {
+            for &index in indices {
+                let none = || Abort(format!("LoadGen asks for sample {index}, which is none"));
+                let times = loads.get_mut(index).ok_or_else(none)?;
+                if *times == 0 {
+                    samples[index] = Some(self.load(index).map_err(Abort)?);
                 }
+                *times += 1;
             }
-        }
-        Ok(())
+            Ok(())
+        })
     }
 
     fn unload_samples(&self, indices: &[usize]) -> Result<(), Abort> {
-        let mut loaded = self.loaded.write().unwrap_or_else(PoisonError::into_inner);
-        for place in indices {
-            let Some(place) = loaded.get_mut(*place) else { continue };
-            if let Some(present) = place {
-                present.times -= 1;
-                if present.times == 0 {
-                    *place = None;
+        self.change(|loads, samples| {
+            for &index in indices {
+                match loads.get_mut(index) {
+                    Some(1) => samples[index] = None,
+                    None | Some(0) => continue,
+                    Some(_) => {}
                 }
+                loads[index] -= 1;
             }
-        }
+            Ok(())
+        })
+    }
+}
+
+impl Library {
+    /// Changes what is loaded. LoadGen does so between series, when no sample is in flight.
+    fn change(
+        &self,
+        with: impl FnOnce(&mut [usize], &mut [Option<Encoded>]) -> Result<(), Abort>,
+    ) -> Result<(), Abort> {
+        let mut loads = self.loads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut samples = self.loaded().to_vec();
+        with(&mut loads, &mut samples)?;
+        *self.loaded.write().unwrap_or_else(PoisonError::into_inner) = samples.into();
         Ok(())
     }
 }
 
 impl SampleSource for Library {
-    fn payload(&self, index: usize) -> Option<Encoded> {
-        let loaded = self.loaded.read().unwrap_or_else(PoisonError::into_inner);
-        loaded.get(index)?.as_ref().map(|loaded| loaded.sample.clone())
+    fn loaded(&self) -> LoadedSamples {
+        self.loaded.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -201,13 +208,14 @@ mod tests {
     #[test]
     fn samples_are_there_as_often_as_they_were_loaded() {
         let library = Library::new(dataset::open("synthetic:4x16").unwrap(), Encoding::Zstd, None);
+        let loaded = |index: usize| library.loaded()[index].clone();
         library.load_samples(&[0, 1, 1]).unwrap();
-        assert!(library.payload(2).is_none());
+        assert!(loaded(2).is_none());
         library.unload_samples(&[0, 1]).unwrap();
-        assert!(library.payload(0).is_none());
-        assert_eq!(library.payload(1).unwrap().decoded_bytes, 16);
+        assert!(loaded(0).is_none());
+        assert_eq!(loaded(1).unwrap().decoded_bytes, 16);
         library.unload_samples(&[1]).unwrap();
-        assert!(library.payload(1).is_none());
+        assert!(loaded(1).is_none());
         assert!(library.load_samples(&[4]).is_err());
     }
 }

@@ -47,7 +47,7 @@ struct Layers {
 
 impl Layers {
     /// The settings of file and command line; `None` when they were only to be printed.
-    fn settings<T: Serialize + DeserializeOwned>(
+    fn settings<T: clap::Args + Serialize + DeserializeOwned>(
         &self,
         args: &T,
         check: impl Fn(&T) -> Result<(), RunError>,

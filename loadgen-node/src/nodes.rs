@@ -7,11 +7,11 @@ use crate::{NetworkArgs, RunError};
 
 /// Asks every node who it is and prints the answers. An error when one does not answer.
 pub fn print_nodes(args: &NetworkArgs) -> Result<(), RunError> {
-    let (addresses, network) = args.resolve()?;
+    let settings = args.resolve()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| RunError::Failed(error.to_string()))?;
     let mut missing = None;
-    for answer in runtime.block_on(netdiv_qdl::survey(&addresses, &network)) {
+    for answer in runtime.block_on(netdiv_qdl::survey(&settings.nodes, &settings.network)) {
         match answer {
             Ok(node) => println!("{}\n", in_words(&node)),
             Err(error) => {

@@ -35,6 +35,10 @@ pub struct RunResult {
     pub dataset_samples: u64,
     /// How samples were encoded.
     pub encoding: String,
+    /// How messages travelled: `grpc` or `quic`.
+    pub transport: String,
+    /// Whether nodes had to prove who they are (TLS 1.3 with certificates).
+    pub tls: bool,
     /// LoadGen's metric for the scenario, from its log; absent in accuracy mode.
     pub metric: Option<Metric>,
     /// Accuracy, when labels were given.

@@ -3,11 +3,13 @@
 //! - [`v1`]: messages, client and server, generated from `proto/netdiv/v1/sut_node.proto`
 //! - [`layout`]: what a sample's bytes look like
 //! - [`encoding`]: lossless compression of one payload, with a cap on what comes out
+//! - [`framing`]: messages as chunks of a byte stream, without copying payloads
 //! - [`burst`]: taking all that a stream holds ready
 //! - [`limits`]: every limit of the wire, each with its reason
 
 pub mod burst;
 pub mod encoding;
+pub mod framing;
 pub mod layout;
 pub mod limits;
 

@@ -7,6 +7,9 @@ pub const MAX_PAYLOAD_BYTES: usize = 256 << 20;
 /// What a message may need besides its payload: field tags, id, times and an error text.
 pub const MAX_HEADER_BYTES: usize = 16 << 10;
 
+/// Longest message of a stream of samples or replies, in bytes.
+pub const MAX_MESSAGE_BYTES: usize = MAX_PAYLOAD_BYTES + MAX_HEADER_BYTES;
+
 /// Longest error text that a node sends. Engine errors can hold whole tensors.
 pub const MAX_ERROR_BYTES: usize = 2 << 10;
 

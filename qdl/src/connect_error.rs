@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use netdiv_proto::PROTOCOL_VERSION;
+use netdiv_transport::OpenError;
 
 /// Why a run cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -10,14 +11,9 @@ pub enum ConnectError {
     /// The list of nodes is empty.
     #[error("no node was named; give --nodes HOST:PORT,…")]
     NoNodes,
-    /// Not an address.
-    #[error("`{address}` is not an address of the form HOST:PORT: {why}")]
-    BadAddress {
-        /// The text.
-        address: String,
-        /// What is wrong with it.
-        why: String,
-    },
+    /// Not an address, no trust, or no socket.
+    #[error(transparent)]
+    Open(OpenError),
     /// Nobody answers there.
     #[error(
         "no node answers at {address}: {why}; is sut-node running there, and is the port open?"
@@ -123,4 +119,13 @@ pub enum ConnectError {
     /// Local trouble: no thread or socket could be made.
     #[error("cannot start the network threads: {0}")]
     Local(String),
+}
+
+impl From<OpenError> for ConnectError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Unreachable { address, why } => Self::Unreachable { address, why },
+            error => Self::Open(error),
+        }
+    }
 }

@@ -18,6 +18,9 @@ pub enum Policy {
     RoundRobin,
 }
 
+/// Samples of a query that are handed out before connections are told.
+const GROUPED: usize = 1024;
+
 /// The inboxes: one for all connections when they pull, else one for each.
 pub(crate) struct Dispatch<T> {
     policy: Policy,
@@ -41,10 +44,10 @@ impl<T> Clone for LaneInbox<T> {
 impl<T> Dispatch<T> {
     /// `capacity` is the number of samples that may wait in all inboxes together.
     pub(crate) fn new(policy: Policy, lanes: usize, capacity: usize) -> Self {
-        let shared = Arc::new(Inbox::new(capacity));
+        let shared = Arc::new(Inbox::new(capacity, lanes));
         let own = |_| match policy {
             Policy::Pull => shared.clone(),
-            _ => Arc::new(Inbox::new(capacity / lanes.max(1))),
+            _ => Arc::new(Inbox::new(capacity / lanes.max(1), 1)),
         };
         let lane = |inbox| LaneInbox { inbox, outstanding: Arc::default() };
         let lanes = (0..lanes).map(own).map(lane).collect();
@@ -60,12 +63,31 @@ impl<T> Dispatch<T> {
         if self.policy == Policy::Pull {
             return self.lanes[0].inbox.push(samples);
         }
-        for sample in samples {
-            let lane = &self.lanes[self.choose()];
-            lane.outstanding.fetch_add(1, Ordering::Relaxed);
-            lane.inbox.push(&mut std::iter::once(sample))?;
+        if samples.size_hint() == (1, Some(1)) {
+            return self.lanes[self.give()].inbox.push(samples);
         }
-        Ok(())
+        // Those of one query that go the same way go together.
+        let mut groups: Vec<Vec<_>> = self.lanes.iter().map(|_| Vec::new()).collect();
+        loop {
+            let mut more = false;
+            for sample in samples.take(GROUPED) {
+                groups[self.give()].push(sample);
+                more = true;
+            }
+            if !more {
+                return Ok(());
+            }
+            for (lane, group) in self.lanes.iter().zip(&mut groups) {
+                lane.inbox.push(&mut group.drain(..))?;
+            }
+        }
+    }
+
+    /// The lane that the next sample is given to.
+    fn give(&self) -> usize {
+        let lane = self.choose();
+        self.lanes[lane].outstanding.fetch_add(1, Ordering::Relaxed);
+        lane
     }
 
     /// The next lane in turn, or from there on the one with the fewest samples outstanding.

@@ -13,6 +13,9 @@ use std::{
 
 use crate::lock;
 
+/// Most samples that a connection takes at once.
+const MOST_TAKEN: usize = 256;
+
 /// A sample that LoadGen has issued and no connection has taken.
 #[derive(Debug)]
 pub(crate) struct Pending<T> {
@@ -22,8 +25,10 @@ pub(crate) struct Pending<T> {
 }
 
 /// What [`Inbox::take`] found.
-pub(crate) enum Taken<T> {
-    Sample(T),
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Taken {
+    /// Some samples were taken.
+    Some,
     /// Nothing waits; the waker is kept and called when something does.
     Empty,
     /// The next sample was not admitted; it stays.
@@ -42,6 +47,8 @@ pub(crate) struct Inbox<T> {
     state: Mutex<State<T>>,
     shorter: Condvar,
     capacity: usize,
+    /// Connections that take from it.
+    takers: usize,
 }
 
 /// The run has failed; what was pushed is dropped, as LoadGen will be told.
@@ -49,10 +56,15 @@ pub(crate) struct Inbox<T> {
 pub(crate) struct Closed;
 
 impl<T> Inbox<T> {
-    pub(crate) fn new(capacity: usize) -> Self {
+    pub(crate) fn new(capacity: usize, takers: usize) -> Self {
         let queue = VecDeque::new();
         let state = State { queue, sleepers: Vec::new(), wanted_length: None, closed: false };
-        Self { state: Mutex::new(state), shorter: Condvar::new(), capacity: capacity.max(1) }
+        Self {
+            state: Mutex::new(state),
+            shorter: Condvar::new(),
+            capacity: capacity.max(1),
+            takers: takers.max(1),
+        }
     }
 
     /// Puts samples in, waiting for room as often as needed.
@@ -97,26 +109,30 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Takes the next sample if `admit` makes something of it.
+    /// Takes samples for as long as `admit` makes something of them, but not more than a fair share.
     pub(crate) fn take<R>(
         &self,
         waker: &Waker,
-        admit: impl FnOnce(&Pending<T>) -> Option<R>,
-    ) -> Taken<(Pending<T>, R)> {
+        taken: &mut Vec<(Pending<T>, R)>,
+        mut admit: impl FnMut(&Pending<T>) -> Option<R>,
+    ) -> Taken {
         let mut state = lock(&self.state);
-        let Some(next) = state.queue.front() else {
+        if state.queue.is_empty() {
             if !state.sleepers.iter().any(|sleeper| sleeper.will_wake(waker)) {
                 state.sleepers.push(waker.clone());
             }
             return Taken::Empty;
-        };
-        let Some(admitted) = admit(next) else { return Taken::Refused };
-        let Some(taken) = state.queue.pop_front() else { return Taken::Empty };
+        }
+        let share = state.queue.len().div_ceil(self.takers).min(MOST_TAKEN);
+        for _ in 0..share {
+            let Some(admitted) = state.queue.front().and_then(&mut admit) else { break };
+            taken.extend(state.queue.pop_front().map(|next| (next, admitted)));
+        }
         if state.wanted_length.is_some_and(|wanted| state.queue.len() <= wanted) {
             state.wanted_length = None;
             self.shorter.notify_all();
         }
-        Taken::Sample((taken, admitted))
+        if taken.is_empty() { Taken::Refused } else { Taken::Some }
     }
 
     /// Drops what waits and refuses what comes: the run has failed.
@@ -162,19 +178,19 @@ mod tests {
     }
 
     fn take(inbox: &Inbox<()>) -> Option<usize> {
-        match inbox.take(Waker::noop(), |_| Some(())) {
-            Taken::Sample((taken, ())) => Some(taken.index),
-            _ => None,
-        }
+        let mut taken = Vec::new();
+        let mut first = Some(());
+        inbox.take(Waker::noop(), &mut taken, |_| first.take());
+        taken.pop().map(|(sample, ())| sample.index)
     }
 
     #[test]
     fn a_burst_wakes_a_sleeper_once() {
-        let inbox = Inbox::new(100);
+        let inbox = Inbox::new(100, 1);
         let counter = Arc::new(Counter::default());
         let waker = Waker::from(counter.clone());
         for _ in 0..3 {
-            assert!(matches!(inbox.take(&waker, |_| Some(())), Taken::Empty));
+            assert_eq!(inbox.take(&waker, &mut Vec::new(), |_| Some(())), Taken::Empty);
         }
         inbox.push(&mut (0..50).map(pending)).unwrap();
         assert_eq!(counter.0.load(Ordering::SeqCst), 1);
@@ -184,15 +200,25 @@ mod tests {
 
     #[test]
     fn a_refused_sample_stays_first() {
-        let inbox = Inbox::new(10);
+        let inbox = Inbox::new(10, 1);
         inbox.push(&mut (0..2).map(pending)).unwrap();
-        assert!(matches!(inbox.take::<()>(Waker::noop(), |_| None), Taken::Refused));
+        let refused = inbox.take::<()>(Waker::noop(), &mut Vec::new(), |_| None);
+        assert_eq!(refused, Taken::Refused);
         assert_eq!([take(&inbox), take(&inbox), take(&inbox)], [Some(0), Some(1), None]);
     }
 
     #[test]
+    fn connections_that_share_an_inbox_leave_something_for_each_other() {
+        let inbox = Inbox::new(100, 4);
+        inbox.push(&mut (0..40).map(pending)).unwrap();
+        let mut taken = Vec::new();
+        inbox.take(Waker::noop(), &mut taken, |_| Some(()));
+        assert_eq!(taken.len(), 10);
+    }
+
+    #[test]
     fn a_long_query_streams_through_a_short_inbox_in_order() {
-        let inbox = Arc::new(Inbox::new(8));
+        let inbox = Arc::new(Inbox::new(8, 1));
         let pusher = thread::spawn({
             let inbox = inbox.clone();
             move || {
@@ -216,7 +242,7 @@ mod tests {
 
     #[test]
     fn closing_frees_a_waiting_pusher() {
-        let inbox = Arc::new(Inbox::new(1));
+        let inbox = Arc::new(Inbox::new(1, 1));
         let pusher = thread::spawn({
             let inbox = inbox.clone();
             move || inbox.push(&mut (0..10).map(pending)).is_err()

@@ -8,26 +8,24 @@ use std::{
 
 use bytes::Bytes;
 use netdiv_proto::{
-    SESSION_HEADER,
-    burst::{self, next_burst},
-    encoding, limits,
+    burst, encoding, limits,
     v1::{InferResponse, Status},
 };
-use tonic::{Request, metadata::AsciiMetadataValue};
+use netdiv_transport::Connection;
 
 use crate::{
     Failure, LoadGen,
     lane::{Lane, LaneState},
     lock,
-    node::{Client, words},
+    node::words,
     outgoing::Outgoing,
 };
 
 /// Serves one connection until the run stops.
 pub(crate) async fn serve<L: LoadGen>(
     lane: Arc<Lane<L>>,
-    mut client: Client,
-    session: AsciiMetadataValue,
+    connection: Connection,
+    session: String,
     sample_timeout: Duration,
 ) -> Result<(), Failure> {
     let lost = |status: tonic::Status| Failure::NodeLost {
@@ -41,23 +39,21 @@ pub(crate) async fn serve<L: LoadGen>(
     });
     let mut clock = tokio::time::interval(check_interval(sample_timeout));
 
-    let mut request = Request::new(Outgoing::new(lane.clone()));
-    request.metadata_mut().insert(SESSION_HEADER, session);
-    // A node may send its headers with the first reply only, so samples flow before they are here.
-    let mut opening = pin!(client.infer(request));
+    // A node may answer the call with the first reply only, so samples flow before it has.
+    let mut opening = pin!(connection.infer(&session, Outgoing::new(lane.clone())));
     let mut replies = loop {
         tokio::select! {
-            opened = &mut opening => break opened.map_err(lost)?.into_inner(),
+            opened = &mut opening => break opened.map_err(lost)?,
             _ = clock.tick() => check_deadline(&lane, sample_timeout)?,
             () = &mut stopped => return Ok(()),
         }
     };
 
-    let mut burst = Vec::with_capacity(burst::LIMIT.messages);
+    let mut burst = Vec::with_capacity(burst::MESSAGES);
     let mut answers = Answers::new();
     loop {
         tokio::select! {
-            open = next_burst(&mut replies, &mut burst, burst::LIMIT, reply_bytes) => {
+            open = replies.next_burst(&mut burst) => {
                 let open = open.map_err(lost)?;
                 handle(&lane, &mut burst, &mut answers)?;
                 if !open {
@@ -70,7 +66,7 @@ pub(crate) async fn serve<L: LoadGen>(
                 lane.wake_sender();
                 // After a run that went well the node ends the stream as well; then it has seen our end.
                 while lane.run.failure().is_none()
-                    && next_burst(&mut replies, &mut burst, burst::LIMIT, reply_bytes).await.is_ok_and(|open| open)
+                    && replies.next_burst(&mut burst).await.is_ok_and(|open| open)
                 {
                     burst.clear();
                 }
@@ -78,10 +74,6 @@ pub(crate) async fn serve<L: LoadGen>(
             }
         }
     }
-}
-
-fn reply_bytes(reply: &InferResponse) -> usize {
-    reply.payload.len()
 }
 
 /// The answers of one burst: each ticket and its payload in the same place.
@@ -92,8 +84,8 @@ struct Answers<T> {
 
 impl<T> Answers<T> {
     fn new() -> Self {
-        let tickets = Vec::with_capacity(burst::LIMIT.messages);
-        Self { tickets, payloads: Vec::with_capacity(burst::LIMIT.messages) }
+        let tickets = Vec::with_capacity(burst::MESSAGES);
+        Self { tickets, payloads: Vec::with_capacity(burst::MESSAGES) }
     }
 }
 

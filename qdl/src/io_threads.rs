@@ -8,6 +8,8 @@ use std::{io, thread};
 
 use tokio::{runtime, sync::oneshot};
 
+use crate::OnThreadStart;
+
 pub(crate) struct IoThreads {
     threads: Vec<IoThread>,
 }
@@ -19,23 +21,27 @@ struct IoThread {
 }
 
 impl IoThreads {
-    pub(crate) fn start(count: usize) -> io::Result<Self> {
-        let threads = (0..count.max(1)).map(IoThread::start).collect::<io::Result<_>>()?;
+    pub(crate) fn start(count: usize, first: Option<OnThreadStart>) -> io::Result<Self> {
+        let start = |number| IoThread::start(number, first.clone());
+        let threads = (0..count.max(1)).map(start).collect::<io::Result<_>>()?;
         Ok(Self { threads })
     }
 
-    /// The runtime for connection number `lane`.
-    pub(crate) fn runtime(&self, lane: usize) -> &runtime::Handle {
-        &self.threads[lane % self.threads.len()].runtime
+    /// The runtime for that connection, counted over all nodes.
+    pub(crate) fn runtime(&self, connection: usize) -> &runtime::Handle {
+        &self.threads[connection % self.threads.len()].runtime
     }
 }
 
 impl IoThread {
-    fn start(number: usize) -> io::Result<Self> {
+    fn start(number: usize, first: Option<OnThreadStart>) -> io::Result<Self> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel();
         let serve = move || {
+            if let Some(OnThreadStart(first)) = first {
+                first(number);
+            }
             // Ends when told, or when the owner is gone.
             let _ = runtime.block_on(stopped);
         };

@@ -27,6 +27,8 @@ mod settings;
 mod slots;
 mod window;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use netdiv_proto::encoding::Encoded;
 
@@ -36,18 +38,22 @@ pub use failure::Failure;
 pub use node::{Expectation, NodeInfo, survey};
 pub use qdl::Qdl;
 pub use report::{NodeReport, Progress, Stages};
-pub use settings::{NetworkSettings, Settings};
+pub use netdiv_transport::{Options, Transport};
+pub use settings::{NetworkSettings, OnThreadStart, Settings};
 
-/// The loaded samples, as the QSL encoded them.
+/// The samples of a QSL by index, as it encoded them; `None` where one is not loaded. Payloads are shared, not copied.
+pub type LoadedSamples = Arc<[Option<Encoded>]>;
+
+/// The QSL, as seen from the QDL.
 pub trait SampleSource: Send + Sync + 'static {
-    /// The payload of one sample, shared and not copied. `None` when it is not loaded.
-    fn payload(&self, index: usize) -> Option<Encoded>;
+    /// What is loaded now. Asked once for many samples.
+    fn loaded(&self) -> LoadedSamples;
 }
 
 /// LoadGen, as seen from the QDL.
 pub trait LoadGen: Send + Sync + 'static {
     /// The right to answer one sample, once. It never leaves this process.
-    type Ticket: Send + 'static;
+    type Ticket: Send + Unpin + 'static;
 
     /// Answers samples, each ticket with the payload in its place, and empties the list of tickets. Only
     /// long-lived threads call it.

@@ -12,18 +12,14 @@ use netdiv_proto::{
     encoding::{self, Encoding},
     is_name,
     layout::{self, InputLayout},
-    limits,
-    v1::{DescribeRequest, DescribeResponse, sut_node_client::SutNodeClient},
+    v1::{DescribeRequest, DescribeResponse},
 };
-use tonic::transport::{Channel, Endpoint};
+use netdiv_transport::{Connection, OpenError};
 
 use crate::{ConnectError, settings::NetworkSettings};
 
 /// Pause between two attempts to reach a node.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
-
-/// A client with our limits.
-pub(crate) type Client = SutNodeClient<Channel>;
 
 /// A node that answered.
 #[derive(Debug, Clone)]
@@ -56,60 +52,33 @@ pub(crate) fn nonce() -> u64 {
 pub(crate) async fn connect(
     address: &str,
     settings: &NetworkSettings,
-) -> Result<Client, ConnectError> {
-    let endpoint = endpoint(address, settings)?;
-    let deadline = Instant::now() + settings.connect_timeout;
+) -> Result<Connection, ConnectError> {
+    let deadline = Instant::now() + settings.options.connect_timeout;
     loop {
-        match endpoint.connect().await {
-            Ok(channel) => {
-                let longest = limits::MAX_PAYLOAD_BYTES + limits::MAX_HEADER_BYTES;
-                return Ok(SutNodeClient::new(channel).max_decoding_message_size(longest));
+        match Connection::open(address, &settings.options).await {
+            Ok(connection) => return Ok(connection),
+            // The node may still be loading its model.
+            Err(OpenError::Unreachable { .. }) if Instant::now() < deadline => {
+                tokio::time::sleep(RETRY_PAUSE).await;
             }
-            Err(error) if Instant::now() >= deadline => {
-                return Err(ConnectError::Unreachable {
-                    address: address.into(),
-                    why: chain(&error),
-                });
-            }
-            Err(_) => tokio::time::sleep(RETRY_PAUSE).await,
+            Err(error) => return Err(error.into()),
         }
     }
 }
 
-fn endpoint(address: &str, settings: &NetworkSettings) -> Result<Endpoint, ConnectError> {
-    let bad = |why: String| ConnectError::BadAddress { address: address.into(), why };
-    if address.contains('/') {
-        return Err(bad("give host and port, without a scheme or a path".into()));
-    }
-    let port = address.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok());
-    if port.is_none() {
-        return Err(bad("the port is missing".into()));
-    }
-    let endpoint =
-        Endpoint::from_shared(format!("http://{address}")).map_err(|e| bad(e.to_string()))?;
-    Ok(endpoint
-        .connect_timeout(settings.connect_timeout)
-        .tcp_nodelay(true)
-        .http2_keep_alive_interval(settings.keepalive_interval)
-        .keep_alive_timeout(settings.keepalive_timeout)
-        .keep_alive_while_idle(true)
-        .initial_stream_window_size(limits::STREAM_WINDOW_BYTES)
-        .initial_connection_window_size(limits::CONNECTION_WINDOW_BYTES))
-}
-
 /// Asks a node who it is.
 pub(crate) async fn describe(
-    client: &mut Client,
+    connection: &Connection,
     address: &str,
     timeout: Duration,
 ) -> Result<NodeInfo, ConnectError> {
     let nonce = nonce();
     let started = Instant::now();
     let request = DescribeRequest { protocol_version: PROTOCOL_VERSION, nonce };
-    let answer = within(timeout, client.describe(request)).await;
+    let answer = within(timeout, connection.describe(request)).await;
     let round_trip = started.elapsed();
     let description = match answer {
-        Ok(response) => response.into_inner(),
+        Ok(description) => description,
         Err(status) if status.code() == tonic::Code::DeadlineExceeded => {
             return Err(ConnectError::Silent { address: address.into(), waited: timeout });
         }
@@ -163,30 +132,16 @@ pub(crate) fn words(status: &tonic::Status) -> String {
     }
 }
 
-/// An error and its causes, without repeating what a cause already says.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = error.source();
-    }
-    text
-}
-
 /// Asks every address who is there, without expecting anything of the answers.
 pub async fn survey(
     addresses: &[String],
     settings: &NetworkSettings,
 ) -> Vec<Result<NodeInfo, ConnectError>> {
     let ask = |address: String, settings: NetworkSettings| async move {
-        let mut client = connect(&address, &settings).await?;
+        let connection = connect(&address, &settings).await?;
         // The first call also waits for the connection's settings; the second is the round trip.
-        describe(&mut client, &address, settings.control_timeout).await?;
-        describe(&mut client, &address, settings.control_timeout).await
+        describe(&connection, &address, settings.control_timeout).await?;
+        describe(&connection, &address, settings.control_timeout).await
     };
     let asked: Vec<_> =
         addresses.iter().map(|a| tokio::spawn(ask(a.clone(), settings.clone()))).collect();

@@ -7,89 +7,97 @@ use std::{
     time::Instant,
 };
 
+use bytes::Bytes;
 use futures_core::Stream;
-use netdiv_proto::{encoding::Encoded, v1::InferRequest};
+use netdiv_proto::{encoding::Encoded, framing::Encoder, v1::InferRequest};
 
 use crate::{
     Failure, LoadGen,
-    inbox::Taken,
+    inbox::{Pending, Taken},
     lane::{InFlight, Lane, LaneState},
     lock,
 };
 
-/// The request stream of a connection. It ends when the run ends.
+/// The request stream of a connection, as chunks. It ends when the run ends.
+///
+/// Samples that wait are taken together: the locks are taken once for all of them, and their messages go out as few
+/// chunks. It never waits for more samples than there are.
 pub(crate) struct Outgoing<L: LoadGen> {
     lane: Arc<Lane<L>>,
+    encoder: Encoder,
+    taken: Vec<(Pending<L::Ticket>, Encoded)>,
 }
 
 impl<L: LoadGen> Outgoing<L> {
     pub(crate) fn new(lane: Arc<Lane<L>>) -> Self {
-        Self { lane }
+        Self { lane, encoder: Encoder::default(), taken: Vec::new() }
+    }
+
+    /// Takes what waits and the window admits, and encodes it.
+    fn fill(&mut self, context: &mut Context<'_>) -> Result<Taken, Failure> {
+        let loaded = self.lane.run.source.loaded();
+        let mut state = lock(&self.lane.state);
+        let mut not_loaded = None;
+        let taken = self.lane.inbox.take(context.waker(), &mut self.taken, |next| {
+            let Some(sample) = loaded.get(next.index).and_then(Option::as_ref) else {
+                not_loaded = Some(next.index);
+                return None;
+            };
+            state.window.admit(sample.cost()).then(|| sample.clone())
+        });
+        if let Some(index) = not_loaded {
+            return Err(Failure::NotLoaded(index));
+        }
+        let sent = Instant::now();
+        for (pending, sample) in self.taken.drain(..) {
+            self.encoder.push(message(&mut state, pending, sent, sample)?);
+        }
+        if taken == Taken::Refused {
+            // The receiving half calls it, when answers have made room.
+            state.sender = Some(context.waker().clone());
+        }
+        Ok(taken)
     }
 }
 
 impl<L: LoadGen> Stream for Outgoing<L> {
-    type Item = InferRequest;
+    type Item = Bytes;
 
-    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<InferRequest>> {
-        let lane = &self.lane;
-        if *lane.run.stop.borrow() {
-            return Poll::Ready(None);
-        }
-        let mut state = lock(&lane.state);
-        let mut not_loaded = None;
-        let taken = lane.inbox.take(context.waker(), |next| {
-            let Some(sample) = lane.run.source.payload(next.index) else {
-                not_loaded = Some(next.index);
-                return None;
-            };
-            state.window.admits(sample.cost()).then_some(sample)
-        });
-        if let Some(index) = not_loaded {
-            drop(state);
-            lane.run.fail(Failure::NotLoaded(index));
-            return Poll::Ready(None);
-        }
-        match taken {
-            Taken::Sample((pending, sample)) => {
-                let (ticket, issued) = (pending.ticket, pending.issued);
-                match message(&mut state, ticket, issued, sample) {
-                    Some(message) => Poll::Ready(Some(message)),
-                    None => {
-                        drop(state);
-                        let text = "the slot table is smaller than the window".into();
-                        lane.run.fail(Failure::Internal(text));
-                        Poll::Ready(None)
-                    }
-                }
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        loop {
+            if *self.lane.run.stop.borrow() {
+                return Poll::Ready(None);
             }
-            // The inbox calls the waker, for a sample or because the run ends.
-            Taken::Empty => Poll::Pending,
-            // The receiving half does, when answers have made room.
-            Taken::Refused => {
-                state.sender = Some(context.waker().clone());
-                Poll::Pending
+            if let Some(chunk) = self.encoder.next_chunk() {
+                return Poll::Ready(Some(chunk));
+            }
+            match self.fill(context) {
+                Ok(Taken::Some) => {}
+                Ok(Taken::Empty | Taken::Refused) => return Poll::Pending,
+                Err(failure) => {
+                    self.lane.run.fail(failure);
+                    return Poll::Ready(None);
+                }
             }
         }
     }
 }
 
-/// The message of one sample; its slot and its place in the window are taken.
+/// The message of one sample, which the window has admitted; its slot is taken.
 fn message<T>(
     state: &mut LaneState<T>,
-    ticket: T,
-    issued: Instant,
+    pending: Pending<T>,
+    sent: Instant,
     sample: Encoded,
-) -> Option<InferRequest> {
-    let cost = sample.cost();
-    let sent = Instant::now();
-    let in_flight = InFlight { ticket, issued, sent, cost };
-    let id = state.slots.insert(in_flight).ok()?;
-    state.window.sent(cost);
+) -> Result<InferRequest, Failure> {
+    let Pending { ticket, issued, .. } = pending;
+    let in_flight = InFlight { ticket, issued, sent, cost: sample.cost() };
+    let full = |_| Failure::Internal("the slot table is smaller than the window".into());
+    let id = state.slots.insert(in_flight).map_err(full)?;
     state.waiting_since.get_or_insert(sent);
     state.report.sent += 1;
     state.report.bytes_sent += sample.bytes.len() as u64;
-    Some(InferRequest {
+    Ok(InferRequest {
         id,
         encoding: sample.encoding as i32,
         decoded_bytes: sample.decoded_bytes,

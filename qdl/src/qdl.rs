@@ -6,8 +6,8 @@ use std::{
 };
 
 use netdiv_proto::{limits, v1::FlushRequest};
+use netdiv_transport::Connection;
 use tokio::task::JoinSet;
-use tonic::metadata::AsciiMetadataValue;
 
 use crate::{
     ConnectError, Expectation, Failure, LoadGen, NodeInfo, NodeReport, Progress, SampleSource,
@@ -18,7 +18,7 @@ use crate::{
     io_threads::IoThreads,
     lane::{Lane, Run},
     lock,
-    node::{self, Client},
+    node,
     slots::MAX_SLOTS,
     window::Window,
 };
@@ -31,7 +31,8 @@ pub struct Qdl<L: LoadGen> {
     settings: Settings,
     session: String,
     nodes: Vec<NodeInfo>,
-    clients: Vec<Client>,
+    /// The first connection to each node.
+    control: Vec<Connection>,
     lanes: Vec<Arc<Lane<L>>>,
     run: Arc<Run<L>>,
     threads: IoThreads,
@@ -54,52 +55,45 @@ impl<L: LoadGen> Qdl<L> {
         if settings.nodes.is_empty() {
             return Err(ConnectError::NoNodes);
         }
-        let threads = IoThreads::start(settings.io_threads)
+        let threads = IoThreads::start(settings.io_threads, settings.on_thread_start.clone())
             .map_err(|error| ConnectError::Local(error.to_string()))?;
         let per_node = settings.connections_per_node.max(1);
-        let lane_count = settings.nodes.len() * per_node;
+        let streams = settings.streams_per_connection.max(1);
+        let lane_count = settings.nodes.len() * per_node * streams;
         if lane_count > usize::from(u16::MAX) {
-            return Err(ConnectError::Local(format!("{lane_count} connections are too many")));
+            return Err(ConnectError::Local(format!("{lane_count} streams are too many")));
         }
 
-        let clients = open_connections(&settings, &threads, per_node)?;
-        let nodes = describe_nodes(&settings, &threads, &clients, per_node)?;
+        let connections = open_connections(&settings, &threads, per_node)?;
+        let control: Vec<_> = connections.iter().step_by(per_node).cloned().collect();
+        let nodes = describe_nodes(&settings, &threads, &control)?;
         node::agree(&nodes, expected)?;
 
         let dispatch = Dispatch::new(settings.policy, lane_count, settings.inbox_samples);
         let run = Arc::new(Run::new(loadgen, source, dispatch));
         let session = format!("{:016x}", node::nonce());
-        let mut qdl = Self {
-            clients: clients.iter().step_by(per_node).cloned().collect(),
-            settings,
-            session,
-            nodes,
-            lanes: Vec::with_capacity(lane_count),
-            run,
-            threads,
-        };
-        for (number, client) in clients.into_iter().enumerate() {
-            qdl.open_lane(number, number / per_node, client)?;
+        let lanes = Vec::with_capacity(lane_count);
+        let mut qdl = Self { settings, session, nodes, control, lanes, run, threads };
+        // Neighbours in the dispatch's turns are streams of different connections.
+        for _ in 0..streams {
+            for (number, connection) in connections.iter().enumerate() {
+                qdl.open_lane(number, number / per_node, connection.clone());
+            }
         }
         Ok(qdl)
     }
 
-    fn open_lane(
-        &mut self,
-        number: usize,
-        node: usize,
-        client: Client,
-    ) -> Result<(), ConnectError> {
+    fn open_lane(&mut self, connection_number: usize, node: usize, connection: Connection) {
         let info = &self.nodes[node];
         let report = NodeReport::new(&info.description.node_name, &info.address);
         let window = window(&self.settings, info);
-        let lane = Arc::new(Lane::new(number, node, self.run.clone(), window, report));
+        let lane = Lane::new(self.lanes.len(), node, self.run.clone(), window, report);
+        let lane = Arc::new(lane);
         self.lanes.push(lane.clone());
-        let session = AsciiMetadataValue::try_from(&self.session)
-            .map_err(|error| ConnectError::Local(error.to_string()))?;
         let (run, timeout) = (self.run.clone(), self.settings.network.sample_timeout);
-        let runtime = self.threads.runtime(number);
-        let serving = runtime.spawn(incoming::serve(lane, client, session, timeout));
+        let runtime = self.threads.runtime(connection_number);
+        let session = self.session.clone();
+        let serving = runtime.spawn(incoming::serve(lane, connection, session, timeout));
         runtime.spawn(async move {
             match serving.await {
                 Ok(Ok(())) => {}
@@ -107,7 +101,6 @@ impl<L: LoadGen> Qdl<L> {
                 Err(panic) => run.fail(Failure::Internal(panic.to_string())),
             }
         });
-        Ok(())
     }
 
     /// The nodes, in the order of the settings, as they described themselves before the run.
@@ -144,11 +137,9 @@ impl<L: LoadGen> Qdl<L> {
         let session = &self.session;
         let counts: Vec<u64> = (0..self.nodes.len()).map(sent).collect();
         let received = self.ask_each_node(
-            |node, mut client| {
+            |node, connection| {
                 let request = FlushRequest { session: session.clone(), samples_sent: counts[node] };
-                async move {
-                    client.flush(request).await.map(|answer| answer.into_inner().samples_received)
-                }
+                async move { Ok(connection.flush(request).await?.samples_received) }
             },
             |node, status| Failure::NoFlush { node, why: node::words(&status) },
         )?;
@@ -168,10 +159,10 @@ impl<L: LoadGen> Qdl<L> {
         let limit = self.settings.network.control_timeout;
         let addresses = &self.settings.nodes;
         let infos = self.ask_each_node(
-            |node, mut client| {
+            |node, connection| {
                 let address = addresses[node].clone();
                 async move {
-                    node::describe(&mut client, &address, limit)
+                    node::describe(&connection, &address, limit)
                         .await
                         .map_err(|error| tonic::Status::unavailable(error.to_string()))
                 }
@@ -241,7 +232,7 @@ impl<L: LoadGen> Qdl<L> {
     /// fails fails the run.
     fn ask_each_node<T, F>(
         &self,
-        call: impl Fn(usize, Client) -> F,
+        call: impl Fn(usize, Connection) -> F,
         failure: impl Fn(String, tonic::Status) -> Failure,
     ) -> Result<Vec<T>, Failure>
     where
@@ -252,10 +243,10 @@ impl<L: LoadGen> Qdl<L> {
         let runtime = self.threads.runtime(0);
         let mut stop = self.run.stop.subscribe();
         let asked: Vec<_> = self
-            .clients
+            .control
             .iter()
             .enumerate()
-            .map(|(node, client)| runtime.spawn(node::within(limit, call(node, client.clone()))))
+            .map(|(node, first)| runtime.spawn(node::within(limit, call(node, first.clone()))))
             .collect();
         let mut answers = Vec::with_capacity(asked.len());
         for (info, task) in self.nodes.iter().zip(asked) {
@@ -306,36 +297,36 @@ fn open_connections(
     settings: &Settings,
     threads: &IoThreads,
     per_node: usize,
-) -> Result<Vec<Client>, ConnectError> {
+) -> Result<Vec<Connection>, ConnectError> {
     let addresses = settings.nodes.iter().flat_map(|a| std::iter::repeat_n(a.clone(), per_node));
     let opening: Vec<_> = addresses
         .enumerate()
-        .map(|(lane, address)| {
+        .map(|(number, address)| {
             let network = settings.network.clone();
-            threads.runtime(lane).spawn(async move { node::connect(&address, &network).await })
+            threads.runtime(number).spawn(async move { node::connect(&address, &network).await })
         })
         .collect();
     threads.runtime(0).block_on(async {
-        let mut clients = Vec::with_capacity(opening.len());
-        for client in opening {
-            clients.push(client.await.map_err(|e| ConnectError::Local(e.to_string()))??);
+        let mut connections = Vec::with_capacity(opening.len());
+        for opened in opening {
+            connections.push(opened.await.map_err(|e| ConnectError::Local(e.to_string()))??);
         }
-        Ok(clients)
+        Ok(connections)
     })
 }
 
 fn describe_nodes(
     settings: &Settings,
     threads: &IoThreads,
-    clients: &[Client],
-    per_node: usize,
+    connections: &[Connection],
 ) -> Result<Vec<NodeInfo>, ConnectError> {
     let limit = settings.network.control_timeout;
     threads.runtime(0).block_on(async {
         let mut asking = JoinSet::new();
-        for (node, client) in clients.iter().step_by(per_node).enumerate() {
-            let (mut client, address) = (client.clone(), settings.nodes[node].clone());
-            asking.spawn(async move { (node, node::describe(&mut client, &address, limit).await) });
+        for (node, connection) in connections.iter().cloned().enumerate() {
+            let address = settings.nodes[node].clone();
+            asking
+                .spawn(async move { (node, node::describe(&connection, &address, limit).await) });
         }
         let mut answers = asking.join_all().await;
         answers.sort_by_key(|(node, _)| *node);
@@ -347,7 +338,7 @@ fn describe_nodes(
 fn window(settings: &Settings, node: &NodeInfo) -> Window {
     let limit = |own: Option<usize>, theirs: u64| {
         let theirs = usize::try_from(theirs).unwrap_or(usize::MAX);
-        own.unwrap_or(theirs).min(theirs) / settings.connections_per_node.max(1)
+        own.unwrap_or(theirs).min(theirs) / settings.lanes_per_node()
     };
     let takes = &node.description;
     let samples = limit(settings.window_samples, takes.max_in_flight_samples.into());

@@ -1,35 +1,39 @@
 //! What can be chosen about a run's network side.
 
-use std::time::Duration;
+use std::{fmt, sync::Arc, time::Duration};
+
+use netdiv_transport::Options;
 
 use crate::Policy;
+
+/// What a thread does first, given its number.
+#[derive(Clone)]
+pub struct OnThreadStart(pub Arc<dyn Fn(usize) + Send + Sync>);
+
+impl fmt::Debug for OnThreadStart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnThreadStart")
+    }
+}
 
 /// Settings of the connections. Each default says where it comes from.
 #[derive(Debug, Clone)]
 pub struct NetworkSettings {
-    /// How long to try to reach a node before the run.
-    pub connect_timeout: Duration,
+    /// How to reach a node; `connect_timeout` is how long to try before the run.
+    pub options: Options,
     /// How long a node may take to say its name or to acknowledge a flush.
     pub control_timeout: Duration,
     /// How long a node may owe answers without giving one.
     pub sample_timeout: Duration,
-    /// How often a connection is asked whether it lives (HTTP/2 ping).
-    pub keepalive_interval: Duration,
-    /// How long the answer to that may take before the node counts as lost.
-    pub keepalive_timeout: Duration,
 }
 
 impl Default for NetworkSettings {
     fn default() -> Self {
         Self {
-            // Nodes load their model before they listen; ten seconds of patience lets both start together.
-            connect_timeout: Duration::from_secs(10),
+            options: Options::default(),
             control_timeout: Duration::from_secs(10),
             // The slowest benchmark, 3D-UNet on a CPU, needs some ten seconds for one sample.
             sample_timeout: Duration::from_secs(60),
-            keepalive_interval: Duration::from_secs(1),
-            // A busy node answers pings between two batches; a machine that is gone never does.
-            keepalive_timeout: Duration::from_secs(3),
         }
     }
 }
@@ -43,8 +47,12 @@ pub struct Settings {
     pub cluster_name: String,
     /// Connections to each node.
     pub connections_per_node: usize,
+    /// Streams of samples on each connection.
+    pub streams_per_connection: usize,
     /// Threads that serve the connections and complete samples.
     pub io_threads: usize,
+    /// Called by each of these threads when it starts, with its number: a place to pin it to a core.
+    pub on_thread_start: Option<OnThreadStart>,
     /// Which connection gets which sample.
     pub policy: Policy,
     /// Samples in flight to each node, over all its connections; `None`: what the node says it takes.
@@ -67,7 +75,9 @@ impl Settings {
             nodes,
             cluster_name: "netdiv".into(),
             connections_per_node: 1,
+            streams_per_connection: 1,
             io_threads: 1,
+            on_thread_start: None,
             policy: Policy::Pull,
             window_samples: None,
             window_bytes: None,
@@ -76,5 +86,10 @@ impl Settings {
             one_query_at_a_time: false,
             network: NetworkSettings::default(),
         }
+    }
+
+    /// Streams of samples to each node.
+    pub(crate) fn lanes_per_node(&self) -> usize {
+        self.connections_per_node.max(1) * self.streams_per_connection.max(1)
     }
 }

@@ -13,11 +13,20 @@ pub(crate) struct Admission {
     max_bytes: u32,
 }
 
-/// One sample's place; given back when its reply is handed to the transport.
+/// The places of one or more samples; given back when their replies are handed to the transport.
 #[derive(Debug)]
 pub(crate) struct Admitted {
     admission: Arc<Admission>,
-    bytes: u32,
+    samples: usize,
+    bytes: usize,
+}
+
+impl Admitted {
+    /// Takes over another sample's place, so that many are given back at once.
+    pub(crate) fn join(&mut self, mut other: Self) {
+        self.samples += std::mem::take(&mut other.samples);
+        self.bytes += std::mem::take(&mut other.bytes);
+    }
 }
 
 impl Admission {
@@ -36,7 +45,7 @@ impl Admission {
         let room = self.bytes.try_acquire_many(bytes).ok()?;
         sample.forget();
         room.forget();
-        Some(Admitted { admission: self.clone(), bytes })
+        Some(Admitted { admission: self.clone(), samples: 1, bytes: bytes as usize })
     }
 
     /// A place, once there is one.
@@ -49,7 +58,7 @@ impl Admission {
         if let Ok(room) = self.bytes.acquire_many(bytes).await {
             room.forget();
         }
-        Admitted { admission: self.clone(), bytes }
+        Admitted { admission: self.clone(), samples: 1, bytes: bytes as usize }
     }
 
     /// Whether another sample of that size would be let in now.
@@ -66,8 +75,8 @@ impl Admission {
 
 impl Drop for Admitted {
     fn drop(&mut self) {
-        self.admission.samples.add_permits(1);
-        self.admission.bytes.add_permits(self.bytes as usize);
+        self.admission.samples.add_permits(self.samples);
+        self.admission.bytes.add_permits(self.bytes);
     }
 }
 
@@ -87,6 +96,10 @@ mod tests {
         let huge = admission.try_admit(1 << 40).unwrap();
         assert!(admission.try_admit(1).is_none(), "a huge sample takes all");
         drop(huge);
+        let mut both = admission.try_admit(70).unwrap();
+        both.join(admission.try_admit(30).unwrap());
+        assert!(admission.try_admit(1).is_none(), "joined places are still taken");
+        drop(both);
         assert!(admission.try_admit(100).is_some());
     }
 

@@ -8,15 +8,18 @@ use netdiv_proto::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::identity;
+use crate::{
+    identity,
+    network::{Network, NetworkArgs, NetworkError, address},
+};
 
 /// The keys. Each is also a key of the settings file, with underscores.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Args {
-    /// Address to listen on [default: 0.0.0.0:50051]
-    #[arg(long, value_name = "IP:PORT")]
-    pub listen: Option<String>,
+    /// The network side.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub network: NetworkArgs,
     /// Name of this node, unique in its cluster [default: HOSTNAME-PORT]
     #[arg(long)]
     pub name: Option<String>,
@@ -66,6 +69,9 @@ pub struct Args {
     /// Threads that serve connections [default: 1 for every 4 cores]
     #[arg(long, value_name = "N")]
     pub io_threads: Option<usize>,
+    /// Cores that these threads are bound to, in turn [default: any]
+    #[arg(long, value_name = "CORES", value_delimiter = ',')]
+    pub pin: Option<Vec<usize>>,
     /// Address of the Prometheus endpoint [default: none]
     #[arg(long, value_name = "IP:PORT")]
     pub metrics: Option<String>,
@@ -83,8 +89,8 @@ const MAX_BATCH: usize = 1 << 16;
 /// Settings that fit together.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Address to listen on.
-    pub listen: SocketAddr,
+    /// The network side.
+    pub network: Network,
     /// Name of the node.
     pub name: String,
     /// What runs the model.
@@ -105,6 +111,8 @@ pub struct Config {
     pub response_encoding: Encoding,
     /// Threads that serve connections.
     pub io_threads: usize,
+    /// Cores that these threads are bound to, in turn; none: anywhere.
+    pub pin: Vec<usize>,
     /// Address of the Prometheus endpoint.
     pub metrics: Option<SocketAddr>,
     /// How long a shutdown waits.
@@ -115,9 +123,15 @@ impl Config {
     /// The settings that decide how this node answers, the same for all nodes that answer alike: without its
     /// name and addresses.
     pub(crate) fn in_words(&self) -> String {
-        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
-        let alike = Self { name: String::new(), listen: nowhere, metrics: None, ..self.clone() };
-        format!("{alike:?}")
+        let mut alike = Self { name: String::new(), metrics: None, ..self.clone() };
+        // Certificates and tokens are no part of the answers, and no stranger's business.
+        alike.network = Network {
+            listen: SocketAddr::from(([0, 0, 0, 0], 0)),
+            tls: None,
+            token: None,
+            ..alike.network
+        };
+        format!("{alike:?}, tls: {}", self.network.tls.is_some())
     }
 }
 
@@ -174,14 +188,12 @@ pub enum ConfigError {
         /// The words.
         choices: &'static str,
     },
-    /// Not an address.
-    #[error("--{key} {value}: not an address of the form IP:PORT")]
-    Address {
-        /// The key.
-        key: &'static str,
-        /// The refused value.
-        value: String,
-    },
+    /// The network side.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// A core that there is not.
+    #[error("--pin: {0}")]
+    Pin(String),
     /// A number that makes no sense.
     #[error("--{key} {value}: must be from 1 to {most}")]
     Range {
@@ -212,7 +224,9 @@ impl Args {
     /// Checks the settings and fills in the defaults.
     pub fn resolve(self) -> Result<Config, ConfigError> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let listen = address("listen", self.listen.as_deref().unwrap_or("0.0.0.0:50051"))?;
+        let network = self.network.resolve()?;
+        let pin = self.pin.clone().unwrap_or_default();
+        node_process::check_cores(&pin).map_err(ConfigError::Pin)?;
         let metrics = self.metrics.as_deref().map(|text| address("metrics", text)).transpose()?;
         let instances = within("instances", self.instances.unwrap_or(1), MAX_THREADS)?;
         let engine = self.engine(cores, instances)?;
@@ -226,8 +240,8 @@ impl Args {
         within("max-payload-bytes", max_payload_bytes, limits::MAX_PAYLOAD_BYTES)?;
         let unnamed = self.name.is_none();
         let name =
-            self.name.unwrap_or_else(|| format!("{}-{}", identity::host_name(), listen.port()));
-        if unnamed && listen.port() == 0 {
+            self.name.unwrap_or_else(|| format!("{}-{}", identity::host_name(), network.listen.port()));
+        if unnamed && network.listen.port() == 0 {
             return Err(ConfigError::NamelessPort);
         }
         if !is_name(&name) {
@@ -242,7 +256,7 @@ impl Args {
             })?;
         let batch_timeout_us = self.batch_timeout_us.unwrap_or(batch_timeout_us);
         Ok(Config {
-            listen,
+            network,
             name,
             engine,
             instances,
@@ -263,6 +277,7 @@ impl Args {
                 self.io_threads.unwrap_or(cores.div_ceil(4)),
                 MAX_THREADS,
             )?,
+            pin,
             metrics,
             drain_timeout: Duration::from_millis(self.drain_timeout_ms.unwrap_or(5000)),
         })
@@ -327,10 +342,6 @@ fn postprocess(word: &str) -> Result<Postprocess, ConfigError> {
             choices: "top1, none",
         }),
     }
-}
-
-fn address(key: &'static str, text: &str) -> Result<SocketAddr, ConfigError> {
-    text.parse().map_err(|_| ConfigError::Address { key, value: text.into() })
 }
 
 /// Checks that a number is from 1 to `most`.

@@ -149,6 +149,8 @@ fn nanoseconds(duration: Duration) -> u64 {
 mod tests {
     use std::{sync::Arc, thread};
 
+    use netdiv_proto::burst::Messages;
+
     use super::*;
     use crate::{admission::Admission, replies, sessions::Sessions};
 
@@ -176,7 +178,8 @@ mod tests {
             move || run(Box::new(Unlucky::default()), &queue, Encoding::Zstd)
         });
         let admission = Arc::new(Admission::new(10, 1000));
-        let (sender, mut replies) = replies::channel(10, Sessions::default().join(""));
+        let (sender, replies) = replies::channel(10, Sessions::default().join(""));
+        let mut replies = Messages::new(replies, 10_000);
         let sample = |id| Sample {
             id,
             payload: Bytes::from_static(b"payload"),
@@ -191,10 +194,7 @@ mod tests {
             (2, Status::EngineFailed, "the model failed: 0 answers for 1 samples"),
             (3, Status::Ok, ""),
         ] {
-            let next = std::future::poll_fn(|c| {
-                futures_core::Stream::poll_next(std::pin::Pin::new(&mut replies), c)
-            });
-            let reply = next.await.unwrap().unwrap();
+            let reply: InferResponse = replies.next_message().await.unwrap().unwrap();
             assert_eq!((reply.id, reply.status()), (id, status));
             assert!(reply.error.starts_with(text) && reply.error.len() <= MAX_ERROR_BYTES);
         }

@@ -16,6 +16,7 @@ pub mod engine;
 mod engine_thread;
 mod identity;
 mod metrics;
+mod network;
 mod observe;
 mod queue;
 mod replies;
@@ -24,6 +25,7 @@ mod service;
 mod sessions;
 
 pub use config::{Args, Config, ConfigError, EchoConfig, EngineConfig, OnnxConfig, Postprocess};
+pub use network::{Network, NetworkArgs, NetworkError, Sockets};
 pub use server::{NodeError, run};
 
 /// Locks a mutex whose holder may have panicked: what our locks guard is valid at every step.

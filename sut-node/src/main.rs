@@ -1,10 +1,14 @@
 //! `sut-node`: one SUT node.
 
-use std::{path::PathBuf, process::ExitCode};
+use std::{
+    path::PathBuf,
+    process::ExitCode,
+    sync::atomic::{AtomicUsize, Ordering},
+};
 
 use anyhow::Context as _;
 use clap::Parser;
-use tokio::net::TcpListener;
+use sut_node::Sockets;
 use tracing::info;
 
 /// A SUT node of the MLPerf Inference Network division: takes samples from a LoadGen node, batches them, runs
@@ -40,15 +44,22 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         print!("{}", toml::to_string(&args)?);
         return Ok(());
     }
+    let (cores, workers, next) = (config.pin.clone(), config.io_threads, AtomicUsize::new(0));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(config.io_threads)
+        .on_thread_start(move || match next.fetch_add(1, Ordering::Relaxed) {
+            worker if worker < workers => node_process::pin(&cores, worker),
+            // One that loads the model; the threads that it starts must run anywhere.
+            _ => {}
+        })
         .enable_all()
         .build()?;
     runtime.block_on(async {
-        let listener = TcpListener::bind(config.listen)
+        let listen = config.network.listen;
+        let sockets = Sockets::bind(&config.network)
             .await
-            .with_context(|| format!("cannot listen on {}; is the port in use?", config.listen))?;
-        sut_node::run(config, listener, async {
+            .with_context(|| format!("cannot listen on {listen}; is the port in use?"))?;
+        sut_node::run(config, sockets, async {
             match node_process::asked_to_end().await {
                 Ok(signal) => info!(signal, "asked to end"),
                 Err(error) => tracing::error!(%error, "cannot wait for signals; ending"),

@@ -1,5 +1,5 @@
-//! The way back: engine threads hand a stream all its replies of a batch at once; the transport takes them one
-//! by one.
+//! The way back: engine threads hand a stream all its replies of a batch at once; the transport takes them as
+//! chunks.
 
 use std::{
     pin::Pin,
@@ -8,8 +8,9 @@ use std::{
     vec,
 };
 
+use bytes::Bytes;
 use futures_core::Stream;
-use netdiv_proto::v1::InferResponse;
+use netdiv_proto::{burst::BYTES, framing::Encoder, v1::InferResponse};
 use tokio::sync::mpsc;
 use tonic::Status;
 
@@ -26,11 +27,12 @@ pub(crate) struct Reply {
 #[derive(Debug, Clone)]
 pub(crate) struct ReplySender(mpsc::Sender<Result<Vec<Reply>, Status>>);
 
-/// The response stream.
+/// The response stream, as chunks.
 #[derive(Debug)]
 pub(crate) struct Replies {
     receiver: mpsc::Receiver<Result<Vec<Reply>, Status>>,
     burst: vec::IntoIter<Reply>,
+    encoder: Encoder,
     /// A client may end its half and flush while replies are still to come.
     _session: Arc<Session>,
 }
@@ -43,7 +45,8 @@ pub(crate) fn channel(
 ) -> (ReplySender, Replies) {
     let (sender, receiver) = mpsc::channel(max_in_flight_samples + 1);
     let burst = Vec::new().into_iter();
-    (ReplySender(sender), Replies { receiver, burst, _session: session })
+    let encoder = Encoder::default();
+    (ReplySender(sender), Replies { receiver, burst, encoder, _session: session })
 }
 
 impl ReplySender {
@@ -67,19 +70,39 @@ impl ReplySender {
     }
 }
 
+impl Replies {
+    /// Encodes what is left of a batch, up to a limit, and gives its places back.
+    fn encode(&mut self) {
+        let mut places: Option<Admitted> = None;
+        let mut bytes = 0;
+        while bytes < BYTES
+            && let Some(Reply { response, admitted }) = self.burst.next()
+        {
+            bytes += response.payload.len();
+            self.encoder.push(response);
+            match &mut places {
+                Some(places) => places.join(admitted),
+                None => places = Some(admitted),
+            }
+        }
+    }
+}
+
 impl Stream for Replies {
-    type Item = Result<InferResponse, Status>;
+    type Item = Result<Bytes, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            if let Some(Reply { response, admitted }) = self.burst.next() {
-                drop(admitted);
-                return Poll::Ready(Some(Ok(response)));
+            if let Some(chunk) = self.encoder.next_chunk() {
+                return Poll::Ready(Some(Ok(chunk)));
             }
-            match ready!(self.receiver.poll_recv(context)) {
-                Some(Ok(burst)) => self.burst = burst.into_iter(),
-                Some(Err(status)) => return Poll::Ready(Some(Err(status))),
-                None => return Poll::Ready(None),
+            self.encode();
+            if self.encoder.is_empty() {
+                match ready!(self.receiver.poll_recv(context)) {
+                    Some(Ok(burst)) => self.burst = burst.into_iter(),
+                    Some(Err(status)) => return Poll::Ready(Some(Err(status))),
+                    None => return Poll::Ready(None),
+                }
             }
         }
     }

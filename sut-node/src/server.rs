@@ -4,17 +4,21 @@ use std::{future::Future, sync::Arc, thread, time::Duration};
 
 use netdiv_proto::{
     FILE_DESCRIPTOR_SET,
-    limits::{CONNECTION_WINDOW_BYTES, MAX_FRAME_BYTES, MAX_HEADER_BYTES, STREAM_WINDOW_BYTES},
-    v1::sut_node_server::SutNodeServer,
+    limits::{CONNECTION_WINDOW_BYTES, MAX_FRAME_BYTES},
+};
+use netdiv_transport::{
+    grpc::{self, SutNodeService},
+    quic::{self, QuicServer},
 };
 use tokio::{net::TcpListener, sync::watch};
-use tonic::transport::{Server, server::TcpIncoming};
-use tracing::{info, warn};
+use tonic::transport::Server;
+use tracing::{error, info, warn};
 
 use crate::{
     config::Config,
     engine::{self, EngineError},
     engine_thread, metrics,
+    network::Sockets,
     observe::Observe,
     queue::BatchQueue,
     service::{Node, Service},
@@ -24,7 +28,7 @@ use crate::{
 const MAX_CALLS_PER_CONNECTION: u32 = 64;
 
 /// Smallest receive window, in bytes: HTTP/2's own default.
-const LEAST: u32 = 65_535;
+const LEAST_WINDOW: u32 = 65_535;
 
 /// How often an idle client is asked whether it lives, and how long its answer may take: streams of clients
 /// that are gone must not hold samples for ever.
@@ -40,9 +44,9 @@ pub enum NodeError {
     /// The metrics cannot be served.
     #[error("cannot serve metrics: {0}")]
     Metrics(String),
-    /// A thread could not be started.
-    #[error("cannot start a thread: {0}")]
-    Thread(#[from] std::io::Error),
+    /// A thread or a socket could not be made.
+    #[error("cannot start: {0}")]
+    Start(#[from] std::io::Error),
     /// The transport failed.
     #[error("the server failed: {0}")]
     Server(#[from] tonic::transport::Error),
@@ -51,12 +55,12 @@ pub enum NodeError {
     Loading(#[from] tokio::task::JoinError),
 }
 
-/// Runs a node on an open listener until `shutdown` is ready and what is in flight is answered.
+/// Runs a node on open sockets until `shutdown` is ready and what is in flight is answered.
 ///
 /// The node answers only after its engines are warm.
 pub async fn run(
     config: Config,
-    listener: TcpListener,
+    sockets: Sockets,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), NodeError> {
     if let Some(address) = config.metrics {
@@ -69,6 +73,7 @@ pub async fn run(
     })
     .await??;
 
+    let (engine, model_name) = (model.engine, model.name.clone());
     let queue = Arc::new(BatchQueue::new(config.max_batch, config.batch_timeout));
     for (number, engine) in engines.into_iter().enumerate() {
         let (queue, encoding) = (queue.clone(), config.response_encoding);
@@ -78,27 +83,57 @@ pub async fn run(
             .spawn(move || engine_thread::run(engine, &queue, encoding))?;
     }
 
-    info!(
-        node = config.name, address = ?listener.local_addr().ok(), engine = model.engine,
-        model = model.name, "ready"
-    );
     let (end, ending) = watch::channel(false);
-    let node = Arc::new(Node::new(&config, model, queue.clone(), ending.clone()));
-    let served = serve(&config, node, listener, async {
-        shutdown.await;
-        end.send_replace(true);
-    });
+    let service = Service(Arc::new(Node::new(&config, model, queue.clone(), ending.clone())));
+    let quic = match sockets.udp {
+        Some(socket) => {
+            let settings = quic_settings(&config);
+            Some(quic::serve(settings, socket, service.clone(), ending.clone())?)
+        }
+        None => None,
+    };
+    if let Some(tls) = config.network.tls.clone() {
+        tokio::spawn(node_process::on_hangup(move || match tls.reload() {
+            Ok(()) => info!("certificates were read again"),
+            Err(error) => error!(%error, "certificates stay as they were"),
+        }));
+    }
+    let served = async {
+        let grpc = async {
+            match sockets.tcp {
+                Some(listener) => serve_grpc(&config, service, listener, ending.clone()).await,
+                None => Ok(()),
+            }
+        };
+        let quic = async {
+            if let Some(serving) = quic {
+                serving.await;
+            }
+            Ok(())
+        };
+        let asked = async {
+            shutdown.await;
+            end.send_replace(true);
+            Ok(())
+        };
+        tokio::try_join!(grpc, quic, asked)
+    };
+    info!(
+        node = config.name, address = ?sockets.address, grpc = config.network.grpc,
+        quic = config.network.quic, tls = config.network.tls.is_some(), engine, model = model_name, "ready"
+    );
     tokio::pin!(served);
     let outcome = tokio::select! {
         outcome = &mut served => outcome,
-        () = after(ending, config.drain_timeout) => {
+        () = after(ending.clone(), config.drain_timeout) => {
             warn!(waiting = queue.len(), "not everything could be answered in time; ending");
-            Ok(())
+            Ok(((), (), ()))
         }
     };
     queue.close();
     info!(node = config.name, "ended");
-    Ok(outcome?)
+    outcome?;
+    Ok(())
 }
 
 /// Some time after the node was asked to end.
@@ -108,29 +143,47 @@ async fn after(mut ending: watch::Receiver<bool>, pause: Duration) {
     tokio::time::sleep(pause).await;
 }
 
-async fn serve(
+/// What a connection may send ahead of being admitted is memory too.
+fn windows(config: &Config) -> (u32, u32) {
+    let most = config.max_in_flight_bytes;
+    let stream = config.network.receive_window_bytes;
+    let connection = stream.max(CONNECTION_WINDOW_BYTES);
+    (most.clamp(LEAST_WINDOW, stream), most.clamp(LEAST_WINDOW, connection))
+}
+
+fn quic_settings(config: &Config) -> QuicServer {
+    let (window_bytes, connection_window_bytes) = windows(config);
+    QuicServer {
+        tls: config.network.tls.clone(),
+        token: config.network.token.clone(),
+        mtu: config.network.quic_mtu,
+        window_bytes,
+        connection_window_bytes,
+        keepalive_interval: KEEPALIVE_INTERVAL,
+        keepalive_timeout: KEEPALIVE_TIMEOUT,
+    }
+}
+
+async fn serve_grpc(
     config: &Config,
-    node: Arc<Node>,
+    service: Service,
     listener: TcpListener,
-    shutdown: impl Future<Output = ()>,
+    mut ending: watch::Receiver<bool>,
 ) -> Result<(), tonic::transport::Error> {
     let (health, health_service) = tonic_health::server::health_reporter();
-    health.set_serving::<SutNodeServer<Service>>().await;
+    health.set_serving::<SutNodeService<Service>>().await;
     #[allow(clippy::expect_used, reason = "a constant of the build")]
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         .build_v1()
         .expect("the compiled .proto files are valid");
-    let service = SutNodeServer::new(Service(node))
-        .max_decoding_message_size(config.max_payload_bytes + MAX_HEADER_BYTES);
+    let service = SutNodeService::new(service, config.network.token.clone());
+    let (stream_window, connection_window) = windows(config);
     Server::builder()
         .max_frame_size(MAX_FRAME_BYTES)
-        // What a connection may send ahead of being admitted is memory too.
-        .initial_stream_window_size(config.max_in_flight_bytes.clamp(LEAST, STREAM_WINDOW_BYTES))
-        .initial_connection_window_size(
-            config.max_in_flight_bytes.clamp(LEAST, CONNECTION_WINDOW_BYTES),
-        )
+        .initial_stream_window_size(stream_window)
+        .initial_connection_window_size(connection_window)
         .max_concurrent_streams(MAX_CALLS_PER_CONNECTION)
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
@@ -142,8 +195,11 @@ async fn serve(
         .add_service(reflection)
         .add_service(service)
         .serve_with_incoming_shutdown(
-            TcpIncoming::from(listener).with_nodelay(Some(true)),
-            shutdown,
+            grpc::incoming(listener, config.network.tls.clone()),
+            async {
+                // The sender lives as long as the server.
+                let _ = ending.wait_for(|ending| *ending).await;
+            },
         )
         .await
 }

@@ -1,22 +1,25 @@
-//! The service `netdiv.v1.SutNode`.
+//! What the node does when it is called, over whichever transport.
 
 use std::{sync::Arc, time::Instant};
 
 use bytes::Bytes;
+use futures_core::Stream;
 use netdiv_proto::{
-    PROTOCOL_VERSION, SESSION_HEADER,
-    burst::{self, next_burst},
+    PROTOCOL_VERSION,
+    burst::{self, Messages},
     encoding,
     layout::{self, InputLayout},
+    limits::MAX_HEADER_BYTES,
     v1::{
         self, DescribeRequest, DescribeResponse, FlushRequest, FlushResponse, InferRequest,
-        InferResponse, sut_node_server::SutNode,
+        InferResponse,
     },
 };
+use netdiv_transport::Handler;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
-use tonic::{Request, Response, Status, Streaming};
-use tracing::{debug, warn};
+use tonic::Status;
+use tracing::warn;
 
 use crate::{
     admission::{Admission, Admitted},
@@ -98,68 +101,57 @@ fn describe(config: &Config, model: Model) -> DescribeResponse {
 #[derive(Clone)]
 pub(crate) struct Service(pub(crate) Arc<Node>);
 
-#[tonic::async_trait]
-impl SutNode for Service {
-    type InferStream = Replies;
+impl Handler for Service {
+    type Replies = Replies;
 
-    async fn describe(
-        &self,
-        request: Request<DescribeRequest>,
-    ) -> Result<Response<DescribeResponse>, Status> {
-        let nonce = request.get_ref().nonce;
-        Ok(Response::new(DescribeResponse { nonce, ..self.0.description.clone() }))
+    fn longest_request(&self) -> usize {
+        self.0.max_payload_bytes + MAX_HEADER_BYTES
     }
 
-    async fn infer(
-        &self,
-        request: Request<Streaming<InferRequest>>,
-    ) -> Result<Response<Replies>, Status> {
-        let session = match request.metadata().get(SESSION_HEADER).map(|name| name.to_str()) {
-            None => "",
-            Some(Ok(name)) if name.len() <= MAX_SESSION_BYTES => name,
-            Some(_) => {
-                let text = format!("{SESSION_HEADER} is text of at most {MAX_SESSION_BYTES} bytes");
-                return Err(Status::invalid_argument(text));
-            }
-        };
-        let session = self.0.sessions.join(session);
-        let (sender, replies) = replies::channel(self.0.max_in_flight_samples, session.clone());
-        debug!(peer = ?request.remote_addr(), "a stream begins");
-        tokio::spawn(read_stream(self.0.clone(), request.into_inner(), session, sender));
-        Ok(Response::new(replies))
+    fn describe(&self, request: DescribeRequest) -> DescribeResponse {
+        DescribeResponse { nonce: request.nonce, ..self.0.description.clone() }
     }
 
-    async fn flush(
-        &self,
-        request: Request<FlushRequest>,
-    ) -> Result<Response<FlushResponse>, Status> {
-        let FlushRequest { session, samples_sent } = request.into_inner();
-        if session.len() > MAX_SESSION_BYTES {
-            return Err(Status::invalid_argument("the session's name is too long"));
-        }
+    async fn flush(&self, request: FlushRequest) -> Result<FlushResponse, Status> {
+        let FlushRequest { session, samples_sent } = request;
         let Some(session) = self.0.sessions.find(&session) else {
             return Err(Status::failed_precondition("no stream of this session is open"));
         };
         let samples_received = session.flush(samples_sent).await;
         self.0.queue.flush();
-        Ok(Response::new(FlushResponse { samples_received }))
+        Ok(FlushResponse { samples_received })
+    }
+
+    fn infer<S>(&self, session: &str, requests: Messages<S>) -> Result<Replies, Status>
+    where
+        S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
+    {
+        if session.len() > MAX_SESSION_BYTES {
+            let text = format!("a session's name has at most {MAX_SESSION_BYTES} bytes");
+            return Err(Status::invalid_argument(text));
+        }
+        let session = self.0.sessions.join(session);
+        let (sender, replies) = replies::channel(self.0.max_in_flight_samples, session.clone());
+        tokio::spawn(read_stream(self.0.clone(), requests, session, sender));
+        Ok(replies)
     }
 }
 
 /// Reads one stream to its end, or until the node is asked to end; what was read is answered either way.
-async fn read_stream(
+async fn read_stream<S>(
     node: Arc<Node>,
-    mut requests: Streaming<InferRequest>,
+    mut requests: Messages<S>,
     session: Arc<Session>,
     replies: ReplySender,
-) {
-    let mut burst = Vec::with_capacity(burst::LIMIT.messages);
-    let mut samples = Vec::with_capacity(burst::LIMIT.messages);
+) where
+    S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
+{
+    let mut burst = Vec::with_capacity(burst::MESSAGES);
+    let mut samples = Vec::with_capacity(burst::MESSAGES);
     let mut ending = node.ending.clone();
     loop {
-        let bytes = |request: &InferRequest| request.payload.len();
         let more = tokio::select! {
-            more = next_burst(&mut requests, &mut burst, burst::LIMIT, bytes) => more,
+            more = requests.next_burst(&mut burst) => more,
             _ = ending.wait_for(|ending| *ending) => Ok(false),
         };
         let arrived = Instant::now();

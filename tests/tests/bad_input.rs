@@ -172,7 +172,7 @@ fn files_with_a_bad_line() {
     let run = LoadGen::new(&[&closed_port()], "server");
     let config = run.file("run.toml", "encoding = 'none'\nbatchsize = 3\n");
     let outcome = run.args(&["--config", &config]).run();
-    outcome.expect_refusal("line 2").expect_refusal("unknown field `batchsize`");
+    outcome.expect_refusal("line 2").expect_refusal("line 2: `batchsize`: there is no such setting");
 }
 
 #[test]

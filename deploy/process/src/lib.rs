@@ -7,6 +7,7 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::signal::unix::{SignalKind, signal};
+use toml::de::DeTable;
 use tracing_subscriber::EnvFilter;
 
 /// Why settings could not be read.
@@ -20,13 +21,25 @@ pub enum SettingsError {
         /// What the system says.
         error: std::io::Error,
     },
-    /// The file is not TOML, or has a key or value that the program does not know.
+    /// The file is not TOML.
     #[error("{}: {error}", path.display())]
-    Invalid {
+    NotToml {
         /// The file.
         path: PathBuf,
         /// Line, column and reason.
         error: Box<toml::de::Error>,
+    },
+    /// The file has a key that the program does not know, or a value that the key does not take.
+    #[error("{}, line {line}: `{key}`: {why}", path.display())]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// The key.
+        key: String,
+        /// What is wrong with it.
+        why: String,
     },
     /// The command line does not fit the same rules.
     #[error("cannot put the settings together: {0}")]
@@ -35,7 +48,7 @@ pub enum SettingsError {
 
 /// The settings of the file with those of the command line on top. `T` has an optional field for each key,
 /// so that what nobody set stays open for the program's default.
-pub fn layered<T: Serialize + DeserializeOwned>(
+pub fn layered<T: clap::Args + Serialize + DeserializeOwned>(
     command_line: &T,
     file: Option<&Path>,
 ) -> Result<T, SettingsError> {
@@ -49,14 +62,30 @@ pub fn layered<T: Serialize + DeserializeOwned>(
     settings.try_into().map_err(|e| layering(&e))
 }
 
-/// The file's keys, once they are known to be ones that `T` has.
-fn read<T: DeserializeOwned>(path: &Path) -> Result<toml::Table, SettingsError> {
+/// The file's keys, once each is known to be one that `T` has, with a value that it takes.
+fn read<T: clap::Args + DeserializeOwned>(path: &Path) -> Result<toml::Table, SettingsError> {
     let path_buf = || path.to_path_buf();
     let text = std::fs::read_to_string(path)
         .map_err(|error| SettingsError::Unreadable { path: path_buf(), error })?;
-    let invalid = |error| SettingsError::Invalid { path: path_buf(), error: Box::new(error) };
-    toml::from_str::<T>(&text).map_err(invalid)?;
-    toml::from_str(&text).map_err(invalid)
+    let not_toml = |error| SettingsError::NotToml { path: path_buf(), error: Box::new(error) };
+    let table: toml::Table = toml::from_str(&text).map_err(not_toml)?;
+    let known = T::augment_args(clap::Command::new(""));
+    for key in DeTable::parse(&text).map_err(not_toml)?.get_ref().keys() {
+        let line = 1 + text[..key.span().start].matches('\n').count();
+        let key = key.get_ref().to_string();
+        let invalid = |why: String| SettingsError::Invalid {
+            path: path_buf(),
+            line,
+            key: key.clone(),
+            why,
+        };
+        if !known.get_arguments().any(|argument| argument.get_id() == key.as_str()) {
+            return Err(invalid("there is no such setting; see --help".into()));
+        }
+        let only = toml::Table::from_iter(table.get(&key).map(|value| (key.clone(), value.clone())));
+        only.try_into::<T>().map_err(|error| invalid(error.message().into()))?;
+    }
+    Ok(table)
 }
 
 /// Starts logging to standard error: sentences with key-values. `RUST_LOG` overrides the level.
@@ -81,6 +110,35 @@ pub async fn asked_to_end() -> std::io::Result<&'static str> {
     })
 }
 
+/// Calls `reload` each time the process is told to read its files again (SIGHUP).
+pub async fn on_hangup(mut reload: impl FnMut()) -> std::io::Result<()> {
+    let mut hangup = signal(SignalKind::hangup())?;
+    while hangup.recv().await.is_some() {
+        reload();
+    }
+    Ok(())
+}
+
+/// Binds the calling thread to one of these cores: thread number `number` to the one in its turn. With no cores it
+/// may run anywhere.
+pub fn pin(cores: &[usize], number: usize) {
+    if let Some(core) = cores.get(number % cores.len().max(1)) {
+        core_affinity::set_for_current(core_affinity::CoreId { id: *core });
+    }
+}
+
+/// Checks that this process may run on these cores.
+pub fn check_cores(cores: &[usize]) -> Result<(), String> {
+    let allowed = core_affinity::get_core_ids().unwrap_or_default();
+    match cores.iter().find(|core| !allowed.iter().any(|allowed| allowed.id == **core)) {
+        None => Ok(()),
+        Some(core) => {
+            let ids: Vec<_> = allowed.iter().map(|core| core.id.to_string()).collect();
+            Err(format!("core {core} is not one that this process may use: {}", ids.join(", ")))
+        }
+    }
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -88,10 +146,18 @@ mod tests {
 
     use super::*;
 
-    #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
-    #[serde(deny_unknown_fields)]
+    #[derive(Debug, Default, PartialEq, clap::Args, Serialize, Deserialize)]
     struct Keys {
+        #[arg(long)]
         name: Option<String>,
+        #[command(flatten)]
+        #[serde(flatten)]
+        more: MoreKeys,
+    }
+
+    #[derive(Debug, Default, PartialEq, clap::Args, Serialize, Deserialize)]
+    struct MoreKeys {
+        #[arg(long)]
         size: Option<u32>,
     }
 
@@ -104,16 +170,23 @@ mod tests {
     #[test]
     fn the_command_line_wins_over_the_file() {
         let file = file("name = 'a'\nsize = 1\n");
-        let command_line = Keys { size: Some(2), ..Keys::default() };
+        let size = |size| MoreKeys { size: Some(size) };
+        let command_line = Keys { more: size(2), ..Keys::default() };
         let settings = layered(&command_line, Some(file.path())).unwrap();
-        assert_eq!(settings, Keys { name: Some("a".into()), size: Some(2) });
+        assert_eq!(settings, Keys { name: Some("a".into()), more: size(2) });
     }
 
     #[test]
-    fn an_unknown_key_is_named_with_its_line() {
-        let file = file("name = 'a'\nsizes = 1\n");
-        let error = layered(&Keys::default(), Some(file.path())).unwrap_err().to_string();
-        assert!(error.contains("line 2") && error.contains("`sizes`"), "{error}");
+    fn a_key_that_is_wrong_is_named_with_its_line() {
+        for (text, want) in [
+            ("name = 'a'\nsizes = 1\n", "line 2: `sizes`: there is no such setting"),
+            ("name = 'a'\n\nsize = 'b'\n", "line 3: `size`: invalid type: string \"b\", expected u32"),
+            ("name = ", "TOML parse error at line 1"),
+        ] {
+            let file = file(text);
+            let error = layered(&Keys::default(), Some(file.path())).unwrap_err().to_string();
+            assert!(error.contains(want), "{error}");
+        }
     }
 
     #[test]

@@ -1,0 +1,436 @@
+//! Messages as pieces of a byte stream, without copying payloads.
+//!
+//! The framing is gRPC's: a flag byte, the message's length in four bytes (big-endian), the message. What goes out
+//! is a list of chunks: headers and short payloads gathered in a buffer, each long payload as the very `Bytes` that
+//! was handed in. What comes in is parsed where it lies: a payload that arrived in one chunk is a slice of it, one
+//! that arrived in several is copied once.
+
+use std::collections::VecDeque;
+
+use bytes::{Buf, BufMut as _, Bytes, BytesMut};
+use prost::Message;
+
+use crate::v1::{CallStatus, InferRequest, InferResponse};
+
+/// Bytes in front of each message.
+const PREFIX_BYTES: usize = 5;
+
+/// Flag of a message as it is.
+const PLAIN: u8 = 0;
+
+/// Flag of the status that ends a stream of QUIC; gRPC-Web marks its trailers so. gRPC proper has trailers of HTTP/2.
+const END: u8 = 0x80;
+
+/// Payloads shorter than this are copied behind their header: a chunk of its own costs more than the copy.
+const GATHER_BELOW_BYTES: usize = 4 << 10;
+
+/// A buffer of headers and short payloads goes out when it has grown to this.
+const GATHERED_BYTES: usize = 32 << 10;
+
+/// A slice keeps the whole chunk alive. A payload that is less than this part of its chunk is copied out, so that a
+/// few slow samples do not hold on to megabytes.
+const SMALLEST_SHARE: usize = 1024;
+
+/// Key of the payload: field 15, length-delimited. It is the last field of both messages.
+const PAYLOAD_KEY: u8 = 15 << 3 | 2;
+
+/// A message that ends with a payload.
+pub trait Framed: Message + Default {
+    /// The payload.
+    fn payload(&self) -> &Bytes;
+
+    /// The payload, to be taken out.
+    fn payload_mut(&mut self) -> &mut Bytes;
+}
+
+impl Framed for InferRequest {
+    fn payload(&self) -> &Bytes {
+        &self.payload
+    }
+
+    fn payload_mut(&mut self) -> &mut Bytes {
+        &mut self.payload
+    }
+}
+
+impl Framed for InferResponse {
+    fn payload(&self) -> &Bytes {
+        &self.payload
+    }
+
+    fn payload_mut(&mut self) -> &mut Bytes {
+        &mut self.payload
+    }
+}
+
+/// What a stream holds.
+#[derive(Debug, PartialEq)]
+pub enum Frame<M> {
+    /// A message.
+    Message(M),
+    /// How the call ended.
+    End(CallStatus),
+}
+
+/// One short message with its prefix.
+pub fn encode(message: &impl Message) -> Bytes {
+    encode_with(PLAIN, message)
+}
+
+/// A call's end with its prefix.
+pub fn encode_end(status: &CallStatus) -> Bytes {
+    encode_with(END, status)
+}
+
+fn encode_with(flag: u8, message: &impl Message) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(PREFIX_BYTES + message.encoded_len());
+    bytes.put_u8(flag);
+    bytes.put_u32(message.encoded_len() as u32);
+    message.encode_raw(&mut bytes);
+    bytes.freeze()
+}
+
+/// Turns messages into chunks.
+#[derive(Debug, Default)]
+pub struct Encoder {
+    gathered: BytesMut,
+    chunks: VecDeque<Bytes>,
+}
+
+impl Encoder {
+    /// Adds a message.
+    pub fn push<M: Framed>(&mut self, mut message: M) {
+        let payload = std::mem::take(message.payload_mut());
+        let header = message.encoded_len();
+        let tail = match payload.len() {
+            0 => 0,
+            n => 1 + prost::length_delimiter_len(n) + n,
+        };
+        self.gathered.reserve(PREFIX_BYTES + header + tail - payload.len());
+        self.gathered.put_u8(PLAIN);
+        // A message is far shorter than 4 GiB: payloads are limited to `limits::MAX_PAYLOAD_BYTES`.
+        self.gathered.put_u32((header + tail) as u32);
+        message.encode_raw(&mut self.gathered);
+        if !payload.is_empty() {
+            self.gathered.put_u8(PAYLOAD_KEY);
+            prost::encoding::encode_varint(payload.len() as u64, &mut self.gathered);
+        }
+        if payload.len() < GATHER_BELOW_BYTES {
+            self.gathered.put_slice(&payload);
+            if self.gathered.len() >= GATHERED_BYTES {
+                self.close_gathered();
+            }
+        } else {
+            self.close_gathered();
+            self.chunks.push_back(payload);
+        }
+    }
+
+    /// The next chunk, short as it may be.
+    pub fn next_chunk(&mut self) -> Option<Bytes> {
+        if self.chunks.is_empty() {
+            self.close_gathered();
+        }
+        self.chunks.pop_front()
+    }
+
+    /// Whether every chunk was taken.
+    pub fn is_empty(&self) -> bool {
+        self.gathered.is_empty() && self.chunks.is_empty()
+    }
+
+    fn close_gathered(&mut self) {
+        if !self.gathered.is_empty() {
+            self.chunks.push_back(self.gathered.split().freeze());
+        }
+    }
+}
+
+/// Why a stream's bytes are not messages.
+#[derive(Debug, thiserror::Error)]
+pub enum FramingError {
+    /// The prefix announces more than is allowed.
+    #[error("message too large: {announced} bytes, the limit is {limit}")]
+    TooLong {
+        /// Length in the prefix, in bytes.
+        announced: usize,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// The flag byte is none that was agreed on.
+    #[error("a message begins with flag {0}; only uncompressed messages (flag 0) are taken")]
+    Flag(u8),
+    /// What is between two prefixes is not the message that was expected.
+    #[error("damaged message: {0}")]
+    Damaged(#[from] prost::DecodeError),
+    /// The stream ended inside a message.
+    #[error("the stream ended in the middle of a message")]
+    Truncated,
+}
+
+impl From<FramingError> for tonic::Status {
+    fn from(error: FramingError) -> Self {
+        let text = error.to_string();
+        match error {
+            FramingError::TooLong { .. } => Self::out_of_range(text),
+            FramingError::Flag(_) => Self::unimplemented(text),
+            FramingError::Damaged(_) | FramingError::Truncated => Self::invalid_argument(text),
+        }
+    }
+}
+
+/// Turns chunks into messages. It holds no more than one message and one chunk.
+#[derive(Debug)]
+pub struct Decoder {
+    chunks: Chunks,
+    /// Flag and length of the message that is being received.
+    prefix: Option<(u8, usize)>,
+    longest: usize,
+}
+
+impl Decoder {
+    /// A decoder that refuses messages longer than that, in bytes.
+    pub fn new(longest: usize) -> Self {
+        Self { chunks: Chunks::default(), prefix: None, longest }
+    }
+
+    /// Adds what was received.
+    pub fn push(&mut self, chunk: Bytes) {
+        if !chunk.is_empty() {
+            self.chunks.bytes += chunk.len();
+            self.chunks.queue.push_back(chunk);
+        }
+    }
+
+    /// Changes the limit, for the messages to come.
+    pub fn set_longest(&mut self, longest: usize) {
+        self.longest = longest;
+    }
+
+    /// The next message or end, if it is complete.
+    pub fn next_frame<M: Message + Default>(&mut self) -> Result<Option<Frame<M>>, FramingError> {
+        if self.prefix.is_none() {
+            if self.chunks.bytes < PREFIX_BYTES {
+                return Ok(None);
+            }
+            let flag = self.chunks.get_u8();
+            let announced = self.chunks.get_u32() as usize;
+            if flag != PLAIN && flag != END {
+                return Err(FramingError::Flag(flag));
+            }
+            if announced > self.longest {
+                return Err(FramingError::TooLong { announced, limit: self.longest });
+            }
+            self.prefix = Some((flag, announced));
+        }
+        match self.prefix {
+            Some((flag, length)) if self.chunks.bytes >= length => {
+                self.prefix = None;
+                let frame = match flag {
+                    END => Frame::End(self.chunks.read(length)?),
+                    _ => Frame::Message(self.chunks.read(length)?),
+                };
+                Ok(Some(frame))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Checks that nothing is left when the stream has ended.
+    pub fn finish(&self) -> Result<(), FramingError> {
+        match self.prefix.is_none() && self.chunks.bytes == 0 {
+            true => Ok(()),
+            false => Err(FramingError::Truncated),
+        }
+    }
+}
+
+/// Chunks, read as one piece.
+#[derive(Debug, Default)]
+struct Chunks {
+    queue: VecDeque<Bytes>,
+    bytes: usize,
+}
+
+impl Chunks {
+    /// Reads a message of that many bytes, all of which are here.
+    fn read<M: Message + Default>(&mut self, length: usize) -> Result<M, prost::DecodeError> {
+        match self.queue.front() {
+            // Short messages lie in one chunk nearly always, and one chunk is quicker to read than a list.
+            Some(front) if front.len() >= length => M::decode(self.copy_to_bytes(length)),
+            _ => M::decode(self.take(length)),
+        }
+    }
+}
+
+impl Buf for Chunks {
+    fn remaining(&self) -> usize {
+        self.bytes
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.queue.front().map_or(&[], Bytes::as_ref)
+    }
+
+    fn advance(&mut self, mut count: usize) {
+        self.bytes -= count;
+        while let Some(front) = self.queue.front_mut() {
+            if count < front.len() {
+                return front.advance(count);
+            }
+            count -= front.len();
+            self.queue.pop_front();
+        }
+    }
+
+    /// A slice where the bytes lie in one chunk, else a copy.
+    fn copy_to_bytes(&mut self, length: usize) -> Bytes {
+        let slice = match self.queue.front_mut() {
+            Some(front) if front.len() > length && front.len() / SMALLEST_SHARE < length => {
+                front.split_to(length)
+            }
+            Some(front) if front.len() == length => {
+                let whole = std::mem::take(front);
+                self.queue.pop_front();
+                whole
+            }
+            _ => {
+                let mut copy = BytesMut::with_capacity(length);
+                copy.put(self.take(length));
+                return copy.freeze();
+            }
+        };
+        self.bytes -= length;
+        slice
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::limits::MAX_PAYLOAD_BYTES;
+
+    fn request(id: u64, payload: Bytes) -> InferRequest {
+        InferRequest { id, payload, ..InferRequest::default() }
+    }
+
+    fn next(decoder: &mut Decoder) -> Result<Option<InferRequest>, FramingError> {
+        decoder.next_frame().map(|frame| {
+            frame.map(|frame| match frame {
+                Frame::Message(message) => message,
+                Frame::End(status) => panic!("{status:?}"),
+            })
+        })
+    }
+
+    fn chunks(messages: Vec<InferRequest>) -> Vec<Bytes> {
+        let mut encoder = Encoder::default();
+        messages.into_iter().for_each(|message| encoder.push(message));
+        std::iter::from_fn(|| encoder.next_chunk()).collect()
+    }
+
+    #[test]
+    fn bytes_on_the_wire_are_those_of_grpc() {
+        for payload in [0, 3, 5000] {
+            let message = request(7, vec![1; payload].into());
+            let plain = message.encode_to_vec();
+            let wire = chunks(vec![message]).concat();
+            assert_eq!(wire[..5], [&[0], &(plain.len() as u32).to_be_bytes()[..]].concat());
+            assert_eq!(wire[5..], plain);
+        }
+    }
+
+    #[test]
+    fn long_payloads_are_neither_copied_out_nor_in() {
+        let payload = Bytes::from(vec![3; 100_000]);
+        let sent = chunks(vec![request(1, payload.clone()), request(2, payload.clone())]);
+        assert_eq!(sent.len(), 4, "header, payload, header, payload");
+        assert_eq!(sent[1].as_ptr(), payload.as_ptr());
+        let mut decoder = Decoder::new(MAX_PAYLOAD_BYTES);
+        sent.into_iter().for_each(|chunk| decoder.push(chunk));
+        for id in [1, 2] {
+            let message = next(&mut decoder).unwrap().unwrap();
+            assert_eq!((message.id, message.payload.as_ptr()), (id, payload.as_ptr()));
+        }
+        assert!(decoder.finish().is_ok());
+    }
+
+    #[test]
+    fn a_short_payload_does_not_hold_on_to_a_long_chunk() {
+        let short = (0..2000).map(|id| request(id, vec![1; 64].into()));
+        let mut chunk = BytesMut::new();
+        chunks(short.collect()).iter().for_each(|part| chunk.put_slice(part));
+        let chunk = chunk.freeze();
+        let place = chunk.as_ptr_range();
+        let mut decoder = Decoder::new(1000);
+        decoder.push(chunk);
+        let first = next(&mut decoder).unwrap().unwrap();
+        assert!(!place.contains(&first.payload.as_ptr()));
+    }
+
+    #[test]
+    fn bad_prefixes_bad_messages_and_early_ends_are_errors() {
+        let only = |bytes: &'static [u8]| {
+            let mut decoder = Decoder::new(10);
+            decoder.push(Bytes::from_static(bytes));
+            let message = next(&mut decoder);
+            message.and_then(|message| decoder.finish().map(|()| message))
+        };
+        assert!(matches!(only(&[1, 0, 0, 0, 0]), Err(FramingError::Flag(1))));
+        let long = only(&[0, 0, 0, 0, 11]);
+        assert!(matches!(long, Err(FramingError::TooLong { announced: 11, limit: 10 })));
+        assert!(matches!(only(&[0, 0, 0, 0, 1, 0xff]), Err(FramingError::Damaged(_))));
+        assert!(matches!(only(&[0, 0, 0, 0, 2, 0]), Err(FramingError::Truncated)));
+        assert!(matches!(only(&[0, 0, 0]), Err(FramingError::Truncated)));
+        assert_eq!(only(&[0, 0, 0, 0, 0]).unwrap(), Some(InferRequest::default()));
+        assert_eq!(only(&[]).unwrap(), None);
+    }
+
+    #[test]
+    fn a_status_ends_a_stream() {
+        let status = CallStatus { code: 3, message: "no".into() };
+        let mut decoder = Decoder::new(10);
+        decoder.push(encode(&request(1, Bytes::new())));
+        decoder.push(encode_end(&status));
+        assert_eq!(next(&mut decoder).unwrap().unwrap().id, 1);
+        assert_eq!(decoder.next_frame::<InferRequest>().unwrap(), Some(Frame::End(status)));
+    }
+
+    proptest! {
+        #[test]
+        fn messages_survive_any_cut_of_the_stream(
+            sizes in proptest::collection::vec(0_usize..10_000, 1..20), cut in 1_usize..5000,
+        ) {
+            let messages: Vec<_> = sizes
+                .iter()
+                .zip(0_u8..)
+                .map(|(size, n)| request(n.into(), vec![n; *size].into()))
+                .collect();
+            let wire = Bytes::from(chunks(messages.clone()).concat());
+            let mut decoder = Decoder::new(20_000);
+            let mut received = Vec::new();
+            for at in (0..wire.len()).step_by(cut) {
+                decoder.push(wire.slice(at..wire.len().min(at + cut)));
+                while let Some(message) = next(&mut decoder).unwrap() {
+                    received.push(message);
+                }
+            }
+            prop_assert!(decoder.finish().is_ok());
+            prop_assert_eq!(received, messages);
+        }
+
+        #[test]
+        fn garbage_is_an_error_or_messages(garbage in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let mut decoder = Decoder::new(100);
+            for part in garbage.chunks(7) {
+                decoder.push(Bytes::copy_from_slice(part));
+                if decoder.next_frame::<InferRequest>().is_err() {
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Streams of chunks as HTTP bodies, and back.
+
+use std::{
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use http::HeaderMap;
+use http_body::{Body as _, Frame};
+use tonic::{Status, body::Body};
+
+/// The chunks of a body that is being received. A call that failed ends with its status as an error.
+pub(crate) struct BodyChunks(pub(super) Body);
+
+impl Stream for BodyChunks {
+    type Item = Result<Bytes, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            let frame = match ready!(Pin::new(&mut self.0).poll_frame(context)) {
+                None => return Poll::Ready(None),
+                Some(Err(status)) => return Poll::Ready(Some(Err(status))),
+                Some(Ok(frame)) => frame,
+            };
+            match frame.into_data() {
+                Ok(chunk) => return Poll::Ready(Some(Ok(chunk))),
+                Err(frame) => match frame.into_trailers().map(status) {
+                    Ok(Err(status)) => return Poll::Ready(Some(Err(status))),
+                    _ => continue,
+                },
+            }
+        }
+    }
+}
+
+/// The status in headers or trailers. None is as good as OK: the stream's end is then the end.
+pub(super) fn status(mut headers: HeaderMap) -> Result<(), Status> {
+    // tonic panics on details that are not base64; nobody reads them here.
+    headers.remove("grpc-status-details-bin");
+    match Status::from_header_map(&headers) {
+        Some(status) if status.code() != tonic::Code::Ok => Err(status),
+        _ => Ok(()),
+    }
+}
+
+/// The body of a client's stream of requests.
+pub(super) struct RequestBody<S>(pub(super) S);
+
+impl<S: Stream<Item = Bytes> + Unpin> http_body::Body for RequestBody<S> {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let chunk = ready!(Pin::new(&mut self.0).poll_next(context));
+        Poll::Ready(chunk.map(|chunk| Ok(Frame::data(chunk))))
+    }
+}
+
+/// The body of a node's stream of replies, and its status as trailers.
+pub(super) struct ReplyBody<S>(pub(super) Option<S>);
+
+impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> http_body::Body for ReplyBody<S> {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let Some(replies) = &mut self.0 else { return Poll::Ready(None) };
+        let end = match ready!(Pin::new(replies).poll_next(context)) {
+            Some(Ok(chunk)) => return Poll::Ready(Some(Ok(Frame::data(chunk)))),
+            Some(Err(status)) => status,
+            None => Status::ok(""),
+        };
+        self.0 = None;
+        let mut trailers = HeaderMap::new();
+        let added = end.add_header(&mut trailers);
+        Poll::Ready(Some(added.map(|()| Frame::trailers(trailers))))
+    }
+}

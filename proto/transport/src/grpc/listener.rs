@@ -1,0 +1,207 @@
+//! TCP connections, plain or with TLS.
+
+use std::{
+    io::{self, IoSlice},
+    net::SocketAddr,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use futures_core::Stream;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::{TcpListener, TcpStream},
+    sync::{Semaphore, mpsc},
+    time::{Sleep, sleep, timeout},
+};
+use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
+use tonic::transport::server::Connected;
+use tracing::{debug, warn};
+
+use crate::security::{self, ClientTls, ServerTls};
+
+/// How long a new connection may take to agree on TLS, and then to say its first word.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Connections that may agree on TLS at the same time; the next ones wait in the system's queue.
+const MAX_HANDSHAKES: usize = 128;
+
+/// ALPN of HTTP/2.
+const HTTP2: &[u8] = b"h2";
+
+/// One TCP connection.
+#[derive(Debug)]
+pub struct Wire {
+    stream: Inner,
+    /// Until the peer has said its first word.
+    deadline: Option<Pin<Box<Sleep>>>,
+}
+
+#[derive(Debug)]
+enum Inner {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+}
+
+impl Wire {
+    pub(super) fn plain(stream: TcpStream) -> Self {
+        Self { stream: Inner::Plain(stream), deadline: None }
+    }
+
+    /// Agrees on TLS as the client.
+    pub(super) async fn client(stream: TcpStream, tls: &ClientTls, host: &str) -> io::Result<Self> {
+        let name = security::server_name(host)?;
+        let stream = TlsConnector::from(Arc::new(tls.config(HTTP2))).connect(name, stream).await?;
+        Ok(Self { stream: Inner::Tls(Box::new(stream.into())), deadline: None })
+    }
+
+    /// Takes a connection as the node.
+    async fn server(stream: TcpStream, tls: Option<&ServerTls>) -> io::Result<Self> {
+        stream.set_nodelay(true)?;
+        let stream = match tls {
+            None => Inner::Plain(stream),
+            Some(tls) => {
+                let acceptor = TlsAcceptor::from(Arc::new(tls.config(HTTP2)));
+                let accepted = timeout(PATIENCE, acceptor.accept(stream)).await;
+                let silent = || io::Error::new(io::ErrorKind::TimedOut, "no TLS handshake");
+                Inner::Tls(Box::new(accepted.map_err(|_| silent())??.into()))
+            }
+        };
+        Ok(Self { stream, deadline: Some(Box::pin(sleep(PATIENCE))) })
+    }
+}
+
+/// The connections of a listener, for tonic's server.
+#[derive(Debug)]
+pub struct Incoming(mpsc::Receiver<io::Result<Wire>>);
+
+/// Takes connections until the receiver is gone. One that fails is logged, and the others live on.
+pub fn incoming(listener: TcpListener, tls: Option<Arc<ServerTls>>) -> Incoming {
+    let (sender, receiver) = mpsc::channel(1);
+    tokio::spawn(async move {
+        let handshakes = Arc::new(Semaphore::new(MAX_HANDSHAKES));
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                () = sender.closed() => return,
+            };
+            let (stream, peer) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    // Too many open files, most likely: others have to end first.
+                    warn!(%error, "cannot take a connection");
+                    sleep(Duration::from_millis(100)).await;
+                    continue;
+                }
+            };
+            // The semaphore is never closed.
+            let Ok(turn) = handshakes.clone().acquire_owned().await else { return };
+            let (sender, tls) = (sender.clone(), tls.clone());
+            tokio::spawn(async move {
+                match Wire::server(stream, tls.as_deref()).await {
+                    Ok(wire) => {
+                        debug!(%peer, "a connection begins");
+                        // The server has ended when nobody takes it.
+                        let _ = sender.send(Ok(wire)).await;
+                    }
+                    Err(error) => warn!(%peer, %error, "a connection was refused"),
+                }
+                drop(turn);
+            });
+        }
+    });
+    Incoming(receiver)
+}
+
+impl Stream for Incoming {
+    type Item = io::Result<Wire>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(context)
+    }
+}
+
+impl Connected for Wire {
+    type ConnectInfo = Option<SocketAddr>;
+
+    fn connect_info(&self) -> Self::ConnectInfo {
+        let stream = match &self.stream {
+            Inner::Plain(stream) => stream,
+            Inner::Tls(stream) => stream.get_ref().0,
+        };
+        stream.peer_addr().ok()
+    }
+}
+
+impl AsyncRead for Wire {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = match &mut self.stream {
+            Inner::Plain(stream) => Pin::new(stream).poll_read(context, into),
+            Inner::Tls(stream) => Pin::new(stream).poll_read(context, into),
+        };
+        match (&mut self.deadline, read) {
+            (Some(deadline), Poll::Pending) => {
+                ready!(deadline.as_mut().poll(context));
+                let text = "the peer said nothing after it had connected";
+                Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, text)))
+            }
+            (_, read) => {
+                if read.is_ready() {
+                    self.deadline = None;
+                }
+                read
+            }
+        }
+    }
+}
+
+impl AsyncWrite for Wire {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.stream {
+            Inner::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
+            Inner::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match &mut self.stream {
+            Inner::Plain(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
+            Inner::Tls(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        match &self.stream {
+            Inner::Plain(stream) => stream.is_write_vectored(),
+            Inner::Tls(stream) => stream.is_write_vectored(),
+        }
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.stream {
+            Inner::Plain(stream) => Pin::new(stream).poll_flush(context),
+            Inner::Tls(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.stream {
+            Inner::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            Inner::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}

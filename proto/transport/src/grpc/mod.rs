@@ -1,0 +1,13 @@
+//! gRPC: HTTP/2 by tonic and hyper.
+//!
+//! `Describe` and `Flush` are ordinary calls. `Infer` goes through bodies of our own (`body.rs`), so that its
+//! messages are not copied; on the wire it is the same as what generated code sends.
+
+mod body;
+mod client;
+mod listener;
+mod service;
+
+pub(crate) use client::Client;
+pub use listener::{Incoming, Wire, incoming};
+pub use service::SutNodeService;

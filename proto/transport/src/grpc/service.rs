@@ -1,0 +1,128 @@
+//! The node's end of gRPC: the service `netdiv.v1.SutNode`.
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    pin::Pin,
+    task::{Context, Poll},
+};
+
+use http::{HeaderMap, Request, Response, header};
+use netdiv_proto::{
+    SESSION_HEADER,
+    burst::Messages,
+    v1::{DescribeRequest, DescribeResponse, FlushRequest, FlushResponse},
+};
+use tonic::{
+    Status,
+    body::Body,
+    server::{Grpc, NamedService, UnaryService},
+};
+use tonic_prost::ProstCodec;
+use tower::Service;
+
+use super::body::{BodyChunks, ReplyBody};
+use crate::{
+    Handler,
+    security::{Token, WRONG_TOKEN},
+};
+
+const DESCRIBE: &str = "/netdiv.v1.SutNode/Describe";
+const FLUSH: &str = "/netdiv.v1.SutNode/Flush";
+pub(super) const INFER: &str = "/netdiv.v1.SutNode/Infer";
+
+/// The service, to be added to tonic's server.
+#[derive(Debug, Clone)]
+pub struct SutNodeService<H> {
+    handler: H,
+    token: Option<Token>,
+}
+
+impl<H> SutNodeService<H> {
+    /// Calls without the token, where there is one, are refused.
+    pub fn new(handler: H, token: Option<Token>) -> Self {
+        Self { handler, token }
+    }
+}
+
+impl<H> NamedService for SutNodeService<H> {
+    const NAME: &'static str = "netdiv.v1.SutNode";
+}
+
+impl<H: Handler> Service<Request<Body>> for SutNodeService<H> {
+    type Response = Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Body>, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let handler = self.handler.clone();
+        if let Some(token) = &self.token
+            && !token.is_in(request.headers())
+        {
+            let refusal = Status::unauthenticated(WRONG_TOKEN).into_http();
+            return Box::pin(async { Ok(refusal) });
+        }
+        match request.uri().path() {
+            DESCRIBE => Box::pin(async {
+                Ok(Grpc::new(ProstCodec::default()).unary(Describe(handler), request).await)
+            }),
+            FLUSH => Box::pin(async {
+                Ok(Grpc::new(ProstCodec::default()).unary(Flush(handler), request).await)
+            }),
+            INFER => {
+                let answer = infer(&handler, request).unwrap_or_else(Status::into_http);
+                Box::pin(async { Ok(answer) })
+            }
+            _ => Box::pin(async { Ok(Status::unimplemented("no such method").into_http()) }),
+        }
+    }
+}
+
+fn infer<H: Handler>(handler: &H, request: Request<Body>) -> Result<Response<Body>, Status> {
+    let (head, body) = request.into_parts();
+    let session = match head.headers.get(SESSION_HEADER).map(|name| name.to_str()) {
+        None => "",
+        Some(Ok(name)) => name,
+        Some(Err(_)) => return Err(Status::invalid_argument("a session is plain text")),
+    };
+    let requests = Messages::new(BodyChunks(body), handler.longest_request());
+    let replies = handler.infer(session, requests)?;
+    let mut response = Response::new(Body::new(ReplyBody(Some(replies))));
+    let content_type = header::HeaderValue::from_static("application/grpc");
+    response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+    Ok(response)
+}
+
+/// Whether a message's headers are those of gRPC.
+pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(header::CONTENT_TYPE).map(|value| value.as_bytes());
+    content_type.is_some_and(|value| value.starts_with(b"application/grpc"))
+}
+
+struct Describe<H>(H);
+
+impl<H: Handler> UnaryService<DescribeRequest> for Describe<H> {
+    type Response = DescribeResponse;
+    type Future = std::future::Ready<Result<tonic::Response<DescribeResponse>, Status>>;
+
+    fn call(&mut self, request: tonic::Request<DescribeRequest>) -> Self::Future {
+        std::future::ready(Ok(tonic::Response::new(self.0.describe(request.into_inner()))))
+    }
+}
+
+struct Flush<H>(H);
+
+impl<H: Handler> UnaryService<FlushRequest> for Flush<H> {
+    type Response = FlushResponse;
+    type Future =
+        Pin<Box<dyn Future<Output = Result<tonic::Response<FlushResponse>, Status>> + Send>>;
+
+    fn call(&mut self, request: tonic::Request<FlushRequest>) -> Self::Future {
+        let handler = self.0.clone();
+        Box::pin(async move { Ok(tonic::Response::new(handler.flush(request.into_inner()).await?)) })
+    }
+}

@@ -1,0 +1,32 @@
+//! A node, as the transports see it.
+
+use bytes::Bytes;
+use futures_core::Stream;
+use netdiv_proto::{
+    burst::Messages,
+    v1::{DescribeRequest, DescribeResponse, FlushRequest, FlushResponse},
+};
+use tonic::Status;
+
+/// The three calls of the service `SutNode`.
+pub trait Handler: Clone + Send + Sync + 'static {
+    /// The chunks of a stream of replies.
+    type Replies: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static;
+
+    /// Longest request that is read, in bytes.
+    fn longest_request(&self) -> usize;
+
+    /// Says who the node is.
+    fn describe(&self, request: DescribeRequest) -> DescribeResponse;
+
+    /// Ends a series.
+    fn flush(
+        &self,
+        request: FlushRequest,
+    ) -> impl Future<Output = Result<FlushResponse, Status>> + Send;
+
+    /// Takes a stream of requests and gives the stream of their replies.
+    fn infer<S>(&self, session: &str, requests: Messages<S>) -> Result<Self::Replies, Status>
+    where
+        S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static;
+}

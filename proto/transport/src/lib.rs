@@ -1,0 +1,19 @@
+//! The two transports, gRPC and QUIC, and their security: both ends of each.
+//!
+//! Here are sockets and no rules: what a message means is said in `netdiv-proto`, who sends which sample in the
+//! QDL, what becomes of it in the SUT node.
+//!
+//! - [`Connection`] (`connection.rs`): a client's connection to a node, over either transport
+//! - [`Handler`] (`handler.rs`): a node, as both transports see it
+//! - [`grpc`]: the three calls as gRPC, payloads passed through without a copy
+//! - [`quic`]: the same calls, each a stream of a QUIC connection
+//! - [`security`]: TLS 1.3, certificates, tokens, and where plaintext is allowed
+
+mod connection;
+pub mod grpc;
+mod handler;
+pub mod quic;
+pub mod security;
+
+pub use connection::{Connection, OpenError, Options, Replies, Transport, check_address};
+pub use handler::Handler;

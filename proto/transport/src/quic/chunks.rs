@@ -1,0 +1,87 @@
+//! A call's two directions: what is received, and what is sent.
+
+use std::{
+    collections::VecDeque,
+    future::{Future as _, poll_fn},
+    pin::{Pin, pin},
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use quinn::{RecvStream, SendStream, WriteError};
+use tonic::Status;
+
+/// Chunks taken from or handed to quinn at once: it locks its connection each time.
+const CHUNKS: usize = 32;
+
+/// Chunks that are received.
+pub(crate) struct Received {
+    stream: RecvStream,
+    ready: VecDeque<Bytes>,
+}
+
+impl Received {
+    pub(super) fn new(stream: RecvStream) -> Self {
+        Self { stream, ready: VecDeque::with_capacity(CHUNKS) }
+    }
+}
+
+impl Stream for Received {
+    type Item = Result<Bytes, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Some(chunk) = self.ready.pop_front() {
+            return Poll::Ready(Some(Ok(chunk)));
+        }
+        let mut chunks: [Bytes; CHUNKS] = Default::default();
+        // The waker is kept by the stream, not by this future.
+        let count = match ready!(pin!(self.stream.read_chunks(&mut chunks)).poll(context)) {
+            Ok(Some(count)) => count,
+            Ok(None) => return Poll::Ready(None),
+            Err(error) => return Poll::Ready(Some(Err(Status::unavailable(words(&error))))),
+        };
+        self.ready.extend(chunks.into_iter().take(count));
+        Poll::Ready(self.ready.pop_front().map(Ok))
+    }
+}
+
+/// Sends chunks as they come, those that are ready together, until there are no more or one is an error.
+pub(super) async fn send_all<S, E>(
+    stream: &mut SendStream,
+    mut chunks: S,
+) -> Result<Result<(), E>, WriteError>
+where
+    S: Stream<Item = Result<Bytes, E>> + Unpin,
+{
+    let mut ready = Vec::with_capacity(CHUNKS);
+    loop {
+        let end = poll_fn(|context| {
+            while ready.len() < CHUNKS {
+                match Pin::new(&mut chunks).poll_next(context) {
+                    Poll::Ready(Some(Ok(chunk))) => ready.push(chunk),
+                    Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
+                    Poll::Ready(None) => return Poll::Ready(Some(Ok(()))),
+                    Poll::Pending if ready.is_empty() => return Poll::Pending,
+                    Poll::Pending => break,
+                }
+            }
+            Poll::Ready(None)
+        });
+        let end = end.await;
+        stream.write_all_chunks(&mut ready).await?;
+        ready.clear();
+        if let Some(end) = end {
+            return Ok(end);
+        }
+    }
+}
+
+/// An error of quinn in words: the deepest cause, which says most.
+pub(super) fn words(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut deepest = error;
+    while let Some(cause) = deepest.source() {
+        deepest = cause;
+    }
+    deepest.to_string()
+}

@@ -1,0 +1,156 @@
+//! The client's end of QUIC.
+
+use std::{
+    net::{Ipv4Addr, Ipv6Addr, SocketAddr},
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use netdiv_proto::{
+    PROTOCOL_VERSION,
+    burst::Messages,
+    framing, limits,
+    v1::{CallHeader, DescribeRequest, DescribeResponse, FlushRequest, FlushResponse},
+};
+use prost::Message;
+use quinn::{Connection, ConnectionError, crypto::rustls::QuicClientConfig};
+use tonic::Status;
+
+use super::{
+    ALPN,
+    chunks::{Received, send_all, words},
+    endpoint::{self, Path, default_mtu},
+};
+use crate::{
+    OpenError, Options,
+    connection::Address,
+    security::{ClientTls, Token, server_name},
+};
+
+/// One QUIC connection.
+#[derive(Debug, Clone)]
+pub(crate) struct Client {
+    connection: Connection,
+    token: Option<Token>,
+}
+
+impl Client {
+    /// Opens a connection, once, on a socket of its own.
+    pub(crate) async fn open(address: &Address, options: &Options) -> Result<Self, OpenError> {
+        let unreachable = |why: String| OpenError::Unreachable { address: address.to_string(), why };
+        let local = |why: String| OpenError::Local(why);
+        let host = address.bare_host();
+        let mut found = tokio::net::lookup_host((host, address.port))
+            .await
+            .map_err(|error| unreachable(error.to_string()))?;
+        let peer = found.next().ok_or_else(|| unreachable("the name has no address".into()))?;
+        let any: SocketAddr = match peer {
+            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+        };
+        let endpoint = endpoint::bind(any)
+            .and_then(|socket| endpoint::open(socket, None))
+            .map_err(|error| local(error.to_string()))?;
+        let tls = match &options.tls {
+            Some(tls) => tls.clone(),
+            None => ClientTls::trusting().map_err(|error| local(error.to_string()))?,
+        };
+        let crypto = QuicClientConfig::try_from(tls.config(ALPN))
+            .map_err(|error| local(error.to_string()))?;
+        let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+        let path = Path {
+            mtu: options.quic_mtu.unwrap_or_else(|| default_mtu(peer.ip())),
+            window_bytes: options.window_bytes,
+            connection_window_bytes: options.window_bytes.max(limits::CONNECTION_WINDOW_BYTES),
+            keepalive_interval: options.keepalive_interval,
+            keepalive_timeout: options.keepalive_timeout,
+        };
+        config.transport_config(path.transport());
+        let name = server_name(host).map_err(|error| unreachable(error.to_string()))?;
+        let connecting = endpoint
+            .connect_with(config, peer, &name.to_str())
+            .map_err(|error| unreachable(error.to_string()))?;
+        let connection = match tokio::time::timeout(options.connect_timeout, connecting).await {
+            Ok(Ok(connection)) => connection,
+            Ok(Err(ConnectionError::TransportError(error))) => {
+                let why = error.to_string();
+                return Err(OpenError::Untrusted { address: address.to_string(), why });
+            }
+            Ok(Err(error)) => return Err(unreachable(error.to_string())),
+            Err(_) => return Err(unreachable("no answer".into())),
+        };
+        Ok(Self { connection, token: options.token.clone() })
+    }
+
+    pub(crate) async fn describe(
+        &self,
+        request: DescribeRequest,
+    ) -> Result<DescribeResponse, Status> {
+        self.ask("Describe", &request).await
+    }
+
+    pub(crate) async fn flush(&self, request: FlushRequest) -> Result<FlushResponse, Status> {
+        self.ask("Flush", &request).await
+    }
+
+    fn header(&self, method: &str, session: &str) -> Bytes {
+        framing::encode(&CallHeader {
+            protocol_version: PROTOCOL_VERSION,
+            method: method.into(),
+            session: session.into(),
+            token: self.token.as_ref().map(Token::text).unwrap_or_default(),
+        })
+    }
+
+    /// A call with one request and one reply.
+    async fn ask<R: Message + Default>(
+        &self,
+        method: &str,
+        request: &impl Message,
+    ) -> Result<R, Status> {
+        let (mut send, receive) = self.connection.open_bi().await.map_err(|e| lost(&e))?;
+        let mut parts = [self.header(method, ""), framing::encode(request)];
+        // A node that refuses the call may stop reading; then its answer says why.
+        let _ = send.write_all_chunks(&mut parts).await;
+        let _ = send.finish();
+        let mut replies = Messages::new(Received::new(receive), limits::MAX_HEADER_BYTES);
+        let reply = replies.next_message().await?;
+        reply.ok_or_else(|| Status::unknown("the node ended the call without an answer"))
+    }
+
+    /// Opens a stream of requests.
+    pub(crate) async fn infer(
+        &self,
+        session: &str,
+        requests: impl Stream<Item = Bytes> + Send + Unpin + 'static,
+    ) -> Result<Received, Status> {
+        let (mut send, receive) = self.connection.open_bi().await.map_err(|e| lost(&e))?;
+        let header = self.header("Infer", session);
+        send.write_chunk(header).await.map_err(|error| Status::unavailable(words(&error)))?;
+        tokio::spawn(async move {
+            // A connection that is lost is seen by whoever waits for the replies.
+            if send_all(&mut send, Endless(requests)).await.is_ok() {
+                let _ = send.finish();
+            }
+        });
+        Ok(Received::new(receive))
+    }
+}
+
+fn lost(error: &ConnectionError) -> Status {
+    Status::unavailable(words(error))
+}
+
+/// A stream that has no errors, as one that could.
+struct Endless<S>(S);
+
+impl<S: Stream<Item = Bytes> + Unpin> Stream for Endless<S> {
+    type Item = Result<Bytes, std::convert::Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Pin::new(&mut self.0).poll_next(context).map(|chunk| chunk.map(Ok))
+    }
+}

@@ -1,0 +1,101 @@
+//! Sockets and settings of QUIC, the same at both ends.
+
+use std::{
+    io,
+    net::{IpAddr, SocketAddr, UdpSocket},
+    sync::Arc,
+    time::Duration,
+};
+
+use quinn::{
+    Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TokioRuntime, TransportConfig, VarInt,
+};
+use socket2::{Domain, Protocol, Socket, Type};
+use tracing::info;
+
+/// What the system is asked to hold of datagrams that were not read yet, in bytes: at 10 Gb/s, 6 ms.
+const SOCKET_BUFFER_BYTES: usize = 8 << 20;
+
+/// Longest UDP payload that Ethernet carries in one frame of 1,500 bytes, with some room for tunnels.
+const ETHERNET_MTU: u16 = 1452;
+
+/// Longest UDP payload that the loopback interface carries, rounded down.
+const LOOPBACK_MTU: u16 = 65_000;
+
+/// Datagrams that quinn hands to the system in one call (segmentation offload); they may have 64 KiB together.
+const SEGMENTS: u16 = 10;
+
+/// Longest UDP payload that is taken, in bytes: QUIC's own limit (RFC 9000, section 18.2).
+const MOST_UDP_BYTES: u16 = 65_527;
+
+/// Calls that one connection may have open at the same time.
+const MAX_CALLS: u32 = 64;
+
+/// Longest UDP payload to try on the path to that address.
+pub fn default_mtu(peer: IpAddr) -> u16 {
+    if peer.is_loopback() { LOOPBACK_MTU } else { ETHERNET_MTU }
+}
+
+/// What both ends of a connection are set to.
+pub(super) struct Path {
+    pub(super) mtu: u16,
+    pub(super) window_bytes: u32,
+    pub(super) connection_window_bytes: u32,
+    pub(super) keepalive_interval: Duration,
+    pub(super) keepalive_timeout: Duration,
+}
+
+impl Path {
+    pub(super) fn transport(&self) -> Arc<TransportConfig> {
+        let mut discovery = MtuDiscoveryConfig::default();
+        discovery.upper_bound(self.mtu);
+        let idle = self.keepalive_interval + self.keepalive_timeout;
+        let mut config = TransportConfig::default();
+        config
+            .max_concurrent_bidi_streams(MAX_CALLS.into())
+            .max_concurrent_uni_streams(VarInt::from_u32(0))
+            .datagram_receive_buffer_size(None)
+            .stream_receive_window(self.window_bytes.into())
+            .receive_window(self.connection_window_bytes.into())
+            .send_window(self.window_bytes.into())
+            .mtu_discovery_config(Some(discovery))
+            // Longer ones together would be refused by the system, and lost without a word.
+            .enable_segmentation_offload(self.mtu <= 65_507 / SEGMENTS)
+            .keep_alive_interval(Some(self.keepalive_interval))
+            // Days of silence are as good as none at all: the conversion fails beyond 2^62 ms.
+            .max_idle_timeout(IdleTimeout::try_from(idle).ok());
+        Arc::new(config)
+    }
+}
+
+/// Opens a UDP socket with large buffers.
+pub fn bind(local: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP))?;
+    if local.is_ipv6() && local.ip().is_unspecified() {
+        socket.set_only_v6(false)?;
+    }
+    socket.bind(&local.into())?;
+    socket.set_recv_buffer_size(SOCKET_BUFFER_BYTES)?;
+    socket.set_send_buffer_size(SOCKET_BUFFER_BYTES)?;
+    socket.set_nonblocking(true)?;
+    // Linux says twice what it gives.
+    let given = socket.recv_buffer_size()? / 2;
+    if given < SOCKET_BUFFER_BYTES {
+        info!(
+            given,
+            wanted = SOCKET_BUFFER_BYTES,
+            "small socket buffers; for QUIC at full rate raise net.core.rmem_max and net.core.wmem_max"
+        );
+    }
+    Ok(socket.into())
+}
+
+/// QUIC on a socket.
+pub(super) fn open(
+    socket: UdpSocket,
+    server: Option<quinn::ServerConfig>,
+) -> io::Result<Endpoint> {
+    let mut config = EndpointConfig::default();
+    config.max_udp_payload_size(MOST_UDP_BYTES).map_err(io::Error::other)?;
+    Endpoint::new(config, server, socket, Arc::new(TokioRuntime))
+}

@@ -1,0 +1,72 @@
+//! Certificates for a lab: an authority, one certificate for each node, one for clients.
+
+use std::{fs, io, os::unix::fs::OpenOptionsExt as _, path::Path};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
+
+/// Why certificates could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum CertificateError {
+    /// A name that no certificate can bear.
+    #[error("cannot make a certificate for `{name}`: {error}")]
+    Name {
+        /// The host.
+        name: String,
+        /// What the library says.
+        error: rcgen::Error,
+    },
+    /// The library failed.
+    #[error("cannot make a key or certificate: {0}")]
+    Library(#[from] rcgen::Error),
+    /// A file could not be written.
+    #[error("cannot write {path}: {error}")]
+    Write {
+        /// The file.
+        path: String,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+/// Writes `ca.pem`, `HOST.pem` and `HOST.key` for each host (a DNS name or an IP address), and `client.pem` and
+/// `client.key` into a folder. Existing files stay as they are, and are an error. The authority's key is not kept:
+/// nobody can add to the set.
+pub fn make_certificates(folder: &Path, hosts: &[String]) -> Result<Vec<String>, CertificateError> {
+    fs::create_dir_all(folder).map_err(|error| CertificateError::Write {
+        path: folder.display().to_string(),
+        error,
+    })?;
+    let mut authority = CertificateParams::new([])?;
+    authority.distinguished_name.push(DnType::CommonName, "netdiv development authority");
+    authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+    let authority_key = KeyPair::generate()?;
+    let mut written = Vec::new();
+    let mut write = |name: String, text: String, mode: u32| {
+        let path = folder.join(&name);
+        let mut options = fs::OpenOptions::new();
+        let file = options.write(true).create_new(true).mode(mode).open(&path);
+        let done = file.and_then(|mut file| io::Write::write_all(&mut file, text.as_bytes()));
+        written.push(name);
+        done.map_err(|error| CertificateError::Write { path: path.display().to_string(), error })
+    };
+    write("ca.pem".into(), authority.self_signed(&authority_key)?.pem(), 0o644)?;
+    let issuer = Issuer::new(authority, authority_key);
+
+    let node = ExtendedKeyUsagePurpose::ServerAuth;
+    let nodes = hosts.iter().map(|host| (host.as_str(), vec![host.clone()], node.clone()));
+    let client = ("client", Vec::new(), ExtendedKeyUsagePurpose::ClientAuth);
+    for (name, subjects, purpose) in nodes.chain([client]) {
+        let key = KeyPair::generate()?;
+        let mut params = CertificateParams::new(subjects)
+            .map_err(|error| CertificateError::Name { name: name.into(), error })?;
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.extended_key_usages = vec![purpose];
+        write(format!("{name}.pem"), params.signed_by(&key, &issuer)?.pem(), 0o644)?;
+        write(format!("{name}.key"), key.serialize_pem(), 0o600)?;
+    }
+    Ok(written)
+}
