@@ -4,6 +4,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
 use loadgen_node::{NetworkArgs, RunArgs, RunError};
+use netdiv_transport::security::make_certificates;
 use node_process::SettingsError;
 use serde::{Serialize, de::DeserializeOwned};
 use tracing::error;
@@ -25,6 +26,16 @@ enum Command {
         layers: Layers,
         #[command(flatten)]
         args: Box<RunArgs>,
+    },
+    /// Make certificates for a lab: an authority (ca.pem), one certificate and key for each node (HOST.pem,
+    /// HOST.key), and one for LoadGen nodes (client.pem, client.key)
+    Certificates {
+        /// Names or IP addresses by which the nodes are reached
+        #[arg(long, value_name = "HOST", value_delimiter = ',', required = true)]
+        hosts: Vec<String>,
+        /// Folder for the files; none of them may exist
+        #[arg(long, value_name = "DIR", default_value = "certificates")]
+        output: PathBuf,
     },
     /// Show who the nodes are
     Nodes {
@@ -81,6 +92,12 @@ fn execute(cli: Cli) -> Result<u8, RunError> {
             None => Ok(0),
             Some(args) => Ok(loadgen_node::run(args)?.exit_code()),
         },
+        Command::Certificates { hosts, output } => {
+            let written = make_certificates(&output, &hosts)
+                .map_err(|error| RunError::Usage(error.to_string()))?;
+            println!("{} in {}", written.join(", "), output.display());
+            Ok(0)
+        }
         Command::Nodes { layers, args } => {
             if let Some(args) = layers.settings(&args, NetworkArgs::check)? {
                 loadgen_node::print_nodes(&args)?;

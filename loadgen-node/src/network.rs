@@ -62,8 +62,7 @@ pub struct NetworkArgs {
     pub keepalive_timeout_ms: Option<u64>,
 }
 
-const TRANSPORTS: [(&str, Transport); 2] =
-    [("grpc", Transport::Grpc), ("quic", Transport::Quic)];
+const TRANSPORTS: [(&str, Transport); 2] = [("grpc", Transport::Grpc), ("quic", Transport::Quic)];
 
 /// The word for a transport.
 pub(crate) fn transport_name(transport: Transport) -> &'static str {
@@ -119,9 +118,8 @@ impl NetworkArgs {
     }
 
     fn options(&self) -> Result<Options, RunError> {
-        let refused = |error: netdiv_transport::security::SecurityError| {
-            RunError::Usage(error.to_string())
-        };
+        let refused =
+            |error: netdiv_transport::security::SecurityError| RunError::Usage(error.to_string());
         let files = TlsFiles {
             ca: self.tls_ca.clone(),
             certificate: self.tls_certificate.clone(),
@@ -131,8 +129,17 @@ impl NetworkArgs {
             return usage("--tls-certificate and --tls-key need --tls-ca: whom to show them to");
         }
         let mut options = Options {
-            transport: choose("transport", self.transport.as_deref().unwrap_or("grpc"), &TRANSPORTS)?,
-            tls: files.ca.is_some().then(|| ClientTls::load(&files)).transpose().map_err(refused)?,
+            transport: choose(
+                "transport",
+                self.transport.as_deref().unwrap_or("grpc"),
+                &TRANSPORTS,
+            )?,
+            tls: files
+                .ca
+                .is_some()
+                .then(|| ClientTls::load(&files))
+                .transpose()
+                .map_err(refused)?,
             token: self.token_file.as_deref().map(Token::read).transpose().map_err(refused)?,
             window_bytes: self.receive_window_bytes.unwrap_or(limits::STREAM_WINDOW_BYTES),
             quic_mtu: self.quic_mtu,

@@ -35,10 +35,10 @@ use netdiv_proto::encoding::Encoded;
 pub use connect_error::ConnectError;
 pub use dispatch::Policy;
 pub use failure::Failure;
+pub use netdiv_transport::{Options, Transport};
 pub use node::{Expectation, NodeInfo, survey};
 pub use qdl::Qdl;
 pub use report::{NodeReport, Progress, Stages};
-pub use netdiv_transport::{Options, Transport};
 pub use settings::{NetworkSettings, OnThreadStart, Settings};
 
 /// The samples of a QSL by index, as it encoded them; `None` where one is not loaded. Payloads are shared, not copied.

@@ -82,6 +82,10 @@ pub(crate) async fn describe(
         Err(status) if status.code() == tonic::Code::DeadlineExceeded => {
             return Err(ConnectError::Silent { address: address.into(), waited: timeout });
         }
+        Err(status) if status.code() == tonic::Code::Unauthenticated => {
+            let why = status.message().into();
+            return Err(OpenError::Untrusted { address: address.into(), why }.into());
+        }
         Err(status) if status.code() == tonic::Code::Unavailable => {
             return Err(ConnectError::Unreachable { address: address.into(), why: words(&status) });
         }

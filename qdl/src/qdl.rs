@@ -17,8 +17,7 @@ use crate::{
     incoming,
     io_threads::IoThreads,
     lane::{Lane, Run},
-    lock,
-    node,
+    lock, node,
     slots::MAX_SLOTS,
     window::Window,
 };
@@ -325,8 +324,7 @@ fn describe_nodes(
         let mut asking = JoinSet::new();
         for (node, connection) in connections.iter().cloned().enumerate() {
             let address = settings.nodes[node].clone();
-            asking
-                .spawn(async move { (node, node::describe(&connection, &address, limit).await) });
+            asking.spawn(async move { (node, node::describe(&connection, &address, limit).await) });
         }
         let mut answers = asking.join_all().await;
         answers.sort_by_key(|(node, _)| *node);

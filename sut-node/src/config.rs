@@ -239,8 +239,9 @@ impl Args {
         let max_payload_bytes = self.max_payload_bytes.unwrap_or(64 << 20);
         within("max-payload-bytes", max_payload_bytes, limits::MAX_PAYLOAD_BYTES)?;
         let unnamed = self.name.is_none();
-        let name =
-            self.name.unwrap_or_else(|| format!("{}-{}", identity::host_name(), network.listen.port()));
+        let name = self
+            .name
+            .unwrap_or_else(|| format!("{}-{}", identity::host_name(), network.listen.port()));
         if unnamed && network.listen.port() == 0 {
             return Err(ConfigError::NamelessPort);
         }

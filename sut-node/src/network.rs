@@ -141,7 +141,12 @@ impl NetworkArgs {
             quic,
             tls,
             token: self.token_file.as_deref().map(Token::read).transpose()?,
-            receive_window_bytes: within("receive-window-bytes", window, LEAST_WINDOW, MOST_WINDOW)?,
+            receive_window_bytes: within(
+                "receive-window-bytes",
+                window,
+                LEAST_WINDOW,
+                MOST_WINDOW,
+            )?,
             quic_mtu: match self.quic_mtu {
                 Some(mtu) => {
                     within("quic-mtu", mtu.into(), 1200, 65_527)?;

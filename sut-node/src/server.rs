@@ -194,12 +194,9 @@ async fn serve_grpc(
         .add_service(health_service)
         .add_service(reflection)
         .add_service(service)
-        .serve_with_incoming_shutdown(
-            grpc::incoming(listener, config.network.tls.clone()),
-            async {
-                // The sender lives as long as the server.
-                let _ = ending.wait_for(|ending| *ending).await;
-            },
-        )
+        .serve_with_incoming_shutdown(grpc::incoming(listener, config.network.tls.clone()), async {
+            // The sender lives as long as the server.
+            let _ = ending.wait_for(|ending| *ending).await;
+        })
         .await
 }

@@ -108,8 +108,8 @@ impl Handler for Service {
         self.0.max_payload_bytes + MAX_HEADER_BYTES
     }
 
-    fn describe(&self, request: DescribeRequest) -> DescribeResponse {
-        DescribeResponse { nonce: request.nonce, ..self.0.description.clone() }
+    async fn describe(&self, request: DescribeRequest) -> Result<DescribeResponse, Status> {
+        Ok(DescribeResponse { nonce: request.nonce, ..self.0.description.clone() })
     }
 
     async fn flush(&self, request: FlushRequest) -> Result<FlushResponse, Status> {

@@ -1,5 +1,5 @@
-//! A SUT node that misbehaves on demand, made from nothing but the generated code: what a stock gRPC server
-//! written by somebody else would be.
+//! A SUT node that misbehaves on demand. Over gRPC it is made from nothing but the generated code: what a stock gRPC
+//! server written by somebody else would be.
 
 use std::{
     pin::Pin,
@@ -8,18 +8,32 @@ use std::{
     time::Duration,
 };
 
+use bytes::Bytes;
 use netdiv_proto::{
     PROTOCOL_VERSION,
+    burst::Messages,
+    framing,
     layout::InputLayout,
+    limits,
     v1::{
         DescribeRequest, DescribeResponse, FlushRequest, FlushResponse, InferRequest,
         InferResponse, Status,
         sut_node_server::{SutNode, SutNodeServer},
     },
 };
-use tokio::{runtime::Runtime, sync::mpsc};
+use netdiv_transport::{
+    Handler,
+    quic::{self, QuicServer},
+};
+use tokio::{
+    net::TcpListener,
+    runtime::Runtime,
+    sync::{mpsc, watch},
+};
 use tokio_stream::{Stream, wrappers::ReceiverStream};
 use tonic::{Request, Response, Streaming, transport::server::TcpIncoming};
+
+use crate::process::transport;
 
 /// What the node does.
 #[derive(Debug, Clone)]
@@ -111,14 +125,12 @@ impl FakeNode {
         let runtime = Runtime::new().expect("a runtime");
         let seen = Arc::new(Mutex::new(Seen::default()));
         let service = Service { behaviour, seen: seen.clone() };
-        let listener =
-            runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).expect("a free port");
-        let address = listener.local_addr().expect("bound").to_string();
-        runtime.spawn(
-            tonic::transport::Server::builder()
-                .add_service(SutNodeServer::new(service))
-                .serve_with_incoming(TcpIncoming::from(listener)),
-        );
+        let address = runtime.block_on(async {
+            match transport() {
+                "quic" => serve_quic(service),
+                _ => serve_grpc(service).await,
+            }
+        });
         Self { address, seen, _runtime: runtime }
     }
 
@@ -128,9 +140,29 @@ impl FakeNode {
     }
 }
 
+#[derive(Clone)]
 struct Service {
     behaviour: Behaviour,
     seen: Arc<Mutex<Seen>>,
+}
+
+impl Service {
+    /// Begins a stream: what is replied to each of its requests.
+    fn stream(
+        &self,
+        session: &str,
+    ) -> impl FnMut(InferRequest) -> Vec<InferResponse> + Send + use<> {
+        let (seen, reply) = (self.seen.clone(), self.behaviour.reply);
+        seen.lock().expect("no holder panics").sessions.push(session.into());
+        move |request| {
+            let before = {
+                let mut seen = seen.lock().expect("no holder panics");
+                seen.requests.push(request.clone());
+                seen.requests.len() - 1
+            };
+            reply(before, request)
+        }
+    }
 }
 
 #[tonic::async_trait]
@@ -162,20 +194,13 @@ impl SutNode for Service {
         &self,
         request: Request<Streaming<InferRequest>>,
     ) -> Result<Response<Self::InferStream>, tonic::Status> {
-        let session = request.metadata().get("netdiv-session").map(|s| s.to_str().map(Into::into));
-        let seen = self.seen.clone();
-        seen.lock().expect("no holder panics").sessions.extend(session.and_then(Result::ok));
+        let session = request.metadata().get("netdiv-session").map(|s| s.to_str());
+        let mut node = self.stream(session.and_then(Result::ok).unwrap_or_default());
         let (sender, replies) = mpsc::channel(64);
-        let reply = self.behaviour.reply;
         let mut requests = request.into_inner();
         tokio::spawn(async move {
             while let Ok(Some(request)) = requests.message().await {
-                let before = {
-                    let mut seen = seen.lock().expect("no holder panics");
-                    seen.requests.push(request.clone());
-                    seen.requests.len() - 1
-                };
-                for response in reply(before, request) {
+                for response in node(request) {
                     if sender.send(Ok(response)).await.is_err() {
                         return;
                     }
@@ -199,6 +224,80 @@ impl SutNode for Service {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         Ok(Response::new(FlushResponse { samples_received: received() - self.behaviour.denies }))
+    }
+}
+
+/// Serves with generated code only.
+async fn serve_grpc(service: Service) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let address = listener.local_addr().expect("bound").to_string();
+    let server = tonic::transport::Server::builder()
+        .add_service(SutNodeServer::new(service))
+        .serve_with_incoming(TcpIncoming::from(listener));
+    tokio::spawn(server);
+    address
+}
+
+/// Serves the same behaviour over QUIC.
+fn serve_quic(service: Service) -> String {
+    let socket = quic::bind("127.0.0.1:0".parse().expect("an address")).expect("a free port");
+    let address = socket.local_addr().expect("bound").to_string();
+    let settings = QuicServer {
+        tls: None,
+        token: None,
+        mtu: None,
+        window_bytes: 1 << 20,
+        connection_window_bytes: 1 << 20,
+        keepalive_interval: Duration::from_secs(5),
+        keepalive_timeout: Duration::from_secs(10),
+    };
+    let (end, ending) = watch::channel(false);
+    let serving = quic::serve(settings, socket, OverQuic(service), ending).expect("serves");
+    tokio::spawn(async move {
+        serving.await;
+        drop(end);
+    });
+    address
+}
+
+#[derive(Clone)]
+struct OverQuic(Service);
+
+impl Handler for OverQuic {
+    type Replies = Pin<Box<dyn Stream<Item = Result<Bytes, tonic::Status>> + Send>>;
+
+    fn longest_request(&self) -> usize {
+        limits::MAX_MESSAGE_BYTES
+    }
+
+    async fn describe(&self, request: DescribeRequest) -> Result<DescribeResponse, tonic::Status> {
+        Ok(SutNode::describe(&self.0, Request::new(request)).await?.into_inner())
+    }
+
+    async fn flush(&self, request: FlushRequest) -> Result<FlushResponse, tonic::Status> {
+        Ok(SutNode::flush(&self.0, Request::new(request)).await?.into_inner())
+    }
+
+    fn infer<S>(
+        &self,
+        session: &str,
+        mut requests: Messages<S>,
+    ) -> Result<Self::Replies, tonic::Status>
+    where
+        S: Stream<Item = Result<Bytes, tonic::Status>> + Send + Unpin + 'static,
+    {
+        let (sender, replies) = mpsc::channel(64);
+        let mut node = self.0.stream(session);
+        tokio::spawn(async move {
+            while let Ok(Some(request)) = requests.next_message().await {
+                for response in node(request) {
+                    if sender.send(Ok(framing::encode(&response))).await.is_err() {
+                        return;
+                    }
+                }
+            }
+        });
+        Ok(Box::pin(ReceiverStream::new(replies)))
     }
 }
 

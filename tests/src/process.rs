@@ -19,6 +19,14 @@ pub fn program(name: &str) -> PathBuf {
     built.unwrap_or_else(|| panic!("{name} is not built; run `make test`"))
 }
 
+/// The transport that the running test program is about: QUIC for `over_quic`, else gRPC.
+pub fn transport() -> &'static str {
+    let own = std::env::current_exe().expect("a program knows its own file");
+    let over_quic =
+        own.file_name().is_some_and(|name| name.to_string_lossy().starts_with("over_quic"));
+    if over_quic { "quic" } else { "grpc" }
+}
+
 /// A running `sut-node`; ended with the value.
 #[derive(Debug)]
 pub struct SutNode {
@@ -114,6 +122,7 @@ pub fn send_signal(process: u32, signal: &str) {
 #[derive(Debug)]
 pub struct LoadGen {
     command: Command,
+    transport: String,
     folder: TempDir,
 }
 
@@ -154,7 +163,13 @@ impl LoadGen {
         // In a folder of its own: an audit.config lying about must not change a test.
         command.args(["run", "--nodes", addresses]).current_dir(folder.path());
         command.env_remove("RUST_LOG");
-        Self { command, folder }
+        Self { command, transport: transport().into(), folder }
+    }
+
+    /// Over this transport.
+    pub fn over(mut self, transport: &str) -> Self {
+        self.transport = transport.into();
+        self
     }
 
     /// More options.
@@ -184,6 +199,7 @@ impl LoadGen {
 
     /// Starts it.
     pub fn start(mut self) -> Running {
+        self.command.args(["--transport", &self.transport]);
         let child = self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         Running {
             child: child.expect("loadgen-node starts"),
@@ -308,8 +324,13 @@ impl Outcome {
 /// Runs `loadgen-node nodes`.
 pub fn nodes(addresses: &[&str], patience: Duration) -> std::process::Output {
     let patience = patience.as_millis().to_string();
-    let args = ["nodes", "--nodes", &addresses.join(","), "--connect-timeout-ms", &patience];
-    Command::new(program("loadgen-node")).args(args).output().expect("loadgen-node starts")
+    let args = ["nodes", "--nodes", &addresses.join(","), "--transport", transport()];
+    let patience = ["--connect-timeout-ms", &patience];
+    Command::new(program("loadgen-node"))
+        .args(args)
+        .args(patience)
+        .output()
+        .expect("loadgen-node starts")
 }
 
 /// Waits for something that takes a moment; panics after a minute.

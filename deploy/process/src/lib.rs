@@ -73,16 +73,13 @@ fn read<T: clap::Args + DeserializeOwned>(path: &Path) -> Result<toml::Table, Se
     for key in DeTable::parse(&text).map_err(not_toml)?.get_ref().keys() {
         let line = 1 + text[..key.span().start].matches('\n').count();
         let key = key.get_ref().to_string();
-        let invalid = |why: String| SettingsError::Invalid {
-            path: path_buf(),
-            line,
-            key: key.clone(),
-            why,
-        };
+        let invalid =
+            |why: String| SettingsError::Invalid { path: path_buf(), line, key: key.clone(), why };
         if !known.get_arguments().any(|argument| argument.get_id() == key.as_str()) {
             return Err(invalid("there is no such setting; see --help".into()));
         }
-        let only = toml::Table::from_iter(table.get(&key).map(|value| (key.clone(), value.clone())));
+        let only =
+            toml::Table::from_iter(table.get(&key).map(|value| (key.clone(), value.clone())));
         only.try_into::<T>().map_err(|error| invalid(error.message().into()))?;
     }
     Ok(table)
@@ -180,7 +177,10 @@ mod tests {
     fn a_key_that_is_wrong_is_named_with_its_line() {
         for (text, want) in [
             ("name = 'a'\nsizes = 1\n", "line 2: `sizes`: there is no such setting"),
-            ("name = 'a'\n\nsize = 'b'\n", "line 3: `size`: invalid type: string \"b\", expected u32"),
+            (
+                "name = 'a'\n\nsize = 'b'\n",
+                "line 3: `size`: invalid type: string \"b\", expected u32",
+            ),
             ("name = ", "TOML parse error at line 1"),
         ] {
             let file = file(text);

@@ -41,7 +41,8 @@ pub struct Options {
     pub connect_timeout: Duration,
     /// How often a connection is asked whether it lives.
     pub keepalive_interval: Duration,
-    /// How long the answer to that may take before the connection counts as lost.
+    /// How long the answer to that may take (gRPC), or how long a connection may be silent (QUIC), before it counts as
+    /// lost.
     pub keepalive_timeout: Duration,
     /// What a node may send on one stream before it is read, in bytes.
     pub window_bytes: u32,

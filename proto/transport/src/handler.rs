@@ -17,7 +17,10 @@ pub trait Handler: Clone + Send + Sync + 'static {
     fn longest_request(&self) -> usize;
 
     /// Says who the node is.
-    fn describe(&self, request: DescribeRequest) -> DescribeResponse;
+    fn describe(
+        &self,
+        request: DescribeRequest,
+    ) -> impl Future<Output = Result<DescribeResponse, Status>> + Send;
 
     /// Ends a series.
     fn flush(

@@ -1,6 +1,9 @@
 //! The client's end of gRPC.
 
-use std::{future::poll_fn, time::Duration};
+use std::{
+    future::{poll_fn, ready},
+    io,
+};
 
 use bytes::Bytes;
 use futures_core::Stream;
@@ -13,18 +16,18 @@ use netdiv_proto::{
         sut_node_client::SutNodeClient,
     },
 };
-use tokio::net::TcpStream;
+use tokio::{net::TcpStream, time::timeout};
 use tonic::{
     Status,
     body::Body,
     metadata::MetadataMap,
     transport::{Channel, Endpoint},
 };
-use tower::{Service as _, service_fn};
+use tower::{Service, service_fn};
 
 use super::{
     body::{BodyChunks, RequestBody, status},
-    listener::Wire,
+    listener::{Fault, Wire},
     service::{INFER, is_grpc},
 };
 use crate::{
@@ -33,67 +36,61 @@ use crate::{
     security::Token,
 };
 
-/// One HTTP/2 connection.
+/// One HTTP/2 connection. It is never opened again by itself: a node that was lost stays lost.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     channel: Channel,
     token: Option<Token>,
+    fault: Fault,
+    has_tls: bool,
 }
 
 impl Client {
     /// Opens a connection, once.
     pub(crate) async fn open(address: &Address, options: &Options) -> Result<Self, OpenError> {
-        let bad = |why: String| OpenError::BadAddress { address: address.to_string(), why };
-        let origin = |scheme: &str| {
-            format!("{scheme}://{address}").parse::<Uri>().map_err(|error| bad(error.to_string()))
-        };
-        let tls = options.tls.clone();
-        let endpoint = Endpoint::from(origin("http")?)
-            // What the node reads in `:scheme`.
-            .origin(origin(if tls.is_some() { "https" } else { "http" })?)
-            .http2_keep_alive_interval(options.keepalive_interval)
-            .keep_alive_timeout(options.keepalive_timeout)
-            .keep_alive_while_idle(true)
-            .max_frame_size(limits::MAX_FRAME_BYTES)
-            .initial_stream_window_size(options.window_bytes)
-            .initial_connection_window_size(options.window_bytes.max(limits::CONNECTION_WINDOW_BYTES));
-        let host = address.host.clone();
-        let connector = service_fn(move |to: Uri| {
-            let (host, tls) = (host.clone(), tls.clone());
-            async move {
-                let port = to.port_u16().unwrap_or_default();
-                let stream = TcpStream::connect((host.as_str(), port)).await?;
-                stream.set_nodelay(true)?;
-                let wire = match tls {
-                    None => Wire::plain(stream),
-                    Some(tls) => Wire::client(stream, &tls, &host).await?,
-                };
-                Ok::<_, std::io::Error>(TokioIo::new(wire))
-            }
-        });
-        let opened = tokio::time::timeout(
-            // A peer that takes connections and says nothing is as good as none.
-            options.connect_timeout.max(Duration::from_millis(1)),
-            endpoint.connect_with_connector(connector),
-        );
         let unreachable =
             |why: String| OpenError::Unreachable { address: address.to_string(), why };
-        match opened.await {
-            Ok(Ok(channel)) => Ok(Self { channel, token: options.token.clone() }),
-            Ok(Err(error)) => Err(unreachable(chain(&error))),
-            Err(_) => Err(unreachable("it takes the connection and says nothing".into())),
-        }
+        let fault = Fault::default();
+        let opening = timeout(options.connect_timeout, async {
+            let wire = wire(address, options, &fault).await?;
+            let channel = endpoint(address, options)?
+                .connect_with_connector(only_once(wire))
+                .await
+                .map_err(|error| unreachable(fault.or(chain(&error))))?;
+            Ok(channel)
+        });
+        let silent = |_| unreachable("it takes the connection and says nothing".into());
+        let channel = opening.await.map_err(silent)??;
+        let (token, has_tls) = (options.token.clone(), options.tls.is_some());
+        Ok(Self { channel, token, fault, has_tls })
     }
 
     pub(crate) async fn describe(
         &self,
         request: DescribeRequest,
     ) -> Result<DescribeResponse, Status> {
-        Ok(self.calls().describe(self.request(request)).await?.into_inner())
+        let answer = self.calls().describe(self.request(request)).await;
+        answer.map(tonic::Response::into_inner).map_err(|status| self.cause(status))
     }
 
     pub(crate) async fn flush(&self, request: FlushRequest) -> Result<FlushResponse, Status> {
-        Ok(self.calls().flush(self.request(request)).await?.into_inner())
+        let answer = self.calls().flush(self.request(request)).await;
+        answer.map(tonic::Response::into_inner).map_err(|status| self.cause(status))
+    }
+
+    /// What broke the connection says more than that it is broken.
+    fn cause(&self, status: Status) -> Status {
+        match self.fault.get() {
+            // TLS 1.3 lets a client begin before the node has looked at its certificate.
+            Some(fault) if fault.contains("fatal alert") => Status::unauthenticated(fault),
+            Some(fault) => Status::unavailable(fault),
+            // A node closes a connection that begins with something else than TLS.
+            None if !self.has_tls && std::error::Error::source(&status).is_some() => {
+                let text = format!("{status}; if the node uses TLS, give --tls-ca");
+                Status::new(status.code(), text)
+            }
+            None => status,
+        }
     }
 
     fn calls(&self) -> SutNodeClient<Channel> {
@@ -127,7 +124,7 @@ impl Client {
             headers.insert(header::AUTHORIZATION, token.header());
         }
         let mut channel = self.channel.clone();
-        let lost = |error: tonic::transport::Error| Status::from_error(error.into());
+        let lost = |error: tonic::transport::Error| self.cause(Status::from_error(error.into()));
         poll_fn(|context| channel.poll_ready(context)).await.map_err(lost)?;
         let response = channel.call(request).await.map_err(lost)?;
         let (head, body) = response.into_parts();
@@ -139,4 +136,58 @@ impl Client {
         status(head.headers)?;
         Ok(BodyChunks(body))
     }
+}
+
+/// Opens the TCP connection and, where it is on, TLS.
+async fn wire(address: &Address, options: &Options, fault: &Fault) -> Result<Wire, OpenError> {
+    let unreachable = |error: io::Error| OpenError::Unreachable {
+        address: address.to_string(),
+        why: error.to_string(),
+    };
+    let to = (address.bare_host(), address.port);
+    let stream = TcpStream::connect(to).await.map_err(unreachable)?;
+    stream.set_nodelay(true).map_err(unreachable)?;
+    match &options.tls {
+        None => Ok(Wire::plain(stream, fault.clone())),
+        Some(tls) => {
+            let agreed = Wire::client(stream, tls, address.bare_host(), fault.clone()).await;
+            agreed.map_err(|error| {
+                let hint = match error.get_ref().and_then(|e| e.downcast_ref::<rustls::Error>()) {
+                    Some(rustls::Error::InvalidMessage(_)) => "; does the node use TLS?",
+                    _ => "",
+                };
+                let why = format!("{error}{hint}");
+                OpenError::Untrusted { address: address.to_string(), why }
+            })
+        }
+    }
+}
+
+fn endpoint(address: &Address, options: &Options) -> Result<Endpoint, OpenError> {
+    let bad = |error: http::uri::InvalidUri| OpenError::BadAddress {
+        address: address.to_string(),
+        why: error.to_string(),
+    };
+    let uri = |scheme: &str| format!("{scheme}://{address}").parse::<Uri>().map_err(bad);
+    let connection_window = options.window_bytes.max(limits::CONNECTION_WINDOW_BYTES);
+    Ok(Endpoint::from(uri("http")?)
+        // What the node reads in `:scheme`.
+        .origin(uri(if options.tls.is_some() { "https" } else { "http" })?)
+        .http2_keep_alive_interval(options.keepalive_interval)
+        .keep_alive_timeout(options.keepalive_timeout)
+        .keep_alive_while_idle(true)
+        .max_frame_size(limits::MAX_FRAME_BYTES)
+        .initial_stream_window_size(options.window_bytes)
+        .initial_connection_window_size(connection_window))
+}
+
+/// Hands tonic the connection that is open, and no other one later.
+fn only_once(
+    wire: Wire,
+) -> impl Service<Uri, Response = TokioIo<Wire>, Error = io::Error, Future: Send> + Send {
+    let mut wire = Some(wire);
+    service_fn(move |_: Uri| {
+        let wire = wire.take().map(TokioIo::new);
+        ready(wire.ok_or_else(|| io::Error::other("the connection was lost")))
+    })
 }

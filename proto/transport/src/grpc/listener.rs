@@ -4,14 +4,14 @@ use std::{
     io::{self, IoSlice},
     net::SocketAddr,
     pin::Pin,
-    sync::Arc,
+    sync::{Arc, OnceLock},
     task::{Context, Poll, ready},
     time::Duration,
 };
 
 use futures_core::Stream;
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf},
     net::{TcpListener, TcpStream},
     sync::{Semaphore, mpsc},
     time::{Sleep, sleep, timeout},
@@ -25,6 +25,9 @@ use crate::security::{self, ClientTls, ServerTls};
 /// How long a new connection may take to agree on TLS, and then to say its first word.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long a refused peer may take to go.
+const LINGER: Duration = Duration::from_secs(1);
+
 /// Connections that may agree on TLS at the same time; the next ones wait in the system's queue.
 const MAX_HANDSHAKES: usize = 128;
 
@@ -37,6 +40,22 @@ pub struct Wire {
     stream: Inner,
     /// Until the peer has said its first word.
     deadline: Option<Pin<Box<Sleep>>>,
+    fault: Fault,
+}
+
+/// The first error of a connection, for who sees only that it is broken.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Fault(Arc<OnceLock<String>>);
+
+impl Fault {
+    pub(super) fn get(&self) -> Option<&String> {
+        self.0.get()
+    }
+
+    /// The error, or what else is known.
+    pub(super) fn or(&self, other: String) -> String {
+        self.get().cloned().unwrap_or(other)
+    }
 }
 
 #[derive(Debug)]
@@ -46,15 +65,20 @@ enum Inner {
 }
 
 impl Wire {
-    pub(super) fn plain(stream: TcpStream) -> Self {
-        Self { stream: Inner::Plain(stream), deadline: None }
+    pub(super) fn plain(stream: TcpStream, fault: Fault) -> Self {
+        Self { stream: Inner::Plain(stream), deadline: None, fault }
     }
 
     /// Agrees on TLS as the client.
-    pub(super) async fn client(stream: TcpStream, tls: &ClientTls, host: &str) -> io::Result<Self> {
+    pub(super) async fn client(
+        stream: TcpStream,
+        tls: &ClientTls,
+        host: &str,
+        fault: Fault,
+    ) -> io::Result<Self> {
         let name = security::server_name(host)?;
         let stream = TlsConnector::from(Arc::new(tls.config(HTTP2))).connect(name, stream).await?;
-        Ok(Self { stream: Inner::Tls(Box::new(stream.into())), deadline: None })
+        Ok(Self { stream: Inner::Tls(Box::new(stream.into())), deadline: None, fault })
     }
 
     /// Takes a connection as the node.
@@ -64,13 +88,31 @@ impl Wire {
             None => Inner::Plain(stream),
             Some(tls) => {
                 let acceptor = TlsAcceptor::from(Arc::new(tls.config(HTTP2)));
-                let accepted = timeout(PATIENCE, acceptor.accept(stream)).await;
-                let silent = || io::Error::new(io::ErrorKind::TimedOut, "no TLS handshake");
-                Inner::Tls(Box::new(accepted.map_err(|_| silent())??.into()))
+                let accepted = timeout(PATIENCE, acceptor.accept(stream).into_fallible()).await;
+                let silent = |_| io::Error::new(io::ErrorKind::TimedOut, "no TLS handshake");
+                match accepted.map_err(silent)? {
+                    Ok(stream) => Inner::Tls(Box::new(stream.into())),
+                    Err((error, stream)) => {
+                        linger(stream).await;
+                        return Err(error);
+                    }
+                }
             }
         };
-        Ok(Self { stream, deadline: Some(Box::pin(sleep(PATIENCE))) })
+        let deadline = Some(Box::pin(sleep(PATIENCE)));
+        Ok(Self { stream, deadline, fault: Fault::default() })
     }
+}
+
+/// Closes a connection so that the peer can read why: what it still sends must not make the system throw away the
+/// alert that it has not read.
+async fn linger(mut stream: TcpStream) {
+    let _ = stream.shutdown().await;
+    let read_all = async {
+        let mut buffer = [0; 1024];
+        while stream.read(&mut buffer).await.is_ok_and(|count| count > 0) {}
+    };
+    let _ = timeout(LINGER, read_all).await;
 }
 
 /// The connections of a listener, for tonic's server.
@@ -151,12 +193,15 @@ impl AsyncRead for Wire {
                 let text = "the peer said nothing after it had connected";
                 Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, text)))
             }
-            (_, read) => {
-                if read.is_ready() {
-                    self.deadline = None;
+            (_, Poll::Ready(read)) => {
+                self.deadline = None;
+                if let Err(error) = &read {
+                    // Later ones follow from the first.
+                    let _ = self.fault.0.set(error.to_string());
                 }
-                read
+                Poll::Ready(read)
             }
+            (None, Poll::Pending) => Poll::Pending,
         }
     }
 }

@@ -103,14 +103,19 @@ pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
     content_type.is_some_and(|value| value.starts_with(b"application/grpc"))
 }
 
+type Answer<T> = Pin<Box<dyn Future<Output = Result<tonic::Response<T>, Status>> + Send>>;
+
 struct Describe<H>(H);
 
 impl<H: Handler> UnaryService<DescribeRequest> for Describe<H> {
     type Response = DescribeResponse;
-    type Future = std::future::Ready<Result<tonic::Response<DescribeResponse>, Status>>;
+    type Future = Answer<DescribeResponse>;
 
     fn call(&mut self, request: tonic::Request<DescribeRequest>) -> Self::Future {
-        std::future::ready(Ok(tonic::Response::new(self.0.describe(request.into_inner()))))
+        let handler = self.0.clone();
+        Box::pin(
+            async move { handler.describe(request.into_inner()).await.map(tonic::Response::new) },
+        )
     }
 }
 
@@ -118,11 +123,10 @@ struct Flush<H>(H);
 
 impl<H: Handler> UnaryService<FlushRequest> for Flush<H> {
     type Response = FlushResponse;
-    type Future =
-        Pin<Box<dyn Future<Output = Result<tonic::Response<FlushResponse>, Status>> + Send>>;
+    type Future = Answer<FlushResponse>;
 
     fn call(&mut self, request: tonic::Request<FlushRequest>) -> Self::Future {
         let handler = self.0.clone();
-        Box::pin(async move { Ok(tonic::Response::new(handler.flush(request.into_inner()).await?)) })
+        Box::pin(async move { handler.flush(request.into_inner()).await.map(tonic::Response::new) })
     }
 }

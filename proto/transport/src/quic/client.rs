@@ -30,6 +30,9 @@ use crate::{
     security::{ClientTls, Token, server_name},
 };
 
+/// Error codes that stand for alerts of TLS (RFC 9001, section 4.8).
+const CRYPTO_ERRORS: std::ops::Range<u64> = 0x100..0x200;
+
 /// One QUIC connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
@@ -40,7 +43,8 @@ pub(crate) struct Client {
 impl Client {
     /// Opens a connection, once, on a socket of its own.
     pub(crate) async fn open(address: &Address, options: &Options) -> Result<Self, OpenError> {
-        let unreachable = |why: String| OpenError::Unreachable { address: address.to_string(), why };
+        let unreachable =
+            |why: String| OpenError::Unreachable { address: address.to_string(), why };
         let local = |why: String| OpenError::Local(why);
         let host = address.bare_host();
         let mut found = tokio::net::lookup_host((host, address.port))
@@ -75,8 +79,10 @@ impl Client {
             .map_err(|error| unreachable(error.to_string()))?;
         let connection = match tokio::time::timeout(options.connect_timeout, connecting).await {
             Ok(Ok(connection)) => connection,
-            Ok(Err(ConnectionError::TransportError(error))) => {
-                let why = error.to_string();
+            Ok(Err(
+                error @ (ConnectionError::TransportError(_) | ConnectionError::ConnectionClosed(_)),
+            )) => {
+                let why = words(&error);
                 return Err(OpenError::Untrusted { address: address.to_string(), why });
             }
             Ok(Err(error)) => return Err(unreachable(error.to_string())),
@@ -141,7 +147,15 @@ impl Client {
 }
 
 fn lost(error: &ConnectionError) -> Status {
-    Status::unavailable(words(error))
+    match error {
+        // The handshake is over for a client before the node has looked at its certificate.
+        ConnectionError::ConnectionClosed(close)
+            if CRYPTO_ERRORS.contains(&u64::from(close.error_code)) =>
+        {
+            Status::unauthenticated(words(error))
+        }
+        error => Status::unavailable(words(error)),
+    }
 }
 
 /// A stream that has no errors, as one that could.

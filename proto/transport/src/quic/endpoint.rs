@@ -3,12 +3,13 @@
 use std::{
     io,
     net::{IpAddr, SocketAddr, UdpSocket},
-    sync::Arc,
+    sync::{Arc, Once},
     time::Duration,
 };
 
 use quinn::{
-    Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TokioRuntime, TransportConfig, VarInt,
+    Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TokioRuntime, TransportConfig,
+    VarInt,
 };
 use socket2::{Domain, Protocol, Socket, Type};
 use tracing::info;
@@ -49,7 +50,8 @@ impl Path {
     pub(super) fn transport(&self) -> Arc<TransportConfig> {
         let mut discovery = MtuDiscoveryConfig::default();
         discovery.upper_bound(self.mtu);
-        let idle = self.keepalive_interval + self.keepalive_timeout;
+        // Several signs of life may get lost before the connection does.
+        let interval = self.keepalive_interval.min(self.keepalive_timeout / 3);
         let mut config = TransportConfig::default();
         config
             .max_concurrent_bidi_streams(MAX_CALLS.into())
@@ -61,9 +63,9 @@ impl Path {
             .mtu_discovery_config(Some(discovery))
             // Longer ones together would be refused by the system, and lost without a word.
             .enable_segmentation_offload(self.mtu <= 65_507 / SEGMENTS)
-            .keep_alive_interval(Some(self.keepalive_interval))
+            .keep_alive_interval(Some(interval))
             // Days of silence are as good as none at all: the conversion fails beyond 2^62 ms.
-            .max_idle_timeout(IdleTimeout::try_from(idle).ok());
+            .max_idle_timeout(IdleTimeout::try_from(self.keepalive_timeout).ok());
         Arc::new(config)
     }
 }
@@ -80,21 +82,21 @@ pub fn bind(local: SocketAddr) -> io::Result<UdpSocket> {
     socket.set_nonblocking(true)?;
     // Linux says twice what it gives.
     let given = socket.recv_buffer_size()? / 2;
+    static SAID: Once = Once::new();
     if given < SOCKET_BUFFER_BYTES {
+        SAID.call_once(|| {
         info!(
             given,
             wanted = SOCKET_BUFFER_BYTES,
             "small socket buffers; for QUIC at full rate raise net.core.rmem_max and net.core.wmem_max"
         );
+        });
     }
     Ok(socket.into())
 }
 
 /// QUIC on a socket.
-pub(super) fn open(
-    socket: UdpSocket,
-    server: Option<quinn::ServerConfig>,
-) -> io::Result<Endpoint> {
+pub(super) fn open(socket: UdpSocket, server: Option<quinn::ServerConfig>) -> io::Result<Endpoint> {
     let mut config = EndpointConfig::default();
     config.max_udp_payload_size(MOST_UDP_BYTES).map_err(io::Error::other)?;
     Endpoint::new(config, server, socket, Arc::new(TokioRuntime))

@@ -76,9 +76,8 @@ fn server_config(
     settings: &QuicServer,
     peer: SocketAddr,
 ) -> Result<quinn::ServerConfig, SecurityError> {
-    let crypto = QuicServerConfig::try_from(tls.config(ALPN)).map_err(|error| {
-        SecurityError::Unusable { path: "QUIC".into(), why: error.to_string() }
-    })?;
+    let crypto = QuicServerConfig::try_from(tls.config(ALPN))
+        .map_err(|error| SecurityError::Unusable { path: "QUIC".into(), why: error.to_string() })?;
     let mut config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
     let path = Path {
         mtu: settings.mtu.unwrap_or_else(|| default_mtu(peer.ip())),
@@ -208,7 +207,7 @@ async fn answer<H: Handler>(
         return Err(Status::failed_precondition(text));
     }
     match header.method.as_str() {
-        "Describe" => reply(send, &handler.describe(request(&mut requests).await?)).await,
+        "Describe" => reply(send, &handler.describe(request(&mut requests).await?).await?).await,
         "Flush" => reply(send, &handler.flush(request(&mut requests).await?).await?).await,
         "Infer" => {
             requests.set_longest(handler.longest_request());

@@ -35,15 +35,17 @@ pub enum CertificateError {
 /// `client.key` into a folder. Existing files stay as they are, and are an error. The authority's key is not kept:
 /// nobody can add to the set.
 pub fn make_certificates(folder: &Path, hosts: &[String]) -> Result<Vec<String>, CertificateError> {
-    fs::create_dir_all(folder).map_err(|error| CertificateError::Write {
-        path: folder.display().to_string(),
-        error,
-    })?;
+    fs::create_dir_all(folder)
+        .map_err(|error| CertificateError::Write { path: folder.display().to_string(), error })?;
     let mut authority = CertificateParams::new([])?;
-    authority.distinguished_name.push(DnType::CommonName, "netdiv development authority");
+    let authority_key = KeyPair::generate()?;
+    // Two authorities of one name would be taken for each other, and their certificates for forged ones.
+    let tag: String =
+        authority_key.public_key_raw().iter().rev().take(4).map(|b| format!("{b:02x}")).collect();
+    let name = format!("netdiv development authority {tag}");
+    authority.distinguished_name.push(DnType::CommonName, name);
     authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
-    let authority_key = KeyPair::generate()?;
     let mut written = Vec::new();
     let mut write = |name: String, text: String, mode: u32| {
         let path = folder.join(&name);

@@ -92,7 +92,8 @@ impl ServerTls {
 
     /// A certificate that was made this moment and that nobody can check, for QUIC, which has no plaintext.
     pub(crate) fn unproven() -> Result<Self, SecurityError> {
-        let unusable = |why: String| SecurityError::Unusable { path: "a new certificate".into(), why };
+        let unusable =
+            |why: String| SecurityError::Unusable { path: "a new certificate".into(), why };
         let made = rcgen::generate_simple_self_signed(["netdiv".to_owned()])
             .map_err(|error| unusable(error.to_string()))?;
         let key = PrivateKeyDer::try_from(made.signing_key.serialize_der())
@@ -207,9 +208,8 @@ fn not_pem(path: &Path, what: &'static str, error: pem::Error) -> SecurityError 
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SecurityError> {
     let not_pem = |error| not_pem(path, "certificate", error);
-    let found: Vec<_> = CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect)
-        .map_err(not_pem)?;
+    let found: Vec<_> =
+        CertificateDer::pem_file_iter(path).and_then(Iterator::collect).map_err(not_pem)?;
     if found.is_empty() {
         return Err(not_pem(pem::Error::NoItemsFound));
     }

@@ -1,0 +1,38 @@
+//! The QDL without LoadGen.
+
+use std::{error::Error, sync::Arc};
+
+use bytes::Bytes;
+use netdiv_proto::encoding::{Encoded, Encoding};
+use netdiv_qdl::{Expectation, LoadGen, LoadedSamples, Qdl, SampleSource, Settings};
+
+/// Takes answers and does nothing with them.
+struct Nobody;
+
+impl LoadGen for Nobody {
+    type Ticket = ();
+
+    fn complete(&self, tickets: &mut Vec<()>, _: &[Bytes]) {
+        tickets.clear();
+    }
+}
+
+struct Loaded(LoadedSamples);
+
+impl SampleSource for Loaded {
+    fn loaded(&self) -> LoadedSamples {
+        self.0.clone()
+    }
+}
+
+/// Sends that many samples and waits for all answers.
+pub fn send(settings: Settings, payloads: &[Bytes], samples: usize) -> Result<(), Box<dyn Error>> {
+    let encoded = |bytes: &Bytes| {
+        Some(Encoded { bytes: bytes.clone(), encoding: Encoding::None, decoded_bytes: 0 })
+    };
+    let source = Arc::new(Loaded(payloads.iter().map(encoded).collect()));
+    let qdl = Qdl::connect(settings, &Expectation::default(), Nobody, source)?;
+    qdl.issue((0..samples).map(|sample| ((), sample % payloads.len())))?;
+    qdl.flush()?;
+    Ok(())
+}

@@ -1,0 +1,10 @@
+//! The end-to-end tests once more, over QUIC: the helpers see by this program's name which transport to use.
+
+#[path = "accuracy.rs"]
+mod accuracy;
+#[path = "bad_input.rs"]
+mod bad_input;
+#[path = "failure.rs"]
+mod failure;
+#[path = "performance.rs"]
+mod performance;

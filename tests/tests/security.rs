@@ -1,0 +1,255 @@
+//! Who may talk to whom, over both transports: each refusal is a clear error at both ends, and the node lives on.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use e2e::{LoadGen, SutNode, process::program, wait_until};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use tempfile::TempDir;
+
+const TRANSPORTS: [&str; 2] = ["grpc", "quic"];
+
+/// A folder of certificates, made by the program itself for these hosts.
+struct Certificates(TempDir);
+
+impl Certificates {
+    fn new(hosts: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let certificates = Self(folder);
+        certificates.make(hosts);
+        certificates
+    }
+
+    fn make(&self, hosts: &str) {
+        let output = self.0.path().display().to_string();
+        let args = ["certificates", "--hosts", hosts, "--output", &output];
+        let made = Command::new(program("loadgen-node")).args(args).status();
+        assert!(made.expect("loadgen-node starts").success());
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn text(&self, name: &str) -> String {
+        self.path(name).display().to_string()
+    }
+
+    /// What a node is told; with `mutual`, it asks clients for a certificate.
+    fn node(&self, host: &str, mutual: bool) -> Vec<String> {
+        let mut args = vec!["--tls-certificate".into(), self.text(&format!("{host}.pem"))];
+        args.extend(["--tls-key".into(), self.text(&format!("{host}.key"))]);
+        if mutual {
+            args.extend(["--tls-client-ca".into(), self.text("ca.pem")]);
+        }
+        args
+    }
+
+    /// What a client is told that trusts the authority.
+    fn client(&self) -> Vec<String> {
+        vec!["--tls-ca".into(), self.text("ca.pem")]
+    }
+
+    /// The same with a certificate of its own.
+    fn known_client(&self) -> Vec<String> {
+        let own = ["--tls-certificate".into(), self.text("client.pem")];
+        let key = ["--tls-key".into(), self.text("client.key")];
+        [self.client(), own.to_vec(), key.to_vec()].concat()
+    }
+}
+
+fn node(name: &str, args: &[String]) -> SutNode {
+    SutNode::echo(name, &strs(args))
+}
+
+fn strs(args: &[String]) -> Vec<&str> {
+    args.iter().map(String::as_str).collect()
+}
+
+/// What `loadgen-node nodes` says: whether it found the node, and its words.
+fn ask(address: &str, transport: &str, args: &[String]) -> (bool, String) {
+    let fixed = ["nodes", "--nodes", address, "--transport", transport];
+    let output = Command::new(program("loadgen-node"))
+        .args(fixed)
+        .args(["--connect-timeout-ms", "2000"])
+        .args(args)
+        .output()
+        .expect("loadgen-node starts");
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+}
+
+fn assert_welcome(address: &str, transport: &str, args: &[String]) {
+    let (found, text) = ask(address, transport, args);
+    assert!(found && text.contains("round trip"), "{transport}: {text}");
+}
+
+fn assert_refused(address: &str, transport: &str, args: &[String], words: &[&str]) {
+    let (found, text) = ask(address, transport, args);
+    assert!(!found, "{transport}: {text}");
+    assert!(words.iter().any(|words| text.contains(words)), "{transport}: {text}");
+}
+
+#[test]
+fn a_run_with_mutual_tls_over_both_transports() {
+    let certificates = Certificates::new("127.0.0.1");
+    let node = SutNode::start("a", &strs(&certificates.node("127.0.0.1", true)));
+    for transport in TRANSPORTS {
+        let outcome = LoadGen::new(&[&node.address], "offline")
+            .over(transport)
+            .args(&["--mode", "accuracy", "--streams", "2"])
+            .args(&strs(&certificates.known_client()))
+            .run()
+            .expect(0);
+        let result = outcome.result();
+        assert_eq!(result["accuracy"]["correct"], 493, "{result:#}");
+        assert_eq!((&result["transport"], &result["tls"]), (&transport.into(), &true.into()));
+    }
+}
+
+#[test]
+fn strangers_are_refused_and_the_node_lives_on() {
+    let ours = Certificates::new("127.0.0.1");
+    let theirs = Certificates::new("127.0.0.1");
+    let mut node = node("a", &ours.node("127.0.0.1", true));
+    for transport in TRANSPORTS {
+        let at = |args: &[String], words: &[&str]| {
+            assert_refused(&node.address, transport, args, words);
+        };
+        at(&ours.client(), &["CertificateRequired", "peer sent no certificates"]);
+        at(&theirs.known_client(), &["UnknownIssuer"]);
+        let false_papers = [&ours.client()[..], &theirs.known_client()[2..]].concat();
+        at(&false_papers, &["UnknownCA", "UnknownIssuer", "DecryptError", "BadSignature"]);
+        at(&[], &["if the node uses TLS, give --tls-ca", "peer sent no certificates"]);
+        assert_welcome(&node.address, transport, &ours.known_client());
+    }
+    node.signal("-TERM");
+    let (code, log) = node.wait();
+    assert_eq!(code, Some(0), "{log}");
+    for reason in ["peer sent no certificates", "InvalidContentType", "UnknownIssuer"] {
+        let line = log.lines().find(|line| line.contains(reason));
+        let line = line.unwrap_or_else(|| panic!("no {reason} in {log}"));
+        assert!(line.contains("a connection was refused") && line.contains("peer="), "{line}");
+    }
+}
+
+#[test]
+fn a_node_with_the_wrong_papers_is_refused() {
+    let certificates = Certificates::new("other.example");
+    let elsewhere = node("a", &certificates.node("other.example", false));
+    // An authority whose certificates have all expired.
+    let authority_key = KeyPair::generate().expect("a key");
+    let mut authority = CertificateParams::new([]).expect("no names");
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    let ca = authority.self_signed(&authority_key).expect("signed").pem();
+    let issuer = Issuer::new(authority, authority_key);
+    let key = KeyPair::generate().expect("a key");
+    let mut old = CertificateParams::new(["127.0.0.1".to_owned()]).expect("a name");
+    old.not_before = rcgen::date_time_ymd(2001, 1, 1);
+    old.not_after = rcgen::date_time_ymd(2002, 1, 1);
+    let old = old.signed_by(&key, &issuer).expect("signed").pem();
+    let expired = Certificates(tempfile::tempdir().expect("a folder"));
+    for (name, text) in [("ca.pem", ca), ("old.pem", old), ("old.key", key.serialize_pem())] {
+        fs::write(expired.path(name), text).expect("the folder is ours");
+    }
+    let outdated = node("b", &expired.node("old", false));
+    let plain = SutNode::echo("c", &[]);
+    for transport in TRANSPORTS {
+        let client = certificates.client();
+        assert_refused(&elsewhere.address, transport, &client, &["not valid for name"]);
+        assert_refused(&outdated.address, transport, &expired.client(), &["certificate expired"]);
+        // Over QUIC a node without certificates has one that nobody vouches for.
+        let words = ["does the node use TLS?", "UnknownIssuer"];
+        assert_refused(&plain.address, transport, &client, &words);
+        assert_welcome(&plain.address, transport, &[]);
+    }
+}
+
+#[test]
+fn a_token_opens_the_door_of_a_closed_lab() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let token = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).expect("the folder is ours");
+        ["--token-file".to_owned(), path.display().to_string()]
+    };
+    let right = token("right", "correct-horse-battery\n");
+    let wrong = token("wrong", "correct-horse-staples\n");
+    let short = token("short", "secret\n");
+    let node = node("a", &right);
+    for transport in TRANSPORTS {
+        for args in [&wrong[..], &[]] {
+            let words = ["the token is missing or wrong; give --token-file"];
+            assert_refused(&node.address, transport, args, &words);
+        }
+        assert_refused(&node.address, transport, &short, &["holds no token: write one line"]);
+        assert_welcome(&node.address, transport, &right);
+        LoadGen::new(&[&node.address], "offline")
+            .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100"])
+            .over(transport)
+            .args(&["--mode", "accuracy"])
+            .args(&strs(&right))
+            .run()
+            .expect(0);
+    }
+}
+
+#[test]
+fn certificates_are_read_again_on_sighup() {
+    let certificates = Certificates::new("127.0.0.1");
+    let before = certificates.client();
+    let node = node("a", &certificates.node("127.0.0.1", false));
+    let old_ca = certificates.text("old-ca.pem");
+    fs::rename(certificates.path("ca.pem"), &old_ca).expect("renames");
+    for name in ["127.0.0.1.pem", "127.0.0.1.key", "client.pem", "client.key"] {
+        fs::remove_file(certificates.path(name)).expect("removes");
+    }
+    // A file is missing: what was read stays.
+    node.signal("-HUP");
+    let old = vec!["--tls-ca".to_owned(), old_ca];
+    for transport in TRANSPORTS {
+        assert_welcome(&node.address, transport, &old);
+    }
+    certificates.make("127.0.0.1");
+    node.signal("-HUP");
+    for transport in TRANSPORTS {
+        wait_until("the new certificate is shown", || ask(&node.address, transport, &before).0);
+        assert_refused(&node.address, transport, &old, &["UnknownIssuer", "BadSignature"]);
+    }
+}
+
+#[test]
+fn nothing_is_open_by_mistake() {
+    let start = |listen: &str, args: &[&str]| {
+        SutNode::try_start_at(listen, &[&["--name", "a"], args].concat()).err().unwrap_or_default()
+    };
+    let refusal = |args: &[&str]| start("127.0.0.1:0", args);
+    let open = start("0.0.0.0:0", &[]);
+    assert!(open.contains("say --insecure"), "{open}");
+    let certificates = Certificates::new("127.0.0.1");
+    let (certificate, key) = (certificates.text("127.0.0.1.pem"), certificates.text("client.key"));
+    let empty = certificates.text("empty");
+    fs::write(Path::new(&empty), "").expect("the folder is ours");
+    for (args, words) in [
+        (["--tls-certificate", &certificate].as_slice(), "give both files"),
+        (&["--tls-certificate", &certificate, "--tls-key", &key], "cannot be used"),
+        (&["--tls-certificate", &certificate, "--tls-key", "/nowhere"], "cannot read /nowhere"),
+        (&["--tls-certificate", &empty, "--tls-key", &key], "holds no certificate"),
+        (&["--tls-certificate", &certificate, "--insecure"], "exclude each other"),
+        (&["--token-file", "/nowhere"], "cannot read /nowhere"),
+    ] {
+        let log = refusal(args);
+        assert!(log.contains(words), "{args:?}: {log}");
+    }
+    let far = ["192.0.2.1:50051".to_owned()];
+    for transport in TRANSPORTS {
+        let words = ["192.0.2.1:50051 is on another machine; give --tls-ca, or say --insecure"];
+        assert_refused(&far[0], transport, &[], &words);
+    }
+    let both = [certificates.client(), vec!["--insecure".into()]].concat();
+    assert_refused("127.0.0.1:1", "grpc", &both, &["exclude each other"]);
+    assert_refused("127.0.0.1:1", "grpc", &certificates.known_client()[2..], &["need --tls-ca"]);
+}
