@@ -30,6 +30,9 @@ pub struct NetworkArgs {
     /// Cores that these threads are bound to, in turn [default: any]
     #[arg(long, value_name = "CORES", value_delimiter = ',')]
     pub pin: Option<Vec<usize>>,
+    /// Let these threads poll instead of sleeping: lower latency, a whole core for each
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    pub busy_poll: Option<bool>,
     /// Certificates of the authority that vouches for the nodes, in PEM: turns TLS on
     #[arg(long, value_name = "FILE")]
     pub tls_ca: Option<PathBuf>,
@@ -112,6 +115,7 @@ impl NetworkArgs {
         settings.connections_per_node = at_least_one("connections", self.connections.unwrap_or(1))?;
         settings.streams_per_connection = at_least_one("streams", self.streams.unwrap_or(1))?;
         settings.io_threads = at_least_one("io-threads", self.io_threads.unwrap_or(1))?;
+        settings.busy_poll = self.busy_poll.unwrap_or(false);
         let pin = move |thread| node_process::pin(&cores, thread);
         settings.on_thread_start = Some(OnThreadStart(Arc::new(pin)));
         Ok(settings)

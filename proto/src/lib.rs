@@ -5,6 +5,7 @@
 //! - [`encoding`]: lossless compression of one payload, with a cap on what comes out
 //! - [`framing`]: messages as chunks of a byte stream, without copying payloads
 //! - [`burst`]: taking all that a stream holds ready
+//! - [`probe`]: samples that test the network
 //! - [`limits`]: every limit of the wire, each with its reason
 
 pub mod burst;
@@ -12,6 +13,7 @@ pub mod encoding;
 pub mod framing;
 pub mod layout;
 pub mod limits;
+pub mod probe;
 
 /// Messages, client and server of package `netdiv.v1`.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::unwrap_used)]

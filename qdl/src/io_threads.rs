@@ -8,7 +8,7 @@ use std::{io, thread};
 
 use tokio::{runtime, sync::oneshot};
 
-use crate::OnThreadStart;
+use crate::{OnThreadStart, Settings};
 
 pub(crate) struct IoThreads {
     threads: Vec<IoThread>,
@@ -21,9 +21,9 @@ struct IoThread {
 }
 
 impl IoThreads {
-    pub(crate) fn start(count: usize, first: Option<OnThreadStart>) -> io::Result<Self> {
-        let start = |number| IoThread::start(number, first.clone());
-        let threads = (0..count.max(1)).map(start).collect::<io::Result<_>>()?;
+    pub(crate) fn start(settings: &Settings) -> io::Result<Self> {
+        let start = |number| IoThread::start(number, settings);
+        let threads = (0..settings.io_threads.max(1)).map(start).collect::<io::Result<_>>()?;
         Ok(Self { threads })
     }
 
@@ -34,13 +34,22 @@ impl IoThreads {
 }
 
 impl IoThread {
-    fn start(number: usize, first: Option<OnThreadStart>) -> io::Result<Self> {
+    fn start(number: usize, settings: &Settings) -> io::Result<Self> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel();
+        let (first, busy_poll) = (settings.on_thread_start.clone(), settings.busy_poll);
         let serve = move || {
             if let Some(OnThreadStart(first)) = first {
                 first(number);
+            }
+            if busy_poll {
+                runtime.spawn(async {
+                    loop {
+                        // With nothing else to do, the runtime asks the system for news at once.
+                        tokio::task::yield_now().await;
+                    }
+                });
             }
             // Ends when told, or when the owner is gone.
             let _ = runtime.block_on(stopped);

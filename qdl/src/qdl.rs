@@ -54,8 +54,8 @@ impl<L: LoadGen> Qdl<L> {
         if settings.nodes.is_empty() {
             return Err(ConnectError::NoNodes);
         }
-        let threads = IoThreads::start(settings.io_threads, settings.on_thread_start.clone())
-            .map_err(|error| ConnectError::Local(error.to_string()))?;
+        let threads =
+            IoThreads::start(&settings).map_err(|error| ConnectError::Local(error.to_string()))?;
         let per_node = settings.connections_per_node.max(1);
         let streams = settings.streams_per_connection.max(1);
         let lane_count = settings.nodes.len() * per_node * streams;

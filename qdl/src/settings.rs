@@ -51,6 +51,8 @@ pub struct Settings {
     pub streams_per_connection: usize,
     /// Threads that serve the connections and complete samples.
     pub io_threads: usize,
+    /// Whether these threads poll instead of sleeping: lower latency, a whole core for each.
+    pub busy_poll: bool,
     /// Called by each of these threads when it starts, with its number: a place to pin it to a core.
     pub on_thread_start: Option<OnThreadStart>,
     /// Which connection gets which sample.
@@ -77,6 +79,7 @@ impl Settings {
             connections_per_node: 1,
             streams_per_connection: 1,
             io_threads: 1,
+            busy_poll: false,
             on_thread_start: None,
             policy: Policy::Pull,
             window_samples: None,

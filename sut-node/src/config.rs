@@ -23,7 +23,8 @@ pub struct Args {
     /// Name of this node, unique in its cluster [default: HOSTNAME-PORT]
     #[arg(long)]
     pub name: Option<String>,
-    /// What runs the model: onnx, or echo (no model; tests the network) [default: onnx]
+    /// What runs the model: onnx; none (no model, answers at once: for `loadgen-node fabric`); or echo (no model,
+    /// answers in batches after a time) [default: onnx]
     #[arg(long)]
     pub engine: Option<String>,
     /// Engine onnx: the model file [default: the embedded digits network]
@@ -72,6 +73,9 @@ pub struct Args {
     /// Cores that these threads are bound to, in turn [default: any]
     #[arg(long, value_name = "CORES", value_delimiter = ',')]
     pub pin: Option<Vec<usize>>,
+    /// Let these threads poll instead of sleeping: lower latency, a whole core for each
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    pub busy_poll: Option<bool>,
     /// Address of the Prometheus endpoint [default: none]
     #[arg(long, value_name = "IP:PORT")]
     pub metrics: Option<String>,
@@ -113,6 +117,8 @@ pub struct Config {
     pub io_threads: usize,
     /// Cores that these threads are bound to, in turn; none: anywhere.
     pub pin: Vec<usize>,
+    /// Whether these threads poll instead of sleeping.
+    pub busy_poll: bool,
     /// Address of the Prometheus endpoint.
     pub metrics: Option<SocketAddr>,
     /// How long a shutdown waits.
@@ -140,6 +146,8 @@ impl Config {
 pub enum EngineConfig {
     /// No model.
     Echo(EchoConfig),
+    /// No model, no batches.
+    None,
     /// A model in ONNX format.
     Onnx(OnnxConfig),
 }
@@ -231,7 +239,7 @@ impl Args {
         let instances = within("instances", self.instances.unwrap_or(1), MAX_THREADS)?;
         let engine = self.engine(cores, instances)?;
         let (max_batch, batch_timeout_us) = match engine {
-            EngineConfig::Echo(_) => (1024, 0),
+            EngineConfig::Echo(_) | EngineConfig::None => (1024, 0),
             EngineConfig::Onnx(_) => (32, 1000),
         };
         let max_batch = within("max-batch", self.max_batch.unwrap_or(max_batch), MAX_BATCH)?;
@@ -279,6 +287,7 @@ impl Args {
                 MAX_THREADS,
             )?,
             pin,
+            busy_poll: self.busy_poll.unwrap_or(false),
             metrics,
             drain_timeout: Duration::from_millis(self.drain_timeout_ms.unwrap_or(5000)),
         })
@@ -296,6 +305,11 @@ impl Args {
             ("echo-sample-us", self.echo_sample_us.is_some()),
         ];
         match self.engine.as_deref().unwrap_or("onnx") {
+            "none" => {
+                none_set(&onnx_keys, "onnx")?;
+                none_set(&echo_keys, "echo")?;
+                Ok(EngineConfig::None)
+            }
             "echo" => {
                 none_set(&onnx_keys, "onnx")?;
                 let answer_bytes = self.echo_answer_bytes.unwrap_or(8);
@@ -320,7 +334,7 @@ impl Args {
             other => Err(ConfigError::Choice {
                 key: "engine",
                 value: other.into(),
-                choices: "onnx, echo",
+                choices: "onnx, none, echo",
             }),
         }
     }

@@ -46,20 +46,25 @@ pub(crate) fn run(
     response_encoding: Encoding,
 ) {
     while let Some(mut batch) = queue.next_batch() {
-        let taken = Instant::now();
         let all = batch.len();
         batch.retain(|sample| !sample.replies.is_closed());
         if batch.len() < all {
             metrics::abandoned(all - batch.len());
         }
-        if batch.is_empty() {
-            continue;
+        if !batch.is_empty() {
+            run_batch(engine.as_mut(), batch, response_encoding);
+            metrics::queued(queue.len());
         }
-        let payloads: Vec<_> = batch.iter().map(|sample| sample.payload.clone()).collect();
-        let outcome = infer(engine.as_mut(), &payloads);
-        metrics::batch(batch.len(), taken.elapsed(), queue.len());
-        answer(batch, outcome, taken, response_encoding);
     }
+}
+
+/// Runs one batch and answers every sample of it.
+pub(crate) fn run_batch(engine: &mut dyn Engine, batch: Vec<Sample>, response_encoding: Encoding) {
+    let taken = Instant::now();
+    let payloads: Vec<_> = batch.iter().map(|sample| sample.payload.clone()).collect();
+    let outcome = infer(engine, &payloads);
+    metrics::batch(batch.len(), taken.elapsed());
+    answer(batch, outcome, taken, response_encoding);
 }
 
 /// Runs the engine; a panic or a wrong number of answers is its failure, and the node lives on.

@@ -54,6 +54,9 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         })
         .enable_all()
         .build()?;
+    if config.busy_poll {
+        (0..config.io_threads).for_each(|_| drop(runtime.spawn(node_process::busy_poll())));
+    }
     runtime.block_on(async {
         let listen = config.network.listen;
         let sockets = Sockets::bind(&config.network)

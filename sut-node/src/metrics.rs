@@ -53,10 +53,13 @@ pub(crate) fn samples(received: usize, refused: usize, queued: usize) {
     gauge!(QUEUED).set(queued as f64);
 }
 
-pub(crate) fn batch(samples: usize, compute: Duration, queued: usize) {
+pub(crate) fn batch(samples: usize, compute: Duration) {
     histogram!(BATCH_SAMPLES).record(samples as f64);
     histogram!(COMPUTE).record(compute);
-    gauge!(QUEUED).set(queued as f64);
+}
+
+pub(crate) fn queued(samples: usize) {
+    gauge!(QUEUED).set(samples as f64);
 }
 
 pub(crate) fn failed_batch() {

@@ -7,7 +7,7 @@ use futures_core::Stream;
 use netdiv_proto::{
     PROTOCOL_VERSION,
     burst::{self, Messages},
-    encoding,
+    encoding::{self, Encoding},
     layout::{self, InputLayout},
     limits::MAX_HEADER_BYTES,
     v1::{
@@ -23,9 +23,9 @@ use tracing::warn;
 
 use crate::{
     admission::{Admission, Admitted},
-    config::Config,
-    engine::Model,
-    engine_thread::{Sample, cut},
+    config::{Config, EngineConfig},
+    engine::{Model, NoModel},
+    engine_thread::{Sample, cut, run_batch},
     identity, metrics,
     queue::BatchQueue,
     replies::{self, Replies, Reply, ReplySender},
@@ -43,6 +43,9 @@ pub(crate) struct Node {
     max_in_flight_samples: usize,
     admission: Arc<Admission>,
     queue: Arc<BatchQueue<Sample>>,
+    /// In place of a queue and engine threads, where there is no model.
+    no_model: Option<NoModel>,
+    response_encoding: Encoding,
     sessions: Sessions,
     /// Turns true when the node is asked to end.
     ending: watch::Receiver<bool>,
@@ -63,8 +66,22 @@ impl Node {
             max_in_flight_samples: config.max_in_flight_samples as usize,
             admission: Arc::new(admission),
             queue,
+            no_model: matches!(config.engine, EngineConfig::None)
+                .then(|| NoModel::new(config.max_payload_bytes)),
+            response_encoding: config.response_encoding,
             sessions: Sessions::default(),
             ending,
+        }
+    }
+
+    /// Hands over what a stream has brought.
+    fn take(&self, samples: &mut Vec<Sample>) {
+        match &self.no_model {
+            Some(engine) if !samples.is_empty() => {
+                let batch = std::mem::take(samples);
+                run_batch(&mut engine.clone(), batch, self.response_encoding);
+            }
+            _ => self.queue.push(samples),
         }
     }
 
@@ -164,7 +181,7 @@ async fn read_stream<S>(
                 Some(admitted) => admitted,
                 None => {
                     // The engines must see what is here before this task waits for them.
-                    node.queue.push(&mut samples);
+                    node.take(&mut samples);
                     node.queue.flush();
                     node.admission.admit(cost).await
                 }
@@ -175,11 +192,11 @@ async fn read_stream<S>(
             }
             if !node.admission.has_room_for(cost) {
                 // No company will come for what is here.
-                node.queue.push(&mut samples);
+                node.take(&mut samples);
                 node.queue.flush();
             }
         }
-        node.queue.push(&mut samples);
+        node.take(&mut samples);
         if session.is_flushed() {
             node.queue.flush();
         }

@@ -1,6 +1,7 @@
 //! What runs a model. Each instance is owned by one thread and does one batch at a time.
 
 mod echo;
+mod none;
 mod onnx;
 
 use std::{sync::Arc, time::Duration};
@@ -78,9 +79,13 @@ pub enum EngineError {
     Failed(String),
 }
 
+pub(crate) use none::NoModel;
+
 /// Makes the configured engine's instances. They share the model's weights.
 pub fn load(config: &Config) -> Result<(Model, Vec<Box<dyn Engine>>), EngineError> {
     match &config.engine {
+        // Streams answer themselves.
+        EngineConfig::None => Ok((none::model(), Vec::new())),
         EngineConfig::Echo(settings) => {
             let engine = || Box::new(echo::Echo::new(settings.clone())) as Box<dyn Engine>;
             let engines = (0..config.instances).map(|_| engine()).collect();

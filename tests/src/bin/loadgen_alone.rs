@@ -1,7 +1,7 @@
 //! LoadGen with a system under test that does nothing, in one process: what LoadGen itself costs.
 //!
 //! `loadgen-alone SCENARIO SAMPLES_PER_SECOND MILLISECONDS` prints one line of JSON: LoadGen's verdict and
-//! completed samples per second, and the most memory that was resident when the first query was issued, in bytes:
+//! completed samples per second, its latencies, and the most memory that was resident when the first query was issued, in bytes:
 //! LoadGen's tables for all queries. (At the end it would be more: one thread that answers everything at once
 //! piles up LoadGen's log.)
 
@@ -77,6 +77,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let line = serde_json::json!({
         "verdict": log.text("result_validity"),
         "samples_per_second": log.number(metric),
+        "p50_ns": log.number("result_50.00_percentile_latency_ns"),
+        "p99_ns": log.number("result_99.00_percentile_latency_ns"),
         "peak_resident_bytes": nothing.resident_at_first_query.get(),
     });
     println!("{line}");
