@@ -122,13 +122,17 @@ fn test_settings(config: &RunConfig) -> Result<TestSettings, RunError> {
 /// Most samples that LoadGen is asked to prepare: it needs some 60 bytes for each, before it issues one.
 const MOST_SAMPLES: f64 = 4e9;
 
+/// More threads than any machine has cores for.
+const MOST_ISSUE_THREADS: u64 = 256;
+
 /// Refuses what this version does not do, and what LoadGen cannot.
 fn check_settings(settings: &TestSettings, scenario: Scenario) -> Result<(), RunError> {
     let refuse = |text: String| Err(RunError::Usage(text));
-    if settings.field("server_num_issue_query_threads").is_some_and(|threads| threads != "0") {
-        return refuse(
-            "server_num_issue_query_threads: this version issues from one thread".into(),
-        );
+    let issue_threads = settings.field("server_num_issue_query_threads");
+    if issue_threads.and_then(|n| n.parse().ok()).is_some_and(|n: u64| n > MOST_ISSUE_THREADS) {
+        return refuse(format!(
+            "server_num_issue_query_threads: at most {MOST_ISSUE_THREADS}, as many as cores at best"
+        ));
     }
     if settings.field("use_token_latencies").is_some_and(|on| on == "true") {
         return refuse(

@@ -38,6 +38,11 @@ impl SystemUnderTest for NetworkSut<'_> {
         self.owes_calls.store(false, Ordering::SeqCst);
         Ok(())
     }
+
+    /// The watchdog sees the failure and ends the process.
+    fn abandoned(&self, Abort(reason): Abort) {
+        self.qdl.stopper()(Failure::Internal(reason));
+    }
 }
 
 fn abort(failure: Failure) -> Abort {

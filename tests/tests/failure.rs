@@ -288,3 +288,15 @@ fn a_slow_node_that_goes_on_answering_is_not_lost() {
         .run()
         .expect(0);
 }
+
+#[test]
+fn a_node_killed_while_loadgen_issues_from_several_threads() {
+    let dying = slow("dying");
+    let running = long(&[&dying.address], "server")
+        .args(&["--setting", "server_target_qps=1000"])
+        .args(&["--setting", "server_num_issue_query_threads=2"])
+        .start();
+    running.wait_for_test();
+    dying.signal("-KILL");
+    running.wait().expect_failure("node dying was lost");
+}

@@ -164,3 +164,18 @@ fn an_audit_config_is_read_by_loadgen() {
     let responses = loadgen_node::official_log::read_responses(&path).expect("a log");
     assert!(!responses.is_empty());
 }
+
+#[test]
+fn loadgen_may_issue_from_several_threads() {
+    let (a, b) = (SutNode::echo("a", &[]), SutNode::echo("b", &[]));
+    let outcome = LoadGen::new(&[&a.address, &b.address], "server")
+        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100"])
+        .short(1000, 3000)
+        .args(&["--setting", "server_num_issue_query_threads=3"])
+        .args(&["--setting", "server_target_latency_ns=1000000000"])
+        .run()
+        .expect(0);
+    assert_accounted_for(&outcome, 100);
+    let log = outcome.read("mlperf_log_detail.txt");
+    assert_eq!(log.matches("Registered IssueQueryThread").count(), 3, "{log}");
+}

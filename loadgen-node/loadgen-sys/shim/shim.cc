@@ -39,6 +39,8 @@ struct nd_sut {
   int (*name)(void* user, void* out);
   int (*issue_query)(void* user, const mlperf::QuerySample* samples, size_t count, void* out);
   int (*flush_queries)(void* user, void* out);
+  // A query could not be issued, and LoadGen cannot be stopped from the thread that it was issued from.
+  void (*abandoned)(void* user, const char* reason, size_t length);
 };
 
 struct nd_qsl {
@@ -82,11 +84,13 @@ bool End(const std::string& reason) {
   return true;
 }
 
+[[noreturn]] void WaitForTheEnd() {
+  while (true) std::this_thread::sleep_for(std::chrono::hours(1));
+}
+
 [[noreturn]] void Abort(const std::string& reason) {
-  if (!End(reason)) {
-    // Another thread is ending the process; there is nothing left to do here.
-    while (true) std::this_thread::sleep_for(std::chrono::hours(1));
-  }
+  // Where it fails, another thread is ending the process; there is nothing left to do here.
+  if (!End(reason)) WaitForTheEnd();
   throw Aborted{reason};
 }
 
@@ -95,6 +99,7 @@ bool End(const std::string& reason) {
 // into streams that are gone.
 struct OutOfMemory : std::bad_alloc {};
 
+// The thread that StartTest runs on.
 std::thread::id test_thread;
 
 void OnOutOfMemory() {
@@ -120,7 +125,11 @@ class Sut : public mlperf::QueryDispatchLibrary {
   void IssueQuery(const std::vector<mlperf::QuerySample>& samples) override {
     std::string reason;
     if (callbacks_.issue_query(callbacks_.user, samples.data(), samples.size(), &reason)) {
-      Abort(reason);
+      if (std::this_thread::get_id() == test_thread) Abort(reason);
+      // An exception here would end this thread only, and StartTest would wait for it for ever. Whoever is told
+      // ends the test from outside, and the process.
+      callbacks_.abandoned(callbacks_.user, reason.data(), reason.size());
+      WaitForTheEnd();
     }
   }
 
@@ -132,6 +141,38 @@ class Sut : public mlperf::QueryDispatchLibrary {
  private:
   nd_sut callbacks_;
   std::deque<std::string> names_;
+};
+
+// The threads that LoadGen issues queries from in the scenario Server, where it is asked to use more than its own
+// (server_num_issue_query_threads). They are let go when the test ends.
+class IssueThreads {
+ public:
+  explicit IssueThreads(const mlperf::TestSettings& settings) {
+    if (settings.scenario != mlperf::TestScenario::Server) return;
+    for (uint64_t n = 0; n < settings.server_num_issue_query_threads; ++n) {
+      threads_.emplace_back([this] {
+        ++begun_;
+        mlperf::RegisterIssueQueryThread();
+      });
+    }
+    // LoadGen counts them once, and then again after ten seconds: all have to be there the first time.
+    while (begun_ < threads_.size()) std::this_thread::yield();
+    if (!threads_.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+
+  void Join() {
+    for (auto& thread : threads_) thread.join();
+    threads_.clear();
+  }
+
+  // Only threads of a test that was ended early are left; they have no work and touch nothing of it.
+  ~IssueThreads() {
+    for (auto& thread : threads_) thread.detach();
+  }
+
+ private:
+  std::vector<std::thread> threads_;
+  std::atomic<size_t> begun_{0};
 };
 
 class Qsl : public mlperf::QuerySampleLibrary {
@@ -315,7 +356,9 @@ int nd_start_test(const nd_sut* sut_callbacks, const nd_qsl* qsl_callbacks,
     log_settings.enable_trace = log->enable_trace;
     test_thread = std::this_thread::get_id();
     std::set_new_handler(OnOutOfMemory);
+    IssueThreads issue_threads(*settings);
     mlperf::StartTest(&sut, &qsl, *settings, log_settings, audit_config);
+    issue_threads.Join();
     std::set_new_handler(nullptr);
     return 0;
   } catch (const Aborted& aborted) {

@@ -27,6 +27,7 @@ pub(crate) struct RawSut {
     pub(crate) issue_query:
         unsafe extern "C" fn(*const c_void, *const RawSample, usize, *mut c_void) -> c_int,
     pub(crate) flush_queries: unsafe extern "C" fn(*const c_void, *mut c_void) -> c_int,
+    pub(crate) abandoned: unsafe extern "C" fn(*const c_void, *const c_char, usize),
 }
 
 #[repr(C)]

@@ -153,6 +153,11 @@ impl TestSettings {
         self.fields().into_iter().find(|(field, _)| field == name).map(|(_, value)| value)
     }
 
+    pub(crate) fn has_issue_threads(&self) -> bool {
+        self.scenario == Scenario::Server
+            && self.field("server_num_issue_query_threads").is_some_and(|number| number != "0")
+    }
+
     pub(crate) fn as_ptr(&self) -> *const ffi::RawSettings {
         self.raw.as_ptr()
     }

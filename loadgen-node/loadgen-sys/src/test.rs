@@ -3,10 +3,13 @@
 use std::{
     any::Any,
     cell::RefCell,
-    ffi::{c_int, c_void},
+    ffi::{c_char, c_int, c_void},
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
-    sync::{Mutex, RwLock, TryLockError},
+    sync::{
+        Mutex, RwLock, TryLockError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
 use crate::{
@@ -19,7 +22,8 @@ use crate::{
 #[error("{0}")]
 pub struct Abort(pub String);
 
-/// What LoadGen calls the system under test; all calls come from the thread of [`start_test`].
+/// What LoadGen calls the system under test. All calls come from the thread of [`start_test`], except `issue_query`
+/// where LoadGen issues from several threads (`server_num_issue_query_threads`).
 pub trait SystemUnderTest: Sync {
     /// The system's name. Called once at the start, timed, and once for each performance summary.
     fn name(&self) -> Result<String, Abort>;
@@ -29,6 +33,10 @@ pub trait SystemUnderTest: Sync {
 
     /// No more samples in this series.
     fn flush_queries(&self) -> Result<(), Abort>;
+
+    /// `issue_query` failed on a thread from which LoadGen cannot be stopped. The test has to be ended with
+    /// [`end_from_outside`] and the process with [`exit_now`]: [`start_test`] will not return.
+    fn abandoned(&self, reason: Abort);
 }
 
 /// Where the samples live. All calls come from the thread of [`start_test`], untimed.
@@ -102,6 +110,11 @@ pub enum StartTestError {
     /// LoadGen is one per process.
     #[error("another test is running in this process")]
     Busy,
+    /// LoadGen does not let go of its issue threads.
+    #[error(
+        "a test with server_num_issue_query_threads ran in this process; start a new one for another test"
+    )]
+    IssueThreads,
     /// After an aborted test LoadGen holds pointers into it; only a new process is safe.
     #[error("an earlier test of this process was aborted; start a new process")]
     Spent,
@@ -122,10 +135,15 @@ const NO_TEST: u64 = 0;
 /// Held while a test runs. True once a test was aborted.
 static LOADGEN_SPENT: Mutex<bool> = Mutex::new(false);
 
-/// Opens a test to answers, or closes it; returns what was open before.
-fn open_test(number: u64) -> u64 {
-    let mut open = OPEN_TEST.write().unwrap_or_else(|poisoned| poisoned.into_inner());
-    std::mem::replace(&mut open, number)
+/// Whether LoadGen is in `StartTest`.
+static RUNNING: AtomicBool = AtomicBool::new(false);
+
+/// LoadGen's threads for issuing queries can be used once.
+static ISSUE_THREADS_USED: AtomicBool = AtomicBool::new(false);
+
+/// Opens a test to answers, or closes it.
+fn open_test(number: u64) {
+    *OPEN_TEST.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = number;
 }
 
 fn current_test() -> u64 {
@@ -188,6 +206,9 @@ pub fn start_test(
     if *spent {
         return Err(StartTestError::Spent);
     }
+    if settings.has_issue_threads() && ISSUE_THREADS_USED.swap(true, Ordering::SeqCst) {
+        return Err(StartTestError::IssueThreads);
+    }
     let (outdir, prefix) = (c_string(&log.outdir)?, c_string(&log.prefix)?);
     let (suffix, qsl_name) = (c_string(&log.suffix)?, c_string(&for_log(&qsl.name()))?);
     let audit_config = c_string(&audit_config.to_string_lossy())?;
@@ -206,6 +227,7 @@ pub fn start_test(
         name: sut_name,
         issue_query: sut_issue_query,
         flush_queries: sut_flush_queries,
+        abandoned: sut_abandoned,
     };
     let raw_qsl = ffi::RawQsl {
         user: (&raw const qsl).cast(),
@@ -215,9 +237,10 @@ pub fn start_test(
         load: qsl_load,
         unload: qsl_unload,
     };
-    static TESTS_STARTED: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-    let number = 1 + TESTS_STARTED.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+    static TESTS_STARTED: AtomicU64 = AtomicU64::new(0);
+    let number = 1 + TESTS_STARTED.fetch_add(1, Ordering::SeqCst);
     open_test(number);
+    RUNNING.store(true, Ordering::SeqCst);
     let (outcome, reason) = ffi::collect_with(|sink, to| {
         // SAFETY: everything pointed to lives in this frame until the call returns; the callbacks match
         // the `user` they are given; LoadGen runs one test at a time (`spent` is held).
@@ -233,6 +256,7 @@ pub fn start_test(
             )
         }
     });
+    RUNNING.store(false, Ordering::SeqCst);
     open_test(NO_TEST);
     *spent = outcome != 0;
     match outcome {
@@ -248,9 +272,10 @@ pub fn start_test(
 /// [`exit_now`]: LoadGen's own thread still runs, and nothing that it does now counts. It waits for LoadGen's
 /// logging thread, which may have much to write: call it where that does not matter.
 pub fn end_from_outside(reason: &str) -> bool {
-    if open_test(NO_TEST) == NO_TEST {
+    if !RUNNING.load(Ordering::SeqCst) {
         return false;
     }
+    open_test(NO_TEST);
     let reason = for_log(reason);
     // SAFETY: the text is readable for the call, which copies it; the shim sees to it that LoadGen is ended
     // only once.
@@ -327,6 +352,15 @@ unsafe extern "C" fn sut_flush_queries(user: *const c_void, out: *mut c_void) ->
     // SAFETY: see `sut_name`.
     let sut = unsafe { *user.cast::<&dyn SystemUnderTest>() };
     guarded(out, || sut.flush_queries())
+}
+
+unsafe extern "C" fn sut_abandoned(user: *const c_void, reason: *const c_char, length: usize) {
+    // SAFETY: see `sut_name`; the text is readable until this returns.
+    let (sut, reason) =
+        unsafe { (*user.cast::<&dyn SystemUnderTest>(), slice(reason.cast::<u8>(), length)) };
+    let reason = Abort(String::from_utf8_lossy(reason).into_owned());
+    // A panic must not reach C++; the thread that it happened on does nothing more either way.
+    let _ = catch_unwind(AssertUnwindSafe(|| sut.abandoned(reason)));
 }
 
 unsafe extern "C" fn qsl_load(

@@ -32,6 +32,10 @@ impl SystemUnderTest for Failing {
     fn flush_queries(&self) -> Result<(), Abort> {
         Ok(())
     }
+
+    fn abandoned(&self, reason: Abort) {
+        panic!("{reason}");
+    }
 }
 
 #[test]

@@ -21,6 +21,10 @@ impl SystemUnderTest for Panicking {
     fn flush_queries(&self) -> Result<(), Abort> {
         Ok(())
     }
+
+    fn abandoned(&self, reason: Abort) {
+        panic!("{reason}");
+    }
 }
 
 #[test]

@@ -31,6 +31,10 @@ impl SystemUnderTest for Nothing {
     fn flush_queries(&self) -> Result<(), Abort> {
         Ok(())
     }
+
+    fn abandoned(&self, reason: Abort) {
+        panic!("{reason}");
+    }
 }
 
 impl QuerySampleLibrary for Nothing {

@@ -70,6 +70,10 @@ impl SystemUnderTest for Queue {
     fn flush_queries(&self) -> Result<(), Abort> {
         Ok(())
     }
+
+    fn abandoned(&self, reason: Abort) {
+        panic!("{reason}");
+    }
 }
 
 impl QuerySampleLibrary for Library {
