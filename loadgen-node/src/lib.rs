@@ -7,6 +7,7 @@ mod accuracy;
 mod args;
 pub mod dataset;
 mod error;
+mod fabric;
 mod library;
 mod network;
 mod nodes;
@@ -22,6 +23,7 @@ mod watchdog;
 
 pub use args::RunArgs;
 pub use error::RunError;
+pub use fabric::{FabricArgs, fabric};
 pub use network::NetworkArgs;
 pub use nodes::print_nodes;
 pub use run::run;

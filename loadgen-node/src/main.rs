@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
-use loadgen_node::{NetworkArgs, RunArgs, RunError};
+use loadgen_node::{FabricArgs, NetworkArgs, RunArgs, RunError};
 use netdiv_transport::security::make_certificates;
 use node_process::SettingsError;
 use serde::{Serialize, de::DeserializeOwned};
@@ -26,6 +26,14 @@ enum Command {
         layers: Layers,
         #[command(flatten)]
         args: Box<RunArgs>,
+    },
+    /// Measure what the network to the nodes can carry; they run with --engine none. Exit code 0: measured, and every
+    /// target is carried; 1: a target is not
+    Fabric {
+        #[command(flatten)]
+        layers: Layers,
+        #[command(flatten)]
+        args: FabricArgs,
     },
     /// Make certificates for a lab: an authority (ca.pem), one certificate and key for each node (HOST.pem,
     /// HOST.key), and one for LoadGen nodes (client.pem, client.key)
@@ -91,6 +99,10 @@ fn execute(cli: Cli) -> Result<u8, RunError> {
         Command::Run { layers, args } => match layers.settings(args.as_ref(), RunArgs::check)? {
             None => Ok(0),
             Some(args) => Ok(loadgen_node::run(args)?.exit_code()),
+        },
+        Command::Fabric { layers, args } => match layers.settings(&args, FabricArgs::check)? {
+            None => Ok(0),
+            Some(args) => Ok(if loadgen_node::fabric(&args)? { 0 } else { 1 }),
         },
         Command::Certificates { hosts, output } => {
             let written = make_certificates(&output, &hosts)

@@ -31,6 +31,9 @@ const GATHERED_BYTES: usize = 32 << 10;
 /// few slow samples do not hold on to megabytes.
 const SMALLEST_SHARE: usize = 1024;
 
+/// Chunks of an incomplete message that are held as they are.
+const MOST_HELD_CHUNKS: usize = 2;
+
 /// Key of the payload: field 15, length-delimited. It is the last field of both messages.
 const PAYLOAD_KEY: u8 = 15 << 3 | 2;
 
@@ -185,13 +188,16 @@ pub struct Decoder {
     chunks: Chunks,
     /// Flag and length of the message that is being received.
     prefix: Option<(u8, usize)>,
+    /// The start of that message, where it comes in many chunks: each is copied while it is in the cache.
+    assembled: BytesMut,
     longest: usize,
 }
 
 impl Decoder {
     /// A decoder that refuses messages longer than that, in bytes.
     pub fn new(longest: usize) -> Self {
-        Self { chunks: Chunks::default(), prefix: None, longest }
+        let (chunks, assembled) = (Chunks::default(), BytesMut::new());
+        Self { chunks, prefix: None, assembled, longest }
     }
 
     /// Adds what was received.
@@ -223,22 +229,38 @@ impl Decoder {
             }
             self.prefix = Some((flag, announced));
         }
-        match self.prefix {
-            Some((flag, length)) if self.chunks.bytes >= length => {
-                self.prefix = None;
-                let frame = match flag {
-                    END => Frame::End(self.chunks.read(length)?),
-                    _ => Frame::Message(self.chunks.read(length)?),
-                };
-                Ok(Some(frame))
+        let Some((flag, length)) = self.prefix else { return Ok(None) };
+        if !self.assembled.is_empty() {
+            self.assemble(length);
+            if self.assembled.len() < length {
+                return Ok(None);
             }
-            _ => Ok(None),
+            self.chunks.put_back(std::mem::take(&mut self.assembled).freeze());
         }
+        if self.chunks.bytes < length {
+            // A header and its payload come in two chunks; a third one is a sign of more.
+            if self.chunks.queue.len() > MOST_HELD_CHUNKS {
+                self.assembled.reserve(length);
+                self.assemble(length);
+            }
+            return Ok(None);
+        }
+        self.prefix = None;
+        Ok(Some(match flag {
+            END => Frame::End(self.chunks.read(length)?),
+            _ => Frame::Message(self.chunks.read(length)?),
+        }))
+    }
+
+    /// Copies what is here of a message of that length behind what was here before.
+    fn assemble(&mut self, length: usize) {
+        let missing = (length - self.assembled.len()).min(self.chunks.bytes);
+        self.assembled.put((&mut self.chunks).take(missing));
     }
 
     /// Checks that nothing is left when the stream has ended.
     pub fn finish(&self) -> Result<(), FramingError> {
-        match self.prefix.is_none() && self.chunks.bytes == 0 {
+        match self.prefix.is_none() && self.chunks.bytes == 0 && self.assembled.is_empty() {
             true => Ok(()),
             false => Err(FramingError::Truncated),
         }
@@ -253,6 +275,11 @@ struct Chunks {
 }
 
 impl Chunks {
+    fn put_back(&mut self, chunk: Bytes) {
+        self.bytes += chunk.len();
+        self.queue.push_front(chunk);
+    }
+
     /// Reads a message of that many bytes, all of which are here.
     fn read<M: Message + Default>(&mut self, length: usize) -> Result<M, prost::DecodeError> {
         match self.queue.front() {

@@ -12,6 +12,7 @@ use netdiv_proto::{
     v1::{InferResponse, Status},
 };
 use netdiv_transport::Connection;
+use tokio::sync::watch;
 
 use crate::{
     Failure, LoadGen,
@@ -33,10 +34,6 @@ pub(crate) async fn serve<L: LoadGen>(
         why: words(&status),
     };
     let mut stop = lane.run.stop.subscribe();
-    let mut stopped = pin!(async move {
-        // An error means that the run is gone, which is a stop as well.
-        let _ = stop.wait_for(|stop| *stop).await;
-    });
     let mut clock = tokio::time::interval(check_interval(sample_timeout));
 
     // A node may answer the call with the first reply only, so samples flow before it has.
@@ -45,7 +42,11 @@ pub(crate) async fn serve<L: LoadGen>(
         tokio::select! {
             opened = &mut opening => break opened.map_err(lost)?,
             _ = clock.tick() => check_deadline(&lane, sample_timeout)?,
-            () = &mut stopped => return Ok(()),
+            () = stopped(&mut stop) => match lane.run.failure() {
+                Some(_) => return Ok(()),
+                // The stream is opened all the same, so that it can be ended in order.
+                None => break opening.await.map_err(lost)?,
+            },
         }
     };
 
@@ -62,7 +63,7 @@ pub(crate) async fn serve<L: LoadGen>(
                 }
             }
             _ = clock.tick() => check_deadline(&lane, sample_timeout)?,
-            () = &mut stopped => {
+            () = stopped(&mut stop) => {
                 lane.wake_sender();
                 // After a run that went well the node ends the stream as well; then it has seen our end.
                 while lane.run.failure().is_none()
@@ -74,6 +75,11 @@ pub(crate) async fn serve<L: LoadGen>(
             }
         }
     }
+}
+
+async fn stopped(stop: &mut watch::Receiver<bool>) {
+    // An error means that the run is gone, which is a stop as well.
+    let _ = stop.wait_for(|stop| *stop).await;
 }
 
 /// The answers of one burst: each ticket and its payload in the same place.

@@ -145,7 +145,9 @@ pub async fn survey(
         let connection = connect(&address, &settings).await?;
         // The first call also waits for the connection's settings; the second is the round trip.
         describe(&connection, &address, settings.control_timeout).await?;
-        describe(&connection, &address, settings.control_timeout).await
+        let node = describe(&connection, &address, settings.control_timeout).await;
+        connection.close().await;
+        node
     };
     let asked: Vec<_> =
         addresses.iter().map(|a| tokio::spawn(ask(a.clone(), settings.clone()))).collect();

@@ -30,8 +30,8 @@ pub struct Qdl<L: LoadGen> {
     settings: Settings,
     session: String,
     nodes: Vec<NodeInfo>,
-    /// The first connection to each node.
-    control: Vec<Connection>,
+    /// All connections, node after node.
+    connections: Vec<Connection>,
     lanes: Vec<Arc<Lane<L>>>,
     run: Arc<Run<L>>,
     threads: IoThreads,
@@ -64,25 +64,24 @@ impl<L: LoadGen> Qdl<L> {
         }
 
         let connections = open_connections(&settings, &threads, per_node)?;
-        let control: Vec<_> = connections.iter().step_by(per_node).cloned().collect();
-        let nodes = describe_nodes(&settings, &threads, &control)?;
+        let nodes = describe_nodes(&settings, &threads, &connections, per_node)?;
         node::agree(&nodes, expected)?;
 
         let dispatch = Dispatch::new(settings.policy, lane_count, settings.inbox_samples);
         let run = Arc::new(Run::new(loadgen, source, dispatch));
         let session = format!("{:016x}", node::nonce());
         let lanes = Vec::with_capacity(lane_count);
-        let mut qdl = Self { settings, session, nodes, control, lanes, run, threads };
+        let mut qdl = Self { settings, session, nodes, connections, lanes, run, threads };
         // Neighbours in the dispatch's turns are streams of different connections.
         for _ in 0..streams {
-            for (number, connection) in connections.iter().enumerate() {
-                qdl.open_lane(number, number / per_node, connection.clone());
+            for number in 0..qdl.connections.len() {
+                qdl.open_lane(number, number / per_node);
             }
         }
         Ok(qdl)
     }
 
-    fn open_lane(&mut self, connection_number: usize, node: usize, connection: Connection) {
+    fn open_lane(&mut self, number: usize, node: usize) {
         let info = &self.nodes[node];
         let report = NodeReport::new(&info.description.node_name, &info.address);
         let window = window(&self.settings, info);
@@ -90,8 +89,8 @@ impl<L: LoadGen> Qdl<L> {
         let lane = Arc::new(lane);
         self.lanes.push(lane.clone());
         let (run, timeout) = (self.run.clone(), self.settings.network.sample_timeout);
-        let runtime = self.threads.runtime(connection_number);
-        let session = self.session.clone();
+        let runtime = self.threads.runtime(number);
+        let (connection, session) = (self.connections[number].clone(), self.session.clone());
         let serving = runtime.spawn(incoming::serve(lane, connection, session, timeout));
         runtime.spawn(async move {
             match serving.await {
@@ -221,6 +220,11 @@ impl<L: LoadGen> Qdl<L> {
         reports
     }
 
+    /// The same, stream by stream.
+    pub fn report_by_stream(&self) -> Vec<NodeReport> {
+        self.lanes.iter().map(|lane| lock(&lane.state).report.clone()).collect()
+    }
+
     /// The failure behind an inbox that was closed.
     fn unless_closed(&self, outcome: Result<(), Closed>) -> Result<(), Failure> {
         let unknown = || Failure::Internal("an inbox was closed without a reason".into());
@@ -242,8 +246,9 @@ impl<L: LoadGen> Qdl<L> {
         let runtime = self.threads.runtime(0);
         let mut stop = self.run.stop.subscribe();
         let asked: Vec<_> = self
-            .control
+            .connections
             .iter()
+            .step_by(self.settings.connections_per_node.max(1))
             .enumerate()
             .map(|(node, first)| runtime.spawn(node::within(limit, call(node, first.clone()))))
             .collect();
@@ -285,7 +290,13 @@ impl<L: LoadGen> Drop for Qdl<L> {
         self.lanes.iter().for_each(|lane| lane.wake_sender());
         // The connections' tasks hold a subscription each; they are gone when all have ended.
         let closed = async {
-            let _ = tokio::time::timeout(CLOSING_TIME, self.run.stop.closed()).await;
+            self.run.stop.closed().await;
+            for connection in &self.connections {
+                connection.close().await;
+            }
+        };
+        let closed = async {
+            let _ = tokio::time::timeout(CLOSING_TIME, closed).await;
         };
         self.threads.runtime(0).block_on(closed);
     }
@@ -318,11 +329,13 @@ fn describe_nodes(
     settings: &Settings,
     threads: &IoThreads,
     connections: &[Connection],
+    per_node: usize,
 ) -> Result<Vec<NodeInfo>, ConnectError> {
     let limit = settings.network.control_timeout;
     threads.runtime(0).block_on(async {
         let mut asking = JoinSet::new();
-        for (node, connection) in connections.iter().cloned().enumerate() {
+        let first = connections.iter().step_by(per_node).cloned();
+        for (node, connection) in first.enumerate() {
             let address = settings.nodes[node].clone();
             asking.spawn(async move { (node, node::describe(&connection, &address, limit).await) });
         }

@@ -205,7 +205,7 @@ async fn read_stream<S>(
             Ok(true) => {}
             Ok(false) => return,
             Err(status) => {
-                warn!(%status, "a stream broke");
+                warn!(why = status.message(), "a stream broke");
                 return replies.fail(status);
             }
         }

@@ -168,6 +168,15 @@ impl Connection {
         }
     }
 
+    /// Ends the connection in order, so that the node need not find out by itself.
+    pub async fn close(&self) {
+        match &self.0 {
+            // HTTP/2 does so when the last handle is dropped.
+            Kind::Grpc(_) => {}
+            Kind::Quic(client) => client.close().await,
+        }
+    }
+
     /// Ends a series.
     pub async fn flush(&self, request: FlushRequest) -> Result<FlushResponse, Status> {
         match &self.0 {

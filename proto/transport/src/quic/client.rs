@@ -16,7 +16,7 @@ use netdiv_proto::{
     v1::{CallHeader, DescribeRequest, DescribeResponse, FlushRequest, FlushResponse},
 };
 use prost::Message;
-use quinn::{Connection, ConnectionError, crypto::rustls::QuicClientConfig};
+use quinn::{Connection, ConnectionError, Endpoint, VarInt, crypto::rustls::QuicClientConfig};
 use tonic::Status;
 
 use super::{
@@ -36,6 +36,7 @@ const CRYPTO_ERRORS: std::ops::Range<u64> = 0x100..0x200;
 /// One QUIC connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
+    endpoint: Endpoint,
     connection: Connection,
     token: Option<Token>,
 }
@@ -88,7 +89,13 @@ impl Client {
             Ok(Err(error)) => return Err(unreachable(error.to_string())),
             Err(_) => return Err(unreachable("no answer".into())),
         };
-        Ok(Self { connection, token: options.token.clone() })
+        Ok(Self { endpoint, connection, token: options.token.clone() })
+    }
+
+    /// Tells the node that nothing follows, and waits until the system has sent that.
+    pub(crate) async fn close(&self) {
+        self.connection.close(VarInt::from_u32(0), b"done");
+        self.endpoint.wait_idle().await;
     }
 
     pub(crate) async fn describe(

@@ -160,7 +160,7 @@ async fn connection<H: Handler>(
         let (handler, token) = (handler.clone(), token.clone());
         calls.spawn(async move {
             if let Err(status) = call(send, receive, &handler, token.as_ref()).await {
-                warn!(%peer, %status, "a call was refused");
+                warn!(%peer, why = status.message(), "a call failed");
             }
         });
     }

@@ -1,0 +1,168 @@
+//! The figures, as they are written to `fabric.json`.
+
+use serde::Serialize;
+
+use super::appendix_b::NEEDS;
+
+/// All figures of one call.
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Report {
+    /// `grpc` or `quic`.
+    pub(super) transport: String,
+    /// Whether nodes had to prove who they are.
+    pub(super) tls: bool,
+    pub(super) connections_per_node: usize,
+    pub(super) streams_per_connection: usize,
+    /// Length of each measurement.
+    pub(super) duration_ms: u64,
+    pub(super) routes: Vec<Route>,
+    pub(super) round_trips: Vec<RoundTrip>,
+    pub(super) bandwidth: Vec<Bandwidth>,
+    pub(super) benchmarks: Vec<Benchmark>,
+}
+
+/// The way to one node.
+#[derive(Debug, Serialize)]
+pub(super) struct Route {
+    pub(super) node: String,
+    pub(super) address: String,
+    /// The address that this machine sends from.
+    pub(super) local_address: Option<String>,
+    pub(super) interface: Option<String>,
+    /// What the interface says it can do, in each direction; a virtual one says nothing.
+    pub(super) speed_mbit_per_second: Option<u64>,
+    pub(super) mtu_bytes: Option<u64>,
+}
+
+/// Round trips of one message at a time.
+#[derive(Debug, Serialize)]
+pub(super) struct RoundTrip {
+    pub(super) node: String,
+    pub(super) message_bytes: usize,
+    pub(super) count: u64,
+    pub(super) p50_ns: u64,
+    pub(super) p90_ns: u64,
+    pub(super) p99_ns: u64,
+    pub(super) p99_9_ns: u64,
+    pub(super) max_ns: u64,
+    /// Upper bounds and counts of the histogram's buckets.
+    pub(super) histogram_ns: Vec<(u64, u64)>,
+}
+
+/// Messages of one size, as many as the windows take.
+#[derive(Debug, Serialize)]
+pub(super) struct Bandwidth {
+    pub(super) message_bytes: usize,
+    /// `to nodes`, `from nodes` or `both ways`.
+    pub(super) direction: &'static str,
+    pub(super) seconds: f64,
+    /// Over all nodes.
+    pub(super) total: Rate,
+    pub(super) nodes: Vec<Rate>,
+    /// Each stream of each connection.
+    pub(super) streams: Vec<Rate>,
+}
+
+/// What one node or stream moved; payload bytes, without headers.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Rate {
+    pub(super) name: String,
+    pub(super) messages_per_second: f64,
+    pub(super) bytes_per_second_to_nodes: f64,
+    pub(super) bytes_per_second_from_nodes: f64,
+}
+
+/// What the fabric carries of a benchmark.
+#[derive(Debug, Serialize)]
+pub(super) struct Benchmark {
+    pub(super) name: &'static str,
+    /// Appendix B's formula, and the element type that it is taken with.
+    pub(super) formula: &'static str,
+    pub(super) ingress_bytes_per_sample: u64,
+    pub(super) egress_bytes_per_sample: u64,
+    /// Samples per second, from the bandwidth at the next smaller size that was measured, all nodes together.
+    pub(super) carries_samples_per_second: f64,
+    pub(super) target_samples_per_second: Option<f64>,
+    /// What Appendix B asks for at the target rate.
+    pub(super) target_ingress_bytes_per_second: Option<f64>,
+    pub(super) target_egress_bytes_per_second: Option<f64>,
+    /// Whether the fabric carries the target.
+    pub(super) carried: Option<bool>,
+}
+
+/// What the measured bandwidth means for each benchmark.
+pub(super) fn benchmarks(measured: &[Bandwidth], targets: &[(String, f64)]) -> Vec<Benchmark> {
+    let rate = |bytes: u64, direction: &str, pick: fn(&Rate) -> f64| {
+        let in_direction = || measured.iter().filter(|cell| cell.direction == direction);
+        let smaller = in_direction().rfind(|cell| cell.message_bytes as u64 <= bytes);
+        let Some(cell) = smaller.or_else(|| in_direction().next()) else { return 0.0 };
+        // Short messages are limited by their number, long ones by their bytes.
+        let by_bytes = match bytes {
+            0 => f64::INFINITY,
+            bytes => pick(&cell.total) / bytes as f64,
+        };
+        by_bytes.min(cell.total.messages_per_second)
+    };
+    let benchmark = |need: &'static super::appendix_b::Need| {
+        let (ingress, egress) = (need.ingress_bytes, need.egress_bytes);
+        let carries = if ingress > 0 && egress > 0 {
+            let to = rate(ingress, "both ways", |rate| rate.bytes_per_second_to_nodes);
+            to.min(rate(egress, "both ways", |rate| rate.bytes_per_second_from_nodes))
+        } else {
+            rate(ingress, "to nodes", |rate| rate.bytes_per_second_to_nodes)
+        };
+        let target = targets.iter().find(|(name, _)| name == need.name).map(|(_, rate)| *rate);
+        Benchmark {
+            name: need.name,
+            formula: need.formula,
+            ingress_bytes_per_sample: ingress,
+            egress_bytes_per_sample: egress,
+            carries_samples_per_second: carries,
+            target_samples_per_second: target,
+            target_ingress_bytes_per_second: target.map(|rate| rate * ingress as f64),
+            target_egress_bytes_per_second: target.map(|rate| rate * egress as f64),
+            carried: target.map(|rate| rate <= carries),
+        }
+    };
+    NEEDS.iter().map(benchmark).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cell(message_bytes: usize, direction: &'static str, messages: f64) -> Bandwidth {
+        let bytes = messages * message_bytes as f64;
+        let total = Rate {
+            name: "all".into(),
+            messages_per_second: messages,
+            bytes_per_second_to_nodes: bytes,
+            bytes_per_second_from_nodes: bytes,
+        };
+        let (nodes, streams) = (Vec::new(), Vec::new());
+        Bandwidth { message_bytes, direction, seconds: 1.0, total, nodes, streams }
+    }
+
+    #[test]
+    fn a_benchmark_gets_the_bandwidth_of_the_next_smaller_size() {
+        let measured = [
+            cell(64, "to nodes", 1e6),
+            cell(64, "both ways", 1e6),
+            cell(100_000, "to nodes", 2e4),
+            cell(1_000_000, "to nodes", 1e4),
+            cell(1_000_000, "both ways", 1e3),
+        ];
+        let targets = [("resnet50".into(), 13_000.0), ("3d-unet".into(), 31.0)];
+        let rates = benchmarks(&measured, &targets);
+        let of = |name: &str| {
+            rates
+                .iter()
+                .find(|b| b.name == name)
+                .map(|b| (b.carries_samples_per_second as u64, b.carried))
+        };
+        // 2 GB/s at 100,000 bytes; 1 GB/s each way at a million; as many as there are messages.
+        assert_eq!(of("resnet50"), Some((13_286, Some(true))));
+        assert_eq!(of("3d-unet"), Some((30, Some(false))));
+        assert_eq!(of("rgat"), Some((1_000_000, None)));
+    }
+}

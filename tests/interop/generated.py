@@ -1,0 +1,24 @@
+"""What stock grpcio makes of this repository's `.proto`: `messages` and `calls`."""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from grpc_tools import protoc
+
+_ROOT = Path(__file__).resolve().parents[2] / "proto/proto"
+
+with tempfile.TemporaryDirectory() as _folder:
+    _options = [f"--proto_path={_ROOT}", f"--python_out={_folder}", f"--grpc_python_out={_folder}"]
+    if protoc.main(["protoc", *_options, "netdiv/v1/sut_node.proto"]) != 0:
+        sys.exit("protoc does not take the .proto")
+    sys.path.insert(0, _folder)
+    from netdiv.v1 import sut_node_pb2 as messages
+    from netdiv.v1 import sut_node_pb2_grpc as calls
+
+    sys.path.remove(_folder)
+
+# grpcio's own limit is 4 MiB for a message that comes in.
+LONG_MESSAGES = [("grpc.max_send_message_length", 65 << 20), ("grpc.max_receive_message_length", 65 << 20)]
+
+SESSION_HEADER = "netdiv-session"

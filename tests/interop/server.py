@@ -1,0 +1,72 @@
+"""A stock server of the service `SutNode`: answers each sample with its first eight bytes.
+
+Prints where it listens, and serves until it is killed.
+"""
+
+import threading
+from collections import Counter
+from concurrent import futures
+
+import grpc
+
+from generated import LONG_MESSAGES, SESSION_HEADER, calls, messages
+
+# Each open stream and each call in progress has one of these to itself.
+THREADS = 32
+PATIENCE_S = 60
+
+
+class Node(calls.SutNodeServicer):
+    """A node without a model."""
+
+    def __init__(self) -> None:
+        self.received: Counter[str] = Counter()
+        self.more = threading.Condition()
+
+    def Describe(self, request, context):
+        """Say who this is."""
+        return messages.DescribeResponse(
+            nonce=request.nonce,
+            protocol_version=1,
+            node_name="python",
+            software_version=grpc.__version__,
+            engine="python",
+            model_name="none",
+            input=messages.InputLayout(),
+            encodings=[messages.ENCODING_NONE],
+            max_payload_bytes=64 << 20,
+            max_in_flight_samples=64,
+            max_in_flight_bytes=64 << 20,
+            max_batch=1,
+        )
+
+    def Infer(self, requests, context):
+        """Answer one stream."""
+        session = dict(context.invocation_metadata()).get(SESSION_HEADER, "")
+        for request in requests:
+            with self.more:
+                self.received[session] += 1
+                self.more.notify_all()
+            yield messages.InferResponse(id=request.id, batch_size=1, payload=request.payload[:8])
+
+    def Flush(self, request, context):
+        """Wait for the last of a session's samples, and return how many there were."""
+        with self.more:
+            have_come = lambda: self.received[request.session] >= request.samples_sent
+            if not self.more.wait_for(have_come, timeout=PATIENCE_S):
+                context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "not all samples have come")
+            return messages.FlushResponse(samples_received=self.received[request.session])
+
+
+def main() -> None:
+    """Serve on a free port of the loopback interface."""
+    server = grpc.server(futures.ThreadPoolExecutor(THREADS), options=LONG_MESSAGES)
+    calls.add_SutNodeServicer_to_server(Node(), server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    print(f"listening on 127.0.0.1:{port}", flush=True)
+    server.wait_for_termination()
+
+
+if __name__ == "__main__":
+    main()
