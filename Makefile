@@ -1,7 +1,9 @@
 # Two commands do everything: `make demo` runs LoadGen against two nodes, `make test` passes the tests.
-# Needed: a Rust toolchain, g++, make, and python3 with pip (it fetches LoadGen's sources, once).
+# Needed: a Rust toolchain, g++, make, and python3 with pip and venv (pip fetches LoadGen's sources and, for the
+# tests, grpcio; each once).
 
 CARGO ?= cargo
+TARGET := $(or $(CARGO_TARGET_DIR),target)
 
 .PHONY: build demo test lint bench digits
 
@@ -12,8 +14,14 @@ demo: build
 	deploy/demo.sh
 
 # The end-to-end tests start the programs themselves, so these are built first.
-test: build
+test: build $(TARGET)/interop/made
 	$(CARGO) test --release --workspace --locked
+
+# Python with stock grpcio, which has to get on with both programs.
+$(TARGET)/interop/made: tests/interop/requirements.txt
+	python3 -m venv --clear $(TARGET)/interop
+	$(TARGET)/interop/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
 
 lint:
 	$(CARGO) fmt --all --check
@@ -21,7 +29,7 @@ lint:
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --workspace --no-deps --locked
 
 bench: build
-	$${CARGO_TARGET_DIR:-target}/release/bench $(RUNS)
+	$(TARGET)/release/bench $(RUNS)
 
 # Trains the demo's network again; the result is in the repository.
 digits:

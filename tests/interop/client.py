@@ -1,6 +1,7 @@
-"""A stock client of a `sut-node --engine echo --echo-answer-bytes 0`, which answers with each sample's own bytes.
+"""A stock client of a node that answers with each sample's own bytes.
 
-Ends with a sentence and exit code 1 when an answer is not what the `.proto` promises.
+The node is `sut-node --engine echo --echo-answer-bytes 0`. When an answer is not what the `.proto`
+promises, the program ends with a sentence and exit code 1.
 """
 
 import queue
@@ -18,6 +19,9 @@ FIRST_ID, ODD_ID = 0x8000_0000_0000_0000, 7
 UNKNOWN_ENCODING = 9
 PATIENCE_S = 60
 
+# By itself grpcio looks for a proxy in the environment, even for the loopback interface.
+NO_PROXY = [("grpc.enable_http_proxy", 0)]
+
 
 def require(condition: bool, sentence: str) -> None:
     """End the program with that sentence unless the condition holds."""
@@ -26,7 +30,7 @@ def require(condition: bool, sentence: str) -> None:
 
 
 def samples() -> dict[int, bytes]:
-    """Return payloads by id, long ones among short ones; no two payloads have a piece in common."""
+    """Return payloads by id, long ones among short ones, each of random bytes of its own."""
     lengths = [length for count, length in (SHORT, LONG) for _ in range(count)]
     chance = random.Random(1)
     chance.shuffle(lengths)
@@ -59,7 +63,7 @@ def check(reply: messages.InferResponse, waiting: dict[int, bytes]) -> None:
 
 def main(address: str) -> None:
     """Describe, Infer and Flush, as a run does."""
-    with grpc.insecure_channel(address, options=LONG_MESSAGES) as channel:
+    with grpc.insecure_channel(address, options=LONG_MESSAGES + NO_PROXY) as channel:
         node = calls.SutNodeStub(channel)
         describe(node)
 
@@ -92,6 +96,7 @@ def main(address: str) -> None:
 
 
 if __name__ == "__main__":
+    require(len(sys.argv) == 2, "Give the node's address, HOST:PORT.")
     try:
         main(sys.argv[1])
     except grpc.RpcError as error:

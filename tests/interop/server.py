@@ -15,6 +15,10 @@ from generated import LONG_MESSAGES, SESSION_HEADER, calls, messages
 THREADS = 32
 PATIENCE_S = 60
 
+# A LoadGen node pings each second while nothing else comes. Unless that is allowed, grpcio ends a
+# connection on which it has sent nothing for four seconds, with "Too many pings".
+PINGS = [("grpc.http2.min_ping_interval_without_data_ms", 500)]
+
 
 class Node(calls.SutNodeServicer):
     """A node without a model."""
@@ -52,15 +56,17 @@ class Node(calls.SutNodeServicer):
     def Flush(self, request, context):
         """Wait for the last of a session's samples, and return how many there were."""
         with self.more:
-            have_come = lambda: self.received[request.session] >= request.samples_sent
-            if not self.more.wait_for(have_come, timeout=PATIENCE_S):
+            all_came = self.more.wait_for(
+                lambda: self.received[request.session] >= request.samples_sent, PATIENCE_S
+            )
+            if not all_came:
                 context.abort(grpc.StatusCode.DEADLINE_EXCEEDED, "not all samples have come")
             return messages.FlushResponse(samples_received=self.received[request.session])
 
 
 def main() -> None:
     """Serve on a free port of the loopback interface."""
-    server = grpc.server(futures.ThreadPoolExecutor(THREADS), options=LONG_MESSAGES)
+    server = grpc.server(futures.ThreadPoolExecutor(THREADS), options=LONG_MESSAGES + PINGS)
     calls.add_SutNodeServicer_to_server(Node(), server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()

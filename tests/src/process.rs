@@ -94,6 +94,15 @@ impl SutNode {
         loadgen_node::result::cpu_seconds(&stat.unwrap_or_default())
     }
 
+    /// The most memory that was resident, in bytes.
+    pub fn peak_resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        let status = status.expect("the node runs");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
+        let kib = line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number");
+        kib * 1024
+    }
+
     /// Waits for the end and returns the exit code and the rest of the log.
     pub fn wait(&mut self) -> (Option<i32>, String) {
         let code = exit_code(&mut self.child);

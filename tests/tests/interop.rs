@@ -1,0 +1,78 @@
+//! A client and a server that somebody else could have written: Python, stock grpcio, and code that it makes from the
+//! `.proto`. Our programs have `Infer` bodies of their own; here they meet ones that are not ours.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+};
+
+use e2e::{LoadGen, SutNode};
+use loadgen_node::{dataset, official_log::read_responses};
+
+/// A script of `tests/interop`, to be run by the Python that has grpcio.
+fn python(script: &str) -> Command {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
+    // Relative to the repository's root, unless it is absolute.
+    let python = tests.join("..").join(target).join("interop/bin/python");
+    assert!(python.is_file(), "there is no {}; run `make test`, which makes it", python.display());
+    let mut command = Command::new(python);
+    command.arg(tests.join("interop").join(script));
+    command
+}
+
+/// A running `server.py`; ended with the value.
+struct PythonServer {
+    child: Child,
+    address: String,
+}
+
+impl PythonServer {
+    fn start() -> Self {
+        let child = python("server.py").stdout(Stdio::piped()).spawn().expect("Python starts");
+        // From here on, dropping the server ends it.
+        let mut server = Self { child, address: String::new() };
+        let stdout = server.child.stdout.take().expect("stdout is piped");
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line).expect("its output is text");
+        let address = line.trim_end().strip_prefix("listening on ");
+        server.address = address.expect("the server says where it listens").into();
+        server
+    }
+}
+
+impl Drop for PythonServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_python_client_talks_to_a_node() {
+    let node = SutNode::echo("a", &["--echo-answer-bytes", "0"]);
+    let output = python("client.py").arg(&node.address).output().expect("Python starts");
+    let said = [output.stdout, output.stderr].concat();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&said));
+}
+
+#[test]
+fn a_python_server_serves_a_run() {
+    let server = PythonServer::start();
+    for (dataset, streams) in [("synthetic:50x200000", "1"), ("synthetic:2000x64", "3")] {
+        let outcome = LoadGen::new(&[&server.address], "offline")
+            .over("grpc")
+            .args(&["--benchmark", "fabric", "--dataset", dataset])
+            .args(&["--mode", "accuracy", "--streams", streams])
+            .run()
+            .expect(0);
+        let data = dataset::open(dataset).expect("a data set");
+        let responses = read_responses(&outcome.path("mlperf_log_accuracy.json")).expect("a log");
+        assert_eq!(responses.len(), data.sample_count(), "{dataset}");
+        for response in responses {
+            let sample = data.read(response.qsl_idx).expect("a sample");
+            assert_eq!(response.data, sample[..8], "{response:?}");
+        }
+    }
+}
