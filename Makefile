@@ -5,7 +5,7 @@
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: build demo test lint bench digits
+.PHONY: build demo test lint bench fuzz digits
 
 build:
 	$(CARGO) build --release --workspace --bins --locked
@@ -28,8 +28,24 @@ lint:
 	$(CARGO) clippy --release --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --workspace --no-deps --locked
 
+# Tables for docs/BENCHMARKING.md, and the parts alone.
+RUNS ?= 5
 bench: build
-	$(TARGET)/release/bench $(RUNS)
+	$(TARGET)/release/bench $(RUNS) docs/BENCHMARKING.md
+	$(CARGO) bench --workspace --locked
+
+# Each decoder that faces the network under libFuzzer, for MINUTES each; findings are kept in its corpus.
+MINUTES ?= 1
+FUZZ_TARGETS := requests responses call_headers encodings layouts probes
+fuzz:
+	cd tests/fuzz/libfuzzer && RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
+		-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
+		-Cllvm-args=-sanitizer-coverage-trace-compares" $(CARGO) build --release --target-dir $(abspath $(TARGET))/fuzz
+	for target in $(FUZZ_TARGETS); do \
+		mkdir -p $(TARGET)/fuzz/found/$$target; \
+		$(TARGET)/fuzz/release/$$target -max_total_time=$$(($(MINUTES) * 60)) -max_len=16384 \
+			-artifact_prefix=tests/fuzz/corpus/$$target/ $(TARGET)/fuzz/found/$$target tests/fuzz/corpus/$$target || exit 1; \
+	done
 
 # Trains the demo's network again; the result is in the repository.
 digits:

@@ -1,41 +1,120 @@
-//! What this machine moves.
+//! What this machine moves: `bench [RUNS] [FILE]` prints tables in Markdown, and puts them into FILE between the
+//! lines `<!-- measured -->` and `<!-- end -->`. All processes share the machine, so ratios count.
+//!
+//! - `transports.rs`: the QDL without LoadGen, beside plain sockets (`raw.rs`) and generated code (`stock.rs`)
+//! - `with_loadgen.rs`: the real programs with the official LoadGen
+//! - `scaling.rs`: cost per sample over nodes, connections and samples
+
 mod ours;
 mod raw;
+mod scaling;
 mod stock;
+mod transports;
+mod with_loadgen;
 
-use std::{env, error::Error, net::TcpListener, time::Instant};
+use std::{
+    env,
+    error::Error,
+    fs,
+    io::{BufRead as _, BufReader},
+    net::TcpListener,
+    process::{Child, Command, Stdio},
+    thread,
+};
 
-use bytes::Bytes;
-use netdiv_qdl::{Settings, Transport};
+/// Runs of each line when none are asked for.
+const RUNS: usize = 5;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let args: Vec<String> = env::args().collect();
-    let size: usize = args[3].parse()?;
-    let samples: usize = args[4].parse()?;
-    let count = (64_000_000 / size.max(1)).clamp(64, 1024);
-    let payload: Vec<_> = (0..count).map(|n| Bytes::from(vec![n as u8; size])).collect();
-    let address = args[2].as_str();
-    match args[1].as_str() {
-        "serve-raw" => return raw::serve(&TcpListener::bind(address)?),
-        "serve-stock" => return stock::serve(TcpListener::bind(address)?),
+    let args: Vec<String> = env::args().skip(1).collect();
+    match args.first().map(String::as_str) {
+        Some("serve-raw") => return raw::serve(&announced()?),
+        Some("serve-stock") => return stock::serve(announced()?),
         _ => {}
     }
-    let start = Instant::now();
-    let run = |transport| {
-        let mut settings = Settings::new(vec![address.to_owned()]);
-        settings.network.options.transport = transport;
-        settings.streams_per_connection = args.get(5).map_or(1, |n| n.parse().unwrap_or(1));
-        settings
-    };
-    match args[1].as_str() {
-        "raw" => raw::send(address, &payload, samples)?,
-        "stream" => stock::stream(address, &payload, samples)?,
-        "unary" => stock::unary(address, &payload, samples)?,
-        "grpc" => ours::send(run(Transport::Grpc), &payload, samples)?,
-        "quic" => ours::send(run(Transport::Quic), &payload, samples)?,
-        other => return Err(other.into()),
+    let runs = args.first().map_or(Ok(RUNS), |n| n.parse::<usize>())?.max(1);
+    let tables = [
+        machine(runs)?,
+        transports::tables(runs)?,
+        with_loadgen::tables(runs)?,
+        scaling::table(runs)?,
+    ];
+    let text = tables.join("\n");
+    println!("\n{text}");
+    if let Some(file) = args.get(1) {
+        let document = fs::read_to_string(file)?;
+        let (before, rest) =
+            document.split_once(BEGIN).ok_or("the file has no <!-- measured -->")?;
+        let (_, after) = rest.split_once(END).ok_or("the file has no <!-- end -->")?;
+        fs::write(file, format!("{before}{BEGIN}\n\n{text}\n{END}{after}"))?;
     }
-    let rate = samples as f64 / start.elapsed().as_secs_f64();
-    println!("{} {size}: {rate:.0}/s {:.2} GB/s", args[1], rate * size as f64 / 1e9);
     Ok(())
+}
+
+const BEGIN: &str = "<!-- measured -->";
+const END: &str = "<!-- end -->";
+
+fn machine(runs: usize) -> Result<String, Box<dyn Error>> {
+    let cores = thread::available_parallelism()?;
+    let cpu = fs::read_to_string("/proc/cpuinfo")?;
+    let model = cpu.lines().find_map(|line| line.strip_prefix("model name\t: ")).unwrap_or("?");
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
+    Ok(format!(
+        "Machine: {cores} cores, {model}, Linux {}; loopback. {runs} rounds, in each of which every line ran once; \
+         medians, with the least and the most in brackets. A ratio is taken within a round.\n",
+        kernel.trim()
+    ))
+}
+
+/// A listener whose address is printed.
+fn announced() -> Result<TcpListener, std::io::Error> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    println!("{}", listener.local_addr()?);
+    Ok(listener)
+}
+
+/// This program in another role; ended with the value.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(role: &str) -> Result<Self, Box<dyn Error>> {
+        let own = env::current_exe()?;
+        let mut child = Command::new(own).arg(role).stdout(Stdio::piped()).spawn()?;
+        let mut address = String::new();
+        BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut address)?;
+        Ok(Self { child, address: address.trim().into() })
+    }
+
+    fn cpu_seconds(&self) -> f64 {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        loadgen_node::result::cpu_seconds(&stat.unwrap_or_default())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Processor time of this process, in seconds.
+fn own_cpu_seconds() -> f64 {
+    loadgen_node::result::cpu_seconds(&fs::read_to_string("/proc/self/stat").unwrap_or_default())
+}
+
+fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let mut values: Vec<_> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Median, least and most.
+fn spread(values: impl IntoIterator<Item = f64> + Clone, digits: usize) -> String {
+    let least = values.clone().into_iter().fold(f64::MAX, f64::min);
+    let most = values.clone().into_iter().fold(f64::MIN, f64::max);
+    format!("{:.digits$} ({least:.digits$} – {most:.digits$})", median(values))
 }

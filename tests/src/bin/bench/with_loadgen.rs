@@ -1,147 +1,188 @@
-//! What this machine moves with the official LoadGen: two `echo` nodes and the LoadGen node, all on loopback and
-//! on the same cores. `bench [RUNS]` prints a table in Markdown; medians over the runs, which alternate.
+//! The real programs with the official LoadGen: two nodes and the LoadGen node. In the same rounds: the QDL without
+//! LoadGen, and LoadGen with a system under test that does nothing.
 
-use std::{env, error::Error, fmt::Write as _, fs, process::Command, thread};
+use std::{error::Error, fmt::Write as _, process::Command, time::Instant};
 
+use bytes::Bytes;
 use e2e::{LoadGen, Outcome, SutNode, process::program};
+use netdiv_qdl::Settings;
 use serde_json::Value;
 
-/// The scenarios that are measured: label, scenario, bytes of a sample, samples per second asked for.
-const ROWS: [(&str, &str, usize, u64); 5] = [
-    ("Offline, 64 B", "offline", 64, 2_000_000),
-    ("Offline, 150,528 B (ResNet50)", "offline", 150_528, 25_000),
-    ("Server 50,000 QPS, 64 B", "server", 64, 50_000),
-    ("Server 150,000 QPS, 64 B", "server", 64, 150_000),
-    ("Server 1,000 QPS, 64 B", "server", 64, 1000),
+use crate::{median, ours, spread};
+
+/// One line: label, scenario, bytes of a sample, samples per second asked for, options of the nodes and of the run.
+struct Row {
+    label: &'static str,
+    scenario: &'static str,
+    bytes: usize,
+    rate: u64,
+    busy: bool,
+}
+
+const fn row(
+    label: &'static str,
+    scenario: &'static str,
+    bytes: usize,
+    rate: u64,
+    busy: bool,
+) -> Row {
+    Row { label, scenario, bytes, rate, busy }
+}
+
+const ROWS: [Row; 6] = [
+    row("Offline, 64 B", "offline", 64, 2_000_000, false),
+    row("Offline, 150,528 B (ResNet50)", "offline", 150_528, 25_000, false),
+    row("Server 50,000 QPS, 64 B", "server", 64, 50_000, false),
+    row("Server 150,000 QPS, 64 B", "server", 64, 150_000, false),
+    row("Server 1,000 QPS, 64 B", "server", 64, 1000, false),
+    row("Server 1,000 QPS, 64 B, one node, `--busy-poll`", "server", 64, 1000, true),
 ];
 
 /// Length of the shortest run, in milliseconds. Server runs take as long; Offline sends as many samples as the
 /// asked rate would need for it.
 const MILLISECONDS: u64 = 3000;
 
-/// One run's figures.
+/// One run's figures; latencies in microseconds.
+#[derive(Clone)]
 struct Figures {
     verdict: String,
     samples_per_second: f64,
     cpu_us_per_sample: f64,
-    p50_us: f64,
-    p99_us: f64,
-    max_us: f64,
+    p50: f64,
+    p99: f64,
+    /// What the same is without network: samples per second of the QDL without LoadGen (Offline), or p50 of a system
+    /// that does nothing (Server).
+    beside: f64,
 }
 
-fn main() -> Result<(), Box<dyn Error>> {
-    let runs = env::args().nth(1).map_or(Ok(5), |n| n.parse::<usize>())?;
-    let nodes = [SutNode::echo("a", &[]), SutNode::echo("b", &[])];
+/// The table, and the memory for ten million samples.
+pub fn tables(runs: usize) -> Result<String, Box<dyn Error>> {
+    let start =
+        |name: &str, args: &[&str]| SutNode::start(name, &[&["--engine", "none"], args].concat());
+    let nodes = [start("a", &[]), start("b", &[])];
     let mut figures: Vec<Vec<Figures>> = ROWS.iter().map(|_| Vec::new()).collect();
     for run in 1..=runs {
         for (row, figures) in ROWS.iter().zip(&mut figures) {
-            println!("run {run} of {runs}: {}", row.0);
-            figures.push(measure(&nodes, row.1, row.2, row.3)?);
+            eprintln!("{}, round {run} of {runs}", row.label);
+            figures.push(match row.busy {
+                // Nodes that poll would take the cores of the other rows.
+                true => measure(&[start("c", &["--busy-poll"])], row)?,
+                false => measure(&nodes, row)?,
+            });
         }
     }
-    println!("\n{}", table(&figures)?);
-    println!("{}", memory(&nodes)?);
-    Ok(())
+    Ok(format!("{}\n{}", table(&figures)?, memory(&nodes)?))
 }
 
-/// One run of the real programs.
-fn measure(
-    nodes: &[SutNode; 2],
-    scenario: &str,
-    bytes: usize,
-    rate: u64,
-) -> Result<Figures, Box<dyn Error>> {
-    let before = nodes.iter().map(SutNode::cpu_seconds).sum::<f64>();
+fn measure(nodes: &[SutNode], row: &Row) -> Result<Figures, Box<dyn Error>> {
+    let cpu = || nodes.iter().map(SutNode::cpu_seconds).sum::<f64>();
+    let before = cpu();
     // As many samples as fit the caches of nobody: 64 MB, or 1,024.
-    let samples = (64_000_000 / bytes).clamp(64, 1024);
-    let dataset = format!("synthetic:{samples}x{bytes}");
-    let outcome = run(nodes, scenario, &dataset, MILLISECONDS, rate);
-    let after = nodes.iter().map(SutNode::cpu_seconds).sum::<f64>();
+    let samples = (64_000_000 / row.bytes).clamp(64, 1024);
+    let dataset = format!("synthetic:{samples}x{}", row.bytes);
+    let busy: &[&str] = if row.busy { &["--busy-poll"] } else { &[] };
+    let outcome = run(nodes, row.scenario, &dataset, MILLISECONDS, row.rate, busy);
+    let nodes_cpu = cpu() - before;
     let result = outcome.result();
     let number = |value: &Value| value.as_f64().ok_or("a number is missing");
-    let cpu_seconds = number(&result["process"]["cpu_seconds"])? + after - before;
+    let cpu_seconds = number(&result["process"]["cpu_seconds"])? + nodes_cpu;
+    let completed = number(&result["samples"]["completed"])?;
     let latency = &result["loadgen_latency_ns"];
     Ok(Figures {
         verdict: result["verdict"].as_str().unwrap_or_default().into(),
         samples_per_second: number(&result["metric"]["value"])?,
-        cpu_us_per_sample: cpu_seconds * 1e6 / number(&result["samples"]["completed"])?,
-        p50_us: number(&latency["50.00"])? / 1e3,
-        p99_us: number(&latency["99.00"])? / 1e3,
-        max_us: number(&latency["max"])? / 1e3,
+        cpu_us_per_sample: cpu_seconds * 1e6 / completed,
+        p50: number(&latency["50.00"])? / 1e3,
+        p99: number(&latency["99.00"])? / 1e3,
+        beside: match row.scenario {
+            "offline" => without_loadgen(nodes, row.bytes, samples, completed as usize)?,
+            _ => {
+                loadgen_alone("server", row.rate, MILLISECONDS)?["p50_ns"]
+                    .as_f64()
+                    .ok_or("no latency")?
+                    / 1e3
+            }
+        },
     })
 }
 
 fn run(
-    nodes: &[SutNode; 2],
+    nodes: &[SutNode],
     scenario: &str,
     dataset: &str,
     milliseconds: u64,
     rate: u64,
+    args: &[&str],
 ) -> Outcome {
-    LoadGen::new(&[&nodes[0].address, &nodes[1].address], scenario)
+    let addresses: Vec<_> = nodes.iter().map(|node| node.address.as_str()).collect();
+    LoadGen::new(&addresses, scenario)
         .args(&["--benchmark", "fabric", "--dataset", dataset])
+        .args(args)
         .short(milliseconds, rate)
         .args(&["--setting", "server_target_latency_ns=10000000"])
         .run()
 }
 
+/// Samples per second of the QDL alone.
+fn without_loadgen(
+    nodes: &[SutNode],
+    bytes: usize,
+    payloads: usize,
+    samples: usize,
+) -> Result<f64, Box<dyn Error>> {
+    let payloads: Vec<_> = (0..payloads).map(|n| Bytes::from(vec![n as u8; bytes])).collect();
+    let settings = Settings::new(nodes.iter().map(|node| node.address.clone()).collect());
+    let start = Instant::now();
+    ours::send(settings, &payloads, samples)?;
+    Ok(samples as f64 / start.elapsed().as_secs_f64())
+}
+
+fn loadgen_alone(scenario: &str, rate: u64, ms: u64) -> Result<Value, Box<dyn Error>> {
+    let args = [scenario.to_owned(), rate.to_string(), ms.to_string()];
+    let alone = Command::new(program("loadgen-alone")).args(args).output()?;
+    Ok(serde_json::from_slice(&alone.stdout)?)
+}
+
 fn table(figures: &[Vec<Figures>]) -> Result<String, std::fmt::Error> {
     let mut text = String::from(
-        "| with LoadGen, two nodes | samples/s (least – most) | CPU per sample, all processes | p50 | p99 | max | \
-         VALID runs |\n|---|---|---|---|---|---|---|\n",
+        "| with LoadGen, two nodes | samples/s | CPU per sample, all processes | p50 | p99 | beside it | VALID runs \
+         |\n|---|---|---|---|---|---|---|\n",
     );
     for (row, runs) in ROWS.iter().zip(figures) {
-        let of = |pick: fn(&Figures) -> f64| median(runs.iter().map(pick).collect());
+        let of = |pick: fn(&Figures) -> f64| median(runs.iter().map(pick));
         let rates: Vec<_> = runs.iter().map(|run| run.samples_per_second).collect();
-        let (least, most) =
-            rates.iter().fold((f64::MAX, 0.0_f64), |(l, m), rate| (l.min(*rate), m.max(*rate)));
-        // Offline's latencies are times since the one query was issued, and say nothing.
-        let latency = match row.1 {
-            "offline" => "– | – | –".into(),
-            _ => format!(
-                "{:.0} µs | {:.0} µs | {:.0} µs",
-                of(|run| run.p50_us),
-                of(|run| run.p99_us),
-                of(|run| run.max_us)
-            ),
-        };
-        // An Offline run that is faster than the asked rate is too short for LoadGen's taste, and not wrong.
-        let valid = match row.1 {
-            "offline" => "–".into(),
+        // Offline's latencies are times since the one query was issued, and say nothing; a run that is faster than
+        // the asked rate is too short for LoadGen's taste, and not wrong.
+        let (latency, beside, valid) = match row.scenario {
+            "offline" => {
+                let ratio = of(|run| run.samples_per_second / run.beside);
+                ("– | –".into(), format!("{ratio:.2} of the QDL without LoadGen"), "–".into())
+            }
             _ => {
+                let added = of(|run| run.p50 - run.beside);
                 let valid = runs.iter().filter(|run| run.verdict == "VALID").count();
-                format!("{valid} of {}", runs.len())
+                (
+                    format!("{:.0} µs | {:.0} µs", of(|run| run.p50), of(|run| run.p99)),
+                    format!("p50 is {added:.0} µs more than without a network"),
+                    format!("{valid} of {}", runs.len()),
+                )
             }
         };
-        writeln!(
-            text,
-            "| {} | {:.0} ({least:.0} – {most:.0}) | {:.2} µs | {latency} | {valid} |",
-            row.0,
-            of(|run| run.samples_per_second),
-            of(|run| run.cpu_us_per_sample),
-        )?;
+        let label = row.label;
+        let cpu = of(|run| run.cpu_us_per_sample);
+        let rates = spread(rates, 0);
+        writeln!(text, "| {label} | {rates} | {cpu:.2} µs | {latency} | {beside} | {valid} |")?;
     }
     Ok(text)
 }
 
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
 /// Memory of the LoadGen node for ten million samples in one query, beside LoadGen alone.
-fn memory(nodes: &[SutNode; 2]) -> Result<String, Box<dyn Error>> {
-    let alone =
-        Command::new(program("loadgen-alone")).args(["offline", "9090910", "1000"]).output()?;
-    let alone: Value = serde_json::from_slice(&alone.stdout)?;
-    let outcome = run(nodes, "offline", "synthetic:1024x64", 1000, 9_090_910);
+fn memory(nodes: &[SutNode]) -> Result<String, Box<dyn Error>> {
+    let alone = loadgen_alone("offline", 9_090_910, 1000)?;
+    let outcome = run(nodes, "offline", "synthetic:1024x64", 1000, 9_090_910, &[]);
     let mib = |value: &Value| value["peak_resident_bytes"].as_f64().unwrap_or(0.0) / 1048576.0;
-    let cores = thread::available_parallelism()?;
-    let cpu = fs::read_to_string("/proc/cpuinfo")?;
-    let model = cpu.lines().find_map(|line| line.strip_prefix("model name\t: ")).unwrap_or("?");
     Ok(format!(
-        "Ten million samples in one Offline query: {:.0} MiB resident at most; LoadGen's tables for them\n         {:.0} MiB.\n\
-         Machine: {cores} cores, {model}.",
+        "Ten million samples in one Offline query: {:.0} MiB resident at most; LoadGen's tables for them {:.0} MiB.\n",
         mib(&outcome.result()["process"]),
         mib(&alone),
     ))

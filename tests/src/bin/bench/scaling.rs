@@ -1,0 +1,68 @@
+//! Cost per sample over nodes, connections and samples: none may make it grow.
+
+use std::{error::Error, fmt::Write as _, time::Instant};
+
+use bytes::Bytes;
+use e2e::SutNode;
+use netdiv_qdl::Settings;
+
+use crate::{median, ours, own_cpu_seconds};
+
+/// Bytes of a sample.
+const BYTES: usize = 64;
+
+/// Nodes, connections to each, samples.
+const ROWS: [(usize, usize, usize); 10] = [
+    (1, 1, 10_000),
+    (1, 1, 100_000),
+    (1, 1, 1_000_000),
+    (1, 1, 10_000_000),
+    (2, 1, 1_000_000),
+    (4, 1, 1_000_000),
+    (8, 1, 1_000_000),
+    (1, 4, 1_000_000),
+    (1, 8, 1_000_000),
+    (1, 16, 1_000_000),
+];
+
+/// Runs of few samples are repeated, until they are this many: processor time is counted in hundredths of a second.
+const LEAST_SAMPLES: usize = 1_000_000;
+
+/// The table.
+pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
+    let most = ROWS.iter().map(|row| row.0).max().unwrap_or(1);
+    let nodes: Vec<_> =
+        (0..most).map(|n| SutNode::start(&format!("n{n}"), &["--engine", "none"])).collect();
+    let payloads: Vec<_> = (0..1024).map(|n| Bytes::from(vec![n as u8; BYTES])).collect();
+    let mut figures: Vec<Vec<(f64, f64)>> = ROWS.iter().map(|_| Vec::new()).collect();
+    for run in 1..=runs {
+        eprintln!("scaling, round {run} of {runs}");
+        for ((count, connections, samples), figures) in ROWS.into_iter().zip(&mut figures) {
+            let cpu = || own_cpu_seconds() + nodes.iter().map(SutNode::cpu_seconds).sum::<f64>();
+            let (before, start) = (cpu(), Instant::now());
+            let times = LEAST_SAMPLES.div_ceil(samples);
+            for _ in 0..times {
+                let addresses = nodes[..count].iter().map(|node| node.address.clone());
+                let mut settings = Settings::new(addresses.collect());
+                settings.connections_per_node = connections;
+                ours::send(settings, &payloads, samples)?;
+            }
+            let all = (samples * times) as f64;
+            let seconds = start.elapsed().as_secs_f64();
+            figures.push((all / seconds, (cpu() - before) * 1e6 / all));
+        }
+    }
+    let mut text = String::from(
+        "| nodes | connections to each | samples, 64 B | thousand samples/s | CPU per sample, all processes |\n\
+         |---|---|---|---|---|\n",
+    );
+    for ((nodes, connections, samples), figures) in ROWS.into_iter().zip(&figures) {
+        writeln!(
+            text,
+            "| {nodes} | {connections} | {samples} | {:.0} | {:.2} µs |",
+            median(figures.iter().map(|(rate, _)| rate / 1e3)),
+            median(figures.iter().map(|(_, cpu)| *cpu)),
+        )?;
+    }
+    Ok(text)
+}

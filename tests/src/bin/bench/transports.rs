@@ -1,0 +1,190 @@
+//! The QDL without LoadGen, beside plain sockets and generated code, in one process each; the other end in another.
+
+use std::{
+    error::Error,
+    fmt::Write as _,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use e2e::SutNode;
+use netdiv_qdl::{Settings, Transport};
+use netdiv_transport::security::{ClientTls, TlsFiles, make_certificates};
+
+use crate::{Server, median, ours, own_cpu_seconds, raw, spread, stock};
+
+/// Message sizes in bytes, with the number of samples of a run.
+const SIZES: [(usize, usize); 2] = [(150_528, 40_000), (64, 4_000_000)];
+
+/// A unary call costs as much as a hundred messages of a stream.
+const UNARY_SAMPLES: [usize; 2] = [8_000, 100_000];
+
+/// Longest UDP payload of Ethernet; loopback takes 65,000.
+const ETHERNET_MTU: u16 = 1452;
+
+/// Who is measured.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Contender {
+    Raw,
+    StockStream,
+    StockUnary,
+    Grpc,
+    GrpcTls,
+    Quic,
+    QuicEthernet,
+}
+
+const CONTENDERS: [(Contender, &str); 7] = [
+    (Contender::Raw, "plain sockets"),
+    (Contender::StockStream, "stock tonic, one stream"),
+    (Contender::StockUnary, "stock tonic, unary, 64 in flight"),
+    (Contender::Grpc, "**netdiv, gRPC**"),
+    (Contender::GrpcTls, "**netdiv, gRPC with TLS**"),
+    (Contender::Quic, "**netdiv, QUIC**"),
+    (Contender::QuicEthernet, "**netdiv, QUIC, datagrams of 1,452 B**"),
+];
+
+#[derive(Clone, Copy)]
+struct Figures {
+    samples_per_second: f64,
+    cpu_us_per_sample: f64,
+}
+
+struct Bench {
+    raw: Server,
+    stock: Server,
+    node: SutNode,
+    tls_node: SutNode,
+    tls: ClientTls,
+}
+
+/// Both tables, and what iperf3 says where it is installed.
+pub fn tables(runs: usize) -> Result<String, Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    make_certificates(folder.path(), &["127.0.0.1".to_owned()])?;
+    let file = |name: &str| folder.path().join(name);
+    let paths = ["127.0.0.1.pem", "127.0.0.1.key"].map(|name| file(name).display().to_string());
+    let node = ["--engine", "none"];
+    let with_tls = ["--tls-certificate", &paths[0], "--tls-key", &paths[1]];
+    let files = TlsFiles { ca: Some(file("ca.pem")), ..TlsFiles::default() };
+    let bench = Bench {
+        raw: Server::start("serve-raw")?,
+        stock: Server::start("serve-stock")?,
+        node: SutNode::start("plain", &node),
+        tls_node: SutNode::start("tls", &[&node[..], &with_tls].concat()),
+        tls: ClientTls::load(&files)?,
+    };
+    let mut text = String::new();
+    for (place, (bytes, samples)) in SIZES.into_iter().enumerate() {
+        let mut rounds = Vec::new();
+        for run in 1..=runs {
+            eprintln!("transports at {bytes} B, round {run} of {runs}");
+            let round = CONTENDERS.map(|(contender, _)| {
+                let unary = contender == Contender::StockUnary;
+                let samples = if unary { UNARY_SAMPLES[place] } else { samples };
+                bench.measure(contender, bytes, samples)
+            });
+            rounds.push(round.into_iter().collect::<Result<Vec<_>, _>>()?);
+        }
+        table(&mut text, bytes, &rounds)?;
+    }
+    if let Some(rate) = iperf3() {
+        writeln!(text, "`iperf3`, one stream of 3 s: {:.2} GB/s.\n", rate / 8e9)?;
+    }
+    Ok(text)
+}
+
+impl Bench {
+    fn measure(
+        &self,
+        contender: Contender,
+        bytes: usize,
+        samples: usize,
+    ) -> Result<Figures, Box<dyn Error>> {
+        // As many different payloads as fit the caches of nobody: 64 MB, or 1,024.
+        let count = (64_000_000 / bytes).clamp(64, 1024);
+        let payloads: Vec<_> = (0..count).map(|n| Bytes::from(vec![n as u8; bytes])).collect();
+        let cpu = || {
+            let nodes = self.node.cpu_seconds() + self.tls_node.cpu_seconds();
+            own_cpu_seconds() + self.raw.cpu_seconds() + self.stock.cpu_seconds() + nodes
+        };
+        let settings = |node: &SutNode, transport, tls, mtu| {
+            let mut settings = Settings::new(vec![node.address.clone()]);
+            settings.network.options.transport = transport;
+            settings.network.options.tls = tls;
+            settings.network.options.quic_mtu = mtu;
+            settings
+        };
+        let tls = Some(self.tls.clone());
+        let (cpu_before, start) = (cpu(), Instant::now());
+        match contender {
+            Contender::Raw => raw::send(&self.raw.address, &payloads, samples),
+            Contender::StockStream => stock::stream(&self.stock.address, &payloads, samples),
+            Contender::StockUnary => stock::unary(&self.stock.address, &payloads, samples),
+            Contender::Grpc => {
+                ours::send(settings(&self.node, Transport::Grpc, None, None), &payloads, samples)
+            }
+            Contender::GrpcTls => {
+                ours::send(settings(&self.tls_node, Transport::Grpc, tls, None), &payloads, samples)
+            }
+            Contender::Quic => {
+                ours::send(settings(&self.tls_node, Transport::Quic, tls, None), &payloads, samples)
+            }
+            Contender::QuicEthernet => {
+                let mtu = Some(ETHERNET_MTU);
+                ours::send(settings(&self.tls_node, Transport::Quic, tls, mtu), &payloads, samples)
+            }
+        }?;
+        let seconds = start.elapsed().as_secs_f64();
+        Ok(Figures {
+            samples_per_second: samples as f64 / seconds,
+            cpu_us_per_sample: (cpu() - cpu_before) * 1e6 / samples as f64,
+        })
+    }
+}
+
+fn table(text: &mut String, bytes: usize, rounds: &[Vec<Figures>]) -> std::fmt::Result {
+    writeln!(
+        text,
+        "| {bytes} B, without LoadGen | thousand samples/s | GB/s | CPU per sample, both ends | to plain sockets | \
+         to a stock stream | to gRPC with TLS |\n|---|---|---|---|---|---|---|"
+    )?;
+    let place = |wanted| CONTENDERS.iter().position(|(contender, _)| *contender == wanted);
+    for (column, (_, name)) in CONTENDERS.iter().enumerate() {
+        let rate = |round: &Vec<Figures>| round[column].samples_per_second;
+        let ratio = |to: Contender| {
+            let to = place(to).unwrap_or_default();
+            median(rounds.iter().map(|round| rate(round) / round[to].samples_per_second))
+        };
+        let thousands: Vec<_> = rounds.iter().map(|round| rate(round) / 1e3).collect();
+        writeln!(
+            text,
+            "| {name} | {} | {:.2} | {:.2} µs | {:.2} | {:.2} | {:.2} |",
+            spread(thousands.iter().copied(), 1),
+            median(thousands.iter().copied()) * 1e3 * bytes as f64 / 1e9,
+            median(rounds.iter().map(|round| round[column].cpu_us_per_sample)),
+            ratio(Contender::Raw),
+            ratio(Contender::StockStream),
+            ratio(Contender::GrpcTls),
+        )?;
+    }
+    writeln!(text)
+}
+
+/// Bits per second of one TCP stream; `None` where iperf3 is not installed.
+fn iperf3() -> Option<f64> {
+    let mut server = Command::new("iperf3")
+        .args(["-s", "-1", "-p", "50999"])
+        .stdout(Stdio::null())
+        .spawn()
+        .ok()?;
+    thread::sleep(Duration::from_millis(500));
+    let client = ["-c", "127.0.0.1", "-p", "50999", "-t", "3", "-J"];
+    let output = Command::new("iperf3").args(client).output().ok();
+    let _ = server.kill();
+    let _ = server.wait();
+    let report: serde_json::Value = serde_json::from_slice(&output?.stdout).ok()?;
+    report["end"]["sum_received"]["bits_per_second"].as_f64()
+}
