@@ -36,14 +36,16 @@ bench: build
 
 # Each decoder that faces the network under libFuzzer, for MINUTES each; findings are kept in its corpus.
 MINUTES ?= 1
+# Named, so that build scripts are not instrumented.
+HOST = $(shell rustc -vV | sed -n 's/^host: //p')
 FUZZ_TARGETS := requests responses call_headers encodings layouts probes
 fuzz:
 	cd tests/fuzz/libfuzzer && RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 		-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
-		-Cllvm-args=-sanitizer-coverage-trace-compares" $(CARGO) build --release --target-dir $(abspath $(TARGET))/fuzz
+		-Cllvm-args=-sanitizer-coverage-trace-compares" $(CARGO) build --release --target $(HOST) --target-dir $(abspath $(TARGET))/fuzz
 	for target in $(FUZZ_TARGETS); do \
 		mkdir -p $(TARGET)/fuzz/found/$$target; \
-		$(TARGET)/fuzz/release/$$target -max_total_time=$$(($(MINUTES) * 60)) -max_len=16384 \
+		$(TARGET)/fuzz/$(HOST)/release/$$target -max_total_time=$$(($(MINUTES) * 60)) -max_len=16384 \
 			-artifact_prefix=tests/fuzz/corpus/$$target/ $(TARGET)/fuzz/found/$$target tests/fuzz/corpus/$$target || exit 1; \
 	done
 
