@@ -17,7 +17,7 @@ use netdiv_proto::{
     PROTOCOL_VERSION,
     encoding::decode,
     v1::{
-        DescribeRequest, FlushRequest, InferRequest, InferResponse, Status,
+        CallHeader, CallStatus, DescribeRequest, FlushRequest, InferRequest, InferResponse, Status,
         sut_node_client::SutNodeClient,
     },
 };
@@ -66,6 +66,19 @@ fn messages_have_the_documented_bytes() {
             batch_size: 4,
             payload: Bytes::from_static(b"\x07\x00\x00\x00"),
         },
+    );
+    assert_golden(
+        "### Golden: a call header",
+        &CallHeader {
+            protocol_version: PROTOCOL_VERSION,
+            method: "Infer".into(),
+            session: "s1".into(),
+            token: String::new(),
+        },
+    );
+    assert_golden(
+        "### Golden: a call status",
+        &CallStatus { code: tonic::Code::Unauthenticated as i32, message: "no".into() },
     );
     assert_golden(
         "### Golden: a flush",
