@@ -32,7 +32,7 @@ lint:
 RUNS ?= 5
 bench: build
 	$(TARGET)/release/bench $(RUNS) docs/BENCHMARKING.md
-	$(CARGO) bench --workspace --locked
+	$(CARGO) bench -p netdiv-proto --locked
 
 # Each decoder that faces the network under libFuzzer, for MINUTES each; findings are kept in its corpus.
 MINUTES ?= 1

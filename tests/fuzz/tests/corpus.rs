@@ -1,6 +1,6 @@
 //! Each target on its corpus and on mutations of it: the same ones every time.
 
-#![allow(clippy::expect_used, reason = "a test")]
+#![allow(clippy::expect_used, clippy::panic, reason = "a test")]
 
 use std::{fs, path::PathBuf};
 

@@ -5,6 +5,7 @@
     unreachable_pub,
     missing_docs,
     clippy::expect_used,
+    clippy::panic,
     reason = "each test uses a part of it"
 )]
 
