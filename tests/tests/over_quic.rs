@@ -8,3 +8,5 @@ mod bad_input;
 mod failure;
 #[path = "performance.rs"]
 mod performance;
+#[path = "wire.rs"]
+mod wire;

@@ -22,7 +22,10 @@ use tracing::{debug, warn};
 
 use crate::security::{self, ClientTls, ServerTls};
 
-/// How long a new connection may take to agree on TLS, and then to say its first word.
+/// What a client of HTTP/2 sends first, in bytes (RFC 9113, section 3.4).
+const PREFACE_BYTES: usize = 24;
+
+/// How long a new connection may take to agree on TLS, and then to send that.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long a refused peer may take to go.
@@ -38,8 +41,8 @@ const HTTP2: &[u8] = b"h2";
 #[derive(Debug)]
 pub struct Wire {
     stream: Inner,
-    /// Until the peer has said its first word.
-    deadline: Option<Pin<Box<Sleep>>>,
+    /// Until the peer has sent the preface of HTTP/2: what is missing of it, and how long that may take.
+    preface: Option<(usize, Pin<Box<Sleep>>)>,
     fault: Fault,
 }
 
@@ -66,7 +69,7 @@ enum Inner {
 
 impl Wire {
     pub(super) fn plain(stream: TcpStream, fault: Fault) -> Self {
-        Self { stream: Inner::Plain(stream), deadline: None, fault }
+        Self { stream: Inner::Plain(stream), preface: None, fault }
     }
 
     /// Agrees on TLS as the client.
@@ -78,7 +81,7 @@ impl Wire {
     ) -> io::Result<Self> {
         let name = security::server_name(host)?;
         let stream = TlsConnector::from(Arc::new(tls.config(HTTP2))).connect(name, stream).await?;
-        Ok(Self { stream: Inner::Tls(Box::new(stream.into())), deadline: None, fault })
+        Ok(Self { stream: Inner::Tls(Box::new(stream.into())), preface: None, fault })
     }
 
     /// Takes a connection as the node.
@@ -99,8 +102,8 @@ impl Wire {
                 }
             }
         };
-        let deadline = Some(Box::pin(sleep(PATIENCE)));
-        Ok(Self { stream, deadline, fault: Fault::default() })
+        let preface = Some((PREFACE_BYTES, Box::pin(sleep(PATIENCE))));
+        Ok(Self { stream, preface, fault: Fault::default() })
     }
 }
 
@@ -183,25 +186,30 @@ impl AsyncRead for Wire {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
         let read = match &mut self.stream {
             Inner::Plain(stream) => Pin::new(stream).poll_read(context, into),
             Inner::Tls(stream) => Pin::new(stream).poll_read(context, into),
         };
-        match (&mut self.deadline, read) {
-            (Some(deadline), Poll::Pending) => {
+        match (read, &mut self.preface) {
+            (Poll::Pending, Some((_, deadline))) => {
                 ready!(deadline.as_mut().poll(context));
-                let text = "the peer said nothing after it had connected";
+                let text = "the peer connected and did not begin to speak HTTP/2";
                 Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, text)))
             }
-            (_, Poll::Ready(read)) => {
-                self.deadline = None;
-                if let Err(error) = &read {
-                    // Later ones follow from the first.
-                    let _ = self.fault.0.set(error.to_string());
-                }
-                Poll::Ready(read)
+            (Poll::Ready(Err(error)), _) => {
+                // Later ones follow from the first.
+                let _ = self.fault.0.set(error.to_string());
+                Poll::Ready(Err(error))
             }
-            (None, Poll::Pending) => Poll::Pending,
+            (Poll::Ready(Ok(())), Some((missing, _))) => {
+                *missing = missing.saturating_sub(into.filled().len() - before);
+                if *missing == 0 {
+                    self.preface = None;
+                }
+                Poll::Ready(Ok(()))
+            }
+            (read, None) => read,
         }
     }
 }

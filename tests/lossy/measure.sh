@@ -1,0 +1,170 @@
+#!/usr/bin/env bash
+# Measures gRPC against QUIC through lossy paths and a long one, on one machine.
+#
+#   tests/lossy/measure.sh [SEED]
+#
+# Two network namespaces stand for the two machines, relay.py for the wire between them.
+# It needs root, iproute2, ethtool, python3 and the release build of both programs.
+# Payload bandwidth comes from Offline runs, not from `fabric`: that keeps 256 MiB in flight
+# and waits for all of it, which takes many minutes on the lossy paths.
+# Settings from the environment:
+#   BIN         folder of the programs
+#   CC          congestion control of TCP; QUIC's is cubic
+#   RATE_MBIT   rate of the wire each way, below what the relay can do; 0: as fast as it can
+#   QUEUE       packets that wait before the wire; what comes beyond is dropped
+#   TRANSPORTS  what to measure
+#   OUT         folder for what the runs write
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+seed=${1:-1}
+BIN=$(realpath "${BIN:-$here/../../target/release}")
+CC=${CC:-cubic}
+RATE_MBIT=${RATE_MBIT:-400}
+QUEUE=${QUEUE:-1000}
+TRANSPORTS=${TRANSPORTS:-grpc quic}
+OUT=${OUT:-$(mktemp -d)}
+node=10.231.0.2:50051
+
+# Loss and delay in ms, each way; about how many MB/s one connection gets, which sets the
+# length of the Offline runs; samples in flight on each connection.
+paths=(
+    "0     0  45  32"
+    "0.001 5  5   2"
+    "0.01  5  1.5 2"
+    "0.03  5  0.5 2"
+    "0     25 40  32"
+)
+
+relay='' sut=''
+stop() {
+    if [ -n "$1" ]; then
+        kill "$1" 2>/dev/null || true
+        wait "$1" 2>/dev/null || true
+    fi
+}
+cleanup() {
+    stop "$sut"
+    stop "$relay"
+    ip link del netdiv-1 2>/dev/null || true
+    ip link del netdiv-2 2>/dev/null || true
+    ip netns del netdiv-1 2>/dev/null || true
+    ip netns del netdiv-2 2>/dev/null || true
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM
+
+offloads_off() { "$@" tx off rx off sg off tso off gso off gro off >/dev/null; }
+
+# Makes the machine 10.231.0.NUMBER. Its end of the wire in the root namespace is netdiv-NUMBER.
+machine() {
+    local name=netdiv-$1
+    ip netns add "$name"
+    ip link add "$name" type veth peer name eth0 netns "$name"
+    # The root namespace has no address there and must say nothing.
+    sysctl -qw "net.ipv6.conf.$name.disable_ipv6=1"
+    ip netns exec "$name" sysctl -qw net.ipv6.conf.eth0.disable_ipv6=1
+    offloads_off ethtool -K "$name"
+    offloads_off ip netns exec "$name" ethtool -K eth0
+    # A run must not start from what TCP learned in the run before.
+    ip netns exec "$name" sysctl -qw net.ipv4.tcp_no_metrics_save=1
+    ip -n "$name" addr add "10.231.0.$1/24" dev eth0
+    ip -n "$name" link set lo up
+    ip -n "$name" link set eth0 up
+    ip link set "$name" up
+    # Namespaces may not choose a default congestion control, but a route may.
+    ip -n "$name" route replace 10.231.0.0/24 dev eth0 src "10.231.0.$1" congctl "$CC"
+}
+
+# A lost ARP packet would cost a second.
+know() {
+    local mac
+    mac=$(ip netns exec "netdiv-$2" cat /sys/class/net/eth0/address)
+    ip -n "netdiv-$1" neigh replace "10.231.0.$2" lladdr "$mac" dev eth0 nud permanent
+}
+
+# Runs LoadGen: NAME SCENARIO SAMPLE-BYTES, then more options. Exit code 1 is a run that is not
+# valid, here for instance for its length; its figures count.
+run() {
+    local name=$1 scenario=$2 bytes=$3 code=0
+    shift 3
+    ip netns exec netdiv-1 timeout 120 "$BIN/loadgen-node" run --nodes "$node" --insecure --quiet \
+        --benchmark fabric --dataset "synthetic:1024x$bytes" --scenario "$scenario" \
+        --setting min_query_count=1 --output "$OUT/$name" "$@" \
+        >"$OUT/$name.log" 2>&1 || code=$?
+    if [ "$code" -gt 1 ]; then
+        echo "$name: exit code $code" >&2
+        tail -n 3 "$OUT/$name.log" >&2
+    fi
+}
+
+# Prints one row from the results of the runs whose names begin with PREFIX.
+row() {
+    python3 - "$OUT" "$@" <<'PYTHON'
+import json, sys
+out, prefix, path, transport = sys.argv[1:]
+def result(name):
+    try:
+        return json.load(open(f"{out}/{prefix}-{name}/result.json"))
+    except OSError:
+        return None
+def latency(name, *quantiles):
+    r = result(name)
+    if not r:
+        return "-"
+    return " / ".join(f"{r['loadgen_latency_ns'][q] / 1e6:.1f}" for q in quantiles)
+def rate(name):
+    r = result(name)
+    return f"{r['metric']['value'] * 150528 / 1e6:.2f}" if r else "-"
+print("|", " | ".join([
+    path, transport, latency("trip", "50.00", "99.00"), rate("offline-1"), rate("offline-4"),
+    latency("server-1", "50.00", "99.00", "99.90"), latency("server-8", "50.00", "99.00", "99.90"),
+]), "|", flush=True)
+PYTHON
+}
+
+mkdir -p "$OUT"
+machine 1
+machine 2
+know 1 2
+know 2 1
+ip netns exec netdiv-2 "$BIN/sut-node" --engine none --listen "$node" --insecure \
+    >"$OUT/sut-node.log" 2>&1 &
+sut=$!
+
+echo "Seed $seed, TCP $CC, $RATE_MBIT Mbit/s each way, queue of $QUEUE packets; files in $OUT."
+echo "Times in ms. Round trip: 1 KiB, one at a time. Server: 1 KiB at 200/s."
+echo
+echo "| path, each way | transport | round trip p50 / p99 | MB/s, 1 connection | MB/s, 4 connections | Server p50 / p99 / p99.9 | the same, 8 streams |"
+echo "|---|---|---|---|---|---|---|"
+for i in "${!paths[@]}"; do
+    read -r loss delay guess window <<<"${paths[i]}"
+    python3 "$here/relay.py" --left netdiv-1 --right netdiv-2 --delay-ms "$delay" --loss "$loss" \
+        --rate-mbit "$RATE_MBIT" --queue-packets "$QUEUE" --seed "$((seed * 100 + i))" \
+        >"$OUT/relay-$i.json" &
+    relay=$!
+    sleep 0.5
+    for transport in $TRANSPORTS; do
+        prefix=$i-$transport
+        run "$prefix-trip" single-stream 1024 --transport "$transport" \
+            --setting min_duration_ms=5000
+        for connections in 1 4; do
+            qps=$(python3 -c "print(min(45, $guess * $connections) * 1e6 / 150528)")
+            run "$prefix-offline-$connections" offline 150528 --transport "$transport" \
+                --connections "$connections" --window-samples "$((window * connections))" \
+                --setting min_duration_ms=5000 --setting "offline_expected_qps=$qps"
+        done
+        for streams in 1 8; do
+            if [ "$transport $streams" = "grpc 8" ]; then continue; fi
+            run "$prefix-server-$streams" server 1024 --transport "$transport" \
+                --streams "$streams" --setting min_duration_ms=10000 \
+                --setting server_target_qps=200 --setting server_target_latency_ns=100000000
+        done
+        row "$prefix" "$(python3 -c "print(f'{$loss:.1%}, $delay ms')")" "$transport"
+    done
+    stop "$relay"
+    relay=''
+done
+echo
+echo "The relay on each path:"
+cat "$OUT"/relay-*.json
