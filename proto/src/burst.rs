@@ -19,17 +19,42 @@ pub const MESSAGES: usize = 256;
 /// Most bytes taken at once, so that a burst of long messages takes no more memory than one of them and this.
 pub const BYTES: usize = 4 << 20;
 
+/// What [`Messages::next_burst`] found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next {
+    /// There are messages, and the stream goes on.
+    Burst,
+    /// The stream has ended; there may be messages before its end.
+    End,
+    /// A message of that many bytes is on its way, and more than may be assembled: see [`Messages::ask_above`].
+    Long(usize),
+}
+
 /// The messages of a stream of chunks.
 #[derive(Debug)]
 pub struct Messages<S> {
     chunks: S,
     decoder: Decoder,
+    ask_above: usize,
+    granted: usize,
 }
 
 impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> Messages<S> {
     /// Reads messages of at most `longest` bytes.
     pub fn new(chunks: S, longest: usize) -> Self {
-        Self { chunks, decoder: Decoder::new(longest) }
+        let decoder = Decoder::new(longest);
+        Self { chunks, decoder, ask_above: usize::MAX, granted: 0 }
+    }
+
+    /// Lets [`Self::next_burst`] stop before it receives the rest of a message longer than that, in bytes, until it is
+    /// granted.
+    pub fn ask_above(&mut self, bytes: usize) {
+        self.ask_above = bytes;
+    }
+
+    /// Lets a message of that length be received.
+    pub fn grant(&mut self, bytes: usize) {
+        self.granted = bytes;
     }
 
     /// Changes the limit, for the messages to come.
@@ -38,54 +63,80 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> Messages<S> {
     }
 
     /// Waits for a message and adds it, and all that are ready behind it, to the empty `burst`, up to the limits.
-    /// Returns false when the stream has ended. After an error the messages before it are still in `burst`.
-    pub async fn next_burst<M: Framed>(&mut self, burst: &mut Vec<M>) -> Result<bool, Status> {
+    /// After an error the messages before it are still in `burst`.
+    pub async fn next_burst<M: Framed>(&mut self, burst: &mut Vec<M>) -> Result<Next, Status> {
         let mut bytes = 0;
         poll_fn(|context| {
             while burst.len() < MESSAGES && bytes < BYTES {
-                match self.poll_message::<M>(context) {
-                    Poll::Ready(Ok(Some(message))) => {
-                        bytes += message.payload().len();
+                match self.poll_step::<M>(context) {
+                    Poll::Ready(Ok(Step::Message(message))) => {
+                        bytes += message.encoded_len();
                         burst.push(message);
                     }
-                    Poll::Ready(Ok(None)) => return Poll::Ready(Ok(false)),
+                    Poll::Ready(Ok(Step::End)) => return Poll::Ready(Ok(Next::End)),
+                    // What is here already goes first.
+                    Poll::Ready(Ok(Step::Long(_))) if !burst.is_empty() => break,
+                    Poll::Ready(Ok(Step::Long(long))) => return Poll::Ready(Ok(Next::Long(long))),
                     Poll::Ready(Err(status)) => return Poll::Ready(Err(status)),
                     Poll::Pending if burst.is_empty() => return Poll::Pending,
                     Poll::Pending => break,
                 }
             }
-            Poll::Ready(Ok(true))
+            Poll::Ready(Ok(Next::Burst))
         })
         .await
     }
 
     /// Waits for one message; `None` when the stream has ended.
     pub async fn next_message<M: Message + Default>(&mut self) -> Result<Option<M>, Status> {
-        poll_fn(|context| self.poll_message(context)).await
+        poll_fn(|context| {
+            loop {
+                match ready!(self.poll_step(context))? {
+                    Step::Message(message) => return Poll::Ready(Ok(Some(message))),
+                    Step::End => return Poll::Ready(Ok(None)),
+                    Step::Long(long) => self.grant(long),
+                }
+            }
+        })
+        .await
     }
 
-    fn poll_message<M: Message + Default>(
+    fn poll_step<M: Message + Default>(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Result<Option<M>, Status>> {
+    ) -> Poll<Result<Step<M>, Status>> {
         loop {
             match self.decoder.next_frame()? {
-                Some(Frame::Message(message)) => return Poll::Ready(Ok(Some(message))),
+                Some(Frame::Message(message)) => {
+                    self.granted = 0;
+                    return Poll::Ready(Ok(Step::Message(message)));
+                }
                 Some(Frame::End(end)) => {
                     return Poll::Ready(match Code::from_i32(end.code) {
-                        Code::Ok => Ok(None),
+                        Code::Ok => Ok(Step::End),
                         code => Err(Status::new(code, end.message)),
                     });
                 }
                 None => {}
             }
+            if let Some(long) = self.decoder.incomplete_bytes()
+                && long > self.ask_above.max(self.granted)
+            {
+                return Poll::Ready(Ok(Step::Long(long)));
+            }
             match ready!(Pin::new(&mut self.chunks).poll_next(context)) {
                 Some(chunk) => self.decoder.push(chunk?),
                 None => {
                     self.decoder.finish()?;
-                    return Poll::Ready(Ok(None));
+                    return Poll::Ready(Ok(Step::End));
                 }
             }
         }
     }
+}
+
+enum Step<M> {
+    Message(M),
+    End,
+    Long(usize),
 }

@@ -27,9 +27,9 @@ const GATHER_BELOW_BYTES: usize = 4 << 10;
 /// A buffer of headers and short payloads goes out when it has grown to this.
 const GATHERED_BYTES: usize = 32 << 10;
 
-/// A slice keeps the whole chunk alive. A payload that is less than this part of its chunk is copied out, so that a
-/// few slow samples do not hold on to megabytes.
-const SMALLEST_SHARE: usize = 1024;
+/// A slice keeps the whole chunk alive. Of a chunk longer than this, a payload is sliced only if it is a sixteenth of it
+/// or more, so that a few slow samples do not hold on to megabytes.
+const ALWAYS_SLICED_BYTES: usize = 64 << 10;
 
 /// Chunks of an incomplete message that are held as they are.
 const MOST_HELD_CHUNKS: usize = 2;
@@ -204,7 +204,7 @@ impl Decoder {
     pub fn push(&mut self, chunk: Bytes) {
         if !chunk.is_empty() {
             self.chunks.bytes += chunk.len();
-            self.chunks.queue.push_back(chunk);
+            self.chunks.queue.push_back(Chunk { received_bytes: chunk.len(), left: chunk });
         }
     }
 
@@ -252,6 +252,11 @@ impl Decoder {
         }))
     }
 
+    /// Length of the message that is being received, while it is incomplete.
+    pub fn incomplete_bytes(&self) -> Option<usize> {
+        self.prefix.map(|(_, length)| length)
+    }
+
     /// Copies what is here of a message of that length behind what was here before.
     fn assemble(&mut self, length: usize) {
         let missing = (length - self.assembled.len()).min(self.chunks.bytes);
@@ -267,24 +272,31 @@ impl Decoder {
     }
 }
 
+/// What is left of a chunk.
+#[derive(Debug)]
+struct Chunk {
+    left: Bytes,
+    received_bytes: usize,
+}
+
 /// Chunks, read as one piece.
 #[derive(Debug, Default)]
 struct Chunks {
-    queue: VecDeque<Bytes>,
+    queue: VecDeque<Chunk>,
     bytes: usize,
 }
 
 impl Chunks {
     fn put_back(&mut self, chunk: Bytes) {
         self.bytes += chunk.len();
-        self.queue.push_front(chunk);
+        self.queue.push_front(Chunk { received_bytes: chunk.len(), left: chunk });
     }
 
     /// Reads a message of that many bytes, all of which are here.
     fn read<M: Message + Default>(&mut self, length: usize) -> Result<M, prost::DecodeError> {
         match self.queue.front() {
             // Short messages lie in one chunk nearly always, and one chunk is quicker to read than a list.
-            Some(front) if front.len() >= length => M::decode(self.copy_to_bytes(length)),
+            Some(front) if front.left.len() >= length => M::decode(self.copy_to_bytes(length)),
             _ => M::decode(self.take(length)),
         }
     }
@@ -296,28 +308,31 @@ impl Buf for Chunks {
     }
 
     fn chunk(&self) -> &[u8] {
-        self.queue.front().map_or(&[], Bytes::as_ref)
+        self.queue.front().map_or(&[], |front| &front.left)
     }
 
     fn advance(&mut self, mut count: usize) {
         self.bytes -= count;
         while let Some(front) = self.queue.front_mut() {
-            if count < front.len() {
-                return front.advance(count);
+            if count < front.left.len() {
+                return front.left.advance(count);
             }
-            count -= front.len();
+            count -= front.left.len();
             self.queue.pop_front();
         }
     }
 
     /// A slice where the bytes lie in one chunk, else a copy.
     fn copy_to_bytes(&mut self, length: usize) -> Bytes {
+        let slices = |front: &Chunk| {
+            front.received_bytes <= ALWAYS_SLICED_BYTES || length >= front.received_bytes / 16
+        };
         let slice = match self.queue.front_mut() {
-            Some(front) if front.len() > length && front.len() / SMALLEST_SHARE < length => {
-                front.split_to(length)
+            Some(front) if front.left.len() > length && slices(front) => {
+                front.left.split_to(length)
             }
-            Some(front) if front.len() == length => {
-                let whole = std::mem::take(front);
+            Some(front) if front.left.len() == length && slices(front) => {
+                let whole = std::mem::take(&mut front.left);
                 self.queue.pop_front();
                 whole
             }

@@ -21,6 +21,14 @@ pub mod v1 {
     tonic::include_proto!("netdiv.v1");
 }
 
+impl std::fmt::Debug for v1::CallHeader {
+    /// Without the token.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { protocol_version, method, session, token: _ } = self;
+        write!(f, "CallHeader({protocol_version}, {method:?}, {session:?})")
+    }
+}
+
 /// Version of the wire contract. A node and a LoadGen node talk only when theirs are equal.
 pub const PROTOCOL_VERSION: u32 = 1;
 

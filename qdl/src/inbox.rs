@@ -117,6 +117,11 @@ impl<T> Inbox<T> {
         mut admit: impl FnMut(&Pending<T>) -> Option<R>,
     ) -> Taken {
         let mut state = lock(&self.state);
+        if state.closed {
+            // The run has ended since the caller looked; it has to look again.
+            waker.wake_by_ref();
+            return Taken::Empty;
+        }
         if state.queue.is_empty() {
             if !state.sleepers.iter().any(|sleeper| sleeper.will_wake(waker)) {
                 state.sleepers.push(waker.clone());

@@ -8,7 +8,8 @@ use std::{
 
 use bytes::Bytes;
 use netdiv_proto::{
-    burst, encoding, limits,
+    burst::{self, Next},
+    encoding, limits,
     v1::{InferResponse, Status},
 };
 use netdiv_transport::Connection;
@@ -54,10 +55,10 @@ pub(crate) async fn serve<L: LoadGen>(
     let mut answers = Answers::new();
     loop {
         tokio::select! {
-            open = replies.next_burst(&mut burst) => {
-                let open = open.map_err(lost)?;
+            next = replies.next_burst(&mut burst) => {
+                // Answers that came before an error are answers.
                 handle(&lane, &mut burst, &mut answers)?;
-                if !open {
+                if next.map_err(lost)? == Next::End {
                     let why = "it closed the stream".into();
                     return Err(Failure::NodeLost { node: lane.node_name.clone(), why });
                 }
@@ -67,7 +68,7 @@ pub(crate) async fn serve<L: LoadGen>(
                 lane.wake_sender();
                 // After a run that went well the node ends the stream as well; then it has seen our end.
                 while lane.run.failure().is_none()
-                    && replies.next_burst(&mut burst).await.is_ok_and(|open| open)
+                    && replies.next_burst(&mut burst).await.is_ok_and(|next| next != Next::End)
                 {
                     burst.clear();
                 }
@@ -95,19 +96,36 @@ impl<T> Answers<T> {
     }
 }
 
-/// Matches replies with their samples and completes them.
+/// Matches replies with their samples and completes them, so many at a time that decoding takes little memory.
 fn handle<L: LoadGen>(
     lane: &Lane<L>,
     burst: &mut Vec<InferResponse>,
     answers: &mut Answers<L::Ticket>,
 ) -> Result<(), Failure> {
     let now = Instant::now();
+    let mut replies = burst.drain(..);
+    while !replies.as_slice().is_empty() {
+        handle_some(lane, &mut replies, answers, now)?;
+    }
+    Ok(())
+}
+
+fn handle_some<L: LoadGen>(
+    lane: &Lane<L>,
+    replies: &mut impl Iterator<Item = InferResponse>,
+    answers: &mut Answers<L::Ticket>,
+    now: Instant,
+) -> Result<(), Failure> {
     let mut failure = None;
     let sender = {
         let mut state = lock(&lane.state);
-        for reply in burst.drain(..) {
+        let mut bytes = 0;
+        while bytes < burst::BYTES
+            && let Some(reply) = replies.next()
+        {
             match accept(&mut state, &lane.node_name, reply, now) {
                 Ok(Some((ticket, payload))) => {
+                    bytes += payload.len();
                     answers.tickets.push(ticket);
                     answers.payloads.push(payload);
                 }

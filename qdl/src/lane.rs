@@ -60,8 +60,8 @@ impl<L: LoadGen> Run<L> {
     /// Ends the run. The first reason stays; samples without an answer are dropped, never completed.
     pub(crate) fn fail(&self, failure: Failure) {
         if self.failure.set(failure).is_ok() {
-            self.dispatch.close();
             self.stop.send_replace(true);
+            self.dispatch.close();
             let _guard = lock(&self.idle_lock);
             self.idle.notify_all();
         }

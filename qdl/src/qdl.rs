@@ -291,9 +291,11 @@ impl<L: LoadGen> Drop for Qdl<L> {
         // The connections' tasks hold a subscription each; they are gone when all have ended.
         let closed = async {
             self.run.stop.closed().await;
-            for connection in &self.connections {
-                connection.close().await;
-            }
+            let close = |connection: &Connection| {
+                let connection = connection.clone();
+                async move { connection.close().await }
+            };
+            self.connections.iter().map(close).collect::<JoinSet<_>>().join_all().await;
         };
         let closed = async {
             let _ = tokio::time::timeout(CLOSING_TIME, closed).await;

@@ -13,7 +13,7 @@ pub(crate) struct Admission {
     max_bytes: u32,
 }
 
-/// The places of one or more samples; given back when their replies are handed to the transport.
+/// The places of one or more samples; given back when the engine has answered them.
 #[derive(Debug)]
 pub(crate) struct Admitted {
     admission: Arc<Admission>,

@@ -20,7 +20,7 @@ use crate::{
     engine::{Engine, EngineError, Inference},
     metrics,
     queue::BatchQueue,
-    replies::{Reply, ReplySender},
+    replies::ReplySender,
 };
 
 /// A decoded sample that waits for a batch.
@@ -105,7 +105,8 @@ fn answer(
     };
     let batch_size = u32::try_from(batch.len()).unwrap_or(u32::MAX);
     let compute = taken.elapsed().saturating_sub(prepare);
-    let mut streams: Vec<(ReplySender, Vec<Reply>)> = Vec::new();
+    let mut streams: Vec<(ReplySender, Vec<InferResponse>)> = Vec::new();
+    let mut places: Option<Admitted> = None;
     for (sample, result) in batch.into_iter().zip::<Vec<Result<InferResponse, String>>>(results) {
         let mut response = result.unwrap_or_else(|error| InferResponse {
             status: Status::EngineFailed as i32,
@@ -117,11 +118,14 @@ fn answer(
         response.prepare_ns = nanoseconds(prepare);
         response.compute_ns = nanoseconds(compute);
         response.batch_size = batch_size;
-        let reply = Reply { response, admitted: sample.admitted };
+        match &mut places {
+            Some(places) => places.join(sample.admitted),
+            None => places = Some(sample.admitted),
+        }
         // A batch holds samples of one or two streams; the last one used comes first.
         match streams.iter_mut().rev().find(|(stream, _)| stream.same_stream(&sample.replies)) {
-            Some((_, replies)) => replies.push(reply),
-            None => streams.push((sample.replies, vec![reply])),
+            Some((_, replies)) => replies.push(response),
+            None => streams.push((sample.replies, vec![response])),
         }
     }
     for (stream, replies) in streams {
@@ -183,7 +187,7 @@ mod tests {
             move || run(Box::new(Unlucky::default()), &queue, Encoding::Zstd)
         });
         let admission = Arc::new(Admission::new(10, 1000));
-        let (sender, replies) = replies::channel(10, Sessions::default().join(""));
+        let (sender, replies) = replies::channel(10, 1000, Sessions::default().join(""));
         let mut replies = Messages::new(replies, 10_000);
         let sample = |id| Sample {
             id,

@@ -3,7 +3,10 @@
 use std::{
     path::PathBuf,
     process::ExitCode,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use anyhow::Context as _;
@@ -44,7 +47,9 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         print!("{}", toml::to_string(&args)?);
         return Ok(());
     }
-    let (cores, workers, next) = (config.pin.clone(), config.io_threads, AtomicUsize::new(0));
+    let (cores, workers) = (config.pin.clone(), config.io_threads);
+    let started = Arc::new(AtomicUsize::new(0));
+    let next = started.clone();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(config.io_threads)
         .on_thread_start(move || match next.fetch_add(1, Ordering::Relaxed) {
@@ -54,6 +59,10 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         })
         .enable_all()
         .build()?;
+    // Threads that load the model come later, and are not bound.
+    while started.load(Ordering::Relaxed) < workers {
+        std::thread::yield_now();
+    }
     if config.busy_poll {
         (0..config.io_threads).for_each(|_| drop(runtime.spawn(node_process::busy_poll())));
     }

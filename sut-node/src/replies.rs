@@ -3,87 +3,146 @@
 
 use std::{
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     task::{Context, Poll, ready},
     vec,
 };
 
 use bytes::Bytes;
 use futures_core::Stream;
-use netdiv_proto::{burst::BYTES, framing::Encoder, v1::InferResponse};
-use tokio::sync::mpsc;
+use netdiv_proto::{burst, framing::Encoder, v1::InferResponse};
+use tokio::sync::{Notify, mpsc};
 use tonic::Status;
 
-use crate::{admission::Admitted, sessions::Session};
-
-/// One sample's reply, with the place that the sample holds until the reply is on its way.
-#[derive(Debug)]
-pub(crate) struct Reply {
-    pub(crate) response: InferResponse,
-    pub(crate) admitted: Admitted,
-}
+use crate::sessions::Session;
 
 /// Where the replies of one stream go.
 #[derive(Debug, Clone)]
-pub(crate) struct ReplySender(mpsc::Sender<Result<Vec<Reply>, Status>>);
+pub(crate) struct ReplySender {
+    sender: mpsc::Sender<Result<Vec<InferResponse>, Status>>,
+    backlog: Arc<Backlog>,
+}
+
+/// What a stream owes its client: samples that were read, and bytes of replies that the transport has not taken. A client
+/// that does not take its replies is not read from either, and takes no place from others.
+#[derive(Debug)]
+pub(crate) struct Backlog {
+    samples: AtomicUsize,
+    bytes: AtomicUsize,
+    most_samples: usize,
+    most_bytes: usize,
+    less: Notify,
+}
+
+impl Backlog {
+    /// Notes samples that were read.
+    pub(crate) fn read(&self, samples: usize) {
+        self.samples.fetch_add(samples, Ordering::SeqCst);
+    }
+
+    /// Waits until the client has taken enough of its replies.
+    pub(crate) async fn has_room(&self) {
+        loop {
+            let less = self.less.notified();
+            let samples = self.samples.load(Ordering::SeqCst);
+            if samples < self.most_samples && self.bytes.load(Ordering::SeqCst) < self.most_bytes {
+                return;
+            }
+            less.await;
+        }
+    }
+
+    fn taken(&self, samples: usize, bytes: usize) {
+        self.samples.fetch_sub(samples, Ordering::SeqCst);
+        self.bytes.fetch_sub(bytes, Ordering::SeqCst);
+        self.less.notify_waiters();
+    }
+}
 
 /// The response stream, as chunks.
 #[derive(Debug)]
 pub(crate) struct Replies {
-    receiver: mpsc::Receiver<Result<Vec<Reply>, Status>>,
-    burst: vec::IntoIter<Reply>,
+    receiver: mpsc::Receiver<Result<Vec<InferResponse>, Status>>,
+    backlog: Arc<Backlog>,
+    burst: vec::IntoIter<InferResponse>,
     encoder: Encoder,
     /// A client may end its half and flush while replies are still to come.
     _session: Arc<Session>,
 }
 
-/// The two ends. Each message holds at least one admitted sample, so as many messages as the node admits
-/// samples, and one for an error, always fit.
+/// The two ends. The stream is not read while it owes as many replies as the node takes in, so each of the samples that
+/// it can owe, with a burst more, finds room; and so does one error.
 pub(crate) fn channel(
-    max_in_flight_samples: usize,
+    max_samples: usize,
+    max_bytes: usize,
     session: Arc<Session>,
 ) -> (ReplySender, Replies) {
-    let (sender, receiver) = mpsc::channel(max_in_flight_samples + 1);
-    let burst = Vec::new().into_iter();
-    let encoder = Encoder::default();
-    (ReplySender(sender), Replies { receiver, burst, encoder, _session: session })
+    let (sender, receiver) = mpsc::channel(max_samples + burst::MESSAGES + 1);
+    let backlog = Arc::new(Backlog {
+        samples: AtomicUsize::new(0),
+        bytes: AtomicUsize::new(0),
+        most_samples: max_samples.max(1),
+        most_bytes: max_bytes.max(1),
+        less: Notify::new(),
+    });
+    let replies = Replies {
+        receiver,
+        backlog: backlog.clone(),
+        burst: Vec::new().into_iter(),
+        encoder: Encoder::default(),
+        _session: session,
+    };
+    (ReplySender { sender, backlog }, replies)
 }
 
 impl ReplySender {
     /// Sends replies. Those of a client that has gone are dropped; it cannot take them.
-    pub(crate) fn send(&self, replies: Vec<Reply>) {
-        let _ = self.0.try_send(Ok(replies));
+    pub(crate) fn send(&self, replies: Vec<InferResponse>) {
+        let bytes: usize = replies.iter().map(|reply| reply.payload.len()).sum();
+        self.backlog.bytes.fetch_add(bytes, Ordering::SeqCst);
+        let _ = self.sender.try_send(Ok(replies));
     }
 
     /// Ends the stream with an error.
     pub(crate) fn fail(&self, status: Status) {
-        let _ = self.0.try_send(Err(status));
+        let _ = self.sender.try_send(Err(status));
     }
 
     /// Whether the client has gone.
     pub(crate) fn is_closed(&self) -> bool {
-        self.0.is_closed()
+        self.sender.is_closed()
+    }
+
+    /// Waits until the client has gone.
+    pub(crate) async fn closed(&self) {
+        self.sender.closed().await;
+    }
+
+    pub(crate) fn backlog(&self) -> &Backlog {
+        &self.backlog
     }
 
     pub(crate) fn same_stream(&self, other: &Self) -> bool {
-        self.0.same_channel(&other.0)
+        self.sender.same_channel(&other.sender)
     }
 }
 
 impl Replies {
-    /// Encodes what is left of a batch, up to a limit, and gives its places back.
+    /// Encodes what is left of a batch, up to a limit.
     fn encode(&mut self) {
-        let mut places: Option<Admitted> = None;
-        let mut bytes = 0;
-        while bytes < BYTES
-            && let Some(Reply { response, admitted }) = self.burst.next()
+        let (mut samples, mut bytes) = (0, 0);
+        while bytes < burst::BYTES
+            && let Some(response) = self.burst.next()
         {
+            samples += 1;
             bytes += response.payload.len();
             self.encoder.push(response);
-            match &mut places {
-                Some(places) => places.join(admitted),
-                None => places = Some(admitted),
-            }
+        }
+        if samples > 0 {
+            self.backlog.taken(samples, bytes);
         }
     }
 }

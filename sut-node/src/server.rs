@@ -9,6 +9,7 @@ use netdiv_proto::{
 use netdiv_transport::{
     grpc::{self, SutNodeService},
     quic::{self, QuicServer},
+    security::ServerTls,
 };
 use tokio::{net::TcpListener, sync::watch};
 use tonic::transport::Server;
@@ -63,6 +64,7 @@ pub async fn run(
     sockets: Sockets,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), NodeError> {
+    reload_on_hangup(config.network.tls.clone());
     if let Some(address) = config.metrics {
         metrics::serve(address).map_err(|error| NodeError::Metrics(error.to_string()))?;
     }
@@ -92,12 +94,6 @@ pub async fn run(
         }
         None => None,
     };
-    if let Some(tls) = config.network.tls.clone() {
-        tokio::spawn(node_process::on_hangup(move || match tls.reload() {
-            Ok(()) => info!("certificates were read again"),
-            Err(error) => error!(%error, "certificates stay as they were"),
-        }));
-    }
     let served = async {
         let grpc = async {
             match sockets.tcp {
@@ -126,7 +122,7 @@ pub async fn run(
     let outcome = tokio::select! {
         outcome = &mut served => outcome,
         () = after(ending.clone(), config.drain_timeout) => {
-            warn!(waiting = queue.len(), "not everything could be answered in time; ending");
+            warn!(waiting = queue.len(), "not everything is answered, or a client stays; ending");
             Ok(((), (), ()))
         }
     };
@@ -134,6 +130,20 @@ pub async fn run(
     info!(node = config.name, "ended");
     outcome?;
     Ok(())
+}
+
+/// A node is told to read its certificates again; without any there is nothing to do, and it lives on.
+fn reload_on_hangup(tls: Option<Arc<ServerTls>>) {
+    let reload = move || match tls.as_ref().map(|tls| tls.reload()) {
+        None => info!("there are no certificates to read again"),
+        Some(Ok(())) => info!("certificates were read again"),
+        Some(Err(error)) => error!(%error, "certificates stay as they were"),
+    };
+    tokio::spawn(async move {
+        if let Err(error) = node_process::on_hangup(reload).await {
+            error!(%error, "cannot wait for SIGHUP; certificates stay as they are");
+        }
+    });
 }
 
 /// Some time after the node was asked to end.
@@ -194,9 +204,12 @@ async fn serve_grpc(
         .add_service(health_service)
         .add_service(reflection)
         .add_service(service)
-        .serve_with_incoming_shutdown(grpc::incoming(listener, config.network.tls.clone()), async {
-            // The sender lives as long as the server.
-            let _ = ending.wait_for(|ending| *ending).await;
-        })
+        .serve_with_incoming_shutdown(
+            grpc::incoming(listener, config.network.tls.clone(), ending.clone()),
+            async {
+                // The sender lives as long as the server.
+                let _ = ending.wait_for(|ending| *ending).await;
+            },
+        )
         .await
 }

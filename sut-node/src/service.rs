@@ -1,12 +1,15 @@
 //! What the node does when it is called, over whichever transport.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use futures_core::Stream;
 use netdiv_proto::{
     PROTOCOL_VERSION,
-    burst::{self, Messages},
+    burst::{self, Messages, Next},
     encoding::{self, Encoding},
     layout::{self, InputLayout},
     limits::MAX_HEADER_BYTES,
@@ -17,7 +20,10 @@ use netdiv_proto::{
 };
 use netdiv_transport::Handler;
 use sha2::{Digest as _, Sha256};
-use tokio::sync::watch;
+use tokio::{
+    sync::{Semaphore, SemaphorePermit, watch},
+    time::timeout,
+};
 use tonic::Status;
 use tracing::warn;
 
@@ -28,9 +34,15 @@ use crate::{
     engine_thread::{Sample, cut, run_batch},
     identity, metrics,
     queue::BatchQueue,
-    replies::{self, Replies, Reply, ReplySender},
+    replies::{self, Replies, ReplySender},
     sessions::{Session, Sessions},
 };
+
+/// Messages up to this length are received without asking: as much as one frame of HTTP/2 brings.
+const ASSEMBLED_FREELY_BYTES: usize = 1 << 20;
+
+/// How long a longer one may take; meanwhile it keeps others waiting.
+const ASSEMBLY_TIME: Duration = Duration::from_secs(60);
 
 /// Longest session name.
 const MAX_SESSION_BYTES: usize = 64;
@@ -41,6 +53,9 @@ pub(crate) struct Node {
     input: InputLayout,
     max_payload_bytes: usize,
     max_in_flight_samples: usize,
+    max_in_flight_bytes: u32,
+    /// Bytes of long messages that are being received, over all streams; as many again as are in flight.
+    assembling: Semaphore,
     admission: Arc<Admission>,
     queue: Arc<BatchQueue<Sample>>,
     /// In place of a queue and engine threads, where there is no model.
@@ -64,14 +79,25 @@ impl Node {
             description: describe(config, model),
             max_payload_bytes: config.max_payload_bytes,
             max_in_flight_samples: config.max_in_flight_samples as usize,
+            max_in_flight_bytes: config.max_in_flight_bytes,
+            assembling: Semaphore::new(config.max_in_flight_bytes as usize),
             admission: Arc::new(admission),
             queue,
             no_model: matches!(config.engine, EngineConfig::None)
                 .then(|| NoModel::new(config.max_payload_bytes)),
-            response_encoding: config.response_encoding,
+            // Zeros are not worth the time that it takes to compress them.
+            response_encoding: match config.engine {
+                EngineConfig::None => Encoding::None,
+                _ => config.response_encoding,
+            },
             sessions: Sessions::default(),
             ending,
         }
+    }
+
+    fn reply_channel(&self, session: Arc<Session>) -> (ReplySender, Replies) {
+        let bytes = self.max_in_flight_bytes as usize;
+        replies::channel(self.max_in_flight_samples, bytes, session)
     }
 
     /// Hands over what a stream has brought.
@@ -148,7 +174,7 @@ impl Handler for Service {
             return Err(Status::invalid_argument(text));
         }
         let session = self.0.sessions.join(session);
-        let (sender, replies) = replies::channel(self.0.max_in_flight_samples, session.clone());
+        let (sender, replies) = self.0.reply_channel(session.clone());
         tokio::spawn(read_stream(self.0.clone(), requests, session, sender));
         Ok(replies)
     }
@@ -166,13 +192,16 @@ async fn read_stream<S>(
     let mut burst = Vec::with_capacity(burst::MESSAGES);
     let mut samples = Vec::with_capacity(burst::MESSAGES);
     let mut ending = node.ending.clone();
+    requests.ask_above(ASSEMBLED_FREELY_BYTES);
+    let mut assembling = None;
     loop {
         let more = tokio::select! {
-            more = requests.next_burst(&mut burst) => more,
-            _ = ending.wait_for(|ending| *ending) => Ok(false),
+            next = next_burst(&node, &mut requests, &mut burst, &replies, &mut assembling) => next,
+            _ = ending.wait_for(|ending| *ending) => Ok(Next::End),
         };
         let arrived = Instant::now();
         let received = burst.len();
+        replies.backlog().read(received);
         session.received(received as u64);
         let mut refused = 0;
         for request in burst.drain(..) {
@@ -202,13 +231,45 @@ async fn read_stream<S>(
         }
         metrics::samples(received, refused, node.queue.len());
         match more {
-            Ok(true) => {}
-            Ok(false) => return,
+            Ok(Next::Burst | Next::Long(_)) => assembling = None,
+            Ok(Next::End) => return,
             Err(status) => {
                 warn!(why = status.message(), "a stream broke");
                 return replies.fail(status);
             }
         }
+    }
+}
+
+/// Reads what has come, once the client has taken enough of its replies. Memory for a long message is asked for before
+/// it is received.
+async fn next_burst<'a, S>(
+    node: &'a Node,
+    requests: &mut Messages<S>,
+    burst: &mut Vec<InferRequest>,
+    replies: &ReplySender,
+    assembling: &mut Option<SemaphorePermit<'a>>,
+) -> Result<Next, Status>
+where
+    S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
+{
+    tokio::select! {
+        () = replies.backlog().has_room() => {}
+        () = replies.closed() => return Ok(Next::End),
+    }
+    loop {
+        let next = match assembling.is_some() {
+            false => requests.next_burst(burst).await?,
+            true => timeout(ASSEMBLY_TIME, requests.next_burst(burst)).await.map_err(|_| {
+                Status::deadline_exceeded("a long message has not come within a minute")
+            })??,
+        };
+        let Next::Long(bytes) = next else { return Ok(next) };
+        let most = node.max_in_flight_bytes;
+        let bytes_asked = u32::try_from(bytes).unwrap_or(u32::MAX).min(most);
+        // The semaphore is never closed.
+        *assembling = node.assembling.acquire_many(bytes_asked).await.ok();
+        requests.grant(bytes);
     }
 }
 
@@ -229,7 +290,7 @@ fn accept(
         Err(error) => {
             let status = v1::Status::BadSample as i32;
             let response = InferResponse { id, status, error: cut(error), ..Default::default() };
-            replies.send(vec![Reply { response, admitted }]);
+            replies.send(vec![response]);
             None
         }
     }

@@ -103,6 +103,16 @@ impl SutNode {
         kib * 1024
     }
 
+    /// Reads the log up to a line with these words.
+    pub fn wait_for_log(&mut self, words: &str) {
+        let log = self.log.as_mut().expect("the log is open");
+        let mut line = String::new();
+        while !line.contains(words) {
+            line.clear();
+            assert!(log.read_line(&mut line).expect("text") > 0, "the log has no `{words}`");
+        }
+    }
+
     /// Waits for the end and returns the exit code and the rest of the log.
     pub fn wait(&mut self) -> (Option<i32>, String) {
         let code = exit_code(&mut self.child);
@@ -232,6 +242,11 @@ impl Running {
     /// LoadGen's detail log, which it writes as it goes.
     pub fn log(&self) -> PathBuf {
         self.folder.path().join("out/mlperf_log_detail.txt")
+    }
+
+    /// Whether it has not ended yet.
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().expect("our child").is_none()
     }
 
     /// Waits until LoadGen has begun to issue queries.

@@ -105,6 +105,53 @@ async fn connections_that_speak_something_else() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_does_not_take_its_answers_holds_up_nobody_else() {
+    let limits = ["--max-in-flight-samples", "64", "--echo-answer-bytes", "10000"];
+    let mut node = SutNode::echo("a", &limits);
+    for transport in TRANSPORTS {
+        let options = Options { transport, window_bytes: 65_535, ..Options::default() };
+        let connection = Connection::open(&node.address, &options).await.expect("connects");
+        let requests =
+            (0..1000).map(|id| framing::encode(&InferRequest { id, ..Default::default() }));
+        let never_read = soon(connection.infer("greedy", tokio_stream::iter(requests))).await;
+        for scenario in ["offline", "server"] {
+            let run = LoadGen::new(&[&node.address], scenario)
+                .over(if transport == Transport::Quic { "quic" } else { "grpc" })
+                .args(&["--benchmark", "fabric", "--dataset", "synthetic:500x64"])
+                .args(&["--mode", "accuracy", "--setting", "server_target_qps=1000"]);
+            tokio::task::spawn_blocking(|| run.run().expect(0)).await.expect("a good run");
+        }
+        drop(never_read);
+    }
+    node.signal("-TERM");
+    assert_eq!(node.wait().0, Some(0));
+}
+
+#[tokio::test]
+async fn long_messages_that_never_come_take_no_more_memory_than_is_allowed() {
+    let node = SutNode::echo("a", &["--max-in-flight-bytes", "1000000"]);
+    for transport in TRANSPORTS {
+        let connection = open(&node, transport).await;
+        let mut streams = Vec::new();
+        for _ in 0..16 {
+            // 60 MiB are announced, 40 are sent.
+            let mut start = vec![0, 0x03, 0xc0, 0, 0];
+            start.resize(1 << 20, 0x7a);
+            let more = std::iter::repeat_n(Bytes::from(vec![0; 1 << 20]), 39);
+            let requests = tokio_stream::iter(std::iter::once(start.into()).chain(more));
+            let open_end = tokio_stream::StreamExt::chain(requests, tokio_stream::pending());
+            streams.push(soon(connection.infer("", open_end)).await.expect("a stream"));
+        }
+        assert_alive(&node, transport).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        // One message under way, the first megabyte of the others, and the windows of the connection.
+        let resident = node.peak_resident_bytes();
+        assert!(resident < 200_000_000, "{transport:?}: {resident} bytes");
+        assert_alive(&node, transport).await;
+    }
+}
+
 /// A stream of a QUIC connection with raw bytes on it; gives the status at its end.
 async fn call(address: SocketAddr, bytes: &[u8]) -> CallStatus {
     let provider = Arc::new(rustls::crypto::ring::default_provider());

@@ -201,7 +201,7 @@ fn a_token_opens_the_door_of_a_closed_lab() {
 fn certificates_are_read_again_on_sighup() {
     let certificates = Certificates::new("127.0.0.1");
     let before = certificates.client();
-    let node = node("a", &certificates.node("127.0.0.1", false));
+    let mut node = node("a", &certificates.node("127.0.0.1", false));
     let old_ca = certificates.text("old-ca.pem");
     fs::rename(certificates.path("ca.pem"), &old_ca).expect("renames");
     for name in ["127.0.0.1.pem", "127.0.0.1.key", "client.pem", "client.key"] {
@@ -209,6 +209,7 @@ fn certificates_are_read_again_on_sighup() {
     }
     // A file is missing: what was read stays.
     node.signal("-HUP");
+    node.wait_for_log("certificates stay as they were");
     let old = vec!["--tls-ca".to_owned(), old_ca];
     for transport in TRANSPORTS {
         assert_welcome(&node.address, transport, &old);

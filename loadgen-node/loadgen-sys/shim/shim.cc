@@ -149,11 +149,17 @@ class IssueThreads {
  public:
   explicit IssueThreads(const mlperf::TestSettings& settings) {
     if (settings.scenario != mlperf::TestScenario::Server) return;
-    for (uint64_t n = 0; n < settings.server_num_issue_query_threads; ++n) {
-      threads_.emplace_back([this] {
-        ++begun_;
-        mlperf::RegisterIssueQueryThread();
-      });
+    try {
+      for (uint64_t n = 0; n < settings.server_num_issue_query_threads; ++n) {
+        threads_.emplace_back([this] {
+          ++begun_;
+          mlperf::RegisterIssueQueryThread();
+        });
+      }
+    } catch (...) {
+      // The process ends, and says why; a thread that can be joined would end it without a word.
+      for (auto& thread : threads_) thread.detach();
+      throw;
     }
     // LoadGen counts them once, and then again after ten seconds: all have to be there the first time.
     while (begun_ < threads_.size()) std::this_thread::yield();

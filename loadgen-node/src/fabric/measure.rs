@@ -17,8 +17,8 @@ use netdiv_qdl::{
 use super::report::{Bandwidth, Rate, RoundTrip};
 use crate::RunError;
 
-/// Bytes in flight to each node and from it: enough for 100 Gb/s and 20 ms.
-const IN_FLIGHT_BYTES: usize = 256 << 20;
+/// Most bytes in flight to each node and from it: enough for 100 Gb/s and 20 ms.
+const IN_FLIGHT_BYTES: f64 = 256e6;
 
 /// Messages in flight to each node, at least and at most.
 const IN_FLIGHT: std::ops::RangeInclusive<usize> = 2..=4096;
@@ -142,21 +142,25 @@ pub(super) fn round_trip(
     })
 }
 
-/// Sends as much as the windows take, to all nodes at once.
+/// Sends as much as the windows take, to all nodes at once. What is in flight when the time is up still has to arrive:
+/// it is no more than half of what an earlier figure says that the time is enough for.
 pub(super) fn bandwidth(
     settings: &Settings,
     bytes: usize,
     direction: Direction,
     duration: Duration,
+    bytes_per_second: f64,
 ) -> Result<Bandwidth, RunError> {
-    let in_flight = (IN_FLIGHT_BYTES / bytes).clamp(*IN_FLIGHT.start(), *IN_FLIGHT.end());
+    let half = bytes_per_second * duration.as_secs_f64() / 2.0 / settings.nodes.len() as f64;
+    let in_flight = (half.min(IN_FLIGHT_BYTES) / bytes as f64) as usize;
+    let in_flight = in_flight.clamp(*IN_FLIGHT.start(), *IN_FLIGHT.end());
     let streams = settings.connections_per_node * settings.streams_per_connection;
     let settings = Settings {
         policy: Policy::Pull,
         // Each stream has its share, and at least one.
         window_samples: Some(in_flight.max(streams)),
         // What waits here is sent after the time is up.
-        inbox_samples: (in_flight * settings.nodes.len()).min(BURST * 4),
+        inbox_samples: in_flight.min(BURST),
         ..settings.clone()
     };
     let qdl = connect(settings, direction.sample(bytes))?;

@@ -3,6 +3,10 @@
 use std::{
     future::{poll_fn, ready},
     io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use bytes::Bytes;
@@ -43,6 +47,8 @@ pub(crate) struct Client {
     token: Option<Token>,
     fault: Fault,
     has_tls: bool,
+    /// Whether the node has ever answered.
+    answered: Arc<AtomicBool>,
 }
 
 impl Client {
@@ -62,7 +68,7 @@ impl Client {
         let silent = |_| unreachable("it takes the connection and says nothing".into());
         let channel = opening.await.map_err(silent)??;
         let (token, has_tls) = (options.token.clone(), options.tls.is_some());
-        Ok(Self { channel, token, fault, has_tls })
+        Ok(Self { channel, token, fault, has_tls, answered: Arc::default() })
     }
 
     pub(crate) async fn describe(
@@ -70,7 +76,9 @@ impl Client {
         request: DescribeRequest,
     ) -> Result<DescribeResponse, Status> {
         let answer = self.calls().describe(self.request(request)).await;
-        answer.map(tonic::Response::into_inner).map_err(|status| self.cause(status))
+        let answer = answer.map(tonic::Response::into_inner);
+        self.answered.fetch_or(answer.is_ok(), Ordering::Relaxed);
+        answer.map_err(|status| self.cause(status))
     }
 
     pub(crate) async fn flush(&self, request: FlushRequest) -> Result<FlushResponse, Status> {
@@ -85,8 +93,9 @@ impl Client {
             Some(fault) if fault.contains("fatal alert") => Status::unauthenticated(fault),
             Some(fault) => Status::unavailable(fault),
             // A node closes a connection that begins with something else than TLS.
-            None if !self.has_tls && std::error::Error::source(&status).is_some() => {
-                let text = format!("{status}; if the node uses TLS, give --tls-ca");
+            None if !self.has_tls && !self.answered.load(Ordering::Relaxed) => {
+                let cause = chain(&status).replace(&status.to_string(), status.message());
+                let text = format!("{cause}; if the node uses TLS, give --tls-ca");
                 Status::new(status.code(), text)
             }
             None => status,
@@ -154,7 +163,9 @@ async fn wire(address: &Address, options: &Options, fault: &Fault) -> Result<Wir
             agreed.map_err(|error| {
                 let hint = match error.get_ref().and_then(|e| e.downcast_ref::<rustls::Error>()) {
                     Some(rustls::Error::InvalidMessage(_)) => "; does the node use TLS?",
-                    _ => "",
+                    Some(_) => "",
+                    // The node may be starting again.
+                    None => return unreachable(error),
                 };
                 let why = format!("{error}{hint}");
                 OpenError::Untrusted { address: address.to_string(), why }

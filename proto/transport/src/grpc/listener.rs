@@ -13,8 +13,8 @@ use futures_core::Stream;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf},
     net::{TcpListener, TcpStream},
-    sync::{Semaphore, mpsc},
-    time::{Sleep, sleep, timeout},
+    sync::{Semaphore, mpsc, watch},
+    time::{sleep, timeout},
 };
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 use tonic::transport::server::Connected;
@@ -26,24 +26,29 @@ use crate::security::{self, ClientTls, ServerTls};
 const PREFACE_BYTES: usize = 24;
 
 /// How long a new connection may take to agree on TLS, and then to send that.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long a refused peer may take to go.
 const LINGER: Duration = Duration::from_secs(1);
 
 /// Connections that may agree on TLS at the same time; the next ones wait in the system's queue.
-const MAX_HANDSHAKES: usize = 128;
+const MAX_HANDSHAKES: usize = 1024;
 
 /// ALPN of HTTP/2.
 const HTTP2: &[u8] = b"h2";
 
 /// One TCP connection.
-#[derive(Debug)]
 pub struct Wire {
     stream: Inner,
     /// Until the peer has sent the preface of HTTP/2: what is missing of it, and how long that may take.
-    preface: Option<(usize, Pin<Box<Sleep>>)>,
+    preface: Option<(usize, Pin<Box<dyn Future<Output = ()> + Send>>)>,
     fault: Fault,
+}
+
+impl std::fmt::Debug for Wire {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wire").field("stream", &self.stream).finish_non_exhaustive()
+    }
 }
 
 /// The first error of a connection, for who sees only that it is broken.
@@ -85,25 +90,31 @@ impl Wire {
     }
 
     /// Takes a connection as the node.
-    async fn server(stream: TcpStream, tls: Option<&ServerTls>) -> io::Result<Self> {
-        stream.set_nodelay(true)?;
+    async fn server(
+        stream: TcpStream,
+        tls: Option<&ServerTls>,
+        mut ending: watch::Receiver<bool>,
+    ) -> Result<Self, (io::Error, Option<TcpStream>)> {
+        stream.set_nodelay(true).map_err(|error| (error, None))?;
         let stream = match tls {
             None => Inner::Plain(stream),
             Some(tls) => {
                 let acceptor = TlsAcceptor::from(Arc::new(tls.config(HTTP2)));
                 let accepted = timeout(PATIENCE, acceptor.accept(stream).into_fallible()).await;
-                let silent = |_| io::Error::new(io::ErrorKind::TimedOut, "no TLS handshake");
-                match accepted.map_err(silent)? {
-                    Ok(stream) => Inner::Tls(Box::new(stream.into())),
-                    Err((error, stream)) => {
-                        linger(stream).await;
-                        return Err(error);
-                    }
-                }
+                let silent = || io::Error::new(io::ErrorKind::TimedOut, "no TLS handshake");
+                let accepted = accepted.map_err(|_| (silent(), None))?;
+                let stream = accepted.map_err(|(error, stream)| (error, Some(stream)))?;
+                Inner::Tls(Box::new(stream.into()))
             }
         };
-        let preface = Some((PREFACE_BYTES, Box::pin(sleep(PATIENCE))));
-        Ok(Self { stream, preface, fault: Fault::default() })
+        let patience: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
+            tokio::select! {
+                () = sleep(PATIENCE) => {}
+                // A node that ends does not wait for those who have not begun.
+                _ = ending.wait_for(|ending| *ending) => {}
+            }
+        });
+        Ok(Self { stream, preface: Some((PREFACE_BYTES, patience)), fault: Fault::default() })
     }
 }
 
@@ -123,7 +134,11 @@ async fn linger(mut stream: TcpStream) {
 pub struct Incoming(mpsc::Receiver<io::Result<Wire>>);
 
 /// Takes connections until the receiver is gone. One that fails is logged, and the others live on.
-pub fn incoming(listener: TcpListener, tls: Option<Arc<ServerTls>>) -> Incoming {
+pub fn incoming(
+    listener: TcpListener,
+    tls: Option<Arc<ServerTls>>,
+    ending: watch::Receiver<bool>,
+) -> Incoming {
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
         let handshakes = Arc::new(Semaphore::new(MAX_HANDSHAKES));
@@ -143,17 +158,23 @@ pub fn incoming(listener: TcpListener, tls: Option<Arc<ServerTls>>) -> Incoming 
             };
             // The semaphore is never closed.
             let Ok(turn) = handshakes.clone().acquire_owned().await else { return };
-            let (sender, tls) = (sender.clone(), tls.clone());
+            let (sender, tls, ending) = (sender.clone(), tls.clone(), ending.clone());
             tokio::spawn(async move {
-                match Wire::server(stream, tls.as_deref()).await {
+                let wire = Wire::server(stream, tls.as_deref(), ending).await;
+                drop(turn);
+                match wire {
                     Ok(wire) => {
                         debug!(%peer, "a connection begins");
                         // The server has ended when nobody takes it.
                         let _ = sender.send(Ok(wire)).await;
                     }
-                    Err(error) => warn!(%peer, %error, "a connection was refused"),
+                    Err((error, stream)) => {
+                        warn!(%peer, %error, "a connection was refused");
+                        if let Some(stream) = stream {
+                            linger(stream).await;
+                        }
+                    }
                 }
-                drop(turn);
             });
         }
     });

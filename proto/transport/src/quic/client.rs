@@ -48,17 +48,9 @@ impl Client {
             |why: String| OpenError::Unreachable { address: address.to_string(), why };
         let local = |why: String| OpenError::Local(why);
         let host = address.bare_host();
-        let mut found = tokio::net::lookup_host((host, address.port))
+        let found = tokio::net::lookup_host((host, address.port))
             .await
             .map_err(|error| unreachable(error.to_string()))?;
-        let peer = found.next().ok_or_else(|| unreachable("the name has no address".into()))?;
-        let any: SocketAddr = match peer {
-            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
-            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
-        };
-        let endpoint = endpoint::bind(any)
-            .and_then(|socket| endpoint::open(socket, None))
-            .map_err(|error| local(error.to_string()))?;
         let tls = match &options.tls {
             Some(tls) => tls.clone(),
             None => ClientTls::trusting().map_err(|error| local(error.to_string()))?,
@@ -66,30 +58,40 @@ impl Client {
         let crypto = QuicClientConfig::try_from(tls.config(ALPN))
             .map_err(|error| local(error.to_string()))?;
         let mut config = quinn::ClientConfig::new(Arc::new(crypto));
-        let path = Path {
-            mtu: options.quic_mtu.unwrap_or_else(|| default_mtu(peer.ip())),
-            window_bytes: options.window_bytes,
-            connection_window_bytes: options.window_bytes.max(limits::CONNECTION_WINDOW_BYTES),
-            keepalive_interval: options.keepalive_interval,
-            keepalive_timeout: options.keepalive_timeout,
-        };
-        config.transport_config(path.transport());
         let name = server_name(host).map_err(|error| unreachable(error.to_string()))?;
-        let connecting = endpoint
-            .connect_with(config, peer, &name.to_str())
-            .map_err(|error| unreachable(error.to_string()))?;
-        let connection = match tokio::time::timeout(options.connect_timeout, connecting).await {
-            Ok(Ok(connection)) => connection,
-            Ok(Err(
-                error @ (ConnectionError::TransportError(_) | ConnectionError::ConnectionClosed(_)),
-            )) => {
-                let why = words(&error);
-                return Err(OpenError::Untrusted { address: address.to_string(), why });
+        let mut last = unreachable("the name has no address".into());
+        for peer in found {
+            let path = Path {
+                mtu: options.quic_mtu.unwrap_or_else(|| default_mtu(peer.ip())),
+                window_bytes: options.window_bytes,
+                connection_window_bytes: options.window_bytes.max(limits::CONNECTION_WINDOW_BYTES),
+                keepalive_interval: options.keepalive_interval,
+                keepalive_timeout: options.keepalive_timeout,
+            };
+            config.transport_config(path.transport());
+            let any: SocketAddr = match peer {
+                SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+                SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+            };
+            let endpoint = endpoint::bind(any)
+                .and_then(|socket| endpoint::open(socket, None))
+                .map_err(|error| local(error.to_string()))?;
+            let connecting = endpoint
+                .connect_with(config.clone(), peer, &name.to_str())
+                .map_err(|error| unreachable(error.to_string()))?;
+            match tokio::time::timeout(options.connect_timeout, connecting).await {
+                Ok(Ok(connection)) => {
+                    return Ok(Self { endpoint, connection, token: options.token.clone() });
+                }
+                Ok(Err(error)) if is_distrust(&error) => {
+                    let why = words(&error);
+                    return Err(OpenError::Untrusted { address: address.to_string(), why });
+                }
+                Ok(Err(error)) => last = unreachable(words(&error)),
+                Err(_) => last = unreachable("no answer".into()),
             }
-            Ok(Err(error)) => return Err(unreachable(error.to_string())),
-            Err(_) => return Err(unreachable("no answer".into())),
-        };
-        Ok(Self { endpoint, connection, token: options.token.clone() })
+        }
+        Err(last)
     }
 
     /// Tells the node that nothing follows, and waits until the system has sent that.
@@ -154,15 +156,21 @@ impl Client {
 }
 
 fn lost(error: &ConnectionError) -> Status {
-    match error {
+    match is_distrust(error) {
         // The handshake is over for a client before the node has looked at its certificate.
-        ConnectionError::ConnectionClosed(close)
-            if CRYPTO_ERRORS.contains(&u64::from(close.error_code)) =>
-        {
-            Status::unauthenticated(words(error))
-        }
-        error => Status::unavailable(words(error)),
+        true => Status::unauthenticated(words(error)),
+        false => Status::unavailable(words(error)),
     }
+}
+
+/// Whether TLS ended the connection.
+fn is_distrust(error: &ConnectionError) -> bool {
+    let code = match error {
+        ConnectionError::TransportError(error) => error.code,
+        ConnectionError::ConnectionClosed(close) => close.error_code,
+        _ => return false,
+    };
+    CRYPTO_ERRORS.contains(&u64::from(code))
 }
 
 /// A stream that has no errors, as one that could.

@@ -15,7 +15,11 @@ use netdiv_proto::{
 };
 use prost::Message;
 use quinn::{Endpoint, Incoming, RecvStream, SendStream, VarInt, crypto::rustls::QuicServerConfig};
-use tokio::{sync::watch, task::JoinSet, time::timeout};
+use tokio::{
+    sync::watch,
+    task::JoinSet,
+    time::{sleep, timeout},
+};
 use tonic::Status;
 use tracing::{debug, warn};
 
@@ -31,6 +35,9 @@ use crate::{
 
 /// Connections at the same time; more are refused.
 const MAX_CONNECTIONS: usize = 4096;
+
+/// From this many on, a client has to show that its address is its own before it costs anything.
+const TRUSTING_CONNECTIONS: usize = 256;
 
 /// How long a call may take to say what it is, and a connection to shake hands.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -105,6 +112,11 @@ async fn accept<H: Handler>(
             _ = ending.wait_for(|ending| *ending) => break,
         };
         let Some(incoming) = incoming else { break };
+        if connections.len() >= TRUSTING_CONNECTIONS && incoming.may_retry() {
+            // An address that somebody made up does not come back.
+            let _ = incoming.retry();
+            continue;
+        }
         if connections.len() >= MAX_CONNECTIONS {
             warn!(peer = %incoming.remote_address(), "too many connections; one is refused");
             incoming.refuse();
@@ -148,20 +160,34 @@ async fn connection<H: Handler>(
     };
     debug!(%peer, "a connection begins");
     let mut calls = JoinSet::new();
+    let mut welcome = false;
+    let patience = sleep(PATIENCE);
+    tokio::pin!(patience);
     loop {
         let (send, receive) = tokio::select! {
             stream = connection.accept_bi() => match stream {
                 Ok(stream) => stream,
                 Err(_) => break,
             },
-            Some(_) = calls.join_next() => continue,
+            Some(call) = calls.join_next() => {
+                welcome |= matches!(call, Ok(true));
+                continue;
+            }
+            // One that makes no call, or none that is allowed, would be kept alive for ever.
+            () = &mut patience, if !welcome && calls.is_empty() => {
+                refused("no call in time".into());
+                connection.close(VarInt::from_u32(0), b"no call in time");
+                break;
+            }
             _ = ending.wait_for(|ending| *ending) => break,
         };
         let (handler, token) = (handler.clone(), token.clone());
         calls.spawn(async move {
-            if let Err(status) = call(send, receive, &handler, token.as_ref()).await {
+            let outcome = call(send, receive, &handler, token.as_ref()).await;
+            if let Err(status) = &outcome {
                 warn!(%peer, why = status.message(), "a call failed");
             }
+            outcome.is_ok()
         });
     }
     while calls.join_next().await.is_some() {}

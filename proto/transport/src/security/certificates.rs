@@ -18,6 +18,14 @@ pub enum CertificateError {
         /// What the library says.
         error: rcgen::Error,
     },
+    /// Two files would have the same name, or one would lie elsewhere.
+    #[error(
+        "`{0}` is given twice, is one of the names that are taken (ca, client), or cannot be a file's name"
+    )]
+    FileName(String),
+    /// A file is there already.
+    #[error("{0} exists already; choose another folder, or move it away")]
+    Exists(String),
     /// The library failed.
     #[error("cannot make a key or certificate: {0}")]
     Library(#[from] rcgen::Error),
@@ -32,9 +40,22 @@ pub enum CertificateError {
 }
 
 /// Writes `ca.pem`, `HOST.pem` and `HOST.key` for each host (a DNS name or an IP address), and `client.pem` and
-/// `client.key` into a folder. Existing files stay as they are, and are an error. The authority's key is not kept:
+/// `client.key` into a folder. Existing files are an error, before anything is written. The authority's key is not kept:
 /// nobody can add to the set.
 pub fn make_certificates(folder: &Path, hosts: &[String]) -> Result<Vec<String>, CertificateError> {
+    for (place, host) in hosts.iter().enumerate() {
+        let taken = ["ca", "client", "", ".", ".."].contains(&host.as_str());
+        if taken || host.contains('/') || hosts[..place].contains(host) {
+            return Err(CertificateError::FileName(host.clone()));
+        }
+    }
+    for name in hosts.iter().map(String::as_str).chain(["ca", "client"]) {
+        for file in ["pem", "key"].map(|kind| folder.join(format!("{name}.{kind}"))) {
+            if file.exists() {
+                return Err(CertificateError::Exists(file.display().to_string()));
+            }
+        }
+    }
     fs::create_dir_all(folder)
         .map_err(|error| CertificateError::Write { path: folder.display().to_string(), error })?;
     let mut authority = CertificateParams::new([])?;

@@ -33,6 +33,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         _ => {}
     }
     let runs = args.first().map_or(Ok(RUNS), |n| n.parse::<usize>())?.max(1);
+    if let Some(file) = args.get(1) {
+        place(&fs::read_to_string(file)?)?;
+    }
     let tables = [
         machine(runs)?,
         transports::tables(runs)?,
@@ -49,6 +52,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         fs::write(file, format!("{before}{BEGIN}\n\n{text}\n{END}{after}"))?;
     }
     Ok(())
+}
+
+/// What stands before and behind the tables in a document.
+fn place(document: &str) -> Result<(&str, &str), &'static str> {
+    let (before, rest) = document.split_once(BEGIN).ok_or("the file has no <!-- measured -->")?;
+    let (_, after) = rest.split_once(END).ok_or("the file has no <!-- end -->")?;
+    Ok((before, after))
 }
 
 const BEGIN: &str = "<!-- measured -->";

@@ -4,7 +4,7 @@ use std::{error::Error, sync::Arc};
 
 use bytes::Bytes;
 use netdiv_proto::encoding::{Encoded, Encoding};
-use netdiv_qdl::{Expectation, LoadGen, LoadedSamples, Qdl, SampleSource, Settings};
+use netdiv_qdl::{Expectation, LoadGen, LoadedSamples, Policy, Qdl, SampleSource, Settings};
 
 /// Takes answers and does nothing with them.
 struct Nobody;
@@ -25,14 +25,32 @@ impl SampleSource for Loaded {
     }
 }
 
-/// Sends that many samples and waits for all answers.
+/// Sends that many samples as one query and waits for all answers.
 pub fn send(settings: Settings, payloads: &[Bytes], samples: usize) -> Result<(), Box<dyn Error>> {
+    let qdl = connect(settings, payloads)?;
+    qdl.issue((0..samples).map(|sample| ((), sample % payloads.len())))?;
+    qdl.flush()?;
+    Ok(())
+}
+
+/// Sends each as a query of its own to the stream with the fewest outstanding.
+pub fn send_singly(
+    settings: Settings,
+    payloads: &[Bytes],
+    samples: usize,
+) -> Result<(), Box<dyn Error>> {
+    let qdl = connect(Settings { policy: Policy::LeastOutstanding, ..settings }, payloads)?;
+    for sample in 0..samples {
+        qdl.issue(std::iter::once(((), sample % payloads.len())))?;
+    }
+    qdl.flush()?;
+    Ok(())
+}
+
+fn connect(settings: Settings, payloads: &[Bytes]) -> Result<Qdl<Nobody>, Box<dyn Error>> {
     let encoded = |bytes: &Bytes| {
         Some(Encoded { bytes: bytes.clone(), encoding: Encoding::None, decoded_bytes: 0 })
     };
     let source = Arc::new(Loaded(payloads.iter().map(encoded).collect()));
-    let qdl = Qdl::connect(settings, &Expectation::default(), Nobody, source)?;
-    qdl.issue((0..samples).map(|sample| ((), sample % payloads.len())))?;
-    qdl.flush()?;
-    Ok(())
+    Ok(Qdl::connect(settings, &Expectation::default(), Nobody, source)?)
 }

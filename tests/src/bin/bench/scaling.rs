@@ -11,18 +11,24 @@ use crate::{median, ours, own_cpu_seconds};
 /// Bytes of a sample.
 const BYTES: usize = 64;
 
-/// Nodes, connections to each, samples.
-const ROWS: [(usize, usize, usize); 10] = [
-    (1, 1, 10_000),
-    (1, 1, 100_000),
-    (1, 1, 1_000_000),
-    (1, 1, 10_000_000),
-    (2, 1, 1_000_000),
-    (4, 1, 1_000_000),
-    (8, 1, 1_000_000),
-    (1, 4, 1_000_000),
-    (1, 8, 1_000_000),
-    (1, 16, 1_000_000),
+/// Nodes, connections to each, samples, and whether each sample is a query of its own, given to the stream with the
+/// fewest outstanding, as in Server.
+const ROWS: [(usize, usize, usize, bool); 15] = [
+    (1, 1, 10_000, false),
+    (1, 1, 100_000, false),
+    (1, 1, 1_000_000, false),
+    (1, 1, 10_000_000, false),
+    (2, 1, 1_000_000, false),
+    (4, 1, 1_000_000, false),
+    (8, 1, 1_000_000, false),
+    (1, 4, 1_000_000, false),
+    (1, 16, 1_000_000, false),
+    (8, 16, 1_000_000, false),
+    (1, 1, 1_000_000, true),
+    (2, 1, 1_000_000, true),
+    (8, 1, 1_000_000, true),
+    (1, 16, 1_000_000, true),
+    (8, 16, 1_000_000, true),
 ];
 
 /// Runs of few samples are repeated, until they are this many: processor time is counted in hundredths of a second.
@@ -37,7 +43,7 @@ pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
     let mut figures: Vec<Vec<(f64, f64)>> = ROWS.iter().map(|_| Vec::new()).collect();
     for run in 1..=runs {
         eprintln!("scaling, round {run} of {runs}");
-        for ((count, connections, samples), figures) in ROWS.into_iter().zip(&mut figures) {
+        for ((count, connections, samples, single), figures) in ROWS.into_iter().zip(&mut figures) {
             let cpu = || own_cpu_seconds() + nodes.iter().map(SutNode::cpu_seconds).sum::<f64>();
             let (before, start) = (cpu(), Instant::now());
             let times = LEAST_SAMPLES.div_ceil(samples);
@@ -45,7 +51,10 @@ pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
                 let addresses = nodes[..count].iter().map(|node| node.address.clone());
                 let mut settings = Settings::new(addresses.collect());
                 settings.connections_per_node = connections;
-                ours::send(settings, &payloads, samples)?;
+                match single {
+                    true => ours::send_singly(settings, &payloads, samples)?,
+                    false => ours::send(settings, &payloads, samples)?,
+                }
             }
             let all = (samples * times) as f64;
             let seconds = start.elapsed().as_secs_f64();
@@ -53,13 +62,14 @@ pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
         }
     }
     let mut text = String::from(
-        "| nodes | connections to each | samples, 64 B | thousand samples/s | CPU per sample, all processes |\n\
-         |---|---|---|---|---|\n",
+        "| nodes | connections to each | samples, 64 B | queries | thousand samples/s | CPU per sample, all processes \
+         |\n|---|---|---|---|---|---|\n",
     );
-    for ((nodes, connections, samples), figures) in ROWS.into_iter().zip(&figures) {
+    for ((nodes, connections, samples, single), figures) in ROWS.into_iter().zip(&figures) {
         writeln!(
             text,
-            "| {nodes} | {connections} | {samples} | {:.0} | {:.2} µs |",
+            "| {nodes} | {connections} | {samples} | {} | {:.0} | {:.2} µs |",
+            if single { "one for each" } else { "one for all" },
             median(figures.iter().map(|(rate, _)| rate / 1e3)),
             median(figures.iter().map(|(_, cpu)| *cpu)),
         )?;
