@@ -5,8 +5,8 @@
 #
 # Two network namespaces stand for the two machines, relay.py for the wire between them.
 # It needs root, iproute2, ethtool, python3 and the release build of both programs.
-# Payload bandwidth comes from Offline runs, not from `fabric`: that keeps 256 MiB in flight
-# and waits for all of it, which takes many minutes on the lossy paths.
+# Payload bandwidth comes from Offline runs, whose length can be chosen for each path; `fabric`
+# measures for a fixed time.
 # Settings from the environment:
 #   BIN         folder of the programs
 #   CC          congestion control of TCP; QUIC's is cubic

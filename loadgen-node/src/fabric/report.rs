@@ -63,6 +63,13 @@ pub(super) struct Bandwidth {
     pub(super) streams: Vec<Rate>,
 }
 
+impl Bandwidth {
+    /// Both ways together.
+    pub(super) fn bytes_per_second(&self) -> f64 {
+        self.total.bytes_per_second_to_nodes + self.total.bytes_per_second_from_nodes
+    }
+}
+
 /// What one node or stream moved; payload bytes, without headers.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Rate {
