@@ -17,8 +17,8 @@ use netdiv_qdl::{
 use super::report::{Bandwidth, Rate, RoundTrip};
 use crate::RunError;
 
-/// Most bytes in flight to each node and from it: enough for 100 Gb/s and 20 ms.
-const IN_FLIGHT_BYTES: f64 = 256e6;
+/// Bytes in flight to each node and from it: as many as any network takes, and enough for 100 Gb/s and 20 ms.
+const IN_FLIGHT_BYTES: std::ops::RangeInclusive<f64> = 256e3..=256e6;
 
 /// Messages in flight to each node, at least and at most.
 const IN_FLIGHT: std::ops::RangeInclusive<usize> = 2..=4096;
@@ -152,8 +152,8 @@ pub(super) fn bandwidth(
     bytes_per_second: f64,
 ) -> Result<Bandwidth, RunError> {
     let half = bytes_per_second * duration.as_secs_f64() / 2.0 / settings.nodes.len() as f64;
-    let in_flight = (half.min(IN_FLIGHT_BYTES) / bytes as f64) as usize;
-    let in_flight = in_flight.clamp(*IN_FLIGHT.start(), *IN_FLIGHT.end());
+    let in_flight = half.clamp(*IN_FLIGHT_BYTES.start(), *IN_FLIGHT_BYTES.end()) / bytes as f64;
+    let in_flight = (in_flight as usize).clamp(*IN_FLIGHT.start(), *IN_FLIGHT.end());
     let streams = settings.connections_per_node * settings.streams_per_connection;
     let settings = Settings {
         policy: Policy::Pull,
