@@ -28,7 +28,7 @@ enum Command {
         args: Box<RunArgs>,
     },
     /// Measure what the network to the nodes can carry; they run with --engine none. Exit code 0: measured, and every
-    /// target is carried; 1: a target is not
+    /// target is carried; 1: a target is not; 2: settings or nodes do not allow it; 3: a node was lost
     Fabric {
         #[command(flatten)]
         layers: Layers,

@@ -1,4 +1,5 @@
-//! A tower layer around all services: each call is counted, timed until its answer begins, and logged.
+//! Each call is counted, timed until its answer begins, and logged: a tower layer around all services of gRPC, and a
+//! handler around the node for QUIC.
 
 use std::{
     future::Future,
@@ -7,6 +8,14 @@ use std::{
     time::Instant,
 };
 
+use bytes::Bytes;
+use futures_core::Stream;
+use netdiv_proto::{
+    burst::Messages,
+    v1::{DescribeRequest, DescribeResponse, FlushRequest, FlushResponse},
+};
+use netdiv_transport::Handler;
+use tonic::Status;
 use tower::{Layer, Service};
 use tracing::debug;
 
@@ -59,5 +68,41 @@ where
             metrics::rpc(method, started.elapsed());
             answer
         })
+    }
+}
+
+/// Wraps a node that is served over QUIC.
+#[derive(Debug, Clone)]
+pub(crate) struct ObservedHandler<H>(pub(crate) H);
+
+impl<H: Handler> Handler for ObservedHandler<H> {
+    type Replies = H::Replies;
+
+    fn longest_request(&self) -> usize {
+        self.0.longest_request()
+    }
+
+    async fn describe(&self, request: DescribeRequest) -> Result<DescribeResponse, Status> {
+        let started = Instant::now();
+        let answer = self.0.describe(request).await;
+        metrics::rpc(METHODS[0], started.elapsed());
+        answer
+    }
+
+    async fn flush(&self, request: FlushRequest) -> Result<FlushResponse, Status> {
+        let started = Instant::now();
+        let answer = self.0.flush(request).await;
+        metrics::rpc(METHODS[2], started.elapsed());
+        answer
+    }
+
+    fn infer<S>(&self, session: &str, requests: Messages<S>) -> Result<Self::Replies, Status>
+    where
+        S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
+    {
+        let started = Instant::now();
+        let replies = self.0.infer(session, requests);
+        metrics::rpc(METHODS[1], started.elapsed());
+        replies
     }
 }

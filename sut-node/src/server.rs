@@ -20,7 +20,7 @@ use crate::{
     engine::{self, EngineError},
     engine_thread, metrics,
     network::Sockets,
-    observe::Observe,
+    observe::{Observe, ObservedHandler},
     queue::BatchQueue,
     service::{Node, Service},
 };
@@ -90,7 +90,7 @@ pub async fn run(
     let quic = match sockets.udp {
         Some(socket) => {
             let settings = quic_settings(&config);
-            Some(quic::serve(settings, socket, service.clone(), ending.clone())?)
+            Some(quic::serve(settings, socket, ObservedHandler(service.clone()), ending.clone())?)
         }
         None => None,
     };

@@ -96,11 +96,18 @@ impl FabricArgs {
                 _ => Err(wrong(format!("`{rate}` is no number above 0"))),
             }
         };
+        let targets: Vec<(String, f64)> =
+            self.target.iter().flatten().map(target).collect::<Result<_, _>>()?;
+        for (place, (name, _)) in targets.iter().enumerate() {
+            if targets[..place].iter().any(|(before, _)| before == name) {
+                return Err(RunError::Usage(format!("--target: {name} is given twice")));
+            }
+        }
         Ok(Plan {
             settings: self.network.resolve()?,
             sizes,
             duration: Duration::from_millis(duration),
-            targets: self.target.iter().flatten().map(target).collect::<Result<_, _>>()?,
+            targets,
             output: self.output.clone().unwrap_or_else(|| "out/fabric".into()),
         })
     }
@@ -110,6 +117,7 @@ impl FabricArgs {
 pub fn fabric(args: &FabricArgs) -> Result<bool, RunError> {
     let plan = args.resolve()?;
     let settings = &plan.settings;
+    output::prepare(&plan.output)?;
     let nodes = measure::nodes(settings, &plan.sizes)?;
     let mut report = Report {
         transport: transport_name(settings.network.options.transport).into(),
@@ -132,7 +140,6 @@ pub fn fabric(args: &FabricArgs) -> Result<bool, RunError> {
         .map_err(|error| RunError::Failed(format!("fabric.json: {error}")))?;
     let svg =
         plot::svg(&report).map_err(|error| RunError::Failed(format!("fabric.svg: {error}")))?;
-    output::prepare(&plan.output)?;
     output::write(&plan.output.join("fabric.json"), &json)?;
     output::write(&plan.output.join("fabric.svg"), svg.as_bytes())?;
     println!("{}\nfabric.json and fabric.svg in {}", text::render(&report), plan.output.display());

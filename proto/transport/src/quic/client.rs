@@ -132,7 +132,12 @@ impl Client {
         let _ = send.write_all_chunks(&mut parts).await;
         let _ = send.finish();
         let mut replies = Messages::new(Received::new(receive), limits::MAX_HEADER_BYTES);
-        let reply = replies.next_message().await?;
+        // What ended the connection says more than that the stream has ended.
+        let reply = replies.next_message().await;
+        let reply = reply.map_err(|status| match self.connection.close_reason() {
+            Some(reason) => lost(&reason),
+            None => status,
+        })?;
         reply.ok_or_else(|| Status::unknown("the node ended the call without an answer"))
     }
 

@@ -33,6 +33,10 @@ use crate::{
     security::{SecurityError, ServerTls, Token},
 };
 
+/// How long a connection may take to its first call that is allowed: a client opens those to all nodes before it calls
+/// one, and another node may be slow to start.
+const FIRST_CALL: Duration = Duration::from_secs(60);
+
 /// Connections at the same time; more are refused.
 const MAX_CONNECTIONS: usize = 4096;
 
@@ -161,7 +165,7 @@ async fn connection<H: Handler>(
     debug!(%peer, "a connection begins");
     let mut calls = JoinSet::new();
     let mut welcome = false;
-    let patience = sleep(PATIENCE);
+    let patience = sleep(FIRST_CALL);
     tokio::pin!(patience);
     loop {
         let (send, receive) = tokio::select! {

@@ -20,7 +20,7 @@ pub enum CertificateError {
     },
     /// Two files would have the same name, or one would lie elsewhere.
     #[error(
-        "`{0}` is given twice, is one of the names that are taken (ca, client), or cannot be a file's name"
+        "`{0}` is no host (give it without a port), is given twice, or is one of the names that are taken (ca, client)"
     )]
     FileName(String),
     /// A file is there already.
@@ -44,7 +44,9 @@ pub enum CertificateError {
 /// nobody can add to the set.
 pub fn make_certificates(folder: &Path, hosts: &[String]) -> Result<Vec<String>, CertificateError> {
     for (place, host) in hosts.iter().enumerate() {
-        let taken = ["ca", "client", "", ".", ".."].contains(&host.as_str());
+        // `HOST:PORT` is no host, though it makes a certificate that nobody can use; IPv6 addresses have colons too.
+        let is_name = host.parse::<std::net::IpAddr>().is_ok() || !host.contains(':');
+        let taken = !is_name || ["ca", "client", "", ".", ".."].contains(&host.as_str());
         if taken || host.contains('/') || hosts[..place].contains(host) {
             return Err(CertificateError::FileName(host.clone()));
         }
