@@ -37,11 +37,14 @@ const MAX_HANDSHAKES: usize = 1024;
 /// ALPN of HTTP/2.
 const HTTP2: &[u8] = b"h2";
 
+/// Ends when nobody waits any longer.
+type Patience = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// One TCP connection.
 pub struct Wire {
     stream: Inner,
     /// Until the peer has sent the preface of HTTP/2: what is missing of it, and how long that may take.
-    preface: Option<(usize, Pin<Box<dyn Future<Output = ()> + Send>>)>,
+    preface: Option<(usize, Patience)>,
     fault: Fault,
 }
 
@@ -107,7 +110,7 @@ impl Wire {
                 Inner::Tls(Box::new(stream.into()))
             }
         };
-        let patience: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
+        let patience: Patience = Box::pin(async move {
             tokio::select! {
                 () = sleep(PATIENCE) => {}
                 // A node that ends does not wait for those who have not begun.
