@@ -1,6 +1,6 @@
 //! Settings of everything that connects to nodes.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{fmt::Display, ops::RangeInclusive, path::PathBuf, sync::Arc, time::Duration};
 
 use netdiv_proto::limits;
 use netdiv_qdl::{NetworkSettings, OnThreadStart, Options, Settings, Transport};
@@ -149,11 +149,9 @@ impl NetworkArgs {
             quic_mtu: self.quic_mtu,
             ..Options::default()
         };
-        if !(65_535..1 << 31).contains(&options.window_bytes) {
-            return usage("--receive-window-bytes: must be from 65535 to 2147483647");
-        }
-        if options.quic_mtu.is_some_and(|mtu| !(1200..=65_527).contains(&mtu)) {
-            return usage("--quic-mtu: must be from 1200 to 65527");
+        within("receive-window-bytes", options.window_bytes, limits::WINDOW_BYTES)?;
+        if let Some(mtu) = options.quic_mtu {
+            within("quic-mtu", mtu, limits::UDP_PAYLOAD_BYTES)?;
         }
         set_ms("connect-timeout-ms", &mut options.connect_timeout, self.connect_timeout_ms)?;
         set_ms("keepalive-timeout-ms", &mut options.keepalive_timeout, self.keepalive_timeout_ms)?;
@@ -173,6 +171,19 @@ pub(crate) fn set_ms(key: &str, limit: &mut Duration, ms: Option<u64>) -> Result
         None => {}
     }
     Ok(())
+}
+
+fn within<N: PartialOrd + Display>(
+    key: &str,
+    value: N,
+    range: RangeInclusive<N>,
+) -> Result<(), RunError> {
+    match range.contains(&value) {
+        true => Ok(()),
+        false => {
+            usage(format!("--{key} {value}: must be from {} to {}", range.start(), range.end()))
+        }
+    }
 }
 
 /// A number that must not be 0.

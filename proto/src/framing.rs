@@ -39,28 +39,17 @@ const PAYLOAD_KEY: u8 = 15 << 3 | 2;
 
 /// A message that ends with a payload.
 pub trait Framed: Message + Default {
-    /// The payload.
-    fn payload(&self) -> &Bytes;
-
     /// The payload, to be taken out.
     fn payload_mut(&mut self) -> &mut Bytes;
 }
 
 impl Framed for InferRequest {
-    fn payload(&self) -> &Bytes {
-        &self.payload
-    }
-
     fn payload_mut(&mut self) -> &mut Bytes {
         &mut self.payload
     }
 }
 
 impl Framed for InferResponse {
-    fn payload(&self) -> &Bytes {
-        &self.payload
-    }
-
     fn payload_mut(&mut self) -> &mut Bytes {
         &mut self.payload
     }

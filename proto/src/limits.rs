@@ -1,5 +1,7 @@
 //! Every limit of the wire. Both ends use these, so that neither offers what the other refuses.
 
+use std::ops::RangeInclusive;
+
 /// Longest payload that a message may carry, in bytes, encoded or decoded. The largest of the v5.0 suite
 /// is a text-to-video answer of 225 MB.
 pub const MAX_PAYLOAD_BYTES: usize = 256 << 20;
@@ -22,3 +24,19 @@ pub const CONNECTION_WINDOW_BYTES: u32 = 256 << 20;
 
 /// Longest HTTP/2 frame, in bytes. With the default of 16 KiB a payload is cut into many small writes.
 pub const MAX_FRAME_BYTES: u32 = 1 << 20;
+
+/// HTTP/2 receive windows that can be chosen, in bytes: from HTTP/2's own default to its limit (RFC 9113, section
+/// 6.9.2). The same go for QUIC.
+pub const WINDOW_BYTES: RangeInclusive<u32> = 65_535..=(1 << 31) - 1;
+
+/// Receive window of a connection whose streams have a window of that many bytes.
+pub const fn connection_window_bytes(stream_window_bytes: u32) -> u32 {
+    if stream_window_bytes > CONNECTION_WINDOW_BYTES {
+        stream_window_bytes
+    } else {
+        CONNECTION_WINDOW_BYTES
+    }
+}
+
+/// UDP payloads that QUIC can be told to try, in bytes (RFC 9000, sections 14 and 18.2).
+pub const UDP_PAYLOAD_BYTES: RangeInclusive<u16> = 1200..=65_527;

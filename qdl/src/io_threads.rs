@@ -44,12 +44,7 @@ impl IoThread {
                 first(number);
             }
             if busy_poll {
-                runtime.spawn(async {
-                    loop {
-                        // With nothing else to do, the runtime asks the system for news at once.
-                        tokio::task::yield_now().await;
-                    }
-                });
+                runtime.spawn(netdiv_transport::busy_poll());
             }
             // Ends when told, or when the owner is gone.
             let _ = runtime.block_on(stopped);

@@ -64,7 +64,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         std::thread::yield_now();
     }
     if config.busy_poll {
-        (0..config.io_threads).for_each(|_| drop(runtime.spawn(node_process::busy_poll())));
+        (0..config.io_threads).for_each(|_| drop(runtime.spawn(netdiv_transport::busy_poll())));
     }
     runtime.block_on(async {
         let listen = config.network.listen;

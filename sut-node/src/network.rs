@@ -3,6 +3,7 @@
 use std::{
     io,
     net::{SocketAddr, UdpSocket},
+    ops::RangeInclusive,
     path::PathBuf,
     sync::Arc,
 };
@@ -105,12 +106,6 @@ pub enum NetworkError {
     },
 }
 
-/// Smallest receive window, in bytes: HTTP/2's own default.
-const LEAST_WINDOW: u32 = 65_535;
-
-/// Largest receive window, in bytes: HTTP/2's limit.
-const MOST_WINDOW: u32 = (1 << 31) - 1;
-
 impl NetworkArgs {
     /// Checks the settings, reads the files and fills in the defaults.
     pub(crate) fn resolve(&self) -> Result<Network, NetworkError> {
@@ -141,19 +136,11 @@ impl NetworkArgs {
             quic,
             tls,
             token: self.token_file.as_deref().map(Token::read).transpose()?,
-            receive_window_bytes: within(
-                "receive-window-bytes",
-                window,
-                LEAST_WINDOW,
-                MOST_WINDOW,
-            )?,
-            quic_mtu: match self.quic_mtu {
-                Some(mtu) => {
-                    within("quic-mtu", mtu.into(), 1200, 65_527)?;
-                    Some(mtu)
-                }
-                None => None,
-            },
+            receive_window_bytes: within("receive-window-bytes", window, limits::WINDOW_BYTES)?,
+            quic_mtu: self
+                .quic_mtu
+                .map(|mtu| within("quic-mtu", mtu, limits::UDP_PAYLOAD_BYTES))
+                .transpose()?,
         })
     }
 }
@@ -162,10 +149,17 @@ pub(crate) fn address(key: &'static str, text: &str) -> Result<SocketAddr, Netwo
     text.parse().map_err(|_| NetworkError::Address { key, value: text.into() })
 }
 
-fn within(key: &'static str, value: u32, least: u32, most: u32) -> Result<u32, NetworkError> {
-    match (least..=most).contains(&value) {
+fn within<N: PartialOrd + Copy + Into<u32>>(
+    key: &'static str,
+    value: N,
+    range: RangeInclusive<N>,
+) -> Result<N, NetworkError> {
+    match range.contains(&value) {
         true => Ok(value),
-        false => Err(NetworkError::Range { key, value, least, most }),
+        false => {
+            let (least, most) = ((*range.start()).into(), (*range.end()).into());
+            Err(NetworkError::Range { key, value: value.into(), least, most })
+        }
     }
 }
 

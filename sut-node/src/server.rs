@@ -4,7 +4,7 @@ use std::{future::Future, sync::Arc, thread, time::Duration};
 
 use netdiv_proto::{
     FILE_DESCRIPTOR_SET,
-    limits::{CONNECTION_WINDOW_BYTES, MAX_FRAME_BYTES},
+    limits::{MAX_FRAME_BYTES, WINDOW_BYTES, connection_window_bytes},
 };
 use netdiv_transport::{
     grpc::{self, SutNodeService},
@@ -27,9 +27,6 @@ use crate::{
 
 /// Calls that one connection may have open at the same time; a LoadGen node needs three.
 const MAX_CALLS_PER_CONNECTION: u32 = 64;
-
-/// Smallest receive window, in bytes: HTTP/2's own default.
-const LEAST_WINDOW: u32 = 65_535;
 
 /// How often an idle client is asked whether it lives, and how long its answer may take: streams of clients
 /// that are gone must not hold samples for ever.
@@ -157,8 +154,8 @@ async fn after(mut ending: watch::Receiver<bool>, pause: Duration) {
 fn windows(config: &Config) -> (u32, u32) {
     let most = config.max_in_flight_bytes;
     let stream = config.network.receive_window_bytes;
-    let connection = stream.max(CONNECTION_WINDOW_BYTES);
-    (most.clamp(LEAST_WINDOW, stream), most.clamp(LEAST_WINDOW, connection))
+    let (least, connection) = (*WINDOW_BYTES.start(), connection_window_bytes(stream));
+    (most.clamp(least, stream), most.clamp(least, connection))
 }
 
 fn quic_settings(config: &Config) -> QuicServer {

@@ -197,7 +197,7 @@ async fn read_stream<S>(
     loop {
         let more = tokio::select! {
             next = next_burst(&node, &mut requests, &mut burst, &replies, &mut assembling) => next,
-            _ = ending.wait_for(|ending| *ending) => Ok(Next::End),
+            _ = ending.wait_for(|ending| *ending) => Ok(false),
         };
         let arrived = Instant::now();
         let received = burst.len();
@@ -231,8 +231,8 @@ async fn read_stream<S>(
         }
         metrics::samples(received, refused, node.queue.len());
         match more {
-            Ok(Next::Burst | Next::Long(_)) => assembling = None,
-            Ok(Next::End) => return,
+            Ok(true) => assembling = None,
+            Ok(false) => return,
             Err(status) => {
                 warn!(why = status.message(), "a stream broke");
                 return replies.fail(status);
@@ -241,21 +241,21 @@ async fn read_stream<S>(
     }
 }
 
-/// Reads what has come, once the client has taken enough of its replies. Memory for a long message is asked for before
-/// it is received.
+/// Reads what has come, once the client has taken enough of its replies; false when nothing follows. Memory for a long
+/// message is asked for before it is received.
 async fn next_burst<'a, S>(
     node: &'a Node,
     requests: &mut Messages<S>,
     burst: &mut Vec<InferRequest>,
     replies: &ReplySender,
     assembling: &mut Option<SemaphorePermit<'a>>,
-) -> Result<Next, Status>
+) -> Result<bool, Status>
 where
     S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
 {
     tokio::select! {
         () = replies.backlog().has_room() => {}
-        () = replies.closed() => return Ok(Next::End),
+        () = replies.closed() => return Ok(false),
     }
     loop {
         let next = match assembling.is_some() {
@@ -264,7 +264,11 @@ where
                 Status::deadline_exceeded("a long message has not come within a minute")
             })??,
         };
-        let Next::Long(bytes) = next else { return Ok(next) };
+        let bytes = match next {
+            Next::Burst => return Ok(true),
+            Next::End => return Ok(false),
+            Next::Long(bytes) => bytes,
+        };
         let most = node.max_in_flight_bytes;
         let bytes_asked = u32::try_from(bytes).unwrap_or(u32::MAX).min(most);
         // The semaphore is never closed.

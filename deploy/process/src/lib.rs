@@ -116,14 +116,6 @@ pub async fn on_hangup(mut reload: impl FnMut()) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Keeps the runtime's thread from sleeping: it asks the system for news again and again. A thread that sleeps takes
-/// some ten microseconds to wake; one that polls takes a whole core.
-pub async fn busy_poll() -> std::convert::Infallible {
-    loop {
-        tokio::task::yield_now().await;
-    }
-}
-
 /// Binds the calling thread to one of these cores: thread number `number` to the one in its turn. With no cores it
 /// may run anywhere.
 pub fn pin(cores: &[usize], number: usize) {

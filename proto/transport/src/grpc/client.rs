@@ -106,11 +106,15 @@ impl Client {
         SutNodeClient::new(self.channel.clone())
     }
 
-    fn request<T>(&self, message: T) -> tonic::Request<T> {
-        let mut headers = HeaderMap::new();
+    fn authorize(&self, headers: &mut HeaderMap) {
         if let Some(token) = &self.token {
             headers.insert(header::AUTHORIZATION, token.header());
         }
+    }
+
+    fn request<T>(&self, message: T) -> tonic::Request<T> {
+        let mut headers = HeaderMap::new();
+        self.authorize(&mut headers);
         tonic::Request::from_parts(MetadataMap::from_headers(headers), Extensions::new(), message)
     }
 
@@ -129,9 +133,7 @@ impl Client {
         headers.insert(header::CONTENT_TYPE, content_type);
         let session = session.parse().map_err(|_| Status::internal("a session is plain text"))?;
         headers.insert(SESSION_HEADER, session);
-        if let Some(token) = &self.token {
-            headers.insert(header::AUTHORIZATION, token.header());
-        }
+        self.authorize(headers);
         let mut channel = self.channel.clone();
         let lost = |error: tonic::transport::Error| self.cause(Status::from_error(error.into()));
         poll_fn(|context| channel.poll_ready(context)).await.map_err(lost)?;
@@ -180,7 +182,7 @@ fn endpoint(address: &Address, options: &Options) -> Result<Endpoint, OpenError>
         why: error.to_string(),
     };
     let uri = |scheme: &str| format!("{scheme}://{address}").parse::<Uri>().map_err(bad);
-    let connection_window = options.window_bytes.max(limits::CONNECTION_WINDOW_BYTES);
+    let connection_window = limits::connection_window_bytes(options.window_bytes);
     Ok(Endpoint::from(uri("http")?)
         // What the node reads in `:scheme`.
         .origin(uri(if options.tls.is_some() { "https" } else { "http" })?)

@@ -64,7 +64,7 @@ impl Client {
             let path = Path {
                 mtu: options.quic_mtu.unwrap_or_else(|| default_mtu(peer.ip())),
                 window_bytes: options.window_bytes,
-                connection_window_bytes: options.window_bytes.max(limits::CONNECTION_WINDOW_BYTES),
+                connection_window_bytes: limits::connection_window_bytes(options.window_bytes),
                 keepalive_interval: options.keepalive_interval,
                 keepalive_timeout: options.keepalive_timeout,
             };

@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use netdiv_proto::limits::UDP_PAYLOAD_BYTES;
 use quinn::{
     Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TokioRuntime, TransportConfig,
     VarInt,
@@ -25,9 +26,6 @@ const LOOPBACK_MTU: u16 = 65_000;
 
 /// Datagrams that quinn hands to the system in one call (segmentation offload); they may have 64 KiB together.
 const SEGMENTS: u16 = 10;
-
-/// Longest UDP payload that is taken, in bytes: QUIC's own limit (RFC 9000, section 18.2).
-const MOST_UDP_BYTES: u16 = 65_527;
 
 /// Calls that one connection may have open at the same time.
 const MAX_CALLS: u32 = 64;
@@ -98,6 +96,6 @@ pub fn bind(local: SocketAddr) -> io::Result<UdpSocket> {
 /// QUIC on a socket.
 pub(super) fn open(socket: UdpSocket, server: Option<quinn::ServerConfig>) -> io::Result<Endpoint> {
     let mut config = EndpointConfig::default();
-    config.max_udp_payload_size(MOST_UDP_BYTES).map_err(io::Error::other)?;
+    config.max_udp_payload_size(*UDP_PAYLOAD_BYTES.end()).map_err(io::Error::other)?;
     Endpoint::new(config, server, socket, Arc::new(TokioRuntime))
 }
