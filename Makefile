@@ -1,14 +1,19 @@
 # Two commands do everything: `make demo` runs LoadGen against two nodes, `make test` passes the tests.
-# Needed: a Rust toolchain, g++, make, and python3 with pip and venv (pip fetches LoadGen's sources and, for the
+# Needed: a Rust toolchain, g++, make, and python3 with pip and venv (pip fetches LoadGen's sources, libtorch and, for the
 # tests, grpcio; each once).
 
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: build demo test lint bench fuzz digits
+.PHONY: build libtorch demo test lint bench fuzz digits models fixtures
 
-build:
-	$(CARGO) build --release --workspace --bins --locked
+# Libraries too: the engine plug-in torch is one.
+build: libtorch
+	$(CARGO) build --release --workspace --lib --bins --locked
+
+# A small libtorch for CPUs, or a link to $LIBTORCH; .cargo/config.toml names the same place.
+libtorch:
+	python3 sut-node/engine-torch/libtorch.py target/libtorch
 
 demo: build
 	deploy/demo.sh
@@ -23,7 +28,7 @@ $(TARGET)/interop/made: tests/interop/requirements.txt
 	$(TARGET)/interop/bin/pip install --quiet --disable-pip-version-check -r $<
 	touch $@
 
-lint:
+lint: libtorch
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --workspace --no-deps --locked
@@ -54,3 +59,19 @@ digits:
 	python3 -m venv target/digits-venv
 	target/digits-venv/bin/pip install --quiet -r deploy/digits/requirements.txt
 	target/digits-venv/bin/python deploy/digits/train.py --output deploy/digits
+
+# The networks of MLPerf as TorchScript files with manifests, in $(TARGET)/models, with random weights; DLRM's tables are
+# cut to ROWS rows. Needs Python 3.11 or newer; the packages (PyTorch) are a download of 2.7 GB, once.
+ROWS ?= 1000
+PRECISION ?= fp32
+models: $(TARGET)/models-venv/made
+	$(TARGET)/models-venv/bin/python deploy/models/export.py all --rows $(ROWS) --precision $(PRECISION) --output $(TARGET)/models
+
+# Makes tests/models again; the result is in the repository.
+fixtures: $(TARGET)/models-venv/made
+	$(TARGET)/models-venv/bin/python deploy/models/fixtures.py
+
+$(TARGET)/models-venv/made: deploy/models/requirements.txt
+	python3 -m venv --clear $(TARGET)/models-venv
+	$(TARGET)/models-venv/bin/pip install --quiet --disable-pip-version-check --timeout 300 -r $<
+	touch $@

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use loadgen_sys::{Mode, Scenario};
+use netdiv_dataset as dataset;
 use netdiv_proto::encoding::{self, Encoding};
 use netdiv_qdl::{Policy, Settings};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    RunError, dataset,
+    RunError,
     network::{NetworkArgs, at_least_one, set_ms},
 };
 
@@ -28,8 +29,8 @@ pub struct RunArgs {
     /// The benchmark: the model's name in user.conf [default: digits]
     #[arg(long, value_name = "NAME")]
     pub benchmark: Option<String>,
-    /// Samples: a .npy file, a folder, synthetic:COUNTxBYTES or synthetic:COUNTxBYTES@SEED, or digits [default: digits, for the
-    /// benchmark digits]
+    /// Samples: a .npy file, a folder, several of these joined by + (one tensor of each in a sample),
+    /// synthetic:COUNTxBYTES or synthetic:COUNTxBYTES@SEED, or digits [default: digits, for the benchmark digits]
     #[arg(long, value_name = "PATH")]
     pub dataset: Option<String>,
     /// Labels of the samples, a .npy file, for top-1 accuracy [default: those of digits, for that data set]
@@ -70,6 +71,10 @@ pub struct RunArgs {
     /// How long a sample may be unanswered [default: 60000]
     #[arg(long, value_name = "MS")]
     pub sample_timeout_ms: Option<u64>,
+    /// Run the model in this process instead of asking nodes; FILE has the settings of a SUT node. For comparison: no such
+    /// result is one of the Network division
+    #[arg(long, value_name = "FILE", conflicts_with = "nodes")]
+    pub in_process: Option<PathBuf>,
     /// Let LoadGen write a line for each sample into mlperf_log_trace.json
     #[arg(long, num_args = 0..=1, default_missing_value = "true")]
     pub trace: Option<bool>,
@@ -92,9 +97,19 @@ pub(crate) struct RunConfig {
     pub(crate) settings: Vec<(String, String)>,
     pub(crate) output: PathBuf,
     pub(crate) encoding: Encoding,
-    pub(crate) qdl: Settings,
+    pub(crate) target: Target,
     pub(crate) trace: bool,
     pub(crate) quiet: bool,
+}
+
+/// The system under test.
+#[derive(Debug)]
+pub(crate) enum Target {
+    /// Over the network.
+    Nodes(Box<Settings>),
+    /// A SUT node in this process.
+    #[cfg(feature = "in-process")]
+    InProcess(Box<sut_node::Config>),
 }
 
 /// The words for scenarios, modes and policies.
@@ -197,11 +212,39 @@ impl RunArgs {
             settings,
             output,
             encoding,
-            qdl: self.qdl(scenario)?,
+            target: self.target(scenario, encoding)?,
             trace: self.trace.unwrap_or(false),
             quiet: self.quiet.unwrap_or(false),
             benchmark,
         })
+    }
+
+    #[cfg(feature = "in-process")]
+    fn target(&self, scenario: Scenario, encoding: Encoding) -> Result<Target, RunError> {
+        let Some(file) = &self.in_process else {
+            return Ok(Target::Nodes(Box::new(self.qdl(scenario)?)));
+        };
+        if encoding != Encoding::None {
+            return Err(RunError::Usage(
+                "--in-process: samples go no way, --encoding must be none".into(),
+            ));
+        }
+        let usage =
+            |error: &dyn std::fmt::Display| RunError::Usage(format!("--in-process: {error}"));
+        let settings = node_process::layered(&sut_node::Args::default(), Some(file));
+        let config =
+            settings.map_err(|error| usage(&error))?.resolve().map_err(|error| usage(&error))?;
+        Ok(Target::InProcess(Box::new(config)))
+    }
+
+    #[cfg(not(feature = "in-process"))]
+    fn target(&self, scenario: Scenario, _: Encoding) -> Result<Target, RunError> {
+        match self.in_process {
+            None => Ok(Target::Nodes(Box::new(self.qdl(scenario)?))),
+            Some(_) => Err(RunError::Usage(
+                "--in-process: this program was built without the feature in-process".into(),
+            )),
+        }
     }
 
     fn qdl(&self, scenario: Scenario) -> Result<Settings, RunError> {

@@ -1,8 +1,7 @@
 //! Why a run has no verdict, and what the process says about it.
 
+use netdiv_dataset::DatasetError;
 use netdiv_qdl::ConnectError;
-
-use crate::dataset::DatasetError;
 
 /// Exit code when settings, files or nodes do not allow a run.
 const EXIT_USAGE: u8 = 2;

@@ -5,9 +5,11 @@
 
 mod accuracy;
 mod args;
-pub mod dataset;
+mod conclude;
 mod error;
 mod fabric;
+#[cfg(feature = "in-process")]
+mod in_process;
 mod library;
 mod network;
 mod nodes;
@@ -18,6 +20,8 @@ pub mod result;
 mod run;
 mod sut;
 mod table;
+#[cfg(feature = "in-process")]
+mod tax;
 mod user_conf;
 mod watchdog;
 
@@ -27,3 +31,5 @@ pub use fabric::{FabricArgs, fabric};
 pub use network::NetworkArgs;
 pub use nodes::print_nodes;
 pub use run::run;
+#[cfg(feature = "in-process")]
+pub use tax::{TaxArgs, tax};

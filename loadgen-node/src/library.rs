@@ -6,13 +6,12 @@ use std::sync::{
 };
 
 use loadgen_sys::{Abort, QuerySampleLibrary};
+use netdiv_dataset::Dataset;
 use netdiv_proto::{
     encoding::{self, Encoded, Encoding},
-    layout::{self, InputLayout, TensorView},
+    layout::{self, InputLayout},
 };
-use netdiv_qdl::{Expectation, LoadedSamples, NodeInfo, SampleSource};
-
-use crate::dataset::Dataset;
+use netdiv_qdl::{Expectation, LoadedSamples, SampleSource};
 
 /// The QSL. Encoding happens when LoadGen asks for samples to be loaded, which is untimed.
 pub(crate) struct Library {
@@ -29,8 +28,8 @@ pub(crate) struct Library {
 
 /// What all nodes take.
 struct Takes {
-    /// Samples are tensors with a table in front (`netdiv_proto::layout`).
-    packed: bool,
+    /// What a sample must look like.
+    input: InputLayout,
     max_payload_bytes: u64,
 }
 
@@ -69,12 +68,9 @@ impl Library {
         }
     }
 
-    /// Fits the samples to the nodes, which agree with each other; before the first load.
-    pub(crate) fn prepare(&self, nodes: &[NodeInfo]) -> Result<(), String> {
-        let takes = nodes.first().and_then(|node| node.description.input.clone());
-        let takes = takes.unwrap_or_default();
+    /// Fits the samples to what the nodes take, all of them; before the first load.
+    pub(crate) fn prepare(&self, takes: InputLayout, max_payload_bytes: u64) -> Result<(), String> {
         self.check_lengths(&takes)?;
-        let limits = nodes.iter().map(|node| node.description.max_payload_bytes);
         let packed = !takes.tensors.is_empty() && layout::raw_tensor(&takes).is_none();
         if packed && self.dataset.layout().is_none() {
             return Err(format!(
@@ -82,7 +78,7 @@ impl Library {
                 layout::describe(&takes)
             ));
         }
-        let takes = Takes { packed, max_payload_bytes: limits.min().unwrap_or(u64::MAX) };
+        let takes = Takes { input: takes, max_payload_bytes };
         // A second call would find the same nodes.
         let _ = self.nodes_take.set(takes);
         Ok(())
@@ -116,13 +112,10 @@ impl Library {
     }
 
     fn load(&self, index: usize) -> Result<Encoded, String> {
-        let mut payload = self.dataset.read(index).map_err(|error| error.to_string())?;
+        let sample = self.dataset.read(index).map_err(|error| error.to_string())?;
         let takes = self.nodes_take.get();
-        if takes.is_some_and(|takes| takes.packed)
-            && let Some((data_type, shape)) = self.dataset.shape(index)
-        {
-            payload = layout::pack(&[TensorView { data_type, shape, data: &payload }]);
-        }
+        let any = InputLayout::default();
+        let payload = sample.into_payload(takes.map_or(&any, |takes| &takes.input));
         let decoded = payload.len();
         let sample = encoding::encode(self.encoding, payload).map_err(|error| error.to_string())?;
         let longest = decoded.max(sample.bytes.len()) as u64;
@@ -203,7 +196,7 @@ impl SampleSource for Library {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::dataset;
+    use netdiv_dataset as dataset;
 
     #[test]
     fn samples_are_there_as_often_as_they_were_loaded() {

@@ -27,6 +27,9 @@ enum Command {
         #[command(flatten)]
         args: Box<RunArgs>,
     },
+    /// Say what the network costs: the same run over the loopback interface and in one process, in turn
+    #[cfg(feature = "in-process")]
+    Tax(loadgen_node::TaxArgs),
     /// Measure what the network to the nodes can carry; they run with --engine none. Exit code 0: measured, and every
     /// target is carried; 1: a target is not; 2: settings or nodes do not allow it; 3: a node was lost
     Fabric {
@@ -100,6 +103,8 @@ fn execute(cli: Cli) -> Result<u8, RunError> {
             None => Ok(0),
             Some(args) => Ok(loadgen_node::run(args)?.exit_code()),
         },
+        #[cfg(feature = "in-process")]
+        Command::Tax(args) => loadgen_node::tax(&args).map(|()| 0),
         Command::Fabric { layers, args } => match layers.settings(&args, FabricArgs::check)? {
             None => Ok(0),
             Some(args) => Ok(if loadgen_node::fabric(&args)? { 0 } else { 1 }),

@@ -43,6 +43,8 @@ pub struct RunResult {
     pub metric: Option<Metric>,
     /// Accuracy, when labels were given.
     pub accuracy: Option<Accuracy>,
+    /// The official script that computes the benchmark's accuracy from the accuracy log, where this program cannot.
+    pub official_accuracy: Option<String>,
     /// LoadGen's latencies in nanoseconds, from its log, by the name of the statistic; empty in accuracy
     /// mode.
     pub loadgen_latency_ns: BTreeMap<String, f64>,
@@ -115,6 +117,8 @@ pub struct Metric {
 pub struct Accuracy {
     /// The value.
     pub metric: Metric,
+    /// The value to five significant figures, half to even, as results are reported (rules, section 4.1.1).
+    pub reported: String,
     /// Samples whose response is right.
     pub correct: u64,
     /// Samples.

@@ -5,21 +5,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use loadgen_sys::{LogSettings, Mode, Scenario, StartTestError, TestSettings};
-use netdiv_proto::encoding;
-use netdiv_qdl::{Failure, Qdl, SampleSource};
+use loadgen_sys::{LogSettings, Scenario, StartTestError, SystemUnderTest, TestSettings};
+use netdiv_dataset as dataset;
+use netdiv_qdl::{Failure, Qdl, SampleSource, Settings};
 use tracing::{error, info, warn};
 
 use crate::{
-    RunArgs, RunError, accuracy,
-    args::RunConfig,
-    dataset,
+    RunArgs, RunError,
+    args::{RunConfig, Target},
+    conclude::{Counted, conclude},
     error::EXIT_FAILED,
     library::Library,
     network::transport_name,
-    official_log::{self, DetailLog},
     output, progress,
-    result::{self, Accuracy, Node, Process, RunResult, Samples, Verdict, Versions},
+    result::{Node, Verdict},
     sut::{self, NetworkSut, OfficialLoadGen},
     table, user_conf, watchdog,
 };
@@ -28,61 +27,101 @@ use crate::{
 ///
 /// LoadGen is one per process, and a failed run leaves it unusable: one call per process.
 pub fn run(args: RunArgs) -> Result<Verdict, RunError> {
-    let config = args.resolve()?;
-    let data = dataset::open(&config.dataset)?;
-    let labels = labels(&config, data.sample_count())?;
-    let library = Library::new(data, config.encoding, config.performance_samples);
-    let settings = test_settings(&config)?;
-    output::prepare(&config.output)?;
+    let run = Prepared::new(args.resolve()?)?;
+    match &run.config.target {
+        Target::Nodes(settings) => over_network(&run, settings),
+        #[cfg(feature = "in-process")]
+        Target::InProcess(node) => crate::in_process::run(&run, node),
+    }
+}
 
-    let library = Arc::new(library);
+/// All that a run needs besides a system under test.
+pub(crate) struct Prepared {
+    pub(crate) config: RunConfig,
+    pub(crate) library: Arc<Library>,
+    pub(crate) settings: TestSettings,
+    pub(crate) labels: Option<Vec<i64>>,
+}
+
+impl Prepared {
+    fn new(config: RunConfig) -> Result<Self, RunError> {
+        let data = dataset::open(&config.dataset)?;
+        let labels = labels(&config, data.sample_count())?;
+        let library = Library::new(data, config.encoding, config.performance_samples);
+        let settings = test_settings(&config)?;
+        output::prepare(&config.output)?;
+        Ok(Self { config, library: Arc::new(library), settings, labels })
+    }
+
+    /// Lets LoadGen run its test.
+    pub(crate) fn start_test(&self, sut: &impl SystemUnderTest) -> Result<(), StartTestError> {
+        let log = LogSettings {
+            outdir: self.config.output.display().to_string(),
+            enable_trace: self.config.trace,
+            ..LogSettings::default()
+        };
+        let audit_config = &self.config.audit_config;
+        loadgen_sys::start_test(sut, self.library.as_ref(), &self.settings, &log, audit_config)
+    }
+
+    /// Writes the result and prints the closing table.
+    pub(crate) fn finish(
+        &self,
+        counted: Counted,
+        outcome: Result<(), StartTestError>,
+    ) -> Result<Verdict, RunError> {
+        let result = conclude(self, counted, outcome)?;
+        let json = serde_json::to_vec_pretty(&result)
+            .map_err(|error| RunError::Failed(format!("result.json: {error}")))?;
+        output::write(&self.config.output.join(output::RESULT), &json)?;
+        println!("{}\n  logs in {}", table::render(&result), self.config.output.display());
+        Ok(result.verdict)
+    }
+
+    /// Ends a process whose LoadGen does not come to its end.
+    pub(crate) fn give_up(&self, counted: Counted, reason: String) -> ! {
+        watchdog::end_loadgen(reason.clone());
+        let finished = self.finish(counted, Err(StartTestError::Aborted(reason)));
+        finished.inspect_err(|error| error!("{error}")).ok();
+        loadgen_sys::exit_now(EXIT_FAILED);
+    }
+}
+
+fn over_network(run: &Prepared, settings: &Settings) -> Result<Verdict, RunError> {
+    let library = &run.library;
     let source: Arc<dyn SampleSource> = library.clone();
     let expected = library.expectation();
-    let qdl = Qdl::connect(config.qdl.clone(), &expected, OfficialLoadGen, source)?;
-    library.prepare(qdl.nodes()).map_err(RunError::Usage)?;
+    let qdl = Qdl::connect(settings.clone(), &expected, OfficialLoadGen, source)?;
+    let input = qdl.nodes().first().and_then(|node| node.description.input.clone());
+    let limits = qdl.nodes().iter().map(|node| node.description.max_payload_bytes);
+    library
+        .prepare(input.unwrap_or_default(), limits.min().unwrap_or(u64::MAX))
+        .map_err(RunError::Usage)?;
     for node in qdl.nodes() {
         let d = &node.description;
         info!(node = d.node_name, address = node.address, model = d.model_name, "connected");
     }
 
-    end_on_signal(&qdl)?;
-    let log = LogSettings {
-        outdir: config.output.display().to_string(),
-        enable_trace: config.trace,
-        ..LogSettings::default()
+    let stop = qdl.stopper();
+    end_on_signal(move |signal| stop(Failure::Interrupted(signal.into())))?;
+    let counted = || Counted {
+        transport: transport_name(settings.network.options.transport),
+        tls: settings.network.options.tls.is_some(),
+        issued: qdl.progress().issued,
+        nodes: qdl.nodes().iter().zip(&qdl.report()).map(|(i, r)| Node::new(i, r)).collect(),
+        failure: qdl.failure().map(ToString::to_string),
+        remark: None,
     };
-    let finish = |outcome| {
-        let result = conclude(&config, &settings, &library, &qdl, labels.as_deref(), outcome)?;
-        publish(&config, &result)
-    };
-    let give_up = |failure: &Failure| {
-        let reason = sut::reason(failure);
-        watchdog::end_loadgen(reason.clone());
-        let finished = finish(Err(StartTestError::Aborted(reason)));
-        finished.inspect_err(|error| error!("{error}")).ok();
-        loadgen_sys::exit_now(EXIT_FAILED);
-    };
-    let outcome = watchdog::guard(&qdl, library.owes_calls(), give_up, || {
+    let failure = || qdl.failure().map(sut::reason);
+    let give_up = |reason| run.give_up(counted(), reason);
+    let outcome = watchdog::guard(failure, library.owes_calls(), give_up, || {
         progress::while_running(
-            config.quiet,
+            run.config.quiet,
             || qdl.progress(),
-            || {
-                let sut = NetworkSut { qdl: &qdl, owes_calls: library.owes_calls() };
-                let audit_config = &config.audit_config;
-                loadgen_sys::start_test(&sut, library.as_ref(), &settings, &log, audit_config)
-            },
+            || run.start_test(&NetworkSut { qdl: &qdl, owes_calls: library.owes_calls() }),
         )
     });
-    finish(outcome)
-}
-
-/// Writes the result and prints the closing table.
-fn publish(config: &RunConfig, result: &RunResult) -> Result<Verdict, RunError> {
-    let json = serde_json::to_vec_pretty(result)
-        .map_err(|error| RunError::Failed(format!("result.json: {error}")))?;
-    output::write(&config.output.join(output::RESULT), &json)?;
-    println!("{}\n  logs in {}", table::render(result), config.output.display());
-    Ok(result.verdict)
+    run.finish(counted(), outcome)
 }
 
 /// The labels of the data set, if there are any; as many as samples.
@@ -165,11 +204,10 @@ fn check_settings(settings: &TestSettings, scenario: Scenario) -> Result<(), Run
 const ONE_WISH: Duration = Duration::from_secs(1);
 
 /// The first signal ends the run; a later one ends the process.
-fn end_on_signal(qdl: &Qdl<OfficialLoadGen>) -> Result<(), RunError> {
+pub(crate) fn end_on_signal(stop: impl Fn(&str) + Send + 'static) -> Result<(), RunError> {
     let failed = |error: std::io::Error| RunError::Failed(format!("signals: {error}"));
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let stop = qdl.stopper();
     let watch = move || {
         let mut first = None;
         while let Ok(signal) = runtime.block_on(node_process::asked_to_end()) {
@@ -181,149 +219,8 @@ fn end_on_signal(qdl: &Qdl<OfficialLoadGen>) -> Result<(), RunError> {
                 signal,
                 "ending the run, which takes up to 3 s; ask again to end at once, without a result"
             );
-            stop(Failure::Interrupted(signal.into()));
+            stop(signal);
         }
     };
     std::thread::Builder::new().name("signals".into()).spawn(watch).map(drop).map_err(failed)
-}
-
-/// Puts together what LoadGen wrote and what the QDL counted.
-fn conclude(
-    config: &RunConfig,
-    settings: &TestSettings,
-    library: &Library,
-    qdl: &Qdl<OfficialLoadGen>,
-    labels: Option<&[i64]>,
-    outcome: Result<(), StartTestError>,
-) -> Result<RunResult, RunError> {
-    let log = DetailLog::read(&config.output.join(output::DETAIL));
-    let mut judgement = match (outcome, &log) {
-        (Err(error), _) => Judgement::failed(qdl, error.to_string()),
-        (Ok(()), Err(error)) => Judgement::failed(qdl, error.to_string()),
-        (Ok(()), Ok(log)) => judge(config, library, labels, log),
-    };
-    let log = log.unwrap_or_default();
-
-    let reports = qdl.report();
-    let issued = qdl.progress().issued;
-    let completed = reports.iter().map(|report| report.answered).sum();
-    if completed != issued && judgement.verdict != Verdict::Failed {
-        judgement.fault(format!("{} samples have no answer", issued - completed));
-    }
-    let unmatched: u64 = reports.iter().map(|report| report.unmatched).sum();
-    if unmatched > 0 {
-        judgement
-            .reasons
-            .push(format!("{unmatched} replies belonged to no sample and were dropped"));
-    }
-    let (scenario, mode) = RunResult::words(config.scenario, config.mode);
-    let measured = config.mode != Mode::AccuracyOnly && judgement.verdict != Verdict::Failed;
-    Ok(RunResult {
-        verdict: judgement.verdict,
-        reasons: judgement.reasons,
-        scenario,
-        mode,
-        benchmark: config.benchmark.clone(),
-        dataset: config.dataset.clone(),
-        dataset_samples: library.total_samples() as u64,
-        encoding: encoding::name(config.encoding).into(),
-        transport: transport_name(config.qdl.network.options.transport).into(),
-        tls: config.qdl.network.options.tls.is_some(),
-        metric: if measured { result::metric(config.scenario, &log) } else { None },
-        accuracy: judgement.accuracy,
-        loadgen_latency_ns: result::latencies(&log),
-        samples: Samples {
-            issued,
-            completed,
-            lost: issued - completed,
-            late: log
-                .number("result_overlatency_query_count")
-                .filter(|_| config.mode == Mode::PerformanceOnly)
-                .map(|late| late as u64),
-        },
-        sut_name: log.text("sut_name").map(Into::into),
-        get_sut_name_duration_ns: log.number("get_sut_name_duration_ns").map(|ns| ns as u64),
-        nodes: qdl.nodes().iter().zip(&reports).map(|(i, r)| Node::new(i, r)).collect(),
-        test_settings: settings.fields().into_iter().collect(),
-        process: Process::current(),
-        versions: Versions::current(),
-    })
-}
-
-/// A verdict and what led to it.
-struct Judgement {
-    verdict: Verdict,
-    reasons: Vec<String>,
-    accuracy: Option<Accuracy>,
-}
-
-impl Judgement {
-    fn failed(qdl: &Qdl<OfficialLoadGen>, error: String) -> Self {
-        let reason = qdl.failure().map_or(error, ToString::to_string);
-        Self { verdict: Verdict::Failed, reasons: vec![reason], accuracy: None }
-    }
-
-    fn fault(&mut self, reason: String) {
-        self.verdict = Verdict::Invalid;
-        self.reasons.push(reason);
-    }
-}
-
-/// Most errors of LoadGen's log that are repeated in the result.
-const SHOWN_ERRORS: usize = 5;
-
-/// What LoadGen's logs say of a run that came to its end.
-fn judge(
-    config: &RunConfig,
-    library: &Library,
-    labels: Option<&[i64]>,
-    log: &DetailLog,
-) -> Judgement {
-    let mut judgement =
-        Judgement { verdict: Verdict::Complete, reasons: Vec::new(), accuracy: None };
-    if config.mode != Mode::AccuracyOnly {
-        judgement.verdict = Verdict::Valid;
-        match log.text("result_validity") {
-            Some("VALID") => {}
-            Some(_) => judgement.fault(invalid_reason(log)),
-            None => judgement.fault("LoadGen's log has no result".into()),
-        }
-    }
-    let errors = log.errors();
-    for error in errors.iter().take(SHOWN_ERRORS) {
-        judgement.fault(format!("LoadGen's log has an error: {error}"));
-    }
-    if errors.len() > SHOWN_ERRORS {
-        judgement.fault(format!("and {} more errors", errors.len() - SHOWN_ERRORS));
-    }
-    if matches!(config.mode, Mode::AccuracyOnly | Mode::SubmissionRun) {
-        match score(config, library, labels) {
-            Ok(accuracy) => judgement.accuracy = accuracy,
-            Err(reason) => judgement.fault(reason),
-        }
-    }
-    judgement
-}
-
-fn invalid_reason(log: &DetailLog) -> String {
-    let texts = ["result_invalid_reason", "early_stopping_result"].map(|key| log.text(key));
-    let reasons: Vec<_> = texts.into_iter().flatten().map(str::trim).collect();
-    let reasons = reasons.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
-    format!("LoadGen calls the result INVALID: {reasons}")
-}
-
-/// Checks that the accuracy log has each sample, and compares it with the labels.
-fn score(
-    config: &RunConfig,
-    library: &Library,
-    labels: Option<&[i64]>,
-) -> Result<Option<Accuracy>, String> {
-    let path = config.output.join(output::ACCURACY);
-    let responses = official_log::responses(&path).map_err(|error| error.to_string())?;
-    let Some(labels) = labels else {
-        accuracy::check_complete(responses, library.total_samples())?;
-        return Ok(None);
-    };
-    accuracy::write_label_map(&config.output, labels).map_err(|error| error.to_string())?;
-    accuracy::top1(responses, labels).map(Some)
 }

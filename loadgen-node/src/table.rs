@@ -20,9 +20,12 @@ pub(crate) fn render(result: &RunResult) -> String {
         lines.push(format!("  {:<18}{value}", metric.name.clone() + " "));
     }
     if let Some(accuracy) = &result.accuracy {
-        let (value, unit) = (accuracy.metric.value, &accuracy.metric.unit);
+        let (value, unit) = (&accuracy.reported, &accuracy.metric.unit);
         let (correct, total) = (accuracy.correct, accuracy.total);
-        lines.push(format!("  accuracy          {value:.2} {unit} top-1 ({correct} of {total})"));
+        lines.push(format!("  accuracy          {value} {unit} top-1 ({correct} of {total})"));
+    }
+    if let Some(command) = &result.official_accuracy {
+        lines.push(format!("  accuracy          by {command}"));
     }
     let samples = &result.samples;
     let late = samples.late.map(|late| format!(", {late} late")).unwrap_or_default();

@@ -10,8 +10,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netdiv_qdl::{Failure, LoadGen, Qdl};
-
 /// How often to look.
 const PERIOD: Duration = Duration::from_millis(100);
 
@@ -23,10 +21,10 @@ const CLOSING_TIME: Duration = Duration::from_secs(1);
 
 /// Does the work; calls `give_up` once, which does not come back, if it goes on for too long after a failure
 /// while LoadGen still owes calls. A failure that comes when LoadGen has all answers changes nothing.
-pub(crate) fn guard<L: LoadGen, T>(
-    qdl: &Qdl<L>,
+pub(crate) fn guard<T>(
+    failure: impl Fn() -> Option<String> + Send,
     owes_calls: &AtomicBool,
-    give_up: impl FnOnce(&Failure) + Send,
+    give_up: impl FnOnce(String) -> std::convert::Infallible + Send,
     work: impl FnOnce() -> T,
 ) -> T {
     let (done, ended) = mpsc::channel::<()>();
@@ -34,10 +32,10 @@ pub(crate) fn guard<L: LoadGen, T>(
         scope.spawn(move || {
             let mut failed_at = None;
             while ended.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
-                let Some(failure) = qdl.failure() else { continue };
+                let Some(reason) = failure() else { continue };
                 let waited = failed_at.get_or_insert_with(Instant::now).elapsed();
                 if waited > GRACE && owes_calls.load(Ordering::SeqCst) {
-                    return give_up(failure);
+                    match give_up(reason) {}
                 }
             }
         });

@@ -67,7 +67,8 @@ fn histogram(digits: u8) -> Histogram<u64> {
 }
 
 impl NodeReport {
-    pub(crate) fn new(name: &str, address: &str) -> Self {
+    /// Of a node that has answered nothing yet.
+    pub fn new(name: &str, address: &str) -> Self {
         Self {
             name: name.into(),
             address: address.into(),
@@ -89,7 +90,7 @@ impl NodeReport {
     }
 
     /// Counts one answer: how long it waited here, its round trip, and what the node says of it.
-    pub(crate) fn answer(&mut self, queued: Duration, round_trip: Duration, reply: &InferResponse) {
+    pub fn answer(&mut self, queued: Duration, round_trip: Duration, reply: &InferResponse) {
         self.answered += 1;
         self.bytes_received += reply.payload.len() as u64;
         *self.samples_by_batch.entry(reply.batch_size).or_default() += 1;

@@ -2,6 +2,7 @@
 
 use std::{
     any::Any,
+    collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
     time::{Duration, Instant},
 };
@@ -16,70 +17,117 @@ use tracing::error;
 
 use crate::{
     admission::Admitted,
-    batcher::Arrived,
+    batcher::Queued,
     engine::{Engine, EngineError, Inference},
     metrics,
     queue::BatchQueue,
-    replies::ReplySender,
+    replies::ReplyTo,
 };
 
 /// A decoded sample that waits for a batch.
-#[derive(Debug)]
 pub(crate) struct Sample {
     pub(crate) id: u64,
     pub(crate) payload: Bytes,
+    /// Its tokens, pairs and so on.
+    pub(crate) length: usize,
     pub(crate) arrived: Instant,
-    pub(crate) admitted: Admitted,
-    pub(crate) replies: ReplySender,
+    /// Its place at the node, where it came over the network.
+    pub(crate) admitted: Option<Admitted>,
+    pub(crate) replies: ReplyTo,
 }
 
-impl Arrived for Sample {
+impl Queued for Sample {
     fn arrived(&self) -> Instant {
         self.arrived
     }
+
+    fn length(&self) -> usize {
+        self.length
+    }
+
+    fn bytes(&self) -> usize {
+        self.payload.len()
+    }
 }
 
-/// Runs batches until the queue is closed.
+/// Runs batches until the queue is closed. The next one is begun before the last is done, where the engine can do that.
 pub(crate) fn run(
     mut engine: Box<dyn Engine>,
     queue: &BatchQueue<Sample>,
     response_encoding: Encoding,
 ) {
-    while let Some(mut batch) = queue.next_batch() {
-        let all = batch.len();
-        batch.retain(|sample| !sample.replies.is_closed());
-        if batch.len() < all {
-            metrics::abandoned(all - batch.len());
-        }
-        if !batch.is_empty() {
-            run_batch(engine.as_mut(), batch, response_encoding);
+    let mut begun: VecDeque<Begun> = VecDeque::new();
+    loop {
+        let next = match begun.len() {
+            0 => queue.next_batch(),
+            under_way if under_way < engine.in_flight() => queue.try_next_batch(),
+            _ => None,
+        };
+        if let Some(batch) = next {
+            begun.extend(Begun::new(engine.as_mut(), batch));
             metrics::queued(queue.len());
+        } else if let Some(batch) = begun.pop_front() {
+            batch.finish(engine.as_mut(), response_encoding);
+        } else {
+            return;
         }
     }
 }
 
 /// Runs one batch and answers every sample of it.
 pub(crate) fn run_batch(engine: &mut dyn Engine, batch: Vec<Sample>, response_encoding: Encoding) {
-    let taken = Instant::now();
-    let payloads: Vec<_> = batch.iter().map(|sample| sample.payload.clone()).collect();
-    let outcome = infer(engine, &payloads);
-    metrics::batch(batch.len(), taken.elapsed());
-    answer(batch, outcome, taken, response_encoding);
+    if let Some(begun) = Begun::new(engine, batch) {
+        begun.finish(engine, response_encoding);
+    }
 }
 
-/// Runs the engine; a panic or a wrong number of answers is its failure, and the node lives on.
-fn infer(engine: &mut dyn Engine, payloads: &[Bytes]) -> Result<Inference, EngineError> {
-    let ran = catch_unwind(AssertUnwindSafe(|| engine.infer(payloads)));
+/// A batch that the engine has begun.
+struct Begun {
+    batch: Vec<Sample>,
+    taken: Instant,
+}
+
+impl Begun {
+    /// Begins a batch without the samples whose clients have gone; `None` when none is left.
+    fn new(engine: &mut dyn Engine, mut batch: Vec<Sample>) -> Option<Self> {
+        let taken = Instant::now();
+        let all = batch.len();
+        batch.retain(|sample| !sample.replies.is_closed());
+        if batch.len() < all {
+            metrics::abandoned(all - batch.len());
+        }
+        if batch.is_empty() {
+            return None;
+        }
+        let payloads = batch.iter().map(|sample| sample.payload.clone()).collect();
+        // After a panic the engine says, when it is asked for the batch, that it has none.
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| engine.begin(payloads))) {
+            error!(panic = panic_text(panic.as_ref()), "a batch could not be begun");
+        }
+        Some(Self { batch, taken })
+    }
+
+    /// Waits for the batch and answers it.
+    fn finish(self, engine: &mut dyn Engine, response_encoding: Encoding) {
+        let outcome = finish(engine, self.batch.len());
+        metrics::batch(self.batch.len(), self.taken.elapsed());
+        answer(self.batch, outcome, self.taken, response_encoding);
+    }
+}
+
+/// What the engine gives; a panic or a wrong number of answers is its failure, and the node lives on.
+fn finish(engine: &mut dyn Engine, samples: usize) -> Result<Inference, EngineError> {
+    let ran = catch_unwind(AssertUnwindSafe(|| engine.finish()));
     let outcome = match ran {
-        Ok(Ok(inference)) if inference.answers.len() != payloads.len() => {
-            let (answers, samples) = (inference.answers.len(), payloads.len());
+        Ok(Ok(inference)) if inference.answers.len() != samples => {
+            let answers = inference.answers.len();
             Err(EngineError::Failed(format!("{answers} answers for {samples} samples")))
         }
         Ok(outcome) => outcome,
         Err(panic) => Err(EngineError::Failed(format!("panic: {}", panic_text(panic.as_ref())))),
     };
     if let Err(failure) = &outcome {
-        error!(%failure, samples = payloads.len(), "a batch failed");
+        error!(%failure, samples, "a batch failed");
         metrics::failed_batch();
     }
     outcome
@@ -99,31 +147,29 @@ fn answer(
 ) {
     let (prepare, results) = match outcome {
         Ok(Inference { answers, prepare }) => {
-            (prepare, answers.into_iter().map(|a| encode(response_encoding, a)).collect())
+            (prepare, answers.into_iter().map(|a| response(response_encoding, a)).collect())
         }
-        Err(failure) => (Duration::ZERO, vec![Err(failure.to_string()); batch.len()]),
+        Err(failure) => {
+            let response = |_: &_| failed(Status::EngineFailed, failure.to_string());
+            (Duration::ZERO, batch.iter().map(response).collect::<Vec<_>>())
+        }
     };
     let batch_size = u32::try_from(batch.len()).unwrap_or(u32::MAX);
     let compute = taken.elapsed().saturating_sub(prepare);
-    let mut streams: Vec<(ReplySender, Vec<InferResponse>)> = Vec::new();
+    let mut streams: Vec<(ReplyTo, Vec<InferResponse>)> = Vec::new();
     let mut places: Option<Admitted> = None;
-    for (sample, result) in batch.into_iter().zip::<Vec<Result<InferResponse, String>>>(results) {
-        let mut response = result.unwrap_or_else(|error| InferResponse {
-            status: Status::EngineFailed as i32,
-            error: cut(error),
-            ..InferResponse::default()
-        });
+    for (sample, mut response) in batch.into_iter().zip(results) {
         response.id = sample.id;
         response.queue_ns = nanoseconds(taken.saturating_duration_since(sample.arrived));
         response.prepare_ns = nanoseconds(prepare);
         response.compute_ns = nanoseconds(compute);
         response.batch_size = batch_size;
-        match &mut places {
-            Some(places) => places.join(sample.admitted),
-            None => places = Some(sample.admitted),
+        match (&mut places, sample.admitted) {
+            (Some(places), Some(own)) => places.join(own),
+            (_, own) => places = places.take().or(own),
         }
         // A batch holds samples of one or two streams; the last one used comes first.
-        match streams.iter_mut().rev().find(|(stream, _)| stream.same_stream(&sample.replies)) {
+        match streams.iter_mut().rev().find(|(stream, _)| stream.is_same(&sample.replies)) {
             Some((_, replies)) => replies.push(response),
             None => streams.push((sample.replies, vec![response])),
         }
@@ -133,14 +179,29 @@ fn answer(
     }
 }
 
-fn encode(encoding: Encoding, answer: Bytes) -> Result<InferResponse, String> {
-    let encoded = encoding::encode(encoding, answer).map_err(|error| error.to_string())?;
-    Ok(InferResponse {
-        encoding: encoded.encoding as i32,
-        decoded_bytes: encoded.decoded_bytes,
-        payload: encoded.bytes,
-        ..InferResponse::default()
-    })
+/// The response to one sample, encoded, or what became of it.
+fn response(encoding: Encoding, answer: Result<Bytes, EngineError>) -> InferResponse {
+    let status = |error: &EngineError| match error.is_bad_sample() {
+        true => Status::BadSample,
+        false => Status::EngineFailed,
+    };
+    let encoded = match answer {
+        Ok(answer) => encoding::encode(encoding, answer),
+        Err(error) => return failed(status(&error), error.to_string()),
+    };
+    match encoded {
+        Ok(encoded) => InferResponse {
+            encoding: encoded.encoding as i32,
+            decoded_bytes: encoded.decoded_bytes,
+            payload: encoded.bytes,
+            ..InferResponse::default()
+        },
+        Err(error) => failed(Status::EngineFailed, error.to_string()),
+    }
+}
+
+fn failed(status: Status, why: String) -> InferResponse {
+    InferResponse { status: status as i32, error: cut(why), ..InferResponse::default() }
 }
 
 /// Shortens an error text to what a message may carry.
@@ -161,30 +222,49 @@ mod tests {
     use netdiv_proto::burst::Messages;
 
     use super::*;
-    use crate::{admission::Admission, replies, sessions::Sessions};
+    use crate::{
+        admission::Admission,
+        batcher::Rules,
+        engine::{Infer, OneByOne},
+        replies,
+        sessions::Sessions,
+    };
 
     /// Fails in another way for each batch, then answers.
     #[derive(Default)]
     struct Unlucky(usize);
 
-    impl Engine for Unlucky {
+    impl Infer for Unlucky {
         fn infer(&mut self, batch: &[Bytes]) -> Result<Inference, EngineError> {
             self.0 += 1;
             match self.0 {
                 1 => Err(EngineError::Failed("x".repeat(1 << 20))),
                 2 => panic!("overheated"),
-                3 => Ok(Inference { answers: Vec::new(), prepare: Duration::ZERO }),
-                _ => Ok(Inference { answers: batch.to_vec(), prepare: Duration::ZERO }),
+                3 => Ok(inference(Vec::new())),
+                4 => Ok(inference(vec![Err(EngineError::BadSample("blurred".into()))])),
+                _ => Ok(inference(batch.iter().cloned().map(Ok).collect())),
             }
         }
     }
 
+    fn inference(answers: Vec<Result<Bytes, EngineError>>) -> Inference {
+        Inference { answers, prepare: Duration::ZERO }
+    }
+
     #[tokio::test]
     async fn a_failing_engine_answers_every_sample_and_lives_on() {
-        let queue = Arc::new(BatchQueue::new(1, Duration::ZERO));
+        let rules = Rules {
+            samples: 1,
+            tokens: None,
+            pads: false,
+            bytes: None,
+            age: Duration::ZERO,
+            buckets: Vec::new(),
+        };
+        let queue = Arc::new(BatchQueue::new(rules));
         let engine = thread::spawn({
             let queue = queue.clone();
-            move || run(Box::new(Unlucky::default()), &queue, Encoding::Zstd)
+            move || run(Box::new(OneByOne::new(Unlucky::default())), &queue, Encoding::Zstd)
         });
         let admission = Arc::new(Admission::new(10, 1000));
         let (sender, replies) = replies::channel(10, 1000, Sessions::default().join(""));
@@ -193,15 +273,17 @@ mod tests {
             id,
             payload: Bytes::from_static(b"payload"),
             arrived: Instant::now(),
-            admitted: admission.try_admit(7).unwrap(),
-            replies: sender.clone(),
+            length: 1,
+            admitted: admission.try_admit(7),
+            replies: ReplyTo::Stream(sender.clone()),
         };
-        queue.push(&mut (0..4).map(sample).collect());
+        queue.push(&mut (0..5).map(sample).collect());
         for (id, status, text) in [
             (0, Status::EngineFailed, "the model failed: xxx"),
             (1, Status::EngineFailed, "the model failed: panic: overheated"),
             (2, Status::EngineFailed, "the model failed: 0 answers for 1 samples"),
-            (3, Status::Ok, ""),
+            (3, Status::BadSample, "blurred"),
+            (4, Status::Ok, ""),
         ] {
             let reply: InferResponse = replies.next_message().await.unwrap().unwrap();
             assert_eq!((reply.id, reply.status()), (id, status));

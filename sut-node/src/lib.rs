@@ -4,17 +4,21 @@
 //!
 //! 1. `service.rs`: a stream's samples are read, admitted (`admission.rs`) and decoded.
 //! 2. `batcher.rs` decides when a batch closes; `queue.rs` lets engine threads wait for it.
-//! 3. `engine_thread.rs` runs an [`engine`] on the batch.
+//! 3. `engine_thread.rs` runs an [`engine`] on the batch; plug-ins are fed by a `workload`.
 //! 4. `replies.rs`: each sample's reply goes back on its stream.
 //!
 //! [`run`] is the real program; `main.rs` only reads settings and calls it.
 
 mod admission;
 mod batcher;
+mod bench;
 mod config;
 pub mod engine;
 mod engine_thread;
+mod engines;
 mod identity;
+mod in_process;
+mod manifest;
 mod metrics;
 mod network;
 mod observe;
@@ -23,8 +27,15 @@ mod replies;
 mod server;
 mod service;
 mod sessions;
+mod workload;
 
-pub use config::{Args, Config, ConfigError, EchoConfig, EngineConfig, OnnxConfig, Postprocess};
+pub use bench::{BenchArgs, BenchError, BenchReport, bench};
+pub use config::{
+    Args, Batching, BatchingArgs, Config, ConfigError, EchoConfig, EngineArgs, EngineConfig,
+    OnnxConfig, Postprocess,
+};
+pub use in_process::InProcess;
+pub use manifest::{Dimension, Manifest, ManifestError, Shape};
 pub use network::{Network, NetworkArgs, NetworkError, Sockets};
 pub use server::{NodeError, run};
 

@@ -10,15 +10,44 @@ use std::{
 };
 
 use anyhow::Context as _;
-use clap::Parser;
-use sut_node::Sockets;
+use clap::{Parser, Subcommand};
+use sut_node::{BenchArgs, Config, Sockets, engine::PluginFile};
 use tracing::info;
 
 /// A SUT node of the MLPerf Inference Network division: takes samples from a LoadGen node, batches them, runs
 /// the model, sends the responses back.
 #[derive(Debug, Parser)]
-#[command(version)]
+#[command(version, args_conflicts_with_subcommands = true)]
 struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// Instead of serving.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Say what an engine finds to compute on
+    Devices {
+        /// torch, or the file of a plug-in
+        #[arg(long, default_value = "torch")]
+        engine: PathBuf,
+        /// torch: where libtorch 2.11 is [default: $LIBTORCH, else python3's torch]
+        #[arg(long, value_name = "DIR")]
+        libtorch: Option<PathBuf>,
+    },
+    /// Feed the engines and the batcher with samples, without a network
+    Bench {
+        #[command(flatten)]
+        settings: Box<Settings>,
+        #[command(flatten)]
+        bench: BenchArgs,
+    },
+}
+
+#[derive(Debug, clap::Args)]
+struct Settings {
     /// Settings file; its keys are the options below, with underscores
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -31,7 +60,7 @@ struct Cli {
 
 fn main() -> ExitCode {
     node_process::start_logging("info");
-    match run(Cli::parse()) {
+    match execute(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!("{error:#}");
@@ -40,13 +69,40 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(cli: Cli) -> anyhow::Result<()> {
-    let args = node_process::layered(&cli.args, cli.config.as_deref())?;
-    let config = args.clone().resolve()?;
-    if cli.print_config {
-        print!("{}", toml::to_string(&args)?);
-        return Ok(());
+fn execute(cli: Cli) -> anyhow::Result<()> {
+    match cli.command {
+        None => cli.settings.resolve()?.map_or(Ok(()), serve),
+        Some(Command::Devices { engine, libtorch }) => {
+            let file = match engine.as_os_str() == "torch" {
+                true => PluginFile::Torch { libtorch },
+                false => PluginFile::File(engine),
+            };
+            print!("{}", sut_node::engine::devices(&file)?);
+            Ok(())
+        }
+        Some(Command::Bench { settings, bench }) => {
+            if let Some(config) = settings.resolve()? {
+                print!("{}", sut_node::bench(&config, &bench)?);
+            }
+            Ok(())
+        }
     }
+}
+
+impl Settings {
+    /// The settings of file and command line; `None` when they were only to be printed.
+    fn resolve(&self) -> anyhow::Result<Option<Config>> {
+        let args = node_process::layered(&self.args, self.config.as_deref())?;
+        let config = args.clone().resolve()?;
+        if self.print_config {
+            print!("{}", toml::to_string(&args)?);
+            return Ok(None);
+        }
+        Ok(Some(config))
+    }
+}
+
+fn serve(config: Config) -> anyhow::Result<()> {
     let (cores, workers) = (config.pin.clone(), config.io_threads);
     let started = Arc::new(AtomicUsize::new(0));
     let next = started.clone();

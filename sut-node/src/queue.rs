@@ -2,11 +2,11 @@
 
 use std::{
     sync::{Condvar, Mutex},
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use crate::{
-    batcher::{Arrived, Batcher, Next},
+    batcher::{Batcher, Next, Queued, Rules},
     lock,
 };
 
@@ -22,9 +22,9 @@ struct State<T> {
     idle: usize,
 }
 
-impl<T: Arrived> BatchQueue<T> {
-    pub(crate) fn new(max_batch: usize, max_age: Duration) -> Self {
-        let batcher = Batcher::new(max_batch, max_age);
+impl<T: Queued> BatchQueue<T> {
+    pub(crate) fn new(rules: Rules) -> Self {
+        let batcher = Batcher::new(rules);
         Self {
             state: Mutex::new(State { batcher, closed: false, idle: 0 }),
             changed: Condvar::new(),
@@ -60,6 +60,14 @@ impl<T: Arrived> BatchQueue<T> {
     /// Number of samples that wait.
     pub(crate) fn len(&self) -> usize {
         lock(&self.state).batcher.len()
+    }
+
+    /// A batch that can go now.
+    pub(crate) fn try_next_batch(&self) -> Option<Vec<T>> {
+        match lock(&self.state).batcher.next(Instant::now()) {
+            Next::Batch(batch) => Some(batch),
+            Next::Wait | Next::WaitUntil(_) => None,
+        }
     }
 
     /// Waits for a batch; `None` when the queue is closed and empty.

@@ -19,6 +19,48 @@ use tonic::Status;
 
 use crate::sessions::Session;
 
+/// Where the replies to a sample go.
+#[derive(Clone)]
+pub(crate) enum ReplyTo {
+    /// To a stream of a client.
+    Stream(ReplySender),
+    /// To a function of this process.
+    Here(Arc<Answered>),
+}
+
+type Answered = dyn Fn(Vec<InferResponse>) + Send + Sync;
+
+impl ReplyTo {
+    pub(crate) fn here(answered: impl Fn(Vec<InferResponse>) + Send + Sync + 'static) -> Self {
+        Self::Here(Arc::new(answered))
+    }
+
+    /// Sends replies. Those of a client that has gone are dropped; it cannot take them.
+    pub(crate) fn send(&self, replies: Vec<InferResponse>) {
+        match self {
+            Self::Stream(stream) => stream.send(replies),
+            Self::Here(answered) => answered(replies),
+        }
+    }
+
+    /// Whether the client has gone.
+    pub(crate) fn is_closed(&self) -> bool {
+        match self {
+            Self::Stream(stream) => stream.sender.is_closed(),
+            Self::Here(_) => false,
+        }
+    }
+
+    /// Whether replies to both go the same way.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Stream(one), Self::Stream(other)) => one.sender.same_channel(&other.sender),
+            (Self::Here(one), Self::Here(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+}
+
 /// Where the replies of one stream go.
 #[derive(Debug, Clone)]
 pub(crate) struct ReplySender {
@@ -111,11 +153,6 @@ impl ReplySender {
         let _ = self.sender.try_send(Err(status));
     }
 
-    /// Whether the client has gone.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.sender.is_closed()
-    }
-
     /// Waits until the client has gone.
     pub(crate) async fn closed(&self) {
         self.sender.closed().await;
@@ -123,10 +160,6 @@ impl ReplySender {
 
     pub(crate) fn backlog(&self) -> &Backlog {
         &self.backlog
-    }
-
-    pub(crate) fn same_stream(&self, other: &Self) -> bool {
-        self.sender.same_channel(&other.sender)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The program: load the model, serve until asked to end, drain.
 
-use std::{future::Future, sync::Arc, thread, time::Duration};
+use std::{future::Future, sync::Arc, time::Duration};
 
 use netdiv_proto::{
     FILE_DESCRIPTOR_SET,
@@ -17,11 +17,10 @@ use tracing::{error, info, warn};
 
 use crate::{
     config::Config,
-    engine::{self, EngineError},
-    engine_thread, metrics,
+    engine::EngineError,
+    engines, metrics,
     network::Sockets,
     observe::{Observe, ObservedHandler},
-    queue::BatchQueue,
     service::{Node, Service},
 };
 
@@ -65,25 +64,16 @@ pub async fn run(
     if let Some(address) = config.metrics {
         metrics::serve(address).map_err(|error| NodeError::Metrics(error.to_string()))?;
     }
-    let (config, model, engines) = tokio::task::spawn_blocking(move || {
-        let (model, mut engines) = engine::load(&config)?;
-        engines.iter_mut().try_for_each(|engine| engine.warm_up())?;
-        Ok::<_, EngineError>((config, model, engines))
+    let (config, engines) = tokio::task::spawn_blocking(move || {
+        let engines = engines::start(&config)?;
+        Ok::<_, NodeError>((config, engines))
     })
     .await??;
 
-    let (engine, model_name) = (model.engine, model.name.clone());
-    let queue = Arc::new(BatchQueue::new(config.max_batch, config.batch_timeout));
-    for (number, engine) in engines.into_iter().enumerate() {
-        let (queue, encoding) = (queue.clone(), config.response_encoding);
-        // Not joined: an engine that hangs must not keep the node from ending.
-        thread::Builder::new()
-            .name(format!("engine-{number}"))
-            .spawn(move || engine_thread::run(engine, &queue, encoding))?;
-    }
-
+    let (engine, model_name) = (engines.model.engine.clone(), engines.model.name.clone());
+    let queue = engines.queue.clone();
     let (end, ending) = watch::channel(false);
-    let service = Service(Arc::new(Node::new(&config, model, queue.clone(), ending.clone())));
+    let service = Service(Arc::new(Node::new(&config, engines, ending.clone())));
     let quic = match sockets.udp {
         Some(socket) => {
             let settings = quic_settings(&config);

@@ -11,7 +11,7 @@ use netdiv_proto::{
     PROTOCOL_VERSION,
     burst::{self, Messages, Next},
     encoding::{self, Encoding},
-    layout::{self, InputLayout},
+    layout,
     limits::MAX_HEADER_BYTES,
     v1::{
         self, DescribeRequest, DescribeResponse, FlushRequest, FlushResponse, InferRequest,
@@ -30,11 +30,12 @@ use tracing::warn;
 use crate::{
     admission::{Admission, Admitted},
     config::{Config, EngineConfig},
-    engine::{Model, NoModel},
+    engine::{Model, NoModel, OneByOne},
     engine_thread::{Sample, cut, run_batch},
+    engines::Engines,
     identity, metrics,
     queue::BatchQueue,
-    replies::{self, Replies, ReplySender},
+    replies::{self, Replies, ReplySender, ReplyTo},
     sessions::{Session, Sessions},
 };
 
@@ -50,7 +51,7 @@ const MAX_SESSION_BYTES: usize = 64;
 /// The node, as its connections see it.
 pub(crate) struct Node {
     description: DescribeResponse,
-    input: InputLayout,
+    model: Model,
     max_payload_bytes: usize,
     max_in_flight_samples: usize,
     max_in_flight_bytes: u32,
@@ -67,18 +68,15 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    pub(crate) fn new(
-        config: &Config,
-        model: Model,
-        queue: Arc<BatchQueue<Sample>>,
-        ending: watch::Receiver<bool>,
-    ) -> Self {
-        let admission = Admission::new(config.max_in_flight_samples, config.max_in_flight_bytes);
+    pub(crate) fn new(config: &Config, engines: Engines, ending: watch::Receiver<bool>) -> Self {
+        let Engines { model, queue, room } = engines;
+        let max_in_flight_samples = config.max_in_flight_samples.unwrap_or(room);
+        let admission = Admission::new(max_in_flight_samples, config.max_in_flight_bytes);
         Self {
-            input: model.input.clone(),
-            description: describe(config, model),
+            description: describe(config, &model, max_in_flight_samples),
+            model,
             max_payload_bytes: config.max_payload_bytes,
-            max_in_flight_samples: config.max_in_flight_samples as usize,
+            max_in_flight_samples: max_in_flight_samples as usize,
             max_in_flight_bytes: config.max_in_flight_bytes,
             assembling: Semaphore::new(config.max_in_flight_bytes as usize),
             admission: Arc::new(admission),
@@ -105,7 +103,7 @@ impl Node {
         match &self.no_model {
             Some(engine) if !samples.is_empty() => {
                 let batch = std::mem::take(samples);
-                run_batch(&mut engine.clone(), batch, self.response_encoding);
+                run_batch(&mut OneByOne::new(engine.clone()), batch, self.response_encoding);
             }
             _ => self.queue.push(samples),
         }
@@ -118,22 +116,22 @@ impl Node {
     }
 }
 
-fn describe(config: &Config, model: Model) -> DescribeResponse {
+fn describe(config: &Config, model: &Model, max_in_flight_samples: u32) -> DescribeResponse {
     let hash = Sha256::digest(config.in_words());
     DescribeResponse {
         nonce: 0,
         protocol_version: PROTOCOL_VERSION,
         node_name: config.name.clone(),
         software_version: env!("CARGO_PKG_VERSION").into(),
-        engine: model.engine.into(),
-        model_name: model.name,
-        model_sha256: model.sha256,
-        input: Some(model.input),
-        encodings: encoding::SUPPORTED.map(|encoding| encoding as i32).to_vec(),
+        engine: model.engine.clone(),
+        model_name: model.name.clone(),
+        model_sha256: model.sha256.clone(),
+        input: Some(model.input.clone()),
+        encodings: model.encodings.iter().map(|encoding| *encoding as i32).collect(),
         max_payload_bytes: config.max_payload_bytes as u64,
-        max_in_flight_samples: config.max_in_flight_samples,
+        max_in_flight_samples,
         max_in_flight_bytes: config.max_in_flight_bytes.into(),
-        max_batch: u32::try_from(config.max_batch).unwrap_or(u32::MAX),
+        max_batch: u32::try_from(config.batching.max_batch).unwrap_or(u32::MAX),
         config_sha256: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
         machine_id: identity::machine_id(),
         host_name: identity::host_name(),
@@ -288,8 +286,9 @@ fn accept(
     let id = request.id;
     match decode(node, request) {
         Ok(payload) => {
-            let replies = replies.clone();
-            Some(Sample { id, payload, arrived, admitted, replies })
+            let length = node.model.length(&payload);
+            let (replies, admitted) = (ReplyTo::Stream(replies.clone()), Some(admitted));
+            Some(Sample { id, payload, length, arrived, admitted, replies })
         }
         Err(error) => {
             let status = v1::Status::BadSample as i32;
@@ -302,8 +301,16 @@ fn accept(
 
 fn decode(node: &Node, request: InferRequest) -> Result<Bytes, String> {
     let InferRequest { encoding, decoded_bytes, payload, .. } = request;
+    if let Ok(known) = Encoding::try_from(encoding)
+        && !node.model.encodings.contains(&known)
+    {
+        return Err(format!(
+            "the model's manifest does not allow the encoding {}",
+            encoding::name(known)
+        ));
+    }
     let payload = encoding::decode(encoding, payload, decoded_bytes, node.max_payload_bytes)
         .map_err(|error| error.to_string())?;
-    layout::read(&node.input, &payload).map_err(|error| error.to_string())?;
+    layout::read(&node.model.input, &payload).map_err(|error| error.to_string())?;
     Ok(payload)
 }

@@ -177,10 +177,21 @@ impl LoadGen {
 
     /// A run that names nodes and nothing else.
     pub fn bare(addresses: &str) -> Self {
+        Self::run_with(&["--nodes", addresses])
+    }
+
+    /// A run without nodes; it still needs `--in-process`.
+    pub fn in_one_process(scenario: &str) -> Self {
+        let run = Self::run_with(&["--scenario", scenario]);
+        let output = run.folder.path().join("out").display().to_string();
+        run.args(&["--output", &output])
+    }
+
+    fn run_with(args: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut command = Command::new(program("loadgen-node"));
         // In a folder of its own: an audit.config lying about must not change a test.
-        command.args(["run", "--nodes", addresses]).current_dir(folder.path());
+        command.arg("run").args(args).current_dir(folder.path());
         command.env_remove("RUST_LOG");
         Self { command, transport: transport().into(), folder }
     }

@@ -2,17 +2,20 @@
 
 use bytes::Bytes;
 use e2e::{Behaviour, FakeNode, LoadGen, Outcome, SutNode, npy};
-use loadgen_node::{dataset, official_log::read_responses};
+use loadgen_node::official_log::read_responses;
+use netdiv_dataset as dataset;
 use netdiv_proto::layout::{self, DataType, InputLayout, TensorSpec};
 
 /// The answers of the same engine and model, without a network.
 fn answers_without_network() -> Vec<Bytes> {
     let config = sut_node::Args::default().resolve().expect("defaults are valid");
-    let (_, mut engines) = sut_node::engine::load(&config).expect("the embedded model loads");
+    let (model, mut engines) = sut_node::engine::load(&config).expect("the embedded model loads");
     let digits = dataset::open("digits").expect("the embedded data set");
-    let samples: Vec<_> =
-        (0..digits.sample_count()).map(|n| digits.read(n).expect("a sample")).collect();
-    engines[0].infer(&samples).expect("the model runs").answers
+    let samples: Vec<_> = (0..digits.sample_count())
+        .map(|n| digits.read(n).expect("a sample").into_payload(&model.input))
+        .collect();
+    let inference = engines[0].infer(&samples).expect("the model runs");
+    inference.responses().expect("all samples have an answer")
 }
 
 fn assert_same_as_without_network(outcome: &Outcome) {

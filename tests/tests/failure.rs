@@ -7,7 +7,9 @@ use e2e::{
     fake_node::answer,
     process::{send_signal, transport},
 };
-use loadgen_node::{dataset, official_log::read_responses};
+use loadgen_node::official_log::read_responses;
+use netdiv_dataset as dataset;
+use netdiv_proto::layout::InputLayout;
 use netdiv_proto::v1::{InferResponse, Status};
 
 /// A run of ten minutes, as a submission's; it can only end early.
@@ -29,6 +31,7 @@ fn assert_nothing_fabricated(outcome: &Outcome, dataset: &str) {
     let data = dataset::open(dataset).expect("a data set");
     for response in responses {
         let sample = data.read(response.qsl_idx).expect("a sample");
+        let sample = sample.into_payload(&InputLayout::default());
         assert_eq!(response.data, sample[..8], "{response:?}");
     }
 }

@@ -8,7 +8,9 @@ use std::{
 };
 
 use e2e::{LoadGen, SutNode};
-use loadgen_node::{dataset, official_log::read_responses};
+use loadgen_node::official_log::read_responses;
+use netdiv_dataset as dataset;
+use netdiv_proto::layout::InputLayout;
 
 /// A script of `tests/interop`, to be run by the Python that has grpcio.
 fn python(script: &str) -> Command {
@@ -72,6 +74,7 @@ fn a_python_server_serves_a_run() {
         assert_eq!(responses.len(), data.sample_count(), "{dataset}");
         for response in responses {
             let sample = data.read(response.qsl_idx).expect("a sample");
+            let sample = sample.into_payload(&InputLayout::default());
             assert_eq!(response.data, sample[..8], "{response:?}");
         }
     }

@@ -8,5 +8,7 @@ mod bad_input;
 mod failure;
 #[path = "performance.rs"]
 mod performance;
+#[path = "torch.rs"]
+mod torch;
 #[path = "wire.rs"]
 mod wire;

@@ -12,10 +12,11 @@ use std::{
 
 use bytes::Bytes;
 use e2e::{Behaviour, FakeNode, LoadGen, SutNode};
-use loadgen_node::dataset;
+use netdiv_dataset as dataset;
 use netdiv_proto::{
     PROTOCOL_VERSION,
     encoding::decode,
+    layout::InputLayout,
     v1::{
         CallHeader, CallStatus, DescribeRequest, FlushRequest, InferRequest, InferResponse, Status,
         sut_node_client::SutNodeClient,
@@ -96,7 +97,9 @@ fn each_sample_crosses_alone_and_unchanged() {
             .run()
             .expect(0);
         let data = dataset::open("synthetic:100x2000@5").expect("a data set");
-        let samples: HashSet<_> = (0..100).map(|n| data.read(n).expect("a sample")).collect();
+        let any = InputLayout::default();
+        let read = |n| data.read(n).expect("a sample").into_payload(&any);
+        let samples: HashSet<_> = (0..100).map(read).collect();
         node.seen(|seen| {
             // MultiStream fills its last query of eight.
             assert_eq!(seen.requests.len(), 104, "one message for each sample");

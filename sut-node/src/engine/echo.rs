@@ -4,22 +4,12 @@
 use std::{thread, time::Duration};
 
 use bytes::Bytes;
-use netdiv_proto::layout::InputLayout;
 
-use super::{Engine, EngineError, Inference, Model};
+use super::{EngineError, Inference, one_by_one::Infer};
 use crate::config::EchoConfig;
 
 pub(super) struct Echo {
     settings: EchoConfig,
-}
-
-pub(super) fn model() -> Model {
-    Model {
-        engine: "echo",
-        name: "none".into(),
-        sha256: String::new(),
-        input: InputLayout::default(),
-    }
 }
 
 impl Echo {
@@ -40,14 +30,14 @@ impl Echo {
     }
 }
 
-impl Engine for Echo {
+impl Infer for Echo {
     fn infer(&mut self, batch: &[Bytes]) -> Result<Inference, EngineError> {
         let samples = u32::try_from(batch.len()).unwrap_or(u32::MAX);
         let pause = self.settings.per_batch + self.settings.per_sample * samples;
         if !pause.is_zero() {
             thread::sleep(pause);
         }
-        let answers = batch.iter().map(|sample| self.answer(sample)).collect();
+        let answers = batch.iter().map(|sample| Ok(self.answer(sample))).collect();
         Ok(Inference { answers, prepare: Duration::ZERO })
     }
 }
@@ -62,8 +52,8 @@ mod tests {
         for (answer_bytes, want) in [(0, "abc"), (2, "ab"), (3, "abc"), (5, "abc\0\0")] {
             let settings =
                 EchoConfig { answer_bytes, per_batch: Duration::ZERO, per_sample: Duration::ZERO };
-            let answers = Echo::new(settings).infer(&["abc".into()]).unwrap().answers;
-            assert_eq!(answers, [want]);
+            let answers = Echo::new(settings).infer(&["abc".into()]).unwrap();
+            assert_eq!(answers.responses().unwrap(), [want]);
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use netdiv_proto::{layout::InputLayout, probe};
+use netdiv_proto::probe;
 
-use super::{Engine, EngineError, Inference, Model};
+use super::{EngineError, Inference, one_by_one::Infer};
 
 /// Bytes of the answer to a sample that is no probe.
 const ANSWER_BYTES: usize = 8;
@@ -31,18 +31,9 @@ impl NoModel {
     }
 }
 
-impl Engine for NoModel {
+impl Infer for NoModel {
     fn infer(&mut self, batch: &[Bytes]) -> Result<Inference, EngineError> {
-        let answers = batch.iter().map(|sample| self.answer(sample)).collect();
+        let answers = batch.iter().map(|sample| Ok(self.answer(sample))).collect();
         Ok(Inference { answers, prepare: Duration::ZERO })
-    }
-}
-
-pub(super) fn model() -> Model {
-    Model {
-        engine: "none",
-        name: "none".into(),
-        sha256: String::new(),
-        input: InputLayout::default(),
     }
 }

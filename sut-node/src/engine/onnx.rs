@@ -7,13 +7,19 @@ use std::{
 };
 
 use bytes::Bytes;
-use netdiv_proto::layout::{self, DataType, InputLayout, TensorSpec, TensorView};
+use netdiv_proto::{
+    encoding,
+    layout::{self, DataType, InputLayout, TensorSpec, TensorView},
+};
 use rten::{Dimension, NodeId, RunOptions, ThreadPool, Value, ValueType, ValueView};
 use rten_tensor::{AsView as _, Layout as _};
 use sha2::{Digest as _, Sha256};
 
-use super::{Engine, EngineError, Inference, Model};
-use crate::config::{OnnxConfig, Postprocess};
+use super::{EngineError, Inference, Model, one_by_one::Infer};
+use crate::{
+    config::{OnnxConfig, Postprocess},
+    workload::first_largest,
+};
 
 /// The network of the demo; `deploy/digits/train.py` makes it.
 const DIGITS: &[u8] = include_bytes!("../../../deploy/digits/digits.onnx");
@@ -63,10 +69,12 @@ impl OnnxModel {
 
     pub(super) fn describe(&self) -> Model {
         Model {
-            engine: "onnx",
+            engine: "onnx".into(),
             name: self.name.clone(),
             sha256: self.sha256.clone(),
             input: self.input.clone(),
+            encodings: encoding::SUPPORTED.to_vec(),
+            workload: None,
         }
     }
 }
@@ -134,7 +142,7 @@ impl Onnx {
     }
 }
 
-impl Engine for Onnx {
+impl Infer for Onnx {
     fn infer(&mut self, batch: &[Bytes]) -> Result<Inference, EngineError> {
         let started = Instant::now();
         let samples: Vec<_> = batch
@@ -143,13 +151,26 @@ impl Engine for Onnx {
             .collect::<Result<_, _>>()?;
         let groups = group_by_shape(&samples, self.model.single_samples);
         let mut prepare = started.elapsed();
-        let mut answers = vec![Bytes::new(); batch.len()];
+        let mut answers: Vec<_> = batch.iter().map(|_| Ok(Bytes::new())).collect();
         for places in groups {
             let group: Vec<_> = places.iter().map(|place| samples[*place].as_slice()).collect();
-            let (responses, stacking) = self.run(&group)?;
-            prepare += stacking;
-            for (place, answer) in places.into_iter().zip(responses) {
-                answers[place] = answer;
+            match self.run(&group) {
+                Ok((responses, stacking)) => {
+                    prepare += stacking;
+                    for (place, answer) in places.into_iter().zip(responses) {
+                        answers[place] = Ok(answer);
+                    }
+                }
+                // Samples of another shape may run all the same.
+                Err(error) => {
+                    let why = match error {
+                        EngineError::Failed(why) => why,
+                        other => other.to_string(),
+                    };
+                    for place in places {
+                        answers[place] = Err(EngineError::Failed(why.clone()));
+                    }
+                }
             }
         }
         Ok(Inference { answers, prepare })
@@ -162,9 +183,8 @@ impl Engine for Onnx {
         let Some(bytes) = layout::fixed_bytes(spec) else { return Ok(()) };
         let zeros = vec![Bytes::from(vec![0; bytes]); 2];
         for _ in 0..3 {
-            self.infer(&zeros).map_err(|error| EngineError::Unsupported {
-                path: self.model.path.clone(),
-                why: error.to_string(),
+            self.infer(&zeros).and_then(Inference::responses).map_err(|error| {
+                EngineError::Unsupported { path: self.model.path.clone(), why: error.to_string() }
             })?;
         }
         Ok(())
@@ -257,20 +277,9 @@ fn responses<T: PartialOrd + Copy, const N: usize>(
     }
     let response = |part: &[T]| match postprocess {
         Postprocess::None => part.iter().flat_map(|element| bytes(*element)).collect(),
-        Postprocess::Top1 => Bytes::copy_from_slice(&top1(part).to_le_bytes()),
+        Postprocess::Top1 => Bytes::copy_from_slice(&(first_largest(part) as i32).to_le_bytes()),
     };
     Ok(elements.chunks_exact(each).map(response).collect())
-}
-
-/// The place of the first largest element.
-fn top1<T: PartialOrd>(elements: &[T]) -> i32 {
-    let mut best = 0;
-    for (place, element) in elements.iter().enumerate() {
-        if *element > elements[best] {
-            best = place;
-        }
-    }
-    best as i32
 }
 
 #[cfg(test)]
@@ -295,9 +304,9 @@ mod tests {
         let settings = OnnxConfig { postprocess: Postprocess::None, ..digits() };
         let mut engine = Onnx::new(model, &settings);
         let batch: Vec<_> = (0..5_u8).map(|n| Bytes::from(vec![n * 3; 64])).collect();
-        let together = engine.infer(&batch).unwrap().answers;
+        let together = engine.infer(&batch).unwrap().responses().unwrap();
         for (sample, answer) in batch.into_iter().zip(together) {
-            let alone = engine.infer(&[sample]).unwrap().answers.remove(0);
+            let alone = engine.infer(&[sample]).unwrap().responses().unwrap().remove(0);
             assert_eq!((answer.len(), alone.len()), (40, 40), "ten logits");
             // Sums may be taken in another order (rules, section 2.4).
             for (a, b) in answer.as_chunks().0.iter().zip(alone.as_chunks().0) {
@@ -330,7 +339,7 @@ mod tests {
 
     #[test]
     fn the_first_largest_element_wins() {
-        assert_eq!(top1(&[1.0, 3.0, 3.0, 2.0]), 1);
-        assert_eq!(top1(&[-5, -2, -9]), 1);
+        assert_eq!(first_largest(&[1.0, 3.0, 3.0, 2.0]), 1);
+        assert_eq!(first_largest(&[-5, -2, -9]), 1);
     }
 }

@@ -3,7 +3,7 @@
 
 use std::error::Error;
 
-use loadgen_node::dataset;
+use netdiv_dataset as dataset;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let config = sut_node::Args::default().resolve()?;
@@ -11,7 +11,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (digits, labels) = (dataset::open(dataset::DIGITS)?, dataset::digits_labels()?);
     let samples =
         (0..digits.sample_count()).map(|n| digits.read(n)).collect::<Result<Vec<_>, _>>()?;
-    let answers = engines[0].infer(&samples)?.answers;
+    let samples: Vec<_> = samples.into_iter().map(|s| s.into_payload(&model.input)).collect();
+    let answers = engines[0].infer(&samples)?.responses()?;
     let right = answers
         .iter()
         .zip(&labels)
@@ -19,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .count();
     let percent = 100.0 * right as f64 / labels.len() as f64;
     println!(
-        "{} without a network\n  accuracy          {percent:.2} % top-1 ({right} of {})",
+        "{} without a network\n  accuracy          {percent:.3} % top-1 ({right} of {})",
         model.name,
         labels.len()
     );

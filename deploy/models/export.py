@@ -1,0 +1,234 @@
+"""Write networks as TorchScript files with their manifests, for sut-node.
+
+    python export.py resnet50 --output models --weights resnet50-19c8e357.pth --precision fp16
+    python export.py all --output models
+
+Without --weights the network is the same, with seeded random numbers for weights. The file is loaded again and compared
+with the network it was made from before it counts as written.
+"""
+
+import argparse
+import codecs
+import sys
+import warnings
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+import bert
+import digits
+import dlrm
+import resnet50
+import retinanet
+import unet3d
+
+# TorchScript is what libtorch runs without Python; PyTorch 2.11 writes it and advises its successors.
+warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)
+
+NETWORKS: dict[str, ModuleType] = {m.NAME: m for m in (resnet50, retinanet, bert, unet3d, dlrm, digits)}
+PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
+# Largest difference, as a share of the largest output: kernels may add up in another order.
+TOLERANCE = {"fp32": 1e-4, "fp16": 1e-2, "bf16": 5e-2}
+WITHIN = ("best_model_state_dict", "model_state_dict", "state_dict", "model")  # where checkpoints keep the weights
+ENCODINGS = ["none", "zstd", "lz4"]
+
+
+class ExportError(Exception):
+    """Something that the user can put right."""
+
+
+# What training keeps beside the weights; nothing else but tensors and plain values is read from a file.
+HARMLESS = [argparse.Namespace, np.dtype, np.dtypes.Float32DType, np.dtypes.Float64DType, np.dtypes.Int64DType,
+            np._core.multiarray.scalar, (np._core.multiarray.scalar, "numpy.core.multiarray.scalar"), codecs.encode]
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """The tensors of a PyTorch weights file, by name."""
+    try:
+        with torch.serialization.safe_globals(HARMLESS):
+            state = torch.load(path, map_location="cpu", weights_only=True, mmap=zipped(path))
+    except OSError:
+        raise
+    except Exception as error:  # whatever reading something else as a pickle leads to
+        raise ExportError(f"{path}: not a file of weights (a state dict), or more than that") from error
+    inner = [state[name] for name in WITHIN if isinstance(state, dict) and isinstance(state.get(name), dict)]
+    state = inner[0] if inner else state
+    if not isinstance(state, dict) or not any(isinstance(v, Tensor) for v in state.values()):
+        raise ExportError(f"{path}: holds no tensors by name")
+    return {k.removeprefix("module."): v for k, v in state.items() if isinstance(v, Tensor)}
+
+
+def zipped(path: Path) -> bool:
+    """Whether the file has the format that can be mapped instead of read."""
+    with open(path, "rb") as file:
+        return file.read(2) == b"PK"
+
+
+def some(names: list[str]) -> str:
+    """The first few of a list, in words."""
+    rest = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(names[:3]) + rest
+
+
+def load_weights(network: ModuleType, model: nn.Module, path: Path) -> None:
+    """Put the file's weights into the network, or say what does not fit."""
+    own, state, strange = model.network.state_dict(), {}, []
+    for key, value in read_weights(path).items():
+        name = network.rename(key)
+        if name in own:
+            state[name] = value
+        elif name is not None and not name.endswith(".num_batches_tracked"):
+            strange.append(key)
+    missing = [k for k in own if k not in state and not k.endswith(".num_batches_tracked")]
+    wrong = [f"{k} is {list(state[k].shape)}, must be {list(own[k].shape)}"
+             for k in state if state[k].shape != own[k].shape]
+    faults = [f"{what} {some(names)}" for what, names in
+              (("missing:", missing), ("unexpected:", strange), ("wrong shape:", wrong)) if names]
+    if faults:
+        raise ExportError(f"{path} holds no weights of {network.NAME}; " + "; ".join(faults))
+    model.network.load_state_dict(state, strict=False)
+
+
+def manifest(network: ModuleType, fields: dict, precision: str, weights: str) -> str:
+    """A manifest as TOML."""
+
+    def value(x: object) -> str:
+        if isinstance(x, list):
+            return "[" + ", ".join(value(v) for v in x) + "]"
+        return '"' + x.replace("\\", "\\\\").replace('"', '\\"') + '"' if isinstance(x, str) else repr(x)
+
+    head = {
+        "name": network.NAME, "model": f"{network.NAME}.pt", "workload": fields["workload"],
+        "precision": precision, "weights": weights, "encodings": ENCODINGS,
+    } | fields.get("head", {})
+    lines = [f"{k} = {value(v)}" for k, v in head.items()]
+    for kind in ("inputs", "outputs"):
+        for name, data_type, shape in fields[kind]:
+            lines += ["", f"[[{kind}]]", f"name = {value(name)}", f"data_type = {value(data_type)}",
+                      f"shape = {value(shape)}"]
+    if "parameters" in fields:
+        lines += ["", "[parameters]", *(f"{k} = {value(v)}" for k, v in fields["parameters"].items())]
+    return "\n".join(lines) + "\n"
+
+
+def as_tuple(outputs: Tensor | tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+    """One output or several."""
+    return (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+
+
+def pinned(graph: torch._C.Graph | torch._C.Block) -> list[str]:
+    """The constants of a graph that name a device."""
+    found = []
+    for node in graph.nodes():
+        if node.kind() == "prim::Constant" and node.output().type().kind() == "DeviceObjType":
+            found.append(str(node).strip())
+        for block in node.blocks():
+            found += pinned(block)
+    return found
+
+
+def compare(got: tuple[Tensor, ...], wanted: tuple[Tensor, ...], precision: str, what: str) -> None:
+    """Refuse outputs that differ by more than rounding, or are not numbers."""
+    for i, (a, b) in enumerate(zip(got, wanted, strict=True)):
+        if a.dtype != b.dtype or a.shape != b.shape or not torch.isfinite(a).all():
+            raise ExportError(f"{what}: output {i} is {a.dtype} {list(a.shape)}, or not finite")
+        if not a.is_floating_point() and not torch.equal(a, b):
+            raise ExportError(f"{what}: output {i} differs")
+        off = float((a.double() - b.double()).abs().max() / b.double().abs().max().clamp(min=1e-6))
+        if a.is_floating_point() and off > TOLERANCE[precision]:
+            raise ExportError(f"{what}: output {i} differs by {off:.2g} of its size")
+
+
+def without_sources(path: Path, target: Path) -> None:
+    """Copy a TorchScript file but for its debugging records, which name the paths of the scripts that made it."""
+    reader, writer = torch._C.PyTorchFileReader(str(path)), torch._C.PyTorchFileWriter(str(target))
+    own = ("version", ".data/version", "byteorder", ".data/serialization_id")  # what the writer adds by itself
+    for name in reader.get_all_records():
+        if name.endswith("version"):
+            writer.set_min_version(int(reader.get_record(name)))  # of the operators
+        elif name not in own and not name.endswith(".debug_pkl"):
+            record = reader.get_record(name)
+            writer.write_record(name, record, len(record))
+    writer.write_end_of_file()
+
+
+@torch.no_grad()
+def write(network: ModuleType, model: nn.Module, folder: Path, precision: str, weights: str,
+          stem: str | None = None) -> list[Path]:
+    """Write a network and its manifests, and check the file; `model` is changed. Return what was written."""
+    stem = stem or network.NAME
+    model.eval().requires_grad_(False)
+    samples = network.examples(model, 2)
+    full = as_tuple(model(*samples))
+    network.prepare(model)
+    model.network.to(PRECISIONS[precision])
+    wanted = as_tuple(model(*samples))
+    if precision == "fp32" and network is not retinanet:  # whose candidates may swap places
+        compare(wanted, full, precision, "preparing the network for inference")
+    scripted = torch.jit.freeze(torch.jit.script(model))
+    if found := pinned(scripted.inlined_graph):
+        raise ExportError(f"{stem} names a device: {found[0]}")
+    folder.mkdir(parents=True, exist_ok=True)
+    path, raw, part = (folder / f"{stem}.pt{ending}" for ending in ("", ".raw", ".part"))
+    scripted.save(str(raw))
+    without_sources(raw, part)
+    raw.unlink()
+    try:
+        again = torch.jit.load(str(part), map_location="cpu").eval()
+        for i in range(3):  # a scripted graph is optimised after its first runs
+            compare(as_tuple(again(*samples)), wanted, precision, f"{stem}.pt, run {i + 1}")
+    except ExportError:
+        part.unlink()
+        raise
+    part.replace(path)
+    written = [path]
+    for name, fields in network.manifests(model).items():
+        fields["head"] = {"model": path.name}
+        file = folder / f"{name.replace(network.NAME, stem, 1)}.toml"
+        file.write_text(manifest(network, fields, precision, weights))
+        written.append(file)
+    return written
+
+
+def export(network: ModuleType, args: argparse.Namespace) -> list[Path]:
+    """Do what the command line asks, for one network."""
+    torch.manual_seed(args.seed)
+    options = {"rows": args.rows} if network is dlrm else {}
+    model = network.build(args.small, **options)
+    weights = f"random, seed {args.seed}"
+    if network is digits:
+        weights = "deploy/digits/digits.onnx"
+    if args.weights:
+        load_weights(network, model, args.weights)
+        weights = args.weights.name
+    return write(network, model, args.output, args.precision, weights)
+
+
+def main() -> None:
+    """Read the command line and export."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("network", choices=[*NETWORKS, "all"])
+    parser.add_argument("--output", type=Path, required=True, help="folder, made if it is not there")
+    parser.add_argument("--weights", type=Path, help="file of weights (a state dict); random ones without")
+    parser.add_argument("--precision", choices=PRECISIONS, default="fp32")
+    parser.add_argument("--seed", type=int, default=1, help="of the random weights")
+    parser.add_argument("--small", action="store_true", help="the same network, narrow, as the tests have it")
+    parser.add_argument("--rows", type=int, default=40_000,
+                        help="most rows of each of dlrm's tables; 0 for all of them, 105 GB at fp32 (default: 40000)")
+    args = parser.parse_args()
+    if args.network == "all" and args.weights:
+        parser.error("--weights belongs to one network")
+    for network in NETWORKS.values() if args.network == "all" else [NETWORKS[args.network]]:
+        try:
+            written = export(network, args)
+        except (ExportError, OSError) as error:
+            sys.exit(f"{network.NAME}: {error}")
+        print(f"{written[0]} ({written[0].stat().st_size / 1e6:.1f} MB), "
+              + ", ".join(file.name for file in written[1:]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""What the networks share. Each network is a wrapper around `network`, the part that holds the weights.
+
+`network` takes on the file's precision; the wrapper casts into it and back, and stays float32 itself. Weights from a
+file are loaded into `network`, under the names that their source gives them.
+"""
+
+import torch
+from torch import Tensor, nn
+
+MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]  # of ImageNet, red green blue: torchvision's
+
+
+class Normalise(nn.Module):
+    """Pixels, uint8 [n, h, w, 3], or normalised ones, float32 [n, 3, h, w], to float32 [n, 3, h, w] channels last."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(MEAN))
+        self.register_buffer("std", torch.tensor(STD))
+
+    def forward(self, image: Tensor) -> Tensor:
+        if image.dtype == torch.uint8:
+            return ((image.to(torch.float32) / 255 - self.mean) / self.std).permute(0, 3, 1, 2)
+        return image.contiguous(memory_format=torch.channels_last)
+
+
+@torch.no_grad()
+def calibrate(model: nn.Module, *inputs: Tensor) -> None:
+    """Set the statistics of all batch norms to those of `inputs`, as training would have done."""
+    norms = [m for m in model.modules() if isinstance(m, nn.BatchNorm2d)]
+    for norm in norms:
+        norm.reset_running_stats()
+        norm.momentum = None  # a plain average instead of a moving one
+        norm.train()
+    model(*inputs)
+    for norm in norms:
+        norm.eval()
+
+
+def fold(module: nn.Module) -> None:
+    """Fold each batch norm into the convolution before it, in place and at full precision; for inference only."""
+    before: tuple[str, nn.Module] = ("", module)
+    for name, child in list(module.named_children()):
+        if isinstance(child, nn.BatchNorm2d) and isinstance(before[1], nn.Conv2d):
+            setattr(module, before[0], nn.utils.fuse_conv_bn_eval(before[1], child))
+            setattr(module, name, nn.Identity())
+        else:
+            fold(child)
+        before = (name, child)
+
+
+def he(module: nn.Module) -> None:
+    """Draw the weights of a convolution so that activations keep their size (He et al. 2015); biases become 0."""
+    if isinstance(module, (nn.Conv2d, nn.Conv3d, nn.ConvTranspose3d)):
+        nn.init.kaiming_normal_(module.weight, nonlinearity="relu")
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)

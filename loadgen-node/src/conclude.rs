@@ -1,0 +1,182 @@
+//! From LoadGen's logs and our own counts to a result and its verdict.
+
+use loadgen_sys::{Mode, StartTestError};
+use netdiv_proto::encoding;
+
+use crate::{
+    RunError, accuracy,
+    official_log::{self, DetailLog},
+    output,
+    result::{self, Accuracy, Node, Process, RunResult, Samples, Verdict, Versions},
+    run::Prepared,
+};
+
+/// What was counted on the way to the SUT.
+pub(crate) struct Counted {
+    /// How messages travelled.
+    pub(crate) transport: &'static str,
+    pub(crate) tls: bool,
+    /// Samples that LoadGen has issued.
+    pub(crate) issued: u64,
+    pub(crate) nodes: Vec<Node>,
+    /// Why the run failed, where that is known better than LoadGen knows it.
+    pub(crate) failure: Option<String>,
+    /// What everybody who reads the result has to know.
+    pub(crate) remark: Option<String>,
+}
+
+/// Puts together what LoadGen wrote and what was counted.
+pub(crate) fn conclude(
+    run: &Prepared,
+    counted: Counted,
+    outcome: Result<(), StartTestError>,
+) -> Result<RunResult, RunError> {
+    let Prepared { config, library, settings, .. } = run;
+    let log = DetailLog::read(&config.output.join(output::DETAIL));
+    let failed = |error: String| Judgement::failed(counted.failure.clone().unwrap_or(error));
+    let mut judgement = match (outcome, &log) {
+        (Err(error), _) => failed(error.to_string()),
+        (Ok(()), Err(error)) => failed(error.to_string()),
+        (Ok(()), Ok(log)) => judge(run, log),
+    };
+    let log = log.unwrap_or_default();
+
+    let issued = counted.issued;
+    let completed = counted.nodes.iter().map(|node| node.answered).sum();
+    if completed != issued && judgement.verdict != Verdict::Failed {
+        judgement.fault(format!("{} samples have no answer", issued - completed));
+    }
+    let unmatched: u64 = counted.nodes.iter().map(|node| node.unmatched_replies).sum();
+    if unmatched > 0 {
+        judgement
+            .reasons
+            .push(format!("{unmatched} replies belonged to no sample and were dropped"));
+    }
+    judgement.reasons.extend(counted.remark);
+    let (scenario, mode) = RunResult::words(config.scenario, config.mode);
+    let measured = config.mode != Mode::AccuracyOnly && judgement.verdict != Verdict::Failed;
+    Ok(RunResult {
+        verdict: judgement.verdict,
+        reasons: judgement.reasons,
+        scenario,
+        mode,
+        benchmark: config.benchmark.clone(),
+        dataset: config.dataset.clone(),
+        dataset_samples: library.total_samples() as u64,
+        encoding: encoding::name(config.encoding).into(),
+        transport: counted.transport.into(),
+        tls: counted.tls,
+        metric: if measured { result::metric(config.scenario, &log) } else { None },
+        accuracy: judgement.accuracy,
+        official_accuracy: judgement.official_accuracy,
+        loadgen_latency_ns: result::latencies(&log),
+        samples: Samples {
+            issued,
+            completed,
+            lost: issued - completed,
+            late: log
+                .number("result_overlatency_query_count")
+                .filter(|_| config.mode == Mode::PerformanceOnly)
+                .map(|late| late as u64),
+        },
+        sut_name: log.text("sut_name").map(Into::into),
+        get_sut_name_duration_ns: log.number("get_sut_name_duration_ns").map(|ns| ns as u64),
+        nodes: counted.nodes,
+        test_settings: settings.fields().into_iter().collect(),
+        process: Process::current(),
+        versions: Versions::current(),
+    })
+}
+
+/// A verdict and what led to it.
+struct Judgement {
+    verdict: Verdict,
+    reasons: Vec<String>,
+    accuracy: Option<Accuracy>,
+    official_accuracy: Option<String>,
+}
+
+impl Judgement {
+    fn failed(reason: String) -> Self {
+        Self { reasons: vec![reason], ..Self::new(Verdict::Failed) }
+    }
+
+    fn new(verdict: Verdict) -> Self {
+        Self { verdict, reasons: Vec::new(), accuracy: None, official_accuracy: None }
+    }
+
+    fn fault(&mut self, reason: String) {
+        self.verdict = Verdict::Invalid;
+        self.reasons.push(reason);
+    }
+}
+
+/// Most errors of LoadGen's log that are repeated in the result.
+const SHOWN_ERRORS: usize = 5;
+
+/// What LoadGen's logs say of a run that came to its end.
+fn judge(run: &Prepared, log: &DetailLog) -> Judgement {
+    let config = &run.config;
+    let mut judgement = Judgement::new(Verdict::Complete);
+    if config.mode != Mode::AccuracyOnly {
+        judgement.verdict = Verdict::Valid;
+        match log.text("result_validity") {
+            Some("VALID") => {}
+            Some(_) => judgement.fault(invalid_reason(log)),
+            None => judgement.fault("LoadGen's log has no result".into()),
+        }
+    }
+    let errors = log.errors();
+    for error in errors.iter().take(SHOWN_ERRORS) {
+        judgement.fault(format!("LoadGen's log has an error: {error}"));
+    }
+    if errors.len() > SHOWN_ERRORS {
+        judgement.fault(format!("and {} more errors", errors.len() - SHOWN_ERRORS));
+    }
+    if matches!(config.mode, Mode::AccuracyOnly | Mode::SubmissionRun) {
+        match score(run) {
+            Ok(Score::Computed(accuracy)) => judgement.accuracy = Some(accuracy),
+            Ok(Score::By(command)) => judgement.official_accuracy = Some(command),
+            Ok(Score::None) => {}
+            Err(reason) => judgement.fault(reason),
+        }
+    }
+    judgement
+}
+
+fn invalid_reason(log: &DetailLog) -> String {
+    let texts = ["result_invalid_reason", "early_stopping_result"].map(|key| log.text(key));
+    let reasons: Vec<_> = texts.into_iter().flatten().map(str::trim).collect();
+    let reasons = reasons.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("LoadGen calls the result INVALID: {reasons}")
+}
+
+/// What is known of the accuracy.
+enum Score {
+    Computed(Accuracy),
+    /// An official script computes it.
+    By(String),
+    /// There are no labels.
+    None,
+}
+
+/// Checks that the accuracy log has an answer to each sample, and compares them with the labels.
+fn score(run: &Prepared) -> Result<Score, String> {
+    let Prepared { config, library, labels, .. } = run;
+    let path = config.output.join(output::ACCURACY);
+    let responses = official_log::responses(&path).map_err(|error| error.to_string())?;
+    if let Some(labels) = labels {
+        accuracy::write_label_map(&config.output, labels).map_err(|error| error.to_string())?;
+        return accuracy::top1(responses, labels).map(Score::Computed);
+    }
+    match accuracy::script(&config.benchmark) {
+        Some(script) => {
+            script.check(responses, library.total_samples())?;
+            Ok(Score::By(script.command(&path)))
+        }
+        None => {
+            accuracy::check_complete(responses, library.total_samples())?;
+            Ok(Score::None)
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! `loadgen-node tax`: what the network costs. The same run over the network and in one process, in turn.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+};
+
+use crate::{
+    RunError, output,
+    result::{RunResult, Verdict},
+};
+
+/// Keys of `loadgen-node tax`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct TaxArgs {
+    /// Settings file of a SUT node, for the node that is started and for the run in one process
+    #[arg(long, value_name = "FILE")]
+    pub node_config: PathBuf,
+    /// The program of the node [default: sut-node beside this program]
+    #[arg(long, value_name = "FILE")]
+    pub sut_node: Option<PathBuf>,
+    /// How often both are run
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub rounds: usize,
+    /// Folder for the runs
+    #[arg(long, value_name = "DIR", default_value = "out/tax")]
+    pub output: PathBuf,
+    /// Options of `loadgen-node run`: scenario, data set, settings
+    #[arg(last = true, required = true)]
+    pub run: Vec<String>,
+}
+
+/// Runs both, as often as asked, and prints the ratio. An odd round begins with the network.
+pub fn tax(args: &TaxArgs) -> Result<(), RunError> {
+    if args.rounds == 0 {
+        return Err(RunError::Usage("--rounds: must not be 0".into()));
+    }
+    let mut ratios = Vec::new();
+    println!("  round     network   one process   network / one process");
+    for round in 1..=args.rounds {
+        let folder = |kind: &str| args.output.join(format!("{round}-{kind}"));
+        let (network, alone) = match round % 2 {
+            1 => {
+                let network = over_network(args, &folder("network"))?;
+                (network, in_process(args, &folder("in-process"))?)
+            }
+            _ => {
+                let alone = in_process(args, &folder("in-process"))?;
+                (over_network(args, &folder("network"))?, alone)
+            }
+        };
+        let ratio = ratio(&network, &alone)?;
+        println!("  {round:>5} {} {}   {ratio:>10.4}", in_words(&network), in_words(&alone));
+        ratios.push(ratio);
+    }
+    ratios.sort_by(f64::total_cmp);
+    let median = (ratios[(ratios.len() - 1) / 2] + ratios[ratios.len() / 2]) / 2.0;
+    let (least, most) = (ratios[0], ratios[ratios.len() - 1]);
+    println!("  median {median:.4}, {least:.4} to {most:.4} in {} rounds", ratios.len());
+    println!("  on one machine: no result of the Network division");
+    Ok(())
+}
+
+/// A rate's ratio, or a latency's inverse one: below 1 the network costs something.
+fn ratio(network: &RunResult, alone: &RunResult) -> Result<f64, RunError> {
+    let value = |result: &RunResult| {
+        let metric = result.metric.as_ref().filter(|_| result.verdict != Verdict::Failed);
+        metric.map(|metric| (metric.value, metric.unit == "ns"))
+    };
+    match (value(network), value(alone)) {
+        (Some((network, is_time)), Some((alone, _))) if network > 0.0 && alone > 0.0 => {
+            Ok(if is_time { alone / network } else { network / alone })
+        }
+        _ => Err(RunError::Failed("a run has no figure to compare; see its result.json".into())),
+    }
+}
+
+fn in_words(result: &RunResult) -> String {
+    let value = result.metric.as_ref().map_or(0.0, |metric| metric.value);
+    let verdict = if result.verdict == Verdict::Valid { "" } else { "!" };
+    format!("{value:>11.1}{verdict}")
+}
+
+fn over_network(args: &TaxArgs, folder: &Path) -> Result<RunResult, RunError> {
+    let node = Node::start(args)?;
+    run(args, folder, "--nodes", node.address.as_ref())
+}
+
+fn in_process(args: &TaxArgs, folder: &Path) -> Result<RunResult, RunError> {
+    run(args, folder, "--in-process", &args.node_config)
+}
+
+/// Runs this program again: LoadGen runs once in a process.
+fn run(args: &TaxArgs, folder: &Path, target: &str, value: &Path) -> Result<RunResult, RunError> {
+    let failed = |why: String| RunError::Failed(why);
+    let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
+    let ran = Command::new(program)
+        .arg("run")
+        .args(&args.run)
+        .arg(target)
+        .arg(value)
+        .arg("--output")
+        .arg(folder)
+        .stdout(Stdio::null())
+        .status()
+        .map_err(|error| failed(error.to_string()))?;
+    // 1: finished and not valid, which the table shows.
+    if !matches!(ran.code(), Some(0 | 1)) {
+        return Err(failed(format!("`loadgen-node run` ended with {ran}")));
+    }
+    let path = folder.join(output::RESULT);
+    let bad = |why: String| failed(format!("{}: {why}", path.display()));
+    let text = fs::read_to_string(&path).map_err(|error| bad(error.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| bad(error.to_string()))
+}
+
+/// A SUT node on this machine; ended with the value.
+struct Node {
+    child: Child,
+    address: String,
+}
+
+impl Node {
+    fn start(args: &TaxArgs) -> Result<Self, RunError> {
+        let own = std::env::current_exe().unwrap_or_default();
+        let program = args.sut_node.clone().unwrap_or_else(|| own.with_file_name("sut-node"));
+        let failed = |why: String| RunError::Usage(format!("{}: {why}", program.display()));
+        let child = Command::new(&program)
+            .arg("--config")
+            .arg(&args.node_config)
+            .args(["--listen", "127.0.0.1:0", "--name", "tax"])
+            .env("RUST_LOG", "info")
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| failed(error.to_string()))?;
+        // From here on, dropping the node ends it.
+        let mut node = Self { child, address: String::new() };
+        let mut log =
+            BufReader::new(node.child.stderr.take().ok_or_else(|| failed("has no log".into()))?);
+        let mut seen = String::new();
+        while node.address.is_empty() {
+            let mut line = String::new();
+            if log.read_line(&mut line).map_err(|error| failed(error.to_string()))? == 0 {
+                return Err(failed(format!("did not become ready:\n{seen}")));
+            }
+            if let Some((_, rest)) = line.split_once(" ready node=")
+                && let Some((_, port)) = rest.split_once("127.0.0.1:")
+            {
+                let port: String = port.chars().take_while(char::is_ascii_digit).collect();
+                node.address = format!("127.0.0.1:{port}");
+            }
+            seen.push_str(&line);
+        }
+        // The node must not wait for somebody to read on.
+        thread::spawn(move || std::io::copy(&mut log, &mut std::io::stderr()));
+        Ok(node)
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,99 @@
+//! Several data sets side by side: a sample has the tensors of each.
+
+use netdiv_proto::layout::InputLayout;
+
+use super::{Dataset, DatasetError, Sample};
+
+pub(super) struct Joined {
+    name: String,
+    parts: Vec<Box<dyn Dataset>>,
+    layout: InputLayout,
+}
+
+impl Joined {
+    pub(super) fn new(name: &str, parts: Vec<Box<dyn Dataset>>) -> Result<Self, DatasetError> {
+        let cannot = |why: String| DatasetError::CannotJoin(format!("{name}: {why}"));
+        let count = parts.first().map_or(0, |part| part.sample_count());
+        let mut tensors = Vec::new();
+        for part in &parts {
+            if part.sample_count() != count {
+                let (name, other) = (part.name(), part.sample_count());
+                return Err(cannot(format!("{name} has {other} samples, the first has {count}")));
+            }
+            let layout = part.layout().ok_or_else(|| {
+                cannot(format!(
+                    "{} has no tensors; only .npy files and folders of them join",
+                    part.name()
+                ))
+            })?;
+            tensors.extend(layout.tensors);
+        }
+        Ok(Self { name: name.into(), parts, layout: InputLayout { tensors } })
+    }
+}
+
+impl Dataset for Joined {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn sample_count(&self) -> usize {
+        self.parts[0].sample_count()
+    }
+
+    fn layout(&self) -> Option<InputLayout> {
+        Some(self.layout.clone())
+    }
+
+    fn sample_bytes(&self, index: usize) -> u64 {
+        self.parts.iter().map(|part| part.sample_bytes(index)).sum()
+    }
+
+    fn read(&self, index: usize) -> Result<Sample, DatasetError> {
+        let mut tensors = Vec::new();
+        for part in &self.parts {
+            if let Sample::Tensors(own) = part.read(index)? {
+                tensors.extend(own);
+            }
+        }
+        Ok(Sample::Tensors(tensors))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use netdiv_proto::layout;
+
+    use crate::open;
+
+    fn npy(folder: &std::path::Path, name: &str, shape: &str, bytes: &[u8]) -> String {
+        let header = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let mut file = b"\x93NUMPY\x01\x00".to_vec();
+        file.extend((header.len() as u16).to_le_bytes());
+        file.extend(header.as_bytes());
+        file.extend(bytes);
+        let path = folder.join(name);
+        std::fs::write(&path, file).unwrap();
+        path.display().to_string()
+    }
+
+    #[test]
+    fn a_sample_has_a_tensor_of_each() {
+        let folder = tempfile::tempdir().unwrap();
+        let ids = npy(folder.path(), "ids.npy", "(2, 3)", &[1, 2, 3, 4, 5, 6]);
+        let mask = npy(folder.path(), "mask.npy", "(2, 1)", &[7, 8]);
+        let data = open(&format!("{ids}+{mask}")).unwrap();
+        let layout = data.layout().unwrap();
+        assert_eq!(layout::describe(&layout), "uint8[3] + uint8[1]");
+        let payload = data.read(1).unwrap().into_payload(&layout);
+        let tensors = layout::read(&layout, &payload).unwrap();
+        assert_eq!((tensors[0].data, tensors[1].data), (&[4, 5, 6][..], &[8][..]));
+
+        let short = npy(folder.path(), "short.npy", "(1, 1)", &[0]);
+        let error = open(&format!("{ids}+{short}")).err().unwrap().to_string();
+        assert!(error.contains("short.npy has 1 samples, the first has 2"), "{error}");
+        let error = open(&format!("{ids}+synthetic:2x5")).err().unwrap().to_string();
+        assert!(error.contains("has no tensors"), "{error}");
+    }
+}

@@ -1,0 +1,19 @@
+//! Compiles the shim against the libtorch that torch-sys has found.
+
+use std::{env, error::Error, path::PathBuf};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo:rerun-if-changed=shim/shim.cc");
+    // Said by torch-sys: the folder `lib` of libtorch.
+    let lib = PathBuf::from(env::var("DEP_TCH_LIBTORCH_LIB")?);
+    let include = lib.parent().ok_or("libtorch's lib has no parent folder")?.join("include");
+    cc::Build::new()
+        .cpp(true)
+        .std("c++17")
+        // Of libtorch's headers.
+        .warnings(false)
+        .include(&include)
+        .file("shim/shim.cc")
+        .compile("netdiv_torch_shim");
+    Ok(())
+}

@@ -1,0 +1,136 @@
+// What tch does not offer: streams, events, pinned memory and copies that do not wait. Device-generic parts of libtorch
+// only (c10::Stream, c10::Event, VirtualGuardImpl), so that it links and runs without CUDA.
+//
+// Every function returns null, or an error text that the caller frees with free().
+
+#include <ATen/ATen.h>
+#include <c10/core/Event.h>
+#include <c10/core/InferenceMode.h>
+#include <c10/core/Stream.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <malloc.h>
+
+#include <cstring>
+#include <optional>
+#include <vector>
+
+namespace {
+
+template <typename Work>
+char *guarded(Work work) {
+    try {
+        work();
+        return nullptr;
+    } catch (const c10::Error &error) {
+        return strdup(error.what_without_backtrace());
+    } catch (const std::exception &error) {
+        return strdup(error.what());
+    } catch (...) {
+        return strdup("an exception of an unknown kind");
+    }
+}
+
+struct Slot {
+    c10::Event copied;
+    c10::Event done;
+};
+
+// Two streams of one device: batches are copied on one and computed on the other.
+struct Pipeline {
+    c10::impl::VirtualGuardImpl guard;
+    c10::Stream copying;
+    c10::Stream computing;
+    std::vector<Slot> slots;
+    // What was current before a batch was begun.
+    std::optional<c10::Device> device_before;
+    std::optional<c10::Stream> stream_before;
+
+    Pipeline(c10::Device device, size_t count)
+        : guard(device.type()),
+          copying(guard.getStreamFromGlobalPool(device)),
+          computing(guard.getStreamFromGlobalPool(device)) {
+        for (size_t slot = 0; slot < count; ++slot)
+            slots.push_back(Slot{c10::Event(device.type()), c10::Event(device.type())});
+    }
+};
+
+}  // namespace
+
+extern "C" {
+
+// Memory for `bytes` bytes that the device reads directly.
+char *netdiv_pinned(int64_t bytes, at::Tensor **tensor) {
+    return guarded([&] {
+        auto options = at::TensorOptions().dtype(at::kByte).pinned_memory(true);
+        *tensor = new at::Tensor(at::empty({bytes}, options));
+    });
+}
+
+// A copy that does not wait where it need not.
+char *netdiv_copy(at::Tensor *to, const at::Tensor *from) {
+    return guarded([&] { to->copy_(*from, /*non_blocking=*/true); });
+}
+
+char *netdiv_pipeline_new(int index, size_t slots, Pipeline **pipeline) {
+    return guarded([&] {
+        c10::Device device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(index));
+        *pipeline = new Pipeline(device, slots);
+    });
+}
+
+void netdiv_pipeline_free(Pipeline *pipeline) {
+    delete pipeline;
+}
+
+// From here on this thread's work goes to the copying stream.
+char *netdiv_pipeline_copy(Pipeline *pipeline) {
+    return guarded([&] {
+        pipeline->device_before = pipeline->guard.exchangeDevice(pipeline->copying.device());
+        pipeline->stream_before = pipeline->guard.exchangeStream(pipeline->copying);
+    });
+}
+
+// From here on to the computing stream, which waits for the copies of this slot.
+char *netdiv_pipeline_compute(Pipeline *pipeline, size_t slot) {
+    return guarded([&] {
+        pipeline->slots.at(slot).copied.record(pipeline->copying);
+        pipeline->slots.at(slot).copied.block(pipeline->computing);
+        pipeline->guard.exchangeStream(pipeline->computing);
+    });
+}
+
+// Marks the end of the slot's work, and gives the thread back the stream and the device that it had.
+char *netdiv_pipeline_leave(Pipeline *pipeline, size_t slot) {
+    return guarded([&] {
+        pipeline->slots.at(slot).done.record(pipeline->computing);
+        if (pipeline->stream_before) pipeline->guard.exchangeStream(*pipeline->stream_before);
+        if (pipeline->device_before) pipeline->guard.exchangeDevice(*pipeline->device_before);
+        pipeline->stream_before.reset();
+        pipeline->device_before.reset();
+    });
+}
+
+// Waits for the end of the slot's work.
+char *netdiv_pipeline_wait(Pipeline *pipeline, size_t slot) {
+    return guarded([&] { pipeline->slots.at(slot).done.synchronize(); });
+}
+
+// No gradients and no bookkeeping for them, on this thread, until it is freed.
+c10::InferenceMode *netdiv_inference_mode_new() {
+    return new c10::InferenceMode();
+}
+
+void netdiv_inference_mode_free(c10::InferenceMode *mode) {
+    delete mode;
+}
+
+// Lets the process keep the memory that a batch frees: else each one gets its activations from the system again, page by
+// page.
+void netdiv_keep_memory() {
+    mallopt(M_MMAP_MAX, 0);
+    mallopt(M_TRIM_THRESHOLD, -1);
+    mallopt(M_TOP_PAD, 64 << 20);
+}
+
+}  // extern "C"

@@ -1,0 +1,232 @@
+//! The engine plug-in `torch`: TorchScript models on libtorch, through tch.
+//!
+//! This file is the C ABI (`netdiv_engine.h`); `model.rs` does the work, `staging.rs` holds memory, `pipeline.rs` is the
+//! way to streams, `device.rs` says what there is.
+
+mod device;
+mod failure;
+mod model;
+mod pipeline;
+mod staging;
+
+use std::{
+    ffi::{CStr, c_char, c_void},
+    panic::{AssertUnwindSafe, catch_unwind},
+    ptr, slice,
+};
+
+use netdiv_plugin::abi::{self, Status, Text};
+
+use crate::{
+    failure::Failure,
+    model::{Instance, Model},
+};
+
+/// The version of libtorch that tch is made for.
+const VERSION: &CStr = c"libtorch 2.11";
+
+struct Table(abi::Engine);
+
+// SAFETY: the table is constant; what it points at is too.
+unsafe impl Sync for Table {}
+
+static TABLE: Table = Table(abi::Engine {
+    abi: abi::ABI,
+    size: size_of::<abi::Engine>() as u32,
+    tensor_size: size_of::<abi::Tensor>() as u32,
+    reserved: 0,
+    name: c"torch".as_ptr(),
+    version: VERSION.as_ptr(),
+    devices: Some(devices),
+    load: Some(load),
+    unload: Some(unload),
+    open: Some(open),
+    close: Some(close),
+    in_flight: Some(in_flight),
+    allocate: Some(allocate),
+    release: Some(release),
+    warm_up: Some(warm_up),
+    begin: Some(begin),
+    finish: Some(finish),
+    tokens: ptr::null(),
+});
+
+/// The plug-in's entry: its table of functions.
+#[allow(unsafe_code, reason = "the name is the ABI's")]
+#[unsafe(no_mangle)]
+pub extern "C" fn netdiv_engine_plugin(_abi: u32) -> *const abi::Engine {
+    &TABLE.0
+}
+
+/// Runs a function of the table: an error or a panic becomes a status and a text.
+fn guarded(error: Text, work: impl FnOnce() -> Result<(), Failure>) -> Status {
+    let failure = match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => return abi::OK,
+        Ok(Err(failure)) => failure,
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            Failure::failed(format!("panic: {}", text.unwrap_or("no text")))
+        }
+    };
+    let room = usize::try_from(error.room).unwrap_or(0).saturating_sub(1);
+    let length = failure.text.floor_char_boundary(room);
+    if !error.at.is_null() && error.room > 0 {
+        // SAFETY: the caller gives `room` bytes; the text and its zero fit.
+        unsafe {
+            ptr::copy_nonoverlapping(failure.text.as_ptr().cast::<c_char>(), error.at, length);
+            *error.at.add(length) = 0;
+        }
+    }
+    failure.status
+}
+
+unsafe extern "C" fn devices(
+    devices: *mut abi::Device,
+    room: u32,
+    count: *mut u32,
+    error: Text,
+) -> Status {
+    guarded(error, || {
+        let found = device::all();
+        // SAFETY: the caller gives room for that many devices, and for their number.
+        let (devices, count) =
+            unsafe { (slice::from_raw_parts_mut(devices, room as usize), &mut *count) };
+        *count = found.len().min(devices.len()) as u32;
+        for (place, device) in devices.iter_mut().zip(&found) {
+            *place = device.raw();
+        }
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn load(
+    settings: *const abi::ModelSettings,
+    model: *mut *mut abi::Model,
+    error: Text,
+) -> Status {
+    guarded(error, || {
+        // SAFETY: the caller's settings, strings and specs live until unload.
+        let loaded = unsafe { Model::load(&*settings) }?;
+        // SAFETY: the caller's place for the model.
+        unsafe { *model = Box::into_raw(Box::new(loaded)).cast() };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn unload(model: *mut abi::Model) {
+    // SAFETY: it comes from `load` and is given back once.
+    drop(unsafe { Box::from_raw(model.cast::<Model>()) });
+}
+
+unsafe extern "C" fn open(
+    model: *mut abi::Model,
+    instance: *mut *mut abi::Instance,
+    error: Text,
+) -> Status {
+    guarded(error, || {
+        // SAFETY: a model from `load`, which outlives its instances.
+        let opened = Instance::open(unsafe { &*model.cast::<Model>() })?;
+        // SAFETY: the caller's place for the instance.
+        unsafe { *instance = Box::into_raw(Box::new(opened)).cast() };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn close(instance: *mut abi::Instance) {
+    // SAFETY: it comes from `open` and is given back once.
+    drop(unsafe { Box::from_raw(instance.cast::<Instance<'_>>()) });
+}
+
+unsafe extern "C" fn in_flight(instance: *const abi::Instance) -> u32 {
+    // SAFETY: an instance from `open`.
+    unsafe { &*instance.cast::<Instance<'_>>() }.in_flight()
+}
+
+/// An instance that the caller lends for one call.
+///
+/// # Safety
+///
+/// It comes from `open`, is not closed, and no other thread uses it.
+unsafe fn lent<'a>(instance: *mut abi::Instance) -> &'a mut Instance<'a> {
+    // SAFETY: as above.
+    unsafe { &mut *instance.cast::<Instance<'a>>() }
+}
+
+unsafe extern "C" fn allocate(
+    instance: *mut abi::Instance,
+    bytes: u64,
+    memory: *mut *mut c_void,
+    error: Text,
+) -> Status {
+    guarded(error, || {
+        // SAFETY: the caller's instance.
+        let given = unsafe { lent(instance) }.allocate(bytes)?;
+        // SAFETY: the caller's place for the memory.
+        unsafe { *memory = given };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn release(instance: *mut abi::Instance, memory: *mut c_void) {
+    // SAFETY: the caller's instance.
+    unsafe { lent(instance) }.release(memory);
+}
+
+/// Inputs or outputs of a batch.
+///
+/// # Safety
+///
+/// There are that many, and they live through the call.
+unsafe fn tensors<'a>(tensors: *const abi::Tensor, count: u32) -> &'a [abi::Tensor] {
+    match count {
+        0 => &[],
+        // SAFETY: as above.
+        _ => unsafe { slice::from_raw_parts(tensors, count as usize) },
+    }
+}
+
+unsafe extern "C" fn warm_up(
+    instance: *mut abi::Instance,
+    inputs: *const abi::Tensor,
+    input_count: u32,
+    outputs: *const abi::Tensor,
+    output_count: u32,
+    error: Text,
+) -> Status {
+    guarded(error, || {
+        // SAFETY: the caller's instance and tensors.
+        let (instance, inputs, outputs) = unsafe {
+            (lent(instance), tensors(inputs, input_count), tensors(outputs, output_count))
+        };
+        // The first runs of a shape profile and optimise the graph.
+        for _ in 0..3 {
+            instance.begin(0, inputs, outputs)?;
+            instance.finish(0)?;
+        }
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn begin(
+    instance: *mut abi::Instance,
+    slot: u32,
+    inputs: *const abi::Tensor,
+    input_count: u32,
+    outputs: *const abi::Tensor,
+    output_count: u32,
+    error: Text,
+) -> Status {
+    guarded(error, || {
+        // SAFETY: the caller's instance and tensors.
+        let (instance, inputs, outputs) = unsafe {
+            (lent(instance), tensors(inputs, input_count), tensors(outputs, output_count))
+        };
+        instance.begin(slot as usize, inputs, outputs)
+    })
+}
+
+unsafe extern "C" fn finish(instance: *mut abi::Instance, slot: u32, error: Text) -> Status {
+    // SAFETY: the caller's instance.
+    guarded(error, || unsafe { lent(instance) }.finish(slot as usize))
+}

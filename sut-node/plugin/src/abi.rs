@@ -1,0 +1,155 @@
+//! `include/netdiv_engine.h` in Rust, name by name; the header has the meaning.
+
+use std::ffi::{c_char, c_void};
+
+/// Version of the ABI.
+pub const ABI: u32 = 1;
+
+/// Most dimensions of a tensor, the batch included.
+pub const MAX_RANK: usize = 9;
+
+/// Name of the one function that a plug-in exports.
+pub const ENTRY: &str = "netdiv_engine_plugin";
+
+/// That function.
+pub type Entry = unsafe extern "C" fn(abi: u32) -> *const Engine;
+
+/// What a function returns; a number, as the other side may return any.
+pub type Status = u32;
+
+/// Done.
+pub const OK: Status = 0;
+/// The model or the device failed.
+pub const FAILED: Status = 1;
+/// The device's memory is full.
+pub const OUT_OF_MEMORY: Status = 2;
+/// The model, device or precision is none that the plug-in serves.
+pub const REFUSED: Status = 3;
+
+/// Room for an error text.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Text {
+    /// Its first byte.
+    pub at: *mut c_char,
+    /// Bytes, the final zero included.
+    pub room: u64,
+}
+
+/// A tensor in memory that `allocate` gave.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Tensor {
+    /// Element type.
+    pub data_type: u32,
+    /// Number of dimensions.
+    pub rank: u32,
+    /// Lengths; the first is the batch.
+    pub shape: [i64; MAX_RANK],
+    /// Its first byte.
+    pub data: *mut c_void,
+    /// Its length, in bytes.
+    pub bytes: u64,
+}
+
+/// What the manifest says of an input or output.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct TensorSpec {
+    /// Name.
+    pub name: *const c_char,
+    /// Element type.
+    pub data_type: u32,
+    /// Number of dimensions, the batch included.
+    pub rank: u32,
+    /// Lengths; -1 is free.
+    pub shape: [i64; MAX_RANK],
+}
+
+/// A device.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+pub struct Device {
+    /// As `--devices` takes it.
+    pub name: [c_char; 32],
+    /// Make and driver, or what is missing.
+    pub description: [c_char; 256],
+    /// 1 or 0.
+    pub usable: u32,
+}
+
+/// What a model is loaded with.
+#[derive(Debug)]
+#[repr(C)]
+pub struct ModelSettings {
+    /// Size of this struct, in bytes.
+    pub size: u64,
+    /// The model file.
+    pub path: *const c_char,
+    /// A device's name.
+    pub device: *const c_char,
+    /// "fp32", "fp16" or "bf16".
+    pub precision: *const c_char,
+    /// Threads of one instance.
+    pub threads: u32,
+    /// Number of inputs.
+    pub input_count: u32,
+    /// Inputs.
+    pub inputs: *const TensorSpec,
+    /// Number of outputs.
+    pub output_count: u32,
+    /// Outputs.
+    pub outputs: *const TensorSpec,
+}
+
+/// A plug-in's model.
+pub enum Model {}
+/// A plug-in's instance.
+pub enum Instance {}
+
+/// Inputs and outputs of one batch, as `warm_up` takes them.
+pub type WarmUp = unsafe extern "C" fn(
+    instance: *mut Instance,
+    inputs: *const Tensor,
+    input_count: u32,
+    outputs: *const Tensor,
+    output_count: u32,
+    error: Text,
+) -> Status;
+
+/// The same with a slot.
+pub type Begin = unsafe extern "C" fn(
+    instance: *mut Instance,
+    slot: u32,
+    inputs: *const Tensor,
+    input_count: u32,
+    outputs: *const Tensor,
+    output_count: u32,
+    error: Text,
+) -> Status;
+
+/// The table of functions.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+#[allow(missing_docs, reason = "the header explains them")]
+pub struct Engine {
+    pub abi: u32,
+    pub size: u32,
+    pub tensor_size: u32,
+    pub reserved: u32,
+    pub name: *const c_char,
+    pub version: *const c_char,
+    pub devices: Option<unsafe extern "C" fn(*mut Device, u32, *mut u32, Text) -> Status>,
+    pub load: Option<unsafe extern "C" fn(*const ModelSettings, *mut *mut Model, Text) -> Status>,
+    pub unload: Option<unsafe extern "C" fn(*mut Model)>,
+    pub open: Option<unsafe extern "C" fn(*mut Model, *mut *mut Instance, Text) -> Status>,
+    pub close: Option<unsafe extern "C" fn(*mut Instance)>,
+    pub in_flight: Option<unsafe extern "C" fn(*const Instance) -> u32>,
+    pub allocate:
+        Option<unsafe extern "C" fn(*mut Instance, u64, *mut *mut c_void, Text) -> Status>,
+    pub release: Option<unsafe extern "C" fn(*mut Instance, *mut c_void)>,
+    pub warm_up: Option<WarmUp>,
+    pub begin: Option<Begin>,
+    pub finish: Option<unsafe extern "C" fn(*mut Instance, u32, Text) -> Status>,
+    pub tokens: *const c_void,
+}

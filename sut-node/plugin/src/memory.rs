@@ -1,0 +1,135 @@
+//! Memory that a plug-in reads and writes.
+
+use std::{
+    fmt,
+    ptr::{self, NonNull},
+    slice,
+    sync::Arc,
+};
+
+use netdiv_proto::layout::{DataType, element_bytes};
+
+use crate::{
+    PluginError,
+    abi::{self, MAX_RANK},
+    call::call,
+    instance::Handle,
+};
+
+/// What the header asks of memory, in bytes.
+const ALIGNMENT: usize = 64;
+
+/// A tensor in a plug-in's memory: room for its longest shape, and the shape that it has now.
+pub struct Tensor {
+    data_type: DataType,
+    shape: Vec<usize>,
+    bytes: usize,
+    memory: NonNull<u8>,
+    room: usize,
+    owner: Arc<Handle>,
+}
+
+// SAFETY: the memory belongs to this value alone; the plug-in's function to release it is called by one thread at a time,
+// which `Handle::lock` sees to.
+unsafe impl Send for Tensor {}
+
+impl Tensor {
+    pub(crate) fn new(
+        owner: Arc<Handle>,
+        data_type: DataType,
+        shape: &[usize],
+    ) -> Result<Self, PluginError> {
+        let room = byte_length(data_type, shape)?;
+        let mut memory = ptr::null_mut();
+        {
+            let instance = owner.lock();
+            let allocate = owner.model.plugin.functions.allocate;
+            // SAFETY: the instance is open and locked.
+            call(|error| unsafe { allocate(*instance, room.max(1) as u64, &mut memory, error) })?;
+        }
+        let memory = NonNull::new(memory.cast::<u8>()).ok_or_else(|| {
+            PluginError::Failed("allocate gave neither memory nor an error".into())
+        })?;
+        let tensor = Self { data_type, shape: shape.to_vec(), bytes: room, memory, room, owner };
+        if memory.align_offset(ALIGNMENT) != 0 {
+            let text = format!("allocate gave memory that is not aligned to {ALIGNMENT} bytes");
+            return Err(PluginError::Failed(text));
+        }
+        // SAFETY: the plug-in gave that many bytes. From here on they are initialised.
+        unsafe { memory.write_bytes(0, room) };
+        Ok(tensor)
+    }
+
+    /// Takes another shape, which the room must hold.
+    pub fn reshape(&mut self, shape: &[usize]) -> Result<(), PluginError> {
+        let bytes = byte_length(self.data_type, shape)?;
+        if bytes > self.room {
+            let text = format!("{bytes} bytes do not fit into a tensor of {}", self.room);
+            return Err(PluginError::Failed(text));
+        }
+        (self.shape, self.bytes) = (shape.to_vec(), bytes);
+        Ok(())
+    }
+
+    /// Whether the room holds that shape.
+    pub fn has_room_for(&self, shape: &[usize]) -> bool {
+        byte_length(self.data_type, shape).is_ok_and(|bytes| bytes <= self.room)
+    }
+
+    /// Lengths of its dimensions; the first is the batch.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape
+    }
+
+    /// Its elements, little-endian.
+    pub fn data(&self) -> &[u8] {
+        // SAFETY: the memory is ours, initialised, and at least that long.
+        unsafe { slice::from_raw_parts(self.memory.as_ptr(), self.bytes) }
+    }
+
+    /// Its elements, to be written.
+    pub fn data_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and `self` is borrowed mutably.
+        unsafe { slice::from_raw_parts_mut(self.memory.as_ptr(), self.bytes) }
+    }
+
+    pub(crate) fn raw(&self) -> abi::Tensor {
+        let mut shape = [0; MAX_RANK];
+        for (length, known) in shape.iter_mut().zip(&self.shape) {
+            *length = *known as i64;
+        }
+        abi::Tensor {
+            data_type: self.data_type as u32,
+            rank: self.shape.len() as u32,
+            shape,
+            data: self.memory.as_ptr().cast(),
+            bytes: self.bytes as u64,
+        }
+    }
+}
+
+/// Bytes of a tensor, within what a machine can address.
+fn byte_length(data_type: DataType, shape: &[usize]) -> Result<usize, PluginError> {
+    let product =
+        shape.iter().try_fold(element_bytes(data_type), |n, length| n.checked_mul(*length));
+    match product {
+        Some(bytes) if isize::try_from(bytes).is_ok() && shape.len() <= MAX_RANK => Ok(bytes),
+        _ => Err(PluginError::Failed(format!("a tensor of the shape {shape:?} is too long"))),
+    }
+}
+
+impl Drop for Tensor {
+    fn drop(&mut self) {
+        let instance = self.owner.lock();
+        // SAFETY: the memory came from this instance, and no batch holds it: a batch that is under way owns its tensors.
+        unsafe {
+            (self.owner.model.plugin.functions.release)(*instance, self.memory.as_ptr().cast())
+        }
+    }
+}
+
+impl fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tensor({:?}{:?})", self.data_type, self.shape)
+    }
+}

@@ -1,0 +1,136 @@
+//! `sut-node bench`: the node's engines and batcher fed with a data set's samples, without a network.
+
+use std::{
+    fmt,
+    sync::{Arc, Condvar, Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+use netdiv_dataset::DatasetError;
+use netdiv_proto::v1::{InferResponse, Status};
+
+use crate::{Config, InProcess, lock, server::NodeError};
+
+/// What to feed.
+#[derive(Debug, Clone, clap::Args)]
+pub struct BenchArgs {
+    /// Samples, as `loadgen-node run` takes them; all are held in memory
+    #[arg(long, value_name = "PATH")]
+    pub dataset: String,
+    /// How long to feed, in seconds
+    #[arg(long, value_name = "S", default_value_t = 10.0)]
+    pub seconds: f64,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct BenchReport {
+    model: String,
+    samples: u64,
+    time: Duration,
+    tally: Tally,
+}
+
+/// Sums over all replies.
+#[derive(Debug, Default)]
+struct Tally {
+    answered: u64,
+    /// Sum of one part in `batch_size` for each sample: the number of batches.
+    batches: f64,
+    queue: Duration,
+    prepare: Duration,
+    compute: Duration,
+    failure: Option<String>,
+}
+
+/// Why there are no figures.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// The data set cannot be used.
+    #[error("data set: {0}")]
+    Dataset(#[from] DatasetError),
+    /// The engines cannot be used.
+    #[error(transparent)]
+    Node(#[from] NodeError),
+    /// A sample does not fit, or the engine failed on it.
+    #[error("{0}")]
+    Sample(String),
+}
+
+/// Feeds samples for some time, waits for the last reply, and reports.
+pub fn bench(config: &Config, args: &BenchArgs) -> Result<BenchReport, BenchError> {
+    let data = netdiv_dataset::open(&args.dataset)?;
+    let done = Arc::new((Mutex::new(Tally::default()), Condvar::new()));
+    let node = InProcess::start(config, {
+        let done = done.clone();
+        move |replies| {
+            let (tally, changed) = &*done;
+            lock(tally).add(&replies);
+            changed.notify_all();
+        }
+    })?;
+    let takes = &node.model().input;
+    let payloads = (0..data.sample_count())
+        .map(|index| Ok(data.read(index)?.into_payload(takes)))
+        .collect::<Result<Vec<_>, DatasetError>>()?;
+
+    let time = Duration::try_from_secs_f64(args.seconds.max(0.0)).unwrap_or(Duration::MAX);
+    let started = Instant::now();
+    let mut samples = 0;
+    for payload in payloads.iter().cycle() {
+        node.push(std::iter::once((samples, payload.clone()))).map_err(BenchError::Sample)?;
+        samples += 1;
+        if started.elapsed() >= time || lock(&done.0).failure.is_some() {
+            break;
+        }
+    }
+    node.flush();
+    let (tally, changed) = &*done;
+    let mut tally = lock(tally);
+    while tally.answered < samples {
+        tally = changed.wait(tally).unwrap_or_else(PoisonError::into_inner);
+    }
+    let time = started.elapsed();
+    match tally.failure.take() {
+        Some(failure) => Err(BenchError::Sample(failure)),
+        None => {
+            let (model, tally) = (node.model().name.clone(), std::mem::take(&mut *tally));
+            Ok(BenchReport { model, samples, time, tally })
+        }
+    }
+}
+
+impl Tally {
+    fn add(&mut self, replies: &[InferResponse]) {
+        for reply in replies {
+            self.answered += 1;
+            let share = f64::from(reply.batch_size.max(1)).recip();
+            self.batches += share;
+            self.queue += Duration::from_nanos(reply.queue_ns);
+            self.prepare += Duration::from_nanos(reply.prepare_ns).mul_f64(share);
+            self.compute += Duration::from_nanos(reply.compute_ns).mul_f64(share);
+            if reply.status() != Status::Ok {
+                self.failure.get_or_insert_with(|| reply.error.clone());
+            }
+        }
+    }
+}
+
+impl fmt::Display for BenchReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { model, samples, time, tally } = self;
+        let seconds = time.as_secs_f64();
+        let ms = |sum: Duration, count: f64| sum.as_secs_f64() * 1000.0 / count.max(1.0);
+        writeln!(f, "{model}, in this process, without a network")?;
+        writeln!(f, "  samples per second {:.1}", *samples as f64 / seconds)?;
+        writeln!(f, "  samples            {samples} in {seconds:.2} s")?;
+        writeln!(f, "  mean batch         {:.1}", *samples as f64 / tally.batches.max(1.0))?;
+        writeln!(
+            f,
+            "  mean ms            queue {:.2} (a sample), prepare {:.2}, compute {:.2} (a batch)",
+            ms(tally.queue, *samples as f64),
+            ms(tally.prepare, tally.batches),
+            ms(tally.compute, tally.batches)
+        )
+    }
+}

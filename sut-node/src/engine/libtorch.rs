@@ -1,0 +1,105 @@
+//! Where libtorch is. The node does not link it: it is loaded for the engine `torch`, and nothing else needs it.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use netdiv_plugin::{Plugin, PluginError, preload};
+use tracing::{info, warn};
+
+use super::{EngineError, plugin::PluginFile};
+
+/// The plug-in's file, beside the program.
+const PLUGIN: &str = "libnetdiv_engine_torch.so";
+
+/// Asks Python where torch is, without loading it.
+const ASK_PYTHON: &str = "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')";
+
+/// Loads libtorch and the plug-in that uses it.
+pub(super) fn open(chosen: Option<&Path>) -> Result<Plugin, EngineError> {
+    let folder = find(chosen)?;
+    // CUDA must be there before anybody asks for it: libtorch remembers the answer.
+    preload(&folder.join("libtorch_cpu.so"))?;
+    let cuda = folder.join("libtorch_cuda.so");
+    if cuda.is_file()
+        && let Err(error) = preload(&cuda)
+    {
+        warn!(%error, "there will be no CUDA devices");
+    }
+    let plugin = plugin_file()?;
+    info!(libtorch = %folder.display(), "loaded");
+    Plugin::open(&plugin).map_err(|error| match error {
+        PluginError::Unloadable { path, why } if why.contains("undefined symbol") => {
+            let folder = folder.display();
+            EngineError::NoLibtorch(format!(
+                "{} does not fit the libtorch in {folder}; it needs version 2.11 ({why})",
+                path.display()
+            ))
+        }
+        error => error.into(),
+    })
+}
+
+/// The folder with `libtorch_cpu.so`.
+fn find(chosen: Option<&Path>) -> Result<PathBuf, EngineError> {
+    let mut looked = Vec::new();
+    let mut look = |folder: PathBuf| {
+        let found = [folder.join("lib"), folder.clone()]
+            .into_iter()
+            .find(|folder| folder.join("libtorch_cpu.so").is_file());
+        if found.is_none() {
+            looked.push(folder.display().to_string());
+        }
+        found
+    };
+    let named =
+        chosen.map(Path::to_path_buf).or_else(|| env::var_os("LIBTORCH").map(PathBuf::from));
+    let found = match named {
+        Some(folder) => look(folder),
+        None => pythons_torch().and_then(look),
+    };
+    found.ok_or_else(|| {
+        let looked = match looked.is_empty() {
+            true => "python3 has no torch".into(),
+            false => format!("{} has no libtorch_cpu.so", looked.join(" and ")),
+        };
+        EngineError::NoLibtorch(format!(
+            "there is no libtorch: {looked}; give --libtorch DIR, set LIBTORCH, or `pip install torch==2.11.0`"
+        ))
+    })
+}
+
+fn pythons_torch() -> Option<PathBuf> {
+    let answer = Command::new("python3").args(["-c", ASK_PYTHON]).output().ok()?;
+    let folder = String::from_utf8(answer.stdout).ok()?;
+    Some(folder.trim()).filter(|folder| !folder.is_empty()).map(PathBuf::from)
+}
+
+/// Beside the program, or one folder up where that is a test.
+fn plugin_file() -> Result<PathBuf, EngineError> {
+    let program = env::current_exe().unwrap_or_default();
+    let folders: Vec<_> = program.ancestors().skip(1).take(2).collect();
+    let found = folders.iter().map(|folder| folder.join(PLUGIN)).find(|file| file.is_file());
+    found.ok_or_else(|| {
+        let beside = program.parent().unwrap_or(Path::new("")).display();
+        EngineError::NoLibtorch(format!(
+            "{PLUGIN} is not in {beside}; copy it there, it is built with the node"
+        ))
+    })
+}
+
+/// What an engine plug-in finds to compute on, for people.
+pub fn devices(file: &PluginFile) -> Result<String, EngineError> {
+    let plugin = file.open()?;
+    let mut text = format!("{} ({})\n", plugin.name(), plugin.version());
+    if let PluginFile::Torch { libtorch } = file {
+        text.push_str(&format!("  libtorch in {}\n", find(libtorch.as_deref())?.display()));
+    }
+    for device in plugin.devices()? {
+        let usable = if device.usable { "" } else { "not usable: " };
+        text.push_str(&format!("  {:<8} {usable}{}\n", device.name, device.description));
+    }
+    Ok(text)
+}

@@ -1,0 +1,125 @@
+//! Engines in shared libraries: loading, and which instance runs where.
+
+mod run;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+};
+
+use netdiv_plugin::{DeviceInfo, Plugin, Settings};
+use rayon::ThreadPoolBuilder;
+use sha2::{Digest as _, Sha256};
+use tracing::info;
+
+use self::run::PluginEngine;
+use super::{Engine, EngineError, Model, libtorch};
+use crate::{config::Config, manifest::Manifest, workload};
+
+/// A plug-in and what it runs.
+#[derive(Debug, Clone)]
+pub struct PluginConfig {
+    /// The plug-in.
+    pub file: PluginFile,
+    /// The model.
+    pub manifest: Arc<Manifest>,
+    /// Devices; none: all of the plug-in's preferred kind.
+    pub devices: Vec<String>,
+    /// Threads of one instance on the host's processors; `None`: an equal share of the cores.
+    pub threads: Option<usize>,
+    /// Threads that decode and post-process, of all instances together.
+    pub workload_threads: usize,
+    /// Batches are filled up with zeros to one of these; none: they stay as they are.
+    pub batch_sizes: Vec<usize>,
+}
+
+/// Which plug-in.
+#[derive(Debug, Clone)]
+pub enum PluginFile {
+    /// The node's own for libtorch.
+    Torch {
+        /// Folder of libtorch; `None`: it is looked for.
+        libtorch: Option<PathBuf>,
+    },
+    /// Somebody's.
+    File(PathBuf),
+}
+
+impl PluginFile {
+    pub(super) fn open(&self) -> Result<Plugin, EngineError> {
+        match self {
+            Self::Torch { libtorch } => libtorch::open(libtorch.as_deref()),
+            Self::File(path) => Ok(Plugin::open(path)?),
+        }
+    }
+}
+
+/// Loads the plug-in, brings the model onto each device, and opens the instances.
+pub(super) fn load(
+    settings: &PluginConfig,
+    config: &Config,
+) -> Result<(Model, Vec<Box<dyn Engine>>), EngineError> {
+    let manifest = &settings.manifest;
+    let path = manifest.model.display().to_string();
+    let unsupported = |why| EngineError::Unsupported { path: path.clone(), why };
+    let sha256 = sha256(&manifest.model)
+        .map_err(|error| EngineError::Unreadable { path: path.clone(), error })?;
+    let cannot_start = |error: rayon::ThreadPoolBuildError| EngineError::Failed(error.to_string());
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(settings.workload_threads)
+        .thread_name(|number| format!("workload-{number}"))
+        .build()
+        .map_err(cannot_start)?;
+    let workload = workload::of_manifest(manifest, &Arc::new(pool)).map_err(unsupported)?;
+
+    let plugin = settings.file.open()?;
+    let devices = match settings.devices.is_empty() {
+        true => preferred(plugin.devices()?),
+        false => settings.devices.clone(),
+    };
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let share = (cores / (devices.len() * config.instances).max(1)).max(1);
+    let mut engines: Vec<Box<dyn Engine>> = Vec::new();
+    for device in &devices {
+        let model = plugin.load(Settings {
+            path: manifest.model.clone(),
+            device: device.clone(),
+            precision: manifest.precision,
+            threads: settings.threads.unwrap_or(share),
+            inputs: manifest.inputs.iter().map(|shape| shape.spec()).collect(),
+            outputs: manifest.outputs.iter().map(|shape| shape.spec()).collect(),
+        });
+        let model = model.map_err(|error| unsupported(error.to_string()))?;
+        for _ in 0..config.instances {
+            let (settings, workload) = (settings.clone(), workload.clone());
+            let engine = PluginEngine::new(model.open()?, settings, workload, &config.batching);
+            engines.push(Box::new(engine));
+        }
+        let weights = &manifest.weights;
+        info!(device, model = manifest.name, weights, instances = config.instances, "loaded");
+    }
+    let model = Model {
+        engine: plugin.name().into(),
+        name: manifest.name.clone(),
+        sha256,
+        input: workload.layout(),
+        encodings: manifest.encodings.clone(),
+        workload: Some(workload),
+    };
+    Ok((model, engines))
+}
+
+/// All usable devices of the first one's kind: `cuda` of `cuda:0`.
+fn preferred(devices: Vec<DeviceInfo>) -> Vec<String> {
+    let kind = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
+    let usable: Vec<_> = devices.into_iter().filter(|d| d.usable).map(|d| d.name).collect();
+    let first = usable.first().map(|name| kind(name));
+    usable.into_iter().filter(|name| Some(kind(name)) == first).collect()
+}
+
+fn sha256(path: &Path) -> std::io::Result<String> {
+    let mut hash = Sha256::new();
+    std::io::copy(&mut std::fs::File::open(path)?, &mut hash)?;
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}

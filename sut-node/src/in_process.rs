@@ -1,0 +1,102 @@
+//! The node's engines and batcher without its network: what a network run is compared with.
+
+use std::{
+    sync::{Arc, Condvar, Mutex, PoisonError},
+    time::Instant,
+};
+
+use bytes::Bytes;
+use netdiv_proto::{layout, v1::InferResponse};
+
+use crate::{
+    config::Config,
+    engine::Model,
+    engine_thread::Sample,
+    engines::{self, Engines},
+    lock,
+    replies::ReplyTo,
+    server::NodeError,
+};
+
+/// A node in this process. No result that it takes part in is one of the Network division.
+pub struct InProcess {
+    engines: Engines,
+    room: Arc<Room>,
+    replies: ReplyTo,
+}
+
+/// How many samples may be under way, as at a node.
+struct Room {
+    free: Mutex<usize>,
+    more: Condvar,
+}
+
+impl InProcess {
+    /// Loads the model and warms it up. Replies come, in any order, on the engines' threads.
+    pub fn start(
+        config: &Config,
+        answered: impl Fn(Vec<InferResponse>) + Send + Sync + 'static,
+    ) -> Result<Self, NodeError> {
+        let engines = engines::start(config)?;
+        let free = config.max_in_flight_samples.unwrap_or(engines.room) as usize;
+        let room = Arc::new(Room { free: Mutex::new(free), more: Condvar::new() });
+        let replies = ReplyTo::here({
+            let room = room.clone();
+            move |replies: Vec<InferResponse>| {
+                *lock(&room.free) += replies.len();
+                room.more.notify_all();
+                answered(replies);
+            }
+        });
+        Ok(Self { engines, room, replies })
+    }
+
+    /// What runs here.
+    pub fn model(&self) -> &Model {
+        &self.engines.model
+    }
+
+    /// Hands samples to the engines, each with an id that comes back with the reply; waits while there is no room. One that
+    /// does not fit the model's layout is an error, and those after it are not looked at.
+    pub fn push(&self, samples: impl Iterator<Item = (u64, Bytes)>) -> Result<(), String> {
+        let mut burst = Vec::new();
+        for (id, payload) in samples {
+            let model = &self.engines.model;
+            layout::read(&model.input, &payload).map_err(|error| error.to_string())?;
+            let mut free = lock(&self.room.free);
+            if *free == 0 {
+                drop(free);
+                // No company will come for what is here.
+                self.engines.queue.push(&mut burst);
+                self.engines.queue.flush();
+                free = lock(&self.room.free);
+                while *free == 0 {
+                    free = self.room.more.wait(free).unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+            *free -= 1;
+            drop(free);
+            burst.push(Sample {
+                id,
+                length: model.length(&payload),
+                payload,
+                arrived: Instant::now(),
+                admitted: None,
+                replies: self.replies.clone(),
+            });
+        }
+        self.engines.queue.push(&mut burst);
+        Ok(())
+    }
+
+    /// Nothing follows: what is here waits for no company.
+    pub fn flush(&self) {
+        self.engines.queue.flush();
+    }
+}
+
+impl Drop for InProcess {
+    fn drop(&mut self) {
+        self.engines.queue.close();
+    }
+}

@@ -1,0 +1,104 @@
+//! What a benchmark's samples and answers look like, and what is done with them around the model. All of it happens at the
+//! node, in the timed region.
+//!
+//! A batch becomes a [`Job`], which runs the model in one or more passes. `docs/MODELS.md` describes each workload;
+//! layouts of answers are those of the official accuracy logs.
+
+mod classification;
+mod detection;
+mod image;
+mod parameters;
+mod question_answering;
+mod recommendation;
+mod segmentation;
+mod tensors;
+
+use std::{fmt::Debug, sync::Arc};
+
+use bytes::Bytes;
+use netdiv_proto::layout::InputLayout;
+use rayon::ThreadPool;
+
+use crate::{engine::EngineError, manifest::Manifest};
+
+pub(crate) use classification::first_largest;
+
+/// Pre- and post-processing of one benchmark.
+pub(crate) trait Workload: Debug + Send + Sync {
+    /// What a sample looks like on the wire.
+    fn layout(&self) -> InputLayout;
+
+    /// A sample's length in tokens, pairs, and so on; 1 where all samples are alike.
+    fn length(&self, _payload: &[u8]) -> usize {
+        1
+    }
+
+    /// Whether samples of a batch are padded to the longest of them.
+    fn pads(&self) -> bool {
+        false
+    }
+
+    /// Starts on a batch of payloads that fit the layout.
+    fn job(self: Arc<Self>, batch: Vec<Bytes>) -> Box<dyn Job>;
+
+    /// The passes to warm up with: those that come later, as far as they are known. `rows` are the sizes of the model's batch.
+    fn warm_up(&self, rows: &[usize], lengths: &[usize]) -> Vec<Pass>;
+}
+
+/// One batch on its way through the model. Passes are begun in order, and end in order.
+pub(crate) trait Job: Send {
+    /// The next pass, if there is one.
+    fn next_pass(&mut self) -> Option<Pass>;
+
+    /// Writes the inputs of the pass that was asked for last. Each is as long as the pass's rows; padding is seen to.
+    fn fill(&mut self, inputs: &mut [&mut [u8]]);
+
+    /// Reads the outputs of the first pass that it has not yet seen.
+    fn take(&mut self, outputs: &[&[u8]]);
+
+    /// One answer for each sample, in order; after the last pass.
+    fn answers(self: Box<Self>) -> Vec<Answer>;
+}
+
+/// A response, or why there is none.
+pub(crate) type Answer = Result<Bytes, EngineError>;
+
+/// One run of the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pass {
+    /// Length of the batch dimension.
+    pub(crate) rows: usize,
+    /// Lengths of the free dimensions.
+    pub(crate) lengths: Vec<usize>,
+}
+
+/// The workload that a manifest names. An error text says what does not fit.
+pub(crate) fn of_manifest(
+    manifest: &Arc<Manifest>,
+    threads: &Arc<ThreadPool>,
+) -> Result<Arc<dyn Workload>, String> {
+    Ok(match manifest.workload.as_str() {
+        "tensors" => Arc::new(tensors::Tensors::new(manifest)?),
+        "image-classification" => Arc::new(classification::Classification::new(manifest, threads)?),
+        "object-detection" => Arc::new(detection::Detection::new(manifest, threads)?),
+        "question-answering" => Arc::new(question_answering::QuestionAnswering::new(manifest)?),
+        "segmentation" => Arc::new(segmentation::Segmentation::new(manifest)?),
+        "recommendation" => Arc::new(recommendation::Recommendation::new(manifest)?),
+        other => {
+            return Err(format!(
+                "workload = {other:?}: choose one of tensors, image-classification, object-detection, \
+                 question-answering, segmentation, recommendation"
+            ));
+        }
+    })
+}
+
+/// The place of each row in a tensor of that many.
+pub(crate) fn rows_of(bytes: &[u8], rows: usize) -> std::slice::ChunksExact<'_, u8> {
+    bytes.chunks_exact((bytes.len() / rows.max(1)).max(1))
+}
+
+/// What is wrong with a sample.
+pub(crate) fn bad_sample(why: impl Into<String>) -> EngineError {
+    EngineError::BadSample(why.into())
+}

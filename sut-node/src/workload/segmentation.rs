@@ -1,0 +1,271 @@
+//! `segmentation`: a volume of any size; the model sees a window of it at a time, the answer is a uint8 label for each
+//! voxel (3D-UNet on KiTS19).
+//!
+//! Windows half overlap. What the model gives for each is weighted with a Gaussian, so that its middle counts more than its
+//! rim, and added up; the class with the largest sum wins. The reference divides by the sum of the weights first, which
+//! is the same for all classes and changes no label.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use netdiv_proto::layout::{self, DataType, InputLayout, TensorSpec};
+use serde::Deserialize;
+
+use super::{Answer, Job, Pass, Workload, bad_sample, parameters, rows_of};
+use crate::manifest::Manifest;
+
+const F32: usize = size_of::<f32>();
+
+#[derive(Debug)]
+pub(super) struct Segmentation {
+    layout: InputLayout,
+    /// Length of the cubic window, in voxels.
+    window: usize,
+    classes: usize,
+    /// Windows that run together.
+    rows: usize,
+    weights: Vec<f32>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Parameters {
+    /// Windows that run together.
+    windows: usize,
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self { windows: 4 }
+    }
+}
+
+/// Most voxels of a volume: sums of its classes must fit into memory.
+const MAX_VOXELS: usize = 1 << 28;
+
+impl Segmentation {
+    pub(super) fn new(manifest: &Arc<Manifest>) -> Result<Self, String> {
+        let Parameters { windows } = parameters::read(manifest)?;
+        let [input] = parameters::exactly("input", &manifest.inputs)?;
+        let [output] = parameters::exactly("output", &manifest.outputs)?;
+        parameters::expect(input, &[DataType::Float32], 4)?;
+        parameters::expect(output, &[DataType::Float32], 4)?;
+        let (taken, given) = (parameters::fixed(input)?, parameters::fixed(output)?);
+        let (window, classes) = (taken[1], given[0]);
+        let cube = [window; 3];
+        if taken[0] != 1
+            || taken[1..] != cube
+            || given[1..] != cube
+            || window % 2 == 1
+            || classes > 256
+        {
+            return Err(
+                "input and output must be [1, R, R, R] and [classes, R, R, R], with an even R"
+                    .into(),
+            );
+        }
+        let spec = TensorSpec { shape: vec![1, -1, -1, -1], ..input.spec() };
+        Ok(Self {
+            layout: InputLayout { tensors: vec![spec] },
+            window,
+            classes,
+            rows: windows.max(1),
+            weights: weights(window),
+        })
+    }
+
+    /// Depth, height and width of a volume.
+    fn shape(&self, payload: &[u8]) -> Result<[usize; 3], String> {
+        let tensors = layout::read(&self.layout, payload).map_err(|error| error.to_string())?;
+        let shape = [tensors[0].shape[1], tensors[0].shape[2], tensors[0].shape[3]];
+        let stride = self.window / 2;
+        let fits = |length: &usize| *length >= self.window && length.is_multiple_of(stride);
+        let voxels = shape.iter().try_fold(1_usize, |product, n| product.checked_mul(*n));
+        match voxels {
+            Some(1..=MAX_VOXELS) if shape.iter().all(fits) => Ok(shape),
+            _ => Err(format!(
+                "a volume of {shape:?} voxels; each side must be a multiple of {stride} and at least {}, and the \
+                 volume at most {MAX_VOXELS} voxels",
+                self.window
+            )),
+        }
+    }
+
+    /// Where windows begin, in the reference's order.
+    fn starts(&self, shape: [usize; 3]) -> Vec<[usize; 3]> {
+        let stride = self.window / 2;
+        let along = |length: usize| (0..=length - self.window).step_by(stride);
+        let mut starts = Vec::new();
+        for z in along(shape[0]) {
+            for y in along(shape[1]) {
+                starts.extend(along(shape[2]).map(|x| [z, y, x]));
+            }
+        }
+        starts
+    }
+}
+
+/// The weight of each voxel of a window: the cube root of the product of three Gaussians whose standard deviation is an
+/// eighth of the window, with a maximum of 1 (reference: `inference_utils.py`, `gaussian_kernel`).
+fn weights(window: usize) -> Vec<f32> {
+    let sigma = window as f64 / 8.0;
+    let middle = (window as f64 - 1.0) / 2.0;
+    let square = |n: usize| (n as f64 - middle).powi(2);
+    // At the voxels next to the middle.
+    let least = 3.0 * 0.25;
+    let mut weights = Vec::with_capacity(window.pow(3));
+    for z in 0..window {
+        for y in 0..window {
+            for x in 0..window {
+                let distance = square(z) + square(y) + square(x) - least;
+                weights.push((-distance / (6.0 * sigma * sigma)).exp() as f32);
+            }
+        }
+    }
+    weights
+}
+
+impl Workload for Segmentation {
+    fn layout(&self) -> InputLayout {
+        self.layout.clone()
+    }
+
+    fn job(self: Arc<Self>, batch: Vec<Bytes>) -> Box<dyn Job> {
+        let mut groups = Vec::new();
+        let volume = |(place, payload): (usize, &Bytes)| {
+            let shape = self.shape(payload)?;
+            let starts = self.starts(shape);
+            groups.extend(starts.chunks(self.rows).map(|starts| (place, starts.to_vec())));
+            Ok(Volume { shape, windows_left: starts.len(), sums: Vec::new(), labels: Bytes::new() })
+        };
+        let volumes = batch.iter().enumerate().map(volume).collect();
+        Box::new(Windows { workload: self, batch, volumes, groups, asked: 0, taken: 0 })
+    }
+
+    fn warm_up(&self, _: &[usize], _: &[usize]) -> Vec<Pass> {
+        vec![Pass { rows: self.rows, lengths: Vec::new() }]
+    }
+}
+
+/// A batch, one group of windows after the other.
+struct Windows {
+    workload: Arc<Segmentation>,
+    batch: Vec<Bytes>,
+    volumes: Vec<Result<Volume, String>>,
+    /// The sample's place and where its windows begin, for each pass.
+    groups: Vec<(usize, Vec<[usize; 3]>)>,
+    asked: usize,
+    taken: usize,
+}
+
+struct Volume {
+    shape: [usize; 3],
+    windows_left: usize,
+    /// Weighted outputs of each class and voxel, from the first window to the last.
+    sums: Vec<f32>,
+    labels: Bytes,
+}
+
+impl Volume {
+    fn voxels(&self) -> usize {
+        self.shape.iter().product()
+    }
+
+    /// The voxel at which each row of a window begins, in the window's order.
+    fn rows(&self, start: [usize; 3], window: usize) -> impl Iterator<Item = usize> + use<> {
+        let [_, height, width] = self.shape;
+        let row =
+            move |z: usize, y: usize| ((start[0] + z) * height + start[1] + y) * width + start[2];
+        (0..window).flat_map(move |z| (0..window).map(move |y| row(z, y)))
+    }
+
+    /// Adds what the model gave for one window.
+    fn add(&mut self, start: [usize; 3], output: &[f32], workload: &Segmentation) {
+        let (window, voxels) = (workload.window, self.voxels());
+        self.sums.resize(workload.classes * voxels, 0.0);
+        for (class, output) in output.chunks_exact(window.pow(3)).enumerate() {
+            let rows = self.rows(start, window);
+            let parts = output.chunks_exact(window).zip(workload.weights.chunks_exact(window));
+            for (at, (output, weights)) in rows.zip(parts) {
+                let sums = &mut self.sums[class * voxels + at..][..window];
+                for ((sum, value), weight) in sums.iter_mut().zip(output).zip(weights) {
+                    *sum += value * weight;
+                }
+            }
+        }
+        self.windows_left -= 1;
+        if self.windows_left == 0 {
+            self.labels = self.classify();
+            self.sums = Vec::new();
+        }
+    }
+
+    /// The first class with the largest sum, for each voxel.
+    fn classify(&self) -> Bytes {
+        let voxels = self.voxels();
+        let mut labels = vec![0; voxels];
+        let mut best = self.sums[..voxels].to_vec();
+        for (class, sums) in self.sums.chunks_exact(voxels).enumerate().skip(1) {
+            for ((label, best), sum) in labels.iter_mut().zip(&mut best).zip(sums) {
+                if *sum > *best {
+                    (*label, *best) = (class as u8, *sum);
+                }
+            }
+        }
+        labels.into()
+    }
+}
+
+impl Job for Windows {
+    fn next_pass(&mut self) -> Option<Pass> {
+        let (_, starts) = self.groups.get(self.asked)?;
+        self.asked += 1;
+        Some(Pass { rows: starts.len(), lengths: Vec::new() })
+    }
+
+    fn fill(&mut self, inputs: &mut [&mut [u8]]) {
+        let (place, starts) = &self.groups[self.asked - 1];
+        let Ok(tensors) = layout::read(&self.workload.layout, &self.batch[*place]) else { return };
+        let (Some(volume), [tensor]) = (self.volumes[*place].as_ref().ok(), &tensors[..]) else {
+            return;
+        };
+        let row_bytes = self.workload.window * F32;
+        let mut to = inputs[0].chunks_exact_mut(row_bytes);
+        for start in starts {
+            for (at, to) in volume.rows(*start, self.workload.window).zip(&mut to) {
+                to.copy_from_slice(&tensor.data[at * F32..][..row_bytes]);
+            }
+        }
+    }
+
+    fn take(&mut self, outputs: &[&[u8]]) {
+        let (place, starts) = &self.groups[self.taken];
+        self.taken += 1;
+        let Ok(volume) = &mut self.volumes[*place] else { return };
+        for (start, output) in starts.iter().zip(rows_of(outputs[0], starts.len())) {
+            volume.add(*start, bytemuck::cast_slice(output), &self.workload);
+        }
+    }
+
+    fn answers(self: Box<Self>) -> Vec<Answer> {
+        let answer = |volume: Result<Volume, String>| match volume {
+            Ok(volume) => Ok(volume.labels),
+            Err(why) => Err(bad_sample(why)),
+        };
+        self.volumes.into_iter().map(answer).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_are_one_in_the_middle_and_never_zero() {
+        let weights = weights(128);
+        let at = |z: usize, y: usize, x: usize| weights[(z * 128 + y) * 128 + x];
+        assert_eq!((at(63, 63, 63), at(64, 63, 64)), (1.0, 1.0));
+        // By the reference's construction, computed apart.
+        assert!((at(0, 0, 0) - 3.8e-4).abs() < 1e-5, "{}", at(0, 0, 0));
+    }
+}

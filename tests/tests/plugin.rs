@@ -1,0 +1,159 @@
+//! Engine plug-ins: one in C++ (`tests/plugin/doubler.cc`), built here as a submitter would build it, and those that a node
+//! has to refuse.
+
+use std::{path::Path, process::Command};
+
+use e2e::{LoadGen, SutNode, npy};
+use loadgen_node::official_log::read_responses;
+
+const MANIFEST: &str = r#"
+name = "doubler"
+model = "factor.txt"
+workload = "tensors"
+precision = "fp32"
+
+[[inputs]]
+name = "numbers"
+data_type = "float32"
+shape = ["n"]
+
+[[outputs]]
+name = "products"
+data_type = "float32"
+shape = ["n"]
+"#;
+
+/// A folder with the plug-in, a manifest and a model.
+struct Toy(tempfile::TempDir);
+
+impl Toy {
+    fn new(macros: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository");
+        let built = Command::new("c++")
+            .args(["-std=c++17", "-O1", "-shared", "-fPIC"])
+            .args(macros)
+            .arg("-I")
+            .arg(root.join("sut-node/plugin/include"))
+            .arg(root.join("tests/plugin/doubler.cc"))
+            .arg("-o")
+            .arg(folder.path().join("libdoubler.so"))
+            .output()
+            .expect("there is a C++ compiler");
+        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        let toy = Self(folder);
+        toy.write("toy.toml", MANIFEST);
+        toy.write("fixed.toml", &MANIFEST.replace("[\"n\"]", "[2]"));
+        toy.write("factor.txt", "2.0");
+        toy
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().expect("a path in UTF-8").into()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).expect("ours");
+    }
+
+    /// On the first device, unless the arguments say otherwise.
+    fn start(&self, manifest: &str, args: &[&str]) -> Result<SutNode, String> {
+        let (plugin, manifest) = (self.path("libdoubler.so"), self.path(manifest));
+        let device: &[&str] =
+            if args.contains(&"--devices") { &[] } else { &["--devices", "toy:0"] };
+        let model = ["--engine", &plugin, "--model", &manifest];
+        SutNode::try_start("a", &[&model, args, device].concat())
+    }
+
+    fn node(&self, manifest: &str, args: &[&str]) -> SutNode {
+        self.start(manifest, args).unwrap_or_else(|log| panic!("{log}"))
+    }
+}
+
+/// 200 samples of two numbers; their answers are twice as much.
+fn assert_doubles(node: &SutNode) {
+    let run = LoadGen::new(&[&node.address], "offline");
+    let numbers: Vec<f32> = (0..400_u16).map(f32::from).collect();
+    let bytes = numbers.iter().flat_map(|number| number.to_le_bytes());
+    let samples = run.file("numbers.npy", npy("<f4", "(200, 2)", bytes));
+    let run = run.args(&["--benchmark", "x", "--dataset", &samples, "--mode", "accuracy"]);
+    let outcome = run.run().expect(0);
+    let responses = read_responses(&outcome.path("mlperf_log_accuracy.json")).expect("a log");
+    assert_eq!(responses.len(), 200);
+    for response in responses {
+        let got: Vec<_> =
+            response.data.as_chunks().0.iter().map(|b| f32::from_le_bytes(*b)).collect();
+        let first = (response.qsl_idx * 2) as f32;
+        assert_eq!(got, [first * 2.0, (first + 1.0) * 2.0], "sample {}", response.qsl_idx);
+    }
+}
+
+#[test]
+fn a_plugin_in_cpp_serves_samples() {
+    let toy = Toy::new(&[]);
+    assert_doubles(&toy.node("toy.toml", &["--max-batch", "7"]));
+    assert_doubles(&toy.node("fixed.toml", &["--instances", "3", "--devices", "toy:0,toy:0"]));
+    assert_doubles(&toy.node("fixed.toml", &["--batch-sizes", "4,16", "--max-batch", "13"]));
+}
+
+#[test]
+fn a_batch_that_does_not_fit_is_run_again_in_parts() {
+    // Without known lengths there is no warm-up that could find out.
+    let toy = Toy::new(&[]);
+    let mut node = toy.node("toy.toml", &["--devices", "toy:small", "--max-batch", "16"]);
+    assert_doubles(&node);
+    node.signal("-TERM");
+    let (_, log) = node.wait();
+    assert!(log.contains("run again in halves") && log.contains("room for 3 rows"), "{log}");
+}
+
+#[test]
+fn a_batch_size_that_cannot_fit_is_refused_with_one_that_does() {
+    let toy = Toy::new(&[]);
+    let log = toy.start("fixed.toml", &["--devices", "toy:small", "--max-batch", "16"]);
+    let log = log.expect_err("too large");
+    assert!(log.contains("a batch of 16 does not fit") && log.contains("--max-batch 2"), "{log}");
+    assert_doubles(&toy.node("fixed.toml", &["--devices", "toy:small", "--max-batch", "2"]));
+}
+
+#[test]
+fn a_plugin_says_no_in_its_own_words() {
+    let toy = Toy::new(&[]);
+    let log = toy.start("toy.toml", &["--devices", "shelf"]).expect_err("no such device");
+    assert!(log.contains("there is no device shelf; there is toy:0 and toy:small"), "{log}");
+    toy.write("factor.txt", "two");
+    let log = toy.start("toy.toml", &[]).expect_err("not a model");
+    assert!(log.contains("the model file must hold one number"), "{log}");
+}
+
+#[test]
+fn libraries_that_are_no_plugins_of_this_node_are_refused() {
+    for (macros, want) in [
+        (&["-DNO_ENTRY"][..], "does not export netdiv_engine_plugin"),
+        (&["-DABI=0"], "has the plug-in ABI 0, this node has 1; build the plug-in again"),
+        (&["-DABI=2"], "has the plug-in ABI 2, this node has 1; build the node again"),
+        (&["-DSIZE=8"], "its table has 8 bytes"),
+        (&["-DFINISH=nullptr"], "its function `finish` is null"),
+    ] {
+        let log = Toy::new(macros).start("toy.toml", &[]).expect_err("must be refused");
+        assert!(log.contains(want), "{log}");
+    }
+    let toy = Toy::new(&[]);
+    toy.write("libdoubler.so", "not a library");
+    let log = toy.start("toy.toml", &[]).expect_err("not a library");
+    assert!(log.contains("cannot load") && log.contains("libdoubler.so"), "{log}");
+    std::fs::remove_file(toy.path("libdoubler.so")).expect("ours");
+    let log = toy.start("toy.toml", &[]).expect_err("no file");
+    assert!(log.contains("cannot load"), "{log}");
+}
+
+#[test]
+fn devices_of_a_plugin_are_shown() {
+    let toy = Toy::new(&[]);
+    let ran = Command::new(e2e::process::program("sut-node"))
+        .args(["devices", "--engine", &toy.path("libdoubler.so")])
+        .output()
+        .expect("sut-node starts");
+    let text = String::from_utf8(ran.stdout).expect("text");
+    assert!(text.contains("toy:0") && text.contains("not usable: not plugged in"), "{text}");
+}

@@ -1,0 +1,390 @@
+//! The engine torch: every workload through LoadGen, QDL and sockets on the CPU, compared sample by sample with what Python
+//! torch gave (`tests/models/README.md`); and what it says to bad input.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use bytes::Bytes;
+use e2e::{LoadGen, Outcome, SutNode, npy, process::program};
+use loadgen_node::official_log::read_responses;
+use netdiv_proto::layout::InputLayout;
+
+/// A file of the fixtures.
+fn model(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models").join(name);
+    path.to_str().expect("a path in UTF-8").into()
+}
+
+fn torch(manifest: &str, args: &[&str]) -> SutNode {
+    let manifest = model(manifest);
+    SutNode::start("a", &[&["--engine", "torch", "--model", &manifest], args].concat())
+}
+
+/// Each sample's elements in a data set of answers.
+fn expected(answers: &str) -> Vec<Bytes> {
+    let data = netdiv_dataset::open(&model(answers)).expect("answers of the fixtures");
+    let read = |n| data.read(n).expect("an answer").into_payload(&InputLayout::default());
+    (0..data.sample_count()).map(read).collect()
+}
+
+/// An accuracy run of these samples; joined data sets are names with a `+`.
+fn accuracy_run(node: &SutNode, dataset: &str, args: &[&str]) -> LoadGen {
+    let parts: Vec<_> = dataset.split('+').map(model).collect();
+    let named: &[&str] = if args.contains(&"--benchmark") { &[] } else { &["--benchmark", "x"] };
+    LoadGen::new(&[&node.address], "offline")
+        .args(&["--mode", "accuracy", "--dataset", &parts.join("+")])
+        .args(named)
+        .args(args)
+}
+
+/// The responses in the order of the samples.
+fn responses(outcome: &Outcome) -> Vec<Vec<u8>> {
+    let path = outcome.path("mlperf_log_accuracy.json");
+    let mut responses = read_responses(&path).expect("LoadGen's accuracy log");
+    responses.sort_by_key(|response| response.qsl_idx);
+    responses.into_iter().map(|response| response.data).collect()
+}
+
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+}
+
+/// As many numbers for each sample, and each within the fixtures' tolerance.
+fn assert_close(outcome: &Outcome, answers: &str) {
+    let (got, want) = (responses(outcome), expected(answers));
+    assert_eq!(got.len(), want.len(), "each sample once");
+    for (sample, (got, want)) in got.iter().zip(&want).enumerate() {
+        let (got, want) = (floats(got), floats(want));
+        assert_eq!(got.len(), want.len(), "numbers of sample {sample}");
+        for (place, (got, want)) in got.iter().zip(&want).enumerate() {
+            let tolerance = 1e-4 * want.abs().max(1.0);
+            assert!((got - want).abs() <= tolerance, "sample {sample}, {place}: {got}, not {want}");
+        }
+    }
+}
+
+fn assert_same(outcome: &Outcome, answers: &[Bytes]) {
+    let got = responses(outcome);
+    assert_eq!(got.len(), answers.len(), "each sample once");
+    for (sample, (got, want)) in got.iter().zip(answers).enumerate() {
+        assert_eq!(got, want, "sample {sample}");
+    }
+}
+
+#[test]
+fn the_digits_network_gives_the_answers_that_it_gives_through_onnx() {
+    let onnx = SutNode::start("onnx", &[]);
+    let answers = |node: &SutNode| {
+        let run = LoadGen::new(&[&node.address], "offline").args(&["--mode", "accuracy"]);
+        let outcome = run.run().expect(0);
+        assert_eq!(outcome.result()["accuracy"]["correct"], 493);
+        responses(&outcome)
+    };
+    let want = answers(&onnx);
+    assert_eq!(answers(&torch("digits.toml", &[])), want);
+    // Another precision may decide a close case otherwise.
+    let half = answers(&torch("digits-bf16.toml", &["--instances", "2"]));
+    assert!(half.iter().zip(&want).filter(|(a, b)| a != b).count() < 5);
+}
+
+#[test]
+fn an_image_has_one_label_as_tensor_as_jpeg_and_compressed() {
+    let labels = expected("resnet50-answers.npy");
+    for (manifest, samples, encoding) in [
+        ("resnet50.toml", "resnet50-uint8.npy", "none"),
+        ("resnet50.toml", "resnet50-uint8.npy", "zstd"),
+        ("resnet50.toml", "resnet50-uint8.npy", "lz4"),
+        ("resnet50-fp32.toml", "resnet50-fp32.npy", "none"),
+        ("resnet50-jpeg.toml", "resnet50-jpeg", "none"),
+        ("resnet50-jpeg.toml", "resnet50-jpeg", "zstd"),
+    ] {
+        let node = torch(manifest, &[]);
+        assert_same(
+            &accuracy_run(&node, samples, &["--encoding", encoding]).run().expect(0),
+            &labels,
+        );
+    }
+    let distinct: std::collections::HashSet<_> = labels.iter().collect();
+    assert!(distinct.len() > 3, "a network that always says the same would pass anything");
+}
+
+#[test]
+fn batches_of_any_size_padded_or_not_give_the_same_labels() {
+    let labels = expected("resnet50-answers.npy");
+    for args in [["--max-batch", "1"], ["--max-batch", "3"], ["--batch-sizes", "5,16"]] {
+        let node = torch("resnet50.toml", &args);
+        assert_same(&accuracy_run(&node, "resnet50-uint8.npy", &[]).run().expect(0), &labels);
+    }
+}
+
+#[test]
+fn detections_after_suppression_are_those_of_torchvision() {
+    for args in [&[][..], &["--max-batch", "1"]] {
+        let node = torch("retinanet.toml", args);
+        let run = accuracy_run(&node, "retinanet-uint8.npy", &["--benchmark", "retinanet"]);
+        let outcome = run.run().expect(0);
+        assert_close(&outcome, "retinanet-answers");
+        assert!(outcome.stdout.contains("accuracy-openimages.py"), "{}", outcome.stdout);
+    }
+}
+
+#[test]
+fn tokens_give_start_and_end_logits_with_mask_and_segments_or_without() {
+    let all = "bert-ids+bert-mask+bert-segments";
+    for (manifest, samples, args) in [
+        ("bert.toml", all, &[][..]),
+        ("bert.toml", all, &["--buckets", "16,32,64", "--max-batch-tokens", "64"]),
+        ("bert-ids.toml", "bert-ids", &["--max-batch", "4"]),
+    ] {
+        let outcome = accuracy_run(&torch(manifest, args), samples, &["--benchmark", "bert-99"])
+            .run()
+            .expect(0);
+        assert_close(&outcome, "bert-answers");
+    }
+}
+
+#[test]
+fn volumes_of_different_sizes_are_segmented_window_by_window() {
+    let node = torch("unet3d.toml", &[]);
+    let outcome =
+        accuracy_run(&node, "unet3d-volumes", &["--encoding", "lz4", "--benchmark", "3d-unet-99"])
+            .run()
+            .expect(0);
+    assert_same(&outcome, &expected("unet3d-answers"));
+}
+
+#[test]
+fn samples_with_different_numbers_of_pairs_share_a_batch() {
+    for args in [&[][..], &["--max-batch-tokens", "300"]] {
+        let node = torch("dlrm.toml", args);
+        let outcome = accuracy_run(&node, "dlrm-dense+dlrm-sparse", &["--benchmark", "dlrm-v2-99"])
+            .run()
+            .expect(0);
+        assert_close(&outcome, "dlrm-answers");
+    }
+}
+
+#[test]
+fn a_jpeg_that_is_none_ends_the_run_and_not_the_node() {
+    let node = torch("resnet50-jpeg.toml", &[]);
+    let run = LoadGen::new(&[&node.address], "offline");
+    let folder = run.file("x", "").replace("/x", "/pictures");
+    std::fs::create_dir(&folder).expect("ours");
+    for n in 0..8 {
+        let picture = model(&format!("resnet50-jpeg/{n}.jpg"));
+        std::fs::copy(picture, format!("{folder}/{n}.jpg")).expect("ours");
+    }
+    std::fs::write(format!("{folder}/5.jpg"), "a text").expect("ours");
+    run.args(&["--benchmark", "x", "--mode", "accuracy", "--dataset", &folder])
+        .run()
+        .expect_failure("not a JPEG that can be decoded");
+    let labels = expected("resnet50-answers.npy");
+    assert_same(&accuracy_run(&node, "resnet50-jpeg", &[]).run().expect(0), &labels);
+}
+
+#[test]
+fn samples_of_another_size_are_refused_before_the_run() {
+    let node = torch("resnet50.toml", &[]);
+    let run = accuracy_run(&node, "resnet50-fp32.npy", &[]);
+    run.run().expect_refusal("float32[3, 64, 64]");
+    let node = torch("bert.toml", &[]);
+    accuracy_run(&node, "bert-ids", &[]).run().expect_refusal("int32[?] + int32[?] + int32[?]");
+}
+
+#[test]
+fn samples_that_disagree_in_length_or_are_too_long_end_the_run() {
+    let node = torch("bert.toml", &[]);
+    for (lengths, want) in [([5, 5, 4], "differ in length"), ([70, 70, 70], "1 to 64 are possible")]
+    {
+        let run = LoadGen::new(&[&node.address], "offline");
+        let one = |name: &str, length: usize| {
+            let ones = std::iter::repeat_n([1, 0, 0, 0], length).flatten();
+            run.file(name, npy("<i4", &format!("(1, {length})"), ones))
+        };
+        let parts = [one("i.npy", lengths[0]), one("m.npy", lengths[1]), one("s.npy", lengths[2])];
+        let dataset = parts.join("+");
+        run.args(&["--benchmark", "x", "--mode", "accuracy", "--dataset", &dataset])
+            .run()
+            .expect_failure(want);
+    }
+}
+
+/// The fixtures' manifest with something else in it, beside the model.
+fn changed(manifest: &str, from: &str, to: &str) -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let text = std::fs::read_to_string(model(manifest)).expect("a fixture");
+    assert!(text.contains(from), "{text}");
+    let path = folder.path().join("changed.toml");
+    std::fs::write(&path, text.replace(from, to)).expect("ours");
+    for file in ["digits.pt", "bert.pt"] {
+        std::fs::copy(model(file), folder.path().join(file)).expect("ours");
+    }
+    let path = path.to_str().expect("a path in UTF-8").into();
+    (folder, path)
+}
+
+fn refusal(args: &[&str]) -> String {
+    match SutNode::try_start("a", &[&["--engine", "torch"], args].concat()) {
+        Ok(_) => panic!("{args:?} must be refused"),
+        Err(log) => log,
+    }
+}
+
+#[test]
+fn models_that_do_not_fit_their_manifest_are_refused_with_the_difference() {
+    for (from, to, want) in [
+        ("shape = [10]", "shape = [11]", "has the shape [32, 10], the manifest says [32, 11]"),
+        (
+            "\"logits\"\ndata_type = \"float32\"",
+            "\"logits\"\ndata_type = \"int64\"",
+            "must be float32",
+        ),
+        ("shape = [1, 8, 8]", "shape = [1, 8, 16]", "cannot be served"),
+        (
+            "image-classification",
+            "image-classifying",
+            "choose one of tensors, image-classification",
+        ),
+        ("precision = \"fp32\"", "precision = \"fp8\"", "choose one of fp32, fp16, bf16"),
+        ("digits.pt", "nowhere.pt", "cannot read the model"),
+        ("digits.pt", "changed.toml", "cannot be served"),
+        ("[[inputs]]", "colour = 3\n[[inputs]]", "unknown field `colour`"),
+        ("uint8", "uint9", "choose one of uint8, int8"),
+    ] {
+        let (_folder, manifest) = changed("digits.toml", from, to);
+        let log = refusal(&["--model", &manifest]);
+        assert!(log.contains(want), "{to}: {log}");
+        assert!(!log.contains("panic"), "{log}");
+    }
+    let (_folder, manifest) = changed(
+        "bert.toml",
+        "\"start_logits\"\ndata_type = \"float32\"\nshape = [\"tokens\"]",
+        "\"start_logits\"\ndata_type = \"float32\"\nshape = [\"words\"]",
+    );
+    let log = refusal(&["--model", &manifest]);
+    assert!(log.contains("\"words\" is none of the inputs'"), "{log}");
+}
+
+#[test]
+fn a_damaged_model_is_refused() {
+    let (folder, manifest) = changed("digits.toml", "fp32", "fp32");
+    let file = folder.path().join("digits.pt");
+    let whole = std::fs::read(&file).expect("a fixture");
+    for damaged in [&whole[..whole.len() / 2], b"", b"not a model"] {
+        std::fs::write(&file, damaged).expect("ours");
+        let log = refusal(&["--model", &manifest]);
+        assert!(log.contains("digits.pt cannot be served"), "{log}");
+    }
+}
+
+#[test]
+fn devices_that_are_absent_are_refused_with_those_that_are_there() {
+    let manifest = model("digits.toml");
+    for device in ["cuda:99", "tpu", ""] {
+        let log = refusal(&["--model", &manifest, "--devices", device]);
+        assert!(log.contains(&format!("there is no device {device}")), "{log}");
+    }
+    let log = refusal(&[]);
+    assert!(log.contains("need --model"), "{log}");
+}
+
+fn devices(args: &[&str], libtorch: Option<&str>) -> std::process::Output {
+    let mut command = Command::new(program("sut-node"));
+    command.arg("devices").args(args);
+    match libtorch {
+        Some(folder) => command.env("LIBTORCH", folder),
+        None => command.env_remove("LIBTORCH"),
+    };
+    command.output().expect("sut-node starts")
+}
+
+#[test]
+fn devices_says_what_there_is_and_why_not() {
+    let found = devices(&[], Some(&std::env::var("LIBTORCH").expect("cargo sets it")));
+    let text = String::from_utf8(found.stdout).expect("text");
+    assert!(found.status.success() && text.contains("torch (libtorch 2.11)"), "{text}");
+    assert!(text.lines().any(|line| line.trim_start().starts_with("cpu ")), "{text}");
+
+    let empty = tempfile::tempdir().expect("a temporary folder");
+    let nowhere = devices(&[], empty.path().to_str());
+    let text = String::from_utf8(nowhere.stderr).expect("text");
+    assert!(!nowhere.status.success() && text.contains("has no libtorch_cpu.so"), "{text}");
+}
+
+/// A node program without libtorch serves everything else.
+#[test]
+fn a_node_needs_no_libtorch_for_other_engines() {
+    let ran = Command::new("ldd").arg(program("sut-node")).output().expect("ldd");
+    let libraries = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(!libraries.contains("torch") && libraries.contains("libc.so"), "{libraries}");
+}
+
+fn node_settings(run: &LoadGen, text: &str) -> PathBuf {
+    run.file("node.toml", text).into()
+}
+
+#[test]
+fn a_run_in_one_process_gives_the_same_answers_and_says_what_it_is() {
+    let run = LoadGen::in_one_process("offline");
+    let settings =
+        format!("engine = \"torch\"\nmodel = {:?}\nname = \"x\"\n", model("resnet50.toml"));
+    let settings = node_settings(&run, &settings);
+    let outcome = run
+        .args(&["--in-process", settings.to_str().expect("text")])
+        .args(&[
+            "--benchmark",
+            "x",
+            "--mode",
+            "accuracy",
+            "--dataset",
+            &model("resnet50-uint8.npy"),
+        ])
+        .run()
+        .expect(0);
+    assert_same(&outcome, &expected("resnet50-answers.npy"));
+    let result = outcome.result();
+    assert_eq!(result["transport"], "in-process");
+    assert_eq!(result["sut_name"], "netdiv in-process SUT (not a Network division run)");
+    assert!(outcome.stdout.contains("this is not a Network division run"), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_failure_in_one_process_ends_the_run_with_its_reason() {
+    for scenario in ["offline", "single-stream"] {
+        let run = LoadGen::in_one_process(scenario);
+        let settings = format!(
+            "engine = \"torch\"\nmodel = {:?}\nname = \"x\"\n",
+            model("resnet50-jpeg.toml")
+        );
+        let settings = node_settings(&run, &settings);
+        run.args(&["--in-process", settings.to_str().expect("text")])
+            .args(&["--benchmark", "x", "--dataset", "synthetic:8x100", "--mode", "accuracy"])
+            .run()
+            .expect_failure("not a JPEG that can be decoded");
+    }
+}
+
+#[test]
+fn the_tax_is_the_ratio_of_a_network_run_and_one_without() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let settings = folder.path().join("node.toml");
+    std::fs::write(&settings, "engine = \"echo\"\n").expect("ours");
+    let mut command = Command::new(program("loadgen-node"));
+    command.current_dir(folder.path()).args([
+        "tax",
+        "--rounds",
+        "2",
+        "--node-config",
+        "node.toml",
+        "--",
+    ]);
+    command.args(["--scenario", "offline", "--benchmark", "x", "--dataset", "synthetic:10x100"]);
+    command.args(["--setting", "min_duration_ms=200", "--setting", "offline_expected_qps=1000"]);
+    let ran = command.output().expect("loadgen-node starts");
+    let text = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(ran.status.success(), "{text}{}", String::from_utf8_lossy(&ran.stderr));
+    assert!(text.contains("median") && text.contains("in 2 rounds"), "{text}");
+    assert!(folder.path().join("out/tax/2-in-process/result.json").is_file());
+}
