@@ -182,7 +182,7 @@ def rename(key: str) -> str | None:
 
 def manifests(model: Bert) -> dict[str, dict]:
     """Two ways to send a sample: all three tensors, or the ids, of which the node makes the others."""
-    longest = {"max_tokens": model.longest}
+    longest = {"max_tokens": model.longest, "vocabulary": model.vocabulary}
     full = {
         "workload": "question-answering",
         "inputs": [(name, "int32", ["tokens"]) for name in ("input_ids", "input_mask", "segment_ids")],

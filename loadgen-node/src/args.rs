@@ -73,7 +73,7 @@ pub struct RunArgs {
     pub sample_timeout_ms: Option<u64>,
     /// Run the model in this process instead of asking nodes; FILE has the settings of a SUT node. For comparison: no such
     /// result is one of the Network division
-    #[arg(long, value_name = "FILE", conflicts_with = "nodes")]
+    #[arg(long, value_name = "FILE")]
     pub in_process: Option<PathBuf>,
     /// Let LoadGen write a line for each sample into mlperf_log_trace.json
     #[arg(long, num_args = 0..=1, default_missing_value = "true")]
@@ -224,6 +224,22 @@ impl RunArgs {
         let Some(file) = &self.in_process else {
             return Ok(Target::Nodes(Box::new(self.qdl(scenario)?)));
         };
+        let network = toml::Table::try_from(&self.network).unwrap_or_default();
+        let own = [
+            ("policy", self.policy.is_some()),
+            ("window_samples", self.window_samples.is_some()),
+            ("window_bytes", self.window_bytes.is_some()),
+            ("sample_timeout_ms", self.sample_timeout_ms.is_some()),
+            ("cluster_name", self.cluster_name.is_some()),
+        ];
+        let own = own.iter().filter(|(_, is_set)| *is_set).map(|(key, _)| *key);
+        let unused: Vec<_> = network.keys().map(String::as_str).chain(own).collect();
+        if !unused.is_empty() {
+            let unused = unused.join(", ");
+            return Err(RunError::Usage(format!(
+                "--in-process uses no network: {unused} cannot be set"
+            )));
+        }
         if encoding != Encoding::None {
             return Err(RunError::Usage(
                 "--in-process: samples go no way, --encoding must be none".into(),

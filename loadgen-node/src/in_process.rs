@@ -32,6 +32,9 @@ use crate::{
 /// LoadGen logs it; everything that reads the log sees it.
 const NAME: &str = "netdiv in-process SUT (not a Network division run)";
 
+/// Samples of a query that are noted together.
+const NOTED_AT_ONCE: usize = 1024;
+
 /// Stands in the result, whatever the verdict.
 const REMARK: &str =
     "this is not a Network division run: LoadGen and the system under test share a process";
@@ -85,6 +88,8 @@ struct State {
     /// Samples that were issued and not answered, by the id that the reply will carry.
     waiting: HashMap<u64, (ResponseId, Instant)>,
     issued: u64,
+    /// Samples whose answers LoadGen has got.
+    completed: u64,
     report: Option<NodeReport>,
     failure: Option<String>,
 }
@@ -159,7 +164,9 @@ impl Shared {
             state = self.lock();
         }
         drop(state);
+        let count = tickets.len() as u64;
         loadgen_sys::complete(tickets.into_iter().zip(payloads.iter().map(|bytes| &bytes[..])));
+        self.lock().completed += count;
         self.answered.notify_all();
     }
 
@@ -203,24 +210,30 @@ impl SystemUnderTest for InProcessSut<'_> {
     fn issue_query(&self, samples: Samples<'_>) -> Result<(), Abort> {
         self.shared.abort()?;
         let loaded = self.library.loaded();
-        let sample = |sample: loadgen_sys::Sample| {
+        let mut samples = samples.map(|sample| {
             let payload = loaded.get(sample.index).and_then(Option::as_ref);
             let payload =
                 payload.ok_or_else(|| Abort(format!("sample {} is not loaded", sample.index)))?;
             Ok((sample.response_id, payload.bytes.clone()))
-        };
-        let samples = samples.map(sample).collect::<Result<Vec<_>, Abort>>()?;
-        let noted = self.shared.note(samples);
-        self.node.push(noted.into_iter()).map_err(|why| {
-            self.shared.fail(why);
-            Abort(self.shared.failure().unwrap_or_default())
-        })
+        });
+        loop {
+            // The engines have work before a long query is noted to its end.
+            let some = samples.by_ref().take(NOTED_AT_ONCE).collect::<Result<Vec<_>, Abort>>()?;
+            if some.is_empty() {
+                return Ok(());
+            }
+            self.shared.abort()?;
+            self.node.push(self.shared.note(some).into_iter()).map_err(|why| {
+                self.shared.fail(why);
+                Abort(self.shared.failure().unwrap_or_default())
+            })?;
+        }
     }
 
     fn flush_queries(&self) -> Result<(), Abort> {
         self.node.flush();
         let mut state = self.shared.lock();
-        while !state.waiting.is_empty() && state.failure.is_none() {
+        while state.completed < state.issued && state.failure.is_none() {
             state = self.shared.answered.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         drop(state);

@@ -70,6 +70,10 @@ impl Library {
 
     /// Fits the samples to what the nodes take, all of them; before the first load.
     pub(crate) fn prepare(&self, takes: InputLayout, max_payload_bytes: u64) -> Result<(), String> {
+        if let Some(holds) = self.dataset.layout().filter(|holds| !layout::accepts(&takes, holds)) {
+            let (takes, holds) = (layout::describe(&takes), layout::describe(&holds));
+            return Err(format!("the model takes {takes}, the data set holds {holds}"));
+        }
         self.check_lengths(&takes)?;
         let packed = !takes.tensors.is_empty() && layout::raw_tensor(&takes).is_none();
         if packed && self.dataset.layout().is_none() {

@@ -39,7 +39,7 @@ pub fn tax(args: &TaxArgs) -> Result<(), RunError> {
         return Err(RunError::Usage("--rounds: must not be 0".into()));
     }
     let mut ratios = Vec::new();
-    println!("  round     network   one process   network / one process");
+    println!("  round      network  p99, ms   one process  p99, ms   network / one process");
     for round in 1..=args.rounds {
         let folder = |kind: &str| args.output.join(format!("{round}-{kind}"));
         let (network, alone) = match round % 2 {
@@ -60,7 +60,7 @@ pub fn tax(args: &TaxArgs) -> Result<(), RunError> {
     let median = (ratios[(ratios.len() - 1) / 2] + ratios[ratios.len() / 2]) / 2.0;
     let (least, most) = (ratios[0], ratios[ratios.len() - 1]);
     println!("  median {median:.4}, {least:.4} to {most:.4} in {} rounds", ratios.len());
-    println!("  on one machine: no result of the Network division");
+    println!("  (! not valid; on one machine, so no result of the Network division)");
     Ok(())
 }
 
@@ -78,10 +78,12 @@ fn ratio(network: &RunResult, alone: &RunResult) -> Result<f64, RunError> {
     }
 }
 
+/// The metric and the 99th percentile of the latency; a mark where LoadGen does not call the run valid.
 fn in_words(result: &RunResult) -> String {
     let value = result.metric.as_ref().map_or(0.0, |metric| metric.value);
-    let verdict = if result.verdict == Verdict::Valid { "" } else { "!" };
-    format!("{value:>11.1}{verdict}")
+    let p99_ms = result.loadgen_latency_ns.get("99.00").map_or(0.0, |ns| ns / 1e6);
+    let verdict = if result.verdict == Verdict::Valid { ' ' } else { '!' };
+    format!("{value:>12.1}{verdict} {p99_ms:>7.2}")
 }
 
 fn over_network(args: &TaxArgs, folder: &Path) -> Result<RunResult, RunError> {

@@ -102,6 +102,17 @@ fn tensor_in_words(data_type: DataType, shape: &[i64]) -> String {
     format!("{}[{}]", type_name(data_type), lengths.join(", "))
 }
 
+/// Whether samples of one layout can be sent to whoever takes the other; names of tensors do not matter.
+pub fn accepts(takes: &InputLayout, holds: &InputLayout) -> bool {
+    takes.tensors.is_empty()
+        || takes.tensors.len() == holds.tensors.len()
+            && takes.tensors.iter().zip(&holds.tensors).all(|(a, b)| {
+                a.data_type == b.data_type
+                    && a.shape.len() == b.shape.len()
+                    && a.shape.iter().zip(&b.shape).all(|(a, b)| *a < 0 || a == b)
+            })
+}
+
 /// The only tensor of a raw layout; `None` when payloads are packed or of any kind.
 pub fn raw_tensor(layout: &InputLayout) -> Option<&TensorSpec> {
     match layout.tensors.as_slice() {

@@ -196,7 +196,7 @@ fn fits(node: &NodeInfo, expected: &Expectation) -> Result<(), ConnectError> {
     let name = || node.description.node_name.clone();
     let takes = node.description.input.clone().unwrap_or_default();
     if let Some(holds) = &expected.input
-        && !same_tensors(&takes, holds)
+        && !layout::accepts(&takes, holds)
     {
         return Err(ConnectError::OtherLayout {
             node: name(),
@@ -218,15 +218,4 @@ fn fits(node: &NodeInfo, expected: &Expectation) -> Result<(), ConnectError> {
         return Err(ConnectError::SampleTooLong { node: name(), bytes, limit });
     }
     Ok(())
-}
-
-/// Whether samples of one layout can be sent to a node of the other; names of tensors do not matter.
-fn same_tensors(takes: &InputLayout, holds: &InputLayout) -> bool {
-    takes.tensors.is_empty()
-        || takes.tensors.len() == holds.tensors.len()
-            && takes.tensors.iter().zip(&holds.tensors).all(|(a, b)| {
-                a.data_type == b.data_type
-                    && a.shape.len() == b.shape.len()
-                    && a.shape.iter().zip(&b.shape).all(|(a, b)| *a < 0 || a == b)
-            })
 }

@@ -36,7 +36,7 @@ pub(crate) struct Rules {
     pub(crate) samples: usize,
     /// Tokens, where there is a limit.
     pub(crate) tokens: Option<usize>,
-    /// Samples are padded to the longest: each costs as many tokens as that.
+    /// Samples are padded to the longest, or to their bucket: each costs as many tokens as that.
     pub(crate) pads: bool,
     /// Bytes, where there is a limit.
     pub(crate) bytes: Option<usize>,
@@ -93,7 +93,8 @@ impl<T: Queued> Batcher<T> {
         for (bucket, queue) in self.queues.iter().enumerate() {
             let Some(oldest) = queue.samples.front().map(T::arrived) else { continue };
             let deadline = oldest + self.rules.age;
-            let (size, full) = self.rules.batch(&queue.samples);
+            let bucket_length = self.rules.buckets.get(bucket).copied();
+            let (size, full) = self.rules.batch(&queue.samples, bucket_length.unwrap_or(0));
             if full || queue.flushed > 0 || now >= deadline {
                 if ready.is_none_or(|(.., first)| oldest < first) {
                     ready = Some((bucket, size, oldest));
@@ -115,14 +116,14 @@ impl<T: Queued> Batcher<T> {
 impl Rules {
     /// How many samples from the front make a batch, and whether no more would fit. A sample that exceeds a limit alone
     /// goes alone.
-    fn batch<T: Queued>(&self, samples: &VecDeque<T>) -> (usize, bool) {
+    fn batch<T: Queued>(&self, samples: &VecDeque<T>, bucket: usize) -> (usize, bool) {
         let most = samples.len().min(self.samples.max(1));
         if self.tokens.is_none() && self.bytes.is_none() {
             return (most, most == self.samples.max(1));
         }
         let (tokens_most, bytes_most) =
             (self.tokens.unwrap_or(usize::MAX), self.bytes.unwrap_or(usize::MAX));
-        let (mut longest, mut sum, mut bytes) = (0, 0_usize, 0_usize);
+        let (mut longest, mut sum, mut bytes) = (bucket, 0_usize, 0_usize);
         for (place, sample) in samples.iter().take(most).enumerate() {
             longest = longest.max(sample.length());
             sum = sum.saturating_add(sample.length());
@@ -223,6 +224,8 @@ mod tests {
         assert_eq!(sizes(Rules { tokens, ..rules(9) }, &[4, 4, 4, 1, 9, 3, 3]), [3, 1, 1, 2]);
         let sum = Rules { tokens, pads: false, ..rules(9) };
         assert_eq!(sizes(sum, &[4, 4, 3, 1, 9, 3, 3]), [4, 2, 1]);
+        let padded = Rules { tokens, buckets: vec![6], ..rules(9) };
+        assert_eq!(sizes(padded, &[1, 1, 1]), [2, 1], "each as long as its bucket");
         assert_eq!(sizes(Rules { bytes: Some(10), ..rules(9) }, &[40, 4, 6, 7]), [1, 2, 1]);
         assert_eq!(sizes(Rules { bytes: Some(100), ..rules(2) }, &[1, 1, 1]), [2, 1]);
     }

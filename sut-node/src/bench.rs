@@ -7,7 +7,10 @@ use std::{
 };
 
 use netdiv_dataset::DatasetError;
-use netdiv_proto::v1::{InferResponse, Status};
+use netdiv_proto::{
+    layout,
+    v1::{InferResponse, Status},
+};
 
 use crate::{Config, InProcess, lock, server::NodeError};
 
@@ -70,6 +73,12 @@ pub fn bench(config: &Config, args: &BenchArgs) -> Result<BenchReport, BenchErro
         }
     })?;
     let takes = &node.model().input;
+    if let Some(holds) = data.layout().filter(|holds| !layout::accepts(takes, holds)) {
+        let (takes, holds) = (layout::describe(takes), layout::describe(&holds));
+        return Err(BenchError::Sample(format!(
+            "the model takes {takes}, the data set holds {holds}"
+        )));
+    }
     let payloads = (0..data.sample_count())
         .map(|index| Ok(data.read(index)?.into_payload(takes)))
         .collect::<Result<Vec<_>, DatasetError>>()?;

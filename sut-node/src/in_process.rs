@@ -9,18 +9,13 @@ use bytes::Bytes;
 use netdiv_proto::{layout, v1::InferResponse};
 
 use crate::{
-    config::Config,
-    engine::Model,
-    engine_thread::Sample,
-    engines::{self, Engines},
-    lock,
-    replies::ReplyTo,
-    server::NodeError,
+    config::Config, engine::Model, engine_pool::EnginePool, engine_thread::Sample, lock,
+    replies::ReplyTo, server::NodeError,
 };
 
 /// A node in this process. No result that it takes part in is one of the Network division.
 pub struct InProcess {
-    engines: Engines,
+    engines: EnginePool,
     room: Arc<Room>,
     replies: ReplyTo,
 }
@@ -37,7 +32,10 @@ impl InProcess {
         config: &Config,
         answered: impl Fn(Vec<InferResponse>) + Send + Sync + 'static,
     ) -> Result<Self, NodeError> {
-        let engines = engines::start(config)?;
+        let engines = EnginePool::start(config)?;
+        if engines.engines == 0 {
+            return Err(NodeError::NoEngine(engines.model.engine.clone()));
+        }
         let free = config.max_in_flight_samples.unwrap_or(engines.room) as usize;
         let room = Arc::new(Room { free: Mutex::new(free), more: Condvar::new() });
         let replies = ReplyTo::here({
@@ -97,6 +95,6 @@ impl InProcess {
 
 impl Drop for InProcess {
     fn drop(&mut self) {
-        self.engines.queue.close();
+        self.engines.end();
     }
 }

@@ -7,6 +7,8 @@
 //! 3. `engine_thread.rs` runs an [`engine`] on the batch; plug-ins are fed by a `workload`.
 //! 4. `replies.rs`: each sample's reply goes back on its stream.
 //!
+//! `engine_pool.rs` loads and warms the engines; `in_process.rs` feeds them without a network.
+//!
 //! [`run`] is the real program; `main.rs` only reads settings and calls it.
 
 mod admission;
@@ -14,8 +16,8 @@ mod batcher;
 mod bench;
 mod config;
 pub mod engine;
+mod engine_pool;
 mod engine_thread;
-mod engines;
 mod identity;
 mod in_process;
 mod manifest;

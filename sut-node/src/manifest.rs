@@ -87,7 +87,7 @@ struct File {
     #[serde(default)]
     parameters: toml::Table,
     #[serde(default)]
-    batching: BTreeMap<String, BatchingArgs>,
+    batching: BTreeMap<String, toml::Table>,
 }
 
 #[derive(Deserialize)]
@@ -101,7 +101,7 @@ struct Entry {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Length {
-    Fixed(usize),
+    Fixed(i64),
     Free(String),
 }
 
@@ -134,6 +134,9 @@ impl Manifest {
         for (shape, tensor) in self.inputs.iter().zip(tensors) {
             for (dimension, length) in shape.dimensions.iter().zip(&tensor.shape) {
                 let Dimension::Free(number) = dimension else { continue };
+                if *length == 0 {
+                    return Err(format!("{} is empty", shape.name));
+                }
                 let known = lengths[*number].get_or_insert(*length);
                 if known != length {
                     return Err(format!(
@@ -189,9 +192,12 @@ impl File {
     fn check(self, folder: &Path) -> Result<Manifest, String> {
         let precision = match self.precision.as_str() {
             "fp32" => Precision::Fp32,
+            "tf32" => Precision::Tf32,
             "fp16" => Precision::Fp16,
             "bf16" => Precision::Bf16,
-            other => return Err(format!("precision = {other:?}: choose one of fp32, fp16, bf16")),
+            other => {
+                return Err(format!("precision = {other:?}: choose one of fp32, tf32, fp16, bf16"));
+            }
         };
         let encodings = self.encodings.unwrap_or_else(|| vec!["none".into()]);
         let encoding = |name: &String| {
@@ -205,6 +211,11 @@ impl File {
         if let Some(name) = self.batching.keys().find(|name| !SCENARIOS.contains(&name.as_str())) {
             return Err(format!("[batching.{name}]: choose one of {}", SCENARIOS.join(", ")));
         }
+        let batching = self.batching.into_iter().map(|(name, table)| {
+            let args = BatchingArgs::of_table(table);
+            args.map_err(|error| format!("[batching.{name}]: {error}")).map(|args| (name, args))
+        });
+        let batching = batching.collect::<Result<_, _>>()?;
         let mut names = Vec::new();
         let inputs = self.inputs.into_iter().map(|entry| {
             entry.check(|name| {
@@ -233,7 +244,7 @@ impl File {
             inputs,
             outputs,
             parameters: self.parameters,
-            batching: self.batching,
+            batching,
             free: names.len(),
         })
     }
@@ -250,8 +261,13 @@ impl Entry {
             format!("{}: data_type = {:?}: choose one of {names}", self.name, self.data_type)
         })?;
         let dimensions = self.shape.into_iter().map(|length| match length {
-            Length::Fixed(0) => Err(format!("{}: a length of 0", self.name)),
-            Length::Fixed(length) => Ok(Dimension::Fixed(length)),
+            Length::Fixed(length) => match usize::try_from(length) {
+                Ok(1..) => Ok(Dimension::Fixed(length as usize)),
+                _ => Err(format!(
+                    "{}: a length of {length}; a name stands for a free one",
+                    self.name
+                )),
+            },
             Length::Free(name) => {
                 number(name).map(Dimension::Free).map_err(|error| format!("{}: {error}", self.name))
             }

@@ -18,7 +18,8 @@ use tracing::{error, info, warn};
 use crate::{
     config::Config,
     engine::EngineError,
-    engines, metrics,
+    engine_pool::EnginePool,
+    metrics,
     network::Sockets,
     observe::{Observe, ObservedHandler},
     service::{Node, Service},
@@ -47,7 +48,10 @@ pub enum NodeError {
     /// The transport failed.
     #[error("the server failed: {0}")]
     Server(#[from] tonic::transport::Error),
-    /// The model could not be loaded because its thread was lost.
+    /// There is nothing to feed.
+    #[error("the engine {0} answers on the network's threads and cannot run without one; use echo")]
+    NoEngine(String),
+    /// The model could not be loaded, or ended, because its thread was lost.
     #[error("loading the model failed: {0}")]
     Loading(#[from] tokio::task::JoinError),
 }
@@ -65,15 +69,15 @@ pub async fn run(
         metrics::serve(address).map_err(|error| NodeError::Metrics(error.to_string()))?;
     }
     let (config, engines) = tokio::task::spawn_blocking(move || {
-        let engines = engines::start(&config)?;
+        let engines = EnginePool::start(&config)?;
         Ok::<_, NodeError>((config, engines))
     })
     .await??;
 
-    let (engine, model_name) = (engines.model.engine.clone(), engines.model.name.clone());
-    let queue = engines.queue.clone();
+    let (model, queue, room, engines) = engines.split();
+    let (engine, model_name) = (model.engine.clone(), model.name.clone());
     let (end, ending) = watch::channel(false);
-    let service = Service(Arc::new(Node::new(&config, engines, ending.clone())));
+    let service = Service(Arc::new(Node::new(&config, model, queue.clone(), room, ending.clone())));
     let quic = match sockets.udp {
         Some(socket) => {
             let settings = quic_settings(&config);
@@ -114,6 +118,7 @@ pub async fn run(
         }
     };
     queue.close();
+    tokio::task::spawn_blocking(move || engines.wait()).await?;
     info!(node = config.name, "ended");
     outcome?;
     Ok(())

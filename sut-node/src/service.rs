@@ -32,7 +32,6 @@ use crate::{
     config::{Config, EngineConfig},
     engine::{Model, NoModel, OneByOne},
     engine_thread::{Sample, cut, run_batch},
-    engines::Engines,
     identity, metrics,
     queue::BatchQueue,
     replies::{self, Replies, ReplySender, ReplyTo},
@@ -68,8 +67,13 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    pub(crate) fn new(config: &Config, engines: Engines, ending: watch::Receiver<bool>) -> Self {
-        let Engines { model, queue, room } = engines;
+    pub(crate) fn new(
+        config: &Config,
+        model: Model,
+        queue: Arc<BatchQueue<Sample>>,
+        room: u32,
+        ending: watch::Receiver<bool>,
+    ) -> Self {
         let max_in_flight_samples = config.max_in_flight_samples.unwrap_or(room);
         let admission = Admission::new(max_in_flight_samples, config.max_in_flight_bytes);
         Self {

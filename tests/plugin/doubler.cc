@@ -17,11 +17,13 @@
 struct netdiv_model {
     float factor;
     bool small;  // of the device toy:small, which has room for three rows
+    bool picky;  // of the device toy:picky, which takes no negative numbers
 };
 
 struct netdiv_instance {
     const netdiv_model *model;
     std::thread slots[2];
+    bool failed[2];
 };
 
 static netdiv_status fail(netdiv_status status, netdiv_text error, const std::string &text) {
@@ -30,31 +32,31 @@ static netdiv_status fail(netdiv_status status, netdiv_text error, const std::st
 }
 
 static netdiv_status devices(netdiv_device *devices, uint32_t room, uint32_t *count, netdiv_text) {
-    const char *names[] = {"toy:0", "toy:small", "shelf"};
-    *count = room < 3 ? room : 3;
+    const char *names[] = {"toy:0", "toy:small", "toy:picky", "shelf"};
+    *count = room < 4 ? room : 4;
     for (uint32_t n = 0; n < *count; ++n) {
         snprintf(devices[n].name, sizeof devices[n].name, "%s", names[n]);
-        snprintf(devices[n].description, sizeof devices[n].description, n < 2 ? "a toy" : "not plugged in");
-        devices[n].usable = n < 2;
+        snprintf(devices[n].description, sizeof devices[n].description, n < 3 ? "a toy" : "not plugged in");
+        devices[n].usable = n < 3;
     }
     return NETDIV_OK;
 }
 
 static netdiv_status load(const netdiv_model_settings *settings, netdiv_model **model, netdiv_text error) {
     std::string device = settings->device;
-    if (device != "toy:0" && device != "toy:small")
-        return fail(NETDIV_REFUSED, error, "there is no device " + device + "; there is toy:0 and toy:small");
+    if (device != "toy:0" && device != "toy:small" && device != "toy:picky")
+        return fail(NETDIV_REFUSED, error, "there is no device " + device + "; there is toy:0, toy:small and toy:picky");
     float factor;
     if (!(std::ifstream(settings->path) >> factor))
         return fail(NETDIV_REFUSED, error, "the model file must hold one number");
-    *model = new netdiv_model{factor, device == "toy:small"};
+    *model = new netdiv_model{factor, device == "toy:small", device == "toy:picky"};
     return NETDIV_OK;
 }
 
 static void unload(netdiv_model *model) { delete model; }
 
 static netdiv_status open_instance(netdiv_model *model, netdiv_instance **instance, netdiv_text) {
-    *instance = new netdiv_instance{model, {}};
+    *instance = new netdiv_instance{model, {}, {}};
     return NETDIV_OK;
 }
 
@@ -77,23 +79,25 @@ static netdiv_status begin(netdiv_instance *instance, uint32_t slot, const netdi
     float *to = static_cast<float *>(outputs[0].data);
     uint64_t count = inputs[0].bytes / sizeof(float);
     float factor = instance->model->factor;
+    bool picky = instance->model->picky, *failed = &instance->failed[slot];
+    *failed = false;
     instance->slots[slot] = std::thread([=] {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-        for (uint64_t n = 0; n < count; ++n) to[n] = factor * from[n];
+        for (uint64_t n = 0; n < count; ++n) {
+            to[n] = factor * from[n];
+            *failed = *failed || (picky && from[n] < 0);
+        }
     });
     return NETDIV_OK;
 }
 
-static netdiv_status finish(netdiv_instance *instance, uint32_t slot, netdiv_text) {
+static netdiv_status finish(netdiv_instance *instance, uint32_t slot, netdiv_text error) {
     instance->slots[slot].join();
-    return NETDIV_OK;
+    return instance->failed[slot] ? fail(NETDIV_FAILED, error, "a negative number") : NETDIV_OK;
 }
 
 static netdiv_status warm_up(netdiv_instance *instance, const netdiv_tensor *inputs, uint32_t input_count,
                              const netdiv_tensor *outputs, uint32_t output_count, netdiv_text error) {
-#ifdef NO_WARM_UP_LIMIT
-    if (instance->model->small) return NETDIV_OK;
-#endif
     netdiv_status begun = begin(instance, 0, inputs, input_count, outputs, output_count, error);
     return begun == NETDIV_OK ? finish(instance, 0, error) : begun;
 }

@@ -182,7 +182,7 @@ impl LoadGen {
 
     /// A run without nodes; it still needs `--in-process`.
     pub fn in_one_process(scenario: &str) -> Self {
-        let run = Self::run_with(&["--scenario", scenario]);
+        let run = Self::run_with(&["--scenario", scenario]).over("");
         let output = run.folder.path().join("out").display().to_string();
         run.args(&["--output", &output])
     }
@@ -229,7 +229,9 @@ impl LoadGen {
 
     /// Starts it.
     pub fn start(mut self) -> Running {
-        self.command.args(["--transport", &self.transport]);
+        if !self.transport.is_empty() {
+            self.command.args(["--transport", &self.transport]);
+        }
         let child = self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         Running {
             child: child.expect("loadgen-node starts"),

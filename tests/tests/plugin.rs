@@ -107,6 +107,54 @@ fn a_batch_that_does_not_fit_is_run_again_in_parts() {
     assert!(log.contains("run again in halves") && log.contains("room for 3 rows"), "{log}");
 }
 
+/// Samples of one to three numbers, one in a file each, in a folder.
+fn mixed_samples(run: &LoadGen, count: usize, number: impl Fn(usize) -> f32) -> String {
+    let folder = run.file("x", "").replace("/x", "/mixed");
+    std::fs::create_dir(&folder).expect("ours");
+    for n in 0..count {
+        let length = n % 3 + 1;
+        let bytes = number(n).to_le_bytes().repeat(length);
+        let file = npy("<f4", &format!("({length},)"), bytes);
+        std::fs::write(format!("{folder}/{n:03}.npy"), file).expect("ours");
+    }
+    folder
+}
+
+/// Each shape is a pass of its own, and passes of two batches are under way together.
+#[test]
+fn parts_of_a_batch_do_not_take_the_answers_of_others() {
+    let toy = Toy::new(&[]);
+    for device in ["toy:small", "toy:0"] {
+        let node = toy.node("toy.toml", &["--devices", device, "--max-batch", "16"]);
+        let run = LoadGen::new(&[&node.address], "offline");
+        let samples = mixed_samples(&run, 200, |n| n as f32);
+        let run = run.args(&["--benchmark", "x", "--dataset", &samples, "--mode", "accuracy"]);
+        let outcome = run.run().expect(0);
+        let responses = read_responses(&outcome.path("mlperf_log_accuracy.json")).expect("a log");
+        assert_eq!(responses.len(), 200);
+        for response in responses {
+            let n = response.qsl_idx;
+            let want = (n as f32 * 2.0).to_le_bytes().repeat(n % 3 + 1);
+            assert_eq!(response.data, want, "sample {n}");
+        }
+    }
+}
+
+#[test]
+fn a_sample_that_the_model_cannot_take_fails_alone() {
+    let toy = Toy::new(&[]);
+    let mut node = toy.node("toy.toml", &["--devices", "toy:picky", "--max-batch", "16"]);
+    let run = LoadGen::new(&[&node.address], "offline");
+    let samples = mixed_samples(&run, 48, |n| if n == 20 { -1.0 } else { n as f32 });
+    run.args(&["--benchmark", "x", "--dataset", &samples, "--mode", "accuracy"])
+        .run()
+        .expect_failure("the model failed: a negative number");
+    assert_doubles(&node);
+    node.signal("-TERM");
+    let (_, log) = node.wait();
+    assert!(log.contains("run again in halves") && !log.contains("panic"), "{log}");
+}
+
 #[test]
 fn a_batch_size_that_cannot_fit_is_refused_with_one_that_does() {
     let toy = Toy::new(&[]);
@@ -120,7 +168,10 @@ fn a_batch_size_that_cannot_fit_is_refused_with_one_that_does() {
 fn a_plugin_says_no_in_its_own_words() {
     let toy = Toy::new(&[]);
     let log = toy.start("toy.toml", &["--devices", "shelf"]).expect_err("no such device");
-    assert!(log.contains("there is no device shelf; there is toy:0 and toy:small"), "{log}");
+    assert!(
+        log.contains("there is no device shelf; there is toy:0, toy:small and toy:picky"),
+        "{log}"
+    );
     toy.write("factor.txt", "two");
     let log = toy.start("toy.toml", &[]).expect_err("not a model");
     assert!(log.contains("the model file must hold one number"), "{log}");
@@ -133,7 +184,7 @@ fn libraries_that_are_no_plugins_of_this_node_are_refused() {
         (&["-DABI=0"], "has the plug-in ABI 0, this node has 1; build the plug-in again"),
         (&["-DABI=2"], "has the plug-in ABI 2, this node has 1; build the node again"),
         (&["-DSIZE=8"], "its table has 8 bytes"),
-        (&["-DFINISH=nullptr"], "its function `finish` is null"),
+        (&["-DFINISH=nullptr"], "its `finish` is null"),
     ] {
         let log = Toy::new(macros).start("toy.toml", &[]).expect_err("must be refused");
         assert!(log.contains(want), "{log}");
@@ -145,6 +196,50 @@ fn libraries_that_are_no_plugins_of_this_node_are_refused() {
     std::fs::remove_file(toy.path("libdoubler.so")).expect("ours");
     let log = toy.start("toy.toml", &[]).expect_err("no file");
     assert!(log.contains("cannot load"), "{log}");
+}
+
+#[test]
+fn batch_settings_of_a_manifest_are_checked_and_used() {
+    let toy = Toy::new(&[]);
+    toy.write("batching.toml", &format!("{MANIFEST}\n[batching.server]\nmax_batch = 5\n"));
+    let node = toy.node("batching.toml", &["--scenario", "server"]);
+    let described = e2e::process::nodes(&[&node.address], std::time::Duration::from_secs(5));
+    let text = String::from_utf8_lossy(&described.stdout).into_owned();
+    assert!(text.contains("batches of up to 5"), "{text}");
+    for (table, args, want) in [
+        ("[batching.server]\nmax_bach = 5", &[][..], "`max_bach`: there is no such setting"),
+        ("[batching.night]\nmax_batch = 5", &[], "choose one of offline, server"),
+        ("", &["--scenario", "offline"], "has no table [batching.offline]"),
+        ("", &["--buckets", "5"], "all samples of tensors count alike"),
+    ] {
+        toy.write("bad.toml", &format!("{MANIFEST}\n{table}\n"));
+        let log = toy.start("bad.toml", args).expect_err("must be refused");
+        assert!(log.contains(want), "{log}");
+    }
+}
+
+#[test]
+fn the_engines_can_be_fed_without_a_network() {
+    let toy = Toy::new(&[]);
+    let numbers = toy.path("numbers.npy");
+    std::fs::write(&numbers, npy("<f4", "(10, 2)", [0; 80])).expect("ours");
+    let bench = |args: &[&str]| {
+        let ran = Command::new(e2e::process::program("sut-node"))
+            .args(["bench", "--seconds", "0.2", "--name", "x"])
+            .args(args)
+            .output()
+            .expect("sut-node starts");
+        let text = |bytes| String::from_utf8(bytes).expect("text");
+        (ran.status.success(), text(ran.stdout), text(ran.stderr))
+    };
+    let (plugin, manifest) = (toy.path("libdoubler.so"), toy.path("fixed.toml"));
+    let engine = ["--engine", &plugin, "--model", &manifest, "--devices", "toy:0"];
+    let (well, stdout, stderr) = bench(&[&engine[..], &["--dataset", &numbers]].concat());
+    assert!(well && stdout.contains("samples per second"), "{stdout}{stderr}");
+    let (well, _, stderr) = bench(&[&engine[..], &["--dataset", "digits"]].concat());
+    assert!(!well && stderr.contains("the data set holds uint8[1, 8, 8]"), "{stderr}");
+    let (well, _, stderr) = bench(&["--engine", "none", "--dataset", "digits"]);
+    assert!(!well && stderr.contains("cannot run without one; use echo"), "{stderr}");
 }
 
 #[test]

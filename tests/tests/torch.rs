@@ -247,7 +247,7 @@ fn models_that_do_not_fit_their_manifest_are_refused_with_the_difference() {
             "image-classifying",
             "choose one of tensors, image-classification",
         ),
-        ("precision = \"fp32\"", "precision = \"fp8\"", "choose one of fp32, fp16, bf16"),
+        ("precision = \"fp32\"", "precision = \"fp8\"", "choose one of fp32, tf32, fp16, bf16"),
         ("digits.pt", "nowhere.pt", "cannot read the model"),
         ("digits.pt", "changed.toml", "cannot be served"),
         ("[[inputs]]", "colour = 3\n[[inputs]]", "unknown field `colour`"),

@@ -4,15 +4,16 @@
 // Every function returns null, or an error text that the caller frees with free().
 
 #include <ATen/ATen.h>
+#include <c10/core/DeviceGuard.h>
 #include <c10/core/Event.h>
 #include <c10/core/InferenceMode.h>
 #include <c10/core/Stream.h>
+#include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <malloc.h>
 
 #include <cstring>
-#include <optional>
 #include <vector>
 
 namespace {
@@ -42,9 +43,6 @@ struct Pipeline {
     c10::Stream copying;
     c10::Stream computing;
     std::vector<Slot> slots;
-    // What was current before a batch was begun.
-    std::optional<c10::Device> device_before;
-    std::optional<c10::Stream> stream_before;
 
     Pipeline(c10::Device device, size_t count)
         : guard(device.type()),
@@ -53,6 +51,16 @@ struct Pipeline {
         for (size_t slot = 0; slot < count; ++slot)
             slots.push_back(Slot{c10::Event(device.type()), c10::Event(device.type())});
     }
+};
+
+// This thread's work goes to a pipeline's streams while it lives; then to where it went before.
+struct Entered {
+    Pipeline &pipeline;
+    c10::OptionalDeviceGuard device;
+    c10::OptionalStreamGuard stream;
+
+    explicit Entered(Pipeline &pipeline)
+        : pipeline(pipeline), device(pipeline.copying.device()), stream(pipeline.copying) {}
 };
 
 }  // namespace
@@ -84,30 +92,28 @@ void netdiv_pipeline_free(Pipeline *pipeline) {
 }
 
 // From here on this thread's work goes to the copying stream.
-char *netdiv_pipeline_copy(Pipeline *pipeline) {
-    return guarded([&] {
-        pipeline->device_before = pipeline->guard.exchangeDevice(pipeline->copying.device());
-        pipeline->stream_before = pipeline->guard.exchangeStream(pipeline->copying);
-    });
+char *netdiv_pipeline_enter(Pipeline *pipeline, Entered **entered) {
+    return guarded([&] { *entered = new Entered(*pipeline); });
 }
 
 // From here on to the computing stream, which waits for the copies of this slot.
-char *netdiv_pipeline_compute(Pipeline *pipeline, size_t slot) {
+char *netdiv_pipeline_compute(Entered *entered, size_t slot) {
     return guarded([&] {
-        pipeline->slots.at(slot).copied.record(pipeline->copying);
-        pipeline->slots.at(slot).copied.block(pipeline->computing);
-        pipeline->guard.exchangeStream(pipeline->computing);
+        Pipeline &pipeline = entered->pipeline;
+        pipeline.slots.at(slot).copied.record(pipeline.copying);
+        pipeline.slots.at(slot).copied.block(pipeline.computing);
+        entered->stream.reset_stream(pipeline.computing);
     });
 }
 
-// Marks the end of the slot's work, and gives the thread back the stream and the device that it had.
-char *netdiv_pipeline_leave(Pipeline *pipeline, size_t slot) {
+// Gives the thread back its device and stream, and marks the end of the slot's work on both streams.
+char *netdiv_pipeline_leave(Entered *entered, size_t slot) {
+    Pipeline &pipeline = entered->pipeline;
+    delete entered;
     return guarded([&] {
-        pipeline->slots.at(slot).done.record(pipeline->computing);
-        if (pipeline->stream_before) pipeline->guard.exchangeStream(*pipeline->stream_before);
-        if (pipeline->device_before) pipeline->guard.exchangeDevice(*pipeline->device_before);
-        pipeline->stream_before.reset();
-        pipeline->device_before.reset();
+        pipeline.slots.at(slot).copied.record(pipeline.copying);
+        pipeline.slots.at(slot).copied.block(pipeline.computing);
+        pipeline.slots.at(slot).done.record(pipeline.computing);
     });
 }
 
@@ -123,6 +129,14 @@ c10::InferenceMode *netdiv_inference_mode_new() {
 
 void netdiv_inference_mode_free(c10::InferenceMode *mode) {
     delete mode;
+}
+
+// Whether fp32 matrices are multiplied as TF32, where the device can.
+char *netdiv_tf32(bool allowed) {
+    return guarded([&] {
+        at::globalContext().setAllowTF32CuDNN(allowed);
+        at::globalContext().setAllowTF32CuBLAS(allowed);
+    });
 }
 
 // Lets the process keep the memory that a batch frees: else each one gets its activations from the system again, page by

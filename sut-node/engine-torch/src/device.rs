@@ -20,7 +20,8 @@ pub(crate) fn all() -> Vec<Found> {
     let makes = nvidia_makes();
     let mut found: Vec<_> = (0..count)
         .map(|number| {
-            let make = makes.get(number as usize).filter(|_| makes.len() == count as usize);
+            // CUDA has an order of its own, so a make is only known when there is but one.
+            let make = makes.first().filter(|first| makes.iter().all(|make| make == *first));
             let description = make.cloned().unwrap_or_else(|| "a CUDA device".into());
             Found { name: format!("cuda:{number}"), description, usable: true }
         })
@@ -59,8 +60,7 @@ pub(crate) fn find(name: &str) -> Result<Device, Failure> {
     }
 }
 
-/// Make and driver of each GPU, as the driver says; in the order of their bus addresses, which is CUDA's as long as
-/// nobody chose another.
+/// Make and driver of each GPU of this machine, as the driver says.
 fn nvidia_makes() -> Vec<String> {
     let line = |text: &str, key: &str| {
         text.lines().find_map(|line| line.strip_prefix(key)).map(|rest| rest.trim().to_owned())

@@ -19,7 +19,7 @@ impl Failure {
 
     /// From libtorch's words.
     pub(crate) fn torch(text: &str) -> Self {
-        let full = ["out of memory", "can't allocate memory", "not enough memory"];
+        let full = ["out of memory", "can't allocate memory", "not enough memory", "ALLOC_FAILED"];
         let status = match full.iter().any(|words| text.contains(words)) {
             true => abi::OUT_OF_MEMORY,
             false => abi::FAILED,

@@ -50,8 +50,11 @@ impl Model {
         };
         let device = device::find(&device)?;
         if device.is_cuda() {
-            // Batches come in few shapes: the fastest algorithm of each is worth looking for.
-            Cuda::cudnn_set_benchmark(true);
+            // The fastest algorithm is looked for, and kernels are made, for each shape: worth it for few.
+            let few_shapes = settings.fixed_shapes == 1;
+            Cuda::cudnn_set_benchmark(few_shapes);
+            tch::jit::f_set_tensor_expr_fuser_enabled(few_shapes)?;
+            pipeline::allow_tf32(precision == "tf32")?;
         } else {
             pipeline::keep_memory();
         }
@@ -67,7 +70,7 @@ impl Model {
 /// Compares the type of the weights with the manifest's. A frozen file has constants in their place, which it does not list.
 fn check_precision(module: &CModule, precision: &str) -> Result<(), Failure> {
     let want = match precision {
-        "fp32" => Kind::Float,
+        "fp32" | "tf32" => Kind::Float,
         "fp16" => Kind::Half,
         "bf16" => Kind::BFloat16,
         other => return Err(Failure::refused(format!("the precision {other} is unknown"))),
@@ -126,73 +129,69 @@ impl<'a> Instance<'a> {
         inputs: &[abi::Tensor],
         outputs: &[abi::Tensor],
     ) -> Result<(), Failure> {
-        self.prepare_thread();
-        let _mode = InferenceMode::enter();
-        let Some(mut pipeline) = self.pipeline.take() else {
-            let inputs = inputs.iter().map(view).collect::<Result<Vec<_>, _>>()?;
-            return self.run(inputs, outputs);
-        };
-        let begun = pipeline.copying().and_then(|()| {
-            let inputs = self.copy_to_device(slot, inputs)?;
-            pipeline.computing(slot)?;
-            self.run(inputs, outputs)
-        });
-        let left = pipeline.leave(slot);
-        if begun.is_err() {
-            // What was begun must not go on in memory that the caller takes back.
-            let _ = pipeline.wait(slot);
+        let model = self.model;
+        if !PREPARED.replace(true) {
+            tch::set_num_threads(model.threads);
         }
-        self.pipeline = Some(pipeline);
-        begun.and(left)
+        let _mode = InferenceMode::enter();
+        let Some(pipeline) = &mut self.pipeline else {
+            let inputs = inputs.iter().map(view).collect::<Result<Vec<_>, _>>()?;
+            return model.run(inputs, outputs);
+        };
+        let room = &mut self.on_device[slot];
+        let begun = pipeline.run(
+            slot,
+            || copy_to_device(room, inputs, model.device),
+            |inputs| model.run(inputs, outputs),
+        );
+        if begun.as_ref().is_err_and(|failure| failure.status == abi::OUT_OF_MEMORY) {
+            // It is in the way of a smaller batch. Nothing of this slot is under way any more.
+            self.on_device[slot].clear();
+        }
+        begun
     }
 
     pub(crate) fn finish(&mut self, slot: usize) -> Result<(), Failure> {
         self.pipeline.as_mut().map_or(Ok(()), |pipeline| pipeline.wait(slot))
     }
+}
 
-    fn prepare_thread(&self) {
-        if !PREPARED.replace(true) {
-            tch::set_num_threads(self.model.threads);
-        }
-    }
-
-    /// The slot's inputs on the device.
-    fn copy_to_device(
-        &mut self,
-        slot: usize,
-        inputs: &[abi::Tensor],
-    ) -> Result<Vec<Tensor>, Failure> {
-        let room = &mut self.on_device[slot];
-        let mut views = Vec::with_capacity(inputs.len());
-        for (place, input) in inputs.iter().enumerate() {
-            let from = view(input)?;
-            let elements = i64::try_from(from.numel()).unwrap_or(i64::MAX);
-            let fits = room.get(place).is_some_and(|to| to.numel() >= from.numel());
-            if !fits {
-                let new = Tensor::f_empty([elements], (from.f_kind()?, self.model.device))?;
-                match room.get_mut(place) {
-                    Some(old) => *old = new,
-                    None => room.push(new),
-                }
+/// A slot's inputs on the device, in room that is used again.
+fn copy_to_device(
+    room: &mut Vec<Tensor>,
+    inputs: &[abi::Tensor],
+    device: Device,
+) -> Result<Vec<Tensor>, Failure> {
+    let mut views = Vec::with_capacity(inputs.len());
+    for (place, input) in inputs.iter().enumerate() {
+        let from = view(input)?;
+        let elements = i64::try_from(from.numel()).unwrap_or(i64::MAX);
+        if room.get(place).is_none_or(|to| to.numel() < from.numel()) {
+            let new = Tensor::f_empty([elements], (from.f_kind()?, device))?;
+            match room.get_mut(place) {
+                Some(old) => *old = new,
+                None => room.push(new),
             }
-            let mut to = room[place].f_narrow(0, 0, elements)?.f_view(from.size().as_slice())?;
-            pipeline::copy(&mut to, &from)?;
-            views.push(to);
         }
-        Ok(views)
+        let mut to = room[place].f_narrow(0, 0, elements)?.f_view(from.size().as_slice())?;
+        pipeline::copy(&mut to, &from)?;
+        views.push(to);
     }
+    Ok(views)
+}
 
+impl Model {
     /// Runs the model and copies what it gives to the outputs' memory.
     fn run(&self, inputs: Vec<Tensor>, outputs: &[abi::Tensor]) -> Result<(), Failure> {
         let inputs: Vec<_> = inputs.into_iter().map(IValue::Tensor).collect();
-        let given = tensors_of(self.model.module.forward_is(&inputs)?)?;
+        let given = tensors_of(self.module.forward_is(&inputs)?)?;
         if given.len() != outputs.len() {
             let (given, want) = (given.len(), outputs.len());
             return Err(Failure::refused(format!(
                 "the model gives {given} tensors, the manifest names {want}"
             )));
         }
-        for ((given, output), name) in given.iter().zip(outputs).zip(&self.model.outputs) {
+        for ((given, output), name) in given.iter().zip(outputs).zip(&self.outputs) {
             let mut to = view(output)?;
             if given.size() != to.size() {
                 return Err(Failure::refused(format!(
@@ -202,7 +201,9 @@ impl<'a> Instance<'a> {
                 )));
             }
             let (from_kind, to_kind) = (given.f_kind()?, to.f_kind()?);
-            if is_float(from_kind) != is_float(to_kind) {
+            // Half precision widens without loss; nothing else is converted unasked.
+            let widens = matches!(from_kind, Kind::Half | Kind::BFloat16) && to_kind == Kind::Float;
+            if from_kind != to_kind && !widens {
                 return Err(Failure::refused(format!(
                     "the model's output {name} is {from_kind:?}, the manifest says {to_kind:?}"
                 )));
@@ -211,10 +212,6 @@ impl<'a> Instance<'a> {
         }
         Ok(())
     }
-}
-
-fn is_float(kind: Kind) -> bool {
-    matches!(kind, Kind::Float | Kind::Half | Kind::BFloat16 | Kind::Double)
 }
 
 /// A tensor, or a tuple or list of some.

@@ -11,6 +11,7 @@ use torch_sys::C_tensor;
 use crate::failure::Failure;
 
 enum RawPipeline {}
+enum RawEntered {}
 enum RawInferenceMode {}
 
 unsafe extern "C" {
@@ -22,12 +23,16 @@ unsafe extern "C" {
         pipeline: *mut *mut RawPipeline,
     ) -> *mut c_char;
     fn netdiv_pipeline_free(pipeline: *mut RawPipeline);
-    fn netdiv_pipeline_copy(pipeline: *mut RawPipeline) -> *mut c_char;
-    fn netdiv_pipeline_compute(pipeline: *mut RawPipeline, slot: usize) -> *mut c_char;
-    fn netdiv_pipeline_leave(pipeline: *mut RawPipeline, slot: usize) -> *mut c_char;
+    fn netdiv_pipeline_enter(
+        pipeline: *mut RawPipeline,
+        entered: *mut *mut RawEntered,
+    ) -> *mut c_char;
+    fn netdiv_pipeline_compute(entered: *mut RawEntered, slot: usize) -> *mut c_char;
+    fn netdiv_pipeline_leave(entered: *mut RawEntered, slot: usize) -> *mut c_char;
     fn netdiv_pipeline_wait(pipeline: *mut RawPipeline, slot: usize) -> *mut c_char;
     fn netdiv_inference_mode_new() -> *mut RawInferenceMode;
     fn netdiv_inference_mode_free(mode: *mut RawInferenceMode);
+    fn netdiv_tf32(allowed: bool) -> *mut c_char;
     fn netdiv_keep_memory();
 }
 
@@ -79,28 +84,56 @@ impl Pipeline {
         pipeline.map(Self).ok_or_else(|| Failure::failed("the device gave no streams".into()))
     }
 
-    /// Work of this thread goes to the copying stream.
-    pub(crate) fn copying(&mut self) -> Result<(), Failure> {
-        // SAFETY: the pipeline is ours.
-        check(unsafe { netdiv_pipeline_copy(self.0.as_ptr()) })
-    }
-
-    /// Then to the computing stream, once the slot's copies are there.
-    pub(crate) fn computing(&mut self, slot: usize) -> Result<(), Failure> {
-        // SAFETY: as above.
-        check(unsafe { netdiv_pipeline_compute(self.0.as_ptr(), slot) })
-    }
-
-    /// Ends the slot's work and this thread's use of the streams.
-    pub(crate) fn leave(&mut self, slot: usize) -> Result<(), Failure> {
-        // SAFETY: as above.
-        check(unsafe { netdiv_pipeline_leave(self.0.as_ptr(), slot) })
+    /// Lets this thread's work for a slot go to the streams. `copy` comes first and goes to the copying stream, `compute` to
+    /// the other one, which waits for the copies. When either fails, nothing of it goes on afterwards.
+    pub(crate) fn run<T>(
+        &mut self,
+        slot: usize,
+        copy: impl FnOnce() -> Result<T, Failure>,
+        compute: impl FnOnce(T) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut entered = ptr::null_mut();
+        // SAFETY: the pipeline is ours; the shim writes a guard there when it succeeds.
+        check(unsafe { netdiv_pipeline_enter(self.0.as_ptr(), &mut entered) })?;
+        let entered = Entered { guard: entered, slot };
+        let outcome = copy().and_then(|copied| {
+            // SAFETY: the guard is open, on this thread.
+            check(unsafe { netdiv_pipeline_compute(entered.guard, slot) })?;
+            compute(copied)
+        });
+        let left = entered.leave();
+        if outcome.is_err() {
+            // The caller takes its memory back.
+            let _ = self.wait(slot);
+        }
+        outcome.and(left)
     }
 
     /// Waits for the slot's work.
     pub(crate) fn wait(&mut self, slot: usize) -> Result<(), Failure> {
         // SAFETY: as above.
         check(unsafe { netdiv_pipeline_wait(self.0.as_ptr(), slot) })
+    }
+}
+
+/// This thread's use of a pipeline's streams; a panic ends it too.
+struct Entered {
+    guard: *mut RawEntered,
+    slot: usize,
+}
+
+impl Entered {
+    fn leave(self) -> Result<(), Failure> {
+        let guard = std::mem::ManuallyDrop::new(self);
+        // SAFETY: the guard is open, on this thread, and closed once.
+        check(unsafe { netdiv_pipeline_leave(guard.guard, guard.slot) })
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        // SAFETY: as above; nobody is left to hear of an error.
+        let _ = check(unsafe { netdiv_pipeline_leave(self.guard, self.slot) });
     }
 }
 
@@ -126,6 +159,12 @@ impl Drop for InferenceMode {
         // SAFETY: made by `enter`, on this thread.
         unsafe { netdiv_inference_mode_free(self.0) }
     }
+}
+
+/// Whether fp32 matrices are multiplied as TF32, where the device can.
+pub(crate) fn allow_tf32(allowed: bool) -> Result<(), Failure> {
+    // SAFETY: it changes settings of libtorch.
+    check(unsafe { netdiv_tf32(allowed) })
 }
 
 /// Lets the process keep freed memory for the next batch.

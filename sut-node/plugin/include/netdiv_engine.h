@@ -10,8 +10,8 @@
  * Life of a plug-in: netdiv_engine_plugin, devices, then for each device load; for each instance on it open, allocate,
  * warm_up, and begin/finish for every batch; close, unload at the end.
  *
- * Threads: `devices`, `load` and `unload` are called from one thread at a time. An instance is used by one thread at a
- * time, instances of one model by several at the same time.
+ * Threads: `devices`, `load`, `unload`, `open` and `close` are called from one thread at a time, whichever. An instance is
+ * used by one thread at a time, instances of one model by several at the same time.
  *
  * Errors: every function that can fail returns a netdiv_status. Unless it is NETDIV_OK, the function has put a text into
  * `error` that says what is wrong, zero-terminated and cut to its room. No C++ exception may leave a function.
@@ -84,11 +84,12 @@ typedef struct netdiv_model_settings {
     uint64_t size;         /* sizeof(netdiv_model_settings) */
     const char *path;      /* the model file */
     const char *device;    /* a device's name */
-    const char *precision; /* floating-point type of the weights: "fp32", "fp16" or "bf16" */
+    const char *precision; /* "fp32", "fp16" or "bf16": type of the weights; "tf32": fp32, multiplied as TF32 */
     uint32_t threads;      /* that an instance may use on the host's processors */
+    uint32_t fixed_shapes; /* 1: batches come only in shapes that were warmed up */
     uint32_t input_count;
-    const netdiv_tensor_spec *inputs; /* in the order of the model's arguments */
     uint32_t output_count;
+    const netdiv_tensor_spec *inputs; /* in the order of the model's arguments */
     const netdiv_tensor_spec *outputs;
 } netdiv_model_settings;
 

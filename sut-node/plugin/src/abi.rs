@@ -88,16 +88,18 @@ pub struct ModelSettings {
     pub path: *const c_char,
     /// A device's name.
     pub device: *const c_char,
-    /// "fp32", "fp16" or "bf16".
+    /// "fp32", "tf32", "fp16" or "bf16".
     pub precision: *const c_char,
     /// Threads of one instance.
     pub threads: u32,
+    /// 1: batches come only in shapes that were warmed up.
+    pub fixed_shapes: u32,
     /// Number of inputs.
     pub input_count: u32,
-    /// Inputs.
-    pub inputs: *const TensorSpec,
     /// Number of outputs.
     pub output_count: u32,
+    /// Inputs.
+    pub inputs: *const TensorSpec,
     /// Outputs.
     pub outputs: *const TensorSpec,
 }

@@ -41,7 +41,7 @@ pub enum PluginError {
         ours: usize,
     },
     /// A table with a hole.
-    #[error("{}: its function `{function}` is null", path.display())]
+    #[error("{}: its `{function}` is null or gives null", path.display())]
     Missing {
         /// The file.
         path: PathBuf,
@@ -52,7 +52,7 @@ pub enum PluginError {
     #[error("{0}")]
     Failed(String),
     /// The device's memory is full.
-    #[error("out of memory on the device: {0}")]
+    #[error("out of memory: {0}")]
     OutOfMemory(String),
     /// The model, the device or the precision is none that the plug-in serves.
     #[error("{0}")]

@@ -57,6 +57,7 @@ impl Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        let _alone = self.model.plugin.alone();
         let instance = self.lock();
         // SAFETY: nobody else holds the handle, so all of its memory is released and no batch is under way.
         unsafe { (self.model.plugin.functions.close)(*instance) }
@@ -67,8 +68,11 @@ impl Instance {
     pub(crate) fn open(model: Arc<model::Handle>) -> Result<Self, PluginError> {
         let functions = &model.plugin.functions;
         let mut instance = ptr::null_mut();
-        // SAFETY: the model is loaded.
-        call(|error| unsafe { (functions.open)(model.model.as_ptr(), &mut instance, error) })?;
+        {
+            let _alone = model.plugin.alone();
+            // SAFETY: the model is loaded.
+            call(|error| unsafe { (functions.open)(model.model.as_ptr(), &mut instance, error) })?;
+        }
         let instance = NonNull::new(instance).ok_or_else(|| {
             PluginError::Failed("open gave neither an instance nor an error".into())
         })?;

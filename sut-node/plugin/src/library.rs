@@ -94,7 +94,8 @@ impl Plugin {
         let table = unsafe { entry(abi::ABI) };
         // SAFETY: a table that is not null starts with its ABI, in every version, and lives as long as the library.
         let head = unsafe { table.cast::<u32>().as_ref() };
-        let theirs = *head.ok_or_else(|| PluginError::NotAPlugin(path.into()))?;
+        let none = || PluginError::Missing { path: path.into(), function: abi::ENTRY };
+        let theirs = *head.ok_or_else(none)?;
         if theirs != abi::ABI {
             return Err(PluginError::Abi { path: path.into(), theirs });
         }

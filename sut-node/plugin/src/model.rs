@@ -21,6 +21,8 @@ use crate::{
 pub enum Precision {
     /// IEEE 754, 32 bits.
     Fp32,
+    /// The same; matrices are multiplied with 10 bits of the fraction, where the device can.
+    Tf32,
     /// IEEE 754, 16 bits.
     Fp16,
     /// The upper half of fp32.
@@ -32,6 +34,7 @@ impl Precision {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Fp32 => "fp32",
+            Self::Tf32 => "tf32",
             Self::Fp16 => "fp16",
             Self::Bf16 => "bf16",
         }
@@ -49,6 +52,8 @@ pub struct Settings {
     pub precision: Precision,
     /// Threads that one instance may use on the host's processors.
     pub threads: usize,
+    /// Batches come only in shapes that were warmed up.
+    pub fixed_shapes: bool,
     /// Inputs without the batch dimension; -1 is a free length.
     pub inputs: Vec<TensorSpec>,
     /// Outputs, likewise.
@@ -115,6 +120,7 @@ impl Model {
             device,
             precision,
             threads: u32::try_from(settings.threads).unwrap_or(u32::MAX),
+            fixed_shapes: settings.fixed_shapes.into(),
             input_count: inputs.len() as u32,
             inputs: inputs.as_ptr(),
             output_count: outputs.len() as u32,

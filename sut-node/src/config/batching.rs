@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, within};
-use crate::batcher::Rules;
+use crate::{batcher::Rules, workload::Lengths};
 
 /// Keys of the batcher. They are also those of `[batching.SCENARIO]` in a manifest.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
@@ -80,9 +80,24 @@ impl BatchingArgs {
         })
     }
 
-    /// The batch sizes, ascending.
-    pub(super) fn sizes(&self) -> Result<Vec<usize>, ConfigError> {
-        steps("batch-sizes", self.batch_sizes.as_deref())
+    /// The batch sizes, ascending; the longest batch is one of them, where there are any.
+    pub(super) fn sizes(&self, max_batch: usize) -> Result<Vec<usize>, ConfigError> {
+        let mut sizes = steps("batch-sizes", self.batch_sizes.as_deref())?;
+        if sizes.last().is_some_and(|largest| *largest < max_batch) {
+            sizes.push(max_batch);
+        }
+        Ok(sizes)
+    }
+
+    /// From a table of a manifest; an error text when it holds anything else.
+    pub(crate) fn of_table(table: toml::Table) -> Result<Self, String> {
+        let known: Self =
+            table.clone().try_into().map_err(|e: toml::de::Error| e.message().to_owned())?;
+        let taken = toml::Table::try_from(&known).map_err(|error| error.to_string())?;
+        match table.keys().find(|key| !taken.contains_key(*key)) {
+            Some(key) => Err(format!("`{key}`: there is no such setting")),
+            None => Ok(known),
+        }
     }
 }
 
@@ -99,11 +114,11 @@ fn steps(key: &'static str, steps: Option<&[usize]>) -> Result<Vec<usize>, Confi
 
 impl Batching {
     /// What the batcher goes by.
-    pub(crate) fn rules(&self, pads: bool) -> Rules {
+    pub(crate) fn rules(&self, lengths: Option<Lengths>) -> Rules {
         Rules {
             samples: self.max_batch,
             tokens: self.max_tokens,
-            pads,
+            pads: lengths == Some(Lengths::Padded),
             bytes: self.max_bytes,
             age: self.timeout,
             buckets: self.buckets.clone(),

@@ -95,6 +95,9 @@ pub enum Postprocess {
     Top1,
 }
 
+/// Longest batch of plug-ins and onnx by default, in samples.
+pub(super) const PLUGIN_BATCH: usize = 32;
+
 const SCENARIOS: [&str; 4] = ["offline", "server", "single-stream", "multi-stream"];
 
 impl EngineArgs {
@@ -134,7 +137,7 @@ impl EngineArgs {
     fn refuse_foreign_keys(&self, kind: &str, batching: &BatchingArgs) -> Result<(), ConfigError> {
         let plugins: &[&str] = &["torch", "a plug-in"];
         let models: &[&str] = &["onnx", "torch", "a plug-in"];
-        let keys: [(&'static str, bool, &[&str]); 12] = [
+        let keys: [(&'static str, bool, &[&str]); 13] = [
             ("model", self.model.is_some(), models),
             ("postprocess", self.postprocess.is_some(), &["onnx"]),
             ("threads", self.threads.is_some(), models),
@@ -142,6 +145,7 @@ impl EngineArgs {
             ("workload-threads", self.workload_threads.is_some(), plugins),
             ("scenario", self.scenario.is_some(), plugins),
             ("libtorch", self.libtorch.is_some(), &["torch"]),
+            ("max-batch-tokens", batching.max_batch_tokens.is_some(), plugins),
             ("buckets", batching.buckets.is_some(), plugins),
             ("batch-sizes", batching.batch_sizes.is_some(), plugins),
             ("echo-answer-bytes", self.echo_answer_bytes.is_some(), &["echo"]),
@@ -198,9 +202,11 @@ impl EngineArgs {
                     choices: "offline, server, single-stream, multi-stream",
                 });
             }
-            if let Some(own) = manifest.batching.get(scenario) {
-                batching = batching.or(own);
-            }
+            let own = manifest.batching.get(scenario).ok_or_else(|| ConfigError::NoBatching {
+                scenario: scenario.clone(),
+                manifest: path.to_path_buf(),
+            })?;
+            batching = batching.or(own);
         }
         if let Some(any) = manifest.batching.get("default") {
             batching = batching.or(any);
@@ -212,7 +218,7 @@ impl EngineArgs {
             devices: self.devices.clone().unwrap_or_default(),
             threads: threads("threads", self.threads)?,
             workload_threads: threads("workload-threads", self.workload_threads)?.unwrap_or(cores),
-            batch_sizes: batching.sizes()?,
+            batch_sizes: batching.sizes(batching.max_batch.unwrap_or(PLUGIN_BATCH))?,
         };
         Ok((EngineConfig::Plugin(plugin), batching))
     }

@@ -3,7 +3,7 @@
 mod batching;
 mod engine;
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use netdiv_proto::{
     encoding::{self, Encoding},
@@ -169,6 +169,14 @@ pub enum ConfigError {
     /// A plug-in runs nothing without one.
     #[error("torch and plug-ins need --model, the manifest of a model (docs/MODELS.md)")]
     NoManifest,
+    /// A scenario that the manifest does not know.
+    #[error("--scenario {scenario}: {} has no table [batching.{scenario}]", manifest.display())]
+    NoBatching {
+        /// The scenario.
+        scenario: String,
+        /// The manifest.
+        manifest: PathBuf,
+    },
     /// The manifest cannot be used.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
@@ -183,10 +191,10 @@ impl Args {
         node_process::check_cores(&pin).map_err(ConfigError::Pin)?;
         let metrics = self.metrics.as_deref().map(|text| address("metrics", text)).transpose()?;
         let instances = within("instances", self.instances.unwrap_or(1), MAX_THREADS)?;
-        let (engine, batching) = self.engine.resolve(cores, instances, &self.batching)?;
-        let (max_batch, batch_timeout_us) = match engine {
+        let (engine_config, batching) = self.engine.resolve(cores, instances, &self.batching)?;
+        let (max_batch, batch_timeout_us) = match engine_config {
             EngineConfig::Echo(_) | EngineConfig::None => (1024, 0),
-            EngineConfig::Onnx(_) | EngineConfig::Plugin(_) => (32, 1000),
+            EngineConfig::Onnx(_) | EngineConfig::Plugin(_) => (engine::PLUGIN_BATCH, 1000),
         };
         let batching = batching.resolve(max_batch, batch_timeout_us)?;
         let max_payload_bytes = self.max_payload_bytes.unwrap_or(64 << 20);
@@ -211,7 +219,7 @@ impl Args {
         Ok(Config {
             network,
             name,
-            engine,
+            engine: engine_config,
             instances,
             batching,
             max_in_flight_samples: self

@@ -17,9 +17,13 @@ const PLUGIN: &str = "libnetdiv_engine_torch.so";
 /// Asks Python where torch is, without loading it.
 const ASK_PYTHON: &str = "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')";
 
-/// Loads libtorch and the plug-in that uses it.
-pub(super) fn open(chosen: Option<&Path>) -> Result<Plugin, EngineError> {
+/// The version that the plug-in is built for; others have other layouts in memory.
+const VERSION: &str = "2.11.";
+
+/// Loads libtorch and the plug-in that uses it; gives libtorch's folder too.
+pub(super) fn open(chosen: Option<&Path>) -> Result<(Plugin, PathBuf), EngineError> {
     let folder = find(chosen)?;
+    check_version(&folder)?;
     // CUDA must be there before anybody asks for it: libtorch remembers the answer.
     preload(&folder.join("libtorch_cpu.so"))?;
     let cuda = folder.join("libtorch_cuda.so");
@@ -30,16 +34,37 @@ pub(super) fn open(chosen: Option<&Path>) -> Result<Plugin, EngineError> {
     }
     let plugin = plugin_file()?;
     info!(libtorch = %folder.display(), "loaded");
-    Plugin::open(&plugin).map_err(|error| match error {
+    let plugin = Plugin::open(&plugin).map_err(|error| match error {
         PluginError::Unloadable { path, why } if why.contains("undefined symbol") => {
             let folder = folder.display();
             EngineError::NoLibtorch(format!(
-                "{} does not fit the libtorch in {folder}; it needs version 2.11 ({why})",
+                "{} does not fit the libtorch in {folder}; it needs version {VERSION}x ({why})",
                 path.display()
             ))
         }
         error => error.into(),
-    })
+    })?;
+    Ok((plugin, folder))
+}
+
+/// What a release (`build-version`) or Python's package (`version.py`) says of itself.
+fn check_version(folder: &Path) -> Result<(), EngineError> {
+    let root = folder.parent().unwrap_or(folder);
+    let read = |file| std::fs::read_to_string(root.join(file)).ok();
+    let quoted = |text: String| text.split(['\'', '"']).nth(1).map(ToOwned::to_owned);
+    let version = read("build-version").or_else(|| read("version.py").and_then(quoted));
+    match version {
+        Some(version) if version.starts_with(VERSION) => Ok(()),
+        Some(version) => Err(EngineError::NoLibtorch(format!(
+            "the libtorch in {} has the version {}, the plug-in needs {VERSION}x; give --libtorch DIR",
+            folder.display(),
+            version.trim()
+        ))),
+        None => {
+            warn!(libtorch = %folder.display(), "its version is unknown; it must be {VERSION}x");
+            Ok(())
+        }
+    }
 }
 
 /// The folder with `libtorch_cpu.so`.
@@ -92,10 +117,10 @@ fn plugin_file() -> Result<PathBuf, EngineError> {
 
 /// What an engine plug-in finds to compute on, for people.
 pub fn devices(file: &PluginFile) -> Result<String, EngineError> {
-    let plugin = file.open()?;
+    let (plugin, libtorch) = file.open()?;
     let mut text = format!("{} ({})\n", plugin.name(), plugin.version());
-    if let PluginFile::Torch { libtorch } = file {
-        text.push_str(&format!("  libtorch in {}\n", find(libtorch.as_deref())?.display()));
+    if let Some(folder) = libtorch {
+        text.push_str(&format!("  libtorch in {}\n", folder.display()));
     }
     for device in plugin.devices()? {
         let usable = if device.usable { "" } else { "not usable: " };

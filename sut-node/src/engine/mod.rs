@@ -81,7 +81,7 @@ pub trait Engine: Send {
         Ok(())
     }
 
-    /// Runs one batch.
+    /// Runs one batch, when none is under way.
     fn infer(&mut self, batch: &[Bytes]) -> Result<Inference, EngineError> {
         self.begin(batch.to_vec());
         self.finish()

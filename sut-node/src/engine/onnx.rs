@@ -341,5 +341,6 @@ mod tests {
     fn the_first_largest_element_wins() {
         assert_eq!(first_largest(&[1.0, 3.0, 3.0, 2.0]), 1);
         assert_eq!(first_largest(&[-5, -2, -9]), 1);
+        assert_eq!(first_largest(&[1.0, f32::NAN, 5.0, f32::NAN]), 1);
     }
 }

@@ -109,10 +109,13 @@ fn label(logits: &[u8]) -> Bytes {
     Bytes::copy_from_slice(&(first_largest(logits) as i32).to_le_bytes())
 }
 
-/// The place of the first largest element.
+/// The place of the first largest element; of the first that is not a number, if there is one (as NumPy has it).
 pub(crate) fn first_largest<T: PartialOrd>(elements: &[T]) -> usize {
     let mut best = 0;
     for (place, element) in elements.iter().enumerate() {
+        if element.partial_cmp(element).is_none() {
+            return place;
+        }
         if *element > elements[best] {
             best = place;
         }
@@ -184,7 +187,7 @@ impl Job for Decode {
     }
 }
 
-/// Decodes all files, each into its row; an empty answer for each that went well.
+/// Decodes all files, each into its row; an empty answer for each that went well, until the model gives one.
 pub(super) fn decode_all(
     threads: &ThreadPool,
     rows: &mut [u8],

@@ -8,8 +8,11 @@ use zune_jpeg::{
     zune_core::{bytestream::ZCursor, colorspace::ColorSpace, options::DecoderOptions},
 };
 
-/// Longest side of an image, in pixels: a few bytes must not ask for gigabytes.
-const MAX_SIDE: usize = 16_384;
+/// Most pixels of an image, as it is or resized: a few bytes must not ask for gigabytes.
+const MAX_PIXELS: usize = 1 << 26;
+
+/// Longest side of a JPEG, in pixels: the format's limit.
+const MAX_SIDE: usize = 65_535;
 
 /// Pixels in rows, each red, green, blue.
 #[derive(Debug)]
@@ -19,7 +22,8 @@ pub(super) struct Rgb {
     pub(super) data: Vec<u8>,
 }
 
-/// Decodes a JPEG file; grey images become coloured ones. An orientation in EXIF data is not applied.
+/// Decodes a JPEG file; grey images become coloured ones. Of a file that ends early, what is there, as the reference does. An
+/// orientation in EXIF data is not applied.
 pub(super) fn decode(jpeg: &[u8]) -> Result<Rgb, String> {
     let options = DecoderOptions::default()
         .set_max_width(MAX_SIDE)
@@ -28,16 +32,26 @@ pub(super) fn decode(jpeg: &[u8]) -> Result<Rgb, String> {
     let mut decoder = JpegDecoder::new_with_options(ZCursor::new(jpeg), options);
     let not_a_jpeg =
         |error: &dyn std::fmt::Display| format!("not a JPEG that can be decoded: {error}");
-    let data = decoder.decode().map_err(|error| not_a_jpeg(&error))?;
+    decoder.decode_headers().map_err(|error| not_a_jpeg(&error))?;
     let (width, height) = decoder.dimensions().ok_or("not a JPEG: it has no size")?;
+    check_size(width, height)?;
+    let data = decoder.decode().map_err(|error| not_a_jpeg(&error))?;
     if width == 0 || height == 0 || data.len() != width * height * 3 {
         return Err(format!("not a colour or grey JPEG: {width} x {height}, {} bytes", data.len()));
     }
     Ok(Rgb { width, height, data })
 }
 
+fn check_size(width: usize, height: usize) -> Result<(), String> {
+    match width.saturating_mul(height) {
+        0..=MAX_PIXELS => Ok(()),
+        _ => Err(format!("{width} x {height} pixels are more than {MAX_PIXELS}")),
+    }
+}
+
 /// Makes the short side that long, keeping the aspect ratio, with the antialiased bilinear filter of the Python Imaging
-/// Library (as `pre_process_imagenet_pytorch` of the reference does).
+/// Library (as `pre_process_imagenet_pytorch` of the reference does; values may differ by one, since the axes are
+/// filtered in the other order).
 pub(super) fn resize_short_side(image: Rgb, short: usize) -> Result<Rgb, String> {
     let (width, height) = match image.width <= image.height {
         true => (short, short * image.height / image.width),
@@ -46,6 +60,7 @@ pub(super) fn resize_short_side(image: Rgb, short: usize) -> Result<Rgb, String>
     if (width, height) == (image.width, image.height) {
         return Ok(image);
     }
+    check_size(width, height)?;
     let side = |length| u32::try_from(length).map_err(|_| "the image is too long".to_owned());
     let failed = |error: &dyn std::fmt::Display| format!("cannot be resized: {error}");
     let from =
@@ -139,6 +154,14 @@ mod tests {
         let mut to = [0; 12];
         stretch(&image, 1, 4, &mut to);
         assert_eq!(to, [0, 0, 0, 25, 25, 25, 75, 75, 75, 100, 100, 100]);
+    }
+
+    #[test]
+    fn a_thread_of_pixels_is_not_blown_up() {
+        let image = Rgb { width: 1, height: 16_384, data: vec![0; 16_384 * 3] };
+        let error = resize_short_side(image, 256).unwrap_err();
+        assert!(error.contains("256 x 4194304 pixels are more than"), "{error}");
+        assert!(check_size(1 << 20, 1 << 20).is_err() && check_size(8192, 8192).is_ok());
     }
 
     #[test]

@@ -33,16 +33,26 @@ pub(crate) trait Workload: Debug + Send + Sync {
         1
     }
 
-    /// Whether samples of a batch are padded to the longest of them.
-    fn pads(&self) -> bool {
-        false
+    /// Whether samples have lengths, and those of a batch are padded to the longest; `None`: all are alike.
+    fn lengths(&self) -> Option<Lengths> {
+        None
+    }
+
+    /// Rows that a pass is filled up to, by the sizes that the operator chose for batches.
+    fn row_steps(&self, batch_sizes: &[usize]) -> Vec<usize> {
+        batch_sizes.to_vec()
+    }
+
+    /// Lengths that samples are padded to, by the operator's buckets.
+    fn length_steps(&self, _buckets: &[usize]) -> Vec<usize> {
+        Vec::new()
     }
 
     /// Starts on a batch of payloads that fit the layout.
     fn job(self: Arc<Self>, batch: Vec<Bytes>) -> Box<dyn Job>;
 
-    /// The passes to warm up with: those that come later, as far as they are known. `rows` are the sizes of the model's batch.
-    fn warm_up(&self, rows: &[usize], lengths: &[usize]) -> Vec<Pass>;
+    /// The passes to warm up with, for batches of so many samples: those that come later, as far as they are known.
+    fn warm_up(&self, samples: &[usize], length_steps: &[usize]) -> Vec<Pass>;
 }
 
 /// One batch on its way through the model. Passes are begun in order, and end in order.
@@ -58,6 +68,15 @@ pub(crate) trait Job: Send {
 
     /// One answer for each sample, in order; after the last pass.
     fn answers(self: Box<Self>) -> Vec<Answer>;
+}
+
+/// What a batch does with samples of different lengths.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lengths {
+    /// Shorter ones are padded.
+    Padded,
+    /// They are joined.
+    Joined,
 }
 
 /// A response, or why there is none.
@@ -82,7 +101,7 @@ pub(crate) fn of_manifest(
         "image-classification" => Arc::new(classification::Classification::new(manifest, threads)?),
         "object-detection" => Arc::new(detection::Detection::new(manifest, threads)?),
         "question-answering" => Arc::new(question_answering::QuestionAnswering::new(manifest)?),
-        "segmentation" => Arc::new(segmentation::Segmentation::new(manifest)?),
+        "segmentation" => Arc::new(segmentation::Segmentation::new(manifest, threads)?),
         "recommendation" => Arc::new(recommendation::Recommendation::new(manifest)?),
         other => {
             return Err(format!(
@@ -93,9 +112,14 @@ pub(crate) fn of_manifest(
     })
 }
 
-/// The place of each row in a tensor of that many.
+/// The rows of a tensor that has so many.
 pub(crate) fn rows_of(bytes: &[u8], rows: usize) -> std::slice::ChunksExact<'_, u8> {
     bytes.chunks_exact((bytes.len() / rows.max(1)).max(1))
+}
+
+/// Stands where an answer will be.
+pub(crate) fn no_answer() -> Answer {
+    Err(EngineError::Failed("the model gave no answer".into()))
 }
 
 /// What is wrong with a sample.

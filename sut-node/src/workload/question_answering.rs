@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use netdiv_proto::layout::{self, DataType, InputLayout, TensorSpec, element_bytes};
+use netdiv_proto::layout::{self, DataType, InputLayout, TensorSpec, TensorView, element_bytes};
 use serde::Deserialize;
 
-use super::{Answer, Job, Pass, Workload, bad_sample, parameters, rows_of};
+use super::{Answer, Job, Lengths, Pass, Workload, bad_sample, no_answer, parameters, rows_of};
 use crate::manifest::{Dimension, Manifest};
 
 #[derive(Debug)]
@@ -25,11 +25,13 @@ struct Parameters {
     separator: i64,
     /// Longest sample, in tokens.
     max_tokens: usize,
+    /// Ids are less than this; one that is not would be read from beyond the model's table.
+    vocabulary: i64,
 }
 
 impl Default for Parameters {
     fn default() -> Self {
-        Self { samples: Samples::Tensors, separator: 102, max_tokens: 384 }
+        Self { samples: Samples::Tensors, separator: 102, max_tokens: 384, vocabulary: 30_522 }
     }
 }
 
@@ -84,17 +86,18 @@ impl QuestionAnswering {
     /// The sample's ids, mask and segments, up to the last token that is no padding.
     fn tokens(&self, payload: &[u8]) -> Result<[Vec<i64>; INPUTS], String> {
         let tensors = layout::read(&self.layout, payload).map_err(|error| error.to_string())?;
-        let numbers = |place: usize| -> Vec<i64> {
-            let data = tensors[place].data;
-            match self.data_type {
-                DataType::Int32 => {
-                    data.as_chunks().0.iter().map(|n| i64::from(i32::from_le_bytes(*n))).collect()
-                }
-                _ => data.as_chunks().0.iter().map(|n| i64::from_le_bytes(*n)).collect(),
-            }
-        };
-        let mut ids = numbers(0);
-        let (mut mask, mut segments) = match self.settings.samples {
+        let length = tensors[0].shape[0];
+        if tensors.iter().any(|tensor| tensor.shape[0] != length) {
+            return Err("ids, mask and segments differ in length".into());
+        }
+        let real = self.real(&tensors);
+        let most = self.settings.max_tokens;
+        if real == 0 || real > most {
+            return Err(format!("{real} tokens that are no padding; 1 to {most} are possible"));
+        }
+        let numbers = |place: usize| self.numbers(&tensors[place]).take(real).collect::<Vec<_>>();
+        let ids = numbers(0);
+        let (mask, segments) = match self.settings.samples {
             Samples::Tensors => (numbers(1), numbers(2)),
             Samples::Ids => {
                 let mask: Vec<_> = ids.iter().map(|id| i64::from(*id != 0)).collect();
@@ -108,18 +111,35 @@ impl QuestionAnswering {
                 (mask, segments)
             }
         };
-        if mask.len() != ids.len() || segments.len() != ids.len() {
-            return Err("ids, mask and segments differ in length".into());
-        }
-        let real = mask.iter().rposition(|real| *real != 0).map_or(0, |last| last + 1);
-        if real == 0 || real > self.settings.max_tokens {
-            let most = self.settings.max_tokens;
-            return Err(format!("{real} tokens that are no padding; 1 to {most} are possible"));
-        }
-        for numbers in [&mut ids, &mut mask, &mut segments] {
-            numbers.truncate(real);
+        let within = |numbers: &[i64], most: i64| numbers.iter().all(|n| (0..most).contains(n));
+        if !within(&ids, self.settings.vocabulary) || !within(&segments, 2) {
+            let most = self.settings.vocabulary;
+            return Err(format!(
+                "an id that is not from 0 to {}, or a segment that is not 0 or 1",
+                most - 1
+            ));
         }
         Ok([ids, mask, segments])
+    }
+
+    fn numbers<'a>(
+        &self,
+        tensor: &TensorView<'a>,
+    ) -> impl DoubleEndedIterator<Item = i64> + ExactSizeIterator + 'a {
+        let number = match self.data_type {
+            DataType::Int32 => {
+                |n: &[u8]| i64::from(i32::from_le_bytes(n.try_into().unwrap_or_default()))
+            }
+            _ => |n: &[u8]| i64::from_le_bytes(n.try_into().unwrap_or_default()),
+        };
+        tensor.data.chunks_exact(self.width()).map(number)
+    }
+
+    /// Tokens up to the last one that is no padding.
+    fn real(&self, tensors: &[TensorView<'_>]) -> usize {
+        // The mask, or where there is none the ids.
+        let marks = self.numbers(tensors.get(1).unwrap_or(&tensors[0]));
+        marks.into_iter().rposition(|mark| mark != 0).map_or(0, |last| last + 1)
     }
 }
 
@@ -129,27 +149,41 @@ impl Workload for QuestionAnswering {
     }
 
     fn length(&self, payload: &[u8]) -> usize {
-        self.tokens(payload).map_or(1, |[ids, ..]| ids.len())
+        layout::read(&self.layout, payload).map_or(1, |tensors| self.real(&tensors).max(1))
     }
 
-    fn pads(&self) -> bool {
-        true
+    fn lengths(&self) -> Option<Lengths> {
+        Some(Lengths::Padded)
+    }
+
+    /// The longest sample is the last bucket.
+    fn length_steps(&self, buckets: &[usize]) -> Vec<usize> {
+        let mut steps = buckets.to_vec();
+        if steps.last().is_some_and(|longest| *longest < self.settings.max_tokens) {
+            steps.push(self.settings.max_tokens);
+        }
+        steps
     }
 
     fn job(self: Arc<Self>, batch: Vec<Bytes>) -> Box<dyn Job> {
         let tokens: Vec<_> = batch.iter().map(|payload| self.tokens(payload)).collect();
         let longest = tokens.iter().flatten().map(|[ids, ..]| ids.len()).max().unwrap_or(0);
-        Box::new(Padded { width: self.width(), tokens, longest, asked: false, answers: Vec::new() })
+        let answers = tokens.iter().map(|tokens| match tokens {
+            Ok(_) => no_answer(),
+            Err(why) => Err(bad_sample(why)),
+        });
+        let answers = answers.collect();
+        Box::new(Padded { width: self.width(), tokens, longest, asked: false, answers })
     }
 
-    fn warm_up(&self, rows: &[usize], lengths: &[usize]) -> Vec<Pass> {
+    fn warm_up(&self, samples: &[usize], length_steps: &[usize]) -> Vec<Pass> {
         let longest = [self.settings.max_tokens];
-        let lengths = if lengths.is_empty() { &longest } else { lengths };
+        let lengths = if length_steps.is_empty() { &longest } else { length_steps };
         let pass = |rows: &usize| {
             let rows = *rows;
             lengths.iter().map(move |length| Pass { rows, lengths: vec![*length] })
         };
-        rows.iter().flat_map(pass).collect()
+        samples.iter().flat_map(pass).collect()
     }
 }
 
@@ -186,20 +220,16 @@ impl Job for Padded {
 
     fn take(&mut self, outputs: &[&[u8]]) {
         let rows = |output: usize| rows_of(outputs[output], self.tokens.len());
-        for (tokens, (start, end)) in self.tokens.iter().zip(rows(0).zip(rows(1))) {
-            self.answers.push(match tokens {
-                Ok([ids, ..]) => Ok(interleave(start, end, ids.len())),
-                Err(why) => Err(bad_sample(why.clone())),
-            });
+        let logits = self.tokens.iter().zip(rows(0).zip(rows(1)));
+        for (answer, (tokens, (start, end))) in self.answers.iter_mut().zip(logits) {
+            if let Ok([ids, ..]) = tokens {
+                *answer = Ok(interleave(start, end, ids.len()));
+            }
         }
     }
 
     fn answers(self: Box<Self>) -> Vec<Answer> {
-        if self.longest > 0 {
-            return self.answers;
-        }
-        let why = |tokens: Result<_, String>| tokens.err().unwrap_or_default();
-        self.tokens.into_iter().map(|tokens| Err(bad_sample(why(tokens)))).collect()
+        self.answers
     }
 }
 

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use netdiv_proto::layout::{self, DataType, InputLayout, TensorSpec};
+use netdiv_proto::layout::{self, DataType, InputLayout, TensorSpec, TensorView};
 use serde::Deserialize;
 
-use super::{Answer, Job, Pass, Workload, bad_sample, parameters};
+use super::{Answer, Job, Lengths, Pass, Workload, bad_sample, no_answer, parameters};
 use crate::manifest::Manifest;
 
 #[derive(Debug)]
 pub(super) struct Recommendation {
     layout: InputLayout,
     warm_up_pairs: usize,
+    index_limits: Vec<i64>,
 }
 
 #[derive(Deserialize)]
@@ -20,17 +21,19 @@ pub(super) struct Recommendation {
 struct Parameters {
     /// Pairs of a sample that batches are warmed up with; the mean of the official data set.
     warm_up_pairs: usize,
+    /// For each column of indices the number that all must be less than; none: the model takes any.
+    index_limits: Vec<i64>,
 }
 
 impl Default for Parameters {
     fn default() -> Self {
-        Self { warm_up_pairs: 270 }
+        Self { warm_up_pairs: 270, index_limits: Vec::new() }
     }
 }
 
 impl Recommendation {
     pub(super) fn new(manifest: &Arc<Manifest>) -> Result<Self, String> {
-        let Parameters { warm_up_pairs } = parameters::read(manifest)?;
+        let Parameters { warm_up_pairs, index_limits } = parameters::read(manifest)?;
         let inputs: &[_; 2] = parameters::exactly("inputs", &manifest.inputs)?;
         parameters::expect(&inputs[0], &[DataType::Float32, DataType::Float16], 1)?;
         parameters::expect(&inputs[1], &[DataType::Int32, DataType::Int64], 1)?;
@@ -45,7 +48,14 @@ impl Recommendation {
             Ok(TensorSpec { shape: vec![-1, columns], ..input.spec() })
         };
         let tensors = inputs.iter().map(spec).collect::<Result<_, String>>()?;
-        Ok(Self { layout: InputLayout { tensors }, warm_up_pairs })
+        let columns = parameters::fixed(&inputs[1])?[0];
+        if !index_limits.is_empty() && index_limits.len() != columns {
+            return Err(format!(
+                "index_limits has {} numbers for {columns} columns",
+                index_limits.len()
+            ));
+        }
+        Ok(Self { layout: InputLayout { tensors }, warm_up_pairs, index_limits })
     }
 
     fn pairs(&self, payload: &[u8]) -> Result<usize, String> {
@@ -55,7 +65,30 @@ impl Recommendation {
             (dense, sparse) if dense != sparse => {
                 Err(format!("{dense} pairs in the first tensor, {sparse} in the second"))
             }
-            (pairs, _) => Ok(pairs),
+            (pairs, _) => {
+                self.check_indices(&tensors[1])?;
+                Ok(pairs)
+            }
+        }
+    }
+
+    /// An index beyond its table would be read from elsewhere.
+    fn check_indices(&self, indices: &TensorView<'_>) -> Result<(), String> {
+        if self.index_limits.is_empty() {
+            return Ok(());
+        }
+        let number = |bytes: &[u8]| match indices.data_type {
+            DataType::Int32 => i64::from(i32::from_le_bytes(bytes.try_into().unwrap_or_default())),
+            _ => i64::from_le_bytes(bytes.try_into().unwrap_or_default()),
+        };
+        let numbers =
+            indices.data.chunks_exact(layout::element_bytes(indices.data_type)).map(number);
+        let beyond = numbers
+            .zip(self.index_limits.iter().cycle())
+            .find(|(n, limit)| !(0..**limit).contains(n));
+        match beyond {
+            Some((index, limit)) => Err(format!("index {index} of a table of {limit} rows")),
+            None => Ok(()),
         }
     }
 }
@@ -66,17 +99,33 @@ impl Workload for Recommendation {
     }
 
     fn length(&self, payload: &[u8]) -> usize {
-        self.pairs(payload).unwrap_or(1)
+        layout::read(&self.layout, payload).map_or(1, |tensors| tensors[0].shape[0].max(1))
+    }
+
+    fn lengths(&self) -> Option<Lengths> {
+        Some(Lengths::Joined)
+    }
+
+    /// A row is a pair.
+    fn row_steps(&self, _: &[usize]) -> Vec<usize> {
+        Vec::new()
     }
 
     fn job(self: Arc<Self>, batch: Vec<Bytes>) -> Box<dyn Job> {
-        let pairs = batch.iter().map(|payload| self.pairs(payload)).collect();
-        Box::new(Joined { workload: self, batch, pairs, asked: false, answers: Vec::new() })
+        let pairs: Vec<_> = batch.iter().map(|payload| self.pairs(payload)).collect();
+        let answers = pairs.iter().map(|pairs| match pairs {
+            Ok(_) => no_answer(),
+            Err(why) => Err(bad_sample(why)),
+        });
+        let (answers, pairs) =
+            (answers.collect(), pairs.iter().map(|pairs| *pairs.as_ref().unwrap_or(&0)).collect());
+        Box::new(Joined { workload: self, batch, pairs, asked: false, answers })
     }
 
-    fn warm_up(&self, rows: &[usize], _: &[usize]) -> Vec<Pass> {
-        let pass = |rows: &usize| Pass { rows: rows * self.warm_up_pairs, lengths: Vec::new() };
-        rows.iter().map(pass).collect()
+    fn warm_up(&self, samples: &[usize], _: &[usize]) -> Vec<Pass> {
+        let pass =
+            |samples: &usize| Pass { rows: samples * self.warm_up_pairs, lengths: Vec::new() };
+        samples.iter().map(pass).collect()
     }
 }
 
@@ -84,7 +133,8 @@ impl Workload for Recommendation {
 struct Joined {
     workload: Arc<Recommendation>,
     batch: Vec<Bytes>,
-    pairs: Vec<Result<usize, String>>,
+    /// Of each sample; 0 of one that cannot be read.
+    pairs: Vec<usize>,
     asked: bool,
     answers: Vec<Answer>,
 }
@@ -92,17 +142,17 @@ struct Joined {
 impl Job for Joined {
     fn next_pass(&mut self) -> Option<Pass> {
         let asked = std::mem::replace(&mut self.asked, true);
-        let rows = self.pairs.iter().flatten().sum();
+        let rows = self.pairs.iter().sum();
         (!asked && rows > 0).then_some(Pass { rows, lengths: Vec::new() })
     }
 
     fn fill(&mut self, inputs: &mut [&mut [u8]]) {
         let mut at = [0; 2];
         for (payload, pairs) in self.batch.iter().zip(&self.pairs) {
-            let Ok(tensors) = layout::read(&self.workload.layout, payload) else { continue };
-            if pairs.is_err() {
+            if *pairs == 0 {
                 continue;
             }
+            let Ok(tensors) = layout::read(&self.workload.layout, payload) else { continue };
             for ((input, tensor), at) in inputs.iter_mut().zip(&tensors).zip(&mut at) {
                 input[*at..][..tensor.data.len()].copy_from_slice(tensor.data);
                 *at += tensor.data.len();
@@ -112,23 +162,16 @@ impl Job for Joined {
 
     fn take(&mut self, outputs: &[&[u8]]) {
         let mut rest = outputs[0];
-        for pairs in &self.pairs {
-            self.answers.push(match pairs {
-                Ok(pairs) => {
-                    let (own, others) = rest.split_at(pairs * size_of::<f32>());
-                    rest = others;
-                    Ok(Bytes::copy_from_slice(own))
-                }
-                Err(why) => Err(bad_sample(why.clone())),
-            });
+        for (answer, pairs) in self.answers.iter_mut().zip(&self.pairs) {
+            let (own, others) = rest.split_at(pairs * size_of::<f32>());
+            rest = others;
+            if *pairs > 0 {
+                *answer = Ok(Bytes::copy_from_slice(own));
+            }
         }
     }
 
     fn answers(self: Box<Self>) -> Vec<Answer> {
-        if self.pairs.iter().any(Result::is_ok) {
-            return self.answers;
-        }
-        let why = |pairs: Result<_, String>| pairs.err().unwrap_or_default();
-        self.pairs.into_iter().map(|pairs| Err(bad_sample(why(pairs)))).collect()
+        self.answers
     }
 }

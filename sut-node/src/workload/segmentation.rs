@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use netdiv_proto::layout::{self, DataType, InputLayout, TensorSpec};
+use rayon::{ThreadPool, prelude::*};
 use serde::Deserialize;
 
 use super::{Answer, Job, Pass, Workload, bad_sample, parameters, rows_of};
@@ -25,6 +26,7 @@ pub(super) struct Segmentation {
     /// Windows that run together.
     rows: usize,
     weights: Vec<f32>,
+    threads: Arc<ThreadPool>,
 }
 
 #[derive(Deserialize)]
@@ -40,11 +42,11 @@ impl Default for Parameters {
     }
 }
 
-/// Most voxels of a volume: sums of its classes must fit into memory.
-const MAX_VOXELS: usize = 1 << 28;
+/// Longest sums of a volume's classes, in bytes.
+const MAX_SUM_BYTES: usize = 8 << 30;
 
 impl Segmentation {
-    pub(super) fn new(manifest: &Arc<Manifest>) -> Result<Self, String> {
+    pub(super) fn new(manifest: &Arc<Manifest>, threads: &Arc<ThreadPool>) -> Result<Self, String> {
         let Parameters { windows } = parameters::read(manifest)?;
         let [input] = parameters::exactly("input", &manifest.inputs)?;
         let [output] = parameters::exactly("output", &manifest.outputs)?;
@@ -71,6 +73,7 @@ impl Segmentation {
             classes,
             rows: windows.max(1),
             weights: weights(window),
+            threads: threads.clone(),
         })
     }
 
@@ -80,13 +83,15 @@ impl Segmentation {
         let shape = [tensors[0].shape[1], tensors[0].shape[2], tensors[0].shape[3]];
         let stride = self.window / 2;
         let fits = |length: &usize| *length >= self.window && length.is_multiple_of(stride);
-        let voxels = shape.iter().try_fold(1_usize, |product, n| product.checked_mul(*n));
-        match voxels {
-            Some(1..=MAX_VOXELS) if shape.iter().all(fits) => Ok(shape),
+        let each = self.classes * F32;
+        let sums = shape.iter().try_fold(each, |product, n| product.checked_mul(*n));
+        match sums {
+            Some(1..=MAX_SUM_BYTES) if shape.iter().all(fits) => Ok(shape),
             _ => Err(format!(
                 "a volume of {shape:?} voxels; each side must be a multiple of {stride} and at least {}, and the \
-                 volume at most {MAX_VOXELS} voxels",
-                self.window
+                 volume at most {} voxels",
+                self.window,
+                MAX_SUM_BYTES / each
             )),
         }
     }
@@ -142,9 +147,25 @@ impl Workload for Segmentation {
         Box::new(Windows { workload: self, batch, volumes, groups, asked: 0, taken: 0 })
     }
 
+    /// A row is a window; the last group of a volume is filled up.
+    fn row_steps(&self, _: &[usize]) -> Vec<usize> {
+        vec![self.rows]
+    }
+
     fn warm_up(&self, _: &[usize], _: &[usize]) -> Vec<Pass> {
         vec![Pass { rows: self.rows, lengths: Vec::new() }]
     }
+}
+
+/// The voxel at which each row of a window begins, in the window's order.
+fn rows(
+    shape: &[usize; 3],
+    start: [usize; 3],
+    window: usize,
+) -> impl Iterator<Item = usize> + use<> {
+    let [_, height, width] = *shape;
+    let row = move |z: usize, y: usize| ((start[0] + z) * height + start[1] + y) * width + start[2];
+    (0..window).flat_map(move |z| (0..window).map(move |y| row(z, y)))
 }
 
 /// A batch, one group of windows after the other.
@@ -171,28 +192,25 @@ impl Volume {
         self.shape.iter().product()
     }
 
-    /// The voxel at which each row of a window begins, in the window's order.
-    fn rows(&self, start: [usize; 3], window: usize) -> impl Iterator<Item = usize> + use<> {
-        let [_, height, width] = self.shape;
-        let row =
-            move |z: usize, y: usize| ((start[0] + z) * height + start[1] + y) * width + start[2];
-        (0..window).flat_map(move |z| (0..window).map(move |y| row(z, y)))
-    }
-
     /// Adds what the model gave for one window.
     fn add(&mut self, start: [usize; 3], output: &[f32], workload: &Segmentation) {
         let (window, voxels) = (workload.window, self.voxels());
         self.sums.resize(workload.classes * voxels, 0.0);
-        for (class, output) in output.chunks_exact(window.pow(3)).enumerate() {
-            let rows = self.rows(start, window);
+        let shape = &self.shape;
+        let add = |(sums, output): (&mut [f32], &[f32])| {
             let parts = output.chunks_exact(window).zip(workload.weights.chunks_exact(window));
-            for (at, (output, weights)) in rows.zip(parts) {
-                let sums = &mut self.sums[class * voxels + at..][..window];
-                for ((sum, value), weight) in sums.iter_mut().zip(output).zip(weights) {
+            for (at, (output, weights)) in rows(shape, start, window).zip(parts) {
+                for ((sum, value), weight) in
+                    sums[at..][..window].iter_mut().zip(output).zip(weights)
+                {
                     *sum += value * weight;
                 }
             }
-        }
+        };
+        workload.threads.install(|| {
+            let classes = output.par_chunks_exact(window.pow(3));
+            self.sums.par_chunks_exact_mut(voxels).zip(classes).for_each(add);
+        });
         self.windows_left -= 1;
         if self.windows_left == 0 {
             self.labels = self.classify();
@@ -232,7 +250,7 @@ impl Job for Windows {
         let row_bytes = self.workload.window * F32;
         let mut to = inputs[0].chunks_exact_mut(row_bytes);
         for start in starts {
-            for (at, to) in volume.rows(*start, self.workload.window).zip(&mut to) {
+            for (at, to) in rows(&volume.shape, *start, self.workload.window).zip(&mut to) {
                 to.copy_from_slice(&tensor.data[at * F32..][..row_bytes]);
             }
         }

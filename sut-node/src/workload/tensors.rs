@@ -5,7 +5,7 @@ use std::{collections::HashMap, sync::Arc};
 use bytes::Bytes;
 use netdiv_proto::layout::{self, InputLayout};
 
-use super::{Answer, Job, Pass, Workload, bad_sample, parameters, rows_of};
+use super::{Answer, Job, Pass, Workload, bad_sample, no_answer, parameters, rows_of};
 use crate::manifest::Manifest;
 
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl Stack {
                     continue;
                 }
             };
-            answers.push(Ok(Bytes::new()));
+            answers.push(no_answer());
             let group = *group_of.entry(lengths.clone()).or_insert_with(|| {
                 groups.push(Group { lengths, places: Vec::new() });
                 groups.len() - 1

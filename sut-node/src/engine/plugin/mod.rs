@@ -15,7 +15,11 @@ use tracing::info;
 
 use self::run::PluginEngine;
 use super::{Engine, EngineError, Model, libtorch};
-use crate::{config::Config, manifest::Manifest, workload};
+use crate::{
+    config::Config,
+    manifest::Manifest,
+    workload::{self, Workload},
+};
 
 /// A plug-in and what it runs.
 #[derive(Debug, Clone)]
@@ -47,10 +51,14 @@ pub enum PluginFile {
 }
 
 impl PluginFile {
-    pub(super) fn open(&self) -> Result<Plugin, EngineError> {
+    /// The plug-in, and where libtorch was found.
+    pub(super) fn open(&self) -> Result<(Plugin, Option<PathBuf>), EngineError> {
         match self {
-            Self::Torch { libtorch } => libtorch::open(libtorch.as_deref()),
-            Self::File(path) => Ok(Plugin::open(path)?),
+            Self::Torch { libtorch } => {
+                let (plugin, folder) = libtorch::open(libtorch.as_deref())?;
+                Ok((plugin, Some(folder)))
+            }
+            Self::File(path) => Ok((Plugin::open(path)?, None)),
         }
     }
 }
@@ -72,8 +80,12 @@ pub(super) fn load(
         .build()
         .map_err(cannot_start)?;
     let workload = workload::of_manifest(manifest, &Arc::new(pool)).map_err(unsupported)?;
+    check_batching(workload.as_ref(), settings, config).map_err(unsupported)?;
+    let row_steps = workload.row_steps(&settings.batch_sizes);
+    let length_steps = workload.length_steps(&config.batching.buckets);
+    let known_lengths = manifest.free() == 0 || !length_steps.is_empty();
 
-    let plugin = settings.file.open()?;
+    let (plugin, _) = settings.file.open()?;
     let devices = match settings.devices.is_empty() {
         true => preferred(plugin.devices()?),
         false => settings.devices.clone(),
@@ -87,6 +99,7 @@ pub(super) fn load(
             device: device.clone(),
             precision: manifest.precision,
             threads: settings.threads.unwrap_or(share),
+            fixed_shapes: !row_steps.is_empty() && known_lengths,
             inputs: manifest.inputs.iter().map(|shape| shape.spec()).collect(),
             outputs: manifest.outputs.iter().map(|shape| shape.spec()).collect(),
         });
@@ -108,6 +121,27 @@ pub(super) fn load(
         workload: Some(workload),
     };
     Ok((model, engines))
+}
+
+/// Settings of batches that the workload has no use for.
+fn check_batching(
+    workload: &dyn Workload,
+    settings: &PluginConfig,
+    config: &Config,
+) -> Result<(), String> {
+    let name = &settings.manifest.workload;
+    let batching = &config.batching;
+    if workload.lengths().is_none()
+        && (batching.max_tokens.is_some() || !batching.buckets.is_empty())
+    {
+        return Err(format!(
+            "all samples of {name} count alike: no --buckets and no --max-batch-tokens"
+        ));
+    }
+    if workload.row_steps(&[1]) != [1] && !settings.batch_sizes.is_empty() {
+        return Err(format!("a row of the model is no sample of {name}: no --batch-sizes"));
+    }
+    Ok(())
 }
 
 /// All usable devices of the first one's kind: `cuda` of `cuda:0`.

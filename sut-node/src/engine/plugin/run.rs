@@ -26,8 +26,9 @@ pub(super) struct PluginEngine {
     workload: Arc<dyn Workload>,
     /// Longest batch, in samples.
     max_batch: usize,
-    /// Lengths that padded batches are rounded up to.
-    buckets: Vec<usize>,
+    /// Rows and lengths that passes are filled up to.
+    row_steps: Vec<usize>,
+    length_steps: Vec<usize>,
     /// Memory of slots that hold no batch.
     spare: Vec<Batch>,
     /// Batches, the oldest first.
@@ -35,8 +36,16 @@ pub(super) struct PluginEngine {
     /// Numbers of the batch that is begun next and of the one that is finished next.
     next: usize,
     oldest: usize,
-    /// Passes that were begun: their slot, their rows and the number of their batch; the oldest first.
-    begun: VecDeque<(usize, usize, usize)>,
+    /// The oldest first.
+    begun: VecDeque<Begun>,
+}
+
+/// A pass in a slot.
+struct Begun {
+    slot: usize,
+    rows: usize,
+    /// Number of its batch.
+    batch: usize,
 }
 
 /// A batch on its way.
@@ -60,11 +69,12 @@ impl PluginEngine {
         batching: &Batching,
     ) -> Self {
         Self {
+            row_steps: workload.row_steps(&settings.batch_sizes),
+            length_steps: workload.length_steps(&batching.buckets),
             instance,
             settings,
             workload,
             max_batch: batching.max_batch,
-            buckets: batching.buckets.clone(),
             spare: Vec::new(),
             running: VecDeque::new(),
             next: 0,
@@ -91,24 +101,22 @@ impl PluginEngine {
         while let Some(slot) = self.instance.free_slot() {
             let waits = |running: &Running| !running.exhausted && running.failure.is_none();
             let Some(place) = self.running.iter().position(waits) else { return };
-            let mut running = self.running.remove(place);
-            if let Some(running) = &mut running
-                && let Some(rows) = self.begin_pass(running, slot)
-            {
-                self.begun.push_back((slot, rows, running.number));
+            let Some(mut running) = self.running.remove(place) else { return };
+            if let Some(rows) = self.begin_pass(&mut running, slot, Fill::Up) {
+                self.begun.push_back(Begun { slot, rows, batch: running.number });
             }
-            running.into_iter().for_each(|running| self.running.insert(place, running));
+            self.running.insert(place, running);
         }
     }
 
     /// Begins a batch's next pass; gives its rows when it is under way.
-    fn begin_pass(&mut self, running: &mut Running, slot: usize) -> Option<usize> {
+    fn begin_pass(&mut self, running: &mut Running, slot: usize, fill: Fill) -> Option<usize> {
         let Some(pass) = running.job.next_pass() else {
             running.exhausted = true;
             return None;
         };
         let started = Instant::now();
-        let begun = self.stage(&pass).and_then(|mut batch| {
+        let begun = self.stage(&pass, fill).and_then(|mut batch| {
             let mut inputs: Vec<_> =
                 batch.inputs.iter_mut().map(|input| split(input, pass.rows)).collect();
             let mut rows: Vec<_> = inputs.iter_mut().map(|(rows, _)| &mut **rows).collect();
@@ -137,11 +145,13 @@ impl PluginEngine {
         running.passes -= 1;
         let Some((mut batch, finished)) = self.instance.finish(slot) else { return };
         match finished {
-            Ok(()) => {
+            // A job counts its passes: after one that failed it would take this one for that.
+            Ok(()) if running.failure.is_none() => {
                 let outputs: Vec<_> =
                     batch.outputs.iter_mut().map(|output| &*split(output, rows).0).collect();
                 running.job.take(&outputs);
             }
+            Ok(()) => {}
             Err(error) => {
                 running.failure.get_or_insert(error);
             }
@@ -149,12 +159,28 @@ impl PluginEngine {
         self.spare.push(batch);
     }
 
-    /// Memory of the pass's shapes: rows rounded up to a batch size, lengths to a bucket.
-    fn stage(&mut self, pass: &Pass) -> Result<Batch, PluginError> {
-        let rows = round_up(pass.rows, &self.settings.batch_sizes);
-        let mut lengths = pass.lengths.clone();
-        if self.workload.pads() {
-            lengths.iter_mut().for_each(|length| *length = round_up(*length, &self.buckets));
+    /// Waits for the pass that was begun first; false when there is none.
+    fn finish_oldest(&mut self) -> bool {
+        let Some(Begun { slot, rows, batch }) = self.begun.pop_front() else { return false };
+        match self.running.iter().position(|running| running.number == batch) {
+            Some(place) => {
+                if let Some(mut running) = self.running.remove(place) {
+                    self.finish_pass(&mut running, slot, rows);
+                    self.running.insert(place, running);
+                }
+            }
+            // Its batch was lost in a panic.
+            None => drop(self.instance.finish(slot)),
+        }
+        true
+    }
+
+    /// Memory of the pass's shapes.
+    fn stage(&mut self, pass: &Pass, fill: Fill) -> Result<Batch, PluginError> {
+        let (mut rows, mut lengths) = (pass.rows, pass.lengths.clone());
+        if fill == Fill::Up {
+            rows = round_up(rows, &self.row_steps);
+            lengths.iter_mut().for_each(|length| *length = round_up(*length, &self.length_steps));
         }
         let shapes = |shapes: &[Shape]| -> Vec<_> {
             shapes.iter().map(|shape| (shape.data_type, shape.of_batch(rows, &lengths))).collect()
@@ -179,66 +205,74 @@ impl PluginEngine {
         Ok(Batch { inputs: fit(batch.inputs, &inputs)?, outputs: fit(batch.outputs, &outputs)? })
     }
 
-    /// Runs a batch that did not fit into the device's memory in two halves, one after the other.
-    fn run_halves(&mut self, batch: &[Bytes], why: &PluginError) -> Vec<Answer> {
-        let (first, second) = batch.split_at(batch.len() / 2);
-        warn!(samples = batch.len(), %why, "a batch is run again in halves");
-        let mut answers = self.run_alone(first.to_vec());
-        answers.extend(self.run_alone(second.to_vec()));
-        answers
-    }
-
+    /// Runs samples by themselves, between the batches.
     fn run_alone(&mut self, batch: Vec<Bytes>) -> Vec<Answer> {
         // It is in no queue and needs no number of its own.
         let mut running = self.start(self.oldest, batch);
         while !running.exhausted && running.failure.is_none() {
-            // The batch that failed has left its slot.
-            let Some(slot) = self.instance.free_slot() else { break };
-            if let Some(rows) = self.begin_pass(&mut running, slot) {
+            let Some(slot) = self.instance.free_slot() else {
+                if !self.finish_oldest() {
+                    // Passes that were lost in a panic.
+                    (0..self.in_flight()).for_each(|slot| drop(self.instance.finish(slot)));
+                }
+                continue;
+            };
+            if let Some(rows) = self.begin_pass(&mut running, slot, Fill::Exactly) {
                 self.finish_pass(&mut running, slot, rows);
             }
         }
         self.answers(running)
     }
 
+    /// The answers of a batch whose passes are done. One that failed is run again in halves: fewer samples may fit into the
+    /// device's memory, and a sample that the model cannot take must not fail the others.
     fn answers(&mut self, running: Running) -> Vec<Answer> {
-        match running.failure {
-            None => running.job.answers(),
-            Some(PluginError::OutOfMemory(why)) if running.batch.len() > 1 => {
-                // What was put by for the large batch is in the way of the halves.
-                self.spare.clear();
-                self.run_halves(&running.batch, &PluginError::OutOfMemory(why))
-            }
-            Some(failure) => {
-                let why = failure.to_string();
-                running.batch.iter().map(|_| Err(EngineError::Failed(why.clone()))).collect()
-            }
+        let Some(failure) = running.failure else { return running.job.answers() };
+        if let [_] = running.batch[..] {
+            return vec![Err(EngineError::Failed(failure.to_string()))];
         }
+        warn!(samples = running.batch.len(), %failure, "a batch is run again in halves");
+        // What was put by for the large batch is in the way of the halves.
+        self.spare.clear();
+        let (first, second) = running.batch.split_at(running.batch.len() / 2);
+        let mut answers = self.run_alone(first.to_vec());
+        answers.extend(self.run_alone(second.to_vec()));
+        answers
     }
 
-    fn warm_up_pass(&mut self, pass: &Pass) -> Result<(), PluginError> {
-        let mut batch = self.stage(pass)?;
+    fn warm_up_pass(&mut self, pass: &Pass, fill: Fill) -> Result<(), PluginError> {
+        let mut batch = self.stage(pass, fill)?;
         batch.inputs.iter_mut().for_each(|input| input.data_mut().fill(0));
         let warm = self.instance.warm_up(&batch);
         self.spare.push(batch);
         warm
     }
 
-    /// The most samples that fit, found by halving; 0 when not even one does.
-    fn what_fits(&mut self) -> usize {
-        // They may be what is too large.
-        self.settings.batch_sizes.clear();
-        let mut samples = self.max_batch / 2;
+    /// What to do about a pass that does not fit into the device's memory: the most samples that do, found by halving.
+    fn what_fits(&mut self, largest: usize) -> String {
+        let mut samples = largest / 2;
         while samples > 0 {
             self.spare.clear();
-            let passes = self.workload.warm_up(&[samples], &self.buckets);
-            if passes.iter().all(|pass| self.warm_up_pass(pass).is_ok()) {
-                return samples;
+            let passes = self.workload.warm_up(&[samples], &self.length_steps);
+            if passes.iter().all(|pass| self.warm_up_pass(pass, Fill::Exactly).is_ok()) {
+                return format!(
+                    "a batch of {largest} does not fit into the device's memory, one of {samples} does; give --max-batch \
+                     {samples} and no larger --batch-sizes"
+                );
             }
             samples /= 2;
         }
-        0
+        "not even one sample fits into the device's memory".into()
     }
+}
+
+/// How a pass's shapes are chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fill {
+    /// Rounded up to the next step.
+    Up,
+    /// As they are.
+    Exactly,
 }
 
 impl Engine for PluginEngine {
@@ -263,19 +297,8 @@ impl Engine for PluginEngine {
             let done = |running: &Running| {
                 running.passes == 0 && (running.exhausted || running.failure.is_some())
             };
-            if oldest.is_none_or(done) {
+            if oldest.is_none_or(done) || !self.finish_oldest() {
                 break;
-            }
-            let Some((slot, rows, number)) = self.begun.pop_front() else { break };
-            match self.running.iter().position(|running| running.number == number) {
-                Some(place) => {
-                    if let Some(mut running) = self.running.remove(place) {
-                        self.finish_pass(&mut running, slot, rows);
-                        self.running.insert(place, running);
-                    }
-                }
-                // Its batch was lost in a panic.
-                None => drop(self.instance.finish(slot)),
             }
         }
         let is_it = self.running.front().is_some_and(|running| running.number == number);
@@ -293,17 +316,10 @@ impl Engine for PluginEngine {
         };
         rows.sort_unstable_by(|a, b| b.cmp(a));
         rows.dedup();
-        for pass in self.workload.warm_up(&rows, &self.buckets) {
-            if let Err(error) = self.warm_up_pass(&pass) {
+        for pass in self.workload.warm_up(&rows, &self.length_steps) {
+            if let Err(error) = self.warm_up_pass(&pass, Fill::Up) {
                 let why = match error {
-                    PluginError::OutOfMemory(why) => match self.what_fits() {
-                        0 => format!("not even one sample fits into the device's memory: {why}"),
-                        fits => format!(
-                            "a batch of {} does not fit into the device's memory, one of {fits} does; give --max-batch \
-                             {fits} and no larger --batch-sizes ({why})",
-                            self.max_batch
-                        ),
-                    },
+                    PluginError::OutOfMemory(why) => format!("{} ({why})", self.what_fits(rows[0])),
                     error => error.to_string(),
                 };
                 let path = self.settings.manifest.model.display().to_string();

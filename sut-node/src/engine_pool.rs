@@ -1,0 +1,111 @@
+//! The engines of a node: loaded, warm, each on a thread of its own, fed from one queue.
+
+use std::{
+    sync::{
+        Arc,
+        mpsc::{self, Sender},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use tracing::warn;
+
+use crate::{
+    config::Config,
+    engine::{self, Engine, EngineError, Model},
+    engine_thread::{self, Sample},
+    queue::BatchQueue,
+    server::NodeError,
+};
+
+/// How long engines may take to end once there is nothing left for them to do.
+const ENDING_TIME: Duration = Duration::from_secs(3);
+
+/// Running engines. They end when the queue is closed.
+pub(crate) struct EnginePool {
+    pub(crate) model: Model,
+    pub(crate) queue: Arc<BatchQueue<Sample>>,
+    /// Samples that keep all of them busy: four batches for each.
+    pub(crate) room: u32,
+    pub(crate) engines: usize,
+    running: Running,
+}
+
+/// The engines' threads.
+#[derive(Default)]
+pub(crate) struct Running(Vec<JoinHandle<()>>);
+
+impl EnginePool {
+    /// Loads the model and starts the engines' threads; returns when all are warm.
+    pub(crate) fn start(config: &Config) -> Result<Self, NodeError> {
+        let (model, engines) = engine::load(config)?;
+        let padded = model.workload.as_ref().and_then(|workload| workload.lengths());
+        let queue = Arc::new(BatchQueue::new(config.batching.rules(padded)));
+        let room = config.batching.max_batch * engines.len().max(1) * 4;
+        let (warm, warmed) = mpsc::channel();
+        let mut pool = Self {
+            model,
+            queue: queue.clone(),
+            room: u32::try_from(room).unwrap_or(u32::MAX),
+            engines: engines.len(),
+            running: Running::default(),
+        };
+        for (number, engine) in engines.into_iter().enumerate() {
+            let (queue, encoding) = (queue.clone(), config.response_encoding);
+            let warm = warm.clone();
+            let thread =
+                thread::Builder::new().name(format!("engine-{number}")).spawn(move || {
+                    if let Some(engine) = warm_up(engine, warm) {
+                        engine_thread::run(engine, &queue, encoding);
+                    }
+                })?;
+            pool.running.0.push(thread);
+        }
+        drop(warm);
+        let warm: Result<(), EngineError> = warmed.into_iter().collect();
+        if let Err(error) = warm {
+            pool.end();
+            return Err(error.into());
+        }
+        Ok(pool)
+    }
+
+    /// To be waited for once the queue is closed.
+    pub(crate) fn split(self) -> (Model, Arc<BatchQueue<Sample>>, u32, Running) {
+        (self.model, self.queue, self.room, self.running)
+    }
+
+    /// Lets the engines finish what is queued and waits for their threads.
+    pub(crate) fn end(&self) {
+        self.queue.close();
+        self.running.wait();
+    }
+}
+
+impl Running {
+    /// Waits for the threads, as a process must not end while one of them is inside a library; not for ever, as an engine
+    /// that hangs must not keep the node from ending.
+    pub(crate) fn wait(&self) {
+        let deadline = Instant::now() + ENDING_TIME;
+        while !self.0.iter().all(JoinHandle::is_finished) {
+            if Instant::now() > deadline {
+                return warn!("an engine does not end");
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+/// What a thread does once must be done on that thread: libraries keep handles and plans for each. The sender is gone
+/// afterwards: the receiver waits for all of them.
+fn warm_up(
+    mut engine: Box<dyn Engine>,
+    warm: Sender<Result<(), EngineError>>,
+) -> Option<Box<dyn Engine>> {
+    let outcome = engine.warm_up();
+    let is_warm = outcome.is_ok();
+    // Nobody listens any more when another engine has failed.
+    let _ = warm.send(outcome);
+    is_warm.then_some(engine)
+}
