@@ -1,6 +1,7 @@
 //! `loadgen-node tax`: what the network costs. The same run over the network and in one process, in turn.
 
 use std::{
+    ffi::OsString,
     fs,
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
@@ -28,7 +29,10 @@ pub struct TaxArgs {
     /// Folder for the runs
     #[arg(long, value_name = "DIR", default_value = "out/tax")]
     pub output: PathBuf,
-    /// Options of `loadgen-node run`: scenario, data set, settings
+    /// An option of the runs over the network alone, such as --network-option=--transport=quic; any number of them
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
+    pub network_option: Vec<String>,
+    /// Options of `loadgen-node run`, for both: scenario, data set, settings
     #[arg(last = true, required = true)]
     pub run: Vec<String>,
 }
@@ -88,22 +92,23 @@ fn in_words(result: &RunResult) -> String {
 
 fn over_network(args: &TaxArgs, folder: &Path) -> Result<RunResult, RunError> {
     let node = Node::start(args)?;
-    run(args, folder, "--nodes", node.address.as_ref())
+    let mut target = vec!["--nodes".into(), node.address.clone().into()];
+    target.extend(args.network_option.iter().map(OsString::from));
+    run(args, folder, &target)
 }
 
 fn in_process(args: &TaxArgs, folder: &Path) -> Result<RunResult, RunError> {
-    run(args, folder, "--in-process", &args.node_config)
+    run(args, folder, &["--in-process".into(), args.node_config.clone().into()])
 }
 
 /// Runs this program again: LoadGen runs once in a process.
-fn run(args: &TaxArgs, folder: &Path, target: &str, value: &Path) -> Result<RunResult, RunError> {
+fn run(args: &TaxArgs, folder: &Path, target: &[OsString]) -> Result<RunResult, RunError> {
     let failed = |why: String| RunError::Failed(why);
     let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
     let ran = Command::new(program)
         .arg("run")
         .args(&args.run)
-        .arg(target)
-        .arg(value)
+        .args(target)
         .arg("--output")
         .arg(folder)
         .stdout(Stdio::null())

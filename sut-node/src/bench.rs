@@ -89,7 +89,9 @@ pub fn bench(config: &Config, args: &BenchArgs) -> Result<BenchReport, BenchErro
     for payload in payloads.iter().cycle() {
         node.push(std::iter::once((samples, payload.clone()))).map_err(BenchError::Sample)?;
         samples += 1;
-        if started.elapsed() >= time || lock(&done.0).failure.is_some() {
+        // A part of a batch at the end would count as a whole one.
+        let whole = samples % config.batching.max_batch as u64 == 0;
+        if whole && started.elapsed() >= time || lock(&done.0).failure.is_some() {
             break;
         }
     }

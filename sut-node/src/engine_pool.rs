@@ -1,8 +1,9 @@
 //! The engines of a node: loaded, warm, each on a thread of its own, fed from one queue.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
-        Arc,
+        Arc, Mutex,
         mpsc::{self, Sender},
     },
     thread::{self, JoinHandle},
@@ -14,7 +15,8 @@ use tracing::warn;
 use crate::{
     config::Config,
     engine::{self, Engine, EngineError, Model},
-    engine_thread::{self, Sample},
+    engine_thread::{self, Sample, panic_text},
+    lock,
     queue::BatchQueue,
     server::NodeError,
 };
@@ -40,10 +42,15 @@ impl EnginePool {
     /// Loads the model and starts the engines' threads; returns when all are warm.
     pub(crate) fn start(config: &Config) -> Result<Self, NodeError> {
         let (model, engines) = engine::load(config)?;
-        let padded = model.workload.as_ref().and_then(|workload| workload.lengths());
-        let queue = Arc::new(BatchQueue::new(config.batching.rules(padded)));
+        let lengths = model.workload.as_ref().and_then(|workload| workload.lengths());
+        let mut rules = config.batching.rules(lengths);
+        if let Some(workload) = &model.workload {
+            rules.buckets = workload.length_steps(&rules.buckets);
+        }
+        let queue = Arc::new(BatchQueue::new(rules));
         let room = config.batching.max_batch * engines.len().max(1) * 4;
         let (warm, warmed) = mpsc::channel();
+        let turn = Arc::new(Mutex::new(()));
         let mut pool = Self {
             model,
             queue: queue.clone(),
@@ -53,22 +60,30 @@ impl EnginePool {
         };
         for (number, engine) in engines.into_iter().enumerate() {
             let (queue, encoding) = (queue.clone(), config.response_encoding);
-            let warm = warm.clone();
-            let thread =
-                thread::Builder::new().name(format!("engine-{number}")).spawn(move || {
-                    if let Some(engine) = warm_up(engine, warm) {
-                        engine_thread::run(engine, &queue, encoding);
-                    }
-                })?;
-            pool.running.0.push(thread);
+            let (warm, turn) = (warm.clone(), turn.clone());
+            let thread = thread::Builder::new().name(format!("engine-{number}")).spawn(move || {
+                if let Some(engine) = warm_up(engine, &turn, warm) {
+                    engine_thread::run(engine, &queue, encoding);
+                }
+            });
+            match thread {
+                Ok(thread) => pool.running.0.push(thread),
+                Err(error) => {
+                    pool.end();
+                    return Err(error.into());
+                }
+            }
         }
         drop(warm);
-        let warm: Result<(), EngineError> = warmed.into_iter().collect();
-        if let Err(error) = warm {
-            pool.end();
-            return Err(error.into());
+        // All of them, before anything ends.
+        let outcomes: Vec<_> = warmed.into_iter().collect();
+        match outcomes.into_iter().find_map(Result::err) {
+            None => Ok(pool),
+            Some(error) => {
+                pool.end();
+                Err(error.into())
+            }
         }
-        Ok(pool)
     }
 
     /// To be waited for once the queue is closed.
@@ -77,16 +92,16 @@ impl EnginePool {
     }
 
     /// Lets the engines finish what is queued and waits for their threads.
-    pub(crate) fn end(&self) {
+    pub(crate) fn end(&mut self) {
         self.queue.close();
-        self.running.wait();
+        std::mem::take(&mut self.running).wait();
     }
 }
 
 impl Running {
     /// Waits for the threads, as a process must not end while one of them is inside a library; not for ever, as an engine
     /// that hangs must not keep the node from ending.
-    pub(crate) fn wait(&self) {
+    pub(crate) fn wait(self) {
         let deadline = Instant::now() + ENDING_TIME;
         while !self.0.iter().all(JoinHandle::is_finished) {
             if Instant::now() > deadline {
@@ -94,16 +109,28 @@ impl Running {
             }
             thread::sleep(Duration::from_millis(1));
         }
+        for thread in self.0 {
+            // Not done before what the thread keeps for itself is gone. Engines catch their panics.
+            let _ = thread.join();
+        }
     }
 }
 
 /// What a thread does once must be done on that thread: libraries keep handles and plans for each. The sender is gone
 /// afterwards: the receiver waits for all of them.
+///
+/// One after the other: they share devices and their memory.
 fn warm_up(
     mut engine: Box<dyn Engine>,
+    turn: &Mutex<()>,
     warm: Sender<Result<(), EngineError>>,
 ) -> Option<Box<dyn Engine>> {
-    let outcome = engine.warm_up();
+    let outcome = {
+        let _turn = lock(turn);
+        catch_unwind(AssertUnwindSafe(|| engine.warm_up())).unwrap_or_else(|panic| {
+            Err(EngineError::Failed(format!("panic: {}", panic_text(panic.as_ref()))))
+        })
+    };
     let is_warm = outcome.is_ok();
     // Nobody listens any more when another engine has failed.
     let _ = warm.send(outcome);

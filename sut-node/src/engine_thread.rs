@@ -133,7 +133,7 @@ fn finish(engine: &mut dyn Engine, samples: usize) -> Result<Inference, EngineEr
     outcome
 }
 
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text")
 }

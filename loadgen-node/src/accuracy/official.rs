@@ -71,16 +71,17 @@ impl OfficialScript {
         responses: impl Iterator<Item = Result<Response, LogError>>,
         total: usize,
     ) -> Result<(), String> {
-        let hash = |response: &Response| {
+        let keep = |response: &Response| {
             self.answers.check(&response.data).map_err(|why| {
                 format!(
                     "the response to sample {} {why}, which is no answer of {}",
                     response.qsl_idx, self.name
                 )
             })?;
-            Ok(super::fingerprint(&response.data))
+            // MultiStream asks for some samples twice; in a batch of another size floats may differ in the last bits.
+            Ok(response.data.len())
         };
-        one_for_each_sample(responses, total, hash).map(drop)
+        one_for_each_sample(responses, total, keep).map(drop)
     }
 }
 

@@ -122,6 +122,14 @@ char *netdiv_pipeline_wait(Pipeline *pipeline, size_t slot) {
     return guarded([&] { pipeline->slots.at(slot).done.synchronize(); });
 }
 
+// Waits for all work of both streams.
+char *netdiv_pipeline_synchronize(Pipeline *pipeline) {
+    return guarded([&] {
+        pipeline->copying.synchronize();
+        pipeline->computing.synchronize();
+    });
+}
+
 // No gradients and no bookkeeping for them, on this thread, until it is freed.
 c10::InferenceMode *netdiv_inference_mode_new() {
     return new c10::InferenceMode();

@@ -29,6 +29,7 @@ unsafe extern "C" {
     ) -> *mut c_char;
     fn netdiv_pipeline_compute(entered: *mut RawEntered, slot: usize) -> *mut c_char;
     fn netdiv_pipeline_leave(entered: *mut RawEntered, slot: usize) -> *mut c_char;
+    fn netdiv_pipeline_synchronize(pipeline: *mut RawPipeline) -> *mut c_char;
     fn netdiv_pipeline_wait(pipeline: *mut RawPipeline, slot: usize) -> *mut c_char;
     fn netdiv_inference_mode_new() -> *mut RawInferenceMode;
     fn netdiv_inference_mode_free(mode: *mut RawInferenceMode);
@@ -101,12 +102,16 @@ impl Pipeline {
             check(unsafe { netdiv_pipeline_compute(entered.guard, slot) })?;
             compute(copied)
         });
-        let left = entered.leave();
+        let outcome = match entered.leave() {
+            Ok(()) => outcome,
+            left => outcome.and(left),
+        };
         if outcome.is_err() {
-            // The caller takes its memory back.
-            let _ = self.wait(slot);
+            // The caller takes its memory back. There is an error to report already.
+            // SAFETY: the pipeline is ours.
+            let _ = check(unsafe { netdiv_pipeline_synchronize(self.0.as_ptr()) });
         }
-        outcome.and(left)
+        outcome
     }
 
     /// Waits for the slot's work.

@@ -86,7 +86,7 @@ typedef struct netdiv_model_settings {
     const char *device;    /* a device's name */
     const char *precision; /* "fp32", "fp16" or "bf16": type of the weights; "tf32": fp32, multiplied as TF32 */
     uint32_t threads;      /* that an instance may use on the host's processors */
-    uint32_t fixed_shapes; /* 1: batches come only in shapes that were warmed up */
+    uint32_t fixed_shapes; /* 1: batches come only in shapes that were warmed up; after NETDIV_OUT_OF_MEMORY in smaller ones */
     uint32_t input_count;
     uint32_t output_count;
     const netdiv_tensor_spec *inputs; /* in the order of the model's arguments */

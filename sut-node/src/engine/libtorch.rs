@@ -23,7 +23,6 @@ const VERSION: &str = "2.11.";
 /// Loads libtorch and the plug-in that uses it; gives libtorch's folder too.
 pub(super) fn open(chosen: Option<&Path>) -> Result<(Plugin, PathBuf), EngineError> {
     let folder = find(chosen)?;
-    check_version(&folder)?;
     // CUDA must be there before anybody asks for it: libtorch remembers the answer.
     preload(&folder.join("libtorch_cpu.so"))?;
     let cuda = folder.join("libtorch_cuda.so");
@@ -56,7 +55,7 @@ fn check_version(folder: &Path) -> Result<(), EngineError> {
     match version {
         Some(version) if version.starts_with(VERSION) => Ok(()),
         Some(version) => Err(EngineError::NoLibtorch(format!(
-            "the libtorch in {} has the version {}, the plug-in needs {VERSION}x; give --libtorch DIR",
+            "the libtorch in {} has the version {}, the plug-in needs {VERSION}x",
             folder.display(),
             version.trim()
         ))),
@@ -67,33 +66,39 @@ fn check_version(folder: &Path) -> Result<(), EngineError> {
     }
 }
 
-/// The folder with `libtorch_cpu.so`.
+/// The folder with `libtorch_cpu.so`: the one that was named, else the first that will do.
 fn find(chosen: Option<&Path>) -> Result<PathBuf, EngineError> {
-    let mut looked = Vec::new();
-    let mut look = |folder: PathBuf| {
-        let found = [folder.join("lib"), folder.clone()]
-            .into_iter()
-            .find(|folder| folder.join("libtorch_cpu.so").is_file());
-        if found.is_none() {
-            looked.push(folder.display().to_string());
-        }
-        found
-    };
     let named =
         chosen.map(Path::to_path_buf).or_else(|| env::var_os("LIBTORCH").map(PathBuf::from));
-    let found = match named {
-        Some(folder) => look(folder),
-        None => pythons_torch().and_then(look),
-    };
-    found.ok_or_else(|| {
-        let looked = match looked.is_empty() {
-            true => "python3 has no torch".into(),
-            false => format!("{} has no libtorch_cpu.so", looked.join(" and ")),
-        };
-        EngineError::NoLibtorch(format!(
-            "there is no libtorch: {looked}; give --libtorch DIR, set LIBTORCH, or `pip install torch==2.11.0`"
-        ))
-    })
+    if let Some(folder) = named {
+        return usable(&folder);
+    }
+    let mut why_not = Vec::new();
+    for folder in pythons_torch().into_iter().chain(beside_the_program("libtorch")) {
+        match usable(&folder) {
+            Ok(folder) => return Ok(folder),
+            Err(error) => why_not.push(error.to_string()),
+        }
+    }
+    if why_not.is_empty() {
+        why_not.push("python3 has no torch".into());
+    }
+    Err(EngineError::NoLibtorch(format!(
+        "there is no libtorch: {}; give --libtorch DIR, set LIBTORCH, or `pip install torch==2.11.0`",
+        why_not.join("; ")
+    )))
+}
+
+/// The folder, or its `lib`, if libtorch is there in the right version.
+fn usable(folder: &Path) -> Result<PathBuf, EngineError> {
+    let found = [folder.join("lib"), folder.to_path_buf()]
+        .into_iter()
+        .find(|folder| folder.join("libtorch_cpu.so").is_file());
+    let found = found.ok_or_else(|| {
+        EngineError::NoLibtorch(format!("{} has no libtorch_cpu.so", folder.display()))
+    })?;
+    check_version(&found)?;
+    Ok(found)
 }
 
 fn pythons_torch() -> Option<PathBuf> {
@@ -102,12 +107,16 @@ fn pythons_torch() -> Option<PathBuf> {
     Some(folder.trim()).filter(|folder| !folder.is_empty()).map(PathBuf::from)
 }
 
-/// Beside the program, or one folder up where that is a test.
+/// What lies beside the program, or one folder up (where a test's program is, or `make` has put libtorch).
+fn beside_the_program(name: &str) -> Option<PathBuf> {
+    let program = env::current_exe().ok()?;
+    let mut folders = program.ancestors().skip(1).take(2);
+    folders.find_map(|folder| Some(folder.join(name)).filter(|found| found.exists()))
+}
+
 fn plugin_file() -> Result<PathBuf, EngineError> {
-    let program = env::current_exe().unwrap_or_default();
-    let folders: Vec<_> = program.ancestors().skip(1).take(2).collect();
-    let found = folders.iter().map(|folder| folder.join(PLUGIN)).find(|file| file.is_file());
-    found.ok_or_else(|| {
+    beside_the_program(PLUGIN).ok_or_else(|| {
+        let program = env::current_exe().unwrap_or_default();
         let beside = program.parent().unwrap_or(Path::new("")).display();
         EngineError::NoLibtorch(format!(
             "{PLUGIN} is not in {beside}; copy it there, it is built with the node"

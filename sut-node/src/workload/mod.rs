@@ -44,8 +44,8 @@ pub(crate) trait Workload: Debug + Send + Sync {
     }
 
     /// Lengths that samples are padded to, by the operator's buckets.
-    fn length_steps(&self, _buckets: &[usize]) -> Vec<usize> {
-        Vec::new()
+    fn length_steps(&self, buckets: &[usize]) -> Vec<usize> {
+        buckets.to_vec()
     }
 
     /// Starts on a batch of payloads that fit the layout.

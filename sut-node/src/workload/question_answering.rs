@@ -149,7 +149,8 @@ impl Workload for QuestionAnswering {
     }
 
     fn length(&self, payload: &[u8]) -> usize {
-        layout::read(&self.layout, payload).map_or(1, |tensors| self.real(&tensors).max(1))
+        layout::read(&self.layout, payload)
+            .map_or(1, |tensors| self.real(&tensors).clamp(1, self.settings.max_tokens))
     }
 
     fn lengths(&self) -> Option<Lengths> {

@@ -17,15 +17,16 @@ use crate::{
     config::Batching,
     engine::{Engine, EngineError, Inference},
     manifest::Shape,
-    workload::{Answer, Job, Pass, Workload},
+    workload::{Answer, Job, Lengths, Pass, Workload},
 };
 
 pub(super) struct PluginEngine {
     instance: Instance,
     settings: PluginConfig,
     workload: Arc<dyn Workload>,
-    /// Longest batch, in samples.
+    /// Longest batch, in samples and in tokens.
     max_batch: usize,
+    max_tokens: Option<usize>,
     /// Rows and lengths that passes are filled up to.
     row_steps: Vec<usize>,
     length_steps: Vec<usize>,
@@ -75,6 +76,7 @@ impl PluginEngine {
             settings,
             workload,
             max_batch: batching.max_batch,
+            max_tokens: batching.max_tokens,
             spare: Vec::new(),
             running: VecDeque::new(),
             next: 0,
@@ -205,8 +207,30 @@ impl PluginEngine {
         Ok(Batch { inputs: fit(batch.inputs, &inputs)?, outputs: fit(batch.outputs, &outputs)? })
     }
 
+    /// The answers of a batch whose passes are done, or were given up. What failed is run again in halves: fewer samples may
+    /// fit into the device's memory, and one that the model cannot take must not fail the others.
+    fn answers(&mut self, running: Running, tries: &mut u32) -> Vec<Answer> {
+        let Some(failure) = running.failure else { return running.job.answers() };
+        let is_full = matches!(failure, PluginError::OutOfMemory(_));
+        let samples = running.batch.len();
+        if !is_full || samples == 1 {
+            *tries = tries.saturating_sub(1);
+        }
+        if samples == 1 || *tries == 0 {
+            let why = failure.to_string();
+            return running.batch.iter().map(|_| Err(EngineError::Failed(why.clone()))).collect();
+        }
+        // What was put by for the large batch is in the way of the halves.
+        self.spare.clear();
+        let fill = if is_full { Fill::Exactly } else { Fill::Up };
+        let (first, second) = running.batch.split_at(samples / 2);
+        let mut answers = self.run_alone(first.to_vec(), fill, tries);
+        answers.extend(self.run_alone(second.to_vec(), fill, tries));
+        answers
+    }
+
     /// Runs samples by themselves, between the batches.
-    fn run_alone(&mut self, batch: Vec<Bytes>) -> Vec<Answer> {
+    fn run_alone(&mut self, batch: Vec<Bytes>, fill: Fill, tries: &mut u32) -> Vec<Answer> {
         // It is in no queue and needs no number of its own.
         let mut running = self.start(self.oldest, batch);
         while !running.exhausted && running.failure.is_none() {
@@ -217,27 +241,21 @@ impl PluginEngine {
                 }
                 continue;
             };
-            if let Some(rows) = self.begin_pass(&mut running, slot, Fill::Exactly) {
+            if let Some(rows) = self.begin_pass(&mut running, slot, fill) {
                 self.finish_pass(&mut running, slot, rows);
             }
         }
-        self.answers(running)
+        self.answers(running, tries)
     }
 
-    /// The answers of a batch whose passes are done. One that failed is run again in halves: fewer samples may fit into the
-    /// device's memory, and a sample that the model cannot take must not fail the others.
-    fn answers(&mut self, running: Running) -> Vec<Answer> {
-        let Some(failure) = running.failure else { return running.job.answers() };
-        if let [_] = running.batch[..] {
-            return vec![Err(EngineError::Failed(failure.to_string()))];
-        }
-        warn!(samples = running.batch.len(), %failure, "a batch is run again in halves");
-        // What was put by for the large batch is in the way of the halves.
-        self.spare.clear();
-        let (first, second) = running.batch.split_at(running.batch.len() / 2);
-        let mut answers = self.run_alone(first.to_vec());
-        answers.extend(self.run_alone(second.to_vec()));
-        answers
+    /// Rows that the limit on tokens leaves a pass.
+    fn most_rows(&self, pass: &Pass) -> usize {
+        let length = match self.workload.lengths() {
+            Some(Lengths::Padded) => pass.lengths.first().copied().unwrap_or(1),
+            Some(Lengths::Joined) => 1,
+            None => return usize::MAX,
+        };
+        self.max_tokens.map_or(usize::MAX, |tokens| (tokens / length.max(1)).max(1))
     }
 
     fn warm_up_pass(&mut self, pass: &Pass, fill: Fill) -> Result<(), PluginError> {
@@ -250,6 +268,9 @@ impl PluginEngine {
 
     /// What to do about a pass that does not fit into the device's memory: the most samples that do, found by halving.
     fn what_fits(&mut self, largest: usize) -> String {
+        if !matches!(self.workload.row_steps(&[1])[..], [] | [1]) {
+            return "lower `windows` in the manifest's [parameters]: they do not fit into the device's memory".into();
+        }
         let mut samples = largest / 2;
         while samples > 0 {
             self.spare.clear();
@@ -291,6 +312,10 @@ impl Engine for PluginEngine {
     fn finish(&mut self) -> Result<Inference, EngineError> {
         let number = self.oldest;
         self.oldest += 1;
+        // A panic may have left one that was answered for.
+        while self.running.front().is_some_and(|running| running.number < number) {
+            self.running.pop_front();
+        }
         loop {
             self.pump();
             let oldest = self.running.front().filter(|running| running.number == number);
@@ -304,8 +329,13 @@ impl Engine for PluginEngine {
         let is_it = self.running.front().is_some_and(|running| running.number == number);
         let lost = || EngineError::Failed("the batch was lost in a panic".into());
         let running = is_it.then(|| self.running.pop_front()).flatten().ok_or_else(lost)?;
-        let prepare = running.prepare;
-        Ok(Inference { answers: self.answers(running), prepare })
+        let (prepare, samples) = (running.prepare, running.batch.len());
+        if let Some(failure) = running.failure.as_ref().filter(|_| samples > 1) {
+            warn!(samples, %failure, "a batch is run again in halves");
+        }
+        // Enough to find one sample, or two; a device that is lost must not be tried for each.
+        let mut tries = samples.ilog2() * 2 + 2;
+        Ok(Inference { answers: self.answers(running, &mut tries), prepare })
     }
 
     /// Runs zeros of every shape that is known to come, the largest first.
@@ -316,7 +346,8 @@ impl Engine for PluginEngine {
         };
         rows.sort_unstable_by(|a, b| b.cmp(a));
         rows.dedup();
-        for pass in self.workload.warm_up(&rows, &self.length_steps) {
+        for mut pass in self.workload.warm_up(&rows, &self.length_steps) {
+            pass.rows = pass.rows.min(self.most_rows(&pass));
             if let Err(error) = self.warm_up_pass(&pass, Fill::Up) {
                 let why = match error {
                     PluginError::OutOfMemory(why) => format!("{} ({why})", self.what_fits(rows[0])),
