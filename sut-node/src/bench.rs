@@ -12,7 +12,7 @@ use netdiv_proto::{
     v1::{InferResponse, Status},
 };
 
-use crate::{Config, InProcess, lock, server::NodeError};
+use crate::{Config, InProcess, error::NodeError, lock};
 
 /// What to feed.
 #[derive(Debug, Clone, clap::Args)]

@@ -16,9 +16,9 @@ use crate::{
     config::Config,
     engine::{self, Engine, EngineError, Model},
     engine_thread::{self, Sample, panic_text},
+    error::NodeError,
     lock,
     queue::BatchQueue,
-    server::NodeError,
 };
 
 /// How long engines may take to end once there is nothing left for them to do.

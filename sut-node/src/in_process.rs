@@ -9,8 +9,8 @@ use bytes::Bytes;
 use netdiv_proto::{layout, v1::InferResponse};
 
 use crate::{
-    config::Config, engine::Model, engine_pool::EnginePool, engine_thread::Sample, lock,
-    replies::ReplyTo, server::NodeError,
+    config::Config, engine::Model, engine_pool::EnginePool, engine_thread::Sample,
+    error::NodeError, lock, replies::ReplyTo,
 };
 
 /// A node in this process. No result that it takes part in is one of the Network division.

@@ -18,6 +18,7 @@ mod config;
 pub mod engine;
 mod engine_pool;
 mod engine_thread;
+mod error;
 mod identity;
 mod in_process;
 mod manifest;
@@ -36,10 +37,11 @@ pub use config::{
     Args, Batching, BatchingArgs, Config, ConfigError, EchoConfig, EngineArgs, EngineConfig,
     OnnxConfig, Postprocess,
 };
+pub use error::NodeError;
 pub use in_process::InProcess;
 pub use manifest::{Dimension, Manifest, ManifestError, Shape};
 pub use network::{Network, NetworkArgs, NetworkError, Sockets};
-pub use server::{NodeError, run};
+pub use server::run;
 
 /// Locks a mutex whose holder may have panicked: what our locks guard is valid at every step.
 pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -17,8 +17,8 @@ use tracing::{error, info, warn};
 
 use crate::{
     config::Config,
-    engine::EngineError,
     engine_pool::EnginePool,
+    error::NodeError,
     metrics,
     network::Sockets,
     observe::{Observe, ObservedHandler},
@@ -32,29 +32,6 @@ const MAX_CALLS_PER_CONNECTION: u32 = 64;
 /// that are gone must not hold samples for ever.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Why a node ended.
-#[derive(Debug, thiserror::Error)]
-pub enum NodeError {
-    /// The engine cannot be made.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// The metrics cannot be served.
-    #[error("cannot serve metrics: {0}")]
-    Metrics(String),
-    /// A thread or a socket could not be made.
-    #[error("cannot start: {0}")]
-    Start(#[from] std::io::Error),
-    /// The transport failed.
-    #[error("the server failed: {0}")]
-    Server(#[from] tonic::transport::Error),
-    /// There is nothing to feed.
-    #[error("the engine {0} answers on the network's threads and cannot run without one; use echo")]
-    NoEngine(String),
-    /// The model could not be loaded, or ended, because its thread was lost.
-    #[error("loading the model failed: {0}")]
-    Loading(#[from] tokio::task::JoinError),
-}
 
 /// Runs a node on open sockets until `shutdown` is ready and what is in flight is answered.
 ///

@@ -1,0 +1,26 @@
+//! Why a node, or its engines, ended.
+
+use crate::engine::EngineError;
+
+/// Why a node ended.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// The engine cannot be made.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The metrics cannot be served.
+    #[error("cannot serve metrics: {0}")]
+    Metrics(String),
+    /// A thread or a socket could not be made.
+    #[error("cannot start: {0}")]
+    Start(#[from] std::io::Error),
+    /// The transport failed.
+    #[error("the server failed: {0}")]
+    Server(#[from] tonic::transport::Error),
+    /// There is nothing to feed.
+    #[error("the engine {0} answers on the network's threads and cannot run without one; use echo")]
+    NoEngine(String),
+    /// The model could not be loaded, or ended, because its thread was lost.
+    #[error("loading the model failed: {0}")]
+    Loading(#[from] tokio::task::JoinError),
+}
