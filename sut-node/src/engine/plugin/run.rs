@@ -329,12 +329,16 @@ impl Engine for PluginEngine {
         let is_it = self.running.front().is_some_and(|running| running.number == number);
         let lost = || EngineError::Failed("the batch was lost in a panic".into());
         let running = is_it.then(|| self.running.pop_front()).flatten().ok_or_else(lost)?;
+        if running.passes > 0 {
+            // What it has is not the whole of it.
+            return Err(lost());
+        }
         let (prepare, samples) = (running.prepare, running.batch.len());
         if let Some(failure) = running.failure.as_ref().filter(|_| samples > 1) {
             warn!(samples, %failure, "a batch is run again in halves");
         }
         // Enough to find one sample, or two; a device that is lost must not be tried for each.
-        let mut tries = samples.ilog2() * 2 + 2;
+        let mut tries = samples.max(1).ilog2() * 2 + 2;
         Ok(Inference { answers: self.answers(running, &mut tries), prepare })
     }
 
