@@ -15,6 +15,7 @@ mod admission;
 mod batcher;
 mod bench;
 mod config;
+mod digest;
 pub mod engine;
 mod engine_pool;
 mod engine_thread;

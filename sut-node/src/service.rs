@@ -30,6 +30,7 @@ use tracing::warn;
 use crate::{
     admission::{Admission, Admitted},
     config::{Config, EngineConfig},
+    digest::in_hex,
     engine::{Model, NoModel, OneByOne},
     engine_thread::{Sample, cut, run_batch},
     identity, metrics,
@@ -136,7 +137,7 @@ fn describe(config: &Config, model: &Model, max_in_flight_samples: u32) -> Descr
         max_in_flight_samples,
         max_in_flight_bytes: config.max_in_flight_bytes.into(),
         max_batch: u32::try_from(config.batching.max_batch).unwrap_or(u32::MAX),
-        config_sha256: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+        config_sha256: in_hex(&hash),
         machine_id: identity::machine_id(),
         host_name: identity::host_name(),
     }

@@ -5,7 +5,7 @@ mod official;
 
 use std::{
     fmt::Write as _,
-    hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher},
+    hash::{BuildHasher as _, RandomState},
     path::Path,
 };
 
@@ -46,12 +46,8 @@ pub(crate) fn check_complete(
     responses: impl Iterator<Item = Result<Response, LogError>>,
     total: usize,
 ) -> Result<(), String> {
-    one_for_each_sample(responses, total, |response| Ok(fingerprint(&response.data))).map(drop)
-}
-
-/// Stands for a response that is compared with another to the same sample.
-fn fingerprint(data: &[u8]) -> u64 {
-    BuildHasherDefault::<DefaultHasher>::default().hash_one(data)
+    let hasher = RandomState::new();
+    one_for_each_sample(responses, total, |response| Ok(hasher.hash_one(&response.data))).map(drop)
 }
 
 /// What `keep` makes of the response to each of the `total` samples, in the data set's order.

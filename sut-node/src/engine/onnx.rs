@@ -18,6 +18,7 @@ use sha2::{Digest as _, Sha256};
 use super::{EngineError, Inference, Model, one_by_one::Infer};
 use crate::{
     config::{OnnxConfig, Postprocess},
+    digest::in_hex,
     workload::first_largest,
 };
 
@@ -48,7 +49,7 @@ impl OnnxModel {
                 (name, path.display().to_string(), bytes)
             }
         };
-        let sha256 = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let sha256 = in_hex(&Sha256::digest(&bytes));
         let model = rten::Model::load(bytes)
             .map_err(|e| EngineError::NotAModel { path: path.clone(), why: e.to_string() })?;
         let unsupported = |why| EngineError::Unsupported { path: path.clone(), why };

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use netdiv_proto::layout::{DataType, InputLayout};
-use rayon::{ThreadPool, prelude::*};
+use rayon::ThreadPool;
 use serde::Deserialize;
 
 use super::{
-    Answer, Job, Pass, Workload, bad_sample, image, parameters, rows_of,
+    Job, Pass, Workload, image, parameters,
+    rows::{PerSample, Rows},
     tensors::{Stack, wire_layout},
 };
 use crate::manifest::Manifest;
@@ -17,15 +18,16 @@ use crate::manifest::Manifest;
 pub(super) struct Classification {
     manifest: Arc<Manifest>,
     layout: InputLayout,
-    jpeg: Option<Jpeg>,
+    /// Where samples are JPEG files.
+    jpeg: Option<Arc<Jpeg>>,
+    threads: Arc<ThreadPool>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Jpeg {
     short_side: usize,
     height: usize,
     width: usize,
-    threads: Arc<ThreadPool>,
 }
 
 #[derive(Deserialize)]
@@ -62,13 +64,10 @@ impl Classification {
                 let (height, width) = pixels(input, &lengths)?;
                 // The reference: 256 for 224 (VGG's 87.5 %).
                 let short_side = resize.unwrap_or(height.min(width) * 256 / 224);
-                (
-                    InputLayout::default(),
-                    Some(Jpeg { short_side, height, width, threads: threads.clone() }),
-                )
+                (InputLayout::default(), Some(Arc::new(Jpeg { short_side, height, width })))
             }
         };
-        Ok(Self { manifest: manifest.clone(), layout, jpeg })
+        Ok(Self { manifest: manifest.clone(), layout, jpeg, threads: threads.clone() })
     }
 }
 
@@ -90,11 +89,8 @@ impl Workload for Classification {
 
     fn job(self: Arc<Self>, batch: Vec<Bytes>) -> Box<dyn Job> {
         match &self.jpeg {
-            Some(jpeg) => Box::new(Decode::new(jpeg.clone(), batch)),
-            None => {
-                let stack = Stack::new(self.manifest.clone(), self.layout.clone(), batch);
-                Box::new(Classify(stack))
-            }
+            Some(jpeg) => Rows::job(jpeg.clone(), self.threads.clone(), batch),
+            None => Box::new(Stack::new(&self.manifest, self.layout.clone(), batch, label)),
         }
     }
 
@@ -123,88 +119,13 @@ pub(crate) fn first_largest<T: PartialOrd>(elements: &[T]) -> usize {
     best
 }
 
-/// Samples that are the model's input.
-struct Classify(Stack);
-
-impl Job for Classify {
-    fn next_pass(&mut self) -> Option<Pass> {
-        self.0.next_pass()
+impl PerSample for Jpeg {
+    fn fill(&self, row: &mut [u8], sample: &[u8]) -> Result<(), String> {
+        let resized = image::resize_short_side(image::decode(sample)?, self.short_side)?;
+        image::centre_crop(&resized, self.height, self.width, row)
     }
 
-    fn fill(&mut self, inputs: &mut [&mut [u8]]) {
-        self.0.fill(inputs);
+    fn answer(&self, rows: &[&[u8]]) -> Bytes {
+        label(rows[0])
     }
-
-    fn take(&mut self, outputs: &[&[u8]]) {
-        self.0.take_rows(outputs[0], label);
-    }
-
-    fn answers(self: Box<Self>) -> Vec<Answer> {
-        self.0.into_answers()
-    }
-}
-
-/// Samples that are JPEG files. One that cannot be decoded leaves its row empty and gets an error.
-struct Decode {
-    jpeg: Jpeg,
-    batch: Vec<Bytes>,
-    asked: bool,
-    answers: Vec<Answer>,
-}
-
-impl Decode {
-    fn new(jpeg: Jpeg, batch: Vec<Bytes>) -> Self {
-        Self { jpeg, batch, asked: false, answers: Vec::new() }
-    }
-}
-
-impl Job for Decode {
-    fn next_pass(&mut self) -> Option<Pass> {
-        let rows = self.batch.len();
-        (!std::mem::replace(&mut self.asked, true)).then_some(Pass { rows, lengths: Vec::new() })
-    }
-
-    fn fill(&mut self, inputs: &mut [&mut [u8]]) {
-        let Jpeg { short_side, height, width, .. } = self.jpeg;
-        let decode = |to: &mut [u8], file: &[u8]| {
-            let resized = image::resize_short_side(image::decode(file)?, short_side)?;
-            image::centre_crop(&resized, height, width, to)
-        };
-        self.answers = decode_all(&self.jpeg.threads, inputs[0], &self.batch, decode);
-    }
-
-    fn take(&mut self, outputs: &[&[u8]]) {
-        let rows = rows_of(outputs[0], self.batch.len());
-        for (answer, logits) in self.answers.iter_mut().zip(rows) {
-            if let Ok(bytes) = answer {
-                *bytes = label(logits);
-            }
-        }
-    }
-
-    fn answers(self: Box<Self>) -> Vec<Answer> {
-        self.answers
-    }
-}
-
-/// Decodes all files, each into its row; an empty answer for each that went well, until the model gives one.
-pub(super) fn decode_all(
-    threads: &ThreadPool,
-    rows: &mut [u8],
-    files: &[Bytes],
-    decode: impl Fn(&mut [u8], &[u8]) -> Result<(), String> + Sync,
-) -> Vec<Answer> {
-    let row_bytes = rows.len() / files.len().max(1);
-    threads.install(|| {
-        rows.par_chunks_exact_mut(row_bytes.max(1))
-            .zip(files)
-            .map(|(row, file)| match decode(row, file) {
-                Ok(()) => Ok(Bytes::new()),
-                Err(why) => {
-                    row.fill(0);
-                    Err(bad_sample(why))
-                }
-            })
-            .collect()
-    })
 }

@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use netdiv_proto::layout::{DataType, InputLayout};
-use rayon::{ThreadPool, prelude::*};
+use rayon::ThreadPool;
 use serde::Deserialize;
 
 use super::{
-    Answer, Job, Pass, Workload,
-    classification::{Samples, decode_all, pixels},
-    image, parameters, rows_of,
+    Job, Pass, Workload,
+    classification::{Samples, pixels},
+    image, parameters,
+    rows::{PerSample, Rows},
     tensors::wire_layout,
 };
 use crate::manifest::{Dimension, Manifest};
@@ -151,7 +152,8 @@ impl Workload for Detection {
     }
 
     fn job(self: Arc<Self>, batch: Vec<Bytes>) -> Box<dyn Job> {
-        Box::new(Detect { workload: self, batch, asked: false, answers: Vec::new() })
+        let threads = self.threads.clone();
+        Rows::job(self, threads, batch)
     }
 
     fn warm_up(&self, rows: &[usize], _: &[usize]) -> Vec<Pass> {
@@ -159,48 +161,17 @@ impl Workload for Detection {
     }
 }
 
-struct Detect {
-    workload: Arc<Detection>,
-    batch: Vec<Bytes>,
-    asked: bool,
-    answers: Vec<Answer>,
-}
-
-impl Job for Detect {
-    fn next_pass(&mut self) -> Option<Pass> {
-        let rows = self.batch.len();
-        (!std::mem::replace(&mut self.asked, true)).then_some(Pass { rows, lengths: Vec::new() })
+impl PerSample for Detection {
+    fn fill(&self, row: &mut [u8], sample: &[u8]) -> Result<(), String> {
+        match self.samples {
+            Samples::Tensor => row.copy_from_slice(sample),
+            Samples::Jpeg => image::stretch(&image::decode(sample)?, self.height, self.width, row),
+        }
+        Ok(())
     }
 
-    fn fill(&mut self, inputs: &mut [&mut [u8]]) {
-        let Detection { samples, height, width, threads, .. } = &*self.workload;
-        let fill = |to: &mut [u8], sample: &[u8]| {
-            match samples {
-                Samples::Tensor => to.copy_from_slice(sample),
-                Samples::Jpeg => image::stretch(&image::decode(sample)?, *height, *width, to),
-            }
-            Ok(())
-        };
-        self.answers = decode_all(threads, inputs[0], &self.batch, fill);
-    }
-
-    fn take(&mut self, outputs: &[&[u8]]) {
-        let rows = |output: usize| rows_of(outputs[output], self.batch.len());
-        let rows: Vec<_> = rows(0).zip(rows(1)).zip(rows(2)).collect();
-        let workload = &self.workload;
-        workload.threads.install(|| {
-            self.answers.par_iter_mut().zip(rows).for_each(
-                |(answer, ((boxes, scores), labels))| {
-                    if let Ok(bytes) = answer {
-                        *bytes = workload.detections(boxes, scores, labels);
-                    }
-                },
-            );
-        });
-    }
-
-    fn answers(self: Box<Self>) -> Vec<Answer> {
-        self.answers
+    fn answer(&self, rows: &[&[u8]]) -> Bytes {
+        self.detections(rows[0], rows[1], rows[2])
     }
 }
 

@@ -10,13 +10,14 @@ mod image;
 mod parameters;
 mod question_answering;
 mod recommendation;
+mod rows;
 mod segmentation;
 mod tensors;
 
 use std::{fmt::Debug, sync::Arc};
 
 use bytes::Bytes;
-use netdiv_proto::layout::InputLayout;
+use netdiv_proto::layout::{DataType, InputLayout, TensorView, element_bytes};
 use rayon::ThreadPool;
 
 use crate::{engine::EngineError, manifest::Manifest};
@@ -115,6 +116,19 @@ pub(crate) fn of_manifest(
 /// The rows of a tensor that has so many.
 pub(crate) fn rows_of(bytes: &[u8], rows: usize) -> std::slice::ChunksExact<'_, u8> {
     bytes.chunks_exact((bytes.len() / rows.max(1)).max(1))
+}
+
+/// The whole numbers of a tensor, from its little-endian bytes.
+pub(crate) fn integers<'a>(
+    tensor: &TensorView<'a>,
+) -> impl DoubleEndedIterator<Item = i64> + ExactSizeIterator + use<'a> {
+    let number = match tensor.data_type {
+        DataType::Int32 => {
+            |n: &[u8]| i64::from(i32::from_le_bytes(n.try_into().unwrap_or_default()))
+        }
+        _ => |n: &[u8]| i64::from_le_bytes(n.try_into().unwrap_or_default()),
+    };
+    tensor.data.chunks_exact(element_bytes(tensor.data_type).max(1)).map(number)
 }
 
 /// Stands where an answer will be.

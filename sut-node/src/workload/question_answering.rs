@@ -7,7 +7,9 @@ use bytes::Bytes;
 use netdiv_proto::layout::{self, DataType, InputLayout, TensorSpec, TensorView, element_bytes};
 use serde::Deserialize;
 
-use super::{Answer, Job, Lengths, Pass, Workload, bad_sample, no_answer, parameters, rows_of};
+use super::{
+    Answer, Job, Lengths, Pass, Workload, bad_sample, integers, no_answer, parameters, rows_of,
+};
 use crate::manifest::{Dimension, Manifest};
 
 #[derive(Debug)]
@@ -90,12 +92,12 @@ impl QuestionAnswering {
         if tensors.iter().any(|tensor| tensor.shape[0] != length) {
             return Err("ids, mask and segments differ in length".into());
         }
-        let real = self.real(&tensors);
+        let real = real_tokens(&tensors);
         let most = self.settings.max_tokens;
         if real == 0 || real > most {
             return Err(format!("{real} tokens that are no padding; 1 to {most} are possible"));
         }
-        let numbers = |place: usize| self.numbers(&tensors[place]).take(real).collect::<Vec<_>>();
+        let numbers = |place: usize| integers(&tensors[place]).take(real).collect::<Vec<_>>();
         let ids = numbers(0);
         let (mask, segments) = match self.settings.samples {
             Samples::Tensors => (numbers(1), numbers(2)),
@@ -121,26 +123,13 @@ impl QuestionAnswering {
         }
         Ok([ids, mask, segments])
     }
+}
 
-    fn numbers<'a>(
-        &self,
-        tensor: &TensorView<'a>,
-    ) -> impl DoubleEndedIterator<Item = i64> + ExactSizeIterator + 'a {
-        let number = match self.data_type {
-            DataType::Int32 => {
-                |n: &[u8]| i64::from(i32::from_le_bytes(n.try_into().unwrap_or_default()))
-            }
-            _ => |n: &[u8]| i64::from_le_bytes(n.try_into().unwrap_or_default()),
-        };
-        tensor.data.chunks_exact(self.width()).map(number)
-    }
-
-    /// Tokens up to the last one that is no padding.
-    fn real(&self, tensors: &[TensorView<'_>]) -> usize {
-        // The mask, or where there is none the ids.
-        let marks = self.numbers(tensors.get(1).unwrap_or(&tensors[0]));
-        marks.into_iter().rposition(|mark| mark != 0).map_or(0, |last| last + 1)
-    }
+/// Tokens up to the last one that is no padding.
+fn real_tokens(tensors: &[TensorView<'_>]) -> usize {
+    // The mask, or where there is none the ids.
+    let mut marks = integers(tensors.get(1).unwrap_or(&tensors[0]));
+    marks.rposition(|mark| mark != 0).map_or(0, |last| last + 1)
 }
 
 impl Workload for QuestionAnswering {
@@ -150,7 +139,7 @@ impl Workload for QuestionAnswering {
 
     fn length(&self, payload: &[u8]) -> usize {
         layout::read(&self.layout, payload)
-            .map_or(1, |tensors| self.real(&tensors).clamp(1, self.settings.max_tokens))
+            .map_or(1, |tensors| real_tokens(&tensors).clamp(1, self.settings.max_tokens))
     }
 
     fn lengths(&self) -> Option<Lengths> {

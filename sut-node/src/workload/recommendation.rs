@@ -6,7 +6,7 @@ use bytes::Bytes;
 use netdiv_proto::layout::{self, DataType, InputLayout, TensorSpec, TensorView};
 use serde::Deserialize;
 
-use super::{Answer, Job, Lengths, Pass, Workload, bad_sample, no_answer, parameters};
+use super::{Answer, Job, Lengths, Pass, Workload, bad_sample, integers, no_answer, parameters};
 use crate::manifest::Manifest;
 
 #[derive(Debug)]
@@ -77,13 +77,7 @@ impl Recommendation {
         if self.index_limits.is_empty() {
             return Ok(());
         }
-        let number = |bytes: &[u8]| match indices.data_type {
-            DataType::Int32 => i64::from(i32::from_le_bytes(bytes.try_into().unwrap_or_default())),
-            _ => i64::from_le_bytes(bytes.try_into().unwrap_or_default()),
-        };
-        let numbers =
-            indices.data.chunks_exact(layout::element_bytes(indices.data_type)).map(number);
-        let beyond = numbers
+        let beyond = integers(indices)
             .zip(self.index_limits.iter().cycle())
             .find(|(n, limit)| !(0..**limit).contains(n));
         match beyond {

@@ -36,7 +36,7 @@ impl Workload for Tensors {
     }
 
     fn job(self: Arc<Self>, batch: Vec<Bytes>) -> Box<dyn Job> {
-        Box::new(Stack::new(self.manifest.clone(), self.layout.clone(), batch))
+        Box::new(Stack::new(&self.manifest, self.layout.clone(), batch, Bytes::copy_from_slice))
     }
 
     fn warm_up(&self, rows: &[usize], _: &[usize]) -> Vec<Pass> {
@@ -50,6 +50,8 @@ impl Workload for Tensors {
 
 /// Samples of one shape run together, one row each.
 pub(super) struct Stack {
+    /// Makes an answer of a row of the first output.
+    answer: fn(&[u8]) -> Bytes,
     layout: InputLayout,
     batch: Vec<Bytes>,
     answers: Vec<Answer>,
@@ -64,7 +66,12 @@ struct Group {
 }
 
 impl Stack {
-    pub(super) fn new(manifest: Arc<Manifest>, layout: InputLayout, batch: Vec<Bytes>) -> Self {
+    pub(super) fn new(
+        manifest: &Manifest,
+        layout: InputLayout,
+        batch: Vec<Bytes>,
+        answer: fn(&[u8]) -> Bytes,
+    ) -> Self {
         let mut groups: Vec<Group> = Vec::new();
         let mut group_of = HashMap::new();
         let mut answers = Vec::with_capacity(batch.len());
@@ -86,20 +93,7 @@ impl Stack {
             });
             groups[group].places.push(place);
         }
-        Self { layout, batch, answers, groups, asked: 0, taken: 0 }
-    }
-
-    /// Writes the answers of the first group that has none, from the rows of its output.
-    pub(super) fn take_rows(&mut self, output: &[u8], answer: impl Fn(&[u8]) -> Bytes) {
-        let places = std::mem::take(&mut self.groups[self.taken].places);
-        for (place, row) in places.iter().zip(rows_of(output, places.len())) {
-            self.answers[*place] = Ok(answer(row));
-        }
-        self.taken += 1;
-    }
-
-    pub(super) fn into_answers(self) -> Vec<Answer> {
-        self.answers
+        Self { answer, layout, batch, answers, groups, asked: 0, taken: 0 }
     }
 }
 
@@ -123,10 +117,14 @@ impl Job for Stack {
     }
 
     fn take(&mut self, outputs: &[&[u8]]) {
-        self.take_rows(outputs[0], Bytes::copy_from_slice);
+        let places = std::mem::take(&mut self.groups[self.taken].places);
+        for (place, row) in places.iter().zip(rows_of(outputs[0], places.len())) {
+            self.answers[*place] = Ok((self.answer)(row));
+        }
+        self.taken += 1;
     }
 
     fn answers(self: Box<Self>) -> Vec<Answer> {
-        self.into_answers()
+        self.answers
     }
 }

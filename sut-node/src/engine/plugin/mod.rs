@@ -17,6 +17,7 @@ use self::run::PluginEngine;
 use super::{Engine, EngineError, Model, libtorch};
 use crate::{
     config::Config,
+    digest::in_hex,
     manifest::Manifest,
     workload::{self, Workload},
 };
@@ -155,5 +156,5 @@ fn preferred(devices: Vec<DeviceInfo>) -> Vec<String> {
 fn sha256(path: &Path) -> std::io::Result<String> {
     let mut hash = Sha256::new();
     std::io::copy(&mut std::fs::File::open(path)?, &mut hash)?;
-    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(in_hex(&hash.finalize()))
 }
