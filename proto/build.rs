@@ -4,7 +4,14 @@ use std::{env, error::Error, fs, path::PathBuf};
 
 use prost::Message as _;
 
-const PROTOS: [&str; 2] = ["proto/netdiv/v1/sut_node.proto", "proto/netdiv/v1/quic.proto"];
+const PROTOS: [&str; 3] = [
+    "proto/netdiv/v1/sut_node.proto",
+    "proto/netdiv/v1/quic.proto",
+    "proto/netdiv/v1/evidence.proto",
+];
+
+/// Messages that are also written into files: evidence.
+const WRITTEN: [&str; 4] = ["Machine", "Accelerator", "Interface", "Route"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     for proto in PROTOS {
@@ -14,7 +21,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     // The reflection service hands these out to grpcurl and the like.
     fs::write(out.join("netdiv_v1.bin"), descriptors.encode_to_vec())?;
-    tonic_prost_build::configure()
+    let written = WRITTEN.iter().fold(tonic_prost_build::configure(), |builder, message| {
+        builder.message_attribute(
+            format!("netdiv.v1.{message}"),
+            "#[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)] \
+             #[serde(default, deny_unknown_fields)]",
+        )
+    });
+    written
         // Payloads as `Bytes`: a slice of what was received, not a copy of it.
         .bytes(".")
         // It holds a secret.

@@ -1,16 +1,23 @@
 //! Settings of a run: the keys of the command line and the file, and what they become.
 
-use std::path::PathBuf;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use loadgen_sys::{Mode, Scenario};
 use netdiv_dataset as dataset;
 use netdiv_proto::encoding::{self, Encoding};
 use netdiv_qdl::{Policy, Settings};
+use netdiv_rules::{benchmarks::Table, result::Division};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use crate::{
     RunError,
     network::{NetworkArgs, at_least_one, set_ms},
+    witness::hex,
 };
 
 /// Keys of `loadgen-node run`. Each is also a key of the settings file, with underscores.
@@ -20,6 +27,22 @@ pub struct RunArgs {
     #[command(flatten)]
     #[serde(flatten)]
     pub network: NetworkArgs,
+    /// What the run is for: network or open. Without it the run is exploratory, and its outputs say so; a run for the
+    /// Network division is refused when its settings break a rule of the division
+    #[arg(long)]
+    pub division: Option<String>,
+    /// Run although rules of the division are broken, and list them: for practice, not for a submission
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    pub rehearsal: Option<bool>,
+    /// Prove that every byte arrived as it was sent: digests of each sample and response at both ends. Costs time
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    pub digests: Option<bool>,
+    /// What cannot be read about this machine, stated in TOML; docs/SUBMISSION.md lists the keys
+    #[arg(long, value_name = "FILE")]
+    pub evidence: Option<PathBuf>,
+    /// Another table of benchmarks than the built-in one, in TOML
+    #[arg(long, value_name = "FILE")]
+    pub benchmarks: Option<PathBuf>,
     /// offline, server, single-stream or multi-stream
     #[arg(long)]
     pub scenario: Option<String>,
@@ -89,6 +112,15 @@ pub(crate) struct RunConfig {
     pub(crate) scenario: Scenario,
     pub(crate) mode: Mode,
     pub(crate) benchmark: String,
+    /// The benchmark's name in LoadGen's mlperf.conf and user.conf.
+    pub(crate) loadgen_model: String,
+    pub(crate) division: Division,
+    pub(crate) rehearsal: bool,
+    pub(crate) digests: bool,
+    pub(crate) evidence: Option<PathBuf>,
+    pub(crate) benchmarks: Arc<Table>,
+    /// The settings as they were given.
+    pub(crate) given: BTreeMap<String, serde_json::Value>,
     pub(crate) dataset: String,
     pub(crate) labels: Option<PathBuf>,
     pub(crate) performance_samples: Option<usize>,
@@ -112,6 +144,15 @@ pub(crate) enum Target {
     InProcess(Box<sut_node::Config>),
 }
 
+impl RunConfig {
+    /// The settings as one text, and its SHA-256 in hex.
+    pub(crate) fn in_words(&self) -> (String, String) {
+        let text = serde_json::to_string(&self.given).unwrap_or_default();
+        let sha256 = hex(&Sha256::digest(&text));
+        (text, sha256)
+    }
+}
+
 /// The words for scenarios, modes and policies.
 const SCENARIOS: [(&str, Scenario); 4] = [
     ("offline", Scenario::Offline),
@@ -131,6 +172,8 @@ const POLICIES: [(&str, Policy); 3] = [
     ("round-robin", Policy::RoundRobin),
 ];
 
+const DIVISIONS: [(&str, Division); 2] = [("network", Division::Network), ("open", Division::Open)];
+
 /// What a word stands for.
 pub(crate) fn choose<T: Copy>(key: &str, word: &str, choices: &[(&str, T)]) -> Result<T, RunError> {
     choices.iter().find(|(name, _)| *name == word).map(|(_, choice)| *choice).ok_or_else(|| {
@@ -147,6 +190,25 @@ pub(crate) fn mode_name(mode: Mode) -> &'static str {
 /// The word for a scenario.
 pub(crate) fn scenario_name(scenario: Scenario) -> &'static str {
     SCENARIOS.iter().find(|(_, known)| *known == scenario).map_or("", |(name, _)| name)
+}
+
+/// The table of benchmarks: that of a file, or the built-in one.
+pub(crate) fn table(file: Option<&Path>) -> Result<Arc<Table>, RunError> {
+    let usage = |error: &dyn std::fmt::Display| RunError::Usage(format!("--benchmarks: {error}"));
+    Ok(Arc::new(match file {
+        Some(file) => Table::read(file).map_err(|error| usage(&error))?,
+        None => Table::builtin().clone(),
+    }))
+}
+
+/// The scenario, as the rules know it.
+pub(crate) fn scenario_of(scenario: Scenario) -> netdiv_rules::Scenario {
+    match scenario {
+        Scenario::Offline => netdiv_rules::Scenario::Offline,
+        Scenario::Server => netdiv_rules::Scenario::Server,
+        Scenario::SingleStream => netdiv_rules::Scenario::SingleStream,
+        Scenario::MultiStream => netdiv_rules::Scenario::MultiStream,
+    }
 }
 
 impl RunArgs {
@@ -175,6 +237,19 @@ impl RunArgs {
         if benchmark.is_empty() || benchmark.contains(|c: char| c.is_whitespace() || c == '/') {
             return Err(usage(format!("--benchmark `{benchmark}`: not a name")));
         }
+        let division = self.division.as_deref();
+        let division = division.map(|word| choose("division", word, &DIVISIONS)).transpose()?;
+        let division = division.unwrap_or_default();
+        let rehearsal = self.rehearsal.unwrap_or(false);
+        if rehearsal && division != Division::Network {
+            return Err(usage(
+                "--rehearsal: say --division network, whose rules it is about".into(),
+            ));
+        }
+        if self.digests.unwrap_or(false) && self.in_process.is_some() {
+            return Err(usage("--digests: in one process nothing is sent".into()));
+        }
+        let benchmarks = table(self.benchmarks.as_deref())?;
         let dataset = match &self.dataset {
             Some(dataset) => dataset.clone(),
             None if benchmark == dataset::DIGITS => dataset::DIGITS.into(),
@@ -199,6 +274,16 @@ impl RunArgs {
             PathBuf::from("out").join(format!("{benchmark}-{scenario}-{mode}"))
         });
         Ok(RunConfig {
+            loadgen_model: match benchmarks.find(&benchmark) {
+                Some(known) => known.loadgen_model.clone(),
+                None => benchmark.clone(),
+            },
+            division,
+            rehearsal,
+            digests: self.digests.unwrap_or(false),
+            evidence: self.evidence.clone(),
+            benchmarks,
+            given: self.given(),
             scenario,
             mode,
             dataset,
@@ -217,6 +302,13 @@ impl RunArgs {
             quiet: self.quiet.unwrap_or(false),
             benchmark,
         })
+    }
+
+    /// What was set, by file and command line.
+    fn given(&self) -> BTreeMap<String, serde_json::Value> {
+        let settings = serde_json::to_value(self).ok();
+        let map = settings.and_then(|settings| settings.as_object().cloned()).unwrap_or_default();
+        map.into_iter().filter(|(_, value)| !value.is_null()).collect()
     }
 
     #[cfg(feature = "in-process")]
@@ -284,6 +376,7 @@ impl RunArgs {
             self.window_samples.map(|n| at_least_one("window-samples", n)).transpose()?;
         settings.window_bytes =
             self.window_bytes.map(|n| at_least_one("window-bytes", n)).transpose()?;
+        settings.digests = self.digests.unwrap_or(false);
         settings.one_query_at_a_time =
             matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
         Ok(settings)

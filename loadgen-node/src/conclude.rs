@@ -1,13 +1,18 @@
 //! From LoadGen's logs and our own counts to a result and its verdict.
 
 use loadgen_sys::{Mode, StartTestError};
-use netdiv_proto::encoding;
+use netdiv_proto::{
+    encoding,
+    layout::{self, InputLayout},
+};
+use netdiv_rules::Finding;
 
 use crate::{
     RunError, accuracy,
+    args::{mode_name, scenario_name, scenario_of},
     official_log::{self, DetailLog},
-    output,
-    result::{self, Accuracy, Node, Process, RunResult, Samples, Verdict, Versions},
+    output, record,
+    result::{Accuracy, Digests, Evidence, InterfaceTraffic, Node, RunResult, Samples, Verdict},
     run::Prepared,
 };
 
@@ -19,6 +24,16 @@ pub(crate) struct Counted {
     /// Samples that LoadGen has issued.
     pub(crate) issued: u64,
     pub(crate) nodes: Vec<Node>,
+    pub(crate) connections_per_node: u64,
+    pub(crate) streams_per_connection: u64,
+    /// What the nodes take.
+    pub(crate) input: Option<InputLayout>,
+    pub(crate) test_seconds: f64,
+    pub(crate) interfaces: Vec<InterfaceTraffic>,
+    /// Rules that the settings break, where the run is for a division.
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) evidence: Option<Evidence>,
+    pub(crate) digests: Option<Digests>,
     /// Why the run failed, where that is known better than LoadGen knows it.
     pub(crate) failure: Option<String>,
     /// What everybody who reads the result has to know.
@@ -46,6 +61,12 @@ pub(crate) fn conclude(
     if completed != issued && judgement.verdict != Verdict::Failed {
         judgement.fault(format!("{} samples have no answer", issued - completed));
     }
+    for (what, compared) in counted.digests.iter().flat_map(Digests::by_name) {
+        if compared.differences > 0 {
+            let examples = compared.examples.join("; ");
+            judgement.fault(format!("{what} did not all arrive as they were sent: {examples}"));
+        }
+    }
     let unmatched: u64 = counted.nodes.iter().map(|node| node.unmatched_replies).sum();
     if unmatched > 0 {
         judgement
@@ -53,23 +74,31 @@ pub(crate) fn conclude(
             .push(format!("{unmatched} replies belonged to no sample and were dropped"));
     }
     judgement.reasons.extend(counted.remark);
-    let (scenario, mode) = RunResult::words(config.scenario, config.mode);
     let measured = config.mode != Mode::AccuracyOnly && judgement.verdict != Verdict::Failed;
     Ok(RunResult {
         verdict: judgement.verdict,
         reasons: judgement.reasons,
-        scenario,
-        mode,
+        division: config.division,
+        rehearsal: config.rehearsal,
+        findings: counted.findings,
+        scenario: scenario_name(config.scenario).into(),
+        mode: mode_name(config.mode).into(),
         benchmark: config.benchmark.clone(),
         dataset: config.dataset.clone(),
         dataset_samples: library.total_samples() as u64,
+        input: input(library.layout(), counted.input),
         encoding: encoding::name(config.encoding).into(),
+        sample_bytes: library.lengths(),
         transport: counted.transport.into(),
         tls: counted.tls,
-        metric: if measured { result::metric(config.scenario, &log) } else { None },
+        metric: if measured {
+            official_log::metric(scenario_of(config.scenario), &log)
+        } else {
+            None
+        },
         accuracy: judgement.accuracy,
         official_accuracy: judgement.official_accuracy,
-        loadgen_latency_ns: result::latencies(&log),
+        loadgen_latency_ns: official_log::latencies(&log),
         samples: Samples {
             issued,
             completed,
@@ -82,10 +111,31 @@ pub(crate) fn conclude(
         sut_name: log.text("sut_name").map(Into::into),
         get_sut_name_duration_ns: log.number("get_sut_name_duration_ns").map(|ns| ns as u64),
         nodes: counted.nodes,
+        connections_per_node: counted.connections_per_node,
+        streams_per_connection: counted.streams_per_connection,
+        test_seconds: counted.test_seconds,
+        interfaces: counted.interfaces,
+        evidence: counted.evidence,
+        digests: counted.digests,
+        settings: config.given.clone(),
+        logs: official_log::digests(&config.output).map_err(|e| RunError::Failed(e.to_string()))?,
         test_settings: settings.fields().into_iter().collect(),
-        process: Process::current(),
-        versions: Versions::current(),
+        process: record::process(),
+        versions: record::versions(),
     })
+}
+
+/// What a sample holds: the data set's shapes with the nodes' names for them.
+fn input(holds: Option<InputLayout>, takes: Option<InputLayout>) -> Vec<String> {
+    let Some(holds) = holds else { return vec!["bytes".into()] };
+    let names = takes.map(|takes| takes.tensors).unwrap_or_default();
+    let name = |place: usize| names.get(place).map_or("", |tensor| tensor.name.as_str());
+    let tensors = holds.tensors.iter().enumerate();
+    tensors
+        .map(|(place, tensor)| {
+            format!("{} {}", name(place), layout::in_words(tensor)).trim().into()
+        })
+        .collect()
 }
 
 /// A verdict and what led to it.

@@ -1,7 +1,7 @@
 //! The Query Sample Library: loaded samples in memory, encoded once, as they will go over the network.
 
 use std::sync::{
-    Mutex, OnceLock, PoisonError, RwLock,
+    Arc, Mutex, OnceLock, PoisonError, RwLock,
     atomic::{AtomicBool, Ordering},
 };
 
@@ -12,12 +12,18 @@ use netdiv_proto::{
     layout::{self, InputLayout},
 };
 use netdiv_qdl::{Expectation, LoadedSamples, SampleSource};
+use netdiv_rules::result::Lengths;
+
+use crate::witness::Witness;
 
 /// The QSL. Encoding happens when LoadGen asks for samples to be loaded, which is untimed.
 pub(crate) struct Library {
     dataset: Box<dyn Dataset>,
     encoding: Encoding,
     performance_samples: usize,
+    witness: Option<Arc<Witness>>,
+    /// Least and greatest length of what was loaded, as encoded.
+    lengths: Mutex<Option<Lengths>>,
     /// How often each sample was loaded more than unloaded: MultiStream loads some more than once.
     loads: Mutex<Vec<usize>>,
     loaded: RwLock<LoadedSamples>,
@@ -40,14 +46,18 @@ impl std::fmt::Debug for Library {
 }
 
 impl Library {
-    /// A library of all samples of a data set; `performance_samples` of them are used in performance mode.
+    /// A library of all samples of a data set; `performance_samples` of them are used in performance mode. A witness is told
+    /// what is loaded.
     pub(crate) fn new(
         dataset: Box<dyn Dataset>,
         encoding: Encoding,
         performance_samples: Option<usize>,
+        witness: Option<Arc<Witness>>,
     ) -> Self {
         let count = dataset.sample_count();
         Self {
+            witness,
+            lengths: Mutex::new(None),
             performance_samples: performance_samples.unwrap_or(count).min(count),
             loads: Mutex::new(vec![0; count]),
             loaded: RwLock::new((0..count).map(|_| None).collect()),
@@ -115,6 +125,22 @@ impl Library {
         self.dataset.sample_count()
     }
 
+    /// Least and greatest length of the samples that were loaded, as encoded, in bytes.
+    pub(crate) fn lengths(&self) -> Option<Lengths> {
+        *self.lengths.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The data set's layout, where it has one.
+    pub(crate) fn layout(&self) -> Option<InputLayout> {
+        self.dataset.layout()
+    }
+
+    fn note_length(&self, bytes: u64) {
+        let mut lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = lengths.get_or_insert(Lengths { least: bytes, most: bytes });
+        *known = Lengths { least: known.least.min(bytes), most: known.most.max(bytes) };
+    }
+
     fn load(&self, index: usize) -> Result<Encoded, String> {
         let sample = self.dataset.read(index).map_err(|error| error.to_string())?;
         let takes = self.nodes_take.get();
@@ -122,6 +148,10 @@ impl Library {
         let payload = sample.into_payload(takes.map_or(&any, |takes| &takes.input));
         let decoded = payload.len();
         let sample = encoding::encode(self.encoding, payload).map_err(|error| error.to_string())?;
+        if let Some(witness) = &self.witness {
+            witness.loaded(index, &sample.bytes);
+        }
+        self.note_length(sample.bytes.len() as u64);
         let longest = decoded.max(sample.bytes.len()) as u64;
         match takes {
             Some(takes) if longest > takes.max_payload_bytes => {
@@ -204,7 +234,8 @@ mod tests {
 
     #[test]
     fn samples_are_there_as_often_as_they_were_loaded() {
-        let library = Library::new(dataset::open("synthetic:4x16").unwrap(), Encoding::Zstd, None);
+        let library =
+            Library::new(dataset::open("synthetic:4x16").unwrap(), Encoding::Zstd, None, None);
         let loaded = |index: usize| library.loaded()[index].clone();
         library.load_samples(&[0, 1, 1]).unwrap();
         assert!(loaded(2).is_none());

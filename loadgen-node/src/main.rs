@@ -48,6 +48,18 @@ enum Command {
         #[arg(long, value_name = "DIR", default_value = "certificates")]
         output: PathBuf,
     },
+    /// Run the compliance tests that the benchmark demands, and verify them. Exit code 0: all pass; 1: one does not; 2:
+    /// files or settings do not allow it; 3: a run failed
+    Audit(loadgen_node::AuditArgs),
+    /// Go through the rules of the Network division, N1 to N38, over a run or a submission. Exit code 0: none is broken; 1:
+    /// one is; 2: the folder is neither
+    Check(loadgen_node::CheckArgs),
+    /// Make a submission of runs
+    Submission(loadgen_node::SubmissionArgs),
+    /// Say how long a run takes, how many queries it has, and what bandwidth it needs
+    Plan(loadgen_node::PlanArgs),
+    /// Show the benchmarks of the suite and what the rules ask of each
+    Benchmarks(loadgen_node::BenchmarksArgs),
     /// Show who the nodes are
     Nodes {
         #[command(flatten)]
@@ -101,13 +113,13 @@ fn execute(cli: Cli) -> Result<u8, RunError> {
     match cli.command {
         Command::Run { layers, args } => match layers.settings(args.as_ref(), RunArgs::check)? {
             None => Ok(0),
-            Some(args) => Ok(loadgen_node::run(args)?.exit_code()),
+            Some(args) => Ok(loadgen_node::exit_code(loadgen_node::run(args)?)),
         },
         #[cfg(feature = "in-process")]
         Command::Tax(args) => loadgen_node::tax(&args).map(|()| 0),
         Command::Fabric { layers, args } => match layers.settings(&args, FabricArgs::check)? {
             None => Ok(0),
-            Some(args) => Ok(if loadgen_node::fabric(&args)? { 0 } else { 1 }),
+            Some(args) => Ok(u8::from(!loadgen_node::fabric(&args)?)),
         },
         Command::Certificates { hosts, output } => {
             let written = make_certificates(&output, &hosts)
@@ -115,6 +127,11 @@ fn execute(cli: Cli) -> Result<u8, RunError> {
             println!("{} in {}", written.join(", "), output.display());
             Ok(0)
         }
+        Command::Audit(args) => Ok(u8::from(!loadgen_node::audit(&args)?)),
+        Command::Check(args) => Ok(u8::from(!loadgen_node::check(&args)?)),
+        Command::Submission(args) => loadgen_node::submission(&args).map(|()| 0),
+        Command::Plan(args) => loadgen_node::plan(&args).map(|()| 0),
+        Command::Benchmarks(args) => loadgen_node::benchmarks(&args).map(|()| 0),
         Command::Nodes { layers, args } => {
             if let Some(args) = layers.settings(&args, NetworkArgs::check)? {
                 loadgen_node::print_nodes(&args)?;

@@ -23,6 +23,20 @@ pub fn print_nodes(args: &NetworkArgs) -> Result<(), RunError> {
     missing.map_or(Ok(()), |error| Err(error.into()))
 }
 
+/// The machine and its way to this one; what it does not know is left out.
+fn host(node: &NodeInfo) -> String {
+    let d = &node.description;
+    let machine = d.machine.clone().unwrap_or_default();
+    let mut parts = vec![d.host_name.clone()];
+    parts.extend(machine.cpu_model);
+    parts.extend(machine.memory_bytes.map(|bytes| format!("{} GiB", bytes >> 30)));
+    parts.extend(machine.memory_ecc.map(|on| format!("ECC {}", if on { "on" } else { "off" })));
+    parts.extend(machine.accelerators.into_iter().map(|accelerator| accelerator.name));
+    let interface = machine.routes.first().and_then(|route| route.interface.clone());
+    parts.extend(interface.map(|name| format!("answers by {name}")));
+    parts.join(", ")
+}
+
 fn in_words(node: &NodeInfo) -> String {
     let d = &node.description;
     let input = layout::describe(&d.input.clone().unwrap_or_default());
@@ -40,7 +54,7 @@ fn in_words(node: &NodeInfo) -> String {
             "  in flight   up to {} samples and {} bytes, {} bytes each",
             d.max_in_flight_samples, d.max_in_flight_bytes, d.max_payload_bytes
         ),
-        format!("  host        {}", d.host_name),
+        format!("  host        {}", host(node)),
         format!(
             "  versions    sut-node {}, wire contract {}",
             d.software_version, d.protocol_version

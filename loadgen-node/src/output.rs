@@ -12,6 +12,7 @@ use crate::RunError;
 pub(crate) const RESULT: &str = "result.json";
 /// LoadGen's files.
 pub(crate) const DETAIL: &str = "mlperf_log_detail.txt";
+pub(crate) const SUMMARY: &str = "mlperf_log_summary.txt";
 pub(crate) const ACCURACY: &str = "mlperf_log_accuracy.json";
 
 /// Makes the folder; refuses one that holds another run.

@@ -16,11 +16,13 @@ use crate::{
     conclude::{Counted, conclude},
     error::EXIT_FAILED,
     library::Library,
+    machines::{self, Traffic},
     network::transport_name,
-    output, progress,
-    result::{Node, Verdict},
+    output, progress, purpose, record,
+    result::Verdict,
     sut::{self, NetworkSut, OfficialLoadGen},
     table, user_conf, watchdog,
+    witness::Witness,
 };
 
 /// Runs LoadGen against the nodes, writes `result.json`, prints the closing table, and returns the verdict.
@@ -41,16 +43,23 @@ pub(crate) struct Prepared {
     pub(crate) library: Arc<Library>,
     pub(crate) settings: TestSettings,
     pub(crate) labels: Option<Vec<i64>>,
+    /// Told what LoadGen sees, where the run has digests.
+    pub(crate) witness: Option<Arc<Witness>>,
 }
 
 impl Prepared {
     fn new(config: RunConfig) -> Result<Self, RunError> {
         let data = dataset::open(&config.dataset)?;
         let labels = labels(&config, data.sample_count())?;
-        let library = Library::new(data, config.encoding, config.performance_samples);
+        let witness = config.digests.then(|| Arc::new(Witness::new(data.sample_count())));
+        let (encoding, samples) = (config.encoding, config.performance_samples);
+        let library = Arc::new(Library::new(data, encoding, samples, witness.clone()));
         let settings = test_settings(&config)?;
-        output::prepare(&config.output)?;
-        Ok(Self { config, library: Arc::new(library), settings, labels })
+        let run = Self { config, library, settings, labels, witness };
+        // What is wrong without asking a node is said before one is asked.
+        purpose::findings(&run, None)?;
+        output::prepare(&run.config.output)?;
+        Ok(run)
     }
 
     /// Lets LoadGen run its test.
@@ -91,7 +100,8 @@ fn over_network(run: &Prepared, settings: &Settings) -> Result<Verdict, RunError
     let library = &run.library;
     let source: Arc<dyn SampleSource> = library.clone();
     let expected = library.expectation();
-    let qdl = Qdl::connect(settings.clone(), &expected, OfficialLoadGen, source)?;
+    let loadgen = OfficialLoadGen { witness: run.witness.clone() };
+    let qdl = Qdl::connect(settings.clone(), &expected, loadgen, source)?;
     let input = qdl.nodes().first().and_then(|node| node.description.input.clone());
     let limits = qdl.nodes().iter().map(|node| node.description.max_payload_bytes);
     library
@@ -102,26 +112,49 @@ fn over_network(run: &Prepared, settings: &Settings) -> Result<Verdict, RunError
         info!(node = d.node_name, address = node.address, model = d.model_name, "connected");
     }
 
+    let (settings_text, settings_sha256) = run.config.in_words();
+    let stated = run.config.evidence.as_deref();
+    let evidence = machines::evidence(qdl.nodes(), settings_text, settings_sha256, stated)?;
+    let findings = purpose::findings(run, Some(&evidence))?;
+
     let stop = qdl.stopper();
     end_on_signal(move |signal| stop(Failure::Interrupted(signal.into())))?;
-    let counted = || Counted {
+    let started = Instant::now();
+    let traffic = Traffic::now(&evidence);
+    let counted = |digests| Counted {
         transport: transport_name(settings.network.options.transport),
         tls: settings.network.options.tls.is_some(),
+        connections_per_node: settings.connections_per_node as u64,
+        streams_per_connection: settings.streams_per_connection as u64,
         issued: qdl.progress().issued,
-        nodes: qdl.nodes().iter().zip(&qdl.report()).map(|(i, r)| Node::new(i, r)).collect(),
+        nodes: qdl.nodes().iter().zip(&qdl.report()).map(|(i, r)| record::node(i, r)).collect(),
+        input: qdl.nodes().first().and_then(|node| node.description.input.clone()),
+        test_seconds: started.elapsed().as_secs_f64(),
+        interfaces: Traffic::now(&evidence).since(&traffic),
+        findings: findings.clone(),
+        evidence: Some(evidence.clone()),
+        digests,
         failure: qdl.failure().map(ToString::to_string),
         remark: None,
     };
     let failure = || qdl.failure().map(sut::reason);
-    let give_up = |reason| run.give_up(counted(), reason);
+    let give_up = |reason| run.give_up(counted(None), reason);
+    let witness = run.witness.as_deref();
     let outcome = watchdog::guard(failure, library.owes_calls(), give_up, || {
         progress::while_running(
             run.config.quiet,
             || qdl.progress(),
-            || run.start_test(&NetworkSut { qdl: &qdl, owes_calls: library.owes_calls() }),
+            || run.start_test(&NetworkSut { qdl: &qdl, witness, owes_calls: library.owes_calls() }),
         )
     });
-    run.finish(counted(), outcome)
+    // A failure here is the run's: the proof was asked for.
+    let tallies = witness.filter(|_| outcome.is_ok()).map(|witness| (witness, qdl.digests()));
+    let (digests, outcome) = match tallies {
+        Some((witness, Ok((received, sent)))) => (Some(witness.compare(&received, &sent)), outcome),
+        Some((_, Err(failure))) => (None, Err(StartTestError::Aborted(failure.to_string()))),
+        None => (None, outcome),
+    };
+    run.finish(counted(digests), outcome)
 }
 
 /// The labels of the data set, if there are any; as many as samples.
@@ -145,12 +178,12 @@ fn test_settings(config: &RunConfig) -> Result<TestSettings, RunError> {
         warn!("LoadGen will take settings from {}", config.audit_config.display());
     }
     if let Some(path) = &config.user_conf {
-        for warning in user_conf::check(path, &config.benchmark, config.scenario.name())? {
+        for warning in user_conf::check(path, &config.loadgen_model, config.scenario.name())? {
             warn!("{warning}");
         }
     }
     let mut settings = TestSettings::new(config.scenario, config.mode);
-    settings.from_config(config.user_conf.as_deref(), &config.benchmark).map_err(usage)?;
+    settings.from_config(config.user_conf.as_deref(), &config.loadgen_model).map_err(usage)?;
     for (name, value) in &config.settings {
         settings.set(name, value).map_err(usage)?;
     }

@@ -1,18 +1,28 @@
 //! LoadGen on one side, the QDL on the other.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use bytes::Bytes;
 use loadgen_sys::{Abort, ResponseId, Samples, SystemUnderTest};
 use netdiv_qdl::{Failure, LoadGen, Qdl};
 
-/// LoadGen, as the QDL needs it.
-pub(crate) struct OfficialLoadGen;
+use crate::witness::Witness;
+
+/// LoadGen, as the QDL needs it; a witness is told what it gets.
+pub(crate) struct OfficialLoadGen {
+    pub(crate) witness: Option<Arc<Witness>>,
+}
 
 impl LoadGen for OfficialLoadGen {
     type Ticket = ResponseId;
 
     fn complete(&self, tickets: &mut Vec<ResponseId>, payloads: &[Bytes]) {
+        if let Some(witness) = &self.witness {
+            witness.answered(payloads);
+        }
         loadgen_sys::complete(tickets.drain(..).zip(payloads.iter().map(|bytes| &bytes[..])));
     }
 }
@@ -20,6 +30,8 @@ impl LoadGen for OfficialLoadGen {
 /// The system under test, as LoadGen needs it: the nodes behind the QDL.
 pub(crate) struct NetworkSut<'a> {
     pub(crate) qdl: &'a Qdl<OfficialLoadGen>,
+    /// Told what LoadGen issues.
+    pub(crate) witness: Option<&'a Witness>,
     /// Cleared when LoadGen has all answers of a series.
     pub(crate) owes_calls: &'a AtomicBool,
 }
@@ -30,6 +42,11 @@ impl SystemUnderTest for NetworkSut<'_> {
     }
 
     fn issue_query(&self, samples: Samples<'_>) -> Result<(), Abort> {
+        let samples = samples.inspect(|sample| {
+            if let Some(witness) = self.witness {
+                witness.issued(sample.index);
+            }
+        });
         self.qdl.issue(samples.map(|sample| (sample.response_id, sample.index))).map_err(abort)
     }
 

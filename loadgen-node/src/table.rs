@@ -1,16 +1,21 @@
 //! The closing table.
 
-use crate::result::{Distribution, Node, RunResult, Verdict};
+use crate::result::{Distribution, Division, Node, RunResult, Verdict};
 
 /// The run in words, for the terminal.
 pub(crate) fn render(result: &RunResult) -> String {
     let mut lines = vec![format!(
-        "{} {} {}: {}",
+        "{} {} {}: {}, {}",
         result.benchmark,
         result.scenario,
         result.mode,
-        verdict(result.verdict)
+        verdict(result.verdict),
+        purpose(result)
     )];
+    let broken = result.broken_rules();
+    if !broken.is_empty() {
+        lines.push(format!("  rules broken      {broken}; result.json says how"));
+    }
     lines.extend(result.reasons.iter().map(|reason| format!("  {reason}")));
     if let Some(metric) = &result.metric {
         let value = match metric.unit.as_str() {
@@ -46,6 +51,16 @@ pub(crate) fn render(result: &RunResult) -> String {
     );
     lines.extend(result.nodes.iter().map(node));
     lines.join("\n")
+}
+
+/// What the run was for; whatever is not for a division is no MLPerf result.
+fn purpose(result: &RunResult) -> &'static str {
+    match (result.division, result.rehearsal) {
+        (Division::Exploratory, _) => "exploratory",
+        (Division::Network, true) => "rehearsal for the Network division",
+        (Division::Network, false) => "Network division",
+        (Division::Open, _) => "Open division",
+    }
 }
 
 fn verdict(verdict: Verdict) -> &'static str {

@@ -92,8 +92,12 @@ pub fn describe(layout: &InputLayout) -> String {
     if layout.tensors.is_empty() {
         return "any bytes".into();
     }
-    let tensors = layout.tensors.iter().map(|t| tensor_in_words(t.data_type(), &t.shape));
-    tensors.collect::<Vec<_>>().join(" + ")
+    layout.tensors.iter().map(in_words).collect::<Vec<_>>().join(" + ")
+}
+
+/// A tensor in words, without its name: `uint8[3, 224, 224]`.
+pub fn in_words(tensor: &TensorSpec) -> String {
+    tensor_in_words(tensor.data_type(), &tensor.shape)
 }
 
 fn tensor_in_words(data_type: DataType, shape: &[i64]) -> String {

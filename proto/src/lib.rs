@@ -6,6 +6,7 @@
 //! - [`framing`]: messages as chunks of a byte stream, without copying payloads
 //! - [`burst`]: taking all that a stream holds ready
 //! - [`probe`]: samples that test the network
+//! - [`tally`]: how often which payload was seen
 //! - [`limits`]: every limit of the wire, each with its reason
 
 pub mod burst;
@@ -14,6 +15,7 @@ pub mod framing;
 pub mod layout;
 pub mod limits;
 pub mod probe;
+pub mod tally;
 
 /// Messages, client and server of package `netdiv.v1`.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::unwrap_used)]
@@ -24,8 +26,8 @@ pub mod v1 {
 impl std::fmt::Debug for v1::CallHeader {
     /// Without the token.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { protocol_version, method, session, token: _ } = self;
-        write!(f, "CallHeader({protocol_version}, {method:?}, {session:?})")
+        let Self { protocol_version, method, session, digests, token: _ } = self;
+        write!(f, "CallHeader({protocol_version}, {method:?}, {session:?}, digests: {digests})")
     }
 }
 
@@ -34,6 +36,18 @@ pub const PROTOCOL_VERSION: u32 = 1;
 
 /// Request header of an `Infer` stream that names the session it belongs to.
 pub const SESSION_HEADER: &str = "netdiv-session";
+
+/// Request header of an `Infer` stream that asks the node, with the value `1`, to keep digests of the session.
+pub const DIGESTS_HEADER: &str = "netdiv-digests";
+
+/// What a client says of a stream of samples.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionHeader {
+    /// The session that the stream belongs to.
+    pub name: String,
+    /// Whether the node is to keep digests of what it receives and sends.
+    pub digests: bool,
+}
 
 /// Whether a text can name a node or a cluster. LoadGen logs the names as a list, without escaping them.
 pub fn is_name(text: &str) -> bool {

@@ -9,6 +9,12 @@ pub const MAX_PAYLOAD_BYTES: usize = 256 << 20;
 /// What a message may need besides its payload: field tags, id, times and an error text.
 pub const MAX_HEADER_BYTES: usize = 16 << 10;
 
+/// Longest answer of a call with one answer, in bytes: a description with its evidence, or a part of a tally.
+pub const MAX_ANSWER_BYTES: usize = 1 << 20;
+
+/// Most digests in one answer: a tally of 16,384 entries needs half a megabyte.
+pub const DIGESTS_IN_ANSWER: usize = 16 << 10;
+
 /// Longest message of a stream of samples or replies, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = MAX_PAYLOAD_BYTES + MAX_HEADER_BYTES;
 

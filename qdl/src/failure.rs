@@ -83,6 +83,14 @@ pub enum Failure {
         /// Samples that it says it has received.
         received: u64,
     },
+    /// A node does not say what it received and sent.
+    #[error("node {node} does not give its digests: {why}")]
+    NoDigests {
+        /// Name of the node.
+        node: String,
+        /// What went wrong.
+        why: String,
+    },
     /// LoadGen issued a sample that the QSL has not loaded.
     #[error("sample {0} was issued but is not loaded; this is a bug in netdiv")]
     NotLoaded(usize),

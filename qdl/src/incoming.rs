@@ -8,6 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use netdiv_proto::{
+    SessionHeader,
     burst::{self, Next},
     encoding, limits,
     v1::{InferResponse, Status},
@@ -27,7 +28,7 @@ use crate::{
 pub(crate) async fn serve<L: LoadGen>(
     lane: Arc<Lane<L>>,
     connection: Connection,
-    session: String,
+    session: SessionHeader,
     sample_timeout: Duration,
 ) -> Result<(), Failure> {
     let lost = |status: tonic::Status| Failure::NodeLost {

@@ -37,7 +37,7 @@ pub use dispatch::Policy;
 pub use failure::Failure;
 pub use netdiv_transport::{Options, Transport};
 pub use node::{Expectation, NodeInfo, survey};
-pub use qdl::Qdl;
+pub use qdl::{Qdl, SUT_NAME_PART};
 pub use report::{NodeReport, Progress, Stages};
 pub use settings::{NetworkSettings, OnThreadStart, Settings};
 

@@ -12,7 +12,8 @@ use netdiv_proto::{
     encoding::{self, Encoding},
     is_name,
     layout::{self, InputLayout},
-    v1::{DescribeRequest, DescribeResponse},
+    tally::Tally,
+    v1::{self, DescribeRequest, DescribeResponse, DigestsRequest},
 };
 use netdiv_transport::{Connection, OpenError};
 
@@ -28,7 +29,7 @@ pub struct NodeInfo {
     pub address: String,
     /// What it says of itself.
     pub description: DescribeResponse,
-    /// How long its answer took.
+    /// Least of some round trips: how long its answer took.
     pub round_trip: Duration,
 }
 
@@ -66,15 +67,43 @@ pub(crate) async fn connect(
     }
 }
 
+/// Round trips that are timed.
+const ROUND_TRIPS: usize = 5;
+
+/// Asks a node who it is and what its machine is, and times some round trips.
+pub(crate) async fn interview(
+    connection: &Connection,
+    address: &str,
+    timeout: Duration,
+) -> Result<NodeInfo, ConnectError> {
+    // The first call also waits for the connection's settings.
+    let mut node = ask(connection, address, timeout, true).await?;
+    node.round_trip = Duration::MAX;
+    for _ in 0..ROUND_TRIPS {
+        node.round_trip =
+            node.round_trip.min(describe(connection, address, timeout).await?.round_trip);
+    }
+    Ok(node)
+}
+
 /// Asks a node who it is.
 pub(crate) async fn describe(
     connection: &Connection,
     address: &str,
     timeout: Duration,
 ) -> Result<NodeInfo, ConnectError> {
+    ask(connection, address, timeout, false).await
+}
+
+async fn ask(
+    connection: &Connection,
+    address: &str,
+    timeout: Duration,
+    evidence: bool,
+) -> Result<NodeInfo, ConnectError> {
     let nonce = nonce();
     let started = Instant::now();
-    let request = DescribeRequest { protocol_version: PROTOCOL_VERSION, nonce };
+    let request = DescribeRequest { protocol_version: PROTOCOL_VERSION, nonce, evidence };
     let answer = within(timeout, connection.describe(request)).await;
     let round_trip = started.elapsed();
     let description = match answer {
@@ -112,6 +141,31 @@ pub(crate) async fn describe(
     Ok(NodeInfo { address: address.into(), description, round_trip })
 }
 
+/// One of a session's tallies, part by part.
+pub(crate) async fn tally(
+    connection: &Connection,
+    session: &str,
+    tally: v1::Tally,
+) -> Result<Tally, tonic::Status> {
+    let mut all = Tally::default();
+    loop {
+        let request = DigestsRequest {
+            session: session.into(),
+            tally: tally as i32,
+            skip: all.distinct() as u64,
+        };
+        let part = connection.digests(request).await?;
+        let before = all.distinct();
+        all.add_entries(&part.entries).map_err(tonic::Status::data_loss)?;
+        if all.distinct() as u64 >= part.total {
+            return Ok(all);
+        }
+        if all.distinct() == before {
+            return Err(tonic::Status::data_loss("a part of the tally has nothing new"));
+        }
+    }
+}
+
 /// Awaits a call for a limited time.
 pub(crate) async fn within<T>(
     limit: Duration,
@@ -143,9 +197,7 @@ pub async fn survey(
 ) -> Vec<Result<NodeInfo, ConnectError>> {
     let ask = |address: String, settings: NetworkSettings| async move {
         let connection = connect(&address, &settings).await?;
-        // The first call also waits for the connection's settings; the second is the round trip.
-        describe(&connection, &address, settings.control_timeout).await?;
-        let node = describe(&connection, &address, settings.control_timeout).await;
+        let node = interview(&connection, &address, settings.control_timeout).await;
         connection.close().await;
         node
     };

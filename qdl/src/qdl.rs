@@ -1,11 +1,15 @@
 //! The Query Dispatch Library's face to the LoadGen node.
 
 use std::{
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
 
-use netdiv_proto::{limits, v1::FlushRequest};
+use netdiv_proto::{
+    SessionHeader, limits,
+    tally::Tally,
+    v1::{self, FlushRequest},
+};
 use netdiv_transport::Connection;
 use tokio::task::JoinSet;
 
@@ -22,14 +26,19 @@ use crate::{
     window::Window,
 };
 
+/// What the SUT's name contains (rules, section 6.2.1).
+pub const SUT_NAME_PART: &str = "Network SUT";
+
 /// How long connections may take to end after the run.
 const CLOSING_TIME: Duration = Duration::from_secs(1);
 
 /// The connected Query Dispatch Library. Its calls block; none may come from an asynchronous task.
 pub struct Qdl<L: LoadGen> {
     settings: Settings,
-    session: String,
+    session: SessionHeader,
     nodes: Vec<NodeInfo>,
+    /// Samples that each node says it has received, at the last flush.
+    acknowledged: Mutex<Vec<u64>>,
     /// All connections, node after node.
     connections: Vec<Connection>,
     lanes: Vec<Arc<Lane<L>>>,
@@ -69,9 +78,12 @@ impl<L: LoadGen> Qdl<L> {
 
         let dispatch = Dispatch::new(settings.policy, lane_count, settings.inbox_samples);
         let run = Arc::new(Run::new(loadgen, source, dispatch));
-        let session = format!("{:016x}", node::nonce());
+        let name = format!("{:016x}", node::nonce());
+        let session = SessionHeader { name, digests: settings.digests };
+        let acknowledged = Mutex::new(vec![0; nodes.len()]);
         let lanes = Vec::with_capacity(lane_count);
-        let mut qdl = Self { settings, session, nodes, connections, lanes, run, threads };
+        let mut qdl =
+            Self { settings, session, nodes, acknowledged, connections, lanes, run, threads };
         // Neighbours in the dispatch's turns are streams of different connections.
         for _ in 0..streams {
             for number in 0..qdl.connections.len() {
@@ -132,7 +144,7 @@ impl<L: LoadGen> Qdl<L> {
             let lanes = self.lanes.iter().filter(|lane| lane.node == node);
             lanes.map(|lane| lock(&lane.state).report.sent).sum()
         };
-        let session = &self.session;
+        let session = &self.session.name;
         let counts: Vec<u64> = (0..self.nodes.len()).map(sent).collect();
         let received = self.ask_each_node(
             |node, connection| {
@@ -141,6 +153,7 @@ impl<L: LoadGen> Qdl<L> {
             },
             |node, status| Failure::NoFlush { node, why: node::words(&status) },
         )?;
+        lock(&self.acknowledged).clone_from(&received);
         for (info, (sent, received)) in self.nodes.iter().zip(counts.into_iter().zip(received)) {
             if sent != received {
                 let node = info.description.node_name.clone();
@@ -178,7 +191,32 @@ impl<L: LoadGen> Qdl<L> {
             }
             names.push(now);
         }
-        Ok(format!("{} Network SUT [{}]", self.settings.cluster_name, names.join(", ")))
+        let (cluster, names) = (&self.settings.cluster_name, names.join(", "));
+        Ok(format!("{cluster} {SUT_NAME_PART} [{names}]"))
+    }
+
+    /// What all nodes together have received and sent in this session, payload by payload: samples as they arrived, and
+    /// responses before the node encoded them. Asked after the test, for a run with digests.
+    pub fn digests(&self) -> Result<(Tally, Tally), Failure> {
+        let session = &self.session.name;
+        let tallies = self.ask_each_node(
+            |_, connection| {
+                let session = session.clone();
+                async move {
+                    let samples = node::tally(&connection, &session, v1::Tally::Samples).await?;
+                    let responses =
+                        node::tally(&connection, &session, v1::Tally::Responses).await?;
+                    Ok((samples, responses))
+                }
+            },
+            |node, status| Failure::NoDigests { node, why: node::words(&status) },
+        )?;
+        let mut all = (Tally::default(), Tally::default());
+        for (samples, responses) in tallies {
+            all.0.join(samples);
+            all.1.join(responses);
+        }
+        Ok(all)
     }
 
     /// A way to end the run from any thread, which does not keep the connections alive.
@@ -216,6 +254,9 @@ impl<L: LoadGen> Qdl<L> {
         let mut reports: Vec<_> = self.nodes.iter().map(empty).collect();
         for lane in &self.lanes {
             reports[lane.node].merge(&lock(&lane.state).report);
+        }
+        for (report, acknowledged) in reports.iter_mut().zip(lock(&self.acknowledged).iter()) {
+            report.acknowledged = *acknowledged;
         }
         reports
     }
@@ -339,7 +380,8 @@ fn describe_nodes(
         let first = connections.iter().step_by(per_node).cloned();
         for (node, connection) in first.enumerate() {
             let address = settings.nodes[node].clone();
-            asking.spawn(async move { (node, node::describe(&connection, &address, limit).await) });
+            asking
+                .spawn(async move { (node, node::interview(&connection, &address, limit).await) });
         }
         let mut answers = asking.join_all().await;
         answers.sort_by_key(|(node, _)| *node);

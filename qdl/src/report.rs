@@ -30,6 +30,8 @@ pub struct NodeReport {
     pub address: String,
     /// Samples sent to it.
     pub sent: u64,
+    /// Samples that it says it has received, at the last flush.
+    pub acknowledged: u64,
     /// Samples that it answered.
     pub answered: u64,
     /// Replies whose id belongs to no sample in flight; dropped.
@@ -73,6 +75,7 @@ impl NodeReport {
             name: name.into(),
             address: address.into(),
             sent: 0,
+            acknowledged: 0,
             answered: 0,
             unmatched: 0,
             bytes_sent: 0,

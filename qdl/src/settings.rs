@@ -66,6 +66,8 @@ pub struct Settings {
     /// Whether a query is complete before the next one is issued (SingleStream, MultiStream). Waiting for it
     /// inside `IssueQuery` instead of in LoadGen is what lets a failure end the test.
     pub one_query_at_a_time: bool,
+    /// Whether nodes keep digests of what they receive and send, for [`crate::Qdl::digests`].
+    pub digests: bool,
     /// Time limits.
     pub network: NetworkSettings,
 }
@@ -87,6 +89,7 @@ impl Settings {
             // 40 bytes each: 2.6 MB, a third of a second at the highest rate LoadGen reaches in Server.
             inbox_samples: 1 << 16,
             one_query_at_a_time: false,
+            digests: false,
             network: NetworkSettings::default(),
         }
     }

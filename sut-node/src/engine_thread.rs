@@ -147,7 +147,13 @@ fn answer(
 ) {
     let (prepare, results) = match outcome {
         Ok(Inference { answers, prepare }) => {
-            (prepare, answers.into_iter().map(|a| response(response_encoding, a)).collect())
+            let response = |(answer, sample): (Result<Bytes, EngineError>, &Sample)| {
+                if let (Ok(answer), Some(digests)) = (&answer, sample.replies.digests()) {
+                    digests.answered(answer);
+                }
+                response(response_encoding, answer)
+            };
+            (prepare, answers.into_iter().zip(&batch).map(response).collect())
         }
         Err(failure) => {
             let response = |_: &_| failed(Status::EngineFailed, failure.to_string());
@@ -267,7 +273,8 @@ mod tests {
             move || run(Box::new(OneByOne::new(Unlucky::default())), &queue, Encoding::Zstd)
         });
         let admission = Arc::new(Admission::new(10, 1000));
-        let (sender, replies) = replies::channel(10, 1000, Sessions::default().join(""));
+        let (sender, replies) =
+            replies::channel(10, 1000, Sessions::default().join(&Default::default()).unwrap());
         let mut replies = Messages::new(replies, 10_000);
         let sample = |id| Sample {
             id,

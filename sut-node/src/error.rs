@@ -8,6 +8,9 @@ pub enum NodeError {
     /// The engine cannot be made.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// What the operator states about the machine cannot be used.
+    #[error("--evidence: {0}")]
+    Evidence(#[from] netdiv_evidence::SupplyError),
     /// The metrics cannot be served.
     #[error("cannot serve metrics: {0}")]
     Metrics(String),

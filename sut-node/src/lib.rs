@@ -16,6 +16,7 @@ mod batcher;
 mod bench;
 mod config;
 mod digest;
+mod digests;
 pub mod engine;
 mod engine_pool;
 mod engine_thread;

@@ -3,6 +3,7 @@
 
 use std::{
     future::Future,
+    net::SocketAddr,
     pin::Pin,
     task::{Context, Poll},
     time::Instant,
@@ -11,8 +12,12 @@ use std::{
 use bytes::Bytes;
 use futures_core::Stream;
 use netdiv_proto::{
+    SessionHeader,
     burst::Messages,
-    v1::{DescribeRequest, DescribeResponse, FlushRequest, FlushResponse},
+    v1::{
+        DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
+        FlushResponse,
+    },
 };
 use netdiv_transport::Handler;
 use tonic::Status;
@@ -22,10 +27,11 @@ use tracing::debug;
 use crate::metrics;
 
 /// The methods that are told apart; a stranger's paths must not become metric labels.
-const METHODS: [&str; 4] = [
+const METHODS: [&str; 5] = [
     "/netdiv.v1.SutNode/Describe",
     "/netdiv.v1.SutNode/Infer",
     "/netdiv.v1.SutNode/Flush",
+    "/netdiv.v1.SutNode/Digests",
     "/grpc.health.v1.Health/Check",
 ];
 
@@ -82,9 +88,13 @@ impl<H: Handler> Handler for ObservedHandler<H> {
         self.0.longest_request()
     }
 
-    async fn describe(&self, request: DescribeRequest) -> Result<DescribeResponse, Status> {
+    async fn describe(
+        &self,
+        request: DescribeRequest,
+        peer: Option<SocketAddr>,
+    ) -> Result<DescribeResponse, Status> {
         let started = Instant::now();
-        let answer = self.0.describe(request).await;
+        let answer = self.0.describe(request, peer).await;
         metrics::rpc(METHODS[0], started.elapsed());
         answer
     }
@@ -96,7 +106,18 @@ impl<H: Handler> Handler for ObservedHandler<H> {
         answer
     }
 
-    fn infer<S>(&self, session: &str, requests: Messages<S>) -> Result<Self::Replies, Status>
+    async fn digests(&self, request: DigestsRequest) -> Result<DigestsResponse, Status> {
+        let started = Instant::now();
+        let answer = self.0.digests(request).await;
+        metrics::rpc(METHODS[3], started.elapsed());
+        answer
+    }
+
+    fn infer<S>(
+        &self,
+        session: &SessionHeader,
+        requests: Messages<S>,
+    ) -> Result<Self::Replies, Status>
     where
         S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
     {

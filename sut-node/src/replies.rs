@@ -17,7 +17,7 @@ use netdiv_proto::{burst, framing::Encoder, v1::InferResponse};
 use tokio::sync::{Notify, mpsc};
 use tonic::Status;
 
-use crate::sessions::Session;
+use crate::{digests::Digests, sessions::Session};
 
 /// Where the replies to a sample go.
 #[derive(Clone)]
@@ -40,6 +40,14 @@ impl ReplyTo {
         match self {
             Self::Stream(stream) => stream.send(replies),
             Self::Here(answered) => answered(replies),
+        }
+    }
+
+    /// Where digests of the responses are kept, if they are.
+    pub(crate) fn digests(&self) -> Option<&Digests> {
+        match self {
+            Self::Stream(stream) => stream.digests.as_deref(),
+            Self::Here(_) => None,
         }
     }
 
@@ -66,6 +74,7 @@ impl ReplyTo {
 pub(crate) struct ReplySender {
     sender: mpsc::Sender<Result<Vec<InferResponse>, Status>>,
     backlog: Arc<Backlog>,
+    digests: Option<Arc<Digests>>,
 }
 
 /// What a stream owes its client: samples that were read, and bytes of replies that the transport has not taken. A client
@@ -130,6 +139,7 @@ pub(crate) fn channel(
         most_bytes: max_bytes.max(1),
         less: Notify::new(),
     });
+    let digests = session.digests().cloned();
     let replies = Replies {
         receiver,
         backlog: backlog.clone(),
@@ -137,7 +147,7 @@ pub(crate) fn channel(
         encoder: Encoder::default(),
         _session: session,
     };
-    (ReplySender { sender, backlog }, replies)
+    (ReplySender { sender, backlog, digests }, replies)
 }
 
 impl ReplySender {

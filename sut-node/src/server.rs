@@ -19,7 +19,7 @@ use crate::{
     config::Config,
     engine_pool::EnginePool,
     error::NodeError,
-    metrics,
+    identity, metrics,
     network::Sockets,
     observe::{Observe, ObservedHandler},
     service::{Node, Service},
@@ -45,16 +45,18 @@ pub async fn run(
     if let Some(address) = config.metrics {
         metrics::serve(address).map_err(|error| NodeError::Metrics(error.to_string()))?;
     }
-    let (config, engines) = tokio::task::spawn_blocking(move || {
+    let (config, engines, machine) = tokio::task::spawn_blocking(move || {
         let engines = EnginePool::start(&config)?;
-        Ok::<_, NodeError>((config, engines))
+        let machine = identity::machine(&config, &engines.model)?;
+        Ok::<_, NodeError>((config, engines, machine))
     })
     .await??;
 
     let (model, queue, room, engines) = engines.split();
     let (engine, model_name) = (model.engine.clone(), model.name.clone());
     let (end, ending) = watch::channel(false);
-    let service = Service(Arc::new(Node::new(&config, model, queue.clone(), room, ending.clone())));
+    let node = Node::new(&config, model, machine, queue.clone(), room, ending.clone());
+    let service = Service(Arc::new(node));
     let quic = match sockets.udp {
         Some(socket) => {
             let settings = quic_settings(&config);

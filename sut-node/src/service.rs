@@ -1,6 +1,7 @@
 //! What the node does when it is called, over whichever transport.
 
 use std::{
+    net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -8,18 +9,17 @@ use std::{
 use bytes::Bytes;
 use futures_core::Stream;
 use netdiv_proto::{
-    PROTOCOL_VERSION,
+    PROTOCOL_VERSION, SessionHeader,
     burst::{self, Messages, Next},
     encoding::{self, Encoding},
     layout,
     limits::MAX_HEADER_BYTES,
     v1::{
-        self, DescribeRequest, DescribeResponse, FlushRequest, FlushResponse, InferRequest,
-        InferResponse,
+        self, DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
+        FlushResponse, InferRequest, InferResponse, Machine, Route,
     },
 };
 use netdiv_transport::Handler;
-use sha2::{Digest as _, Sha256};
 use tokio::{
     sync::{Semaphore, SemaphorePermit, watch},
     time::timeout,
@@ -30,10 +30,9 @@ use tracing::warn;
 use crate::{
     admission::{Admission, Admitted},
     config::{Config, EngineConfig},
-    digest::in_hex,
     engine::{Model, NoModel, OneByOne},
     engine_thread::{Sample, cut, run_batch},
-    identity, metrics,
+    metrics,
     queue::BatchQueue,
     replies::{self, Replies, ReplySender, ReplyTo},
     sessions::{Session, Sessions},
@@ -51,6 +50,7 @@ const MAX_SESSION_BYTES: usize = 64;
 /// The node, as its connections see it.
 pub(crate) struct Node {
     description: DescribeResponse,
+    machine: Machine,
     model: Model,
     max_payload_bytes: usize,
     max_in_flight_samples: usize,
@@ -71,6 +71,7 @@ impl Node {
     pub(crate) fn new(
         config: &Config,
         model: Model,
+        machine: Machine,
         queue: Arc<BatchQueue<Sample>>,
         room: u32,
         ending: watch::Receiver<bool>,
@@ -78,7 +79,8 @@ impl Node {
         let max_in_flight_samples = config.max_in_flight_samples.unwrap_or(room);
         let admission = Admission::new(max_in_flight_samples, config.max_in_flight_bytes);
         Self {
-            description: describe(config, &model, max_in_flight_samples),
+            description: describe(config, &model, &machine, max_in_flight_samples),
+            machine,
             model,
             max_payload_bytes: config.max_payload_bytes,
             max_in_flight_samples: max_in_flight_samples as usize,
@@ -121,8 +123,12 @@ impl Node {
     }
 }
 
-fn describe(config: &Config, model: &Model, max_in_flight_samples: u32) -> DescribeResponse {
-    let hash = Sha256::digest(config.in_words());
+fn describe(
+    config: &Config,
+    model: &Model,
+    machine: &Machine,
+    max_in_flight_samples: u32,
+) -> DescribeResponse {
     DescribeResponse {
         nonce: 0,
         protocol_version: PROTOCOL_VERSION,
@@ -137,9 +143,10 @@ fn describe(config: &Config, model: &Model, max_in_flight_samples: u32) -> Descr
         max_in_flight_samples,
         max_in_flight_bytes: config.max_in_flight_bytes.into(),
         max_batch: u32::try_from(config.batching.max_batch).unwrap_or(u32::MAX),
-        config_sha256: in_hex(&hash),
-        machine_id: identity::machine_id(),
-        host_name: identity::host_name(),
+        config_sha256: machine.settings_sha256.clone().unwrap_or_default(),
+        machine: None,
+        machine_id: machine.machine_id.clone().unwrap_or_default(),
+        host_name: machine.host_name.clone().unwrap_or_default(),
     }
 }
 
@@ -154,8 +161,22 @@ impl Handler for Service {
         self.0.max_payload_bytes + MAX_HEADER_BYTES
     }
 
-    async fn describe(&self, request: DescribeRequest) -> Result<DescribeResponse, Status> {
-        Ok(DescribeResponse { nonce: request.nonce, ..self.0.description.clone() })
+    async fn describe(
+        &self,
+        request: DescribeRequest,
+        peer: Option<SocketAddr>,
+    ) -> Result<DescribeResponse, Status> {
+        let mut answer = DescribeResponse { nonce: request.nonce, ..self.0.description.clone() };
+        if request.evidence {
+            // The caller's port says nothing about the way.
+            let route = |peer: SocketAddr| Route {
+                peer: peer.ip().to_string(),
+                ..netdiv_evidence::route(&peer.to_string())
+            };
+            let routes = peer.map(route).into_iter().collect();
+            answer.machine = Some(Machine { routes, ..self.0.machine.clone() });
+        }
+        Ok(answer)
     }
 
     async fn flush(&self, request: FlushRequest) -> Result<FlushResponse, Status> {
@@ -168,15 +189,21 @@ impl Handler for Service {
         Ok(FlushResponse { samples_received })
     }
 
-    fn infer<S>(&self, session: &str, requests: Messages<S>) -> Result<Replies, Status>
+    async fn digests(&self, request: DigestsRequest) -> Result<DigestsResponse, Status> {
+        let session = self.0.sessions.find(&request.session);
+        let none = || Status::failed_precondition("no session of this name is open with digests");
+        session.as_ref().and_then(|session| session.digests()).ok_or_else(none)?.part(&request)
+    }
+
+    fn infer<S>(&self, session: &SessionHeader, requests: Messages<S>) -> Result<Replies, Status>
     where
         S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
     {
-        if session.len() > MAX_SESSION_BYTES {
+        if session.name.len() > MAX_SESSION_BYTES {
             let text = format!("a session's name has at most {MAX_SESSION_BYTES} bytes");
             return Err(Status::invalid_argument(text));
         }
-        let session = self.0.sessions.join(session);
+        let session = self.0.sessions.join(session).map_err(Status::resource_exhausted)?;
         let (sender, replies) = self.0.reply_channel(session.clone());
         tokio::spawn(read_stream(self.0.clone(), requests, session, sender));
         Ok(replies)
@@ -208,6 +235,9 @@ async fn read_stream<S>(
         session.received(received as u64);
         let mut refused = 0;
         for request in burst.drain(..) {
+            if let Some(digests) = session.digests() {
+                digests.received(&request.payload);
+            }
             let cost = node.cost(&request);
             let admitted = match node.admission.try_admit(cost) {
                 Some(admitted) => admitted,

@@ -9,9 +9,13 @@ use std::{
     },
 };
 
+use netdiv_proto::SessionHeader;
 use tokio::sync::Notify;
 
-use crate::lock;
+use crate::{digests::Digests, lock};
+
+/// Sessions with digests at the same time: a tally may need 100 MB.
+const MOST_WITH_DIGESTS: usize = 4;
 
 /// A client's samples over all its streams.
 #[derive(Debug, Default)]
@@ -20,9 +24,16 @@ pub(crate) struct Session {
     /// Samples up to this one belong to a series that was flushed: they wait for nobody.
     flushed: AtomicU64,
     more: Notify,
+    /// Where the client asked for them.
+    digests: Option<Arc<Digests>>,
 }
 
 impl Session {
+    /// The digests of what was received and sent, where they are kept.
+    pub(crate) fn digests(&self) -> Option<&Arc<Digests>> {
+        self.digests.as_ref()
+    }
+
     /// Notes samples that were read.
     pub(crate) fn received(&self, samples: u64) {
         self.received.fetch_add(samples, Ordering::SeqCst);
@@ -53,11 +64,21 @@ impl Session {
 pub(crate) struct Sessions(Mutex<HashMap<String, Arc<Session>>>);
 
 impl Sessions {
-    /// The session of that name. It lives while somebody holds it.
-    pub(crate) fn join(&self, name: &str) -> Arc<Session> {
+    /// The session of that name. It lives while somebody holds it. An error when it would be one too many that keeps digests.
+    pub(crate) fn join(&self, header: &SessionHeader) -> Result<Arc<Session>, String> {
         let mut sessions = lock(&self.0);
         sessions.retain(|_, session| Arc::strong_count(session) > 1);
-        sessions.entry(name.into()).or_default().clone()
+        if let Some(session) = sessions.get(&header.name) {
+            return Ok(session.clone());
+        }
+        let with_digests = sessions.values().filter(|session| session.digests.is_some()).count();
+        if header.digests && with_digests >= MOST_WITH_DIGESTS {
+            return Err(format!("{MOST_WITH_DIGESTS} sessions with digests are open; end one"));
+        }
+        let digests = header.digests.then(Arc::default);
+        let session = Arc::new(Session { digests, ..Session::default() });
+        sessions.insert(header.name.clone(), session.clone());
+        Ok(session)
     }
 
     /// The session of that name, if a stream of it is open or still has replies to come.

@@ -10,7 +10,8 @@ _ROOT = Path(__file__).resolve().parents[2] / "proto/proto"
 
 with tempfile.TemporaryDirectory() as _folder:
     _options = [f"--proto_path={_ROOT}", f"--python_out={_folder}", f"--grpc_python_out={_folder}"]
-    if protoc.main(["protoc", *_options, "netdiv/v1/sut_node.proto"]) != 0:
+    _protos = ["netdiv/v1/sut_node.proto", "netdiv/v1/evidence.proto"]
+    if protoc.main(["protoc", *_options, *_protos]) != 0:
         sys.exit("protoc does not take the .proto")
     sys.path.insert(0, _folder)
     from netdiv.v1 import sut_node_pb2 as messages

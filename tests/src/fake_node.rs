@@ -2,6 +2,7 @@
 //! server written by somebody else would be.
 
 use std::{
+    net::SocketAddr,
     pin::Pin,
     sync::{Arc, Mutex},
     thread,
@@ -10,14 +11,15 @@ use std::{
 
 use bytes::Bytes;
 use netdiv_proto::{
-    PROTOCOL_VERSION,
+    PROTOCOL_VERSION, SessionHeader,
     burst::Messages,
     framing,
     layout::InputLayout,
     limits,
+    tally::{self, PayloadDigest, Tally},
     v1::{
-        DescribeRequest, DescribeResponse, FlushRequest, FlushResponse, InferRequest,
-        InferResponse, Status,
+        self, DescribeRequest, DescribeResponse, DigestCount, DigestsRequest, DigestsResponse,
+        FlushRequest, FlushResponse, InferRequest, InferResponse, Status,
         sut_node_server::{SutNode, SutNodeServer},
     },
 };
@@ -52,7 +54,12 @@ pub struct Behaviour {
     pub acknowledges_flush: bool,
     /// Samples that it denies having received.
     pub denies: u64,
+    /// What it makes of a payload before it notes its digest: of a sample's or of a response's.
+    pub digests_of: fn(v1::Tally, Bytes) -> Bytes,
 }
+
+/// Calls of Describe before LoadGen begins: one with evidence, and five whose round trips are timed.
+pub const BEFORE_THE_RUN: usize = 6;
 
 /// What the node saw.
 #[derive(Debug, Default)]
@@ -61,6 +68,8 @@ pub struct Seen {
     pub describes: usize,
     /// Requests, in order.
     pub requests: Vec<InferRequest>,
+    /// Payloads of the replies, in order.
+    pub replies: Vec<Bytes>,
     /// Flushes.
     pub flushes: Vec<FlushRequest>,
     /// Value of the session header of each stream.
@@ -88,6 +97,7 @@ impl Behaviour {
                 config_sha256: String::new(),
                 machine_id: String::new(),
                 host_name: String::new(),
+                machine: None,
             },
             honest_nonce: true,
             describe_delay: Duration::ZERO,
@@ -95,6 +105,7 @@ impl Behaviour {
             reply: |_, request| vec![answer(&request)],
             acknowledges_flush: true,
             denies: 0,
+            digests_of: |_, payload| payload,
         }
     }
 }
@@ -160,7 +171,10 @@ impl Service {
                 seen.requests.push(request.clone());
                 seen.requests.len() - 1
             };
-            reply(before, request)
+            let replies = reply(before, request);
+            let payloads = replies.iter().map(|reply| reply.payload.clone());
+            seen.lock().expect("no holder panics").replies.extend(payloads);
+            replies
         }
     }
 }
@@ -188,6 +202,30 @@ impl SutNode for Service {
         description.nonce = if self.behaviour.honest_nonce { nonce } else { !nonce };
         tokio::time::sleep(self.behaviour.describe_delay).await;
         Ok(Response::new(description))
+    }
+
+    async fn digests(
+        &self,
+        request: Request<DigestsRequest>,
+    ) -> Result<Response<DigestsResponse>, tonic::Status> {
+        let kind = request.get_ref().tally();
+        let seen = self.seen.lock().expect("no holder panics");
+        let payloads: Vec<_> = match kind {
+            v1::Tally::Samples => seen.requests.iter().map(|r| r.payload.clone()).collect(),
+            v1::Tally::Responses => seen.replies.clone(),
+        };
+        let mut tally = Tally::default();
+        for payload in payloads {
+            tally.add(tally::digest(&(self.behaviour.digests_of)(kind, payload)), 1);
+        }
+        let entry = |(digest, count): (PayloadDigest, u64)| DigestCount {
+            digest: digest.to_vec().into(),
+            count,
+        };
+        let entries = tally.sorted();
+        let total = entries.len() as u64;
+        let rest = entries.into_iter().skip(request.get_ref().skip as usize);
+        Ok(Response::new(DigestsResponse { entries: rest.map(entry).collect(), total }))
     }
 
     async fn infer(
@@ -270,7 +308,11 @@ impl Handler for OverQuic {
         limits::MAX_MESSAGE_BYTES
     }
 
-    async fn describe(&self, request: DescribeRequest) -> Result<DescribeResponse, tonic::Status> {
+    async fn describe(
+        &self,
+        request: DescribeRequest,
+        _: Option<SocketAddr>,
+    ) -> Result<DescribeResponse, tonic::Status> {
         Ok(SutNode::describe(&self.0, Request::new(request)).await?.into_inner())
     }
 
@@ -278,16 +320,20 @@ impl Handler for OverQuic {
         Ok(SutNode::flush(&self.0, Request::new(request)).await?.into_inner())
     }
 
+    async fn digests(&self, request: DigestsRequest) -> Result<DigestsResponse, tonic::Status> {
+        Ok(SutNode::digests(&self.0, Request::new(request)).await?.into_inner())
+    }
+
     fn infer<S>(
         &self,
-        session: &str,
+        session: &SessionHeader,
         mut requests: Messages<S>,
     ) -> Result<Self::Replies, tonic::Status>
     where
         S: Stream<Item = Result<Bytes, tonic::Status>> + Send + Unpin + 'static,
     {
         let (sender, replies) = mpsc::channel(64);
-        let mut node = self.0.stream(session);
+        let mut node = self.0.stream(&session.name);
         tokio::spawn(async move {
             while let Ok(Some(request)) = requests.next_message().await {
                 for response in node(request) {

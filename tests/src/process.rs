@@ -91,7 +91,7 @@ impl SutNode {
     /// Processor time that the node has used, in seconds.
     pub fn cpu_seconds(&self) -> f64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
-        loadgen_node::result::cpu_seconds(&stat.unwrap_or_default())
+        loadgen_node::cpu_seconds(&stat.unwrap_or_default())
     }
 
     /// The most memory that was resident, in bytes.

@@ -39,7 +39,8 @@ fn every_figure_is_there_over_both_transports() {
         let (code, text, report) = fabric(&[&nodes[0], &nodes[1]], &[&args[..], &target].concat());
         assert_eq!(code, Some(1), "{text}");
         assert!(
-            text.contains("NOT CARRIED") && text.contains("by lo, which does not say its speed")
+            text.contains("NOT CARRIED")
+                && text.contains("by lo (loopback, which does not say its speed")
         );
         assert_eq!(report["transport"], transport);
         let list = |key: &str| report[key].as_array().expect("a list").clone();

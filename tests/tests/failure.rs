@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use e2e::{
     Behaviour, FakeNode, LoadGen, Outcome, SutNode,
-    fake_node::answer,
+    fake_node::{BEFORE_THE_RUN, answer},
     process::{send_signal, transport},
 };
 use loadgen_node::official_log::read_responses;
@@ -232,7 +232,7 @@ fn a_node_that_miscounts_ends_the_run() {
 
 #[test]
 fn a_node_with_another_name_at_the_end_ends_the_run() {
-    let renamed = Some((2, "impostor".to_owned()));
+    let renamed = Some((BEFORE_THE_RUN + 1, "impostor".to_owned()));
     let node = FakeNode::start(Behaviour { rename_after: renamed, ..Behaviour::good("fake") });
     LoadGen::new(&[&node.address], "offline")
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100"])

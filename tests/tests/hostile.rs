@@ -11,7 +11,7 @@ use std::{
 use bytes::Bytes;
 use e2e::{Behaviour, FakeNode, LoadGen, SutNode};
 use netdiv_proto::{
-    PROTOCOL_VERSION, framing,
+    PROTOCOL_VERSION, SessionHeader, framing,
     v1::{CallHeader, CallStatus, DescribeRequest, InferRequest, InferResponse},
 };
 use netdiv_transport::{Connection, Options, Transport};
@@ -30,8 +30,12 @@ async fn soon<T>(call: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), call).await.expect("an answer in time")
 }
 
+fn session(name: &str) -> SessionHeader {
+    SessionHeader { name: name.into(), digests: false }
+}
+
 async fn assert_alive(node: &SutNode, transport: Transport) {
-    let request = DescribeRequest { protocol_version: PROTOCOL_VERSION, nonce: 7 };
+    let request = DescribeRequest { protocol_version: PROTOCOL_VERSION, nonce: 7, evidence: true };
     let answer = soon(open(node, transport).await.describe(request)).await.expect("it lives");
     assert_eq!(answer.nonce, 7);
 }
@@ -58,7 +62,8 @@ async fn streams_that_are_no_messages() {
             // A good sample first: it is answered whatever follows.
             let chunks = [good.clone(), Bytes::copy_from_slice(bytes)];
             let requests = tokio_stream::iter(chunks);
-            let mut replies = soon(connection.infer("", requests)).await.expect("a stream");
+            let mut replies =
+                soon(connection.infer(&session(""), requests)).await.expect("a stream");
             let reply: InferResponse =
                 soon(replies.next_message()).await.expect("no error").expect("a reply");
             assert_eq!((reply.id, reply.payload.len()), (1, 8));
@@ -69,7 +74,7 @@ async fn streams_that_are_no_messages() {
         }
         let long = "x".repeat(65);
         let requests = tokio_stream::pending::<Bytes>();
-        let outcome = match soon(connection.infer(&long, requests)).await {
+        let outcome = match soon(connection.infer(&session(&long), requests)).await {
             Ok(mut replies) => soon(replies.next_message::<InferResponse>()).await.map(drop),
             Err(status) => Err(status),
         };
@@ -114,7 +119,8 @@ async fn a_client_that_does_not_take_its_answers_holds_up_nobody_else() {
         let connection = Connection::open(&node.address, &options).await.expect("connects");
         let requests =
             (0..1000).map(|id| framing::encode(&InferRequest { id, ..Default::default() }));
-        let never_read = soon(connection.infer("greedy", tokio_stream::iter(requests))).await;
+        let never_read =
+            soon(connection.infer(&session("greedy"), tokio_stream::iter(requests))).await;
         for scenario in ["offline", "server"] {
             let run = LoadGen::new(&[&node.address], scenario)
                 .over(if transport == Transport::Quic { "quic" } else { "grpc" })
@@ -141,7 +147,7 @@ async fn long_messages_that_never_come_take_no_more_memory_than_is_allowed() {
             let more = std::iter::repeat_n(Bytes::from(vec![0; 1 << 20]), 39);
             let requests = tokio_stream::iter(std::iter::once(start.into()).chain(more));
             let open_end = tokio_stream::StreamExt::chain(requests, tokio_stream::pending());
-            streams.push(soon(connection.infer("", open_end)).await.expect("a stream"));
+            streams.push(soon(connection.infer(&session(""), open_end)).await.expect("a stream"));
         }
         assert_alive(&node, transport).await;
         tokio::time::sleep(Duration::from_secs(1)).await;

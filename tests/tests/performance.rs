@@ -11,7 +11,7 @@ fn sum(result: &Value, key: &str) -> u64 {
 /// Checks `result.json` against its schema, and that its counts agree with each other and with LoadGen.
 fn assert_accounted_for(outcome: &Outcome, sample_bytes: u64) -> Value {
     let result = outcome.result();
-    let schema = include_str!("../../loadgen-node/result.schema.json");
+    let schema = include_str!("../../loadgen-node/rules/result.schema.json");
     let schema: Value = serde_json::from_str(schema).expect("the schema is JSON");
     if let Err(error) = jsonschema::validate(&schema, &result) {
         panic!("{error} in {result:#}");

@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use e2e::{Behaviour, FakeNode, LoadGen, SutNode};
+use e2e::{Behaviour, FakeNode, LoadGen, SutNode, fake_node::BEFORE_THE_RUN};
 use netdiv_dataset as dataset;
 use netdiv_proto::{
     PROTOCOL_VERSION,
@@ -75,6 +75,7 @@ fn messages_have_the_documented_bytes() {
             method: "Infer".into(),
             session: "s1".into(),
             token: String::new(),
+            digests: false,
         },
     );
     assert_golden(
@@ -134,7 +135,7 @@ fn the_name_is_asked_over_the_network_every_time() {
     assert!(took >= 100_000_000, "LoadGen waited {took} ns for a node that takes 100 ms");
     for node in [slow, quick] {
         // The handshake, LoadGen's first call, and its call for the summary.
-        assert_eq!(node.seen(|seen| seen.describes), 3);
+        assert_eq!(node.seen(|seen| seen.describes), BEFORE_THE_RUN + 2);
     }
 }
 
@@ -153,7 +154,8 @@ async fn connect(address: &str) -> Channel {
 async fn a_stock_client_can_talk_to_a_node() {
     let node = SutNode::start("real", &["--batch-timeout-us", "60000000"]);
     let mut client = SutNodeClient::new(connect(&node.address).await);
-    let request = DescribeRequest { protocol_version: PROTOCOL_VERSION, nonce: 42 };
+    let request =
+        DescribeRequest { protocol_version: PROTOCOL_VERSION, nonce: 42, evidence: false };
     let description = client.describe(request).await.expect("describes").into_inner();
     assert_eq!((description.nonce, description.node_name.as_str()), (42, "real"));
 

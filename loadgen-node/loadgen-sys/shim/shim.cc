@@ -20,6 +20,7 @@
 
 #include <unistd.h>
 
+#include "early_stopping.h"
 #include "loadgen.h"
 #include "logging.h"
 #include "query_dispatch_library.h"
@@ -336,6 +337,12 @@ void nd_settings_each(mlperf::TestSettings* settings, nd_sink sink, void* to) {
     const std::string line = std::string(field) + "=" + Show(current);
     sink(to, line.data(), line.size());
   });
+}
+
+uint64_t nd_min_passing_queries(uint64_t overlatency, double percentile, double tolerance,
+                                double confidence) {
+  mlperf::loadgen::MinPassingQueriesFinder finder;
+  return finder(overlatency, percentile, tolerance, confidence);
 }
 
 void nd_version(nd_sink sink, void* to) {

@@ -75,6 +75,12 @@ unsafe extern "C" {
         value: *const c_char,
     ) -> c_int;
     pub(crate) fn nd_settings_each(settings: *mut RawSettings, sink: Sink, to: *mut c_void);
+    pub(crate) fn nd_min_passing_queries(
+        overlatency: u64,
+        percentile: f64,
+        tolerance: f64,
+        confidence: f64,
+    ) -> u64;
     pub(crate) fn nd_version(sink: Sink, to: *mut c_void);
     pub(crate) fn nd_start_test(
         sut: *const RawSut,

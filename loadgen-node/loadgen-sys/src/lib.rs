@@ -29,6 +29,18 @@ pub fn version() -> String {
     .concat()
 }
 
+/// LoadGen's own answer to how many queries within the bound make a run with so many beyond it valid (rules, Appendix
+/// A.3): h for a given t. Percentile, tolerance and confidence are shares, such as 0.99.
+pub fn min_passing_queries(
+    overlatency: u64,
+    percentile: f64,
+    tolerance: f64,
+    confidence: f64,
+) -> u64 {
+    // SAFETY: plain numbers go in and out; LoadGen's finder lives within the call.
+    unsafe { ffi::nd_min_passing_queries(overlatency, percentile, tolerance, confidence) }
+}
+
 /// Where the compiled sources came from: a pinned release and the tag it equals, or the user's checkout.
 pub const fn origin() -> &'static str {
     env!("NETDIV_LOADGEN_ORIGIN")

@@ -11,7 +11,8 @@ use netdiv_proto::{
     probe,
 };
 use netdiv_qdl::{
-    Expectation, Failure, LoadGen, LoadedSamples, NodeReport, Policy, Qdl, SampleSource, Settings,
+    Expectation, Failure, LoadGen, LoadedSamples, NodeInfo, NodeReport, Policy, Qdl, SampleSource,
+    Settings,
 };
 
 use super::report::{Bandwidth, Rate, RoundTrip};
@@ -85,11 +86,10 @@ fn connect(settings: Settings, sample: Bytes) -> Result<Qdl<Nobody>, RunError> {
     Ok(Qdl::connect(settings, &expected, Nobody, Arc::new(source))?)
 }
 
-/// The nodes' names, once all are known to answer messages of these sizes.
-pub(super) fn nodes(settings: &Settings, sizes: &[usize]) -> Result<Vec<String>, RunError> {
+/// The nodes, once all are known to answer messages of these sizes.
+pub(super) fn nodes(settings: &Settings, sizes: &[usize]) -> Result<Vec<NodeInfo>, RunError> {
     let longest = sizes.iter().copied().max().unwrap_or_default();
     let qdl = connect(settings.clone(), probe::sample(longest, 0))?;
-    let mut names = Vec::new();
     for node in qdl.nodes() {
         let d = &node.description;
         if d.engine != "none" {
@@ -98,9 +98,8 @@ pub(super) fn nodes(settings: &Settings, sizes: &[usize]) -> Result<Vec<String>,
                 d.node_name, d.engine
             )));
         }
-        names.push(d.node_name.clone());
     }
-    Ok(names)
+    Ok(qdl.nodes().to_vec())
 }
 
 /// Times one message at a time, which goes to the node and comes back.

@@ -2,10 +2,9 @@
 //! run: the same QDL, messages, windows and connections. Nodes run the engine `none`, which answers each sample with as
 //! many bytes as it asks for.
 //!
-//! `measure.rs` takes the figures, `appendix_b.rs` says what benchmarks need, `route.rs` finds the interface;
+//! `measure.rs` takes the figures, `route.rs` finds the interfaces;
 //! `report.rs`, `text.rs` and `plot.rs` show them.
 
-mod appendix_b;
 mod measure;
 mod plot;
 mod report;
@@ -15,6 +14,7 @@ mod text;
 use std::{path::PathBuf, time::Duration};
 
 use netdiv_qdl::Settings;
+use netdiv_rules::benchmarks::Table;
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
@@ -87,8 +87,9 @@ impl FabricArgs {
             let (name, rate) = text
                 .split_once('=')
                 .ok_or_else(|| wrong("write BENCHMARK=SAMPLES_PER_SECOND".into()))?;
-            if !appendix_b::NEEDS.iter().any(|need| need.name == name) {
-                let names: Vec<_> = appendix_b::NEEDS.iter().map(|need| need.name).collect();
+            let needs = Table::builtin().needs();
+            if !needs.iter().any(|need| need.name == name) {
+                let names: Vec<_> = needs.iter().map(|need| need.name.as_str()).collect();
                 return Err(wrong(format!("choose one of {}", names.join(", "))));
             }
             match rate.parse::<f64>() {
@@ -125,17 +126,23 @@ pub fn fabric(args: &FabricArgs) -> Result<bool, RunError> {
         connections_per_node: settings.connections_per_node,
         streams_per_connection: settings.streams_per_connection,
         duration_ms: plan.duration.as_millis() as u64,
-        routes: settings.nodes.iter().zip(&nodes).map(|(a, n)| route::to(a, n)).collect(),
+        routes: nodes.iter().map(route::to).collect(),
         ..Report::default()
     };
     for size in plan.sizes.iter().filter(|size| **size <= LONGEST_ROUND_TRIP) {
-        for (address, node) in settings.nodes.iter().zip(&nodes) {
-            info!(node, bytes = size, "timing round trips");
-            report.round_trips.push(measure::round_trip(settings, address, *size, plan.duration)?);
+        for node in &nodes {
+            info!(node = node.description.node_name, bytes = size, "timing round trips");
+            report.round_trips.push(measure::round_trip(
+                settings,
+                &node.address,
+                *size,
+                plan.duration,
+            )?);
         }
     }
     measure_bandwidth(&plan, &mut report)?;
-    report.benchmarks = report::benchmarks(&report.bandwidth, &plan.targets);
+    let needs = Table::builtin().needs();
+    report.benchmarks = report::benchmarks(&needs, &report.bandwidth, &plan.targets);
     let json = serde_json::to_vec_pretty(&report)
         .map_err(|error| RunError::Failed(format!("fabric.json: {error}")))?;
     let svg =

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::appendix_b::NEEDS;
+use netdiv_rules::benchmarks::Need;
 
 /// All figures of one call.
 #[derive(Debug, Default, Serialize)]
@@ -28,10 +28,35 @@ pub(super) struct Route {
     pub(super) address: String,
     /// The address that this machine sends from.
     pub(super) local_address: Option<String>,
-    pub(super) interface: Option<String>,
-    /// What the interface says it can do, in each direction; a virtual one says nothing.
+    /// The interface that it goes out of.
+    pub(super) link: Option<Link>,
+    /// The node's interface, as the node says.
+    pub(super) node_link: Option<Link>,
+}
+
+/// An interface.
+#[derive(Debug, Serialize)]
+pub(super) struct Link {
+    pub(super) interface: String,
+    /// ethernet, wifi, infiniband, virtual or loopback.
+    pub(super) kind: String,
+    /// What it says it can do, in each direction.
     pub(super) speed_mbit_per_second: Option<u64>,
     pub(super) mtu_bytes: Option<u64>,
+}
+
+impl std::fmt::Display for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} ({}", self.interface, self.kind)?;
+        match self.speed_mbit_per_second {
+            Some(speed) => write!(f, ", {} Gb/s", speed as f64 / 1000.0)?,
+            None => f.write_str(", which does not say its speed")?,
+        }
+        match self.mtu_bytes {
+            Some(mtu) => write!(f, ", MTU {mtu})"),
+            None => f.write_str(")"),
+        }
+    }
 }
 
 /// Round trips of one message at a time.
@@ -82,9 +107,9 @@ pub(super) struct Rate {
 /// What the fabric carries of a benchmark.
 #[derive(Debug, Serialize)]
 pub(super) struct Benchmark {
-    pub(super) name: &'static str,
+    pub(super) name: String,
     /// Appendix B's formula, and the element type that it is taken with.
-    pub(super) formula: &'static str,
+    pub(super) formula: String,
     pub(super) ingress_bytes_per_sample: u64,
     pub(super) egress_bytes_per_sample: u64,
     /// Samples per second, from the bandwidth at the next smaller size that was measured, all nodes together.
@@ -98,7 +123,11 @@ pub(super) struct Benchmark {
 }
 
 /// What the measured bandwidth means for each benchmark.
-pub(super) fn benchmarks(measured: &[Bandwidth], targets: &[(String, f64)]) -> Vec<Benchmark> {
+pub(super) fn benchmarks(
+    needs: &[Need],
+    measured: &[Bandwidth],
+    targets: &[(String, f64)],
+) -> Vec<Benchmark> {
     let rate = |bytes: u64, direction: &str, pick: fn(&Rate) -> f64| {
         let in_direction = || measured.iter().filter(|cell| cell.direction == direction);
         let smaller = in_direction().rfind(|cell| cell.message_bytes as u64 <= bytes);
@@ -110,7 +139,7 @@ pub(super) fn benchmarks(measured: &[Bandwidth], targets: &[(String, f64)]) -> V
         };
         by_bytes.min(cell.total.messages_per_second)
     };
-    let benchmark = |need: &'static super::appendix_b::Need| {
+    let benchmark = |need: &Need| {
         let (ingress, egress) = (need.ingress_bytes, need.egress_bytes);
         let carries = if ingress > 0 && egress > 0 {
             let to = rate(ingress, "both ways", |rate| rate.bytes_per_second_to_nodes);
@@ -118,10 +147,10 @@ pub(super) fn benchmarks(measured: &[Bandwidth], targets: &[(String, f64)]) -> V
         } else {
             rate(ingress, "to nodes", |rate| rate.bytes_per_second_to_nodes)
         };
-        let target = targets.iter().find(|(name, _)| name == need.name).map(|(_, rate)| *rate);
+        let target = targets.iter().find(|(name, _)| *name == need.name).map(|(_, rate)| *rate);
         Benchmark {
-            name: need.name,
-            formula: need.formula,
+            name: need.name.clone(),
+            formula: need.formula.clone(),
             ingress_bytes_per_sample: ingress,
             egress_bytes_per_sample: egress,
             carries_samples_per_second: carries,
@@ -131,11 +160,13 @@ pub(super) fn benchmarks(measured: &[Bandwidth], targets: &[(String, f64)]) -> V
             carried: target.map(|rate| rate <= carries),
         }
     };
-    NEEDS.iter().map(benchmark).collect()
+    needs.iter().map(benchmark).collect()
 }
 
 #[cfg(test)]
 mod tests {
+    use netdiv_rules::benchmarks::Table;
+
     use super::*;
 
     fn cell(message_bytes: usize, direction: &'static str, messages: f64) -> Bandwidth {
@@ -160,7 +191,7 @@ mod tests {
             cell(1_000_000, "both ways", 1e3),
         ];
         let targets = [("resnet50".into(), 13_000.0), ("3d-unet".into(), 31.0)];
-        let rates = benchmarks(&measured, &targets);
+        let rates = benchmarks(&Table::builtin().needs(), &measured, &targets);
         let of = |name: &str| {
             rates
                 .iter()

@@ -1,41 +1,31 @@
-//! Which interface leads to a node, and what it says it can do.
+//! Which interfaces lie between this machine and a node, and what they say they can do.
 
-use std::{
-    fs,
-    net::{IpAddr, ToSocketAddrs as _, UdpSocket},
-};
+use netdiv_evidence::{Interface, System};
+use netdiv_qdl::NodeInfo;
 
-use super::report::Route;
+use super::report::{Link, Route};
 
-/// The way to an address. What cannot be read is `None`, never guessed.
-pub(super) fn to(address: &str, node: &str) -> Route {
-    let local = local_address(address);
-    let interface = local.and_then(interface_of);
-    let read = |file: &str| {
-        let path = format!("/sys/class/net/{}/{file}", interface.as_ref()?);
-        fs::read_to_string(path).ok()?.trim().parse::<i64>().ok()
-    };
+/// The way to a node. What cannot be read is `None`, never guessed.
+pub(super) fn to(node: &NodeInfo) -> Route {
+    let own = netdiv_evidence::route(&node.address);
+    let theirs = node.description.machine.clone().unwrap_or_default();
+    let back = theirs.routes.first().and_then(|route| route.interface.clone());
     Route {
-        node: node.into(),
-        address: address.into(),
-        local_address: local.map(|ip| ip.to_string()),
-        // Interfaces without a speed say -1, or nothing.
-        speed_mbit_per_second: read("speed").and_then(|speed| u64::try_from(speed).ok()),
-        mtu_bytes: read("mtu").and_then(|mtu| u64::try_from(mtu).ok()),
-        interface,
+        node: node.description.node_name.clone(),
+        address: node.address.clone(),
+        local_address: own.local_address,
+        link: own.interface.map(|name| link(name, &System::default().interfaces())),
+        node_link: back.map(|name| link(name, &theirs.interfaces)),
     }
 }
 
-/// The address that this machine sends from. Connecting a UDP socket sends nothing.
-fn local_address(address: &str) -> Option<IpAddr> {
-    let peer = address.to_socket_addrs().ok()?.next()?;
-    let any: IpAddr = if peer.is_ipv4() { [0; 4].into() } else { [0_u16; 8].into() };
-    let socket = UdpSocket::bind((any, 0)).ok()?;
-    socket.connect(peer).ok()?;
-    Some(socket.local_addr().ok()?.ip())
-}
-
-fn interface_of(local: IpAddr) -> Option<String> {
-    let interfaces = if_addrs::get_if_addrs().ok()?;
-    interfaces.into_iter().find(|interface| interface.ip() == local).map(|found| found.name)
+/// An interface that is not listed is loopback.
+fn link(name: String, known: &[Interface]) -> Link {
+    let interface = known.iter().find(|interface| interface.name == name);
+    Link {
+        kind: interface.map_or("loopback".into(), |interface| interface.kind.clone()),
+        speed_mbit_per_second: interface.and_then(|interface| interface.speed_mbit_per_second),
+        mtu_bytes: interface.and_then(|interface| interface.mtu_bytes),
+        interface: name,
+    }
 }

@@ -24,16 +24,12 @@ fn write(report: &Report, text: &mut String) -> std::fmt::Result {
         let unknown = || "unknown".to_owned();
         writeln!(
             text,
-            "  {} at {}: from {} by {}, {}, MTU {}",
+            "  {} at {}: from {} by {}, to its {}",
             route.node,
             route.address,
             route.local_address.clone().unwrap_or_else(unknown),
-            route.interface.clone().unwrap_or_else(unknown),
-            match route.speed_mbit_per_second {
-                Some(speed) => format!("{} Gb/s", speed as f64 / 1000.0),
-                None => "which does not say its speed".into(),
-            },
-            route.mtu_bytes.map_or_else(unknown, |mtu| mtu.to_string()),
+            route.link.as_ref().map_or_else(unknown, ToString::to_string),
+            route.node_link.as_ref().map_or_else(unknown, ToString::to_string),
         )?;
     }
     writeln!(
@@ -125,7 +121,8 @@ fn link(report: &Report, text: &mut String) -> std::fmt::Result {
     let mut interfaces: Vec<_> = report
         .routes
         .iter()
-        .filter_map(|route| Some((route.interface.as_deref()?, route.speed_mbit_per_second?)))
+        .filter_map(|route| route.link.as_ref())
+        .filter_map(|link| Some((link.interface.as_str(), link.speed_mbit_per_second?)))
         .collect();
     interfaces.sort_unstable();
     interfaces.dedup();

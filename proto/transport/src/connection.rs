@@ -11,9 +11,13 @@ use std::{
 use bytes::Bytes;
 use futures_core::Stream;
 use netdiv_proto::{
+    SessionHeader,
     burst::Messages,
     limits,
-    v1::{DescribeRequest, DescribeResponse, FlushRequest, FlushResponse},
+    v1::{
+        DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
+        FlushResponse,
+    },
 };
 use tonic::Status;
 
@@ -185,10 +189,18 @@ impl Connection {
         }
     }
 
+    /// Asks what a session with digests has received and sent.
+    pub async fn digests(&self, request: DigestsRequest) -> Result<DigestsResponse, Status> {
+        match &self.0 {
+            Kind::Grpc(client) => client.digests(request).await,
+            Kind::Quic(client) => client.digests(request).await,
+        }
+    }
+
     /// Opens a stream of requests, given as chunks, and gives the stream of their replies.
     pub async fn infer(
         &self,
-        session: &str,
+        session: &SessionHeader,
         requests: impl Stream<Item = Bytes> + Send + Unpin + 'static,
     ) -> Result<Messages<Replies>, Status> {
         let replies = Replies(match &self.0 {

@@ -63,6 +63,9 @@ pub struct Args {
     /// Let these threads poll instead of sleeping: lower latency, a whole core for each
     #[arg(long, num_args = 0..=1, default_missing_value = "true")]
     pub busy_poll: Option<bool>,
+    /// What cannot be read about this machine, stated in TOML; docs/SUBMISSION.md lists the keys
+    #[arg(long, value_name = "FILE")]
+    pub evidence: Option<PathBuf>,
     /// Address of the Prometheus endpoint [default: none]
     #[arg(long, value_name = "IP:PORT")]
     pub metrics: Option<String>,
@@ -101,6 +104,8 @@ pub struct Config {
     pub pin: Vec<usize>,
     /// Whether these threads poll instead of sleeping.
     pub busy_poll: bool,
+    /// What the operator states about the machine.
+    pub evidence: Option<PathBuf>,
     /// Address of the Prometheus endpoint.
     pub metrics: Option<SocketAddr>,
     /// How long a shutdown waits.
@@ -111,7 +116,7 @@ impl Config {
     /// The settings that decide how this node answers, the same for all nodes that answer alike: without its
     /// name and addresses.
     pub(crate) fn in_words(&self) -> String {
-        let mut alike = Self { name: String::new(), metrics: None, ..self.clone() };
+        let mut alike = Self { name: String::new(), metrics: None, evidence: None, ..self.clone() };
         // Certificates and tokens are no part of the answers, and no stranger's business.
         alike.network = Network {
             listen: SocketAddr::from(([0, 0, 0, 0], 0)),
@@ -239,6 +244,7 @@ impl Args {
             )?,
             pin,
             busy_poll: self.busy_poll.unwrap_or(false),
+            evidence: self.evidence,
             metrics,
             drain_timeout: Duration::from_millis(self.drain_timeout_ms.unwrap_or(5000)),
         })

@@ -34,6 +34,8 @@ use crate::{
 pub struct Model {
     /// Kind of engine, for instance "onnx".
     pub engine: String,
+    /// What runs the model, with its version; empty where there is none.
+    pub framework: String,
     /// Name of the model.
     pub name: String,
     /// SHA-256 of the model file, in hex; empty when there is no model.
@@ -51,6 +53,7 @@ impl Model {
     fn any_bytes(engine: &str) -> Self {
         Self {
             engine: engine.into(),
+            framework: String::new(),
             name: "none".into(),
             sha256: String::new(),
             input: InputLayout::default(),

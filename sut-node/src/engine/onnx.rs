@@ -71,6 +71,7 @@ impl OnnxModel {
     pub(super) fn describe(&self) -> Model {
         Model {
             engine: "onnx".into(),
+            framework: "rten 0.27".into(),
             name: self.name.clone(),
             sha256: self.sha256.clone(),
             input: self.input.clone(),

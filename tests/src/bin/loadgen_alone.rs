@@ -7,7 +7,7 @@
 
 use std::{env, error::Error, path::Path, sync::OnceLock};
 
-use loadgen_node::{official_log::DetailLog, result::Process};
+use loadgen_node::official_log::DetailLog;
 use loadgen_sys::{
     Abort, LogSettings, Mode, QuerySampleLibrary, Samples, Scenario, SystemUnderTest, TestSettings,
     complete, start_test,
@@ -23,7 +23,7 @@ impl SystemUnderTest for Nothing {
     }
 
     fn issue_query(&self, samples: Samples<'_>) -> Result<(), Abort> {
-        self.resident_at_first_query.get_or_init(|| Process::current().peak_resident_bytes);
+        self.resident_at_first_query.get_or_init(|| loadgen_node::process().peak_resident_bytes);
         complete(samples.map(|sample| (sample.response_id, &b"nothing."[..])));
         Ok(())
     }

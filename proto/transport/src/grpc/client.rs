@@ -14,10 +14,10 @@ use futures_core::Stream;
 use http::{Extensions, HeaderMap, Method, Request, StatusCode, Uri, header};
 use hyper_util::rt::TokioIo;
 use netdiv_proto::{
-    SESSION_HEADER, limits,
+    DIGESTS_HEADER, SESSION_HEADER, SessionHeader, limits,
     v1::{
-        DescribeRequest, DescribeResponse, FlushRequest, FlushResponse,
-        sut_node_client::SutNodeClient,
+        DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
+        FlushResponse, sut_node_client::SutNodeClient,
     },
 };
 use tokio::{net::TcpStream, time::timeout};
@@ -86,6 +86,11 @@ impl Client {
         answer.map(tonic::Response::into_inner).map_err(|status| self.cause(status))
     }
 
+    pub(crate) async fn digests(&self, request: DigestsRequest) -> Result<DigestsResponse, Status> {
+        let answer = self.calls().digests(self.request(request)).await;
+        answer.map(tonic::Response::into_inner).map_err(|status| self.cause(status))
+    }
+
     /// What broke the connection says more than that it is broken.
     fn cause(&self, status: Status) -> Status {
         match self.fault.get() {
@@ -121,7 +126,7 @@ impl Client {
     /// Opens a stream of requests. Samples flow before the node has answered with its headers.
     pub(crate) async fn infer(
         &self,
-        session: &str,
+        session: &SessionHeader,
         requests: impl Stream<Item = Bytes> + Send + Unpin + 'static,
     ) -> Result<BodyChunks, Status> {
         let mut request = Request::new(Body::new(RequestBody(requests)));
@@ -131,8 +136,12 @@ impl Client {
         headers.insert(header::TE, header::HeaderValue::from_static("trailers"));
         let content_type = header::HeaderValue::from_static("application/grpc");
         headers.insert(header::CONTENT_TYPE, content_type);
-        let session = session.parse().map_err(|_| Status::internal("a session is plain text"))?;
-        headers.insert(SESSION_HEADER, session);
+        let name = session.name.parse();
+        let name = name.map_err(|_| Status::internal("a session is plain text"))?;
+        headers.insert(SESSION_HEADER, name);
+        if session.digests {
+            headers.insert(DIGESTS_HEADER, header::HeaderValue::from_static("1"));
+        }
         self.authorize(headers);
         let mut channel = self.channel.clone();
         let lost = |error: tonic::transport::Error| self.cause(Status::from_error(error.into()));

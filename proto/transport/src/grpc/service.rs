@@ -3,15 +3,19 @@
 use std::{
     convert::Infallible,
     future::Future,
+    net::SocketAddr,
     pin::Pin,
     task::{Context, Poll},
 };
 
 use http::{HeaderMap, Request, Response, header};
 use netdiv_proto::{
-    SESSION_HEADER,
+    DIGESTS_HEADER, SESSION_HEADER, SessionHeader,
     burst::Messages,
-    v1::{DescribeRequest, DescribeResponse, FlushRequest, FlushResponse},
+    v1::{
+        DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
+        FlushResponse,
+    },
 };
 use tonic::{
     Status,
@@ -29,6 +33,7 @@ use crate::{
 
 const DESCRIBE: &str = "/netdiv.v1.SutNode/Describe";
 const FLUSH: &str = "/netdiv.v1.SutNode/Flush";
+const DIGESTS: &str = "/netdiv.v1.SutNode/Digests";
 pub(super) const INFER: &str = "/netdiv.v1.SutNode/Infer";
 
 /// The service, to be added to tonic's server.
@@ -73,6 +78,9 @@ impl<H: Handler> Service<Request<Body>> for SutNodeService<H> {
             FLUSH => Box::pin(async {
                 Ok(Grpc::new(ProstCodec::default()).unary(Flush(handler), request).await)
             }),
+            DIGESTS => Box::pin(async {
+                Ok(Grpc::new(ProstCodec::default()).unary(Digests(handler), request).await)
+            }),
             INFER => {
                 let answer = infer(&handler, request).unwrap_or_else(Status::into_http);
                 Box::pin(async { Ok(answer) })
@@ -84,13 +92,15 @@ impl<H: Handler> Service<Request<Body>> for SutNodeService<H> {
 
 fn infer<H: Handler>(handler: &H, request: Request<Body>) -> Result<Response<Body>, Status> {
     let (head, body) = request.into_parts();
-    let session = match head.headers.get(SESSION_HEADER).map(|name| name.to_str()) {
+    let name = match head.headers.get(SESSION_HEADER).map(|name| name.to_str()) {
         None => "",
         Some(Ok(name)) => name,
         Some(Err(_)) => return Err(Status::invalid_argument("a session is plain text")),
     };
+    let digests = head.headers.get(DIGESTS_HEADER).is_some_and(|value| value == "1");
+    let session = SessionHeader { name: name.into(), digests };
     let requests = Messages::new(BodyChunks(body), handler.longest_request());
-    let replies = handler.infer(session, requests)?;
+    let replies = handler.infer(&session, requests)?;
     let mut response = Response::new(Body::new(ReplyBody(Some(replies))));
     let content_type = header::HeaderValue::from_static("application/grpc");
     response.headers_mut().insert(header::CONTENT_TYPE, content_type);
@@ -113,9 +123,11 @@ impl<H: Handler> UnaryService<DescribeRequest> for Describe<H> {
 
     fn call(&mut self, request: tonic::Request<DescribeRequest>) -> Self::Future {
         let handler = self.0.clone();
-        Box::pin(
-            async move { handler.describe(request.into_inner()).await.map(tonic::Response::new) },
-        )
+        // What `Wire` says of itself.
+        let peer = request.extensions().get::<Option<SocketAddr>>().copied().flatten();
+        Box::pin(async move {
+            handler.describe(request.into_inner(), peer).await.map(tonic::Response::new)
+        })
     }
 }
 
@@ -128,5 +140,19 @@ impl<H: Handler> UnaryService<FlushRequest> for Flush<H> {
     fn call(&mut self, request: tonic::Request<FlushRequest>) -> Self::Future {
         let handler = self.0.clone();
         Box::pin(async move { handler.flush(request.into_inner()).await.map(tonic::Response::new) })
+    }
+}
+
+struct Digests<H>(H);
+
+impl<H: Handler> UnaryService<DigestsRequest> for Digests<H> {
+    type Response = DigestsResponse;
+    type Future = Answer<DigestsResponse>;
+
+    fn call(&mut self, request: tonic::Request<DigestsRequest>) -> Self::Future {
+        let handler = self.0.clone();
+        Box::pin(
+            async move { handler.digests(request.into_inner()).await.map(tonic::Response::new) },
+        )
     }
 }

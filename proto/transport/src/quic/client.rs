@@ -10,10 +10,13 @@ use std::{
 use bytes::Bytes;
 use futures_core::Stream;
 use netdiv_proto::{
-    PROTOCOL_VERSION,
+    PROTOCOL_VERSION, SessionHeader,
     burst::Messages,
     framing, limits,
-    v1::{CallHeader, DescribeRequest, DescribeResponse, FlushRequest, FlushResponse},
+    v1::{
+        CallHeader, DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse,
+        FlushRequest, FlushResponse,
+    },
 };
 use prost::Message;
 use quinn::{Connection, ConnectionError, Endpoint, VarInt, crypto::rustls::QuicClientConfig};
@@ -111,11 +114,16 @@ impl Client {
         self.ask("Flush", &request).await
     }
 
-    fn header(&self, method: &str, session: &str) -> Bytes {
+    pub(crate) async fn digests(&self, request: DigestsRequest) -> Result<DigestsResponse, Status> {
+        self.ask("Digests", &request).await
+    }
+
+    fn header(&self, method: &str, session: &SessionHeader) -> Bytes {
         framing::encode(&CallHeader {
             protocol_version: PROTOCOL_VERSION,
             method: method.into(),
-            session: session.into(),
+            session: session.name.clone(),
+            digests: session.digests,
             token: self.token.as_ref().map(Token::text).unwrap_or_default(),
         })
     }
@@ -127,11 +135,11 @@ impl Client {
         request: &impl Message,
     ) -> Result<R, Status> {
         let (mut send, receive) = self.connection.open_bi().await.map_err(|e| lost(&e))?;
-        let mut parts = [self.header(method, ""), framing::encode(request)];
+        let mut parts = [self.header(method, &SessionHeader::default()), framing::encode(request)];
         // A node that refuses the call may stop reading; then its answer says why.
         let _ = send.write_all_chunks(&mut parts).await;
         let _ = send.finish();
-        let mut replies = Messages::new(Received::new(receive), limits::MAX_HEADER_BYTES);
+        let mut replies = Messages::new(Received::new(receive), limits::MAX_ANSWER_BYTES);
         // What ended the connection says more than that the stream has ended.
         let reply = replies.next_message().await;
         let reply = reply.map_err(|status| match self.connection.close_reason() {
@@ -144,7 +152,7 @@ impl Client {
     /// Opens a stream of requests.
     pub(crate) async fn infer(
         &self,
-        session: &str,
+        session: &SessionHeader,
         requests: impl Stream<Item = Bytes> + Send + Unpin + 'static,
     ) -> Result<Received, Status> {
         let (mut send, receive) = self.connection.open_bi().await.map_err(|e| lost(&e))?;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use netdiv_proto::{
-    PROTOCOL_VERSION,
+    PROTOCOL_VERSION, SessionHeader,
     burst::Messages,
     framing, limits,
     v1::{CallHeader, CallStatus},
@@ -187,7 +187,7 @@ async fn connection<H: Handler>(
         };
         let (handler, token) = (handler.clone(), token.clone());
         calls.spawn(async move {
-            let outcome = call(send, receive, &handler, token.as_ref()).await;
+            let outcome = call(send, receive, &handler, token.as_ref(), peer).await;
             if let Err(status) = &outcome {
                 warn!(%peer, why = status.message(), "a call failed");
             }
@@ -203,8 +203,9 @@ async fn call<H: Handler>(
     receive: RecvStream,
     handler: &H,
     token: Option<&Token>,
+    peer: SocketAddr,
 ) -> Result<(), Status> {
-    let outcome = answer(&mut send, receive, handler, token).await;
+    let outcome = answer(&mut send, receive, handler, token, peer).await;
     let status = outcome.as_ref().err();
     let end = CallStatus {
         code: status.map_or(0, |status| status.code() as i32),
@@ -222,6 +223,7 @@ async fn answer<H: Handler>(
     receive: RecvStream,
     handler: &H,
     token: Option<&Token>,
+    peer: SocketAddr,
 ) -> Result<(), Status> {
     let mut requests = Messages::new(Received::new(receive), limits::MAX_HEADER_BYTES);
     let header: CallHeader = timeout(PATIENCE, requests.next_message())
@@ -237,11 +239,16 @@ async fn answer<H: Handler>(
         return Err(Status::failed_precondition(text));
     }
     match header.method.as_str() {
-        "Describe" => reply(send, &handler.describe(request(&mut requests).await?).await?).await,
+        "Describe" => {
+            let asked = request(&mut requests).await?;
+            reply(send, &handler.describe(asked, Some(peer)).await?).await
+        }
+        "Digests" => reply(send, &handler.digests(request(&mut requests).await?).await?).await,
         "Flush" => reply(send, &handler.flush(request(&mut requests).await?).await?).await,
         "Infer" => {
             requests.set_longest(handler.longest_request());
-            let replies = handler.infer(&header.session, requests)?;
+            let session = SessionHeader { name: header.session, digests: header.digests };
+            let replies = handler.infer(&session, requests)?;
             // A caller that has gone is seen by who reads its requests.
             send_all(send, replies).await.unwrap_or(Ok(()))
         }

@@ -115,6 +115,7 @@ pub(super) fn load(
     }
     let model = Model {
         engine: plugin.name().into(),
+        framework: format!("{} {}", plugin.name(), plugin.version()),
         name: manifest.name.clone(),
         sha256,
         input: workload.layout(),

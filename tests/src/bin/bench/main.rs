@@ -100,7 +100,7 @@ impl Server {
 
     fn cpu_seconds(&self) -> f64 {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
-        loadgen_node::result::cpu_seconds(&stat.unwrap_or_default())
+        loadgen_node::cpu_seconds(&stat.unwrap_or_default())
     }
 }
 
@@ -113,7 +113,7 @@ impl Drop for Server {
 
 /// Processor time of this process, in seconds.
 fn own_cpu_seconds() -> f64 {
-    loadgen_node::result::cpu_seconds(&fs::read_to_string("/proc/self/stat").unwrap_or_default())
+    loadgen_node::cpu_seconds(&fs::read_to_string("/proc/self/stat").unwrap_or_default())
 }
 
 fn median(values: impl IntoIterator<Item = f64>) -> f64 {

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use netdiv_proto::{
     limits::{CONNECTION_WINDOW_BYTES, MAX_PAYLOAD_BYTES, STREAM_WINDOW_BYTES},
     v1::{
-        DescribeRequest, DescribeResponse, FlushRequest, FlushResponse, InferRequest,
-        InferResponse,
+        DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
+        FlushResponse, InferRequest, InferResponse,
         sut_node_client::SutNodeClient,
         sut_node_server::{SutNode, SutNodeServer},
     },
@@ -47,6 +47,13 @@ impl SutNode for Echo {
     ) -> Result<Response<FlushResponse>, Status> {
         let samples_received = request.get_ref().samples_sent;
         Ok(Response::new(FlushResponse { samples_received }))
+    }
+
+    async fn digests(
+        &self,
+        _: Request<DigestsRequest>,
+    ) -> Result<Response<DigestsResponse>, Status> {
+        Err(Status::unimplemented("not here"))
     }
 
     async fn describe(

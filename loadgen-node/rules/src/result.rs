@@ -1,19 +1,14 @@
 //! `result.json`: what a run was, what LoadGen says of it, and where the time went.
 //!
-//! Its schema is `loadgen-node/result.schema.json`, generated from these types; a test keeps them together.
+//! Its schema is `result.schema.json` beside this crate's manifest, generated from these types; a test keeps them together.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use loadgen_sys::{Mode, Scenario};
-use netdiv_qdl::NodeReport;
+use netdiv_proto::v1::Machine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    args::{mode_name, scenario_name},
-    error::EXIT_FAILED,
-    official_log::DetailLog,
-};
+use crate::{Finding, Outcome};
 
 /// A finished or failed run.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +18,12 @@ pub struct RunResult {
     pub verdict: Verdict,
     /// Why, when it is not valid.
     pub reasons: Vec<String>,
+    /// What the run was made for.
+    pub division: Division,
+    /// Whether rules of the division that the settings break were only noted: such a run is for practice.
+    pub rehearsal: bool,
+    /// Those rules, as they were found before the run.
+    pub findings: Vec<Finding>,
     /// offline, server, single-stream or multi-stream.
     pub scenario: String,
     /// performance, accuracy, submission or find-peak.
@@ -33,8 +34,13 @@ pub struct RunResult {
     pub dataset: String,
     /// Number of samples in the data set.
     pub dataset_samples: u64,
+    /// What a sample holds once decoded, tensor by tensor, as the nodes name them; one text where they are bytes of unknown
+    /// meaning.
+    pub input: Vec<String>,
     /// How samples were encoded.
     pub encoding: String,
+    /// Length of the samples that LoadGen had loaded, as encoded.
+    pub sample_bytes: Option<Lengths>,
     /// How messages travelled: `grpc` or `quic`.
     pub transport: String,
     /// Whether nodes had to prove who they are (TLS 1.3 with certificates).
@@ -56,6 +62,22 @@ pub struct RunResult {
     pub get_sut_name_duration_ns: Option<u64>,
     /// Node by node, over the whole run: both parts of a submission run, all probes of find-peak.
     pub nodes: Vec<Node>,
+    /// Connections to each node.
+    pub connections_per_node: u64,
+    /// Streams of samples on each connection.
+    pub streams_per_connection: u64,
+    /// Time from the start of LoadGen's test to its end, in seconds.
+    pub test_seconds: f64,
+    /// What this machine's interfaces to the nodes have carried in that time, whoever it was from.
+    pub interfaces: Vec<InterfaceTraffic>,
+    /// What the machines are.
+    pub evidence: Option<Evidence>,
+    /// Whether every byte arrived as it was sent, where the run was asked to prove it.
+    pub digests: Option<Digests>,
+    /// The settings of this program, as they were given.
+    pub settings: BTreeMap<String, serde_json::Value>,
+    /// SHA-256 of LoadGen's log files, in hex, by their name.
+    pub logs: BTreeMap<String, String>,
     /// Every field of LoadGen's TestSettings, as asked for.
     pub test_settings: BTreeMap<String, String>,
     /// What this process used.
@@ -86,17 +108,6 @@ pub enum Verdict {
     Invalid,
     /// The run did not finish.
     Failed,
-}
-
-impl Verdict {
-    /// The process's exit code.
-    pub const fn exit_code(self) -> u8 {
-        match self {
-            Self::Valid | Self::Complete => 0,
-            Self::Invalid => 1,
-            Self::Failed => EXIT_FAILED,
-        }
-    }
 }
 
 /// A named value.
@@ -147,6 +158,8 @@ pub struct Node {
     pub name: String,
     /// Its address.
     pub address: String,
+    /// Least of some round trips to it before the run, in nanoseconds.
+    pub round_trip_ns: u64,
     /// Its engine.
     pub engine: String,
     /// Its model.
@@ -159,6 +172,8 @@ pub struct Node {
     pub software_version: String,
     /// Samples sent to it.
     pub sent: u64,
+    /// Samples that it says it has received, at the last flush.
+    pub acknowledged: u64,
     /// Samples that it answered.
     pub answered: u64,
     /// Replies that belonged to no sample in flight, and were dropped.
@@ -213,6 +228,8 @@ pub struct Distribution {
 pub struct Versions {
     /// Version of this program.
     pub loadgen_node: String,
+    /// SHA-256 of the sources that this program was made of, in hex.
+    pub sources_sha256: String,
     /// Version and git revision that LoadGen reports.
     pub loadgen: String,
     /// Where the LoadGen sources came from.
@@ -221,130 +238,95 @@ pub struct Versions {
     pub wire_contract: u32,
 }
 
-impl Process {
-    /// So far, from Linux's `/proc`.
-    pub fn current() -> Self {
-        let read = |file| std::fs::read_to_string(file).unwrap_or_default();
-        let status = read("/proc/self/status");
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-        let kibibytes = peak.and_then(|text| text.trim().trim_end_matches(" kB").parse().ok());
-        Self {
-            peak_resident_bytes: kibibytes.unwrap_or(0) * 1024,
-            cpu_seconds: cpu_seconds(&read("/proc/self/stat")),
-        }
-    }
-}
-
-/// User and system time in the text of `/proc/PID/stat`, in seconds.
-pub fn cpu_seconds(stat: &str) -> f64 {
-    // After the name in brackets, which may hold anything, the 12th and 13th fields, in ticks of 10 ms.
-    let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace());
-    let ticks = fields.into_iter().flatten().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok());
-    ticks.sum::<u64>() as f64 / 100.0
-}
-
-impl Versions {
-    /// Those of this program.
-    pub(crate) fn current() -> Self {
-        Self {
-            loadgen_node: env!("CARGO_PKG_VERSION").into(),
-            loadgen: loadgen_sys::version(),
-            loadgen_origin: loadgen_sys::origin().into(),
-            wire_contract: netdiv_proto::PROTOCOL_VERSION,
-        }
-    }
-}
-
-impl Distribution {
-    fn of(histogram: &hdrhistogram::Histogram<u64>) -> Self {
-        Self {
-            mean: histogram.mean(),
-            p50: histogram.value_at_quantile(0.5),
-            p90: histogram.value_at_quantile(0.9),
-            p99: histogram.value_at_quantile(0.99),
-            p99_9: histogram.value_at_quantile(0.999),
-            max: histogram.max(),
-        }
-    }
-}
-
-impl Node {
-    /// From what the node said of itself and what was counted.
-    pub(crate) fn new(info: &netdiv_qdl::NodeInfo, report: &NodeReport) -> Self {
-        let d = &info.description;
-        // Each reply names its batch's size, so a batch of n samples is counted n times.
-        let batches =
-            |(size, samples): (&u32, &u64)| (*size, samples.div_ceil((*size).max(1).into()));
-        Self {
-            name: d.node_name.clone(),
-            address: info.address.clone(),
-            engine: d.engine.clone(),
-            model: d.model_name.clone(),
-            model_sha256: d.model_sha256.clone(),
-            config_sha256: d.config_sha256.clone(),
-            software_version: d.software_version.clone(),
-            sent: report.sent,
-            answered: report.answered,
-            unmatched_replies: report.unmatched,
-            bytes_sent: report.bytes_sent,
-            bytes_received: report.bytes_received,
-            batches: report.samples_by_batch.iter().map(batches).collect(),
-            latency_ns: Distribution::of(&report.latency),
-            stages_ns: StageTimes {
-                qdl_queue: Distribution::of(&report.stages.qdl_queue),
-                network: Distribution::of(&report.stages.network),
-                sut_queue: Distribution::of(&report.stages.sut_queue),
-                compute: Distribution::of(&report.stages.compute),
-            },
-        }
-    }
-}
-
-/// LoadGen's metric of the scenario (rules, section 3). For the streams it is the early-stopping estimate of the
-/// percentile (Appendix A), as in the official checker; the percentile as measured where there is none.
-pub(crate) fn metric(scenario: Scenario, log: &DetailLog) -> Option<Metric> {
-    let choices: &[(&str, &str, &str)] = match scenario {
-        Scenario::Offline => &[("result_samples_per_second", "samples per second", "samples/s")],
-        Scenario::Server => {
-            &[("result_completed_samples_per_sec", "completed samples per second", "samples/s")]
-        }
-        Scenario::SingleStream => &[
-            ("early_stopping_latency_ss", "90th percentile latency, early-stopping estimate", "ns"),
-            ("result_90.00_percentile_latency_ns", "90th percentile latency, as measured", "ns"),
-        ],
-        Scenario::MultiStream => &[
-            (
-                "early_stopping_latency_ms",
-                "99th percentile query latency, early-stopping estimate",
-                "ns",
-            ),
-            (
-                "result_99.00_percentile_per_query_latency_ns",
-                "99th percentile query latency, as measured",
-                "ns",
-            ),
-        ],
-    };
-    choices.iter().find_map(|(key, name, unit)| {
-        let value = log.number(key).filter(|value| *value > 0.0)?;
-        Some(Metric { name: (*name).into(), value, unit: (*unit).into() })
-    })
-}
-
-/// LoadGen's latencies: `result_mean_latency_ns` becomes `mean`.
-pub(crate) fn latencies(log: &DetailLog) -> BTreeMap<String, f64> {
-    let name = |key: &str| {
-        let name = key.strip_prefix("result_")?.strip_suffix("latency_ns")?;
-        Some(name.trim_end_matches('_').replace("_percentile", ""))
-    };
-    log.numbers("result_").filter_map(|(key, value)| Some((name(key)?, value))).collect()
-}
-
 impl RunResult {
-    /// Scenario and mode in the words of the command line.
-    pub(crate) fn words(scenario: Scenario, mode: Mode) -> (String, String) {
-        (scenario_name(scenario).into(), mode_name(mode).into())
+    /// The rules that were found broken before the run, each once, in a line; empty where there is none.
+    pub fn broken_rules(&self) -> String {
+        let broken = self.findings.iter().filter(|finding| finding.outcome == Outcome::Fail);
+        let rules: BTreeSet<_> = broken.map(|finding| finding.rule).collect();
+        rules.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// What a run was made for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Division {
+    /// To find something out. Its result is no MLPerf result.
+    #[default]
+    Exploratory,
+    /// The Network division (rules, section 6.2).
+    Network,
+    /// The Open division (section 6.3).
+    Open,
+}
+
+/// Least and greatest length, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Lengths {
+    /// The least.
+    pub least: u64,
+    /// The greatest.
+    pub most: u64,
+}
+
+/// What an interface has carried.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InterfaceTraffic {
+    /// Its name.
+    pub name: String,
+    /// Bytes sent, headers included.
+    pub bytes_sent: u64,
+    /// Bytes received, headers included.
+    pub bytes_received: u64,
+}
+
+/// What the machines are.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    /// The machine of the LoadGen node; its routes are in the order of the nodes.
+    pub loadgen_node: Machine,
+    /// The nodes' machines by the node's name.
+    pub nodes: BTreeMap<String, Machine>,
+}
+
+/// Digests of samples and responses at both ends.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Digests {
+    /// Samples: issued by LoadGen as the QSL holds them, and received by the nodes (rules N7, N9, N10, N18).
+    pub samples: Comparison,
+    /// Responses: sent by the nodes before their encoding, and handed to LoadGen (N8).
+    pub responses: Comparison,
+    /// Bytes of the issued samples, as the QSL holds them.
+    pub bytes_issued: u64,
+}
+
+impl Digests {
+    /// Both comparisons with what they are about.
+    pub fn by_name(&self) -> [(&'static str, &Comparison); 2] {
+        [("samples", &self.samples), ("responses", &self.responses)]
+    }
+}
+
+/// Two tallies of digests, at the end that sends and at the end that receives.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Comparison {
+    /// Payloads that were sent.
+    pub sent: u64,
+    /// Payloads that were received.
+    pub received: u64,
+    /// Different ones.
+    pub distinct: u64,
+    /// Payloads that one end has seen more often than the other: how often they differ, all together.
+    pub differences: u64,
+    /// Some of them, in words.
+    pub examples: Vec<String>,
+    /// SHA-256 over both ends' equal tallies; absent when they differ.
+    pub sha256: Option<String>,
 }
 
 #[cfg(test)]

@@ -1,9 +1,17 @@
 //! LoadGen's own logs, read back: what counts is what they say.
 
-use std::{collections::BTreeMap, fs, io::BufRead as _, path::Path};
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::{self, BufRead as _},
+    path::Path,
+};
 
 use serde::Deserialize;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::{Scenario, result::Metric};
 
 /// Start of each line of the detail log.
 const MARK: &str = ":::MLLOG ";
@@ -72,6 +80,16 @@ impl DetailLog {
         self.values.get(key)?.as_str()
     }
 
+    /// Any entry.
+    pub fn value(&self, key: &str) -> Option<&Value> {
+        self.values.get(key)
+    }
+
+    /// A whole number, all of its digits: seeds have 64 bits.
+    pub fn integer(&self, key: &str) -> Option<u64> {
+        self.values.get(key)?.as_u64()
+    }
+
     /// A number.
     pub fn number(&self, key: &str) -> Option<f64> {
         self.values.get(key)?.as_f64()
@@ -85,6 +103,67 @@ impl DetailLog {
             .take_while(move |(key, _)| key.starts_with(&prefix))
             .filter_map(|(key, value)| Some((key.as_str(), value.as_f64()?)))
     }
+}
+
+/// SHA-256 of LoadGen's log files in a folder, in hex, by their name.
+pub fn digests(folder: &Path) -> Result<BTreeMap<String, String>, LogError> {
+    let mut digests = BTreeMap::new();
+    for entry in fs::read_dir(folder).map_err(|error| log_error(folder, error))? {
+        let path = entry.map_err(|error| log_error(folder, error))?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if name.starts_with("mlperf_log_") {
+            digests.insert(name.to_owned(), digest(&path)?);
+        }
+    }
+    Ok(digests)
+}
+
+/// SHA-256 of a file, in hex.
+pub fn digest(path: &Path) -> Result<String, LogError> {
+    let mut file = fs::File::open(path).map_err(|error| log_error(path, error))?;
+    let mut hasher = Sha256::new();
+    io::copy(&mut file, &mut hasher).map_err(|error| log_error(path, error))?;
+    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// LoadGen's metric of the scenario (rules, section 3). For the streams it is the early-stopping estimate of the
+/// percentile (Appendix A), as in the official checker; the percentile as measured where there is none.
+pub fn metric(scenario: Scenario, log: &DetailLog) -> Option<Metric> {
+    let choices: &[(&str, &str, &str)] = match scenario {
+        Scenario::Offline => &[("result_samples_per_second", "samples per second", "samples/s")],
+        Scenario::Server => {
+            &[("result_completed_samples_per_sec", "completed samples per second", "samples/s")]
+        }
+        Scenario::SingleStream => &[
+            ("early_stopping_latency_ss", "90th percentile latency, early-stopping estimate", "ns"),
+            ("result_90.00_percentile_latency_ns", "90th percentile latency, as measured", "ns"),
+        ],
+        Scenario::MultiStream => &[
+            (
+                "early_stopping_latency_ms",
+                "99th percentile query latency, early-stopping estimate",
+                "ns",
+            ),
+            (
+                "result_99.00_percentile_per_query_latency_ns",
+                "99th percentile query latency, as measured",
+                "ns",
+            ),
+        ],
+    };
+    choices.iter().find_map(|(key, name, unit)| {
+        let value = log.number(key).filter(|value| *value > 0.0)?;
+        Some(Metric { name: (*name).into(), value, unit: (*unit).into() })
+    })
+}
+
+/// LoadGen's latencies: `result_mean_latency_ns` becomes `mean`.
+pub fn latencies(log: &DetailLog) -> BTreeMap<String, f64> {
+    let name = |key: &str| {
+        let name = key.strip_prefix("result_")?.strip_suffix("latency_ns")?;
+        Some(name.trim_end_matches('_').replace("_percentile", ""))
+    };
+    log.numbers("result_").filter_map(|(key, value)| Some((name(key)?, value))).collect()
 }
 
 /// One entry of `mlperf_log_accuracy.json`.
@@ -142,7 +221,7 @@ pub fn read_responses(path: &Path) -> Result<Vec<Response>, LogError> {
     responses(path)?.collect()
 }
 
-fn unhex(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits = text.as_bytes();
     if !digits.len().is_multiple_of(2) {
         return None;

@@ -1,0 +1,239 @@
+//! Every benchmark of the suite as data, each figure with the section that it comes from (`table.toml`), and the rounds.
+//!
+//! `read.rs` reads and checks a table, `text.rs` shows it; `rules_text.rs` compares the built-in one with the text of the rules.
+
+mod benchmark;
+mod read;
+#[cfg(test)]
+mod rules_text;
+pub mod text;
+
+use std::{collections::BTreeMap, path::Path, sync::OnceLock};
+
+use serde::{Deserialize, Serialize};
+
+pub use benchmark::{
+    Bandwidth, Benchmark, Compression, Difference, Elements, Quality, Suite, Test, TokenLatencies,
+};
+pub use read::TableError;
+
+use crate::tree::Layout;
+
+/// Benchmarks and rounds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Table {
+    /// In the order of the rules.
+    pub benchmarks: Vec<Benchmark>,
+    /// The oldest first.
+    pub rounds: Vec<Round>,
+}
+
+/// A round of submissions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Round {
+    /// Its name, such as "v5.0".
+    pub name: String,
+    /// How submissions are laid out in it.
+    pub layout: Layout,
+    /// Least duration of a performance run, in milliseconds (rules, section 3).
+    pub min_duration_ms: u64,
+    /// The seeds that were announced for it (section 2.4).
+    pub seeds: Seeds,
+    /// The versions of LoadGen that have these seeds and are tagged (section 5.1).
+    pub loadgen: Vec<Release>,
+}
+
+/// LoadGen's seeds for std::mt19937.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seeds {
+    /// `qsl_rng_seed`: which samples are loaded.
+    #[serde(with = "read::decimal")]
+    pub qsl: u64,
+    /// `sample_index_rng_seed`: the order of samples.
+    #[serde(with = "read::decimal")]
+    pub sample_index: u64,
+    /// `schedule_rng_seed`: when queries are issued.
+    #[serde(with = "read::decimal")]
+    pub schedule: u64,
+}
+
+/// A tagged version of LoadGen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Release {
+    /// What LoadGen calls itself in its logs.
+    pub version: String,
+    /// The tag of mlcommons/inference.
+    pub tag: String,
+}
+
+/// What a sample needs of the network (rules, Appendix B).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Need {
+    /// The family, such as "gptj", or one of its encodings, such as "resnet50-fp32".
+    pub name: String,
+    /// The formula with its numbers and element types.
+    pub formula: String,
+    /// Bytes from the LoadGen node to the SUT; 0 where the rules call them negligible.
+    pub ingress_bytes: u64,
+    /// Bytes back.
+    pub egress_bytes: u64,
+}
+
+impl Table {
+    /// The table of this program. It is parsed once; a test parses it too, so that it is never empty.
+    pub fn builtin() -> &'static Self {
+        static TABLE: OnceLock<Table> = OnceLock::new();
+        TABLE.get_or_init(|| {
+            let empty = Self { benchmarks: Vec::new(), rounds: Vec::new() };
+            read::table(include_str!("table.toml")).unwrap_or(empty)
+        })
+    }
+
+    /// A table from a file of the same form as `table.toml`, which replaces all of the built-in one. The error lists all
+    /// that is wrong with it.
+    pub fn read(path: &Path) -> Result<Self, TableError> {
+        let error = |problems| TableError { name: path.display().to_string(), problems };
+        let text = std::fs::read_to_string(path).map_err(|why| error(vec![why.to_string()]))?;
+        read::table(&text).map_err(error)
+    }
+
+    /// The benchmark of that name, or of that name in the official checker ("resnet").
+    pub fn find(&self, name: &str) -> Option<&Benchmark> {
+        self.benchmarks
+            .iter()
+            .find(|benchmark| benchmark.name == name || benchmark.checker_name() == name)
+    }
+
+    /// The round of that name.
+    pub fn round(&self, name: &str) -> Option<&Round> {
+        self.rounds.iter().find(|round| round.name == name)
+    }
+
+    /// What the families need of the network, each once.
+    pub fn needs(&self) -> Vec<Need> {
+        let mut seen = BTreeMap::new();
+        let all = self.benchmarks.iter().flat_map(|benchmark| &benchmark.bandwidth);
+        all.filter(|bandwidth| seen.insert(&bandwidth.name, ()).is_none())
+            .map(|bandwidth| Need {
+                name: bandwidth.name.clone(),
+                formula: bandwidth.formula.clone(),
+                ingress_bytes: bandwidth.ingress_bytes(),
+                egress_bytes: bandwidth.egress_bytes(),
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::Scenario;
+
+    #[test]
+    fn the_built_in_table_is_read_and_names_are_found() {
+        read::table(include_str!("table.toml")).unwrap();
+        let table = Table::builtin();
+        assert_eq!(table.find("resnet").unwrap().name, "resnet50");
+        assert_eq!(table.find("resnet50").unwrap().checker_name(), "resnet");
+        assert_eq!(table.find("gptj-99.9").unwrap().loadgen_model, "gptj");
+        assert_eq!(table.find("llama3.1-405b").unwrap().loadgen_model, "llama3_1-405b");
+        assert_eq!(table.find("rnnt").unwrap().suite, Suite::Retired);
+        assert!(table.find("gptj").is_none() && table.find("").is_none());
+        assert_eq!(table.round("v5.0").unwrap().seeds.schedule, 9_933_818_062_894_767_841);
+        assert_eq!(table.round("v6.0").unwrap().layout, Layout::B);
+        assert!(table.round("v4.1").is_none());
+    }
+
+    #[test]
+    fn the_datacenter_suite_is_whole() {
+        let of = |suite| {
+            let all = Table::builtin().benchmarks.iter();
+            all.filter(move |b| b.suite == suite).map(|b| b.name.as_str()).collect::<Vec<_>>()
+        };
+        let datacenter = [
+            "resnet50",
+            "retinanet",
+            "3d-unet-99",
+            "3d-unet-99.9",
+            "gptj-99",
+            "gptj-99.9",
+            "llama2-70b-99",
+            "llama2-70b-99.9",
+            "llama2-70b-interactive-99",
+            "llama2-70b-interactive-99.9",
+            "llama3.1-405b",
+            "mixtral-8x7b",
+            "dlrm-v2-99",
+            "dlrm-v2-99.9",
+            "stable-diffusion-xl",
+            "rgat",
+        ];
+        assert_eq!(of(Suite::Datacenter), datacenter);
+        assert_eq!(of(Suite::Edge), ["bert-99", "bert-99.9"]);
+        assert_eq!(of(Suite::Retired), ["ssd-resnet34", "ssd-mobilenet", "rnnt", "dlrm"]);
+    }
+
+    #[test]
+    fn targets_are_shares_of_the_reference() {
+        let quality = |name: &str, metric: &str| {
+            let benchmark = Table::builtin().find(name).unwrap();
+            benchmark.quality.iter().find(|quality| quality.metric == metric).unwrap()
+        };
+        // As the official checker multiplies them.
+        assert_eq!(quality("resnet50", "acc").least, 76.46 * 0.99);
+        assert_eq!(quality("gptj-99.9", "ROUGEL").least, 29.9881 * 0.999);
+        assert_eq!(quality("gptj-99.9", "GEN_LEN").least, 4016878.0 * 0.9);
+        assert_eq!(quality("stable-diffusion-xl", "CLIP_SCORE").least, 31.68631873);
+        assert_eq!(quality("stable-diffusion-xl", "CLIP_SCORE").most, Some(31.81331801));
+        let unet = Table::builtin().find("3d-unet-99").unwrap();
+        assert_eq!((unet.qsl_size, unet.checker("qsl_size")), (43, Some(43.0)));
+        assert_eq!(unet.checker("DICE"), Some(0.8617));
+        assert_eq!(unet.checker("dataset_samples"), None);
+    }
+
+    #[test]
+    fn the_fabric_needs_what_appendix_b_says() {
+        let needs = Table::builtin().needs();
+        let names: Vec<_> = needs.iter().map(|need| need.name.as_str()).collect();
+        let want = [
+            "resnet50",
+            "resnet50-fp32",
+            "retinanet",
+            "3d-unet",
+            "3d-unet-fp32",
+            "bert",
+            "gptj",
+            "llama2-70b",
+            "llama3.1-405b",
+            "mixtral-8x7b",
+            "dlrm-v2",
+            "stable-diffusion-xl",
+            "rgat",
+        ];
+        assert_eq!(names, want);
+        let bytes = |name: &str| {
+            let need = needs.iter().find(|need| need.name == name).unwrap();
+            (need.ingress_bytes, need.egress_bytes)
+        };
+        assert_eq!(bytes("resnet50"), (150_528, 0));
+        assert_eq!(bytes("resnet50-fp32"), (602_112, 0));
+        assert_eq!(bytes("3d-unet"), (32_944_795, 32_944_795));
+        assert_eq!(bytes("bert"), (9216, 0));
+        assert_eq!(bytes("llama3.1-405b"), (80_000, 80_000));
+        assert_eq!(bytes("dlrm-v2"), (42_120, 0));
+        assert_eq!(bytes("stable-diffusion-xl"), (308, 3_145_728));
+    }
+
+    #[test]
+    fn the_metric_of_language_models_is_in_tokens() {
+        let key = |name: &str, scenario| Table::builtin().find(name).unwrap().metric_key(scenario);
+        assert_eq!(key("resnet50", Scenario::Server), "result_completed_samples_per_sec");
+        assert_eq!(key("mixtral-8x7b", Scenario::Offline), "result_tokens_per_second");
+        assert_eq!(key("gptj-99", Scenario::Server), "result_inferred_completed_tokens_per_second");
+        assert_eq!(key("bert-99", Scenario::SingleStream), "early_stopping_latency_ss");
+    }
+}

@@ -1,0 +1,79 @@
+//! N38: what does not conform goes to the Open division (rules, section 6.2).
+
+use super::{findings::Findings, subject::Subject};
+use crate::{Rule, result::Division, tree::documents};
+
+const N38: Rule = Rule::new(38);
+
+/// Judged last: it is about what the other rules found.
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    match subject.division {
+        Division::Open => open(subject, found),
+        Division::Network | Division::Exploratory => conforming(subject, found),
+    }
+}
+
+fn open(subject: &Subject, found: &mut Findings) {
+    let Some(tree) = &subject.tree else {
+        return found.pass(N38, "", "the run was made for the Open division");
+    };
+    let place = tree.home.document(documents::WHY_OPEN);
+    match tree.text(&place) {
+        Some(_) => found.pass(N38, place, "it is in the Open division, and says why"),
+        None => {
+            let text = "is missing or empty: say why the submission is not in the Network division";
+            found.fail(N38, place, text);
+        }
+    }
+}
+
+fn conforming(subject: &Subject, found: &mut Findings) {
+    let before = found.problems(N38);
+    for (run, record) in subject.records() {
+        let place = &run.record_place;
+        match record.division {
+            Division::Network => {}
+            Division::Open => {
+                let text = "the run was made for the Open division: it belongs there";
+                found.fail(N38, place, text);
+            }
+            Division::Exploratory => {
+                let text = "the run was exploratory, and is no result: run again with --division \
+                            network";
+                found.fail(N38, place, text);
+            }
+        }
+        if record.rehearsal {
+            found.fail(N38, place, "the run was a rehearsal: run again without --rehearsal");
+        }
+        let broken = record.broken_rules();
+        if !broken.is_empty() {
+            let text = format!("the run itself found broken before it began: {broken}");
+            found.fail(N38, place, text);
+        }
+    }
+    if let Some(tree) = &subject.tree {
+        let place = tree.home.document(documents::REHEARSAL);
+        if tree.path(&place).exists() {
+            found.fail(N38, place, "the submission was made as a rehearsal: make it again without");
+        }
+    }
+    let broken: Vec<_> = found
+        .broken()
+        .into_iter()
+        .filter(|rule| *rule != N38)
+        .map(|rule| rule.to_string())
+        .collect();
+    if !broken.is_empty() {
+        let text = format!(
+            "it belongs to the Open division as long as {} broken",
+            match broken.as_slice() {
+                [one] => format!("{one} is"),
+                more => format!("{} are", more.join(", ")),
+            }
+        );
+        found.fail(N38, "", text);
+    }
+    let text = "no rule of the Network division is broken";
+    found.pass_unless_more(N38, before, "", text);
+}

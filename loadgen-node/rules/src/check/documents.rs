@@ -1,0 +1,180 @@
+//! N23 and N28, and of N22 the switches: diagram and architecture (rules, sections 6.2.3 and 5.1).
+
+use std::collections::BTreeSet;
+
+use super::{
+    findings::Findings,
+    machines::{adapters, carriers},
+    rate::bits_per_second,
+    subject::{Subject, Tree},
+    topology::{self, LOADGEN},
+};
+use crate::{Rule, tree::documents};
+
+const N22: Rule = Rule::new(22);
+const N23: Rule = Rule::new(23);
+const N28: Rule = Rule::new(28);
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    let Some(tree) = &subject.tree else {
+        let text = "switches, diagram and architecture are in a submission's documentation: make \
+                    one of the run and check that";
+        for rule in [N22, N23, N28] {
+            found.unknown(rule, "", text);
+        }
+        return;
+    };
+    let ports = ports(subject);
+    let switches = switches(subject, tree, &ports, found);
+    diagram(tree, &ports, &switches, found);
+    architecture(tree, &ports, found);
+}
+
+/// Machines of the runs, and their adapters on routes.
+fn ports(subject: &Subject) -> BTreeSet<(String, String)> {
+    let mut ports = BTreeSet::new();
+    for (_, record) in subject.records() {
+        let Some(evidence) = &record.evidence else { continue };
+        let nodes = evidence.nodes.iter().map(|(name, machine)| (name.as_str(), machine));
+        for (name, machine) in nodes.chain([(LOADGEN, &evidence.loadgen_node)]) {
+            for used in carriers(machine).used {
+                for adapter in adapters(machine, used) {
+                    ports.insert((name.to_owned(), adapter.name.clone()));
+                }
+            }
+        }
+    }
+    ports
+}
+
+/// The switches between the machines, by the systems' topologies. Each must be described, and each port be linked.
+fn switches(
+    subject: &Subject,
+    tree: &Tree,
+    ports: &BTreeSet<(String, String)>,
+    found: &mut Findings,
+) -> BTreeSet<String> {
+    let text = tree.text(&tree.home.document(documents::DIAGRAM_TEXT)).unwrap_or_default();
+    let mut all = BTreeSet::new();
+    for system in &subject.systems {
+        let Some(field) = system.text("network_topology") else { continue };
+        let Some(links) = topology::links(&field) else {
+            let text = "network_topology is no list of links, such as `loadgen:eth0 <-> leaf:1; \
+                        leaf:2 <-> node-a:eth0`: which switches there are cannot be told";
+            found.unknown(N22, &system.place, text);
+            continue;
+        };
+        let linked: BTreeSet<_> = links.iter().flat_map(|link| &link.ends).collect();
+        for port in ports.iter().filter(|port| !linked.contains(port)) {
+            let (device, name) = port;
+            let text = format!("{device}:{name} is in use, and network_topology has no link of it");
+            found.fail(N23, &system.place, text);
+        }
+        let switches = topology::switches(subject, &links);
+        let before = found.problems(N22);
+        for switch in switches.iter().filter(|switch| !is_described(&text, switch)) {
+            let text = format!(
+                "the switch {switch} is not described: say its model, its ports and their speed in \
+                 system-diagram.md"
+            );
+            found.fail(N22, &system.place, text);
+        }
+        let text = "every switch is described";
+        found.pass_unless_more(N22, before, &system.place, text);
+        all.extend(switches);
+    }
+    all
+}
+
+/// A line with its name, a number of ports and a speed.
+fn is_described(text: &str, switch: &str) -> bool {
+    text.lines().any(|line| {
+        let Some(rest) = without(line, switch) else { return false };
+        let is_count = |word: &str| word.parse::<u32>().is_ok();
+        let has_ports = rest.split(|c: char| !c.is_alphanumeric()).any(is_count);
+        has_ports && bits_per_second(&rest).is_some()
+    })
+}
+
+/// The line without the name, where it stands there as a word and not as a part of `NAME:PORT`.
+fn without(line: &str, name: &str) -> Option<String> {
+    let is_part = |c: char| c.is_alphanumeric() || "-_.:".contains(c);
+    line.match_indices(name).find_map(|(start, _)| {
+        let (before, after) = (&line[..start], &line[start + name.len()..]);
+        let is_word = !before.ends_with(is_part) && !after.starts_with(is_part);
+        is_word.then(|| format!("{before}{after}"))
+    })
+}
+
+fn diagram(
+    tree: &Tree,
+    ports: &BTreeSet<(String, String)>,
+    switches: &BTreeSet<String>,
+    found: &mut Findings,
+) {
+    let place = tree.home.document(documents::DIAGRAM);
+    let before = found.problems(N23);
+    match tree.text(&place) {
+        None => found.fail(N23, &place, "is missing or empty: draw how the machines are connected"),
+        Some(svg) => {
+            let names = ports.iter().flat_map(|(device, port)| [device, port]).chain(switches);
+            let shown = |name: &str| svg.contains(&escaped(name));
+            let missing: BTreeSet<_> = names.filter(|name| !shown(name)).collect();
+            for name in missing {
+                found.fail(N23, &place, format!("does not show {name}"));
+            }
+        }
+    }
+    let text = tree.home.document(documents::DIAGRAM_TEXT);
+    if tree.text(&text).is_none() {
+        found.fail(N23, text, "is missing or empty: explain the diagram");
+    }
+    if ports.is_empty() {
+        let text = "which machines and interfaces it must show is not known: the runs have no \
+                    evidence";
+        found.unknown(N23, &place, text);
+    }
+    let text = "the diagram shows every machine, interface and switch, and has its text";
+    found.pass_unless_more(N23, before, place, text);
+}
+
+fn escaped(name: &str) -> String {
+    name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+fn architecture(tree: &Tree, ports: &BTreeSet<(String, String)>, found: &mut Findings) {
+    let place = tree.home.document(documents::ARCHITECTURE);
+    let Some(text) = tree.text(&place) else {
+        let text = "is missing or empty: describe the NICs, the way from them to the accelerators, \
+                    and what shows that it carries the load";
+        return found.fail(N28, place, text);
+    };
+    let before = found.problems(N28);
+    for (device, port) in ports {
+        if !(text.contains(device.as_str()) && text.contains(port.as_str())) {
+            found.fail(N28, &place, format!("does not name {port} of {device}"));
+        }
+    }
+    if !text.lines().any(|line| bits_per_second(line).is_some()) {
+        found.fail(N28, &place, "gives no bandwidth, such as `100 Gb/s`");
+    }
+    found.pass_unless_more(
+        N28,
+        before,
+        place,
+        "every interface in use is described with its bandwidth",
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_switch_needs_a_model_ports_and_a_speed() {
+        let text = "| switch | model | ports | speed |\n| leaf | SN3700 | 32 | 200 Gb/s |\n| spine | | | |\n\
+                    | leaf:1 | core:2 | fiber | 200 Gb/s |";
+        assert!(is_described(text, "leaf"));
+        assert!(!is_described(text, "spine") && !is_described(text, "core"));
+    }
+}

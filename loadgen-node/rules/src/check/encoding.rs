@@ -1,0 +1,140 @@
+//! N25 and N26: how samples are compressed, and what an LLM is sent (rules, section 6.2.4).
+
+use super::{
+    findings::Findings,
+    machines::NO_RECORD,
+    subject::{Entry, Subject},
+    system_json::is_placeholder,
+};
+use crate::{
+    Rule,
+    benchmarks::{Benchmark, Compression},
+    result::RunResult,
+    tree::documents,
+};
+
+const N25: Rule = Rule::new(25);
+const N26: Rule = Rule::new(26);
+
+/// Element types of tensors, as nodes name them.
+const DATA_TYPES: [&str; 6] = ["uint8", "int8", "int32", "int64", "float16", "float32"];
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    for entry in &subject.results {
+        let Some(benchmark) = entry.benchmark else {
+            for rule in [N25, N26] {
+                found.unknown(rule, &entry.place, "the table has no row for the benchmark (N1)");
+            }
+            continue;
+        };
+        for run in &entry.runs {
+            let place = &run.record_place;
+            match run.result() {
+                Some(record) => {
+                    encoding(subject, entry, benchmark, place, record, found);
+                    input(benchmark, place, record, found);
+                }
+                None => {
+                    for rule in [N25, N26] {
+                        found.unknown(rule, place, NO_RECORD);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn encoding(
+    subject: &Subject,
+    entry: &Entry,
+    benchmark: &Benchmark,
+    place: &str,
+    record: &RunResult,
+    found: &mut Findings,
+) {
+    let encoding = record.encoding.as_str();
+    let original = is_original(record);
+    let lossless = matches!(encoding, "zstd" | "lz4");
+    let allowed = match benchmark.compression {
+        Compression::None => encoding == "none" && !original,
+        Compression::Lossless => (encoding == "none" || lossless) && !original,
+        Compression::LosslessOrOriginal => encoding == "none" || lossless,
+    };
+    if !allowed {
+        let what = if original { "the data set's own compression" } else { encoding };
+        let text = format!(
+            "samples were sent with {what}, which section 6.2.4 does not allow for {}",
+            benchmark.name
+        );
+        return found.fail(N25, place, text);
+    }
+    if encoding == "none" && !original {
+        return found.pass(N25, place, "samples are not compressed");
+    }
+    if subject.tree.is_none() {
+        let text = "samples were sent compressed: the approval of the scheme is in a submission";
+        return found.unknown(N25, place, text);
+    }
+    match approval(subject, entry) {
+        Some(where_) => {
+            let text =
+                format!("the compression is one of the table, and its approval is in {where_}");
+            found.pass(N25, place, text);
+        }
+        None => {
+            let text = "samples were sent compressed: the scheme needs approval by the working \
+                        group two weeks before the deadline; say in the measurements file or in \
+                        documentation/compression.md when it was given";
+            found.fail(N25, place, text);
+        }
+    }
+}
+
+/// Whether samples are files as the data set has them, which the node decompresses.
+fn is_original(record: &RunResult) -> bool {
+    record.input.iter().any(|tensor| {
+        let lower = tensor.to_lowercase();
+        lower.contains("jpeg") || lower.contains("jpg")
+    })
+}
+
+/// Where the approval is written down.
+fn approval(subject: &Subject, entry: &Entry) -> Option<String> {
+    if let Some(Ok((place, json))) = &entry.measurements {
+        let entry = json.iter().find(|(key, _)| key.contains("approval"));
+        let text = entry.and_then(|(_, value)| value.as_str());
+        if text.is_some_and(|text| !is_placeholder(text)) {
+            return Some(place.clone());
+        }
+    }
+    let tree = subject.tree.as_ref()?;
+    let document = tree.home.document(documents::COMPRESSION);
+    tree.text(&document).filter(|text| !is_placeholder(text)).map(|_| document)
+}
+
+fn input(benchmark: &Benchmark, place: &str, record: &RunResult, found: &mut Findings) {
+    let lists: Vec<_> = benchmark.inputs.iter().map(|tensors| tensors.join(" + ")).collect();
+    let wanted = format!("{}, as {}", lists.join(", or "), benchmark.input_types.join(" or "));
+    if is_original(record) {
+        return found.pass(N26, place, "samples are files as the data set has them");
+    }
+    let has_type = |tensor: &String, is_one: &dyn Fn(&str) -> bool| {
+        tensor.split(|c: char| !c.is_alphanumeric()).any(is_one)
+    };
+    let is_allowed = |word: &str| benchmark.input_types.iter().any(|data_type| data_type == word);
+    let tensors = &record.input;
+    if !tensors.iter().any(|tensor| has_type(tensor, &|word| DATA_TYPES.contains(&word))) {
+        let text = format!("what a sample held is not known; it should be {wanted}");
+        return found.unknown(N26, place, text);
+    }
+    let fits = benchmark.inputs.iter().any(|list| list.len() == tensors.len());
+    if fits && tensors.iter().all(|tensor| has_type(tensor, &is_allowed)) {
+        let text = format!("samples are what the benchmark allows: {wanted}");
+        return found.pass(N26, place, text);
+    }
+    let text = format!(
+        "a sample held {}, and should be {wanted}; all else is made of it at the nodes, timed",
+        tensors.join(" + ")
+    );
+    found.fail(N26, place, text);
+}

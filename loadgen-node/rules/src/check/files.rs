@@ -1,0 +1,151 @@
+//! N35: names and sizes of all files, as the official checkers ask for (v5.0.1, v5.1 and main).
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::{findings::Findings, subject::Subject};
+use crate::{Rule, tree::DIVISIONS};
+
+pub(super) const N35: Rule = Rule::new(35);
+
+/// Largest file, in bytes.
+const LARGEST: u64 = 50 * 1024 * 1024;
+
+/// What may lie in the root beside the divisions.
+const ROOT_FOLDERS: [&str; 3] = [".git", ".github", "assets"];
+
+/// Something in a tree.
+struct Item {
+    /// From the root, with `/` between its parts.
+    path: String,
+    kind: Kind,
+}
+
+enum Kind {
+    File(u64),
+    Link,
+    Empty,
+    Folder,
+}
+
+/// All below one submitter's folder.
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    let Some(tree) = &subject.tree else {
+        let text = "the files of a submission are checked in a submission";
+        return found.unknown(N35, "", text);
+    };
+    let items = match walk(&tree.root, &tree.home.root()) {
+        Ok(items) => items,
+        Err(error) => return found.fail(N35, tree.home.root(), format!("cannot be read: {error}")),
+    };
+    for item in items {
+        let Item { path, kind } = item;
+        let name = path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
+        let mut wrong = |text: &str| found.fail(N35, &path, text);
+        if name.contains(' ') {
+            wrong("has a space in its name: rename it");
+        }
+        if name.starts_with('.') {
+            wrong("begins with a dot: remove it");
+        }
+        match kind {
+            Kind::File(0) => wrong("is empty: fill or remove it"),
+            Kind::File(length) if length > LARGEST => {
+                let text = format!("has {length} bytes, more than 50 MiB: shorten or remove it");
+                found.fail(N35, &path, text);
+            }
+            Kind::Link => wrong("is a symbolic link: put the file itself there"),
+            Kind::Empty => wrong("is an empty folder: remove it"),
+            Kind::Folder if name == "__pycache__" => wrong("is Python's cache: remove it"),
+            Kind::File(_) | Kind::Folder => {}
+        }
+    }
+}
+
+/// What lies above the submitters' folders, once for a whole tree.
+pub(super) fn judge_root(root: &Path, found: &mut Findings) {
+    let entries = match entries(root) {
+        Ok(entries) => entries,
+        Err(error) => return found.fail(N35, "", format!("the root cannot be read: {error}")),
+    };
+    for (name, path) in entries {
+        let is_division = DIVISIONS.contains(&name.as_str());
+        if path.is_dir() {
+            if !is_division && !ROOT_FOLDERS.contains(&name.as_str()) {
+                let text = "is no division: only closed, network and open may be in the root";
+                found.fail(N35, &name, text);
+            }
+        } else if !(name.ends_with(".md") || name.ends_with(".pdf")) {
+            found.fail(N35, &name, "lies in the root, outside of every division: remove it");
+        }
+        if !is_division {
+            continue;
+        }
+        for (inner, _) in self::entries(&path).unwrap_or_default() {
+            if !path.join(&inner).is_dir() {
+                let place = format!("{name}/{inner}");
+                found.fail(N35, place, "lies outside of every submitter's folder: remove it");
+            }
+        }
+    }
+}
+
+/// Everything below a folder, in order.
+fn walk(root: &Path, start: &str) -> io::Result<Vec<Item>> {
+    let mut items = Vec::new();
+    let mut waiting = vec![start.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        let inside = entries(&root.join(&folder))?;
+        let kind = if inside.is_empty() { Kind::Empty } else { Kind::Folder };
+        items.push(Item { path: folder.clone(), kind });
+        for (name, path) in inside {
+            let metadata = fs::symlink_metadata(&path)?;
+            let inner = format!("{folder}/{name}");
+            if metadata.is_dir() {
+                waiting.push(inner);
+                continue;
+            }
+            let kind = if metadata.is_symlink() { Kind::Link } else { Kind::File(metadata.len()) };
+            items.push(Item { path: inner, kind });
+        }
+    }
+    items.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(items)
+}
+
+/// Names and paths of what is in a folder, in order.
+pub(super) fn entries(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
+    let entries = fs::read_dir(folder)?.map(|entry| {
+        let entry = entry?;
+        Ok((entry.file_name().to_string_lossy().into_owned(), entry.path()))
+    });
+    let mut entries: Vec<_> = entries.collect::<io::Result<_>>()?;
+    entries.sort();
+    Ok(entries)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_root_holds_divisions_and_submitters_only() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path();
+        fs::create_dir_all(path.join("network/acme")).unwrap();
+        fs::write(path.join("README.md"), "x").unwrap();
+        let problems = || {
+            let mut found = Findings::default();
+            judge_root(path, &mut found);
+            found.problems(N35)
+        };
+        assert_eq!(problems(), 0);
+        fs::write(path.join("notes.txt"), "x").unwrap();
+        fs::write(path.join("network/notes.md"), "x").unwrap();
+        fs::create_dir(path.join("netwrok")).unwrap();
+        assert_eq!(problems(), 3);
+    }
+}

@@ -1,0 +1,77 @@
+//! N22 by the evidence: what the interfaces in use are (rules, section 6.2.3). The switches are in `documents.rs`.
+
+use std::collections::BTreeSet;
+
+use netdiv_proto::v1::{Interface, Machine};
+
+use super::{
+    findings::Findings,
+    machines::{Seen, adapters, carriers, is_said, lacking, seen},
+    subject::Subject,
+    topology::LOADGEN,
+};
+use crate::Rule;
+
+const N22: Rule = Rule::new(22);
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    for seen in seen(subject, N22, found) {
+        let before = found.problems(N22);
+        interfaces(subject, &seen, found);
+        let text = "model, driver, firmware, speed and MTU of every interface in use are known";
+        found.pass_unless_more(N22, before, seen.place, text);
+    }
+    published(subject, found);
+}
+
+fn interfaces(subject: &Subject, seen: &Seen, found: &mut Findings) {
+    for (who, machine) in seen.machines() {
+        let carriers = carriers(machine);
+        if carriers.used.is_empty() || !carriers.unknown.is_empty() {
+            let text = format!("{who}: the interfaces of its routes are not all known");
+            found.unknown(N22, seen.place, text);
+        }
+        for interface in carriers.used {
+            let mut unknown = Vec::new();
+            let hardware = adapters(machine, interface);
+            let all = |has: fn(&Interface) -> bool| hardware.iter().all(|i| has(i));
+            let known = [
+                ("model", all(|i| is_said(i.model.as_deref()))),
+                ("driver", all(|i| is_said(i.driver.as_deref()))),
+                ("firmware", all(|i| is_said(i.firmware.as_deref()))),
+                ("speed", interface.speed_mbit_per_second.is_some()),
+                ("MTU", interface.mtu_bytes.is_some()),
+            ];
+            unknown.extend(known.iter().filter(|(_, known)| !known).map(|(what, _)| *what));
+            if !unknown.is_empty() {
+                let (name, unknown) = (&interface.name, unknown.join(", "));
+                let text = format!("{unknown} of {name} of {who} not known");
+                lacking(subject, N22, seen.place, text, found);
+            }
+        }
+    }
+}
+
+/// What the submission shows of a machine is what the machine said in the runs.
+fn published(subject: &Subject, found: &mut Findings) {
+    let Some(tree) = &subject.tree else { return };
+    let evidence = || subject.records().filter_map(|(_, record)| record.evidence.as_ref());
+    let mut names: BTreeSet<&str> =
+        evidence().flat_map(|all| all.nodes.keys().map(String::as_str)).collect();
+    if !names.is_empty() {
+        names.insert(LOADGEN);
+    }
+    for name in names {
+        let place = tree.home.evidence(name);
+        let Some(text) = tree.text(&place) else { continue };
+        let shown: Option<Machine> = serde_json::from_str(&text).ok();
+        let mut said = evidence().filter_map(|all| match name {
+            LOADGEN => Some(&all.loadgen_node),
+            _ => all.nodes.get(name),
+        });
+        if !said.any(|machine| shown.as_ref() == Some(machine)) {
+            let text = "is not what the machine said in any run: take that from a result.json";
+            found.fail(N22, place, text);
+        }
+    }
+}

@@ -1,0 +1,214 @@
+//! The MUSTs N1 to N38 over a run or a submission.
+//!
+//! [`check`] reads all of it once (`read.rs`, `subject.rs`), lets every rule judge it, and returns a [`Report`] with at
+//! least one finding for each rule. The files are by subject: which rule is judged where stands in the first line of each.
+
+mod audit;
+mod bandwidth;
+mod bytes;
+mod compliance_tests;
+mod construction;
+mod contents;
+mod described;
+mod division;
+mod documents;
+mod encoding;
+mod fabric;
+mod files;
+mod findings;
+mod interfaces;
+mod logs;
+mod machines;
+mod modes;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod mutations;
+mod names;
+mod osi;
+mod protocol;
+mod quality;
+mod rate;
+mod read;
+mod releases;
+mod report;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod run_folders;
+mod schedule;
+mod separation;
+mod subject;
+mod suite;
+mod system_json;
+mod text;
+mod topology;
+mod unchanged;
+mod validity;
+mod versions;
+
+use std::path::{Path, PathBuf};
+
+pub use report::Report;
+
+use crate::{
+    Finding, Outcome, Rule,
+    benchmarks::Table,
+    tree::{DIVISIONS, Home, list_homes},
+};
+use findings::Findings;
+use subject::Subject;
+
+/// Why nothing can be checked.
+#[derive(Debug, thiserror::Error)]
+pub enum CheckError {
+    /// There is no such folder.
+    #[error("{}: there is no such folder", .0.display())]
+    NoFolder(PathBuf),
+    /// It is none of the three.
+    #[error(
+        "{}: this is no run folder (with result.json), no submission (with network/ or open/), and no submitter's folder \
+         inside of one (with results/ and systems/)",
+        .0.display()
+    )]
+    Unknown(PathBuf),
+    /// A division without submitters.
+    #[error("{}: network/ and open/ have no submitter's folder in them", .0.display())]
+    Empty(PathBuf),
+    /// It cannot be read.
+    #[error(transparent)]
+    Read(#[from] std::io::Error),
+}
+
+/// Checks a run folder, a submission, or a submitter's folder in one, against the rules.
+///
+/// `against` is another one, such as that of an earlier round: for an audit their networking must be the same (N37).
+///
+/// What is broken or missing in what is checked is in the report, all of it.
+///
+/// # Errors
+///
+/// When a folder is not there, cannot be read, or is none of the three.
+pub fn check(dir: &Path, table: &Table, against: Option<&Path>) -> Result<Report, CheckError> {
+    let subjects = read_all(dir, table)?;
+    let others = against.map(|other| read_all(other, table)).transpose()?;
+    let others = others.as_ref().map(|others| others.subjects.as_slice());
+    let mut report =
+        Report { subject: dir.display().to_string(), findings: Vec::new(), waived: Vec::new() };
+    for (place, subject) in subjects.subjects.iter().enumerate() {
+        let root = subjects.root.as_deref().filter(|_| place == 0);
+        let (findings, waived) = judge(subject, others, root);
+        report.findings.extend(findings);
+        report.waived.extend(waived);
+    }
+    report.findings.sort_by_key(|finding| (finding.rule, std::cmp::Reverse(finding.outcome)));
+    if let Some(round) = subjects.subjects.first().and_then(|subject| subject.round) {
+        report.subject += &format!(" (round {})", round.name);
+    }
+    Ok(report)
+}
+
+/// All that a folder holds.
+struct Subjects<'t> {
+    /// The root, where the folder is a whole tree.
+    root: Option<PathBuf>,
+    subjects: Vec<Subject<'t>>,
+}
+
+fn read_all<'t>(dir: &Path, table: &'t Table) -> Result<Subjects<'t>, CheckError> {
+    if !dir.is_dir() {
+        return Err(CheckError::NoFolder(dir.into()));
+    }
+    if read::is_run(dir) {
+        return Ok(Subjects { root: None, subjects: vec![read::run(dir, table)] });
+    }
+    if DIVISIONS.iter().any(|division| dir.join(division).is_dir()) {
+        let homes = list_homes(dir)?.into_iter().filter(|home| home.division != "closed");
+        let subjects: Vec<_> =
+            homes.map(|home| read::home(dir, home, table)).collect::<Result<_, _>>()?;
+        if subjects.is_empty() {
+            return Err(CheckError::Empty(dir.into()));
+        }
+        return Ok(Subjects { root: Some(dir.into()), subjects });
+    }
+    let (root, home) = submitter(dir)?.ok_or_else(|| CheckError::Unknown(dir.into()))?;
+    Ok(Subjects { root: None, subjects: vec![read::home(&root, home, table)?] })
+}
+
+/// The tree around a submitter's folder.
+fn submitter(dir: &Path) -> std::io::Result<Option<(PathBuf, Home)>> {
+    if !(dir.join("results").is_dir() || dir.join("systems").is_dir()) {
+        return Ok(None);
+    }
+    let dir = dir.canonicalize()?;
+    let Some(root) = dir.parent().and_then(Path::parent) else { return Ok(None) };
+    let homes = list_homes(root)?;
+    let home = homes.into_iter().find(|home| root.join(home.root()) == dir);
+    Ok(home.map(|home| (root.to_path_buf(), home)))
+}
+
+/// What is found, and what only the Network division asks for.
+fn judge(
+    subject: &Subject,
+    others: Option<&[Subject]>,
+    root: Option<&Path>,
+) -> (Vec<Finding>, Vec<Finding>) {
+    let mut found = Findings::default();
+    suite::judge(subject, &mut found);
+    quality::judge(subject, &mut found);
+    releases::judge(subject, &mut found);
+    separation::judge(subject, &mut found);
+    fabric::judge(subject, &mut found);
+    osi::judge(subject, &mut found);
+    bytes::judge(subject, &mut found);
+    construction::judge(subject, &mut found);
+    names::judge(subject, &mut found);
+    protocol::judge(subject, &mut found);
+    documents::judge(subject, &mut found);
+    interfaces::judge(subject, &mut found);
+    described::judge(subject, &mut found);
+    versions::judge(subject, &mut found);
+    encoding::judge(subject, &mut found);
+    bandwidth::judge(subject, &mut found);
+    modes::judge(subject, &mut found);
+    schedule::judge(subject, &mut found);
+    validity::judge(subject, &mut found);
+    compliance_tests::judge(subject, &mut found);
+    files::judge(subject, &mut found);
+    if let Some(root) = root {
+        files::judge_root(root, &mut found);
+    }
+    contents::judge(subject, &mut found);
+    unchanged::judge(subject, &mut found);
+    system_json::judge(subject, &mut found);
+    audit::judge(subject, others, &mut found);
+    division::judge(subject, &mut found);
+    let findings = found.settled();
+    if subject.is_open() { open(findings) } else { (findings, Vec::new()) }
+}
+
+/// Rules that the Open division asks for, too: an unaltered LoadGen with the announced seeds that calls the result VALID,
+/// the files and fields that the official checker wants of any submission, and the reason for being there.
+const OPEN: [Rule; 7] = [
+    Rule::new(3),
+    Rule::new(31),
+    Rule::new(32),
+    Rule::new(33),
+    Rule::new(35),
+    Rule::new(36),
+    Rule::new(38),
+];
+
+/// Takes out what the Open division does not ask for (rules, section 4.1.2).
+fn open(findings: Vec<Finding>) -> (Vec<Finding>, Vec<Finding>) {
+    let is_waived =
+        |finding: &Finding| finding.outcome == Outcome::Fail && !OPEN.contains(&finding.rule);
+    let (waived, mut kept): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_waived);
+    for rule in Rule::all() {
+        let broken = waived.iter().filter(|finding| finding.rule == rule).count();
+        if broken > 0 {
+            let text =
+                format!("the Open division does not ask for it; it is broken in {broken} places");
+            kept.push(Finding::pass(rule, "", text));
+        }
+    }
+    (kept, waived)
+}

@@ -1,0 +1,105 @@
+//! N30: the same program answers the same in accuracy and performance mode (rules, section 5.1).
+
+use super::{
+    compliance_tests::verdicts,
+    findings::Findings,
+    machines::NO_RECORD,
+    subject::{Entry, Kind, Subject},
+};
+use crate::{
+    Rule,
+    benchmarks::{Benchmark, Test},
+    result::{Node, RunResult},
+};
+
+const N30: Rule = Rule::new(30);
+const N34: Rule = Rule::new(34);
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    for entry in &subject.results {
+        same_code(entry, found);
+        match entry.benchmark {
+            Some(benchmark) => same_answers(subject, entry, benchmark, found),
+            None => {
+                let text = "the table has no tests for the benchmark (N1)";
+                found.unknown(N30, &entry.place, text);
+            }
+        }
+    }
+}
+
+/// Every run of a result was made by the same program, with the same model and settings.
+fn same_code(entry: &Entry, found: &mut Findings) {
+    for run in entry.runs.iter().filter(|run| run.result().is_none()) {
+        found.unknown(N30, &run.record_place, NO_RECORD);
+    }
+    let mut records = entry.records();
+    let Some((first_place, first)) = records.next() else { return };
+    for (place, record) in records {
+        let differ = differences(first, record);
+        if !differ.is_empty() {
+            let text =
+                format!("{} not as in {first_place}: run all again alike", differ.join(", "));
+            found.fail(N30, place, text);
+        }
+    }
+}
+
+fn differences(one: &RunResult, other: &RunResult) -> Vec<&'static str> {
+    let nodes = |record: &RunResult, of: fn(&Node) -> &str| -> Vec<String> {
+        let mut nodes: Vec<_> =
+            record.nodes.iter().map(|node| format!("{} {}", node.name, of(node))).collect();
+        nodes.sort();
+        nodes
+    };
+    let same_nodes = |of| nodes(one, of) == nodes(other, of);
+    [
+        ("sources", one.versions.sources_sha256 == other.versions.sources_sha256),
+        ("model", same_nodes(|node| &node.model_sha256)),
+        ("settings of the nodes", same_nodes(|node| &node.config_sha256)),
+        ("version of the nodes' program", same_nodes(|node| &node.software_version)),
+        ("encoding", one.encoding == other.encoding),
+        ("transport", (&one.transport, one.tls) == (&other.transport, other.tls)),
+        ("tensors of a sample", one.input == other.input),
+    ]
+    .into_iter()
+    .filter(|(_, same)| !same)
+    .map(|(what, _)| what)
+    .collect()
+}
+
+/// The same responses, by a test or by digests.
+fn same_answers(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
+    let before = found.problems(N30);
+    let tests = benchmark.compliance.iter().filter(|test| **test != Test::Test04);
+    let mut shown = false;
+    if let (Some(tree), Some(place)) = (&subject.tree, &entry.tree) {
+        for test in tests {
+            let mut of_test = Findings::default();
+            verdicts(tree, place, *test, benchmark, &mut of_test);
+            let broken = of_test.problems(N34) > 0;
+            if broken {
+                let text = format!("{test}, which compares responses of both modes, did not pass");
+                found.fail(N30, place.compliance(test.name()), text);
+            }
+            shown = true;
+        }
+    }
+    // Digests of one run say nothing of the other mode.
+    let has_both = [Kind::Performance, Kind::Accuracy]
+        .iter()
+        .all(|kind| entry.run(kind).is_some_and(|run| run.result().is_some()));
+    shown |= has_both
+        && entry.records().any(|(_, record)| {
+            record.digests.as_ref().is_some_and(|digests| digests.responses.differences == 0)
+        });
+    if shown {
+        let text = "one program, one model and one configuration answered in both modes, and the \
+                    answers are the same";
+        found.pass_unless_more(N30, before, &entry.place, text);
+    } else {
+        let text = "no test compared the responses of both modes: run TEST01 or TEST06, or once \
+                    with --digests";
+        found.unknown(N30, &entry.place, text);
+    }
+}

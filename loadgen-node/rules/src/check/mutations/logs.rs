@@ -1,0 +1,168 @@
+//! Edits of LoadGen's logs, with the hashes and the summary edited along.
+
+use super::{Row, Tree};
+use crate::tree::{DETAIL, SUMMARY};
+
+const RUNS: [&str; 8] = [
+    "Offline/performance",
+    "Offline/accuracy",
+    "Offline/TEST01",
+    "Offline/TEST04",
+    "Server/performance",
+    "Server/accuracy",
+    "Server/TEST01",
+    "Server/TEST04",
+];
+
+fn invalid(tree: &Tree, run: &str) {
+    tree.entry(run, "result_validity", "\"INVALID\"", "Result is");
+}
+
+/// Adds a line to a detail log.
+fn add(tree: &Tree, run: &str, key: &str, value: &str, is_error: bool) {
+    tree.log(run, DETAIL, |text| {
+        text + &format!(
+            ":::MLLOG {{\"key\": \"{key}\", \"value\": {value}, \"metadata\": {{\"is_error\": {is_error}}}}}\n"
+        )
+    });
+}
+
+pub(super) const ROWS: &[Row] = &[
+    // TEST04 is held against the summary of the performance run, which is then INVALID.
+    ("Offline INVALID", &[33, 34], |tree| invalid(tree, "Offline/performance")),
+    ("Server INVALID", &[33, 34], |tree| invalid(tree, "Server/performance")),
+    ("TEST01 INVALID", &[33], |tree| invalid(tree, "Offline/TEST01")),
+    ("an error line in the performance log", &[33], |tree| {
+        add(tree, "Offline/performance", "error_runtime", "\"lost\"", true);
+    }),
+    ("an error line in the accuracy log", &[33], |tree| {
+        add(tree, "Server/accuracy", "error_runtime", "\"lost\"", true);
+    }),
+    ("early stopping not met", &[33], |tree| {
+        tree.entry("Server/performance", "early_stopping_met", "false", "");
+    }),
+    ("a detail log that begins otherwise", &[33], |tree| {
+        tree.log("Server/performance", DETAIL, |text| format!("hello\n{text}"));
+    }),
+    ("a detail log that is not there", &[33, 35], |tree| {
+        tree.remove(&format!("{}/{DETAIL}", tree.folder("Server/accuracy")));
+    }),
+    ("a line that is no JSON", &[33], |tree| {
+        tree.log("Server/performance", DETAIL, |text| text + ":::MLLOG {\"key\": \"x\n");
+    }),
+    ("one sample in the Offline query", &[9, 32], |tree| {
+        let key = "effective_samples_per_query";
+        tree.entry("Offline/performance", key, "1", "samples_per_query");
+    }),
+    ("a short run", &[32], |tree| {
+        let key = "effective_min_duration_ms";
+        tree.entry("Server/performance", key, "599999", "min_duration (ms)");
+    }),
+    ("a short TEST04", &[32], |tree| {
+        let key = "effective_min_duration_ms";
+        tree.entry("Server/TEST04", key, "60000", "min_duration (ms)");
+    }),
+    ("a small performance set", &[32], |tree| {
+        let key = "effective_performance_sample_count";
+        tree.entry("Server/performance", key, "1023", "performance_sample_count");
+    }),
+    ("a part of the data set for accuracy", &[9, 32], |tree| {
+        tree.entry("Server/accuracy", "qsl_reported_total_count", "500", "");
+    }),
+    ("the same sample in the submitted run", &[32], |tree| {
+        tree.entry("Server/performance", "effective_performance_issue_same", "true", "");
+    }),
+    ("an Offline log as Server's", &[32], |tree| {
+        tree.entry("Server/accuracy", "effective_scenario", "\"Offline\"", "Scenario");
+    }),
+    ("an accuracy log as the performance log's", &[32], |tree| {
+        tree.entry("Server/performance", "effective_test_mode", "\"AccuracyOnly\"", "Mode");
+    }),
+    ("another seed", &[31], |tree| {
+        tree.entry("Server/performance", "effective_qsl_rng_seed", "7", "qsl_rng_seed");
+    }),
+    ("another seed in the accuracy run", &[31], |tree| {
+        tree.entry("Offline/accuracy", "effective_schedule_rng_seed", "7", "schedule_rng_seed");
+    }),
+    ("a seed of another round", &[31], |tree| {
+        let key = "effective_sample_index_rng_seed";
+        tree.entry("Server/TEST01", key, "14771362308971278857", "sample_index_rng_seed");
+    }),
+    ("a longer latency bound", &[2, 34], |tree| {
+        let key = "effective_target_latency_ns";
+        tree.entry("Server/performance", key, "16000000", "target_latency (ns)");
+    }),
+    ("late queries", &[2], |tree| {
+        let (key, line) = ("result_99.00_percentile_latency_ns", "99.00 percentile latency (ns)");
+        tree.entry("Server/performance", key, "15000001", line);
+    }),
+    ("LoadGen at another revision", &[3], |tree| {
+        tree.entry("Server/performance", "loadgen_version", "\"5.0.11 @ 0123456789\"", "");
+    }),
+    ("LoadGen of no tag in all logs", &[3], |tree| {
+        for run in RUNS {
+            tree.entry(run, "loadgen_version", "\"5.0.12 @ ef1bd3b95e\"", "");
+        }
+    }),
+    ("LoadGen with uncommitted changes", &[3], |tree| {
+        tree.entry("Server/performance", "loadgen_git_status_message", "\" M loadgen.cc\"", "");
+    }),
+    ("LoadGen of edited sources", &[3], |tree| {
+        tree.log("Server/accuracy", DETAIL, |text| {
+            text.replace("6daa9cd51454a699fcb55d9aa6bf9e54dd7b7a97", &"0".repeat(40))
+        });
+    }),
+    ("LoadGen without its sources", &[3], |tree| {
+        tree.entry("Server/accuracy", "loadgen_file_sha1", "null", "");
+    }),
+    ("a name without Network SUT", &[13, 15], |tree| {
+        tree.entry("Server/performance", "sut_name", "\"PySUT [node-a, node-b]\"", "SUT name");
+    }),
+    ("an accuracy log's name without Network SUT", &[13, 15], |tree| {
+        tree.entry("Offline/accuracy", "sut_name", "\"PySUT [node-a, node-b]\"", "");
+    }),
+    ("the same node twice", &[15], |tree| {
+        let name = "\"acme Network SUT [node-a, node-a]\"";
+        tree.entry("Server/performance", "sut_name", name, "SUT name");
+    }),
+    ("a node that is not named", &[15], |tree| {
+        tree.entry("Server/performance", "sut_name", "\"acme Network SUT [node-a]\"", "SUT name");
+    }),
+    ("a name without nodes", &[15], |tree| {
+        tree.entry("Server/performance", "sut_name", "\"acme Network SUT\"", "SUT name");
+    }),
+    ("a cached name", &[14], |tree| {
+        tree.entry("Server/performance", "get_sut_name_duration_ns", "180", "");
+    }),
+    ("a name in less than a round trip", &[14], |tree| {
+        tree.entry("Server/accuracy", "get_sut_name_duration_ns", "20000", "");
+    }),
+    ("two tests in a log", &[12], |tree| {
+        add(tree, "Server/performance", "test_datetime", "\"2025-03-01T13:00:00Z\"", false);
+    }),
+    ("a better figure in the summary", &[21], |tree| {
+        tree.log("Offline/performance", SUMMARY, |text| text.replace("19990", "20010"));
+    }),
+    ("a summary of another SUT", &[21], |tree| {
+        tree.log("Offline/accuracy", SUMMARY, |text| text + "SUT name : another\n");
+    }),
+    ("a better figure in both logs", &[21, 34], |tree| {
+        let key = "result_samples_per_second";
+        tree.entry("Offline/performance", key, "40000", "Samples per second");
+    }),
+    ("TEST01 without its settings", &[34], |tree| {
+        tree.entry("Offline/TEST01", "effective_accuracy_log_sampling_target", "0", "");
+    }),
+    ("TEST04 without its settings", &[34], |tree| {
+        let (key, line) = ("effective_performance_issue_same", "performance_issue_same");
+        tree.entry("Offline/TEST04", key, "false", line);
+    }),
+    ("a SUT that caches, by its speed", &[21, 34], |tree| {
+        let key = "result_samples_per_second";
+        tree.entry("Offline/TEST04", key, "30000", "Samples per second");
+    }),
+    ("TEST01 at another speed", &[21, 34], |tree| {
+        let key = "result_samples_per_second";
+        tree.entry("Offline/TEST01", key, "17000", "Samples per second");
+    }),
+];

@@ -1,0 +1,208 @@
+//! Edits of the records of runs, and of what the machines said in them.
+
+use netdiv_proto::v1::Machine;
+
+use super::{Row, Tree};
+use crate::{
+    Finding, Rule,
+    result::{Division, RunResult, Verdict},
+};
+
+/// Edits the LoadGen node's machine in every record.
+fn loadgen(tree: &Tree, change: impl Fn(&mut Machine)) {
+    tree.every_record(|record| change(&mut record.evidence.as_mut().unwrap().loadgen_node));
+}
+
+/// Edits the machine of node-b in every record.
+fn node(tree: &Tree, change: impl Fn(&mut Machine)) {
+    tree.every_record(|record| {
+        change(record.evidence.as_mut().unwrap().nodes.get_mut("node-b").unwrap());
+    });
+}
+
+/// Edits the run with digests.
+fn digests(tree: &Tree, change: impl FnOnce(&mut crate::result::Digests)) {
+    tree.record("Offline/digests", |record| change(record.digests.as_mut().unwrap()));
+}
+
+fn loadgens(record: &RunResult) -> Machine {
+    record.evidence.as_ref().unwrap().loadgen_node.clone()
+}
+
+pub(super) const ROWS: &[Row] = &[
+    ("the same machine", &[4], |tree| {
+        tree.every_record(|record| {
+            let id = loadgens(record).machine_id;
+            record.evidence.as_mut().unwrap().nodes.get_mut("node-b").unwrap().machine_id = id;
+        });
+    }),
+    ("the same boot", &[4], |tree| {
+        tree.every_record(|record| {
+            let id = loadgens(record).boot_id;
+            record.evidence.as_mut().unwrap().nodes.get_mut("node-b").unwrap().boot_id = id;
+        });
+    }),
+    ("the same board", &[4], |tree| {
+        tree.every_record(|record| {
+            let serial = loadgens(record).board_serial;
+            record.evidence.as_mut().unwrap().nodes.get_mut("node-b").unwrap().board_serial =
+                serial;
+        });
+    }),
+    ("the same hardware address", &[4], |tree| {
+        tree.every_record(|record| {
+            let mac = loadgens(record).interfaces[1].mac.clone();
+            record.evidence.as_mut().unwrap().nodes.get_mut("node-b").unwrap().interfaces[0].mac =
+                mac;
+        });
+    }),
+    ("a node on loopback, in one run", &[4], |tree| {
+        tree.record("Server/performance", |record| record.nodes[1].address = "[::1]:50051".into());
+    }),
+    ("a virtual interface", &[5], |tree| {
+        loadgen(tree, |machine| machine.interfaces[0].kind = "virtual".into());
+    }),
+    ("a node's route over loopback", &[4, 5], |tree| {
+        node(tree, |machine| {
+            machine.routes[0].interface = Some("lo".into());
+            machine.routes[0].local_address = Some("127.0.0.1".into());
+        });
+    }),
+    ("traffic that the interface cannot carry", &[6], |tree| {
+        tree.record("Offline/performance", |record| record.interfaces[0].bytes_sent *= 10);
+    }),
+    ("an interface that is too slow", &[6, 27], |tree| {
+        loadgen(tree, |machine| machine.interfaces[0].speed_mbit_per_second = Some(1000));
+    }),
+    ("addresses of another family", &[6], |tree| {
+        loadgen(tree, |machine| {
+            for route in &mut machine.routes {
+                route.local_address = Some("2001:db8::1".into());
+            }
+        });
+    }),
+    ("another transport than the metadata's", &[6], |tree| {
+        tree.every_record(|record| record.transport = "quic".into());
+    }),
+    ("no TLS, where the metadata has it", &[6], |tree| {
+        tree.every_record(|record| record.tls = false);
+    }),
+    ("samples that arrived changed", &[7], |tree| {
+        digests(tree, |digests| {
+            digests.samples.differences = 2;
+            digests.samples.sha256 = None;
+        });
+    }),
+    ("padding", &[7], |tree| digests(tree, |digests| digests.bytes_issued -= 1024)),
+    ("digests without a sum", &[7], |tree| digests(tree, |digests| digests.samples.sha256 = None)),
+    ("responses that were changed", &[8], |tree| {
+        digests(tree, |digests| digests.responses.differences = 1);
+    }),
+    ("samples that were not received", &[10], |tree| {
+        digests(tree, |digests| digests.samples.received -= 1);
+    }),
+    ("responses that no node sent", &[10], |tree| {
+        digests(tree, |digests| digests.responses.sent -= 1);
+    }),
+    ("fewer messages than samples", &[9, 18], |tree| {
+        tree.record("Server/performance", |record| {
+            record.nodes[0].sent /= 2;
+            record.nodes[0].acknowledged /= 2;
+        });
+    }),
+    ("a node that counts otherwise", &[9], |tree| {
+        tree.record("Server/accuracy", |record| record.nodes[0].acknowledged -= 1);
+    }),
+    ("indices instead of samples", &[18], |tree| {
+        tree.record("Offline/performance", |record| {
+            for node in &mut record.nodes {
+                node.bytes_sent = node.sent * 8;
+            }
+        });
+    }),
+    ("an interface that carried less than was sent", &[18], |tree| {
+        tree.record("Offline/performance", |record| record.interfaces[0].bytes_sent = 1_000_000);
+    }),
+    ("lost samples", &[18], |tree| {
+        tree.record("Server/performance", |record| record.samples.lost = 1);
+    }),
+    ("an answer that no node gave", &[18], |tree| {
+        tree.record("Server/performance", |record| record.nodes[0].answered -= 1);
+    }),
+    ("a record of another name", &[15], |tree| {
+        tree.record("Server/performance", |record| record.sut_name = Some("other".into()));
+    }),
+    ("a far node", &[14], |tree| {
+        tree.record("Server/performance", |record| record.nodes[0].round_trip_ns = 1_000_000);
+    }),
+    ("other sources than those that ran", &[16, 30], |tree| {
+        tree.record("Server/performance", |record| {
+            record.versions.sources_sha256 = "0".repeat(64);
+        });
+    }),
+    ("other settings than those recorded", &[20], |tree| {
+        node(tree, |machine| machine.settings_sha256 = Some("0".repeat(64)));
+    }),
+    ("settings that are not recorded", &[20], |tree| node(tree, |machine| machine.settings = None)),
+    ("a better figure in the record", &[21], |tree| {
+        tree.record("Server/performance", |record| {
+            record.metric.as_mut().unwrap().value *= 1.01;
+        });
+    }),
+    ("firmware that is not known", &[22], |tree| {
+        node(tree, |machine| machine.interfaces[0].firmware = None);
+    }),
+    ("a model that is not known", &[22], |tree| {
+        loadgen(tree, |machine| machine.interfaces[0].model = Some(" ".into()));
+    }),
+    ("a driver that is not known", &[22, 24], |tree| {
+        node(tree, |machine| machine.interfaces[0].driver = None);
+    }),
+    ("another interface than the diagram's", &[6, 22, 23, 27, 28], |tree| {
+        node(tree, |machine| machine.routes[0].interface = Some("eno1".into()));
+    }),
+    ("a kernel that is not named", &[24], |tree| node(tree, |machine| machine.kernel = None)),
+    ("a framework that is not named", &[24], |tree| node(tree, |machine| machine.framework = None)),
+    ("an accelerator's driver that is not named", &[24], |tree| {
+        node(tree, |machine| machine.accelerators[0].driver = None);
+    }),
+    ("compression without approval", &[25], |tree| {
+        tree.every_record(|record| record.encoding = "zstd".into());
+    }),
+    ("an encoding of no table", &[25], |tree| {
+        tree.every_record(|record| record.encoding = "jpeg-xl".into());
+    }),
+    ("two tensors for a picture", &[26], |tree| {
+        tree.every_record(|record| record.input.push("label int32 []".into()));
+    }),
+    ("no ECC in main memory", &[29], |tree| node(tree, |machine| machine.memory_ecc = Some(false))),
+    ("no ECC in an accelerator", &[29], |tree| {
+        node(tree, |machine| machine.accelerators[1].ecc = Some(false));
+    }),
+    ("another model for accuracy", &[30], |tree| {
+        tree.record("Offline/accuracy", |record| record.nodes[0].model_sha256 = "0".repeat(64));
+    }),
+    ("another encoding for accuracy", &[25, 30], |tree| {
+        tree.record("Offline/accuracy", |record| record.encoding = "lz4".into());
+    }),
+    ("another transport for TEST01", &[6, 30], |tree| {
+        tree.record("Offline/TEST01", |record| record.transport = "quic".into());
+    }),
+    ("a verdict of INVALID", &[33], |tree| {
+        tree.record("Server/accuracy", |record| record.verdict = Verdict::Invalid);
+    }),
+    ("a run that is none", &[], |tree| {
+        tree.record("Server/performance", |record| record.division = Division::Exploratory);
+    }),
+    ("a run of the Open division", &[], |tree| {
+        tree.record("Server/performance", |record| record.division = Division::Open);
+    }),
+    ("a rehearsal", &[], |tree| {
+        tree.record("Server/performance", |record| record.rehearsal = true);
+    }),
+    ("a run that found a rule broken", &[], |tree| {
+        tree.record("Server/performance", |record| {
+            record.findings.push(Finding::fail(Rule::new(5), "node-a", "loopback"));
+        });
+    }),
+];

@@ -1,0 +1,212 @@
+//! A valid submission in a folder of its own, and ways to edit it.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+
+use serde_json::{Map, Value};
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    Scenario,
+    benchmarks::Table,
+    fixture::{self, RunSpec},
+    result::RunResult,
+    submission::{self, Settings},
+    tree::{self, DETAIL, SUMMARY, documents},
+};
+
+/// The submitter's folder.
+pub(super) const HOME: &str = "network/acme";
+/// The system's description.
+pub(super) const SYSTEM: &str = "network/acme/systems/two-H100-nodes.json";
+
+pub(super) struct Tree {
+    folder: tempfile::TempDir,
+}
+
+type Files = BTreeMap<PathBuf, Vec<u8>>;
+
+impl Tree {
+    /// One of the Network division, round v5.0.
+    pub(super) fn new() -> Self {
+        static FILES: OnceLock<Files> = OnceLock::new();
+        Self::with(FILES.get_or_init(|| files("network", "v5.0")))
+    }
+
+    /// One of that division and round.
+    pub(super) fn of(division: &str, round: &str) -> Self {
+        Self::with(&files(division, round))
+    }
+
+    /// One of a language model, Network division, round v5.0.
+    pub(super) fn of_llama() -> Self {
+        static FILES: OnceLock<Files> = OnceLock::new();
+        let tree = Self::with(FILES.get_or_init(|| {
+            let folder = tempfile::tempdir().unwrap();
+            let dir = folder.path();
+            let runs = [Scenario::Offline, Scenario::Server]
+                .map(|scenario| RunSpec::llama(scenario, "performance"));
+            fixture::submission_folder_of(dir, "network", "v5.0", &runs);
+            let settings = Settings::read(&dir.join("submission.toml")).unwrap();
+            let sources = &fixture::SOURCES;
+            let tree = submission::build(&settings, dir, Table::builtin(), sources, false).unwrap();
+            submission::write(&tree, &dir.join("tree")).unwrap();
+            read(&dir.join("tree"), "network")
+        }));
+        tree.every_record(|record| record.input = vec!["input_ids int32 [1024]".into()]);
+        tree
+    }
+
+    fn with(files: &Files) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, bytes) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+        Self { folder }
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(super) fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    pub(super) fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap()
+    }
+
+    /// Writes a file, in a new folder if need be.
+    pub(super) fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Removes a file or a folder.
+    pub(super) fn remove(&self, path: &str) {
+        let path = self.path(path);
+        if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
+    }
+
+    pub(super) fn replace(&self, path: &str, from: &str, to: &str) {
+        let text = self.read(path);
+        assert!(text.contains(from), "{path} has no {from}");
+        self.write(path, &text.replace(from, to));
+    }
+
+    /// Edits a field of the system's description.
+    pub(super) fn field(&self, name: &str, value: Value) {
+        let mut system: Map<String, Value> = serde_json::from_str(&self.read(SYSTEM)).unwrap();
+        assert!(system.insert(name.into(), value).is_some(), "{name}");
+        self.write(SYSTEM, &serde_json::to_string(&system).unwrap());
+    }
+
+    /// Edits the record of one run: `Offline/performance`, `Server/TEST01` and so on.
+    pub(super) fn record(&self, run: &str, change: impl FnOnce(&mut RunResult)) {
+        let path = format!("{}/{run}.result.json", self.under("measurements"));
+        let mut record = serde_json::from_str(&self.read(&path)).unwrap();
+        change(&mut record);
+        self.write(&path, &serde_json::to_string_pretty(&record).unwrap());
+    }
+
+    /// Edits all records, wherever they are, and what the documentation shows of the machines.
+    pub(super) fn every_record(&self, change: impl Fn(&mut RunResult)) {
+        let files = tree::list_files(self.root()).unwrap();
+        let records = files.iter().filter_map(|path| path.to_str());
+        for path in records.filter(|path| path.ends_with(".result.json")) {
+            let mut record = serde_json::from_str(&self.read(path)).unwrap();
+            change(&mut record);
+            self.write(path, &serde_json::to_string_pretty(&record).unwrap());
+            let home: Vec<_> = path.split('/').take(2).collect();
+            let evidence = record.evidence.unwrap();
+            let machines = evidence.nodes.iter().map(|(name, machine)| (name.as_str(), machine));
+            for (name, machine) in machines.chain([("loadgen", &evidence.loadgen_node)]) {
+                let path = format!("{}/documentation/evidence/{name}.json", home.join("/"));
+                self.write(&path, &serde_json::to_string(machine).unwrap());
+            }
+        }
+    }
+
+    /// Edits an entry of a detail log and what the summary says of it, and the hashes in the record: all that a cheat would
+    /// think of. `in_summary` is the line's name there, if it has one.
+    pub(super) fn entry(&self, run: &str, key: &str, value: &str, in_summary: &str) {
+        let detail = |text: &str| {
+            let start = format!(":::MLLOG {{\"key\": \"{key}\", \"value\": ");
+            let edited = text.lines().map(|line| match line.strip_prefix(&start) {
+                Some(rest) => {
+                    let (_, rest) = rest.split_once(", \"time_ms\"").unwrap();
+                    format!("{start}{value}, \"time_ms\"{rest}\n")
+                }
+                None => format!("{line}\n"),
+            });
+            edited.collect::<String>()
+        };
+        self.log(run, DETAIL, |text| {
+            assert!(text.contains(&format!("\"key\": \"{key}\"")), "{key}");
+            detail(&text)
+        });
+        if !in_summary.is_empty() {
+            self.log(run, SUMMARY, |text| {
+                let lines = text.lines().map(|line| match line.split_once(':') {
+                    Some((name, _)) if name.trim() == in_summary => {
+                        format!("{name}: {}\n", value.trim_matches('"'))
+                    }
+                    _ => format!("{line}\n"),
+                });
+                lines.collect()
+            });
+        }
+    }
+
+    /// The benchmark's folder in one of the folders of the submitter.
+    fn under(&self, folder: &str) -> String {
+        let benchmarks = ["resnet50", "llama2-70b-99"];
+        let folder = |name| format!("{HOME}/{folder}/two-H100-nodes/{name}");
+        benchmarks.map(folder).into_iter().find(|path| self.path(path).exists()).unwrap()
+    }
+
+    /// Where the logs of a run are.
+    pub(super) fn folder(&self, run: &str) -> String {
+        let (scenario, run) = run.split_once('/').unwrap();
+        match run {
+            "performance" => format!("{}/{scenario}/performance/run_1", self.under("results")),
+            "accuracy" => format!("{}/{scenario}/accuracy", self.under("results")),
+            test => format!("{}/{scenario}/{test}/performance/run_1", self.under("compliance")),
+        }
+    }
+
+    /// Edits a log of a run, and its hash in the record.
+    pub(super) fn log(&self, run: &str, name: &str, change: impl FnOnce(String) -> String) {
+        let path = format!("{}/{name}", self.folder(run));
+        let text = change(self.read(&path));
+        self.write(&path, &text);
+        let hash = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+        self.record(run, |record| {
+            record.logs.insert(name.into(), hash);
+        });
+    }
+}
+
+fn files(division: &str, round: &str) -> Files {
+    let folder = tempfile::tempdir().unwrap();
+    read(&fixture::submission_tree(folder.path(), division, round), division)
+}
+
+/// The files of a tree, with the whole description of the wire.
+fn read(root: &Path, division: &str) -> Files {
+    let protocol = format!("{division}/acme/documentation/{}", documents::PROTOCOL);
+    fs::write(root.join(protocol), include_str!("../../../../../docs/PROTOCOL.md")).unwrap();
+    let read = |path: PathBuf| {
+        let bytes = fs::read(root.join(&path)).unwrap();
+        (path, bytes)
+    };
+    tree::list_files(root).unwrap().into_iter().map(read).collect()
+}

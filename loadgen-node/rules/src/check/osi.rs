@@ -1,0 +1,215 @@
+//! N6: layers 1 to 4 can be told from the metadata, and the metadata is true (rules, section 6.2.2).
+
+use std::net::IpAddr;
+
+use netdiv_proto::v1::{Interface, Machine};
+
+use super::{
+    findings::Findings,
+    machines::{Seen, adapters, carriers, ip, seen},
+    rate::{bits_per_second, in_words},
+    subject::{Subject, System},
+    system_json::{NETWORK_FIELDS, is_placeholder},
+};
+use crate::Rule;
+
+const N6: Rule = Rule::new(6);
+
+/// Fields for layers 1 to 4.
+const LAYERS: [&str; 4] = ["network_media", "network_rate", "network_type", "network_protocol"];
+
+/// Counters and clocks of two programs do not agree to the last bit.
+const TOLERANCE: f64 = 1.02;
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    let seen = seen(subject, N6, found);
+    for seen in &seen {
+        let before = found.problems(N6);
+        speeds(seen, found);
+        let text = "no interface carried more than it can";
+        found.pass_unless_more(N6, before, seen.place, text);
+    }
+    if subject.tree.is_none() {
+        let text = "the fields of the network are in a submission's systems/*.json: make one of \
+                    the run and check that";
+        found.unknown(N6, "", text);
+    }
+    for system in &subject.systems {
+        let before = found.problems(N6);
+        filled(system, found);
+        for seen in seen.iter().filter(|seen| of_system(subject, seen, system)) {
+            protocol(system, seen, found);
+            rate(system, seen, found);
+            numbers(system, seen, found);
+        }
+        let text = "the fields of the network are filled in and agree with the runs";
+        found.pass_unless_more(N6, before, &system.place, text);
+    }
+}
+
+fn of_system(subject: &Subject, seen: &Seen, system: &System) -> bool {
+    subject.runs().any(|(entry, run)| {
+        run.record_place == seen.place
+            && entry.tree.as_ref().is_some_and(|place| place.system == system.name)
+    })
+}
+
+fn filled(system: &System, found: &mut Findings) {
+    for field in NETWORK_FIELDS {
+        if let Some(text) = system.text(field).filter(|text| is_placeholder(text)) {
+            found.fail(N6, &system.place, format!("{field} is `{text}`: say what it is"));
+        }
+    }
+    let missing: Vec<_> = LAYERS.into_iter().filter(|name| system.text(name).is_none()).collect();
+    if system.json.is_ok() && !missing.is_empty() {
+        let text = format!("nothing says what the layers are: {} missing", missing.join(", "));
+        found.fail(N6, &system.place, text);
+    }
+}
+
+/// Layers 3 and 4: the protocol is that of the runs.
+fn protocol(system: &System, seen: &Seen, found: &mut Findings) {
+    let Some(text) = system.text("network_protocol") else { return };
+    let lower = text.to_lowercase();
+    let record = seen.record;
+    let mut differ = |what: String| {
+        let text = format!("network_protocol is `{text}`, but {what}");
+        found.fail(N6, &system.place, text);
+    };
+    match record.transport.as_str() {
+        "grpc" if !lower.contains("tcp") => differ("the runs used gRPC, which is on TCP".into()),
+        "quic" if !lower.contains("quic") && !lower.contains("udp") => {
+            differ("the runs used QUIC, which is on UDP".into());
+        }
+        "grpc" if lower.contains("quic") => differ("the runs used gRPC".into()),
+        _ => {}
+    }
+    let says_tls = lower.contains("tls") && !lower.contains("no tls");
+    match (record.transport.as_str(), record.tls, says_tls) {
+        ("grpc", true, false) => differ("the runs used TLS".into()),
+        ("grpc", false, true) => differ("the runs did not use TLS".into()),
+        _ => {}
+    }
+    let routes = seen.evidence.loadgen_node.routes.iter();
+    let addresses = routes.filter_map(|route| ip(route.local_address.as_ref()?));
+    let addresses: Vec<IpAddr> = addresses.collect();
+    let (v4, v6) = (addresses.iter().any(IpAddr::is_ipv4), addresses.iter().any(IpAddr::is_ipv6));
+    let says = |family: &str, short: &str| lower.contains(family) || lower.contains(short);
+    let (says_v4, says_v6) = (says("ipv4", "tcpv4"), says("ipv6", "tcpv6"));
+    if (v6 && !says_v6) || (says_v6 && !v6 && v4) {
+        let family = if v6 { "IPv6" } else { "IPv4" };
+        differ(format!("the addresses in use are of {family}"));
+    } else if says_v4 && !v4 && v6 {
+        differ("the addresses in use are of IPv6".into());
+    } else if !lower.contains("ip") && !lower.contains("infiniband") {
+        differ("it does not name layer 3: say which version of IP".into());
+    }
+}
+
+/// Layer 1: the rates are ones that the interfaces have, and the runs did not exceed. Machines of different rates have
+/// ` / ` between them.
+fn rate(system: &System, seen: &Seen, found: &mut Findings) {
+    let Some(text) = system.text("network_rate") else { return };
+    let rates: Option<Vec<f64>> = text.split(" / ").map(bits_per_second).collect();
+    let Some(rates) = rates else {
+        let text = format!("network_rate is `{text}`: say it as `100 Gb/s`");
+        return found.fail(N6, &system.place, text);
+    };
+    let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = rates.iter().copied().fold(0.0, f64::max);
+    for (name, bits) in traffic(seen) {
+        if bits > most * TOLERANCE {
+            let text = format!(
+                "network_rate is `{text}`, but {name} carried {} in the run",
+                in_words(bits)
+            );
+            found.fail(N6, &system.place, text);
+        }
+    }
+    for (who, machine) in seen.machines() {
+        for adapter in in_use(machine) {
+            let Some(speed) = adapter.speed_mbit_per_second else { continue };
+            let speed = speed as f64 * 1e6;
+            if least > speed * TOLERANCE {
+                let text = format!(
+                    "network_rate is `{text}`, but {} of {who} has {}",
+                    adapter.name,
+                    in_words(speed)
+                );
+                found.fail(N6, &system.place, text);
+            }
+        }
+    }
+}
+
+/// The numbers of adapters and of connections are those of the runs.
+fn numbers(system: &System, seen: &Seen, found: &mut Findings) {
+    let loadgen = &seen.evidence.loadgen_node;
+    let record = seen.record;
+    let adapters = (carriers(loadgen).unknown.is_empty()).then(|| in_use(loadgen).len() as u64);
+    let connections = (record.nodes.len() as u64).saturating_mul(record.connections_per_node);
+    let counted = [
+        ("number_nic_loadgen", adapters.filter(|count| *count > 0)),
+        ("number_connections", Some(connections)),
+    ];
+    for (field, count) in counted {
+        let (Some(text), Some(count)) = (system.text(field), count) else { continue };
+        let mut stated = text.split(" / ").filter_map(leading_number).peekable();
+        if stated.peek().is_some() && !stated.any(|stated| stated == count) {
+            let text = format!("{field} is `{text}`, and the runs used {count}");
+            found.fail(N6, &system.place, text);
+        }
+    }
+}
+
+/// The adapters on all routes of a machine, each once.
+fn in_use(machine: &Machine) -> Vec<&Interface> {
+    let used = carriers(machine).used;
+    let mut all: Vec<_> = used.into_iter().flat_map(|used| adapters(machine, used)).collect();
+    all.sort_by(|one, other| one.name.cmp(&other.name));
+    all.dedup_by(|one, other| one.name == other.name);
+    all
+}
+
+/// What the LoadGen node's interfaces carried against what they can.
+fn speeds(seen: &Seen, found: &mut Findings) {
+    let traffic = traffic(seen);
+    if traffic.is_empty() {
+        found.unknown(N6, seen.place, "the run did not count what its interfaces carried");
+    }
+    for (name, bits) in traffic {
+        let interfaces = &seen.evidence.loadgen_node.interfaces;
+        let interface = interfaces.iter().find(|interface| interface.name == name);
+        let Some(speed) = interface.and_then(|interface| interface.speed_mbit_per_second) else {
+            let text = format!("the speed of {name} is not known: state it in the evidence file");
+            found.unknown(N6, seen.place, text);
+            continue;
+        };
+        let speed = speed as f64 * 1e6;
+        if bits > speed * TOLERANCE {
+            let text = format!(
+                "{name} carried {} and has {}: the record or the interface is not what it says",
+                in_words(bits),
+                in_words(speed)
+            );
+            found.fail(N6, seen.place, text);
+        }
+    }
+}
+
+/// Bits per second of each interface in the direction that had more, over the whole test.
+fn traffic(seen: &Seen) -> Vec<(String, f64)> {
+    let seconds = seen.record.test_seconds;
+    let carried = seen.record.interfaces.iter().filter(|_| seconds > 0.0);
+    carried
+        .map(|traffic| {
+            let bytes = traffic.bytes_sent.max(traffic.bytes_received);
+            (traffic.name.clone(), bytes as f64 * 8.0 / seconds)
+        })
+        .collect()
+}
+
+fn leading_number(text: &str) -> Option<u64> {
+    let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+    digits.parse().ok()
+}

@@ -1,0 +1,73 @@
+//! N17: the session layer is documented, field by field (rules, section 6.2.1).
+
+use std::collections::BTreeSet;
+
+use super::{findings::Findings, subject::Subject};
+use crate::{Rule, tree::documents};
+
+const N17: Rule = Rule::new(17);
+
+/// The fields of the messages that carry samples and responses, as the wire contract has them; a test compares them with it.
+const MESSAGES: [(&str, &[&str]); 2] = [
+    ("InferRequest", &["id", "encoding", "decoded_bytes", "payload"]),
+    (
+        "InferResponse",
+        &[
+            "id",
+            "status",
+            "error",
+            "encoding",
+            "decoded_bytes",
+            "queue_ns",
+            "prepare_ns",
+            "compute_ns",
+            "batch_size",
+            "payload",
+        ],
+    ),
+];
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    let Some(tree) = &subject.tree else {
+        let text = "the description of the wire is in a submission's documentation";
+        return found.unknown(N17, "", text);
+    };
+    let place = tree.home.document(documents::PROTOCOL);
+    let Some(text) = tree.text(&place) else {
+        let text = "is missing or empty: say field by field what is sent for a query";
+        return found.fail(N17, place, text);
+    };
+    let words: BTreeSet<_> = text
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty())
+        .collect();
+    let before = found.problems(N17);
+    for (message, fields) in MESSAGES {
+        let names = std::iter::once(&message).chain(fields);
+        let missing: Vec<_> = names.filter(|name| !words.contains(*name)).copied().collect();
+        if !missing.is_empty() {
+            let text = format!("does not name {} of {message}", missing.join(", "));
+            found.fail(N17, &place, text);
+        }
+    }
+    let text = "names every field of the messages that carry samples and responses";
+    found.pass_unless_more(N17, before, place, text);
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fields_are_those_of_the_wire_contract() {
+        let proto = include_str!("../../../../proto/proto/netdiv/v1/sut_node.proto");
+        for (message, fields) in MESSAGES {
+            let (_, body) = proto.split_once(&format!("message {message} {{")).unwrap();
+            let (body, _) = body.split_once('}').unwrap();
+            let lines = body.lines().filter(|line| line.contains(" = "));
+            let names: Vec<_> = lines.map(|line| line.split_whitespace().nth(1).unwrap()).collect();
+            assert_eq!(names, fields);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Reads what is to be checked: a run folder, a whole tree, or one submitter's folder of a tree.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
+
+use super::{
+    files::entries,
+    logs::Logs,
+    subject::{Entry, Kind, Measurements, Run, Subject, System, Tree, read_object},
+};
+use crate::{
+    Scenario,
+    benchmarks::{Round, Table},
+    result::{Division, RunResult},
+    tree::{self, DETAIL, Home, Layout, Place},
+};
+
+/// Name of a run's record in its folder.
+const RECORD: &str = "result.json";
+
+/// Whether a folder is that of a run.
+pub(super) fn is_run(dir: &Path) -> bool {
+    dir.join(RECORD).is_file() || dir.join(DETAIL).is_file()
+}
+
+/// A run folder.
+pub(super) fn run<'t>(dir: &Path, table: &'t Table) -> Subject<'t> {
+    let record = record(&dir.join(RECORD));
+    let result = record.as_ref().and_then(|record| record.as_ref().ok());
+    let division = result.map_or(Division::Network, |result| result.division);
+    let name = result.map_or_else(String::new, |result| result.benchmark.clone());
+    let logs = Logs::read(dir);
+    let entry = |key: &str| logs.detail.as_ref().ok()?.text(key);
+    let logged = || Scenario::of_official_name(entry("effective_scenario")?);
+    let mode = result.map(|result| result.mode.as_str()).or_else(|| entry("effective_test_mode"));
+    let kind = match mode {
+        Some("accuracy" | "AccuracyOnly") => Kind::Accuracy,
+        Some("submission" | "SubmissionRun") => Kind::Submission,
+        _ => Kind::Performance,
+    };
+    let scenario = result.and_then(|result| Scenario::of_word(&result.scenario)).or_else(logged);
+    let run = Run {
+        kind,
+        place: ".".into(),
+        folder: dir.to_path_buf(),
+        record_place: RECORD.into(),
+        record,
+        logs: Some(logs),
+    };
+    let entry = Entry {
+        place: String::new(),
+        tree: None,
+        benchmark: table.find(&name),
+        name,
+        scenario,
+        measurements: None,
+        runs: vec![run],
+    };
+    let results = vec![entry];
+    let round = round(table, &results, None);
+    Subject { round, division, tree: None, systems: Vec::new(), results }
+}
+
+fn record(path: &Path) -> Option<Result<Box<RunResult>, String>> {
+    if !path.exists() {
+        return None;
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
+    Some(text.and_then(|text| {
+        serde_json::from_str(&text).map_err(|error| format!("it is no record of a run: {error}"))
+    }))
+}
+
+/// The round whose seeds the logs have, or the first one of the layout.
+fn round<'t>(table: &'t Table, results: &[Entry], layout: Option<Layout>) -> Option<&'t Round> {
+    let fits = |round: &&Round| match layout {
+        None => true,
+        Some(layout) => round.layout == layout,
+    };
+    let details = results.iter().flat_map(|entry| &entry.runs).filter_map(Run::detail);
+    let has_seeds = |round: &&Round| {
+        details.clone().any(|detail| {
+            [
+                ("effective_qsl_rng_seed", round.seeds.qsl),
+                ("effective_sample_index_rng_seed", round.seeds.sample_index),
+                ("effective_schedule_rng_seed", round.seeds.schedule),
+            ]
+            .iter()
+            .all(|(key, seed)| detail.integer(key) == Some(*seed))
+        })
+    };
+    let rounds = || table.rounds.iter().filter(fits);
+    rounds().find(has_seeds).or_else(|| rounds().next())
+}
+
+/// What one submitter hands in to one division.
+pub(super) fn home<'t>(root: &Path, home: Home, table: &'t Table) -> std::io::Result<Subject<'t>> {
+    let tree = Tree { root: root.to_path_buf(), home };
+    let places = tree::list_results(root)?.into_iter().filter(|place| place.home == tree.home);
+    let results: Vec<_> = places.map(|place| entry(&tree, place, table)).collect();
+    let division = if tree.home.division == "open" { Division::Open } else { Division::Network };
+    let systems = systems(&tree, &results);
+    let round = round(table, &results, Some(tree.home.layout));
+    Ok(Subject { round, division, tree: Some(tree), systems, results })
+}
+
+/// Those that have a description, and those that have results.
+fn systems(tree: &Tree, results: &[Entry]) -> Vec<System> {
+    let folder = tree.path(&format!("{}/systems", tree.home.root()));
+    let described = entries(&folder).unwrap_or_default();
+    let described = described.iter().filter_map(|(name, _)| name.strip_suffix(".json"));
+    let mut names: BTreeSet<String> = described.map(Into::into).collect();
+    names.extend(results.iter().filter_map(|entry| Some(entry.tree.as_ref()?.system.clone())));
+    names
+        .into_iter()
+        .map(|name| {
+            let place = tree.home.system_json(&name);
+            let json = read_object(&tree.path(&place));
+            System { name, place, json }
+        })
+        .collect()
+}
+
+fn entry<'t>(tree: &Tree, place: Place, table: &'t Table) -> Entry<'t> {
+    let logged = |kind: Kind, folder: String, run: &str| {
+        let path = tree.path(&folder);
+        Run {
+            logs: Some(Logs::read(&path)),
+            kind,
+            place: folder,
+            folder: path,
+            record_place: place.record(run),
+            record: record(&tree.path(&place.record(run))),
+        }
+    };
+    let mut runs = vec![
+        logged(Kind::Performance, place.performance(), "performance"),
+        logged(Kind::Accuracy, place.accuracy(), "accuracy"),
+    ];
+    let digests = place.record("digests");
+    if let Some(record) = record(&tree.path(&digests)) {
+        runs.push(Run {
+            kind: Kind::Digests,
+            place: digests.clone(),
+            folder: PathBuf::new(),
+            record_place: digests,
+            record: Some(record),
+            logs: None,
+        });
+    }
+    for test in ["TEST01", "TEST04", "TEST06"] {
+        if !tree.path(&place.compliance(test)).is_dir() {
+            continue;
+        }
+        let folder = place.compliance_performance(test);
+        let mut run = logged(Kind::Test(test.into()), folder.clone(), test);
+        if test == "TEST06" && !tree.path(&folder).is_dir() {
+            // The official checker asks for no logs of it.
+            run.logs = None;
+        }
+        runs.push(run);
+    }
+    Entry {
+        place: place.results(),
+        benchmark: table.find(&place.benchmark),
+        name: place.benchmark.clone(),
+        scenario: Scenario::of_official_name(&place.scenario),
+        measurements: Some(measurements(tree, &place)),
+        runs,
+        tree: Some(place),
+    }
+}
+
+/// The measurements file, under any of the names that the official checkers take.
+fn measurements(tree: &Tree, place: &Place) -> Result<Measurements, String> {
+    let folder = place.measurements();
+    let is_one = |name: &str| match place.home.layout {
+        Layout::A => name.starts_with(&place.system) && name.ends_with(".json"),
+        Layout::B => name == "measurements.json",
+    };
+    let inside = entries(&tree.path(&folder)).unwrap_or_default();
+    let Some((name, path)) = inside.iter().find(|(name, _)| is_one(name)) else {
+        let wanted = place.measurements_json();
+        return Err(format!("{wanted} is missing"));
+    };
+    let json = read_object(path).map_err(|why| format!("{name}: {why}"))?;
+    Ok((format!("{folder}/{name}"), json))
+}

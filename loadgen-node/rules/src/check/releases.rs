@@ -1,0 +1,181 @@
+//! N3: every log is of a tagged release of LoadGen, unaltered (rules, section 5.1).
+
+use std::sync::OnceLock;
+
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+
+use super::{findings::Findings, subject::Subject};
+use crate::{Rule, official_log::DetailLog};
+
+const N3: Rule = Rule::new(3);
+
+const CONF_HEADER: &str = "/mlperf_conf.h";
+
+/// A tag of mlcommons/inference.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Release {
+    /// Its name.
+    tag: String,
+    version: String,
+    revisions: Vec<String>,
+    sources_sha256: String,
+    mlperf_conf_h_sha1: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    release: Vec<Release>,
+}
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    let mut first: Option<(&str, &str)> = None;
+    for (_, run, detail) in subject.details() {
+        let release = match release_of(detail) {
+            Ok(release) => release,
+            Err(wrong) => {
+                for text in wrong {
+                    found.fail(N3, &run.place, text);
+                }
+                continue;
+            }
+        };
+        let tag = release.tag.as_str();
+        let (other, place) = *first.get_or_insert((tag, &run.place));
+        if tag != other {
+            let text = format!("it is of LoadGen {tag}, and {place} of {other}: use one release");
+            found.fail(N3, &run.place, text);
+        }
+        let allowed = subject.round.map(|round| (&round.name, &round.loadgen));
+        match allowed {
+            Some((name, allowed)) if !allowed.iter().any(|allowed| allowed.tag == tag) => {
+                let text = format!("it is of LoadGen {tag}, which is not one of round {name}");
+                match allowed.is_empty() {
+                    true => found.unknown(N3, &run.place, text),
+                    false => found.fail(N3, &run.place, text),
+                }
+            }
+            _ => found.pass(N3, &run.place, format!("every log is of LoadGen's tag {tag}")),
+        }
+    }
+    if subject.details().next().is_none() {
+        found.unknown(N3, "", "no detail log can be read");
+    }
+}
+
+/// All of them; none where the built-in file cannot be read, which a test excludes.
+fn releases() -> &'static [Release] {
+    static RELEASES: OnceLock<Vec<Release>> = OnceLock::new();
+    RELEASES.get_or_init(|| {
+        toml::from_str(include_str!("loadgen_releases.toml"))
+            .map_or_else(|_| Vec::new(), |file: File| file.release)
+    })
+}
+
+/// The release that wrote the log, or all that speaks against it.
+fn release_of(log: &DetailLog) -> Result<&'static Release, Vec<String>> {
+    let Some(version) = log.text("loadgen_version") else {
+        return Err(vec!["the log does not say which LoadGen wrote it (loadgen_version)".into()]);
+    };
+    let (number, revision) = version.split_once(" @ ").unwrap_or((version, "NA"));
+    let Some(release) = releases().iter().find(|release| release.version == number) else {
+        let known: Vec<_> =
+            releases().iter().map(|r| format!("{} (tag {})", r.version, r.tag)).collect();
+        let known = known.join(", ");
+        return Err(vec![format!("LoadGen {version} is of no known tag; use one of {known}")]);
+    };
+    let tag = &release.tag;
+    let mut wrong = Vec::new();
+    // A build outside of a git checkout says NA; then the files alone speak.
+    if revision != "NA" && !release.revisions.iter().any(|known| known == revision) {
+        wrong.push(format!("it was built at revision {revision}, which is not that of tag {tag}"));
+    }
+    match log.text("loadgen_git_status_message") {
+        Some("" | "NA") => (),
+        Some(changes) => wrong.push(format!("it was built with uncommitted changes: {changes}")),
+        None => wrong.push("the log has no loadgen_git_status_message".into()),
+    }
+    wrong.extend(sources_differ(release, log));
+    if wrong.is_empty() { Ok(release) } else { Err(wrong) }
+}
+
+fn sources_differ(release: &Release, log: &DetailLog) -> Option<String> {
+    let tag = &release.tag;
+    let Some(files) = log.value("loadgen_file_sha1").and_then(|value| value.as_object()) else {
+        return Some("the log has no map loadgen_file_sha1".into());
+    };
+    let header = files.get(CONF_HEADER).and_then(|sha1| sha1.as_str());
+    if header.is_some_and(|sha1| sha1 != release.mlperf_conf_h_sha1) {
+        return Some(format!("mlperf_conf.h is not what tag {tag}'s mlperf.conf makes"));
+    }
+    let is_source = |path: &str| {
+        path != CONF_HEADER && [".cc", ".h", ".conf"].iter().any(|end| path.ends_with(end))
+    };
+    let mut lines: Vec<_> = files
+        .iter()
+        .filter(|(path, _)| is_source(path))
+        .map(|(path, sha1)| format!("{path} {}\n", sha1.as_str().unwrap_or_default()))
+        .collect();
+    lines.sort();
+    let digest = Sha256::digest(lines.concat());
+    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    (digest != release.sources_sha256).then(|| {
+        format!("its sources (loadgen_file_sha1) are not those of tag {tag}: build it from the tag")
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// The map of a real log, of the released Python package 5.0.11.
+    const MAP: &str = include_str!("../fixture/loadgen_file_sha1.json");
+
+    fn log(version: &str, status: &str, map: &str) -> DetailLog {
+        let line = |key: &str, value: &str| {
+            let value = value.replace('\n', "");
+            format!(":::MLLOG {{\"key\": \"{key}\", \"value\": {value}, \"metadata\": {{}}}}\n")
+        };
+        let text = line("loadgen_version", &format!("\"{version}\""))
+            + &line("loadgen_git_status_message", &format!("\"{status}\""))
+            + &line("loadgen_file_sha1", map);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        DetailLog::read(file.path()).unwrap()
+    }
+
+    #[test]
+    fn the_package_is_the_tag() {
+        assert_eq!(releases().len(), 4);
+        for version in ["5.0.11 @ ef1bd3b95e", "5.0.11 @ dcd0c3eadb", "5.0.11 @ NA"] {
+            assert_eq!(release_of(&log(version, "", MAP)).unwrap().tag, "v5.0");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_told() {
+        let version = "5.0.11 @ ef1bd3b95e";
+        let results = "239835696a1abe2cac9e866122d1dddc367e3548";
+        let header = "3d6fc18ef366524e751b68039699e0e48951167d";
+        let zeros = "0000000000000000000000000000000000000000";
+        let broken = [
+            log("5.0.12 @ 0000000000", "", MAP),
+            log("5.0.11 @ 0123456789", "", MAP),
+            log("5.0.22 @ 5c282545dc", "", MAP),
+            log(version, "M loadgen.cc", MAP),
+            log(version, "", &MAP.replace(results, zeros)),
+            log(version, "", &MAP.replace(header, zeros)),
+            log(version, "", &MAP.replace("\"/results.cc\"", "\"/more.cc\"")),
+            log(version, "", "null"),
+        ];
+        for log in broken {
+            assert_eq!(release_of(&log).unwrap_err().len(), 1);
+        }
+        // What is not compiled into the program does not count.
+        let readme = MAP.replace("20a55bb946c2c0bbb564ced2af1e48efd096b3a8", zeros);
+        assert!(release_of(&log(version, "", &readme)).is_ok());
+    }
+}

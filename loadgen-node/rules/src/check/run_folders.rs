@@ -1,0 +1,113 @@
+//! Tests over run folders.
+
+use std::{fs, path::Path};
+
+use super::{CheckError, Report, check};
+use crate::{
+    Outcome, Rule, Scenario,
+    benchmarks::Table,
+    fixture::{self, RunSpec},
+    result::Division,
+    tree::{ACCURACY_LOG, DETAIL, SUMMARY},
+};
+
+fn report(dir: &Path) -> Report {
+    check(dir, Table::builtin(), None).unwrap()
+}
+
+fn run(spec: &RunSpec) -> (tempfile::TempDir, Report) {
+    let folder = tempfile::tempdir().unwrap();
+    fixture::run(folder.path(), spec);
+    let report = report(folder.path());
+    (folder, report)
+}
+
+fn spec(mode: &'static str) -> RunSpec {
+    RunSpec::new("resnet50", Scenario::Server, mode)
+}
+
+#[test]
+fn a_valid_run_breaks_nothing() {
+    for mode in ["performance", "accuracy"] {
+        let (_folder, report) = run(&spec(mode));
+        assert!(!report.failed(), "{mode}: {}", report.text());
+        for number in [3, 4, 5, 9, 13, 14, 15, 18, 20, 22, 25, 26, 29, 31, 33, 38] {
+            let rule = Rule::new(number);
+            let outcome = report.outcome(rule);
+            let told = [Outcome::Pass, Outcome::CannotTell];
+            assert!(told.contains(&outcome), "{mode}: {rule}");
+        }
+        // What needs more than one run, or documents, is said to need it.
+        assert_eq!(report.outcome(Rule::new(23)), Outcome::CannotTell);
+    }
+}
+
+#[test]
+fn digests_prove_what_counts_cannot() {
+    let (_folder, report) = run(&RunSpec { digests: true, ..spec("performance") });
+    for number in [7, 8, 10] {
+        assert_eq!(report.outcome(Rule::new(number)), Outcome::Pass, "N{number}");
+    }
+}
+
+#[test]
+fn an_exploratory_run_is_no_result() {
+    let (_folder, report) =
+        run(&RunSpec { division: Division::Exploratory, ..spec("performance") });
+    assert_eq!(report.outcome(Rule::new(38)), Outcome::Fail);
+}
+
+#[test]
+fn an_open_run_may_break_what_the_open_division_does_not_ask_for() {
+    let (folder, report) = run(&RunSpec { division: Division::Open, ..spec("performance") });
+    assert!(!report.failed(), "{}", report.text());
+    let path = folder.path().join("result.json");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, text.replace("\"memory_ecc\": true", "\"memory_ecc\": false")).unwrap();
+    let report = self::report(folder.path());
+    assert!(!report.failed() && report.waived.iter().any(|finding| finding.rule == Rule::new(29)));
+    assert!(report.text().contains("Not asked of the Open division"), "{}", report.text());
+}
+
+#[test]
+fn folders_that_are_none_are_refused_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |path: &Path| check(path, Table::builtin(), None).unwrap_err();
+    assert!(matches!(refused(&folder.path().join("x")), CheckError::NoFolder(_)));
+    assert!(matches!(refused(folder.path()), CheckError::Unknown(_)));
+    fs::create_dir(folder.path().join("results")).unwrap();
+    assert!(matches!(refused(folder.path()), CheckError::Unknown(_)));
+    fs::create_dir(folder.path().join("network")).unwrap();
+    assert!(matches!(refused(folder.path()), CheckError::Empty(_)));
+    fs::create_dir_all(folder.path().join("network/acme")).unwrap();
+    assert!(report(folder.path()).failed());
+}
+
+#[test]
+fn files_that_cannot_be_read_are_findings() {
+    for (file, rule) in [("result.json", 35), (DETAIL, 33), (SUMMARY, 21)] {
+        for content in [None, Some("{ broken"), Some("")] {
+            let (folder, _) = run(&spec("performance"));
+            let path = folder.path().join(file);
+            match content {
+                None => fs::remove_file(&path).unwrap(),
+                Some(text) => fs::write(&path, text).unwrap(),
+            }
+            let report = report(folder.path());
+            let is_left_out = file == "result.json" && content.is_none();
+            assert!(!report.findings.is_empty());
+            assert_eq!(
+                report.outcome(Rule::new(rule)) == Outcome::Fail,
+                !is_left_out,
+                "{file} {content:?}: {}",
+                report.text()
+            );
+        }
+    }
+    let (folder, _) = run(&spec("performance"));
+    for file in ["result.json", SUMMARY, ACCURACY_LOG] {
+        fs::remove_file(folder.path().join(file)).unwrap();
+    }
+    fs::write(folder.path().join(DETAIL), [0xff, 0xfe, b'\n', 0]).unwrap();
+    assert!(report(folder.path()).failed());
+}

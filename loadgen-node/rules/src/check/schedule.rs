@@ -1,0 +1,184 @@
+//! N31 and N32: LoadGen's seeds and settings, and the scenarios (rules, sections 2.4, 3 and 4.1.1).
+
+use super::{
+    findings::Findings,
+    subject::{Entry, Kind, Run, Subject},
+};
+use crate::{
+    Rule, Scenario,
+    benchmarks::{Benchmark, Round},
+    official_log::DetailLog,
+};
+
+const N31: Rule = Rule::new(31);
+const N32: Rule = Rule::new(32);
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    for (entry, run, detail) in subject.details() {
+        seeds(subject.round, run, detail, found);
+        let before = found.problems(N32);
+        settings(subject, entry, run, detail, found);
+        let text = "LoadGen's settings are those of the table";
+        found.pass_unless_more(N32, before, &run.place, text);
+    }
+    for rule in [N31, N32] {
+        if subject.details().next().is_none() {
+            found.unknown(rule, "", "no detail log can be read");
+        }
+    }
+    if !subject.is_open() {
+        scenarios(subject, found);
+    }
+}
+
+fn seeds(round: Option<&Round>, run: &Run, detail: &DetailLog, found: &mut Findings) {
+    let Some(round) = round else {
+        return found.unknown(N31, &run.place, "the table has no round");
+    };
+    let seeds = [
+        ("effective_qsl_rng_seed", round.seeds.qsl),
+        ("effective_sample_index_rng_seed", round.seeds.sample_index),
+        ("effective_schedule_rng_seed", round.seeds.schedule),
+    ];
+    let before = found.problems(N31);
+    for (key, seed) in seeds {
+        match detail.integer(key) {
+            Some(logged) if logged == seed => {}
+            Some(logged) => {
+                let text =
+                    format!("{key} is {logged}, and {seed} was announced for {}", round.name);
+                found.fail(N31, &run.place, text);
+            }
+            None => found.fail(N31, &run.place, format!("the detail log has no {key}")),
+        }
+    }
+    let text = format!("the seeds are those of round {}", round.name);
+    found.pass_unless_more(N31, before, &run.place, text);
+}
+
+fn settings(subject: &Subject, entry: &Entry, run: &Run, detail: &DetailLog, found: &mut Findings) {
+    let mut wrong = |text: String| found.fail(N32, &run.place, text);
+    let logged = detail.text("effective_scenario");
+    if let Some(scenario) = entry.scenario
+        && logged != Some(scenario.official_name())
+    {
+        let logged = logged.unwrap_or("missing");
+        wrong(format!("effective_scenario is {logged}, not {}", scenario.official_name()));
+    }
+    let mode = match run.kind {
+        Kind::Performance | Kind::Test(_) | Kind::Digests => "PerformanceOnly",
+        Kind::Accuracy => "AccuracyOnly",
+        Kind::Submission => "SubmissionRun",
+    };
+    // Of TEST06 only its own settings count (N34); a run of both modes is one of each.
+    let is_token_test = run.kind == Kind::Test("TEST06".into());
+    let logged = detail.text("effective_test_mode").unwrap_or("missing");
+    let is_both = logged == "SubmissionRun" && !run.is_test();
+    if logged != mode && !is_both && !is_token_test {
+        wrong(format!("effective_test_mode is {logged}, not {mode}"));
+    }
+    let Some(benchmark) = entry.benchmark else {
+        return found.unknown(N32, &run.place, "the table has no figures for the benchmark (N1)");
+    };
+    if run.is_accuracy() {
+        data_set(benchmark, run, detail, found);
+    }
+    if run.measures() && !is_token_test {
+        performance(subject, entry, benchmark, run, detail, found);
+    }
+}
+
+fn data_set(benchmark: &Benchmark, run: &Run, detail: &DetailLog, found: &mut Findings) {
+    let want = benchmark.dataset_samples;
+    match detail.integer("qsl_reported_total_count") {
+        Some(count) if count == want => {}
+        Some(count) => {
+            let text = format!("the accuracy run had {count} samples; the data set has {want}");
+            found.fail(N32, &run.place, text);
+        }
+        None => found.fail(N32, &run.place, "the detail log has no qsl_reported_total_count"),
+    }
+}
+
+fn performance(
+    subject: &Subject,
+    entry: &Entry,
+    benchmark: &Benchmark,
+    run: &Run,
+    detail: &DetailLog,
+    found: &mut Findings,
+) {
+    let mut least = vec![
+        ("effective_min_duration_ms", subject.round.map_or(600_000, |round| round.min_duration_ms)),
+        ("effective_performance_sample_count", benchmark.qsl_size),
+    ];
+    if entry.scenario == Some(Scenario::Offline) {
+        least.push(("effective_samples_per_query", benchmark.offline_samples));
+    }
+    for (key, least) in least {
+        match detail.integer(key) {
+            Some(value) if value >= least => {}
+            Some(value) => {
+                let text = format!("{key} is {value}, and at least {least} is asked for");
+                found.fail(N32, &run.place, text);
+            }
+            None => found.fail(N32, &run.place, format!("the detail log has no {key}")),
+        }
+    }
+    let on = |key: &str| detail.value(key).and_then(|value| value.as_bool()) == Some(true);
+    if benchmark.equal_issue
+        && !subject.is_open()
+        && !on("effective_sample_concatenate_permutation")
+    {
+        let text = "every sample must be issued equally often (sample_concatenate_permutation)";
+        found.fail(N32, &run.place, text);
+    }
+    if run.is_test() {
+        return;
+    }
+    for key in ["effective_performance_issue_same", "effective_performance_issue_unique"] {
+        if on(key) {
+            let text = format!("{key} is on: samples are not drawn as the rules ask");
+            found.fail(N32, &run.place, text);
+        }
+    }
+}
+
+/// Every system has, of each benchmark, the scenarios that the suite requires.
+fn scenarios(subject: &Subject, found: &mut Findings) {
+    if subject.tree.is_none() {
+        let text = "whether all required scenarios are there is seen in a submission";
+        return found.unknown(N32, "", text);
+    }
+    // The table has the scenarios of that round; later ones have other lists.
+    if subject.round.is_some_and(|round| round.name != "v5.0") {
+        let text = "which scenarios later rounds than v5.0 require is not in the table: see the \
+                    rules of the round";
+        return found.unknown(N32, "", text);
+    }
+    for entry in &subject.results {
+        let (Some(place), Some(benchmark)) = (&entry.tree, entry.benchmark) else { continue };
+        let has = |scenario: &Scenario| {
+            subject.results.iter().any(|other| {
+                let same = other.tree.as_ref().is_some_and(|other| {
+                    (&other.system, &other.benchmark) == (&place.system, &place.benchmark)
+                });
+                same && other.scenario == Some(*scenario)
+            })
+        };
+        let missing: Vec<_> =
+            benchmark.scenarios.iter().filter(|s| !has(s)).map(|s| s.official_name()).collect();
+        if !missing.is_empty() {
+            let folder = entry.place.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let text = format!("{} missing, which {} requires", missing.join(", "), benchmark.name);
+            found.fail(N32, folder, text);
+        }
+        match entry.scenario {
+            Some(scenario) if benchmark.scenarios.contains(&scenario) => {}
+            _ => {
+                let text = format!("{} has no such scenario", benchmark.name);
+                found.fail(N32, &entry.place, text);
+            }
+        }
+    }
+}

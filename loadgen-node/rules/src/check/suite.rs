@@ -1,0 +1,40 @@
+//! N1: the datacenter suite only (rules, section 6.2).
+
+use super::{findings::Findings, subject::Subject};
+use crate::{Rule, benchmarks::Suite};
+
+const N1: Rule = Rule::new(1);
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    for system in &subject.systems {
+        match system.text("system_type").as_deref() {
+            Some("datacenter") => found.pass(N1, &system.place, "system_type is datacenter"),
+            Some(other) => {
+                let text = format!("system_type is `{other}`: only `datacenter` is allowed");
+                found.fail(N1, &system.place, text);
+            }
+            None => found.fail(N1, &system.place, "system_type is missing"),
+        }
+    }
+    for entry in &subject.results {
+        let name = &entry.name;
+        match entry.benchmark.map(|benchmark| benchmark.suite) {
+            Some(Suite::Datacenter) => {
+                found.pass(N1, &entry.place, "the benchmarks are of the datacenter suite");
+            }
+            Some(Suite::Edge) => {
+                found.fail(N1, &entry.place, format!("{name} is of the edge suite only"));
+            }
+            Some(Suite::Retired) => {
+                found.fail(N1, &entry.place, format!("{name} is no longer a benchmark"));
+            }
+            None if name.is_empty() => {
+                found.unknown(N1, &entry.place, "which benchmark it is only its result.json says");
+            }
+            None => {
+                let text = format!("`{name}` is no benchmark of the datacenter suite");
+                found.fail(N1, &entry.place, text);
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The field `network_topology`: which port is linked with which, as `A:port <-> B:port (what)`, with `; ` between links.
+
+use std::collections::BTreeSet;
+
+use super::subject::Subject;
+
+/// The LoadGen node's name in topologies.
+pub(super) const LOADGEN: &str = "loadgen";
+
+/// A cable.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Link {
+    /// Device and port of each end.
+    pub(super) ends: [(String, String); 2],
+    /// What it is made of and what it carries.
+    pub(super) text: String,
+}
+
+/// All links; none where the text is no such list.
+pub(super) fn links(text: &str) -> Option<Vec<Link>> {
+    text.split("; ").map(link).collect()
+}
+
+fn link(text: &str) -> Option<Link> {
+    let (ends, text) = match text.split_once(" (") {
+        Some((ends, text)) => (ends, text.trim_end().trim_end_matches(')')),
+        None => (text, ""),
+    };
+    let end = |text: &str| {
+        let (device, port) = text.trim().rsplit_once(':')?;
+        Some((device.trim().to_owned(), port.trim().to_owned()))
+            .filter(|(device, port)| !device.is_empty() && !port.is_empty())
+    };
+    let (from, to) = ends.split_once("<->")?;
+    Some(Link { ends: [end(from)?, end(to)?], text: text.into() })
+}
+
+/// Devices of the links that are no machine of the runs.
+pub(super) fn switches(subject: &Subject, links: &[Link]) -> BTreeSet<String> {
+    let is_machine = |name: &str| {
+        name == LOADGEN
+            || subject
+                .records()
+                .any(|(_, record)| record.nodes.iter().any(|node| node.name == name))
+    };
+    let devices = links.iter().flat_map(|link| &link.ends).map(|(device, _)| device.clone());
+    devices.filter(|device| !is_machine(device)).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_are_read() {
+        let text = "loadgen:eth0 <-> leaf:1 (copper DAC, 100 Gb/s, 2 m); leaf:2 <-> node-a:eth0 (fiber, 100 Gb/s)";
+        let links = links(text).unwrap();
+        assert_eq!(links.len(), 2);
+        assert_eq!(links[0].text, "copper DAC, 100 Gb/s, 2 m");
+        assert_eq!(links[1].ends[1], ("node-a".into(), "eth0".into()));
+        for text in ["", "QDL <--> [Switch] <--> SUT", "a:1 <-> b", "a:1 <-> :2"] {
+            assert_eq!(super::links(text), None, "{text}");
+        }
+    }
+}

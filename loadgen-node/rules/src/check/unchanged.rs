@@ -1,0 +1,124 @@
+//! N35: every log is the one that its run made.
+
+use std::path::Path;
+
+use sha2::{Digest as _, Sha256};
+
+use super::{
+    files::N35,
+    findings::Findings,
+    subject::{Entry, Kind, Run, Subject, Tree},
+};
+use crate::{
+    compliance::accuracy_hash,
+    tree::{ACCURACY_LOG, ACCURACY_TXT, DETAIL, Place, SUMMARY},
+};
+
+/// Largest accuracy log, in bytes: the official script leaves 8 KiB of it.
+const LARGEST_ACCURACY_LOG: u64 = 10 * 1024;
+
+const CHANGED: &str = "was changed after the run: its SHA-256 is not the one in result.json";
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    for (_, run) in subject.runs() {
+        let before = found.problems(N35);
+        if let Some(Err(why)) = &run.record {
+            found.fail(N35, &run.record_place, format!("cannot be read: {why}"));
+        }
+        hashes(subject, run, found);
+        if run.result().is_some() {
+            let text = "every log is the one that its run made, by the hashes in result.json";
+            found.pass_unless_more(N35, before, &run.place, text);
+        }
+    }
+    let Some(tree) = &subject.tree else { return };
+    for entry in &subject.results {
+        if let Some(place) = &entry.tree {
+            accuracy(tree, place, entry, found);
+        }
+    }
+}
+
+/// The logs are those of the record: an edited log is found.
+fn hashes(subject: &Subject, run: &Run, found: &mut Findings) {
+    let Some(record) = run.result() else { return };
+    if run.logs.is_none() {
+        return;
+    }
+    // In a tree the accuracy log is truncated; its hash is in accuracy.txt.
+    let names: &[&str] = match subject.tree {
+        Some(_) => &[DETAIL, SUMMARY],
+        None => &[DETAIL, SUMMARY, ACCURACY_LOG],
+    };
+    for name in names {
+        let place = format!("{}/{name}", run.place);
+        match (record.logs.get(*name), sha256(&run.folder.join(name))) {
+            // What cannot be read is told elsewhere (N33).
+            (_, Err(_)) => {}
+            (None, Ok(_)) => found.fail(N35, &run.record_place, format!("has no hash of {name}")),
+            (Some(recorded), Ok(here)) if *recorded != here => {
+                found.fail(N35, place, CHANGED);
+            }
+            (Some(_), Ok(_)) => {}
+        }
+    }
+}
+
+/// The accuracy log is truncated, and its hash is that of the whole one.
+fn accuracy(tree: &Tree, place: &Place, entry: &Entry, found: &mut Findings) {
+    let accuracy = entry.run(&Kind::Accuracy).map(|run| (place.accuracy(), run));
+    let tests = entry.runs.iter().filter_map(|run| match &run.kind {
+        Kind::Test(test) => Some((place.compliance_accuracy(test), run)),
+        _ => None,
+    });
+    for (folder, run) in accuracy.into_iter().chain(tests) {
+        let log = format!("{folder}/{ACCURACY_LOG}");
+        let whole = run.result().and_then(|record| record.logs.get(ACCURACY_LOG));
+        // The official checker and the tool that truncates leave TEST06's as it is.
+        if run.kind == Kind::Test("TEST06".into()) {
+            let here = sha256(&tree.path(&log)).ok();
+            if whole.zip(here).is_some_and(|(whole, here)| *whole != here) {
+                found.fail(N35, log, CHANGED);
+            }
+            continue;
+        }
+        truncated(tree, &folder, &log, whole, found);
+    }
+}
+
+fn truncated(tree: &Tree, folder: &str, log: &str, whole: Option<&String>, found: &mut Findings) {
+    let length = std::fs::metadata(tree.path(log)).map_or(0, |file| file.len());
+    if length > LARGEST_ACCURACY_LOG {
+        let text = format!("has {length} bytes: truncate it to 10 KiB, as the official tool does");
+        found.fail(N35, log, text);
+    }
+    let here = match length {
+        1..=LARGEST_ACCURACY_LOG => std::fs::read(tree.path(log)).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    let is_whole = !here.is_empty() && !here.windows(7).any(|part| part == b"\n\n...\n\n");
+    let text = format!("{folder}/{ACCURACY_TXT}");
+    let Ok(hash) = accuracy_hash(&tree.path(&text)) else { return };
+    match (hash, whole) {
+        (None, _) => found.fail(N35, text, "has no line hash=: add the whole log's SHA-256"),
+        (Some(hash), Some(whole)) if hash != *whole => {
+            let why = "its hash= is not that of the accuracy log that the run made";
+            found.fail(N35, text, why);
+        }
+        (Some(hash), _) if is_whole && hash != hex(&Sha256::digest(&here)) => {
+            found.fail(N35, text, "its hash= is not that of the accuracy log beside it");
+        }
+        _ => {}
+    }
+}
+
+/// SHA-256 of a file, in hex.
+pub(super) fn sha256(path: &Path) -> std::io::Result<String> {
+    let mut hash = Sha256::new();
+    std::io::copy(&mut std::fs::File::open(path)?, &mut hash)?;
+    Ok(hex(&hash.finalize()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,196 @@
+//! `accuracy.txt`: what a benchmark's official accuracy script printed, read as the official checker reads it.
+
+use std::{fs, path::Path};
+
+use super::ComplianceError;
+use crate::benchmarks::Benchmark;
+
+/// The benchmark's metrics in `accuracy.txt`, by the checker's names, as often as they are there and in that order.
+/// The checker wants each of them to be good enough.
+///
+/// Fails where a metric is missing or no number, with all such metrics.
+pub fn accuracy_of(
+    path: &Path,
+    benchmark: &Benchmark,
+) -> Result<Vec<(String, f64)>, ComplianceError> {
+    let text = fs::read_to_string(path).map_err(|error| ComplianceError::new(path, error))?;
+    let metrics = benchmark.quality.iter().map(|quality| quality.metric.as_str());
+    let (mut found, mut problems) = (vec![], vec![]);
+    for line in text.split(['\n', '\r']) {
+        for metric in metrics.clone() {
+            match figure(metric, line).map(|figure| (figure, figure.parse())) {
+                None => {}
+                Some((_, Ok(value))) => found.push((metric.to_owned(), value)),
+                Some((figure, Err(_))) => {
+                    problems.push(format!("{metric} `{figure}` is no number"))
+                }
+            }
+        }
+    }
+    let missing = metrics.filter(|metric| found.iter().all(|(name, _)| name != metric));
+    problems.extend(missing.map(|metric| {
+        format!(
+            "no {metric} in it, as the official accuracy script of {} prints it",
+            benchmark.name
+        )
+    }));
+    if problems.is_empty() {
+        return Ok(found);
+    }
+    let name = |why| format!("{}: {why}", path.display());
+    Err(ComplianceError(problems.into_iter().map(name).collect()))
+}
+
+/// The hash in `accuracy.txt`: the SHA-256 of the accuracy log before it was truncated, in hex. None where no line has
+/// it.
+pub fn accuracy_hash(path: &Path) -> Result<Option<String>, ComplianceError> {
+    let text = fs::read_to_string(path).map_err(|error| ComplianceError::new(path, error))?;
+    let is_word = |hash: &&str| {
+        !hash.is_empty() && hash.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+    };
+    let mut hashes = text.split(['\n', '\r']).filter_map(|line| line.strip_prefix("hash="));
+    Ok(hashes.rfind(is_word).map(Into::into))
+}
+
+/// The metric's figure in a line, in the layout of its benchmark's script.
+fn figure<'a>(metric: &str, line: &'a str) -> Option<&'a str> {
+    match metric {
+        "acc" => {
+            let rest =
+                line.strip_prefix("{\"accuracy").or_else(|| line.strip_prefix("accuracy"))?;
+            let rest = rest.trim_start_matches(['"', ':', ' ']);
+            number(rest.strip_prefix('=').unwrap_or(rest).trim_start())
+        }
+        "AUC" => number(line.strip_prefix("AUC=")?),
+        "mAP" => number(line.strip_prefix("mAP=")?),
+        "bleu" => number(line.strip_prefix("BLEU:")?.trim_start()),
+        "DICE" => {
+            let rest = line.strip_prefix("Accuracy:")?.trim_start().strip_prefix("mean")?;
+            number(rest.trim_start().strip_prefix('=')?.trim_start())
+        }
+        "F1" => {
+            let rest = quoted(line.strip_prefix('{')?, "exact_match")?;
+            let rest = rest.strip_prefix(number(rest)?)?.strip_prefix(',')?.trim_start();
+            let rest = quoted(rest, "f1")?;
+            number(rest).filter(|f1| rest[f1.len()..].starts_with('}'))
+        }
+        "WER" => {
+            let rest = line.strip_prefix("Word Error Rate:")?;
+            last(rest, ", accuracy=", |rest| {
+                number(rest).filter(|figure| rest[figure.len()..].starts_with('%'))
+            })
+        }
+        "ROUGE1" => in_dict(line, "rouge1"),
+        "ROUGE2" => in_dict(line, "rouge2"),
+        "ROUGEL" => in_dict(line, "rougeL"),
+        "ROUGELSUM" => in_dict(line, "rougeLsum"),
+        "GEN_LEN" => in_dict(line, "gen_len"),
+        "TOKENS_PER_SAMPLE" => in_dict(line, "tokens_per_sample"),
+        "gsm8k_accuracy" => in_dict(line, "gsm8k"),
+        "mbxp_accuracy" => in_dict(line, "mbxp"),
+        // CLIP_SCORE, FID_SCORE and exact_match.
+        key => in_dict(line, key),
+    }
+}
+
+/// The digits and points that a text starts with.
+fn number(text: &str) -> Option<&str> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    Some(&text[..end]).filter(|number| !number.is_empty())
+}
+
+/// What follows a quoted key.
+fn quoted<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    let quote = ['"', '\''];
+    let rest = text.strip_prefix(quote)?.strip_prefix(key)?.strip_prefix(quote)?;
+    Some(rest.strip_prefix(':')?.trim_start())
+}
+
+/// A figure in a Python dictionary; the last of them.
+fn in_dict<'a>(line: &'a str, key: &str) -> Option<&'a str> {
+    last(line, &format!("'{key}':"), |rest| number(rest.strip_prefix(char::is_whitespace)?))
+}
+
+/// What `read` makes of the text after the last `mark` from which it makes anything.
+fn last<'a>(
+    line: &'a str,
+    mark: &str,
+    read: impl Fn(&'a str) -> Option<&'a str>,
+) -> Option<&'a str> {
+    line.rmatch_indices(mark).find_map(|(at, _)| read(&line[at + mark.len()..]))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::benchmarks::Table;
+
+    fn read(benchmark: &str, text: &str) -> Result<Vec<(String, f64)>, ComplianceError> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), text).unwrap();
+        accuracy_of(file.path(), Table::builtin().find(benchmark).unwrap())
+    }
+
+    /// With the official patterns' answers; none where they find nothing.
+    #[test]
+    fn figures_are_those_of_the_official_patterns() {
+        for (metric, line, want) in [
+            ("acc", "accuracy=76.456%, good=38228, total=50000", Some("76.456")),
+            ("acc", r#"{"accuracy": 72.8, "total": 1}"#, Some("72.8")),
+            ("acc", "accuracy = 76.4", Some("76.4")),
+            ("acc", "the accuracy=76.4", None),
+            ("acc", "accuracy is 76.4", None),
+            ("AUC", "AUC=80.251%, accuracy=0.96", Some("80.251")),
+            ("mAP", "mAP=37.55%", Some("37.55")),
+            ("mAP", "mAP = 37.55%", None),
+            ("bleu", "BLEU:  24.0", Some("24.0")),
+            ("F1", r#"{"exact_match": 83.67, "f1": 90.87}"#, Some("90.87")),
+            ("F1", "{'exact_match': 83.67,'f1': 90.87} and more", Some("90.87")),
+            ("F1", r#"{"exact_match": 83.67, "f1": 90.87, "n": 1}"#, None),
+            ("WER", "Word Error Rate: 0.074, accuracy=92.5%, accuracy=91.0%", Some("91.0")),
+            ("WER", "Word Error Rate: 0.074, accuracy=92.5%, accuracy=91", Some("92.5")),
+            ("DICE", "Accuracy: mean = 0.86170, kidney tumor = 0.9", Some("0.86170")),
+            ("DICE", "Accuracy: median = 0.86170", None),
+            ("ROUGE1", "{'rouge1': 42.9, 'rouge2': 20.1}", Some("42.9")),
+            ("ROUGE2", "{'rouge1': 42.9, 'rouge2': 20.1}", Some("20.1")),
+            ("ROUGEL", "{'rougeL': 1.5, 'rougeL': 2.5, 'rougeL': none}", Some("2.5")),
+            ("ROUGELSUM", "{'rougeLsum': 40.1}", Some("40.1")),
+            ("GEN_LEN", "{'gen_len': 4016878}", Some("4016878")),
+            ("TOKENS_PER_SAMPLE", "{'tokens_per_sample':294.45}", None),
+            ("TOKENS_PER_SAMPLE", "{'tokens_per_sample': 294.45}", Some("294.45")),
+            ("CLIP_SCORE", "{'FID_SCORE': 23.1, 'CLIP_SCORE': 31.7}", Some("31.7")),
+            ("CLIP_SCORE", "{'CLIP_SCORE': '31.7'}", None),
+            ("FID_SCORE", "{'FID_SCORE': 23.1}", Some("23.1")),
+            ("gsm8k_accuracy", "{'gsm8k': 73.66, 'mbxp': 60.16}", Some("73.66")),
+            ("mbxp_accuracy", "{'gsm8k': 73.66, 'mbxp': 60.16}", Some("60.16")),
+            ("exact_match", "{'exact_match': 90.1}", Some("90.1")),
+        ] {
+            assert_eq!(figure(metric, line), want, "{metric} in {line}");
+        }
+    }
+
+    #[test]
+    fn every_metric_is_found_or_missed() {
+        let text = "{'CLIP_SCORE': 31.7, 'FID_SCORE': 23.1}\nhash=ab\n{'CLIP_SCORE': 31.8}";
+        let found = [("CLIP_SCORE", 31.7), ("FID_SCORE", 23.1), ("CLIP_SCORE", 31.8)];
+        let found = found.map(|(name, value)| (name.to_owned(), value));
+        assert_eq!(read("stable-diffusion-xl", text).unwrap(), found);
+
+        let error = read("stable-diffusion-xl", "{'CLIP_SCORE': 3.1.7}").unwrap_err();
+        assert_eq!(error.problems().len(), 3, "{error}");
+        assert_eq!(read("resnet50", "accuracy=76.5%\r\n").unwrap(), [("acc".into(), 76.5)]);
+        assert!(accuracy_of(Path::new("/nowhere"), &Table::builtin().benchmarks[0]).is_err());
+    }
+
+    #[test]
+    fn the_last_hash_counts() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let hash = |text| {
+            fs::write(file.path(), text).unwrap();
+            accuracy_hash(file.path()).unwrap()
+        };
+        assert_eq!(hash("accuracy=1%\nhash=ab01\nhash=cd02\n").as_deref(), Some("cd02"));
+        assert_eq!(hash("hash=ab 01\n hash=ab\nhash=\n"), None);
+    }
+}

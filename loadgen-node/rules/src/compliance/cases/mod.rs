@@ -1,0 +1,110 @@
+//! What the official scripts of tag v5.0.1 say of many inputs, and what we say of them.
+//!
+//! With `NETDIV_WRITE_CASES=folder` the test leaves each case there as the scripts want it, with our verdict and our
+//! files beside it, so that the scripts can be asked again.
+
+mod inputs;
+mod responses;
+mod speed;
+mod tokens;
+
+use std::fs;
+
+use super::*;
+use crate::benchmarks::Table;
+
+/// Our verdict.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Ours {
+    Pass,
+    Fail,
+    /// Failed although the official script passes it.
+    Stricter,
+    Refused,
+}
+use Ours::{Fail, Pass, Refused, Stricter};
+
+/// A test's input, each file as its text; an empty one does not exist.
+#[derive(Clone)]
+struct Case {
+    test: Test,
+    name: &'static str,
+    benchmark: &'static str,
+    dtype: &'static str,
+    accuracy_log: String,
+    reference: String,
+    log: String,
+    summary: String,
+    /// Whether the official script passes it.
+    official: bool,
+    ours: Ours,
+}
+
+impl Case {
+    /// A case in `folder`: its input, the verdicts and our files.
+    fn run(&self, folder: &Path) -> (Ours, String) {
+        let (results, run) = (folder.join("results"), folder.join("run"));
+        let accuracy_log = results.join("accuracy").join(ACCURACY_LOG);
+        let summary = results.join("performance/run_1").join(SUMMARY);
+        for (path, text) in [
+            (&accuracy_log, &self.accuracy_log),
+            (&summary, &self.reference),
+            (&run.join(ACCURACY_LOG), &self.log),
+            (&run.join(SUMMARY), &self.summary),
+        ] {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            if !text.is_empty() {
+                fs::write(path, text).unwrap();
+            }
+        }
+
+        let mut benchmark = Table::builtin().find(self.benchmark).unwrap().clone();
+        benchmark.accuracy_dtype = self.dtype.into();
+        let reference = Reference { accuracy_log: &accuracy_log, summary: &summary };
+        let (ours, why) = match verify(self.test, &benchmark, &reference, &run) {
+            Err(error) => {
+                (Refused, error.problems().join("; ").replace(folder.to_str().unwrap(), ""))
+            }
+            Ok(verified) => {
+                for (name, text) in &verified.files {
+                    fs::write(folder.join(name), text).unwrap();
+                }
+                let parts: Vec<_> = verified.accuracy.iter().chain(&verified.performance).collect();
+                let why =
+                    parts.iter().flat_map(|part| [&part.problems[..], &part.stricter].concat());
+                let why = why.collect::<Vec<_>>().join("; ");
+                match (verified.passed, parts.iter().all(|part| part.officially())) {
+                    (true, _) => (Pass, why),
+                    (false, true) => (Stricter, why),
+                    (false, false) => (Fail, why),
+                }
+            }
+        };
+        let official = if self.official { "pass" } else { "fail" };
+        let row = format!("{official}\n{ours:?}\n{why}\n{}\n", self.dtype.replace("uint8", "byte"));
+        fs::write(folder.join("verdicts"), row).unwrap();
+        (ours, why)
+    }
+}
+
+fn all() -> Vec<Case> {
+    [speed::test01(), speed::test04(), responses::cases(), tokens::cases()].concat()
+}
+
+#[test]
+fn verdicts_are_those_of_the_official_scripts_or_stricter() {
+    let scratch = tempfile::tempdir().unwrap();
+    let asked = std::env::var_os("NETDIV_WRITE_CASES").map(std::path::PathBuf::from);
+    let root = asked.as_deref().unwrap_or(scratch.path());
+    for case in all() {
+        let folder = root.join(case.test.name()).join(case.name.replace(' ', "-"));
+        assert!(!folder.exists(), "two cases are called {}", case.name);
+        let (ours, why) = case.run(&folder);
+        assert_eq!(ours, case.ours, "{} {}: {why}", case.test, case.name);
+        match ours {
+            Pass | Stricter => assert!(case.official, "{} {}", case.test, case.name),
+            Fail => assert!(!case.official, "{} {}", case.test, case.name),
+            Refused => {}
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! TEST06's tokens.
+
+use super::{
+    inputs::{hex, log, summary, token_log},
+    *,
+};
+
+/// A name, the scenario, the log, and the verdicts.
+type Row = (&'static str, &'static str, String, bool, Ours);
+
+fn case((name, scenario, log, official, ours): Row) -> Case {
+    Case {
+        test: Test::Test06,
+        name,
+        benchmark: "llama2-70b-99",
+        dtype: "int32",
+        accuracy_log: String::new(),
+        reference: String::new(),
+        log,
+        summary: summary(scenario, "1000"),
+        official,
+        ours,
+    }
+}
+
+pub(super) fn cases() -> Vec<Case> {
+    let text = token_log(&[(&[5, 6, 2], None, 3), (&[7, 8], None, 2)]);
+    let first = token_log(&[(&[5, 6, 2], Some(&[5]), 3), (&[7, 8], Some(&[7]), 2)]);
+    let llama3 = |name, ids: &[i32], official, ours| Case {
+        benchmark: "llama3.1-405b",
+        ..case((name, "Offline", token_log(&[(ids, None, ids.len() as u64)]), official, ours))
+    };
+    let mut cases = vec![
+        Case {
+            dtype: "int64",
+            ..case((
+                "numbers of 64 bits",
+                "Offline",
+                token_log(&[(&[5, 0, 2, 0, 2, 1], None, 3)]),
+                true,
+                Pass,
+            ))
+        },
+        Case {
+            dtype: "float32",
+            ..case((
+                "two ends as floats",
+                "Offline",
+                token_log(&[(&[5, 0x4000_0000, 0x4000_0000], None, 3)]),
+                false,
+                Fail,
+            ))
+        },
+        llama3("llama 3.1 with one end", &[9, 8, 128_009], true, Pass),
+        llama3("llama 3.1 with two ends", &[9, 128_009, 128_009], true, Stricter),
+        llama3("llama 3.1 with unlike ends", &[9, 128_001, 128_009], true, Stricter),
+        llama3("llama 3.1 ends in the token 2 twice", &[9, 2, 2], false, Fail),
+    ];
+    #[rustfmt::skip]
+    let rows = [
+        ("offline", "Offline", text.clone(), true, Pass),
+        ("server", "Server", first.clone(), true, Pass),
+        ("single stream", "SingleStream", first.clone(), true, Pass),
+        ("offline ignores first tokens", "Offline", token_log(&[(&[5, 6], Some(&[9]), 2)]), true, Pass),
+        ("another first token", "Server", token_log(&[(&[5, 6], Some(&[9]), 2)]), false, Fail),
+        ("two first tokens", "Server", token_log(&[(&[5, 6], Some(&[5, 6]), 2)]), true, Pass),
+        ("two first tokens and the second is wrong", "Server", token_log(&[(&[5, 6], Some(&[5, 7]), 2)]), false, Fail),
+        ("first token is missing", "Server", text.clone(), false, Fail),
+        ("first token is empty", "Server", token_log(&[(&[5, 6], Some(&[]), 2)]), true, Stricter),
+        ("two ends", "Offline", token_log(&[(&[5, 2, 2], None, 3)]), false, Fail),
+        ("two ends later on", "Offline", token_log(&[(&[5, 6], None, 2), (&[5, 2, 2], None, 3)]), false, Fail),
+        ("two ends and nothing else", "Offline", token_log(&[(&[2, 2], None, 2)]), true, Stricter),
+        ("one end and nothing else", "Offline", token_log(&[(&[2], None, 1)]), true, Pass),
+        ("ends in the middle", "Offline", token_log(&[(&[5, 2, 2, 6, 2], None, 5)]), true, Pass),
+        ("an empty response", "Offline", token_log(&[(&[], None, 0)]), true, Pass),
+        ("another number of tokens", "Offline", token_log(&[(&[5, 6], None, 3)]), false, Fail),
+        ("all is wrong", "Server", token_log(&[(&[5, 2, 2], Some(&[6]), 4)]), false, Fail),
+        ("no number of tokens", "Offline", log(&[(0, &hex(&[5, 6]))]), false, Refused),
+        ("not whole tokens", "Offline", text.replacen("05000000", "050000", 1), false, Refused),
+        ("first token is not whole", "Server", first.replace("\"07000000\"", "\"070000\""), false, Refused),
+        ("nothing was logged", "Offline", token_log(&[]), true, Refused),
+        ("log is truncated", "Offline", text[..text.len() - 20].into(), false, Refused),
+        ("log is missing", "Offline", String::new(), false, Refused),
+    ];
+    cases.extend(rows.into_iter().map(case));
+    let summary = summary("Offline", "1000").replace("720381539243781796", "0");
+    cases.push(Case {
+        summary,
+        ..case(("audit.config was not in effect", "Offline", text, true, Refused))
+    });
+    cases
+}

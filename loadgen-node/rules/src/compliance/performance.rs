@@ -1,0 +1,91 @@
+//! The speed of a compliance run against that of the submitted run: TEST01 and TEST04.
+
+use std::path::Path;
+
+use super::{
+    ComplianceError, Part, both,
+    summary::{Score, Summary},
+};
+use crate::benchmarks::Test;
+
+/// TEST01 wants the same speed within a margin. TEST04 wants it no faster than that, so that a SUT that knows a sample
+/// again fails.
+pub(super) fn compare(test: Test, reference: &Path, run: &Path) -> Result<Part, ComplianceError> {
+    let (before, after) = both(Summary::read(reference), Summary::read(run))?;
+    let mut part = Part::default();
+    for (summary, whose) in [(&before, "reference"), (&after, "test")] {
+        let warning = |n| format!("WARNING: {n} ERROR reported in {whose} results");
+        part.notes.extend(summary.errors.iter().map(warning));
+        if summary.invalid() {
+            part.problems.push(format!("the {whose} results are INVALID"));
+        }
+    }
+    if before.scenario != after.scenario {
+        part.problems.push("the scenarios of test and reference do not match".into());
+    }
+    if !part.officially() {
+        return Ok(part);
+    }
+    if bounds(&before).ne(bounds(&after)) {
+        part.stricter.push("the target latencies of test and reference do not match".into());
+    }
+
+    let scenario = before.scenario.clone();
+    let (before, after) = both(score(before, reference), score(after, run))?;
+    let (before, after) = match (test, is_stream(&scenario)) {
+        (Test::Test04, true) => (rate(&before), rate(&after)),
+        _ => (before, after),
+    };
+    part.figures =
+        vec![format!("reference score = {}", before.text), format!("test score = {}", after.text)];
+    let margin = margin(&scenario, before.value);
+    let not_faster = after.value < before.value * (1.0 + margin);
+    let not_slower = test == Test::Test04 || after.value > before.value * (1.0 - margin);
+    if !(not_faster && not_slower) {
+        let percent = (after.value / before.value - 1.0) * 100.0;
+        let margin = margin * 100.0;
+        part.problems.push(format!(
+            "the test score is {percent:+.2} % off the reference score; {margin:.0} % is the margin"
+        ));
+    }
+    Ok(part)
+}
+
+/// Short latencies vary from run to run, and have twice the margin. In TEST04 the script asks this of rates, as do we.
+fn margin(scenario: &str, reference: f64) -> f64 {
+    match scenario {
+        "SingleStream" if reference <= 200_000.0 => 0.20,
+        "MultiStream" if reference <= 1_600_000.0 => 0.20,
+        _ => 0.10,
+    }
+}
+
+fn is_stream(scenario: &str) -> bool {
+    matches!(scenario, "SingleStream" | "MultiStream")
+}
+
+/// Queries per second of a latency in nanoseconds, written as Python writes it.
+fn rate(latency: &Score) -> Score {
+    let value = 1e9 / latency.value;
+    Score { text: format!("{value:?}"), value }
+}
+
+/// What queries may take in the Server scenario. The script's pattern for it matches no line that LoadGen writes.
+fn bounds(summary: &Summary) -> impl Iterator<Item = (&String, &String)> {
+    let server = summary.scenario == "Server";
+    summary.values.iter().filter(move |(key, _)| server && key.starts_with("target_latency "))
+}
+
+/// The score of a finished run. Without one the script takes 0, which TEST04 then passes.
+fn score(summary: Summary, path: &Path) -> Result<Score, ComplianceError> {
+    let lacks = |what| {
+        ComplianceError::new(
+            path,
+            format!("no {what}: this is not the summary of a finished performance run"),
+        )
+    };
+    if summary.results.is_empty() {
+        return Err(lacks("`Result is : VALID`"));
+    }
+    summary.score.ok_or_else(|| lacks("score of its scenario"))
+}

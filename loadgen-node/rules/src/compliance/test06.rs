@@ -1,0 +1,114 @@
+//! TEST06: the responses of a language model are consistent.
+
+use std::path::Path;
+
+use super::{
+    ComplianceError, Part,
+    accuracy_log::for_each_entry,
+    element::{Element, Number},
+    part::BEYOND,
+    summary::Summary,
+};
+use crate::{Scenario, benchmarks::Benchmark};
+
+/// What the official script takes for the end of a response: Llama 2's and Mixtral's token.
+const OFFICIAL_END: [i64; 1] = [2];
+
+/// Tokens that end a response of Llama 3.1: the end of the text, of a message, of a turn.
+const LLAMA3_END: [i64; 3] = [128_001, 128_008, 128_009];
+
+/// One of the three checks.
+#[derive(Default)]
+struct Check {
+    /// Responses that the official script fails.
+    bad: u64,
+    /// More that we fail.
+    bad_for_us: u64,
+}
+
+impl Check {
+    fn count(&mut self, official: bool, ours: bool) {
+        self.bad += u64::from(!official);
+        self.bad_for_us += u64::from(official && !ours);
+    }
+
+    /// As the official checker reads it.
+    fn word(&self) -> &'static str {
+        if self.bad + self.bad_for_us == 0 { "True" } else { "False" }
+    }
+}
+
+/// Verifies the responses, and writes `verify_accuracy.txt`.
+pub(super) fn verify(
+    log: &Path,
+    run: &Summary,
+    benchmark: &Benchmark,
+    element: Element,
+) -> Result<(Part, String), ComplianceError> {
+    let Some(scenario) = Scenario::of_official_name(&run.scenario) else {
+        return Err(ComplianceError::new(log, "the summary beside it names no scenario"));
+    };
+    let ends: &[i64] =
+        if benchmark.name.starts_with("llama3") { &LLAMA3_END } else { &OFFICIAL_END };
+    let (mut responses, mut first, mut end, mut length) =
+        (0_u64, Check::default(), Check::default(), Check::default());
+    for_each_entry(log, |entry| {
+        responses += 1;
+        let tokens = element.numbers(&entry.response()?)?;
+        end.count(
+            tokens.len() < 3 || !ends_twice(&tokens, &OFFICIAL_END),
+            !ends_twice(&tokens, ends),
+        );
+        length.count(tokens.len() as u64 == entry.integer("token_count")?, true);
+        if scenario != Scenario::Offline {
+            let start =
+                entry.bytes("token_data")?.map(|bytes| element.numbers(&bytes)).transpose()?;
+            let alike = |start: &Vec<Number>| start.iter().zip(&tokens).all(|(a, b)| a == b);
+            let given = start.as_ref().is_some_and(|start| !start.is_empty());
+            first.count(start.as_ref().is_some_and(alike), given);
+        }
+        Ok(())
+    })?;
+    if responses == 0 {
+        return Err(ComplianceError::new(log, format!("no response was logged {BEYOND}")));
+    }
+
+    let mut part = Part::default();
+    let reasons = [
+        (
+            &first,
+            "do not begin with the reported token, or none was reported",
+            "have an empty first token",
+        ),
+        (&end, "end with the token 2 twice", "end with two tokens that end a response"),
+        (&length, "have another number of tokens than was reported", ""),
+    ];
+    for (check, official, ours) in reasons {
+        if check.bad > 0 {
+            part.problems.push(format!("{} of {responses} responses {official}", check.bad));
+        }
+        if check.bad_for_us > 0 {
+            part.stricter.push(format!("{} of {responses} responses {ours}", check.bad_for_us));
+        }
+    }
+    let first = if scenario == Scenario::Offline { "Skipped" } else { first.word() };
+    part.figures = vec![
+        format!("First token check pass: {first}"),
+        format!("EOS check pass: {}", end.word()),
+        format!("Sample length check pass: {}", length.word()),
+    ];
+    let verdict = if part.passed() { "complete" } else { "failed" };
+    let mut lines = part.figures.clone();
+    lines.push(format!("TEST06 verification {verdict}"));
+    lines.extend(part.problems.iter().cloned());
+    lines.extend(part.stricter.iter().map(|why| format!("{why} {BEYOND}")));
+    let text = lines.join("\n") + "\n";
+    Ok((part, text))
+}
+
+/// Whether the last two tokens both end a response.
+fn ends_twice(tokens: &[Number], ends: &[i64]) -> bool {
+    let mut last = tokens.iter().rev().take(2);
+    let is_end = |token: &Number| ends.iter().any(|end| token.is(*end));
+    tokens.len() >= 2 && last.all(is_end)
+}

@@ -1,0 +1,269 @@
+//! What a run will take: how long, how many queries, how much memory, and what bandwidth. `text.rs` says it in words.
+
+mod text;
+
+use serde::Serialize;
+
+use crate::{
+    Scenario,
+    benchmarks::{Benchmark, Table},
+    statistics::{self, CONFIDENCE, TOLERANCE, max_overlatency, min_queries},
+};
+
+/// Memory that LoadGen needs for each sample that it prepares, in bytes; measured.
+pub const LOADGEN_BYTES_PER_SAMPLE: u64 = 60;
+
+/// Least duration of a performance run, in seconds (rules, section 3).
+const SECONDS: f64 = 600.0;
+
+/// LoadGen asks for a tenth more samples in Offline, so that the run is long enough.
+const OFFLINE_SLACK: f64 = 1.1;
+
+/// A performance run at a rate, and the accuracy run that goes with it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Plan {
+    /// The benchmark.
+    pub benchmark: String,
+    /// The scenario.
+    pub scenario: Scenario,
+    /// The rate that it is for, in samples per second.
+    pub samples_per_second: f64,
+    /// Queries that LoadGen issues; in Server and the streams about so many.
+    pub queries: u64,
+    /// Samples in them.
+    pub samples: u64,
+    /// How long they take at that rate, in seconds.
+    pub seconds: f64,
+    /// Memory that LoadGen needs to prepare them, in bytes.
+    pub loadgen_bytes: u64,
+    /// Samples of the accuracy run.
+    pub accuracy_samples: u64,
+    /// How long they take at that rate, in seconds.
+    pub accuracy_seconds: f64,
+    /// What Appendix B asks of the network, for each encoding that the table has.
+    pub flows: Vec<Flow>,
+    /// Early stopping; absent in Offline, which has no latency bound.
+    pub early_stopping: Option<EarlyStopping>,
+    /// What will not do, and what helps.
+    pub notes: Vec<String>,
+}
+
+/// Payload on the network, without headers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Flow {
+    /// The family, or one of its encodings.
+    pub name: String,
+    /// Appendix B's formula, with element types.
+    pub formula: String,
+    /// Bytes per second to the SUT.
+    pub ingress_bytes_per_second: f64,
+    /// Bytes per second back.
+    pub egress_bytes_per_second: f64,
+}
+
+/// How many queries may miss the bound (rules, Appendix A).
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EarlyStopping {
+    /// The percentile that counts, as a share.
+    pub percentile: f64,
+    /// Numbers of overlatency queries, each with the least number of queries that makes up for it.
+    pub least_queries: Vec<(u64, u64)>,
+    /// Most overlatency queries among those of the plan; absent when they are too few even without one.
+    pub allowed: Option<u64>,
+    /// The number of queries that section 3 suggests to start with.
+    pub suggested_queries: u64,
+}
+
+/// Why there is no plan.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PlanError(String);
+
+/// Plans a run of a benchmark at a rate in samples per second.
+pub fn plan(
+    table: &Table,
+    benchmark: &str,
+    scenario: Scenario,
+    samples_per_second: f64,
+) -> Result<Plan, PlanError> {
+    let Some(benchmark) = table.find(benchmark) else {
+        return Err(PlanError(format!("the table of benchmarks has no `{benchmark}`")));
+    };
+    if !(samples_per_second.is_finite() && samples_per_second > 0.0) {
+        return Err(PlanError(format!("a rate of {samples_per_second}: it must be above 0")));
+    }
+    let (queries, samples) = loadgen_issues(benchmark, scenario, samples_per_second);
+    // For the streams LoadGen prepares twice as many, in case the SUT is faster than expected.
+    let is_stream = matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
+    let prepared = samples.saturating_mul(if is_stream { 2 } else { 1 });
+    let early_stopping = early_stopping(scenario, queries);
+    let mut notes = Vec::new();
+    if !benchmark.scenarios.contains(&scenario) {
+        let required = benchmark.scenarios.iter().map(|scenario| scenario.word());
+        let required = required.collect::<Vec<_>>().join(" and ");
+        notes.push(match required.as_str() {
+            "" => format!("{} is no benchmark any more", benchmark.name),
+            _ => format!("the rules require {required} for {}, section 4.1.1", benchmark.name),
+        });
+    }
+    if let Some(EarlyStopping { allowed: None, percentile, .. }) = early_stopping {
+        // The streams need an overlatency query, to have something to report.
+        let least = min_queries(least_overlatency(scenario), percentile, TOLERANCE, CONFIDENCE);
+        notes.push(format!(
+            "{queries} queries are too few for a valid result: set min_query_count to {least} or more in user.conf"
+        ));
+    }
+    let flow = |bandwidth: &crate::benchmarks::Bandwidth| Flow {
+        name: bandwidth.name.clone(),
+        formula: bandwidth.formula.clone(),
+        ingress_bytes_per_second: bandwidth.ingress_bytes() as f64 * samples_per_second,
+        egress_bytes_per_second: bandwidth.egress_bytes() as f64 * samples_per_second,
+    };
+    Ok(Plan {
+        benchmark: benchmark.name.clone(),
+        scenario,
+        samples_per_second,
+        queries,
+        samples,
+        seconds: samples as f64 / samples_per_second,
+        loadgen_bytes: prepared.saturating_mul(LOADGEN_BYTES_PER_SAMPLE),
+        accuracy_samples: benchmark.dataset_samples,
+        accuracy_seconds: benchmark.dataset_samples as f64 / samples_per_second,
+        flows: benchmark.bandwidth.iter().map(flow).collect(),
+        early_stopping,
+        notes,
+    })
+}
+
+/// Queries and samples of LoadGen v5.0 with its mlperf.conf and no other settings than the rate.
+fn loadgen_issues(benchmark: &Benchmark, scenario: Scenario, rate: f64) -> (u64, u64) {
+    let samples_per_query = if scenario == Scenario::MultiStream { 8 } else { 1 };
+    let in_time = |slack: f64| (slack * SECONDS * rate / samples_per_query as f64) as u64;
+    // With equal issue, whole passes over the samples that are loaded.
+    let passes = |count: u64| match benchmark.equal_issue {
+        true => count.div_ceil(benchmark.qsl_size).saturating_mul(benchmark.qsl_size),
+        false => count,
+    };
+    match scenario {
+        Scenario::Offline => {
+            (1, passes(in_time(OFFLINE_SLACK).max(benchmark.offline_samples).max(1)))
+        }
+        Scenario::Server | Scenario::SingleStream | Scenario::MultiStream => {
+            let least = if scenario == Scenario::MultiStream { 662 } else { 100 };
+            let queries = passes(in_time(1.0).max(least));
+            (queries, queries.saturating_mul(samples_per_query))
+        }
+    }
+}
+
+fn least_overlatency(scenario: Scenario) -> u64 {
+    u64::from(scenario != Scenario::Server)
+}
+
+fn early_stopping(scenario: Scenario, queries: u64) -> Option<EarlyStopping> {
+    let (percentile, margin) = match scenario {
+        Scenario::Offline => return None,
+        Scenario::SingleStream => (0.9, 0.005),
+        Scenario::Server | Scenario::MultiStream => (0.99, 0.0005),
+    };
+    let least = |overlatency| min_queries(overlatency, percentile, TOLERANCE, CONFIDENCE);
+    let steps = [0, 1, 10, 100, 1000, 10_000, 100_000, 1_000_000];
+    let steps = steps.into_iter().filter(|step| *step >= least_overlatency(scenario));
+    let mut least_queries: Vec<_> = steps.map(|step| (step, least(step))).collect();
+    // One step beyond what the run has shows what a longer run would bring.
+    let within = least_queries.iter().filter(|(_, least)| *least <= queries).count();
+    least_queries.truncate((within + 1).max(4));
+    let allowed = max_overlatency(queries, percentile, TOLERANCE, CONFIDENCE);
+    Some(EarlyStopping {
+        percentile,
+        least_queries,
+        allowed: allowed.filter(|allowed| *allowed >= least_overlatency(scenario)),
+        suggested_queries: statistics::rounded(statistics::number_of_queries(
+            percentile, margin, CONFIDENCE,
+        )),
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn of(benchmark: &str, scenario: Scenario, rate: f64) -> Plan {
+        plan(Table::builtin(), benchmark, scenario, rate).unwrap()
+    }
+
+    #[test]
+    fn offline_has_a_tenth_more_and_never_less_than_the_rules_ask() {
+        let fast = of("resnet50", Scenario::Offline, 100_000.0);
+        assert_eq!(
+            (fast.queries, fast.samples, fast.loadgen_bytes),
+            (1, 66_000_000, 3_960_000_000)
+        );
+        assert!((fast.seconds - 660.0).abs() < 1e-9);
+        let slow = of("resnet50", Scenario::Offline, 10.0);
+        assert_eq!((slow.samples, slow.early_stopping.clone()), (24_576, None));
+        assert!(slow.text().contains("2457.6 s") || slow.text().contains("2458 s"));
+        // Whole passes over 43 volumes.
+        assert_eq!(of("3d-unet-99", Scenario::Offline, 0.01).samples, 43);
+        assert_eq!(of("3d-unet-99", Scenario::Offline, 1.0).samples, 688);
+    }
+
+    #[test]
+    fn server_runs_ten_minutes_within_what_early_stopping_allows() {
+        let plan = of("resnet50", Scenario::Server, 20_000.0);
+        assert_eq!((plan.queries, plan.samples), (12_000_000, 12_000_000));
+        let early = plan.early_stopping.unwrap();
+        assert_eq!(early.least_queries[..3], [(0, 459), (1, 662), (10, 2010)]);
+        assert_eq!(
+            early.least_queries.last(),
+            Some(&(1_000_000, min_queries(1_000_000, 0.99, 0.0, 0.99)))
+        );
+        let allowed = early.allowed.unwrap();
+        assert!((119_000..120_000).contains(&allowed), "{allowed}");
+        assert_eq!(early.suggested_queries, 270_336);
+        // Whole passes again: 15 passes of 24,576.
+        assert_eq!(of("llama2-70b-99", Scenario::Server, 600.0).queries, 368_640);
+    }
+
+    #[test]
+    fn too_few_queries_are_said_with_what_helps() {
+        let plan = of("resnet50", Scenario::Server, 0.5);
+        assert_eq!((plan.queries, plan.early_stopping.unwrap().allowed), (300, None));
+        assert!(plan.notes[0].contains("min_query_count to 459"), "{:?}", plan.notes);
+        let stream = of("bert-99", Scenario::SingleStream, 0.01);
+        assert_eq!(stream.queries, 100);
+        assert!(stream.notes.is_empty(), "{:?}", stream.notes);
+        assert_eq!(stream.early_stopping.unwrap().least_queries[0], (1, 64));
+        let multi = of("resnet50", Scenario::MultiStream, 800.0);
+        assert_eq!((multi.queries, multi.samples), (60_000, 480_000));
+        assert_eq!(multi.loadgen_bytes, 2 * 480_000 * 60);
+        assert!(multi.notes[0].contains("require server and offline"), "{:?}", multi.notes);
+        assert!(of("rnnt", Scenario::Offline, 1.0).notes[0].contains("no benchmark any more"));
+    }
+
+    #[test]
+    fn the_network_carries_what_appendix_b_asks() {
+        let text = of("resnet50", Scenario::Offline, 20_000.0).text();
+        assert!(text.contains("3.0 GB/s (24.1 Gb/s) to the SUT, negligible back"), "{text}");
+        assert!(text.contains("12.0 GB/s (96.3 Gb/s)"), "{text}");
+        let text = of("3d-unet-99.9", Scenario::Offline, 10.0).text();
+        assert!(
+            text.contains("329 MB/s (2.6 Gb/s) to the SUT, 329 MB/s (2.6 Gb/s) back"),
+            "{text}"
+        );
+        let text = of("llama3.1-405b", Scenario::Server, 2.0).text();
+        assert!(text.contains("160 kB/s (1.3 Mb/s) back"), "{text}");
+        assert!(text.contains("0 over the bound: 459 queries or more"), "{text}");
+    }
+
+    #[test]
+    fn nonsense_is_no_plan() {
+        let error = |name, rate| {
+            plan(Table::builtin(), name, Scenario::Offline, rate).unwrap_err().to_string()
+        };
+        assert!(error("gptk", 1.0).contains("no `gptk`"));
+        assert!(error("rgat", 0.0).contains("above 0"));
+        assert!(error("rgat", f64::NAN).contains("above 0"));
+    }
+}

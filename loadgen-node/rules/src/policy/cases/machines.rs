@@ -1,0 +1,176 @@
+//! Machines, and the ways between them.
+
+use super::*;
+
+#[test]
+fn one_machine_at_both_ends_is_seen() {
+    let same = |copy: fn(&Machine, &mut Machine)| {
+        move |case: &mut Case| {
+            let mine = loadgen(case).clone();
+            copy(&mine, node(case));
+        }
+    };
+    fails(
+        images(),
+        4,
+        "rack-a",
+        "the same boot id b-loadgen as the LoadGen node; run the node on",
+        same(|a, b| {
+            b.boot_id = a.boot_id.clone();
+        }),
+    );
+    fails(
+        images(),
+        4,
+        "rack-a",
+        "a copied installation or a container",
+        same(|a, b| {
+            b.machine_id = a.machine_id.clone();
+        }),
+    );
+    fails(
+        images(),
+        4,
+        "rack-a",
+        "board serial number S-1",
+        same(|a, b| {
+            b.board_serial = a.board_serial.as_ref().map(|serial| serial.to_lowercase());
+        }),
+    );
+    fails(
+        images(),
+        4,
+        "rack-a",
+        "hardware address 3c:ec:ef:00:00:01",
+        same(|a, b| {
+            b.interfaces.push(Interface { name: "eth1".into(), ..a.interfaces[0].clone() });
+        }),
+    );
+    fails(
+        images(),
+        4,
+        "rack-a",
+        "boot id b-loadgen, machine id 00000000000000000000000000000001, board",
+        same(|a, b| {
+            *b = Machine { routes: b.routes.clone(), ..a.clone() };
+        }),
+    );
+}
+
+#[test]
+fn what_tells_nothing_is_not_taken_for_the_same() {
+    let mut case = images();
+    for machine in ["a", "b"] {
+        let virtual_interface = Interface {
+            name: "docker0".into(),
+            kind: "virtual".into(),
+            mac: Some("02:42:ac:11:00:02".into()),
+            ..Interface::default()
+        };
+        let machine = if machine == "a" { node(&mut case) } else { loadgen(&mut case) };
+        machine.interfaces.push(virtual_interface);
+        machine.board_serial = Some("To be filled by O.E.M.".into());
+        machine.machine_id = Some(String::new());
+    }
+    assert_eq!(found(Division::Network, &case), []);
+    unclear(case, 4, "rack-a", "nothing that tells machines apart is known of both", |case| {
+        let node = node(case);
+        node.boot_id = None;
+        node.interfaces[0].mac = None;
+    });
+}
+
+#[test]
+fn virtual_machines_are_not_known_to_be_separate() {
+    unclear(images(), 4, "rack-a", "QEMU Standard PC is a virtual machine", |case| {
+        node(case).product = Some("QEMU Standard PC".into());
+    });
+    unclear(images(), 4, "LoadGen node", "a virtual machine", |case| {
+        loadgen(case).product = Some("VMware7,1".into());
+    });
+}
+
+#[test]
+fn the_way_is_a_permitted_fabric() {
+    let place = "LoadGen node to rack-b:50051";
+    let interface = |kind: &'static str| {
+        move |case: &mut Case| {
+            let machine = loadgen(case);
+            machine.interfaces.push(Interface {
+                name: "other0".into(),
+                kind: kind.into(),
+                ..Interface::default()
+            });
+            machine.routes[1].interface = Some("other0".into());
+        }
+    };
+    fails(images(), 5, place, "other0 is a virtual interface", interface("virtual"));
+    unclear(images(), 5, place, "of the kind `519`; permitted are Ethernet", interface("519"));
+    unclear(images(), 5, place, "nothing is known of the interface ib7", |case| {
+        loadgen(case).routes[1].interface = Some("ib7".into());
+    });
+    unclear(images(), 5, place, "the interface is not known", |case| {
+        loadgen(case).routes[1].interface = None;
+    });
+    unclear(images(), 5, "LoadGen node", "names no route", |case| loadgen(case).routes.clear());
+    fails(images(), 5, "rack-a to 10.0.0.1", "eth0 is a virtual interface", |case| {
+        node(case).interfaces[0].kind = "virtual".into();
+    });
+    for kind in ["wifi", "infiniband"] {
+        let mut case = images();
+        interface(kind)(&mut case);
+        assert_eq!(found(Division::Network, &case), []);
+    }
+}
+
+#[test]
+fn ways_that_end_at_home_are_seen() {
+    let routes: [fn(&mut Route); 5] = [
+        |route| route.peer = "127.0.0.1:50051".into(),
+        |route| route.peer = "[::1]:50051".into(),
+        |route| route.peer = "localhost:50051".into(),
+        |route| route.peer = "10.0.0.1:50051".into(),
+        |route| route.interface = Some("lo".into()),
+    ];
+    for spoil in routes {
+        let mut case = images();
+        spoil(&mut loadgen(&mut case).routes[0]);
+        let findings = found(Division::Network, &case);
+        let rules: Vec<_> = findings.iter().map(|f| (f.rule, f.outcome)).collect();
+        assert_eq!(
+            rules,
+            [(Rule::new(4), Outcome::Fail), (Rule::new(5), Outcome::Fail)],
+            "{findings:?}"
+        );
+        assert!(findings[0].text.contains("both ends are on this machine"), "{findings:?}");
+    }
+}
+
+#[test]
+fn a_run_without_evidence_or_network_is_seen() {
+    for evidence in [None, Some(Evidence::default())] {
+        let findings = found(Division::Network, &Case { evidence, ..images() });
+        let rules: Vec<_> = findings.iter().map(|f| (f.rule, f.outcome)).collect();
+        let want = [(Rule::new(4), Outcome::CannotTell), (Rule::new(5), Outcome::CannotTell)];
+        assert_eq!(rules, want);
+    }
+    let findings = found(Division::Network, &Case { in_process: true, evidence: None, ..images() });
+    let rules: Vec<_> = findings.iter().map(|f| (f.rule, f.outcome)).collect();
+    assert_eq!(rules, [(Rule::new(4), Outcome::Fail), (Rule::new(18), Outcome::Fail)]);
+}
+
+#[test]
+fn ecc_is_on() {
+    fails(
+        images(),
+        29,
+        "LoadGen node",
+        "its main memory: it does not correct errors; switch ECC on",
+        |case| {
+            loadgen(case).memory_ecc = Some(false);
+        },
+    );
+    fails(images(), 29, "rack-a", "memory of its Acme GPU", |case| {
+        node(case).accelerators[0].ecc = Some(false);
+    });
+}

@@ -1,0 +1,209 @@
+//! Benchmark, samples and settings.
+
+use super::*;
+
+#[test]
+fn a_run_by_the_rules_may_start() {
+    let offline = Case { scenario: Scenario::Offline, ..images() };
+    let accuracy = Case { mode: "accuracy", ..images() };
+    let short = Case { settings: settings(&[("min_duration_ms", "0")]), ..accuracy.clone() };
+    let both = Case { mode: "submission", ..images() };
+    let floats = Case { input: Some(vec![tensor("float32", &[3, 224, 224])]), ..images() };
+    let checker_name = Case { benchmark: "resnet", ..images() };
+    let seeds = [
+        ("qsl_rng_seed", "1780908523862526354"),
+        ("sample_index_rng_seed", "14771362308971278857"),
+        ("schedule_rng_seed", "18209322760996052031"),
+    ];
+    let next_round = Case { settings: settings(&seeds), ..images() };
+    let three = Case { input: Some(vec![tensor("int64", &[-1]); 3]), ..tokens() };
+    for case in [
+        images(),
+        tokens(),
+        offline,
+        accuracy,
+        short,
+        both,
+        floats,
+        checker_name,
+        next_round,
+        three,
+    ] {
+        assert_eq!(found(Division::Network, &case), [], "{} {}", case.benchmark, case.mode);
+    }
+}
+
+#[test]
+fn only_the_datacenter_suite() {
+    let everything = |name: &'static str| move |case: &mut Case| case.benchmark = name;
+    fails(
+        images(),
+        1,
+        "benchmark",
+        "no benchmark any more; the Network division has resnet50, ",
+        everything("rnnt"),
+    );
+    fails(
+        images(),
+        1,
+        "benchmark",
+        "no benchmark `gptj`; choose one of gptj-99, gptj-99.9",
+        everything("gptj"),
+    );
+    fails(images(), 1, "benchmark", "choose one of resnet50, retinanet", everything("digits"));
+    let mut bert = images();
+    (bert.benchmark, bert.scenario) = ("bert-99", Scenario::Offline);
+    bert.input = Some(vec![tensor("int64", &[-1]); 3]);
+    bert.settings = settings(&[("performance_sample_count_override", "10833")]);
+    fails(bert, 1, "benchmark", "edge suite only; the Network division has resnet50", |_| {});
+}
+
+#[test]
+fn modes_and_names() {
+    fails(images(), 32, "mode", "choose performance, accuracy or submission", |case| {
+        case.mode = "find-peak"
+    });
+    fails(images(), 13, "SUT name", "`netdiv` does not contain `Network SUT`", |case| {
+        case.sut_name = "netdiv"
+    });
+}
+
+#[test]
+fn encodings_are_those_of_6_2_4() {
+    fails(tokens(), 25, "encoding", "may not be compressed, and zstd does; choose none", |c| {
+        c.encoding = "zstd"
+    });
+    fails(images(), 25, "encoding", "`webp` is not known to be lossless", |case| {
+        case.encoding = "webp"
+    });
+    unclear(images(), 25, "encoding", "whether the Working Group has approved", |c| {
+        c.encoding = "lz4"
+    });
+}
+
+#[test]
+fn tensors_are_those_of_6_2_4() {
+    let input = |tensors: Vec<Tensor<'static>>| move |case: &mut Case| case.input = Some(tensors);
+    let text = "a sample holds input uint8[?], but a sample of llama2-70b-99 is token ids + input mask + input lengths, or \
+                token ids, as int32, int64";
+    fails(tokens(), 26, "input", text, input(vec![tensor("uint8", &[-1])]));
+    fails(
+        tokens(),
+        26,
+        "input",
+        "input float32[?, 8192]",
+        input(vec![tensor("float32", &[-1, 8192])]),
+    );
+    fails(tokens(), 26, "input", "timed", input(vec![tensor("int32", &[-1]); 2]));
+    fails(images(), 26, "input", "is image, as uint8", input(vec![tensor("uint8", &[3]); 2]));
+    unclear(images(), 26, "input", "or a JPEG file of the data set", input(Vec::new()));
+    fails(tokens(), 26, "input", "bytes of unknown meaning", input(Vec::new()));
+    unclear(tokens(), 26, "input", "it is not known what a sample holds", |case| case.input = None);
+}
+
+#[test]
+fn samples_are_enough() {
+    let field = "performance_sample_count_override";
+    fails(
+        images(),
+        32,
+        field,
+        "1023 samples, but the QSL of resnet50 has 1024",
+        set(field, "1023"),
+    );
+    fails(images(), 32, field, "500 samples", |case| case.dataset_samples = 500);
+    fails(images(), 32, "performance samples", "1000 samples", |case| {
+        set(field, "0")(case);
+        case.performance_samples = 1000;
+    });
+    let accuracy = Case { mode: "accuracy", ..images() };
+    fails(
+        accuracy,
+        2,
+        "dataset",
+        "it has 500 samples, but accuracy is measured over all 50000",
+        |case| {
+            case.dataset_samples = 500;
+        },
+    );
+    let offline = Case { scenario: Scenario::Offline, ..images() };
+    fails(offline, 32, "min_query_count", "24574 samples, and resnet50 wants 24576", |case| {
+        set("min_query_count", "24574")(case);
+        set("offline_expected_qps", "1.000000")(case);
+    });
+}
+
+#[test]
+fn scenarios_are_those_of_4_1_1() {
+    fails(images(), 32, "scenario", "resnet50 has server and offline, not single-stream", |case| {
+        case.scenario = Scenario::SingleStream;
+    });
+}
+
+#[test]
+fn durations_and_bounds_are_the_rules() {
+    for (name, value, text) in [
+        ("min_duration_ms", "599999", "a run takes 600000 ms or more"),
+        ("max_duration_ms", "60000", "it would end the run after 60000 ms"),
+        (
+            "server_target_latency_ns",
+            "15000001",
+            "Server's latency bound of resnet50 is 15 ms, not 15.000001 ms",
+        ),
+        (
+            "server_target_latency_percentile",
+            "0.970000",
+            "99 % of queries have to meet the bound, not 97 %",
+        ),
+        ("server_coalesce_queries", "true", "it must be false: a query of Server has one sample"),
+        ("performance_issue_unique", "true", "only an audit.config"),
+        ("performance_issue_same", "true", "only an audit.config"),
+    ] {
+        fails(images(), 32, name, text, set(name, value));
+    }
+    for (name, value, text) in [
+        ("use_token_latencies", "false", "it must be true: first token"),
+        (
+            "server_ttft_latency",
+            "2000000001",
+            "the bound for the first token of llama2-70b-99 is 2000 ms",
+        ),
+        (
+            "server_tpot_latency",
+            "200000001",
+            "the bound for each further token of llama2-70b-99 is 200 ms",
+        ),
+        ("server_target_latency_ns", "20000000001", "is 20000 ms"),
+        ("sample_concatenate_permutation", "false", "it must be true: every sample"),
+    ] {
+        fails(tokens(), 32, name, text, set(name, value));
+    }
+    let mut gptj = tokens();
+    gptj.benchmark = "gptj-99";
+    (gptj.dataset_samples, gptj.performance_samples) = (13_368, 13_368);
+    set("performance_sample_count_override", "13368")(&mut gptj);
+    fails(gptj, 32, "infer_token_latencies", "it must be true: the result", |_| {});
+    unclear(images(), 32, "min_duration_ms", "settings do not have it", |case| {
+        case.settings.remove("min_duration_ms");
+    });
+}
+
+#[test]
+fn seeds_are_those_of_a_round() {
+    let text = "are not the seeds of v5.0, v5.1, v6.0; leave them to LoadGen's mlperf.conf";
+    for name in ["qsl_rng_seed", "sample_index_rng_seed", "schedule_rng_seed"] {
+        fails(images(), 31, "seeds", text, set(name, "1"));
+    }
+    // Seeds of two rounds mixed are those of none.
+    fails(images(), 31, "seeds", text, set("qsl_rng_seed", "1780908523862526354"));
+    fails(images(), 31, "test05", "it must be false", set("test05", "true"));
+}
+
+#[test]
+fn all_that_is_wrong_is_said_at_once() {
+    let mut case = Case { benchmark: "digits", mode: "find-peak", sut_name: "", ..images() };
+    set("qsl_rng_seed", "1")(&mut case);
+    node(&mut case).memory_ecc = Some(false);
+    let rules: Vec<_> = found(Division::Network, &case).iter().map(|f| f.rule).collect();
+    assert_eq!(rules, [32, 13, 1, 31, 29].map(Rule::new));
+}

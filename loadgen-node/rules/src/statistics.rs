@@ -1,0 +1,293 @@
+//! Early stopping (rules, Appendix A) and the number of queries (section 3), to the figures that LoadGen itself computes.
+//!
+//! A query is *overlatency* when it misses its bound. Of queries that miss it with probability q, the number of overlatency
+//! ones among n has a binomial distribution; early stopping asks how many queries show that q is small enough.
+
+use std::f64::consts::{PI, SQRT_2};
+
+/// LoadGen's tolerance d: how much less than the percentile a system may reach.
+pub const TOLERANCE: f64 = 0.0;
+
+/// LoadGen's confidence c.
+pub const CONFIDENCE: f64 = 0.99;
+
+/// Suggested numbers of queries are multiples of this (section 3).
+pub const ROUNDING: u64 = 1 << 13;
+
+/// Least number of queries that makes a run with so many overlatency ones valid: h + t of Appendix A.3.
+///
+/// `percentile`, `tolerance` and `confidence` are shares: 0.99, not 99. Where no number is enough, because the percentile
+/// less the tolerance is 1 or the confidence is, it is `u64::MAX`.
+pub fn min_queries(overlatency: u64, percentile: f64, tolerance: f64, confidence: f64) -> u64 {
+    let (within, allowed) = (percentile - tolerance, 1.0 - confidence);
+    let passes = |h: u64| at_most(overlatency, overlatency + h, within) < allowed;
+    let mut passing = 1;
+    while !passes(passing) {
+        if passing > 1 << 60 {
+            return u64::MAX;
+        }
+        passing *= 2;
+    }
+    let h = first(passing / 2 + 1, passing, passes);
+    h + overlatency
+}
+
+/// Most overlatency queries that a valid run of so many queries may have; `None` when it has too few queries even
+/// without one.
+pub fn max_overlatency(
+    queries: u64,
+    percentile: f64,
+    tolerance: f64,
+    confidence: f64,
+) -> Option<u64> {
+    let (within, allowed) = (percentile - tolerance, 1.0 - confidence);
+    let fails = |t: u64| t >= queries || at_most(t, queries, within) >= allowed;
+    first(0, queries, fails).checked_sub(1)
+}
+
+/// The early-stopping estimate of a latency's percentile, as LoadGen reports it for the streams: the highest t - 1 of the
+/// latencies are dropped, and the highest of the others is the estimate.
+///
+/// `sorted` is in ascending order, in any unit. `None` when there are too few.
+pub fn estimate(sorted: &[u64], percentile: f64) -> Option<u64> {
+    let queries = sorted.len() as u64;
+    let overlatency = max_overlatency(queries, percentile, TOLERANCE, CONFIDENCE)?;
+    let place = queries - overlatency;
+    (overlatency > 0).then(|| sorted.get(place as usize).copied()).flatten()
+}
+
+/// How many queries measure a percentile to a margin of error (section 3): 23,886 for 0.9, 0.005 and 0.99.
+pub fn number_of_queries(percentile: f64, margin: f64, confidence: f64) -> u64 {
+    let z = normal_quantile(confidence);
+    (z * z * percentile * (1.0 - percentile) / (margin * margin)).round() as u64
+}
+
+/// The next multiple of 2^13, as section 3 rounds: 24,576 for 23,886.
+pub fn rounded(queries: u64) -> u64 {
+    queries.div_ceil(ROUNDING).saturating_mul(ROUNDING)
+}
+
+/// The first number from `low` to `high` for which it holds; `high` when for none below it.
+fn first(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match holds(middle) {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    high
+}
+
+/// Odds of at most `t` overlatency queries among `n`, each of which is within its bound with probability `within`.
+///
+/// The smaller of both tails is summed up from its largest term, so that nothing cancels; there are some thousands of
+/// terms for 10^7 queries.
+fn at_most(t: u64, n: u64, within: f64) -> f64 {
+    let over = 1.0 - within;
+    if t >= n || over <= 0.0 {
+        return 1.0;
+    }
+    if within <= 0.0 {
+        return 0.0;
+    }
+    let tail = |from: u64, ratio: &dyn Fn(f64) -> f64, step: f64, steps: u64| {
+        let (mut term, mut sum, mut k) = (1.0, 1.0, from as f64);
+        for _ in 0..steps {
+            term *= ratio(k);
+            sum += term;
+            k += step;
+            if term < sum * f64::EPSILON / 8.0 {
+                break;
+            }
+        }
+        exactly(from, n, over) * sum
+    };
+    let total = n as f64;
+    if t as f64 <= total * over {
+        tail(t, &|k| k * within / ((total - k + 1.0) * over), -1.0, t)
+    } else {
+        1.0 - tail(t + 1, &|k| (total - k) * over / ((k + 1.0) * within), 1.0, n - t - 1)
+    }
+}
+
+/// Odds of exactly `k` of `n`, each with probability `p` (C. Loader, "Fast and accurate computation of binomial
+/// probabilities", 2000): the large logarithms are never formed, so that nothing is lost for millions of queries.
+fn exactly(k: u64, n: u64, p: f64) -> f64 {
+    let (x, y, total) = (k as f64, (n - k) as f64, n as f64);
+    if k == 0 {
+        return (total * (-p).ln_1p()).exp();
+    }
+    if k == n {
+        return (total * p.ln()).exp();
+    }
+    let exponent = stirling_error(total)
+        - stirling_error(x)
+        - stirling_error(y)
+        - deviance(x, total * p)
+        - deviance(y, total * (1.0 - p));
+    exponent.exp() * (total / (2.0 * PI * x * y)).sqrt()
+}
+
+/// ln n! less Stirling's formula for it.
+fn stirling_error(n: f64) -> f64 {
+    if n < 16.0 {
+        let factorial: f64 = (1..=n as u64).map(|k| k as f64).product();
+        return factorial.ln() - (0.5 * (2.0 * PI * n).ln() + n * n.ln() - n);
+    }
+    let square = n * n;
+    let series = 1.0 / 1260.0 - (1.0 / 1680.0 - 1.0 / 1188.0 / square) / square;
+    (1.0 / 12.0 - (1.0 / 360.0 - series / square) / square) / n
+}
+
+/// x ln(x / mean) + mean - x.
+fn deviance(x: f64, mean: f64) -> f64 {
+    let difference = x - mean;
+    if difference.abs() >= 0.1 * (x + mean) {
+        return x * (x / mean).ln() - difference;
+    }
+    let v = difference / (x + mean);
+    let (mut sum, mut term) = (difference * v, 2.0 * x * v);
+    for odd in (3..1000).step_by(2) {
+        term *= v * v;
+        let next = sum + term / f64::from(odd);
+        if next == sum {
+            break;
+        }
+        sum = next;
+    }
+    sum
+}
+
+/// The z for which a normal distribution lies between -z and z with that probability.
+fn normal_quantile(confidence: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 10.0);
+    for _ in 0..100 {
+        let z = (low + high) / 2.0;
+        match erf(z / SQRT_2) < confidence {
+            true => low = z,
+            false => high = z,
+        }
+    }
+    low
+}
+
+/// The error function, by a series of positive terms; for x from 0 to 8.
+fn erf(x: f64) -> f64 {
+    let (mut term, mut sum) = (x, x);
+    for n in 1..400 {
+        term *= 2.0 * x * x / f64::from(2 * n + 1);
+        sum += term;
+    }
+    2.0 / PI.sqrt() * (-x * x).exp() * sum
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// h as LoadGen v5.0 computes it (`MinPassingQueriesFinder`, d = 0, c = 0.99) for the percentiles 90, 95, 97, 99 and
+    /// 99.9, by the number of overlatency queries.
+    const LOADGEN: [(u64, [u64; 5]); 17] = [
+        (0, [44, 90, 152, 459, 4_603]),
+        (1, [63, 129, 218, 661, 6_635]),
+        (2, [79, 163, 275, 836, 8_401]),
+        (3, [94, 195, 329, 998, 10_039]),
+        (5, [122, 254, 428, 1_302, 13_100]),
+        (10, [187, 388, 657, 2_000, 20_130]),
+        (20, [305, 636, 1_077, 3_284, 33_077]),
+        (50, [631, 1_322, 2_243, 6_848, 69_008]),
+        (100, [1_146, 2_404, 4_082, 12_471, 125_726]),
+        (200, [2_137, 4_491, 7_631, 23_327, 235_227]),
+        (500, [5_018, 10_564, 17_958, 54_927, 554_010]),
+        (1_000, [9_722, 20_483, 34_831, 106_569, 1_075_032]),
+        (2_623, [24_761, 52_209, 88_804, 271_780, 2_741_952]),
+        (5_000, [46_585, 98_256, 167_149, 511_615, 5_161_900]),
+        (10_000, [92_231, 194_584, 331_053, 1_013_394, 10_224_999]),
+        (30_000, [273_847, 577_903, 983_310, 3_010_338, 30_375_210]),
+        (100_000, [907_003, 1_914_389, 3_257_566, 9_973_443, 100_637_761]),
+    ];
+
+    const PERCENTILES: [f64; 5] = [0.9, 0.95, 0.97, 0.99, 0.999];
+
+    #[test]
+    fn the_least_number_of_queries_is_loadgens() {
+        for (overlatency, hs) in LOADGEN {
+            for (percentile, h) in PERCENTILES.into_iter().zip(hs) {
+                let queries = min_queries(overlatency, percentile, TOLERANCE, CONFIDENCE);
+                assert_eq!(queries, h + overlatency, "{percentile} {overlatency}");
+                let most = |queries| max_overlatency(queries, percentile, TOLERANCE, CONFIDENCE);
+                assert_eq!(most(queries), Some(overlatency), "{percentile} {queries}");
+                assert_eq!(most(queries - 1), overlatency.checked_sub(1), "{percentile} {queries}");
+            }
+        }
+    }
+
+    #[test]
+    fn ten_million_queries_are_no_problem() {
+        for percentile in PERCENTILES {
+            let most = max_overlatency(10_000_000, percentile, TOLERANCE, CONFIDENCE).unwrap();
+            let least = min_queries(most, percentile, TOLERANCE, CONFIDENCE);
+            assert!(least <= 10_000_000, "{percentile}");
+            assert!(min_queries(most + 1, percentile, TOLERANCE, CONFIDENCE) > 10_000_000);
+            // The share that may be late comes close to what the percentile leaves.
+            let share = most as f64 / 1e7 / (1.0 - percentile);
+            assert!((0.97..1.0).contains(&share), "{percentile}: {share}");
+        }
+    }
+
+    #[test]
+    fn what_makes_no_sense_needs_endless_queries() {
+        assert_eq!(min_queries(3, 1.0, 0.0, 0.99), u64::MAX);
+        assert_eq!(min_queries(3, 0.99, 0.0, 1.0), u64::MAX);
+        assert_eq!(min_queries(3, f64::NAN, 0.0, 0.99), u64::MAX);
+        assert_eq!(max_overlatency(0, 0.99, 0.0, 0.99), None);
+        assert_eq!(max_overlatency(458, 0.99, 0.0, 0.99), None);
+        assert_eq!(max_overlatency(459, 0.99, 0.0, 0.99), Some(0));
+    }
+
+    #[test]
+    fn tolerance_and_confidence_count() {
+        let with = |tolerance, confidence| min_queries(10, 0.99, tolerance, confidence);
+        assert!(with(0.001, 0.99) < with(0.0, 0.99));
+        assert!(with(0.0, 0.9) < with(0.0, 0.99));
+        // Less than even odds: the other tail.
+        assert!(with(0.0, 0.3) < with(0.0, 0.9) && with(0.0, 0.3) > 0);
+    }
+
+    #[test]
+    fn both_tails_make_one() {
+        for (t, n, within) in [(3, 40, 0.9), (7, 40, 0.9), (40, 50, 0.3), (900, 100_000, 0.99)] {
+            let below = at_most(t, n, within);
+            let all: f64 = (0..=t).map(|k| exactly(k, n, 1.0 - within)).sum();
+            assert!((below - all).abs() < 1e-12 * all.max(1e-3), "{t} {n} {within}: {below} {all}");
+        }
+    }
+
+    #[test]
+    fn estimates_drop_what_early_stopping_allows() {
+        let latencies = |n: u64| (1..=n).collect::<Vec<_>>();
+        // 64 queries are the first with an overlatency one at the 90th percentile.
+        assert_eq!(estimate(&latencies(63), 0.9), None);
+        assert_eq!(estimate(&latencies(64), 0.9), Some(64));
+        assert_eq!(estimate(&latencies(81), 0.9), Some(80));
+        assert_eq!(estimate(&latencies(661), 0.99), None);
+        assert_eq!(estimate(&latencies(662), 0.99), Some(662));
+        assert_eq!(estimate(&[], 0.9), None);
+    }
+
+    #[test]
+    fn numbers_of_queries_are_those_of_section_3() {
+        for (percentile, margin, queries, multiple) in [
+            (0.90, 0.0050, 23_886, 3),
+            (0.95, 0.0025, 50_425, 7),
+            (0.97, 0.0015, 85_811, 11),
+            (0.99, 0.0005, 262_742, 33),
+        ] {
+            assert_eq!(number_of_queries(percentile, margin, 0.99), queries);
+            assert_eq!(rounded(queries), multiple * ROUNDING);
+        }
+        assert_eq!((rounded(0), rounded(8192), rounded(8193)), (0, 8192, 16384));
+    }
+}

@@ -1,0 +1,218 @@
+//! Fields of the system description that the runs' evidence fills.
+
+use std::collections::BTreeMap;
+
+use netdiv_proto::v1::Machine;
+
+use super::{
+    cluster::{Cluster, Named},
+    graph, network,
+    topology::Cable,
+};
+use crate::result::RunResult;
+
+/// Every field that can be told, by its name. What machines say differently is told with all its values, numbers excepted:
+/// those have to be written.
+pub(super) fn derived(
+    cluster: &Cluster,
+    runs: &[&RunResult],
+    cables: &[Cable<'_>],
+) -> BTreeMap<&'static str, String> {
+    let nodes = cluster.nodes();
+    let loadgen = cluster.loadgen();
+    let of = |get: fn(&Machine) -> Option<String>| values(nodes, get);
+    let number = |get: fn(&Machine) -> Option<u32>| {
+        let numbers: Option<Vec<u32>> = nodes.iter().map(|node| get(&node.machine)).collect();
+        let mut numbers = numbers?;
+        numbers.dedup();
+        <[u32; 1]>::try_from(numbers).ok().map(|[number]| number.to_string())
+    };
+    let count = (!nodes.is_empty()).then(|| nodes.len().to_string());
+    let fields = [
+        ("number_of_nodes", count),
+        ("host_processor_model_name", of(|machine| machine.cpu_model.clone())),
+        ("host_processors_per_node", number(|machine| machine.cpu_sockets)),
+        ("host_processor_core_count", number(|machine| machine.cpu_cores_per_socket)),
+        (
+            "host_processor_frequency",
+            of(|machine| Some(format!("up to {} MHz", machine.cpu_max_mhz?))),
+        ),
+        ("host_processor_caches", of(|machine| machine.cpu_caches.clone())),
+        ("host_memory_capacity", of(|machine| Some(gibibytes(machine.memory_bytes?)))),
+        ("framework", of(|machine| machine.framework.clone())),
+        ("operating_system", of(|machine| machine.operating_system.clone())),
+        ("other_software_stack", of(software)),
+        ("host_network_card_count", of(cards)),
+        ("network_type", network::network_type(&cluster.machines)),
+        ("network_media", joined(cables.iter().map(|cable| cable.link.media.clone()).collect())),
+        ("network_rate", network::rate(&cluster.machines)),
+        ("host_networking", network::host_networking(nodes)),
+        ("nic_loadgen", network::models(loadgen)),
+        ("number_nic_loadgen", network::nic_count(loadgen)),
+        ("net_software_stack_loadgen", network::stack(loadgen)),
+        ("nic_sut", network::models(nodes)),
+        ("number_nic_sut", network::nic_count(nodes)),
+        ("net_software_stack_sut", network::stack(nodes)),
+        (
+            "network_protocol",
+            joined(runs.iter().filter_map(|run| network::protocol(run, cluster)).collect()),
+        ),
+        ("number_connections", joined(runs.iter().map(|run| network::connections(run)).collect())),
+    ];
+    let mut derived: BTreeMap<_, _> =
+        fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+    if !cables.is_empty() {
+        derived.insert("network_topology", graph::text(cables));
+        derived.insert("host_networking_topology", graph::text(cables));
+    }
+    derived.extend(accelerators(nodes));
+    derived
+}
+
+/// Different values, in order of appearance, with ` / ` between them.
+pub(super) fn joined(values: Vec<String>) -> Option<String> {
+    let mut different: Vec<String> = Vec::new();
+    for value in values {
+        if !different.contains(&value) {
+            different.push(value);
+        }
+    }
+    (!different.is_empty()).then(|| different.join(" / "))
+}
+
+/// The machines' values; none where a machine does not say.
+fn values(machines: &[Named], get: impl Fn(&Machine) -> Option<String>) -> Option<String> {
+    joined(machines.iter().map(|named| get(&named.machine)).collect::<Option<_>>()?)
+}
+
+fn gibibytes(bytes: u64) -> String {
+    let gibibytes = bytes as f64 / (1_u64 << 30) as f64;
+    if gibibytes < 1000.0 { format!("{gibibytes:.1} GiB") } else { format!("{gibibytes:.0} GiB") }
+}
+
+fn software(machine: &Machine) -> Option<String> {
+    let mut parts = vec![machine.kernel.clone()?];
+    parts.extend(machine.program.clone());
+    for accelerator in &machine.accelerators {
+        let driver = accelerator.driver.as_ref();
+        parts.extend(driver.map(|driver| format!("{} driver {driver}", accelerator.name)));
+    }
+    parts.extend(machine.container_image.as_ref().map(|image| format!("container {image}")));
+    parts.extend(machine.bios_version.as_ref().map(|version| format!("firmware {version}")));
+    parts.dedup();
+    Some(parts.join(", "))
+}
+
+/// Number and model of the physical interfaces, on a route or not.
+fn cards(machine: &Machine) -> Option<String> {
+    let mut cards: BTreeMap<&str, u32> = BTreeMap::new();
+    for interface in machine.interfaces.iter().filter(|interface| interface.kind != "virtual") {
+        *cards.entry(interface.model.as_deref()?).or_default() += 1;
+    }
+    let cards: Vec<_> = cards.iter().map(|(model, count)| format!("{count} x {model}")).collect();
+    (!cards.is_empty()).then(|| cards.join(", "))
+}
+
+fn accelerators(nodes: &[Named]) -> Vec<(&'static str, String)> {
+    let counts: Vec<_> = nodes.iter().map(|node| node.machine.accelerators.len()).collect();
+    let has_evidence = nodes.iter().all(|node| node.machine != Machine::default());
+    let same = counts.windows(2).all(|pair| pair[0] == pair[1]);
+    let Some(count) = counts.first().filter(|_| same && has_evidence) else { return Vec::new() };
+    let mut fields = vec![("accelerators_per_node", count.to_string())];
+    if *count == 0 {
+        let none = [
+            "accelerator_model_name",
+            "accelerator_memory_capacity",
+            "accelerator_host_interconnect",
+            "accelerator_interconnect",
+            "accelerator_memory_configuration",
+        ];
+        fields.extend(none.map(|name| (name, "none".to_owned())));
+        return fields;
+    }
+    let all = || nodes.iter().flat_map(|node| &node.machine.accelerators);
+    let models = joined(all().map(|accelerator| accelerator.name.clone()).collect());
+    let memory: Option<Vec<_>> =
+        all().map(|accelerator| Some(gibibytes(accelerator.memory_bytes?))).collect();
+    let links: Option<Vec<_>> = all().map(|accelerator| accelerator.host_link.clone()).collect();
+    let told = [
+        ("accelerator_model_name", models),
+        ("accelerator_memory_capacity", memory.and_then(joined)),
+        ("accelerator_host_interconnect", links.and_then(joined)),
+    ];
+    fields.extend(told.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    fields
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::{
+        Scenario,
+        fixture::{self, RunSpec},
+    };
+
+    fn run(accelerators: usize) -> RunResult {
+        let folder = tempfile::tempdir().unwrap();
+        let spec = RunSpec::new("resnet50", Scenario::Offline, "performance");
+        fixture::run(folder.path(), &RunSpec { accelerators, ..spec })
+    }
+
+    #[test]
+    fn evidence_fills_what_it_can() {
+        let run = run(2);
+        let fields = derived(&Cluster::of(&run), &[&run, &run], &[]);
+        let want = [
+            ("number_of_nodes", "2"),
+            ("host_processors_per_node", "2"),
+            ("host_memory_capacity", "1511 GiB"),
+            ("accelerators_per_node", "2"),
+            ("accelerator_model_name", "NVIDIA H100 PCIe"),
+            ("accelerator_memory_capacity", "79.6 GiB"),
+            ("accelerator_host_interconnect", "PCIe 5.0 x16"),
+            ("host_network_card_count", "1 x BCM5720, 1 x ConnectX-6 Dx"),
+            ("network_type", "Ethernet"),
+            ("network_rate", "100 Gb/s"),
+            ("host_networking", "1 x 100 Gb/s Ethernet"),
+            ("nic_loadgen", "ConnectX-6 Dx"),
+            ("number_nic_loadgen", "1"),
+            ("number_nic_sut", "2 (1 in each node)"),
+            ("network_protocol", "gRPC over HTTP/2 over TLS 1.3 over TCP over IPv4"),
+            ("number_connections", "8 (4 to each of 2 nodes, 2 streams on each)"),
+            (
+                "net_software_stack_loadgen",
+                "Linux 6.8.0-45-generic, mlx5_core (firmware 22.39.1002), loadgen-node 0.1.0",
+            ),
+        ];
+        for (name, value) in want {
+            assert_eq!(fields.get(name).map(String::as_str), Some(value), "{name}");
+        }
+        assert!(!fields.contains_key("network_topology") && !fields.contains_key("cooling"));
+    }
+
+    #[test]
+    fn nodes_without_accelerators_say_none() {
+        let run = run(0);
+        let fields = derived(&Cluster::of(&run), &[&run], &[]);
+        assert_eq!(fields["accelerators_per_node"], "0");
+        assert_eq!(fields["accelerator_interconnect"], "none");
+    }
+
+    #[test]
+    fn nothing_is_made_up() {
+        let mut run = run(2);
+        let evidence = run.evidence.as_mut().unwrap();
+        evidence.nodes.get_mut("node-b").unwrap().cpu_sockets = Some(1);
+        evidence.loadgen_node.interfaces[0].kind = "virtual".into();
+        evidence.loadgen_node.interfaces[0].speed_mbit_per_second = None;
+        let fields = derived(&Cluster::of(&run), &[&run], &[]);
+        for name in ["host_processors_per_node", "network_type", "network_rate"] {
+            assert!(!fields.contains_key(name), "{name}");
+        }
+        run.evidence = None;
+        let fields = derived(&Cluster::of(&run), &[&run], &[]);
+        let names: Vec<_> = fields.into_keys().collect();
+        assert_eq!(names, ["number_connections", "number_of_nodes"]);
+    }
+}

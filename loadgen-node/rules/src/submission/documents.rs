@@ -1,0 +1,144 @@
+//! The shorter documents: what a rehearsal is, why a submission is open, what was retrained, what may be compressed.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+use super::{
+    Tree,
+    markdown::table,
+    measurements::retraining_tag,
+    problems::Problems,
+    settings::{Retraining, Settings},
+};
+use crate::{
+    Finding,
+    tree::{Home, documents as names},
+};
+
+/// What is said of the submission as a whole.
+pub(super) fn put_notes(
+    settings: &Settings,
+    home: &Home,
+    is_rehearsal: bool,
+    noted: &[Finding],
+    tree: &mut Tree,
+) {
+    let mut put = |name: &str, text: String| {
+        tree.insert(home.document(name), text.into_bytes());
+    };
+    if home.division == "open" {
+        put(names::WHY_OPEN, why_open(settings.reason.as_deref().unwrap_or_default(), noted));
+    }
+    if is_rehearsal {
+        put(names::REHEARSAL, rehearsal(noted));
+    }
+}
+
+/// `REHEARSAL.md`.
+fn rehearsal(findings: &[Finding]) -> String {
+    let mut text =
+        "# A rehearsal: do not submit this\n\nThis folder was made to try things out. ".to_owned();
+    if findings.is_empty() {
+        return text + "Nothing that stands against a submission was found.\n";
+    }
+    text += "What stands against a submission:\n\n";
+    list(&mut text, findings);
+    text
+}
+
+/// `why-open.md` (N38).
+fn why_open(reason: &str, findings: &[Finding]) -> String {
+    let mut text = format!("# Why this is in the Open division\n\n{}\n", reason.trim());
+    if !findings.is_empty() {
+        text += "\nRules of the Network division (section 6.2) that it does not keep:\n\n";
+        list(&mut text, findings);
+    }
+    text
+}
+
+fn list(text: &mut String, findings: &[Finding]) {
+    for finding in findings {
+        let _ = writeln!(text, "- {finding}");
+    }
+}
+
+/// `compression.md` (N25).
+pub(super) fn compression(encodings: &[&str], approval: &str) -> String {
+    format!(
+        "# Compression of samples\n\nSamples were sent with {}, each by itself (rules, section 6.2.4). The Query Sample \
+         Library encodes them before the run; decoding is at the SUT and timed.\n\nApproval: {}\n",
+        encodings.join(" and "),
+        approval.trim()
+    )
+}
+
+/// `power.md`.
+pub(super) fn power(text: &str) -> String {
+    format!("# Power\n\n{}\n", text.trim())
+}
+
+/// `retraining.md` (retraining rules v0.7, section 10).
+pub(super) fn retraining(tag: &Retraining) -> String {
+    let Value::Object(fields) = retraining_tag(tag) else { return String::new() };
+    let rows = fields.into_iter().map(|(key, value)| {
+        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        [key, value]
+    });
+    "# The retrained model\n\nWhat section 10 of the retraining rules asks for. The cost metric is the product of both \
+     fractions.\n\n"
+        .to_owned()
+        + &table(["", ""], rows)
+}
+
+/// What is missing of it, and whether it may be there.
+pub(super) fn check_retraining(settings: &Settings, problems: &mut Problems) {
+    let retrained =
+        settings.results.iter().any(|result| result.retraining.as_deref() == Some("Yes"));
+    let open = settings.division.as_deref() == Some("open");
+    if retrained && !open {
+        problems.fault("retraining is for the Open division (retraining rules, section 1); write division = \"open\"");
+    }
+    let Some(tag) = &settings.retraining else {
+        if retrained {
+            problems.fault("a result is retrained; add [retraining] with what section 10 of the retraining rules asks for");
+        }
+        return;
+    };
+    if !open {
+        problems.fault(
+            "[retraining] is for the Open division; take it out, or write division = \"open\"",
+        );
+    }
+    let Retraining {
+        retraining_data_fraction: data,
+        retraining_epoch_fraction: epochs,
+        non_zero_parameters: parameters,
+        model_size_bytes: bytes,
+        numerics,
+        quantization,
+    } = tag;
+    for (key, fraction) in
+        [("retraining_data_fraction", data), ("retraining_epoch_fraction", epochs)]
+    {
+        if !fraction.is_some_and(|fraction| fraction >= 0.0 && fraction.is_finite()) {
+            problems.fault(format!("[retraining] {key}: write a number from 0 on"));
+        }
+    }
+    if let Some((data, epochs)) = data.zip(*epochs)
+        && data * epochs > 1.0
+    {
+        let cost = data * epochs;
+        problems.fault(format!("[retraining] the cost metric is {cost}, and at most 1 is allowed"));
+    }
+    for (key, number) in [("non_zero_parameters", parameters), ("model_size_bytes", bytes)] {
+        if number.is_none_or(|number| number == 0) {
+            problems.fault(format!("[retraining] {key}: write a number above 0"));
+        }
+    }
+    problems.need(numerics, "[retraining] numerics: write the number formats, such as \"int8\"");
+    problems.need(
+        quantization,
+        "[retraining] quantization: describe it so that others can do the same",
+    );
+}

@@ -1,0 +1,105 @@
+//! The topology as a graph: what is reached through it, and how far the switches are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    cluster::{Cluster, LOADGEN},
+    settings::Topology,
+    topology::{Cable, End},
+};
+
+/// All ends that are reached from one, through cables and switches but not through machines.
+pub(super) fn reach(start: &End, cluster: &Cluster, cables: &[Cable<'_>]) -> BTreeSet<End> {
+    let mut reached = BTreeSet::from([start.clone()]);
+    let mut waiting = vec![start.clone()];
+    while let Some(end) = waiting.pop() {
+        let is_switch = cluster.find(&end.device).is_none();
+        for cable in cables {
+            for (here, there) in [(0, 1), (1, 0)] {
+                let here = &cable.ends[here];
+                let joined = if is_switch { here.device == end.device } else { *here == end };
+                if joined && reached.insert(cable.ends[there].clone()) {
+                    waiting.push(cable.ends[there].clone());
+                }
+            }
+        }
+    }
+    reached
+}
+
+/// The topology as one line for each link, as the field `network_topology` has it.
+pub(super) fn text(cables: &[Cable<'_>]) -> String {
+    let line = |cable: &Cable<'_>| {
+        let [from, to] = &cable.ends;
+        format!("{}:{} <-> {}:{} ({})", from.device, from.port, to.device, to.port, cable.text())
+    };
+    cables.iter().map(line).collect::<Vec<_>>().join("; ")
+}
+
+/// Distance of each switch from the LoadGen node, in links; those that nothing leads to are farthest.
+pub(super) fn levels(topology: &Topology, cables: &[Cable<'_>]) -> BTreeMap<String, usize> {
+    let is_switch = |name: &str| topology.switches.iter().any(|switch| switch.name == name);
+    let mut levels = BTreeMap::new();
+    let mut waiting = vec![LOADGEN.to_owned()];
+    for level in 1..=topology.switches.len() {
+        let mut next = BTreeSet::new();
+        for cable in cables {
+            for (here, there) in [(0, 1), (1, 0)] {
+                let [here, there] = [&cable.ends[here].device, &cable.ends[there].device];
+                if waiting.contains(here) && is_switch(there) && !levels.contains_key(there) {
+                    next.insert(there.clone());
+                }
+            }
+        }
+        levels.extend(next.iter().map(|name| (name.clone(), level)));
+        waiting = next.into_iter().collect();
+    }
+    let last = levels.values().max().copied().unwrap_or(1);
+    for switch in &topology.switches {
+        levels.entry(switch.name.clone()).or_insert(last);
+    }
+    // A link within a level has no place in a drawing from left to right.
+    for _ in 0..levels.len() {
+        for cable in cables {
+            let mut names = cable.ends.each_ref().map(|end| end.device.clone());
+            names.sort();
+            let [a, b] = names.each_ref().map(|name| levels.get(name).copied());
+            if let (Some(a), Some(b)) = (a, b)
+                && a == b
+                && names[0] != names[1]
+            {
+                levels.insert(names[1].clone(), b + 1);
+            }
+        }
+    }
+    levels
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::submission::{
+        problems::Problems,
+        topology::{
+            cables,
+            tests::{SWITCH, cluster, links},
+        },
+    };
+
+    #[test]
+    fn switches_have_levels() {
+        let text = "switch = [{ name = \"a\", model = \"m\", ports = 4, speed = \"s\" }, \
+                    { name = \"b\", model = \"m\", ports = 4, speed = \"s\" }, \
+                    { name = \"c\", model = \"m\", ports = 4, speed = \"s\" }]\n";
+        let ends = [("loadgen:ens1f0np0", "a:1"), ("a:2", "b:1"), ("b:2", "node-a:ens1f0np0")];
+        let text = links(&ends).replace(SWITCH, text);
+        let topology: Topology = toml::from_str(&text).unwrap();
+        let cluster = cluster();
+        let mut problems = Problems::default();
+        let cables = cables(&topology, &cluster, &mut problems);
+        let levels = levels(&topology, &cables);
+        let want = [("a", 1), ("b", 2), ("c", 2)];
+        assert_eq!(levels.into_iter().collect::<Vec<_>>(), want.map(|(n, l)| (n.to_owned(), l)));
+    }
+}

@@ -1,0 +1,145 @@
+//! Where the parts of the system diagram stand: the LoadGen node, the switches by their distance from it, the nodes, in
+//! columns from left to right. A link goes from a port on the right of one box to a port on the left of another. Between
+//! two columns each has a lane of its own to go up or down in, and its text stands before the port that it ends at. Ports
+//! on the right are half a row below those on the left: so no line lies on another, and nothing on anything else.
+
+use std::collections::BTreeMap;
+
+use super::{
+    drawing::Drawing,
+    svg::Rect,
+    topology::{Cable, End},
+};
+
+/// Height of a line of text.
+pub(super) const LINE: i32 = 17;
+/// Beside the drawing, and inside boxes.
+pub(super) const MARGIN: i32 = 16;
+
+/// A box before it has a place.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Device {
+    pub(super) name: String,
+    /// From the left.
+    pub(super) column: usize,
+    pub(super) lines: Vec<String>,
+    /// Number of small squares in a row below the lines.
+    pub(super) squares: usize,
+    /// Text of a port, by its name.
+    pub(super) ports: BTreeMap<String, String>,
+}
+
+/// A port in its place.
+#[derive(Debug, Clone)]
+pub(super) struct Port {
+    /// Where the line meets it.
+    pub(super) x: i32,
+    pub(super) y: i32,
+    pub(super) is_left: bool,
+    pub(super) text: String,
+}
+
+/// A box in its place.
+#[derive(Debug, Clone)]
+pub(super) struct Placed {
+    pub(super) device: Device,
+    pub(super) rect: Rect,
+    pub(super) ports: Vec<Port>,
+}
+
+/// A link in its place.
+#[derive(Debug, Clone)]
+pub(super) struct Line {
+    pub(super) points: Vec<(i32, i32)>,
+    /// Where its text may be.
+    pub(super) label: Rect,
+    pub(super) text: String,
+}
+
+/// A drawing.
+#[derive(Debug)]
+pub(super) struct Layout {
+    pub(super) boxes: Vec<Placed>,
+    pub(super) lines: Vec<Line>,
+    pub(super) width: i32,
+    pub(super) height: i32,
+}
+
+/// A link from left to right: device and port of both ends. Links within a column are drawn on the right of it.
+pub(super) struct Edge {
+    pub(super) from: (usize, String),
+    pub(super) to: (usize, String),
+    pub(super) text: String,
+}
+
+/// What stands in a column.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Item {
+    Device(usize),
+    /// A link passes here on its way to a later column.
+    Passing(usize),
+}
+
+/// Places the devices, which are in the order in which they should stand, and the links between them.
+pub(super) fn place(devices: Vec<Device>, cables: &[Cable<'_>]) -> Layout {
+    let edges = edges(&devices, cables);
+    let columns = columns(&devices, &edges);
+    Drawing::new(devices, edges, &columns).finish(&columns)
+}
+
+fn edges(devices: &[Device], cables: &[Cable<'_>]) -> Vec<Edge> {
+    let find = |end: &End| {
+        let place = devices.iter().position(|device| device.name == end.device)?;
+        Some((place, end.port.clone()))
+    };
+    let edge = |cable: &Cable<'_>| {
+        let (mut from, mut to) = (find(&cable.ends[0])?, find(&cable.ends[1])?);
+        if devices[from.0].column > devices[to.0].column {
+            std::mem::swap(&mut from, &mut to);
+        }
+        Some(Edge { from, to, text: cable.text() })
+    };
+    cables.iter().filter_map(edge).collect()
+}
+
+/// What stands in each column from top to bottom: near what it is linked to on its left.
+fn columns(devices: &[Device], edges: &[Edge]) -> Vec<Vec<Item>> {
+    let count = devices.iter().map(|device| device.column + 1).max().unwrap_or(0);
+    let mut columns: Vec<Vec<Item>> = Vec::new();
+    for column in 0..count {
+        let here = |place: &usize| devices[*place].column == column;
+        let mut items: Vec<_> = (0..devices.len()).filter(here).map(Item::Device).collect();
+        let passes = |edge: &Edge| {
+            devices[edge.from.0].column < column && column < devices[edge.to.0].column
+        };
+        let passing = edges.iter().enumerate().filter(|(_, edge)| passes(edge));
+        items.extend(passing.map(|(place, _)| Item::Passing(place)));
+        if let Some(before) = columns.last() {
+            let height = |item: &Item| {
+                let of = |edge: usize| {
+                    let from = [Item::Passing(edge), Item::Device(edges[edge].from.0)];
+                    before.iter().position(|item| from.contains(item))
+                };
+                let linked: Vec<usize> = match item {
+                    Item::Passing(edge) => of(*edge).into_iter().collect(),
+                    Item::Device(device) => {
+                        let ends_here = |edge: &usize| edges[*edge].to.0 == *device;
+                        (0..edges.len()).filter(ends_here).filter_map(of).collect()
+                    }
+                };
+                match linked.len() {
+                    0 => usize::MAX,
+                    links => linked.iter().sum::<usize>() * 1000 / links,
+                }
+            };
+            items.sort_by_key(height);
+        }
+        columns.push(items);
+    }
+    columns
+}
+
+/// A number of things, of which no drawing has too many.
+pub(super) fn count(number: usize) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}

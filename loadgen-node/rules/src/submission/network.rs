@@ -1,0 +1,107 @@
+//! Fields about the network, told from the interfaces on routes and from the runs.
+
+use std::net::IpAddr;
+
+use netdiv_proto::v1::Route;
+
+use super::{
+    cluster::{self, Cluster, Named},
+    derived::joined,
+};
+use crate::result::RunResult;
+
+/// The fabric of the routes; none where an interface on one is unknown or no permitted one (section 6.2.2).
+pub(super) fn network_type(machines: &[Named]) -> Option<String> {
+    let kind = |kind: &str| match kind {
+        "ethernet" => Some("Ethernet".to_owned()),
+        "wifi" => Some("802.11".to_owned()),
+        "infiniband" => Some("InfiniBand".to_owned()),
+        _ => None,
+    };
+    let nics = machines.iter().flat_map(Named::nics);
+    joined(nics.map(|(_, nic)| kind(&nic?.kind)).collect::<Option<_>>()?)
+}
+
+pub(super) fn rate(machines: &[Named]) -> Option<String> {
+    let nics = machines.iter().flat_map(Named::nics);
+    let speeds = nics.map(|(_, nic)| Some(cluster::speed(nic?.speed_mbit_per_second?)));
+    joined(speeds.collect::<Option<_>>()?)
+}
+
+pub(super) fn models(machines: &[Named]) -> Option<String> {
+    let nics = machines.iter().flat_map(Named::nics);
+    joined(nics.map(|(_, nic)| nic?.model.clone()).collect::<Option<_>>()?)
+}
+
+pub(super) fn host_networking(nodes: &[Named]) -> Option<String> {
+    let kind = network_type(nodes)?;
+    let node = |node: &Named| {
+        let nics = node.nics();
+        let speeds =
+            nics.iter().map(|(_, nic)| Some(cluster::speed((*nic)?.speed_mbit_per_second?)));
+        let speeds: Vec<_> = speeds.collect::<Option<_>>()?;
+        let count = speeds.len();
+        Some(format!("{count} x {} {kind}", joined(speeds)?))
+    };
+    joined(nodes.iter().map(node).collect::<Option<_>>()?)
+}
+
+pub(super) fn nic_count(machines: &[Named]) -> Option<String> {
+    let counts: Vec<_> = machines.iter().map(|machine| machine.nics().len()).collect();
+    if counts.is_empty() || counts.contains(&0) {
+        return None;
+    }
+    let total: usize = counts.iter().sum();
+    if counts.len() == 1 {
+        return Some(total.to_string());
+    }
+    let each = match counts.iter().all(|count| *count == counts[0]) {
+        true => format!("{} in each node", counts[0]),
+        false => counts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+    };
+    Some(format!("{total} ({each})"))
+}
+
+/// Kernel, drivers and firmware of the interfaces on routes, and our program.
+pub(super) fn stack(machines: &[Named]) -> Option<String> {
+    let stack = |named: &Named| {
+        let mut parts = vec![named.machine.kernel.clone()?];
+        for (_, nic) in named.nics() {
+            let nic = nic?;
+            let firmware = nic.firmware.as_ref().map(|version| format!(" (firmware {version})"));
+            parts.push(format!("{}{}", nic.driver.clone()?, firmware.unwrap_or_default()));
+        }
+        parts.extend(named.machine.program.clone());
+        parts.dedup();
+        Some(parts.join(", "))
+    };
+    joined(machines.iter().map(stack).collect::<Option<_>>()?)
+}
+
+/// Layers 7 to 3. None where the routes do not tell the last.
+pub(super) fn protocol(run: &RunResult, cluster: &Cluster) -> Option<String> {
+    let routes = cluster.loadgen()[0].machine.routes.iter();
+    // The peer may be a name; the own address on the way to it is of the same family.
+    let version = |route: &Route| {
+        let address: IpAddr = route.local_address.as_ref()?.parse().ok()?;
+        Some(if address.is_ipv4() { "IPv4" } else { "IPv6" }.to_owned())
+    };
+    let versions: Option<Vec<_>> = routes.map(version).collect();
+    let ip = versions.and_then(joined)?.replace(" / ", " and ");
+    let above = match (run.transport.as_str(), run.tls) {
+        ("grpc", true) => "gRPC over HTTP/2 over TLS 1.3 over TCP",
+        ("grpc", false) => "gRPC over HTTP/2 over TCP",
+        ("quic", _) => "netdiv frames over QUIC (TLS 1.3) over UDP",
+        _ => return None,
+    };
+    Some(format!("{above} over {ip}"))
+}
+
+pub(super) fn connections(run: &RunResult) -> String {
+    let (nodes, each) = (run.nodes.len() as u64, run.connections_per_node);
+    let streams = match run.streams_per_connection {
+        1 => "1 stream".into(),
+        streams => format!("{streams} streams"),
+    };
+    format!("{} ({each} to each of {nodes} nodes, {streams} on each)", nodes * each)
+}

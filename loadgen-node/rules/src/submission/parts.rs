@@ -1,0 +1,195 @@
+//! The parts of a tree that settings, results and machines make.
+
+use std::{fs, path::Path};
+
+use serde::Serialize;
+
+use super::{
+    Tree, architecture,
+    bandwidth::{self, Need},
+    cluster::Cluster,
+    derived, diagram, documents, is_folder_name, measurements,
+    problems::Problems,
+    results::Loaded,
+    runs::Run,
+    settings::Settings,
+    systems, topology, user_conf,
+};
+use crate::{
+    result::RunResult,
+    tree::{Home, documents as names},
+};
+
+/// A tree under way.
+pub(super) struct Parts<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) base: &'a Path,
+    pub(super) home: &'a Home,
+    pub(super) system: &'a str,
+    pub(super) results: &'a [Loaded<'a>],
+    pub(super) tree: &'a mut Tree,
+    pub(super) problems: &'a mut Problems,
+}
+
+impl Parts<'_> {
+    fn document(&mut self, name: &str, text: String) {
+        self.tree.insert(self.home.document(name), text.into_bytes());
+    }
+
+    /// A file of the settings, which has to say something.
+    fn file(&mut self, key: &str, path: &Path) -> Option<String> {
+        let place = path.display();
+        match fs::read_to_string(self.base.join(path)) {
+            Ok(text) if !text.trim().is_empty() => return Some(text),
+            Ok(_) => self.problems.fault(format!("{key} {place}: the file is empty")),
+            Err(error) => self.problems.fault(format!("{key} {place}: {error}")),
+        }
+        None
+    }
+
+    /// Documents that the settings give.
+    pub(super) fn texts(&mut self) {
+        let settings = self.settings;
+        match &settings.calibration {
+            Some(path) => {
+                if let Some(text) = self.file("calibration", path) {
+                    self.document(names::CALIBRATION, text);
+                }
+            }
+            None if self.home.division == "open" => {}
+            None => self.problems.fault(
+                "write calibration, a Markdown file on how quantization was calibrated (section 2.3); if nothing was \
+                 quantized, it says so",
+            ),
+        }
+        self.compression();
+        if let Some(text) = settings.power.as_ref().and_then(|power| power.text.as_ref()) {
+            self.document(names::POWER, documents::power(text));
+        }
+        if let Some(tag) = &settings.retraining {
+            self.document(names::RETRAINING, documents::retraining(tag));
+        }
+    }
+
+    fn compression(&mut self) {
+        let runs = self.results.iter().flat_map(Loaded::runs);
+        let mut encodings: Vec<_> = runs.map(|run| run.result.encoding.as_str()).collect();
+        encodings.retain(|encoding| *encoding != "none");
+        encodings.sort_unstable();
+        encodings.dedup();
+        if encodings.is_empty() {
+            return;
+        }
+        let approval = self.settings.compression_approval.as_deref().unwrap_or_default().trim();
+        if approval.is_empty() {
+            let text = format!(
+                "samples were sent with {}; write compression_approval: who approved it, and when (section 6.2.4)",
+                encodings.join(" and ")
+            );
+            self.problems.broken(25, "", text);
+        } else {
+            self.document(names::COMPRESSION, documents::compression(&encodings, approval));
+        }
+    }
+
+    /// Everything about a result.
+    pub(super) fn result(&mut self, result: &Loaded<'_>) {
+        let place = result.place(self.home, self.system);
+        result.put(&place, self.tree);
+        if let Some(folder) = &result.settings.power {
+            self.power(result, &place, folder);
+        }
+        let retraining = self.settings.retraining.as_ref();
+        let fields = measurements::measurements(result, retraining, self.problems);
+        self.tree.insert(place.measurements_json(), json(&fields));
+        let conf = user_conf::user_conf(
+            self.base,
+            &result.performance,
+            result.model(),
+            result.scenario,
+            self.problems,
+        );
+        self.tree.insert(place.user_conf(), conf.into_bytes());
+        let readme = result.settings.readme.as_deref().unwrap_or_default().trim();
+        let written = match is_path(readme) {
+            true => self.file("readme", Path::new(readme)).unwrap_or_default(),
+            false => readme.to_owned(),
+        };
+        self.tree.insert(place.readme(), measurements::readme(result, &written).into_bytes());
+    }
+
+    /// Everything about the machines, as that run saw them.
+    pub(super) fn machines(&mut self, run: &Run) {
+        let (settings, system) = (self.settings, self.system);
+        let cluster = &Cluster::of(&run.result);
+        let topology = &settings.topology;
+        let cables = topology::cables(topology, cluster, self.problems);
+        self.problems.need(&topology.text, "[topology] write text: what the system diagram shows");
+        let runs = self.results.iter().map(|result| &result.performance.result);
+        let runs: Vec<&RunResult> = runs.collect();
+        let derived = derived::derived(cluster, &runs, &cables);
+        let description = systems::description(settings, &derived, self.problems);
+        self.tree.insert(self.home.system_json(system), json(&description));
+        for named in &cluster.machines {
+            let name = &named.name;
+            if !is_folder_name(name) {
+                let text = format!("node `{name}`: its name cannot be a file's; name it otherwise");
+                self.problems.fault(text);
+            }
+            self.tree.insert(self.home.evidence(name), json(&named.machine));
+        }
+
+        let what = "[architecture] write data_path: the way from the NIC to the accelerators and its bandwidth";
+        let data_path = self.problems.need(&settings.architecture.data_path, what);
+        let measured = self.measured();
+        let title = format!("The system {system}");
+        self.document(names::DIAGRAM, diagram::svg(&title, cluster, topology, &cables));
+        let text = architecture::diagram_text(system, cluster, topology, &cables);
+        self.document(names::DIAGRAM_TEXT, text);
+        let text = architecture::architecture(system, cluster, data_path, &measured);
+        self.document(names::ARCHITECTURE, text);
+        let needs = self.results.iter().map(|result| Need {
+            name: result.name.clone(),
+            benchmark: result.benchmark,
+            performance: &result.performance,
+        });
+        let needs: Vec<_> = needs.collect();
+        let text = bandwidth::bandwidth(system, cluster, &needs, self.problems);
+        self.document(names::BANDWIDTH, text);
+    }
+
+    /// What shows the bandwidth: a text, or a file that is taken along.
+    fn measured(&mut self) -> String {
+        let what =
+            "[architecture] write measurement: a text, or the fabric.json of loadgen-node fabric";
+        let measurement = self.problems.need(&self.settings.architecture.measurement, what);
+        if !is_path(measurement) {
+            return measurement.to_owned();
+        }
+        let path = Path::new(measurement);
+        let Some(text) = self.file("[architecture] measurement", path) else {
+            return String::new();
+        };
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        let place = format!("evidence/{name}");
+        if !is_folder_name(&name) || self.tree.contains_key(&self.home.document(&place)) {
+            let text =
+                format!("[architecture] measurement {measurement}: give the file another name");
+            self.problems.fault(text);
+        }
+        self.document(&place, text);
+        format!("What was measured over this network: [{place}]({place}).")
+    }
+}
+
+/// Whether a text is meant as the path of a file: one word.
+fn is_path(text: &str) -> bool {
+    !text.is_empty() && !text.contains(char::is_whitespace)
+}
+
+/// A JSON file.
+fn json(value: &impl Serialize) -> Vec<u8> {
+    // Maps with texts for keys are always JSON.
+    let value = serde_json::to_value(value).unwrap_or_default();
+    format!("{value:#}\n").into_bytes()
+}

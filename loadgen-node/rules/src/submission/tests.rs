@@ -1,0 +1,45 @@
+//! Trees of whole submissions, and what stands against them.
+
+mod faults;
+mod power;
+mod trees;
+
+use std::{fs, path::Path};
+
+use super::*;
+use crate::{
+    benchmarks::Table,
+    fixture::{self, SOURCES},
+    result::RunResult,
+};
+
+fn build_in(folder: &Path, rehearsal: bool) -> Result<Tree, Vec<String>> {
+    let settings = Settings::read(&folder.join("submission.toml")).unwrap();
+    build(&settings, folder, Table::builtin(), &SOURCES, rehearsal)
+}
+
+/// What stands against the submission of a folder that was changed.
+fn problems_of(change: impl FnOnce(&Path)) -> Vec<String> {
+    let folder = tempfile::tempdir().unwrap();
+    fixture::submission_folder(folder.path(), "network", "v5.0");
+    change(folder.path());
+    build_in(folder.path(), false).err().unwrap_or_default()
+}
+
+fn change_result(folder: &Path, change: impl FnOnce(&mut RunResult)) {
+    let mut result =
+        serde_json::from_slice(&fs::read(folder.join("result.json")).unwrap()).unwrap();
+    change(&mut result);
+    fixture::write_result(folder, &result);
+}
+
+fn change_settings(folder: &Path, from: &str, to: &str) {
+    let path = folder.join("submission.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    assert!(text.contains(from), "{from}");
+    fs::write(&path, text.replace(from, to)).unwrap();
+}
+
+fn text<'a>(tree: &'a Tree, path: &str) -> &'a str {
+    std::str::from_utf8(&tree[path]).unwrap()
+}

@@ -1,0 +1,192 @@
+//! What stands against a submission is said, all of it at once.
+
+use std::{fs, path::Path};
+
+use super::{change_result, change_settings, problems_of};
+use crate::{
+    benchmarks::Table,
+    fixture::SOURCES,
+    result::{Division, Verdict},
+    submission::{Settings, build},
+    tree,
+};
+
+#[test]
+fn an_empty_file_is_told_all_that_it_needs() {
+    let problems =
+        build(&Settings::default(), Path::new("."), Table::builtin(), &SOURCES, true).unwrap_err();
+    let all = problems.join("\n");
+    for want in [
+        "write submitter",
+        "write division",
+        "write status",
+        "write round",
+        "write id",
+        "write calibration",
+        "there is no [[result]]",
+        "[system] system_name",
+        "[system] cooling",
+    ] {
+        assert!(all.contains(want), "{want}: {all}");
+    }
+}
+
+#[test]
+fn each_thing_that_is_wrong_with_the_runs_is_said_at_once() {
+    let problems = problems_of(|folder| {
+        let log = folder.join("offline/performance").join(tree::SUMMARY);
+        fs::write(&log, "altered").unwrap();
+        change_result(&folder.join("offline/accuracy"), |result| {
+            result.verdict = Verdict::Invalid;
+            result.reasons = vec!["3 samples lost".into()];
+        });
+        change_result(&folder.join("server/performance"), |result| {
+            result.division = Division::Exploratory;
+            result.versions.loadgen = "5.0.12 @ abc".into();
+            result.nodes[0].model_sha256 = "f".repeat(64);
+        });
+        change_result(&folder.join("server/accuracy"), |result| result.scenario = "offline".into());
+        change_result(&folder.join("server/digests"), |result| result.digests = None);
+        fs::remove_dir_all(folder.join("offline/compliance/TEST04")).unwrap();
+        change_settings(folder, "two-H100-nodes", "two nodes");
+    });
+    let all = problems.join("\n");
+    for want in [
+        "offline/performance: mlperf_log_summary.txt is not the one",
+        "N33 (section 5.1): offline/accuracy: the run is INVALID: 3 samples lost",
+        "server/performance: the run was exploratory",
+        "N3 (section 5.1): server/performance: LoadGen is 5.0.12 @ abc; round v5.0 has 5.0.11",
+        "LoadGen is 5.0.11 @ ef1bd3b95e and 5.0.12 @ abc",
+        "server/performance and server/accuracy: the nodes ran different models",
+        "server/accuracy: its scenario is offline, not server",
+        "server/digests: that run was made without --digests",
+        "resnet50 Offline: TEST04 is missing",
+        "[system] id `two nodes`: write a name without spaces",
+    ] {
+        assert!(all.contains(want), "{want}: {all}");
+    }
+}
+
+#[test]
+fn settings_that_do_not_fit_are_said() {
+    let all = problems_of(|folder| {
+        change_settings(
+            folder,
+            "[[result]]\nbenchmark = \"resnet50\"\nscenario = \"server\"",
+            "[[result]]\nbenchmark = \"resnet50\"\nscenario = \"offline\"",
+        );
+        change_settings(folder, "status = \"available\"", "status = \"soon\"\n");
+        change_settings(folder, "weight_data_types = \"fp16\"\n", "");
+        change_settings(folder, "fp16 conversion", "fp16 conversion\"\nretraining = \"Yes");
+        fs::remove_file(folder.join("calibration.md")).unwrap();
+    })
+    .join("\n");
+    for want in [
+        "[[result]] resnet50 Offline is there twice",
+        "N32 (section 3, 4.1.1): resnet50: the scenario Server is missing",
+        "status `soon`",
+        "write weight_data_types, such as \"fp16\"",
+        "retraining is for the Open division",
+        "calibration calibration.md",
+    ] {
+        assert!(all.contains(want), "{want}: {all}");
+    }
+}
+
+#[test]
+fn bandwidth_that_is_too_small_is_found() {
+    let all = problems_of(|folder| {
+        for run in ["performance", "accuracy"] {
+            change_result(&folder.join("offline").join(run), |result| {
+                for node in result.evidence.as_mut().unwrap().nodes.values_mut() {
+                    node.interfaces[0].speed_mbit_per_second = Some(10_000);
+                }
+            });
+        }
+    });
+    // Both results are of the same machines.
+    assert_eq!(all.len(), 2, "{all:#?}");
+    assert!(all.iter().all(|text| text.starts_with("N27")), "{all:?}");
+}
+
+#[test]
+fn machines_that_differ_between_runs_are_found() {
+    let all = problems_of(|folder| {
+        change_result(&folder.join("server/performance"), |result| {
+            let evidence = result.evidence.as_mut().unwrap();
+            evidence.nodes.get_mut("node-b").unwrap().machine_id = Some("f".repeat(32));
+        });
+    });
+    assert_eq!(all.len(), 1, "{all:#?}");
+    assert!(all[0].contains("node-b is another machine there"), "{all:?}");
+}
+
+#[test]
+fn unknown_keys_and_wrong_types_are_named_with_their_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("submission.toml");
+    for (text, want) in [
+        ("colour = 1", "unknown field `colour`"),
+        ("submitter = 1", "invalid type"),
+        ("[[result]]\nbenchmrk = \"x\"", "unknown field `benchmrk`"),
+        ("[[topology.link]]\nfrom = \"a\"", "missing field `to`"),
+    ] {
+        fs::write(&path, text).unwrap();
+        let error = Settings::read(&path).unwrap_err();
+        assert!(error.contains(want) && error.contains("line"), "{error}");
+    }
+    assert!(Settings::read(Path::new("/no/such/file")).unwrap_err().contains("/no/such/file"));
+}
+
+#[test]
+fn accuracy_below_the_target_and_a_foreign_hash_are_found() {
+    let all = problems_of(|folder| {
+        change_result(&folder.join("offline/accuracy"), |result| {
+            result.accuracy.as_mut().unwrap().correct = 30_000;
+        });
+        fs::write(folder.join("a.txt"), "accuracy=77.000%, good=1, total=2\nhash=abc\n").unwrap();
+        change_settings(
+            folder,
+            "scenario = \"server\"",
+            "scenario = \"server\"\naccuracy_txt = \"a.txt\"",
+        );
+    })
+    .join("\n");
+    for want in [
+        "N2 (section 6.2, 4.1.1): offline/accuracy: acc is 60; at least 75.6954",
+        "resnet50 Server: the hash in accuracy_txt is not that of the accuracy log",
+    ] {
+        assert!(all.contains(want), "{want}: {all}");
+    }
+}
+
+#[test]
+fn compliance_runs_are_verified_against_the_runs_that_are_submitted() {
+    let all = problems_of(|folder| {
+        let differ =
+            |text: String| text.replace("\"data\" : \"03000000\"", "\"data\" : \"04000000\"");
+        let test01 = folder.join("offline/compliance/TEST01");
+        crate::fixture::replace_log(&test01, tree::ACCURACY_LOG, differ);
+        let faster =
+            |text: String| text.replace("Samples per second: 19400", "Samples per second: 29400");
+        let test04 = folder.join("offline/compliance/TEST04");
+        crate::fixture::replace_log(&test04, tree::SUMMARY, faster);
+    });
+    assert_eq!(all.len(), 2, "{all:#?}");
+    assert!(all[0].contains("TEST01 fails: responses differ"), "{}", all[0]);
+    assert!(all[1].contains("TEST04 fails by its performance"), "{}", all[1]);
+}
+
+#[test]
+fn files_that_are_named_have_to_be_there() {
+    let all = problems_of(|folder| {
+        fs::remove_file(folder.join("fabric.json")).unwrap();
+        fs::write(folder.join("calibration.md"), " \n").unwrap();
+        change_settings(folder, "How we ran it.", "HOWTO.md");
+    })
+    .join("\n");
+    for want in ["measurement fabric.json", "calibration.md: the file is empty", "readme HOWTO.md"]
+    {
+        assert!(all.contains(want), "{want}: {all}");
+    }
+}

@@ -1,0 +1,237 @@
+//! The trees are what the official checkers ask for.
+
+use std::{fs, path::Path};
+
+use super::{build_in, change_result, change_settings, text};
+use crate::{
+    Scenario,
+    fixture::{self, RunSpec, SEEDS_5_1, SEEDS_6_0, SOURCES},
+    result::{Division, RunResult, Verdict},
+    submission::{Tree, sources_sha256, write},
+    tree::{self, Layout},
+};
+
+/// Rounds, divisions and what is run for them. With NETDIV_TREE_OUT, the trees are written there, for the official
+/// checkers.
+#[test]
+fn both_layouts_have_what_the_official_checkers_ask_for() {
+    let both = [Scenario::Offline, Scenario::Server];
+    let llama = both.map(|scenario| RunSpec::llama(scenario, "performance")).to_vec();
+    let of_5_1 = |spec: RunSpec| RunSpec { seeds: SEEDS_5_1, loadgen: "5.0.22 @ 0b9dd6b", ..spec };
+    let of_6_0 = |spec: RunSpec| RunSpec { seeds: SEEDS_6_0, ..spec };
+    let cases = [
+        ("resnet", "v5.0", "network", fixture::performance_runs("v5.0")),
+        ("resnet", "v5.0", "open", fixture::performance_runs("v5.0")),
+        ("unet", "v5.0", "network", vec![RunSpec::unet("performance")]),
+        ("llama", "v5.0", "network", llama.clone()),
+        ("llama", "v5.1", "network", llama.clone().into_iter().map(of_5_1).collect()),
+        ("unet", "v6.0", "network", fixture::performance_runs("v6.0")),
+        ("llama", "v6.0", "network", llama.into_iter().map(of_6_0).collect()),
+    ];
+    for (name, round, division, runs) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        fixture::submission_folder_of(folder.path(), division, round, &runs);
+        if division == "open" {
+            change_settings(folder.path(), "status", "reason = \"To compare.\"\nstatus");
+        }
+        let tree = build_in(folder.path(), false).unwrap();
+        let home = tree::Home {
+            layout: Layout::of_round(round).unwrap(),
+            division: division.into(),
+            submitter: "acme".into(),
+        };
+        for spec in runs {
+            let place = tree::Place {
+                home: home.clone(),
+                system: "two-H100-nodes".into(),
+                benchmark: spec.benchmark.into(),
+                scenario: spec.scenario.official_name().into(),
+            };
+            check_place(&tree, &place, &spec);
+        }
+        let system: serde_json::Value =
+            serde_json::from_str(text(&tree, &home.system_json("two-H100-nodes"))).unwrap();
+        assert_eq!(system["division"], division);
+        assert_eq!(system["network_media"], "copper DAC");
+        assert_eq!(text(&tree, &home.revision()).trim(), sources_sha256(&SOURCES));
+        for path in tree::documents::ALL.map(|name| home.document(name)) {
+            assert!(tree.contains_key(&path), "{path}");
+        }
+        let why_open = home.document(tree::documents::WHY_OPEN);
+        assert_eq!(tree.contains_key(&why_open), division == "open");
+        if let Some(out) = std::env::var_os("NETDIV_TREE_OUT") {
+            write(&tree, &Path::new(&out).join(format!("{round}-{division}-{name}"))).unwrap();
+        }
+    }
+}
+
+fn check_place(tree: &Tree, place: &tree::Place, spec: &RunSpec) {
+    let mut want = vec![place.measurements_json(), place.user_conf(), place.readme()];
+    let with_logs: Vec<_> = spec.tests.iter().filter(|test| **test != "TEST06").collect();
+    let mut logs = vec![place.performance(), place.accuracy()];
+    logs.extend(with_logs.iter().map(|test| place.compliance_performance(test)));
+    for folder in logs {
+        want.extend([tree::DETAIL, tree::SUMMARY].map(|name| format!("{folder}/{name}")));
+    }
+    let mut accuracy = vec![place.accuracy()];
+    accuracy.extend(spec.tests.contains(&"TEST01").then(|| place.compliance_accuracy("TEST01")));
+    for folder in accuracy {
+        let log = format!("{folder}/{}", tree::ACCURACY_LOG);
+        // 43 responses are short enough to stay.
+        assert_eq!(tree[&log].len() == 2 * 4096 + 7, spec.dataset_samples > 43, "{log}");
+        want.extend([log, format!("{folder}/{}", tree::ACCURACY_TXT)]);
+    }
+    want.extend(["performance", "accuracy", "digests"].map(|run| place.record(run)));
+    want.extend(spec.tests.iter().map(|test| place.record(test)));
+    for path in want {
+        assert!(tree.contains_key(&path), "{path}");
+    }
+    for test in with_logs {
+        let path = format!("{}/{}", place.compliance(test), tree::VERIFY_PERFORMANCE);
+        assert!(text(tree, &path).contains("TEST PASS"), "{path}");
+    }
+    let accuracy = text(tree, &format!("{}/{}", place.accuracy(), tree::ACCURACY_TXT));
+    let start = spec.accuracy_txt.unwrap_or("accuracy=77.000%, good=38500, total=50000\n");
+    assert!(accuracy.starts_with(&format!("{start}\nhash=")), "{accuracy}");
+}
+
+#[test]
+fn a_benchmark_that_is_not_deterministic_shows_its_accuracies() {
+    let folder = tempfile::tempdir().unwrap();
+    fixture::submission_folder(folder.path(), "network", "v5.0");
+    let test01 = folder.path().join("offline/compliance/TEST01");
+    fixture::replace_log(&test01, tree::ACCURACY_LOG, |text| {
+        text.replace("\"data\" : \"03000000\"", "\"data\" : \"04000000\"")
+    });
+    let names = ["baseline_accuracy.txt", "compliance_accuracy.txt"];
+    for (name, accuracy) in names.iter().zip(["77.000", "76.900"]) {
+        let line = format!("accuracy={accuracy}%, good=3154, total=4096\n");
+        fs::write(test01.join(name), line).unwrap();
+    }
+    let tree = build_in(folder.path(), false).unwrap();
+    let place = "network/acme/compliance/two-H100-nodes/resnet50/Offline/TEST01";
+    assert!(text(&tree, &format!("{place}/verify_accuracy.txt")).contains("TEST FAIL"));
+    for name in names {
+        assert!(tree.contains_key(&format!("{place}/accuracy/{name}")));
+    }
+    if let Some(out) = std::env::var_os("NETDIV_TREE_OUT") {
+        write(&tree, &Path::new(&out).join("v5.0-network-baseline")).unwrap();
+    }
+}
+
+#[test]
+fn a_benchmark_that_no_suite_has_can_be_rehearsed() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = RunSpec {
+        accuracy_txt: None,
+        tests: &[],
+        dataset_samples: 500,
+        ..RunSpec::unet("performance")
+    };
+    fixture::submission_folder_of(
+        folder.path(),
+        "network",
+        "v5.0",
+        &[RunSpec { benchmark: "digits", ..spec }],
+    );
+    assert_eq!(build_in(folder.path(), false).unwrap_err().len(), 1);
+    let tree = build_in(folder.path(), true).unwrap();
+    assert!(text(&tree, "network/acme/documentation/REHEARSAL.md").contains("N1 "));
+    assert!(text(&tree, "network/acme/documentation/bandwidth.md").contains("does not name"));
+}
+
+#[test]
+fn the_same_inputs_make_the_same_bytes_and_folders_are_whole_or_absent() {
+    let folder = tempfile::tempdir().unwrap();
+    fixture::submission_folder(folder.path(), "network", "v5.0");
+    let tree = build_in(folder.path(), false).unwrap();
+    assert_eq!(tree, build_in(folder.path(), false).unwrap());
+    let out = folder.path().join("tree");
+    write(&tree, &out).unwrap();
+    let files = tree::list_files(&out).unwrap();
+    assert_eq!(files.len(), tree.len());
+    for path in files {
+        assert_eq!(fs::read(out.join(&path)).unwrap(), tree[path.to_str().unwrap()]);
+    }
+    assert_eq!(tree::list_results(&out).unwrap().len(), 2);
+    let again = write(&tree, &out).unwrap_err().to_string();
+    assert!(again.contains("is there already"), "{again}");
+    // A file where a folder has to be: nothing is left of it.
+    let broken = Tree::from([("a".into(), Vec::new()), ("a/b".into(), Vec::new())]);
+    assert!(write(&broken, &folder.path().join("broken")).is_err());
+    assert!(!folder.path().join("broken").exists() && !folder.path().join("broken.part").exists());
+}
+
+#[test]
+fn a_rehearsal_may_be_made_of_anything_that_can_be_read_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    fixture::submission_folder(folder.path(), "network", "v5.0");
+    change_result(&folder.path().join("offline/performance"), |result| {
+        result.verdict = Verdict::Invalid;
+        result.encoding = "zstd".into();
+    });
+    fs::remove_dir_all(folder.path().join("server/compliance")).unwrap();
+    let tree = build_in(folder.path(), true).unwrap();
+    let rehearsal = text(&tree, "network/acme/documentation/REHEARSAL.md");
+    for want in ["do not submit", "N33", "N25", "N34"] {
+        assert!(rehearsal.contains(want), "{want}: {rehearsal}");
+    }
+}
+
+#[test]
+fn the_open_division_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    fixture::submission_folder(folder.path(), "open", "v5.0");
+    let problems = build_in(folder.path(), false).unwrap_err();
+    assert_eq!(problems, ["the division is open; write reason, why it is"]);
+    change_settings(folder.path(), "status", "reason = \"Pruned weights.\"\nstatus");
+    change_settings(folder.path(), "fp16 conversion", "pruned\"\nretraining = \"Yes");
+    change_settings(
+        folder.path(),
+        "[architecture]",
+        "[retraining]\nretraining_data_fraction = 0.5\nretraining_epoch_fraction = 1.5\nnon_zero_parameters = 9\n\
+         model_size_bytes = 18\nnumerics = \"fp16\"\nquantization = \"none\"\n[architecture]",
+    );
+    change_result(&folder.path().join("offline/performance"), |result| {
+        result.division = Division::Open;
+    });
+    let tree = build_in(folder.path(), false).unwrap();
+    let why = text(&tree, "open/acme/documentation/why-open.md");
+    assert!(why.contains("Pruned weights.") && why.contains("N38"), "{why}");
+    let tag = text(&tree, "open/acme/documentation/retraining.md");
+    assert!(tag.contains("| retraining_cost_metric | 0.75 |"), "{tag}");
+    // An invalid run is one in no division.
+    change_result(&folder.path().join("offline/accuracy"), |run| run.verdict = Verdict::Failed);
+    assert!(build_in(folder.path(), false).unwrap_err()[0].starts_with("N33"));
+}
+
+#[test]
+fn user_conf_is_the_file_of_the_run_where_it_is_still_there() {
+    let folder = tempfile::tempdir().unwrap();
+    fixture::submission_folder(folder.path(), "network", "v5.0");
+    let path = "network/acme/measurements/two-H100-nodes/resnet50/Server/user.conf";
+    let tree = build_in(folder.path(), false).unwrap();
+    assert!(text(&tree, path).contains("resnet50.Server.target_qps = 18000\n"));
+    let conf = "# ours\nresnet50.Offline.target_qps = 20000\nresnet50.Server.target_qps = 18000\n";
+    fs::write(folder.path().join("user.conf"), conf).unwrap();
+    let tree = build_in(folder.path(), false).unwrap();
+    assert_eq!(text(&tree, path), conf);
+    fs::write(folder.path().join("user.conf"), conf.replace("18000", "19000")).unwrap();
+    let problems = build_in(folder.path(), false).unwrap_err();
+    assert!(problems[0].contains("user.conf is not what the run was made with: target_qps"));
+}
+
+#[test]
+fn the_fixture_is_what_it_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = RunSpec { digests: true, ..RunSpec::new("resnet50", Scenario::Server, "accuracy") };
+    let run = fixture::run(folder.path(), &spec);
+    assert_eq!(run.verdict, Verdict::Complete);
+    let responses =
+        crate::official_log::read_responses(&folder.path().join(tree::ACCURACY_LOG)).unwrap();
+    assert_eq!(responses.len(), 50_000);
+    fixture::replace_log(folder.path(), tree::SUMMARY, |text| text + "more\n");
+    let again: RunResult =
+        serde_json::from_slice(&fs::read(folder.path().join("result.json")).unwrap()).unwrap();
+    assert_ne!(again.logs[tree::SUMMARY], run.logs[tree::SUMMARY]);
+}

@@ -1,0 +1,274 @@
+//! Where everything lies in a submission: one place that names each path, for those who write trees and those who read them.
+//!
+//! Two layouts exist. The rounds v5.0 and v5.1 have `measurements/`, `compliance/` and `code/` beside `results/`; from
+//! v6.0 on all of a result is in its scenario's folder, and the code is in `src/`. All paths are relative to the root of
+//! the tree and have `/` between their parts.
+
+mod list;
+
+use serde::{Deserialize, Serialize};
+
+pub use list::{list_files, list_homes, list_results};
+
+/// The folders of a tree's root: what a submission may be made for.
+pub const DIVISIONS: [&str; 3] = ["closed", "network", "open"];
+
+/// LoadGen's log of what happened.
+pub const DETAIL: &str = "mlperf_log_detail.txt";
+/// LoadGen's summary.
+pub const SUMMARY: &str = "mlperf_log_summary.txt";
+/// LoadGen's log of the responses.
+pub const ACCURACY_LOG: &str = "mlperf_log_accuracy.json";
+/// What the accuracy script printed, and the hash of the whole accuracy log.
+pub const ACCURACY_TXT: &str = "accuracy.txt";
+/// What the comparison of responses said, of TEST01 and TEST06.
+pub const VERIFY_ACCURACY: &str = "verify_accuracy.txt";
+/// What the comparison of speeds said, of TEST01 and TEST04.
+pub const VERIFY_PERFORMANCE: &str = "verify_performance.txt";
+/// The implementation's name: our sources' folder, and a part of the measurements file's name.
+pub const IMPLEMENTATION: &str = "netdiv";
+
+/// Files of the folder `documentation`.
+pub mod documents {
+    /// How quantization was calibrated (rules, section 2.3).
+    pub const CALIBRATION: &str = "calibration.md";
+    /// What is sent for each query (N17).
+    pub const PROTOCOL: &str = "wire-protocol.md";
+    /// The system diagram (N23).
+    pub const DIAGRAM: &str = "system-diagram.svg";
+    /// Its text (N23).
+    pub const DIAGRAM_TEXT: &str = "system-diagram.md";
+    /// NICs, the path to the accelerators, and the proof (N28).
+    pub const ARCHITECTURE: &str = "system-architecture.md";
+    /// The NICs against Appendix B (N27).
+    pub const BANDWIDTH: &str = "bandwidth.md";
+    /// The approval of a compression scheme (N25).
+    pub const COMPRESSION: &str = "compression.md";
+    /// What a rehearsal may not be submitted for.
+    pub const REHEARSAL: &str = "REHEARSAL.md";
+    /// Why a submission is in the Open division (N38).
+    pub const WHY_OPEN: &str = "why-open.md";
+    /// The tag of a retrained model (retraining rules, section 10).
+    pub const RETRAINING: &str = "retraining.md";
+    /// How power was measured.
+    pub const POWER: &str = "power.md";
+    /// Those that every submission to the Network division has.
+    pub const ALL: [&str; 6] =
+        [CALIBRATION, PROTOCOL, DIAGRAM, DIAGRAM_TEXT, ARCHITECTURE, BANDWIDTH];
+}
+
+/// How a tree is laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Layout {
+    /// Rounds v5.0 and v5.1.
+    A,
+    /// From round v6.0 on.
+    B,
+}
+
+impl Layout {
+    /// The layout that the round of that name asks for, such as `v5.0`; none where that is no name of a round.
+    pub fn of_round(round: &str) -> Option<Self> {
+        let (major, minor) = round.strip_prefix('v')?.split_once('.')?;
+        let (major, _minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
+        Some(if major < 6 { Self::A } else { Self::B })
+    }
+}
+
+/// What one submitter hands in to one division.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Home {
+    /// How it is laid out.
+    pub layout: Layout,
+    /// closed, network or open.
+    pub division: String,
+    /// The submitter's folder.
+    pub submitter: String,
+}
+
+impl Home {
+    /// The submitter's folder.
+    pub fn root(&self) -> String {
+        format!("{}/{}", self.division, self.submitter)
+    }
+
+    /// The description of a system.
+    pub fn system_json(&self, system: &str) -> String {
+        format!("{}/systems/{system}.json", self.root())
+    }
+
+    /// The folder of all code.
+    pub fn code(&self) -> String {
+        let folder = if self.layout == Layout::A { "code" } else { "src" };
+        format!("{}/{folder}", self.root())
+    }
+
+    /// The folder of this program's sources (N16).
+    pub fn sources(&self) -> String {
+        format!("{}/{IMPLEMENTATION}", self.code())
+    }
+
+    /// The file with the sources' SHA-256.
+    pub fn revision(&self) -> String {
+        format!("{}/REVISION", self.sources())
+    }
+
+    /// A document, such as [`documents::DIAGRAM`].
+    pub fn document(&self, name: &str) -> String {
+        format!("{}/documentation/{name}", self.root())
+    }
+
+    /// What a machine was seen to be; the LoadGen node's is `loadgen`, a node's its name.
+    pub fn evidence(&self, machine: &str) -> String {
+        self.document(&format!("evidence/{machine}.json"))
+    }
+}
+
+/// One result of a tree: a benchmark and a scenario on a system.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// Whose it is.
+    pub home: Home,
+    /// The system's folder.
+    pub system: String,
+    /// The benchmark's folder.
+    pub benchmark: String,
+    /// The scenario's folder, as it is written there.
+    pub scenario: String,
+}
+
+impl Place {
+    fn under(&self, folder: &str) -> String {
+        let Self { home, system, benchmark, scenario } = self;
+        format!("{}/{folder}/{system}/{benchmark}/{scenario}", home.root())
+    }
+
+    /// The result's folder.
+    pub fn results(&self) -> String {
+        self.under("results")
+    }
+
+    /// The folder of the accuracy run.
+    pub fn accuracy(&self) -> String {
+        format!("{}/accuracy", self.results())
+    }
+
+    /// The folder of the performance run.
+    pub fn performance(&self) -> String {
+        format!("{}/performance/run_1", self.results())
+    }
+
+    /// The folder of user.conf, README.md, the measurements file and the records of the runs.
+    pub fn measurements(&self) -> String {
+        match self.home.layout {
+            Layout::A => self.under("measurements"),
+            Layout::B => self.results(),
+        }
+    }
+
+    /// The measurements file as it is written here; others' may have another name in layout A.
+    pub fn measurements_json(&self) -> String {
+        let Self { system, scenario, .. } = self;
+        let name = match self.home.layout {
+            Layout::A => format!("{system}_{IMPLEMENTATION}_{scenario}.json"),
+            Layout::B => "measurements.json".into(),
+        };
+        format!("{}/{name}", self.measurements())
+    }
+
+    /// LoadGen's settings.
+    pub fn user_conf(&self) -> String {
+        format!("{}/user.conf", self.measurements())
+    }
+
+    /// How to do it again.
+    pub fn readme(&self) -> String {
+        format!("{}/README.md", self.measurements())
+    }
+
+    /// The `result.json` of one of the result's runs: performance, accuracy, digests, or a compliance test.
+    pub fn record(&self, run: &str) -> String {
+        format!("{}/{run}.result.json", self.measurements())
+    }
+
+    /// The folder of a compliance test, such as `TEST01`.
+    pub fn compliance(&self, test: &str) -> String {
+        match self.home.layout {
+            Layout::A => format!("{}/{test}", self.under("compliance")),
+            Layout::B => format!("{}/{test}", self.results()),
+        }
+    }
+
+    /// The folder of a compliance test's responses.
+    pub fn compliance_accuracy(&self, test: &str) -> String {
+        format!("{}/accuracy", self.compliance(test))
+    }
+
+    /// The folder of a compliance test's performance logs.
+    pub fn compliance_performance(&self, test: &str) -> String {
+        format!("{}/performance/run_1", self.compliance(test))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::{
+        fs,
+        path::{Path, PathBuf},
+    };
+
+    use super::*;
+
+    fn place(layout: Layout) -> Place {
+        Place {
+            home: Home { layout, division: "network".into(), submitter: "acme".into() },
+            system: "four-nodes".into(),
+            benchmark: "resnet50".into(),
+            scenario: "Offline".into(),
+        }
+    }
+
+    #[test]
+    fn rounds_have_layouts() {
+        assert_eq!(["v5.0", "v5.1"].map(Layout::of_round), [Some(Layout::A); 2]);
+        assert_eq!(["v6.0", "v6.1", "v10.0"].map(Layout::of_round), [Some(Layout::B); 3]);
+        assert_eq!(["5.0", "v5", "vX.0", ""].map(Layout::of_round), [None; 4]);
+    }
+
+    #[test]
+    fn paths_are_those_of_the_official_checkers() {
+        let a = place(Layout::A);
+        assert_eq!(
+            a.measurements_json(),
+            "network/acme/measurements/four-nodes/resnet50/Offline/four-nodes_netdiv_Offline.json"
+        );
+        assert_eq!(
+            a.compliance_performance("TEST04"),
+            "network/acme/compliance/four-nodes/resnet50/Offline/TEST04/performance/run_1"
+        );
+        assert_eq!(a.home.revision(), "network/acme/code/netdiv/REVISION");
+        let b = place(Layout::B);
+        let results = "network/acme/results/four-nodes/resnet50/Offline";
+        assert_eq!(b.measurements_json(), format!("{results}/measurements.json"));
+        assert_eq!(b.compliance_accuracy("TEST01"), format!("{results}/TEST01/accuracy"));
+        assert_eq!(b.user_conf(), format!("{results}/user.conf"));
+        assert_eq!(b.home.code(), "network/acme/src");
+    }
+
+    #[test]
+    fn results_are_found_in_either_layout() {
+        for layout in [Layout::A, Layout::B] {
+            let root = tempfile::tempdir().unwrap();
+            let place = place(layout);
+            for folder in [place.performance(), place.measurements(), place.home.code()] {
+                fs::create_dir_all(root.path().join(folder)).unwrap();
+            }
+            fs::write(root.path().join(place.performance()).join(SUMMARY), "x").unwrap();
+            assert_eq!(list_results(root.path()).unwrap(), std::slice::from_ref(&place));
+            let summary = PathBuf::from(format!("{}/{SUMMARY}", place.performance()));
+            assert_eq!(list_files(root.path()).unwrap(), [summary]);
+        }
+        assert!(list_results(Path::new("/no/such/folder")).is_err());
+    }
+}

@@ -1,0 +1,157 @@
+//! `loadgen-node audit`: the compliance tests that a benchmark demands, run with the settings of its performance run and
+//! verified against the runs that are to be submitted.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use netdiv_rules::{
+    benchmarks::{Benchmark, Test},
+    compliance::{self, Reference, Verified},
+    official_log,
+    result::RunResult,
+};
+use tracing::info;
+
+use crate::{RunArgs, RunError, args::table, output};
+
+/// Keys of `loadgen-node audit`.
+#[derive(Debug, Clone, clap::Args)]
+pub struct AuditArgs {
+    /// Folder of the performance run; its settings are used again
+    #[arg(long, value_name = "DIR")]
+    performance: PathBuf,
+    /// Folder of the accuracy run
+    #[arg(long, value_name = "DIR")]
+    accuracy: PathBuf,
+    /// Folder for the tests, one folder each
+    #[arg(long, value_name = "DIR")]
+    output: PathBuf,
+    /// Some of the benchmark's tests [default: all]
+    #[arg(long, value_name = "TESTxx", value_delimiter = ',')]
+    tests: Vec<String>,
+    /// Another table of benchmarks than the built-in one, in TOML
+    #[arg(long, value_name = "FILE")]
+    benchmarks: Option<PathBuf>,
+    /// Options of `loadgen-node run` that replace those of the performance run, such as --nodes
+    #[arg(last = true, value_name = "OPTION")]
+    options: Vec<String>,
+}
+
+/// Runs and verifies the tests; whether all passed.
+///
+/// LoadGen is one per process, so each test is a process of its own.
+pub fn audit(args: &AuditArgs) -> Result<bool, RunError> {
+    let performance = read(&args.performance, "performance")?;
+    let accuracy = read(&args.accuracy, "accuracy")?;
+    let of = |run: &RunResult| (run.benchmark.clone(), run.scenario.clone());
+    if of(&performance) != of(&accuracy) {
+        return usage(format!(
+            "the performance run is of {} {}, the accuracy run of {} {}",
+            performance.benchmark, performance.scenario, accuracy.benchmark, accuracy.scenario
+        ));
+    }
+    let table = table(args.benchmarks.as_deref())?;
+    let Some(benchmark) = table.find(&performance.benchmark) else {
+        return usage(format!("{} is not in the table of benchmarks", performance.benchmark));
+    };
+    let tests = chosen(benchmark, &args.tests)?;
+    if tests.is_empty() {
+        println!("{} needs no compliance test", benchmark.name);
+        return Ok(true);
+    }
+    let log = args.accuracy.join(output::ACCURACY);
+    let summary = args.performance.join(output::SUMMARY);
+    let reference = Reference { accuracy_log: &log, summary: &summary };
+    let mut passed = true;
+    for test in tests {
+        let folder = args.output.join(test.name());
+        run_test(test, benchmark, performance.settings.clone(), &folder, &args.options)?;
+        let verified = compliance::verify(test, benchmark, &reference, &folder)
+            .map_err(|error| RunError::Failed(format!("{}: {error}", test.name())))?;
+        for (name, text) in &verified.files {
+            output::write(&folder.join(name), text.as_bytes())?;
+        }
+        println!("{}", in_words(test, &verified, &folder));
+        passed &= verified.passed;
+    }
+    Ok(passed)
+}
+
+fn usage<T>(text: String) -> Result<T, RunError> {
+    Err(RunError::Usage(text))
+}
+
+/// The record of a run, whose logs must be those that the run wrote.
+fn read(folder: &Path, mode: &str) -> Result<RunResult, RunError> {
+    let path = folder.join(output::RESULT);
+    let refused = |why: String| RunError::Usage(format!("{}: {why}", path.display()));
+    let text = std::fs::read_to_string(&path).map_err(|error| refused(error.to_string()))?;
+    let run: RunResult = serde_json::from_str(&text)
+        .map_err(|error| refused(format!("no record of a run: {error}")))?;
+    if run.mode != mode {
+        return Err(refused(format!("a run in mode {}, not {mode}", run.mode)));
+    }
+    let now = official_log::digests(folder).map_err(|error| RunError::Usage(error.to_string()))?;
+    match run.logs.iter().find(|(name, digest)| now.get(*name) != Some(*digest)) {
+        Some((name, _)) => Err(refused(format!("{name} is not what LoadGen wrote in this run"))),
+        None => Ok(run),
+    }
+}
+
+/// The benchmark's tests, or those of them that were asked for.
+fn chosen(benchmark: &Benchmark, names: &[String]) -> Result<Vec<Test>, RunError> {
+    let known: Vec<_> = benchmark.compliance.iter().map(|test| test.name()).collect();
+    if let Some(other) = names.iter().find(|name| !known.contains(&name.as_str())) {
+        let known = if known.is_empty() { "none".into() } else { known.join(", ") };
+        return usage(format!("--tests {other}: the tests of {} are {known}", benchmark.name));
+    }
+    let wanted = |test: &&Test| names.is_empty() || names.iter().any(|name| name == test.name());
+    Ok(benchmark.compliance.iter().filter(wanted).copied().collect())
+}
+
+/// Runs LoadGen with the test's audit.config.
+fn run_test(
+    test: Test,
+    benchmark: &Benchmark,
+    settings: std::collections::BTreeMap<String, serde_json::Value>,
+    folder: &Path,
+    options: &[String],
+) -> Result<(), RunError> {
+    let failed = |error: &dyn std::fmt::Display| RunError::Failed(error.to_string());
+    output::prepare(folder)?;
+    let (config, audit_config) = (folder.join("run.toml"), folder.join("audit.config"));
+    let settings = serde_json::Value::from_iter(settings);
+    let mut settings: RunArgs = serde_json::from_value(settings).map_err(|error| failed(&error))?;
+    settings.output = Some(folder.to_path_buf());
+    settings.audit_config = Some(audit_config.clone());
+    let settings = toml::to_string(&settings).map_err(|error| failed(&error))?;
+    output::write(&config, settings.as_bytes())?;
+    output::write(&audit_config, compliance::audit_config(test, benchmark).as_bytes())?;
+    info!(test = test.name(), "running");
+    let program = std::env::current_exe().map_err(|error| failed(&error))?;
+    let mut run = Command::new(program);
+    run.arg("run").arg("--config").arg(&config).args(options);
+    let status = run.status().map_err(|error| failed(&error))?;
+    match status.code() {
+        // What LoadGen thinks of the result is part of the verification.
+        Some(0 | 1) => Ok(()),
+        Some(2) => usage(format!("{}: the run was refused; see above", test.name())),
+        _ => Err(RunError::Failed(format!("{}: the run failed: {status}", test.name()))),
+    }
+}
+
+fn in_words(test: Test, verified: &Verified, folder: &Path) -> String {
+    let verdict = |passed: bool| if passed { "pass" } else { "FAIL" };
+    let mut lines = vec![format!("{}: {}", test.name(), verdict(verified.passed))];
+    for (name, part) in [("accuracy", &verified.accuracy), ("performance", &verified.performance)] {
+        if let Some(part) = part {
+            lines.push(format!("  {name:<12} {}", verdict(part.passed())));
+            let parts = [&part.notes, &part.figures, &part.problems, &part.stricter];
+            lines.extend(parts.into_iter().flatten().map(|line| format!("    {line}")));
+        }
+    }
+    lines.push(format!("  in {}", folder.display()));
+    lines.join("\n")
+}

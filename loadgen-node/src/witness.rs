@@ -1,0 +1,171 @@
+//! A witness at LoadGen's end, outside the QDL: what was loaded, issued and answered, as digests. Nodes keep theirs; equal
+//! tallies prove that every byte arrived as it was sent (rules, section 6.2.1).
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use netdiv_proto::tally::{self, PayloadDigest, Tally};
+use netdiv_rules::result::{Comparison, Digests};
+use sha2::{Digest as _, Sha256};
+
+/// Differences that are shown in words.
+const SHOWN: usize = 5;
+
+/// What this end has seen.
+#[derive(Debug)]
+pub(crate) struct Witness {
+    samples: Vec<Sample>,
+    responses: Mutex<Tally>,
+}
+
+#[derive(Debug, Default)]
+struct Sample {
+    issued: AtomicU64,
+    /// Digest and length of the payload, as the QSL holds it.
+    loaded: Mutex<Option<(PayloadDigest, u64)>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Witness {
+    /// Of a data set with that many samples.
+    pub(crate) fn new(samples: usize) -> Self {
+        let samples = (0..samples).map(|_| Sample::default()).collect();
+        Self { samples, responses: Mutex::default() }
+    }
+
+    /// The QSL has loaded a sample.
+    pub(crate) fn loaded(&self, index: usize, payload: &[u8]) {
+        if let Some(sample) = self.samples.get(index) {
+            *lock(&sample.loaded) = Some((tally::digest(payload), payload.len() as u64));
+        }
+    }
+
+    /// LoadGen has issued a sample.
+    pub(crate) fn issued(&self, index: usize) {
+        if let Some(sample) = self.samples.get(index) {
+            sample.issued.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// LoadGen was given responses.
+    pub(crate) fn answered(&self, payloads: &[Bytes]) {
+        let digests: Vec<_> = payloads.iter().map(|payload| tally::digest(payload)).collect();
+        let mut responses = lock(&self.responses);
+        digests.into_iter().for_each(|digest| responses.add(digest, 1));
+    }
+
+    /// Compares with what the nodes have received and sent.
+    pub(crate) fn compare(&self, received: &Tally, sent: &Tally) -> Digests {
+        let mut issued = Tally::default();
+        let mut names = BTreeMap::new();
+        let mut bytes_issued = 0;
+        for (index, sample) in self.samples.iter().enumerate() {
+            let count = sample.issued.load(Ordering::Relaxed);
+            if let (Some((digest, bytes)), 1..) = (*lock(&sample.loaded), count) {
+                issued.add(digest, count);
+                names.insert(digest, format!("sample {index}"));
+                bytes_issued += bytes * count;
+            }
+        }
+        Digests {
+            samples: comparison(&issued, received, &names),
+            responses: comparison(sent, &lock(&self.responses), &BTreeMap::new()),
+            bytes_issued,
+        }
+    }
+}
+
+fn comparison(
+    sent: &Tally,
+    received: &Tally,
+    names: &BTreeMap<PayloadDigest, String>,
+) -> Comparison {
+    let mut counts: BTreeMap<PayloadDigest, (u64, u64)> = BTreeMap::new();
+    for (digest, count) in sent.sorted() {
+        counts.entry(digest).or_default().0 = count;
+    }
+    for (digest, count) in received.sorted() {
+        counts.entry(digest).or_default().1 = count;
+    }
+    let overflow = sent.overflow().max(received.overflow());
+    let mut all = Sha256::new();
+    let (mut differences, mut examples) = (overflow, Vec::new());
+    for (digest, (sent, received)) in &counts {
+        all.update(digest);
+        all.update(sent.to_le_bytes());
+        if sent == received {
+            continue;
+        }
+        differences += sent.abs_diff(*received);
+        if examples.len() < SHOWN {
+            let unknown = || format!("the payload {}", hex(digest));
+            let name = names.get(digest).cloned().unwrap_or_else(unknown);
+            examples.push(format!("{name} was sent {sent} times and received {received} times"));
+        }
+    }
+    if overflow > 0 {
+        examples.push(format!("{overflow} payloads are too many different ones to be compared"));
+    }
+    Comparison {
+        sent: sent.total(),
+        received: received.total(),
+        distinct: counts.len() as u64,
+        differences,
+        examples,
+        sha256: (differences == 0).then(|| hex(&all.finalize())),
+    }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn tally(payloads: &[&[u8]]) -> Tally {
+        let mut tally = Tally::default();
+        payloads.iter().for_each(|payload| tally.add(tally::digest(payload), 1));
+        tally
+    }
+
+    #[test]
+    fn a_changed_lost_repeated_or_invented_payload_is_found() {
+        let witness = Witness::new(2);
+        witness.loaded(0, b"zero");
+        witness.loaded(1, b"one");
+        for index in [0, 1, 1] {
+            witness.issued(index);
+        }
+        witness.answered(&[Bytes::from_static(b"a"), Bytes::from_static(b"b")]);
+
+        let equal = witness.compare(&tally(&[b"one", b"zero", b"one"]), &tally(&[b"b", b"a"]));
+        assert_eq!((equal.samples.sent, equal.samples.distinct, equal.bytes_issued), (3, 2, 10));
+        assert_eq!((equal.samples.differences, equal.responses.differences), (0, 0));
+        assert!(equal.samples.sha256.is_some());
+
+        for (received, differences) in [
+            (tally(&[b"one", b"zero", b"onE"]), 2),
+            (tally(&[b"one", b"zero"]), 1),
+            (tally(&[b"one", b"zero", b"zero"]), 2),
+            (tally(&[b"one", b"zero", b"one", b"two"]), 1),
+        ] {
+            let compared = witness.compare(&received, &tally(&[b"a", b"b"])).samples;
+            assert_eq!((compared.differences, compared.sha256), (differences, None));
+        }
+        let short = witness.compare(&tally(&[b"one", b"zero"]), &tally(&[b"a"]));
+        assert_eq!(short.samples.examples, ["sample 1 was sent 2 times and received 1 times"]);
+        assert_eq!(short.responses.differences, 1);
+    }
+}

@@ -1,0 +1,168 @@
+//! Network interfaces, from `/sys/class/net`, `ethtool` and `lspci`.
+
+use std::fs;
+
+use netdiv_proto::v1::Interface;
+
+use crate::{System, system::read};
+
+const NET: &str = "sys/class/net";
+
+/// Types of `/sys/class/net/IF/type` (`ARPHRD_*` of Linux's `if_arp.h`).
+const ETHERNET: &str = "1";
+const INFINIBAND: &str = "32";
+const LOOPBACK: &str = "772";
+
+impl System {
+    /// All interfaces but loopback, by name.
+    pub fn interfaces(&self) -> Vec<Interface> {
+        self.names(NET).iter().filter_map(|name| self.interface(name)).collect()
+    }
+
+    /// Bytes that an interface has sent and received.
+    pub fn bytes_carried(&self, interface: &str) -> Option<(u64, u64)> {
+        let count = |file| {
+            let path = format!("{NET}/{interface}/statistics/{file}");
+            self.read(&path)?.parse().ok()
+        };
+        Some((count("tx_bytes")?, count("rx_bytes")?))
+    }
+
+    fn interface(&self, name: &str) -> Option<Interface> {
+        let read = |file: &str| self.read(&format!("{NET}/{name}/{file}"));
+        let kind = read("type")?;
+        if kind == LOOPBACK {
+            return None;
+        }
+        // Some say -1 where they do not know.
+        let number = |file| read(file)?.parse::<u64>().ok();
+        let (driver, firmware) = self.driver(name);
+        let bus_address = self.link_target(&format!("{NET}/{name}/device"));
+        Some(Interface {
+            name: name.into(),
+            kind: self.kind(name, &kind),
+            mac: read("address"),
+            model: self.model(name, bus_address.as_deref()),
+            driver,
+            firmware,
+            bus_address,
+            speed_mbit_per_second: number("speed").filter(|speed| *speed > 0),
+            mtu_bytes: number("mtu"),
+            up: read("operstate").is_some_and(|state| state == "up"),
+            numa_node: read("device/numa_node").and_then(|node| node.parse().ok()),
+            over: self.lower(name),
+        })
+    }
+
+    /// The kind in words; a bond, bridge or VLAN is what it stands on.
+    fn kind(&self, name: &str, number: &str) -> String {
+        let is_virtual = fs::canonicalize(self.path(&format!("{NET}/{name}")))
+            .is_ok_and(|path| path.components().any(|part| part.as_os_str() == "virtual"));
+        if is_virtual {
+            let below = self.lower(name).into_iter().filter_map(|lower| {
+                // An interface never stands on itself, so this comes to an end.
+                let number = self.read(&format!("{NET}/{lower}/type"))?;
+                Some(self.kind(&lower, &number)).filter(|kind| kind != "virtual")
+            });
+            return below.into_iter().next().unwrap_or_else(|| "virtual".into());
+        }
+        let exists = |file: &str| self.path(&format!("{NET}/{name}/{file}")).exists();
+        match number {
+            ETHERNET if exists("wireless") || exists("phy80211") => "wifi".into(),
+            ETHERNET => "ethernet".into(),
+            INFINIBAND => "infiniband".into(),
+            other => format!("type {other}"),
+        }
+    }
+
+    /// The interfaces that this one stands on.
+    fn lower(&self, name: &str) -> Vec<String> {
+        let names = self.names(&format!("{NET}/{name}"));
+        names.iter().filter_map(|file| file.strip_prefix("lower_").map(Into::into)).collect()
+    }
+
+    /// Driver and firmware; `ethtool` knows more than the files.
+    fn driver(&self, name: &str) -> (Option<String>, Option<String>) {
+        let text = self.ask("ethtool", &["-i", name]).unwrap_or_default();
+        let value = |key: &str| {
+            let value = text.lines().find_map(|line| line.strip_prefix(key))?.trim();
+            (!value.is_empty() && value != "N/A").then(|| value.to_owned())
+        };
+        let driver =
+            value("driver:").or_else(|| self.link_target(&format!("{NET}/{name}/device/driver")));
+        (driver, value("firmware-version:"))
+    }
+
+    /// The adapter's name, or at least its ids.
+    fn model(&self, name: &str, bus_address: Option<&str>) -> Option<String> {
+        let line = bus_address.and_then(|address| self.ask("lspci", &["-s", address]));
+        // 01:00.0 Ethernet controller: Maker Model (rev 01)
+        let named = line.as_deref().and_then(|line| line.trim().split_once(": "));
+        if let Some((_, model)) = named {
+            return Some(model.to_owned());
+        }
+        let id = |file| {
+            let id = read(&self.path(&format!("{NET}/{name}/device/{file}")))?;
+            Some(id.trim_start_matches("0x").to_owned())
+        };
+        id("vendor").zip(id("device")).map(|(vendor, device)| format!("PCI {vendor}:{device}"))
+    }
+
+    fn link_target(&self, path: &str) -> Option<String> {
+        let target = fs::read_link(self.path(path)).ok()?;
+        target.file_name()?.to_str().map(Into::into)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::{os::unix::fs::symlink, path::Path};
+
+    use super::*;
+
+    fn device(root: &Path, folder: &str, name: &str, files: &[(&str, &str)]) {
+        let device = root.join(folder).join(name);
+        fs::create_dir_all(device.join("statistics")).unwrap();
+        for (file, text) in files {
+            fs::write(device.join(file), text).unwrap();
+        }
+        fs::create_dir_all(root.join(NET)).unwrap();
+        symlink(&device, root.join(NET).join(name)).unwrap();
+    }
+
+    #[test]
+    fn interfaces_are_what_the_files_say() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        let nic =
+            [("type", "1\n"), ("speed", "100000\n"), ("mtu", "9000\n"), ("operstate", "up\n")];
+        device(root, "sys/devices/pci0000:00/net", "eth0", &nic);
+        device(root, "sys/devices/pci0000:01/net", "ib0", &[("type", "32\n"), ("speed", "-1\n")]);
+        device(root, "sys/devices/virtual/net", "lo", &[("type", "772\n")]);
+        device(root, "sys/devices/virtual/net", "veth1", &[("type", "1\n")]);
+        device(root, "sys/devices/virtual/net", "bond0", &[("type", "1\n"), ("lower_eth0", "")]);
+        for (file, count) in [("tx_bytes", "12\n"), ("rx_bytes", "34\n")] {
+            fs::write(root.join(NET).join("eth0/statistics").join(file), count).unwrap();
+        }
+
+        let system = System::under(root);
+        let found = system.interfaces();
+        let kinds: Vec<_> = found.iter().map(|i| (i.name.as_str(), i.kind.as_str())).collect();
+        let want = [
+            ("bond0", "ethernet"),
+            ("eth0", "ethernet"),
+            ("ib0", "infiniband"),
+            ("veth1", "virtual"),
+        ];
+        assert_eq!(kinds, want);
+        assert_eq!(
+            (found[1].speed_mbit_per_second, found[1].mtu_bytes),
+            (Some(100_000), Some(9000))
+        );
+        assert!(found[1].up && !found[2].up);
+        assert_eq!((found[2].speed_mbit_per_second, &found[0].over), (None, &vec!["eth0".into()]));
+        assert_eq!(system.bytes_carried("eth0"), Some((12, 34)));
+        assert_eq!(system.bytes_carried("eth9"), None);
+    }
+}

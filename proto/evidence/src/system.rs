@@ -1,0 +1,158 @@
+//! The machine as a whole, and how its files and programs are read.
+
+use std::{
+    fs,
+    io::Read as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use netdiv_proto::v1::Machine;
+
+/// How long a program may take to say something about the hardware.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Where the system shows itself.
+#[derive(Debug, Clone)]
+pub struct System {
+    root: PathBuf,
+    asks_programs: bool,
+}
+
+impl Default for System {
+    /// This machine.
+    fn default() -> Self {
+        Self { root: "/".into(), asks_programs: true }
+    }
+}
+
+impl System {
+    /// A machine whose files lie under a folder; its programs are not asked.
+    pub fn under(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into(), asks_programs: false }
+    }
+
+    /// All that is known without asking for a peer.
+    pub fn machine(&self) -> Machine {
+        let dmi = |name| self.read(&format!("sys/class/dmi/id/{name}"));
+        let product = match (dmi("sys_vendor"), dmi("product_name")) {
+            (Some(vendor), Some(name)) => Some(format!("{vendor} {name}")),
+            (vendor, name) => vendor.or(name),
+        };
+        let kernel = |name| self.read(&format!("proc/sys/kernel/{name}"));
+        let (name, release) = (kernel("ostype"), kernel("osrelease"));
+        let mut machine = Machine {
+            host_name: kernel("hostname"),
+            machine_id: self.read("etc/machine-id"),
+            boot_id: kernel("random/boot_id"),
+            board_serial: dmi("board_serial").or_else(|| dmi("product_serial")),
+            product,
+            bios_version: dmi("bios_version"),
+            kernel: name.zip(release).map(|(name, release)| format!("{name} {release}")),
+            operating_system: self.operating_system(),
+            memory_bytes: self.memory_bytes(),
+            memory_ecc: self.memory_ecc(),
+            accelerators: self.accelerators(),
+            interfaces: self.interfaces(),
+            container_image: std::env::var("NETDIV_CONTAINER_IMAGE").ok().filter(|s| !s.is_empty()),
+            ..Machine::default()
+        };
+        self.add_processors(&mut machine);
+        machine
+    }
+
+    fn operating_system(&self) -> Option<String> {
+        let text = self.read("etc/os-release")?;
+        let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+        Some(name.trim_matches('"').to_owned())
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    /// A file's text without the white space around it; nothing where it cannot be read or is empty.
+    pub(crate) fn read(&self, path: &str) -> Option<String> {
+        read(&self.path(path))
+    }
+
+    /// The names in a folder, in order.
+    pub(crate) fn names(&self, path: &str) -> Vec<String> {
+        let entries = fs::read_dir(self.path(path)).into_iter().flatten().flatten();
+        let mut names: Vec<_> =
+            entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+
+    /// What a program prints; nothing where there is none, where it fails, or where it takes too long.
+    pub(crate) fn ask(&self, program: &str, arguments: &[&str]) -> Option<String> {
+        if !self.asks_programs {
+            return None;
+        }
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .ok()?;
+        let mut pipe = child.stdout.take()?;
+        let reading = std::thread::spawn(move || {
+            let mut text = String::new();
+            pipe.read_to_string(&mut text).map(|_| text)
+        });
+        let deadline = Instant::now() + PATIENCE;
+        let status = loop {
+            match child.try_wait().ok()? {
+                Some(status) => break status,
+                None if Instant::now() > deadline => {
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return None;
+                }
+                None => std::thread::sleep(Duration::from_millis(5)),
+            }
+        };
+        let text = reading.join().ok()?.ok()?;
+        status.success().then_some(text)
+    }
+}
+
+pub(crate) fn read(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_read_is_unknown() {
+        let empty = tempfile::tempdir().unwrap();
+        let machine = System::under(empty.path()).machine();
+        assert_eq!(Machine { container_image: None, ..machine }, Machine::default());
+    }
+
+    #[test]
+    fn a_program_that_is_missing_fails_or_hangs_says_nothing() {
+        let system = System::default();
+        assert_eq!(system.ask("no-such-program", &[]), None);
+        assert_eq!(system.ask("false", &[]), None);
+        assert_eq!(system.ask("echo", &["a"]).as_deref(), Some("a\n"));
+        let started = Instant::now();
+        assert_eq!(system.ask("sleep", &["60"]), None);
+        assert!(started.elapsed() < Duration::from_secs(30));
+    }
+
+    #[test]
+    fn this_machine_says_something() {
+        let machine = System::default().machine();
+        assert!(machine.host_name.is_some() && machine.kernel.is_some());
+        assert!(machine.cpu_threads.is_some_and(|threads| threads > 0));
+    }
+}

@@ -1,0 +1,82 @@
+//! Proof that every byte arrived as it was sent: digests of what a session receives and sends, where its client asked for
+//! them. The client compares them with its own.
+
+use std::sync::Mutex;
+
+use netdiv_proto::{
+    limits::DIGESTS_IN_ANSWER,
+    tally::{self, MOST_PAYLOADS, Tally},
+    v1::{self, DigestCount, DigestsRequest, DigestsResponse},
+};
+use tonic::Status;
+
+use crate::lock;
+
+/// The tallies of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Digests {
+    samples: Mutex<Tally>,
+    responses: Mutex<Tally>,
+}
+
+impl Digests {
+    /// Notes a sample's payload, as it was received.
+    pub(crate) fn received(&self, payload: &[u8]) {
+        let digest = tally::digest(payload);
+        lock(&self.samples).add(digest, 1);
+    }
+
+    /// Notes a response, before it is encoded.
+    pub(crate) fn answered(&self, payload: &[u8]) {
+        let digest = tally::digest(payload);
+        lock(&self.responses).add(digest, 1);
+    }
+
+    /// A part of a tally.
+    pub(crate) fn part(&self, request: &DigestsRequest) -> Result<DigestsResponse, Status> {
+        let tally = match v1::Tally::try_from(request.tally) {
+            Ok(v1::Tally::Samples) => lock(&self.samples),
+            Ok(v1::Tally::Responses) => lock(&self.responses),
+            Err(_) => return Err(Status::invalid_argument("there is no such tally")),
+        };
+        if tally.overflow() > 0 {
+            let text = format!("more than {MOST_PAYLOADS} different payloads; make a shorter run");
+            return Err(Status::resource_exhausted(text));
+        }
+        let entries = tally.sorted();
+        let total = entries.len() as u64;
+        let skip = usize::try_from(request.skip).unwrap_or(usize::MAX);
+        let entry = |(digest, count): ([u8; 16], u64)| DigestCount {
+            digest: digest.to_vec().into(),
+            count,
+        };
+        let entries = entries.into_iter().skip(skip).take(DIGESTS_IN_ANSWER).map(entry).collect();
+        Ok(DigestsResponse { entries, total })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_tally_comes_in_parts() {
+        let digests = Digests::default();
+        let payloads = DIGESTS_IN_ANSWER as u64 + 5;
+        (0..payloads).for_each(|n| digests.received(&n.to_le_bytes()));
+        let mut all = Tally::default();
+        loop {
+            let skip = all.distinct() as u64;
+            let part = digests.part(&DigestsRequest { skip, ..Default::default() }).unwrap();
+            assert_eq!(part.total, payloads);
+            if part.entries.is_empty() {
+                break;
+            }
+            all.add_entries(&part.entries).unwrap();
+        }
+        assert_eq!((all.total(), all.distinct() as u64), (payloads, payloads));
+        let request = DigestsRequest { tally: 7, ..Default::default() };
+        assert!(digests.part(&request).is_err());
+    }
+}

@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# Rehearses a submission of ResNet50 to the Network division on one machine: two network namespaces stand for two
+# hosts, the engine `echo` for the model, and tests/rehearsal/data.py makes the data.
+#
+#   tests/rehearsal/rehearse.sh OUT
+#
+# It makes accuracy and performance runs, digests and compliance tests for Offline and Server, side by side, then a
+# submission of them, and checks it. With CHECKER, a checkout of mlcommons/inference, the official checker is run too.
+# It needs root, iproute2, python3 and the release build of both programs. What comes out is no MLPerf result.
+# Settings from the environment:
+#   MS        least duration of a performance run, in ms; the rules ask for 600000
+#   SAMPLES   samples of the data set; ImageNet has 50000
+#   ROUND     v5.0 (the default), v5.1 or v6.0
+#   CHECKER   folder with the official submission_checker.py (tools/submission of tag v5.0.1)
+#   BIN       folder of the programs
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+BIN=$(realpath "${BIN:-$here/../../target/release}")
+OUT=${1:?where to: rehearse.sh OUT}
+MS=${MS:-600000}
+SAMPLES=${SAMPLES:-50000}
+ROUND=${ROUND:-v5.0}
+mkdir -p "$OUT"
+OUT=$(realpath "$OUT")
+unset RUST_LOG
+
+nodes=()
+cleanup() {
+    for node in "${nodes[@]}"; do kill "$node" 2>/dev/null || true; done
+    wait
+    ip netns del netdiv-lg 2>/dev/null || true
+    ip netns del netdiv-sut 2>/dev/null || true
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM
+
+ip netns add netdiv-lg
+ip netns add netdiv-sut
+ip link add lg0 netns netdiv-lg type veth peer name sut0 netns netdiv-sut
+ip -n netdiv-lg address add 10.232.0.1/24 dev lg0
+ip -n netdiv-sut address add 10.232.0.2/24 dev sut0
+for end in "lg lg0" "sut sut0"; do
+    read -r name interface <<<"$end"
+    ip -n "netdiv-$name" link set lo up
+    ip -n "netdiv-$name" link set "$interface" up
+done
+
+python3 "$here/data.py" "$OUT" --samples "$SAMPLES"
+
+# Two nodes of their own for each scenario, so that both can run at the same time: a node, and its port.
+start_node() {
+    local log="$OUT/$1-$2.log"
+    ip netns exec netdiv-sut "$BIN/sut-node" --insecure --name "$1" --listen "10.232.0.2:$2" --engine echo \
+        --echo-answer-bytes 4 --echo-sample-us 2000 --max-batch 64 --batch-timeout-us 500 2>"$log" &
+    nodes+=($!)
+    for _ in $(seq 100); do
+        grep -q ' ready ' "$log" && return
+        sleep 0.1
+    done
+    cat "$log" >&2
+    exit 1
+}
+for ports in "50051 50052" "50061 50062"; do
+    read -r a b <<<"$ports"
+    start_node node-a "$a"
+    start_node node-b "$b"
+done
+
+cat >"$OUT/user.conf" <<CONF
+resnet50.Offline.target_qps = 1100
+resnet50.Server.target_qps = 200
+CONF
+
+loadgen() { ip netns exec netdiv-lg "$BIN/loadgen-node" "$@"; }
+scale=()
+if [ "$MS" != 600000 ]; then scale=(--setting "min_duration_ms=$MS"); fi
+
+scenario() {
+    local name=$1 nodes=$2
+    local run=(run --division network --rehearsal --insecure --nodes "$nodes" --scenario "$name"
+        --benchmark resnet50 --dataset "$OUT/samples.npy" --labels "$OUT/labels.npy" --user-conf "$OUT/user.conf"
+        --performance-samples 1024)
+    loadgen "${run[@]}" --mode accuracy --output "$OUT/$name/accuracy"
+    loadgen "${run[@]}" "${scale[@]}" --output "$OUT/$name/performance" || true
+    loadgen "${run[@]}" --setting min_duration_ms=5000 --digests --output "$OUT/$name/digests" || true
+    loadgen audit --performance "$OUT/$name/performance" --accuracy "$OUT/$name/accuracy" \
+        --output "$OUT/$name/compliance" || true
+}
+scenario offline 10.232.0.2:50051,10.232.0.2:50052 >"$OUT/offline.txt" 2>&1 &
+offline=$!
+scenario server 10.232.0.2:50061,10.232.0.2:50062 >"$OUT/server.txt" 2>&1 || { cat "$OUT/server.txt"; exit 1; }
+wait "$offline" || { cat "$OUT/offline.txt"; exit 1; }
+cat "$OUT/offline.txt" "$OUT/server.txt"
+
+sed "s/@ROUND@/$ROUND/" "$here/submission.toml" >"$OUT/submission.toml"
+cp "$here/calibration.md" "$OUT/"
+rm -rf "$OUT/tree"
+"$BIN/loadgen-node" submission --settings "$OUT/submission.toml" --output "$OUT/tree" --rehearsal
+
+echo "== check"
+"$BIN/loadgen-node" check "$OUT/tree" || true
+if [ -n "${CHECKER:-}" ]; then
+    echo "== the official checker"
+    python3 "$CHECKER/submission_checker.py" --input "$OUT/tree" --version "$ROUND" --csv "$OUT/summary.csv" || true
+fi

@@ -1,0 +1,330 @@
+//! The rules as code, on real runs: what is refused before a run, what digests prove, and from runs to a submission.
+
+use std::{path::Path, process::Command};
+
+use bytes::Bytes;
+use e2e::{Behaviour, FakeNode, LoadGen, Outcome, SutNode, npy, process::{program, transport}};
+use netdiv_proto::v1;
+use serde_json::Value;
+
+const FABRIC: [&str; 4] = ["--benchmark", "fabric", "--dataset", "synthetic:64x1000"];
+
+fn loadgen_node(args: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(program("loadgen-node")).args(args).env_remove("RUST_LOG").output();
+    let output = output.expect("loadgen-node starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn a_run_says_what_it_is_for() {
+    let node = SutNode::echo("a", &[]);
+    let exploratory = LoadGen::new(&[&node.address], "offline").args(&FABRIC).short(0, 1).run();
+    let exploratory = exploratory.expect(0);
+    assert!(exploratory.stdout.contains("VALID, exploratory"), "{}", exploratory.stdout);
+    assert_eq!(exploratory.result()["division"], "exploratory");
+    let open =
+        LoadGen::new(&[&node.address], "offline").args(&FABRIC).args(&["--division", "open"]);
+    let open = open.short(0, 1).run().expect(0);
+    assert!(open.stdout.contains("VALID, Open division"), "{}", open.stdout);
+    let division = ["--division", "closed"];
+    LoadGen::new(&[&node.address], "offline").args(&division).run().expect_refusal("choose one of");
+}
+
+#[test]
+fn a_run_that_breaks_rules_is_refused_before_it_starts() {
+    // Nobody listens there: settings alone are enough to refuse.
+    let refused = LoadGen::new(&["127.0.0.1:9"], "single-stream")
+        .args(&["--division", "network", "--benchmark", "gptj-99", "--encoding", "zstd"])
+        .args(&["--dataset", "synthetic:64x1000", "--setting", "min_duration_ms=1000"])
+        .run()
+        .expect_refusal("this is no run of the Network division");
+    for rule in ["N25", "N26", "N32"] {
+        assert!(
+            refused.stderr.contains(&format!("{rule} (section")),
+            "{rule} in {}",
+            refused.stderr
+        );
+    }
+    assert!(refused.read("mlperf_log_detail.txt").is_empty());
+
+    // Both ends on this machine, over loopback.
+    let node = SutNode::echo("a", &[]);
+    let network = || {
+        LoadGen::new(&[&node.address], "offline")
+            .args(&["--division", "network", "--benchmark", "resnet50"])
+            .args(&["--dataset", "synthetic:1024x150528"])
+    };
+    let refused = network().run().expect_refusal("this is no run of the Network division");
+    for rule in ["N4", "N5"] {
+        assert!(
+            refused.stderr.contains(&format!("{rule} (section")),
+            "{rule} in {}",
+            refused.stderr
+        );
+    }
+    assert!(refused.read("mlperf_log_detail.txt").is_empty(), "LoadGen has not begun");
+
+    let rehearsal = network().args(&["--rehearsal"]).short(0, 1).run();
+    let rehearsal = rehearsal.expect(0);
+    assert!(rehearsal.stdout.contains("rehearsal for the Network division"));
+    let findings = rehearsal.result()["findings"].as_array().expect("findings").clone();
+    assert!(findings.iter().any(|finding| finding["rule"] == "N4"), "{findings:#?}");
+}
+
+/// Checks that the digests of a run agree, and returns them.
+fn digests(outcome: &Outcome) -> Value {
+    let result = outcome.result();
+    let digests = result["digests"].clone();
+    let issued = &result["samples"]["issued"];
+    for what in ["samples", "responses"] {
+        let compared = &digests[what];
+        assert_eq!((&compared["sent"], &compared["received"]), (issued, issued), "{digests:#}");
+        assert_eq!(compared["differences"], 0);
+        assert!(compared["sha256"].is_string());
+    }
+    digests
+}
+
+#[test]
+fn digests_prove_that_every_byte_arrived() {
+    let nodes = [
+        SutNode::echo("a", &["--response-encoding", "lz4", "--echo-answer-bytes", "0"]),
+        SutNode::echo("b", &["--response-encoding", "lz4", "--echo-answer-bytes", "0"]),
+    ];
+    for (scenario, mode, encoding) in [
+        ("offline", "performance", "none"),
+        ("server", "performance", "zstd"),
+        ("multi-stream", "accuracy", "lz4"),
+    ] {
+        let outcome = LoadGen::new(&[&nodes[0].address, &nodes[1].address], scenario)
+            .args(&FABRIC)
+            .args(&["--digests", "--mode", mode, "--encoding", encoding, "--streams", "2"])
+            .short(0, 500)
+            .args(&["--setting", "min_query_count=640"])
+            .args(&["--setting", "server_target_latency_ns=1000000000"])
+            .run()
+            .expect(0);
+        let digests = digests(&outcome);
+        assert_eq!(digests["samples"]["distinct"], 64);
+        let sent: u64 = outcome.result()["nodes"]
+            .as_array()
+            .expect("nodes")
+            .iter()
+            .map(|node| node["bytes_sent"].as_u64().expect("a count"))
+            .sum();
+        assert_eq!(digests["bytes_issued"], sent, "bytes on the wire are those of the samples");
+    }
+}
+
+/// A run against a node that notes other digests than those of what it got.
+fn run_with_digests(digests_of: fn(v1::Tally, Bytes) -> Bytes) -> Outcome {
+    let node = FakeNode::start(Behaviour { digests_of, ..Behaviour::good("fake") });
+    LoadGen::new(&[&node.address], "offline").args(&FABRIC).args(&["--digests"]).short(0, 1).run()
+}
+
+#[test]
+fn a_node_that_saw_something_else_is_found() {
+    let samples = run_with_digests(|kind, payload| match kind {
+        v1::Tally::Samples => payload.slice(1..),
+        v1::Tally::Responses => payload,
+    });
+    let responses = run_with_digests(|kind, payload| match kind {
+        v1::Tally::Samples => payload,
+        v1::Tally::Responses => payload.iter().map(|byte| byte ^ 1).collect(),
+    });
+    for (outcome, want) in [
+        (samples, "samples did not all arrive as they were sent"),
+        (responses, "responses did not all arrive as they were sent"),
+    ] {
+        let outcome = outcome.expect(1);
+        assert!(outcome.stdout.contains(want), "{}", outcome.stdout);
+        assert_eq!(outcome.result()["verdict"], "INVALID");
+    }
+    run_with_digests(|_, payload| payload).expect(0);
+}
+
+#[test]
+fn early_stopping_is_loadgens_own() {
+    for overlatency in [0, 1, 2, 7, 50, 400, 3000] {
+        for percentile in [0.5, 0.9, 0.97, 0.99, 0.999] {
+            let own = netdiv_rules::statistics::min_queries(overlatency, percentile, 0.0, 0.99);
+            let within = loadgen_sys::min_passing_queries(overlatency, percentile, 0.0, 0.99);
+            assert_eq!(own, overlatency + within, "{overlatency} beyond the bound at {percentile}");
+        }
+    }
+}
+
+/// What the pipeline below needs: two nodes that answer with a sample's first four bytes, samples, and their labels.
+struct Rehearsal {
+    folder: tempfile::TempDir,
+    _nodes: Vec<SutNode>,
+    addresses: String,
+}
+
+const SAMPLES: usize = 1100;
+const SAMPLE_BYTES: usize = 3 * 224 * 224;
+
+impl Rehearsal {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let sample = |index: usize| {
+            let label = (index as i32).to_le_bytes();
+            label.into_iter().chain(std::iter::repeat_n(0, SAMPLE_BYTES - 4))
+        };
+        let shape = format!("({SAMPLES}, 3, 224, 224)");
+        let samples = npy("|u1", &shape, (0..SAMPLES).flat_map(sample));
+        // Four of five answers are right.
+        let label = |index: usize| if index.is_multiple_of(5) { -1 } else { index as i32 };
+        let labels = (0..SAMPLES).flat_map(|index| label(index).to_le_bytes());
+        let labels = npy("<i4", &format!("({SAMPLES},)"), labels);
+        std::fs::write(folder.path().join("samples.npy"), samples).expect("writes");
+        std::fs::write(folder.path().join("labels.npy"), labels).expect("writes");
+        std::fs::write(folder.path().join("user.conf"), USER_CONF).expect("writes");
+        let args = ["--echo-answer-bytes", "4", "--echo-sample-us", "200"];
+        let nodes = vec![SutNode::echo("node-a", &args), SutNode::echo("node-b", &args)];
+        let addresses =
+            nodes.iter().map(|node| node.address.as_str()).collect::<Vec<_>>().join(",");
+        Self { folder, _nodes: nodes, addresses }
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    fn run(&self, scenario: &str, name: &str, args: &[&str]) {
+        let output = self.path(&format!("{scenario}/{name}"));
+        let (dataset, labels) = (self.path("samples.npy"), self.path("labels.npy"));
+        let user_conf = self.path("user.conf");
+        let common = [
+            "run",
+            "--division",
+            "network",
+            "--rehearsal",
+            "--transport",
+            transport(),
+            "--benchmark",
+            "resnet50",
+            "--nodes",
+            &self.addresses,
+            "--dataset",
+            &dataset,
+            "--labels",
+            &labels,
+            "--user-conf",
+            &user_conf,
+            "--performance-samples",
+            "1024",
+            "--scenario",
+            scenario,
+            "--output",
+            &output,
+        ];
+        let (code, stdout, stderr) = loadgen_node(&[&common, args].concat());
+        // How fast this machine is just now is no matter of this test.
+        assert!(matches!(code, Some(0 | 1)), "{stdout}\n{stderr}");
+    }
+
+    /// All runs of a scenario.
+    fn runs(&self, scenario: &str) {
+        let short = ["--setting", "min_duration_ms=1500"];
+        self.run(scenario, "accuracy", &["--mode", "accuracy"]);
+        self.run(scenario, "performance", &short);
+        self.run(scenario, "digests", &[&short[..], &["--digests"]].concat());
+        let folder = |name: &str| self.path(&format!("{scenario}/{name}"));
+        let (performance, accuracy) = (folder("performance"), folder("accuracy"));
+        let (code, stdout, stderr) = loadgen_node(&[
+            "audit",
+            "--performance",
+            &performance,
+            "--accuracy",
+            &accuracy,
+            "--output",
+            &folder("compliance"),
+        ]);
+        assert!(matches!(code, Some(0 | 1)), "{stdout}\n{stderr}");
+        let verdict = |text: &str| stdout.contains(text);
+        assert!(
+            verdict("TEST01: ") && verdict("accuracy     pass") && verdict("TEST04: "),
+            "{stdout}"
+        );
+    }
+}
+
+const USER_CONF: &str = "resnet50.Offline.target_qps = 8000\nresnet50.Server.target_qps = 400\n";
+
+fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).expect("a folder") {
+        let path = entry.expect("an entry").path();
+        match path.is_dir() {
+            true => found.extend(files(&path)),
+            false => found.push(path),
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn from_runs_to_a_submission() {
+    let rehearsal = Rehearsal::new();
+    rehearsal.runs("offline");
+    rehearsal.runs("server");
+
+    // A run folder can be checked by itself.
+    let (code, text, _) = loadgen_node(&["check", &rehearsal.path("offline/digests")]);
+    assert_eq!(code, Some(1), "loopback is no network:\n{text}");
+
+    let settings = include_str!("../rehearsal/submission.toml").replace("@ROUND@", "v5.0");
+    let settings = settings.replace(":lg0", ":lo").replace(":sut0", ":lo");
+    std::fs::write(rehearsal.path("submission.toml"), settings).expect("writes");
+    std::fs::write(rehearsal.path("calibration.md"), "Nothing was calibrated.\n").expect("writes");
+    let submission = |output: &str, more: &[&str]| {
+        let (settings, output) = (rehearsal.path("submission.toml"), rehearsal.path(output));
+        let args = ["submission", "--settings", &settings, "--output", &output];
+        loadgen_node(&[&args, more].concat())
+    };
+    let (code, _, stderr) = submission("refused", &[]);
+    assert_eq!(code, Some(2), "a rehearsal is no submission:\n{stderr}");
+    assert!(!Path::new(&rehearsal.path("refused")).exists());
+
+    for tree in ["one", "two"] {
+        let (code, stdout, stderr) = submission(tree, &["--rehearsal"]);
+        assert_eq!(code, Some(0), "{stdout}\n{stderr}");
+    }
+    let (one, two) = (rehearsal.path("one"), rehearsal.path("two"));
+    let (first, second) = (files(Path::new(&one)), files(Path::new(&two)));
+    assert_eq!(first.len(), second.len());
+    for (a, b) in first.iter().zip(&second) {
+        let (content, again) = (std::fs::read(a).expect("reads"), std::fs::read(b).expect("reads"));
+        assert_eq!(content, again, "{} differs", a.display());
+    }
+
+    let (code, text, _) = loadgen_node(&["check", &one, "--json"]);
+    assert_eq!(code, Some(1), "{text}");
+    let report: Value = serde_json::from_str(&text).expect("JSON");
+    let outcome = |rule: &str| {
+        let findings = report["findings"].as_array().expect("findings");
+        let of_rule: Vec<_> = findings.iter().filter(|finding| finding["rule"] == rule).collect();
+        assert!(!of_rule.is_empty(), "{rule} is missing");
+        let is = |outcome: &str| of_rule.iter().any(|finding| finding["outcome"] == outcome);
+        if is("fail") {
+            "fail"
+        } else if is("cannot-tell") {
+            "cannot-tell"
+        } else {
+            "pass"
+        }
+        .to_owned()
+    };
+    // What runs on one machine in seconds breaks, and what it keeps.
+    for rule in ["N4", "N5", "N32", "N38"] {
+        assert_eq!(outcome(rule), "fail", "{rule}\n{text}");
+    }
+    for rule in
+        ["N3", "N7", "N8", "N9", "N10", "N13", "N14", "N15", "N16", "N17", "N18", "N20", "N31"]
+    {
+        assert_eq!(outcome(rule), "pass", "{rule}\n{text}");
+    }
+}
