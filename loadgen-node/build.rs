@@ -23,15 +23,22 @@ const PARTS: [&str; 10] = [
     "deploy/process",
 ];
 
-/// Files of these kinds are sources.
-const KINDS: [&str; 10] = ["rs", "toml", "lock", "proto", "h", "cc", "py", "md", "json", ""];
+/// Files of these kinds are sources; so is what is named above.
+const KINDS: [&str; 9] = ["rs", "toml", "lock", "proto", "h", "cc", "py", "md", "json"];
+
+/// Folders that hold what was built or installed.
+const NO_SOURCES: [&str; 3] = ["target", "node_modules", "__pycache__"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let top = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?).join("..").canonicalize()?;
     let mut files = Vec::new();
     for part in PARTS {
         println!("cargo::rerun-if-changed={}", top.join(part).display());
-        collect(&top.join(part), &mut files)?;
+        let path = top.join(part);
+        match path.is_dir() {
+            true => collect(&path, &mut files)?,
+            false => files.push(path),
+        }
     }
     files.sort();
     let out = PathBuf::from(env::var("OUT_DIR")?);
@@ -48,17 +55,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
-    if path.is_dir() {
-        for entry in fs::read_dir(path)? {
-            collect(&entry?.path(), files)?;
+/// The sources under a folder, without what is hidden and without links.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        if name.starts_with('.') || NO_SOURCES.contains(&name.as_ref()) {
+            continue;
         }
-        return Ok(());
-    }
-    let kind = path.extension().unwrap_or_default();
-    let hidden = path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."));
-    if !hidden && KINDS.iter().any(|known| kind == *known) {
-        files.push(path.to_path_buf());
+        let is_source = || path.extension().is_some_and(|kind| KINDS.iter().any(|k| kind == *k));
+        if entry.file_type()?.is_dir() {
+            collect(&path, files)?;
+        } else if entry.file_type()?.is_file() && is_source() {
+            files.push(path);
+        }
     }
     Ok(())
 }

@@ -201,6 +201,11 @@ pub(crate) fn table(file: Option<&Path>) -> Result<Arc<Table>, RunError> {
     }))
 }
 
+/// The path from the root, where the system knows it.
+fn whole(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
+}
+
 /// The scenario, as the rules know it.
 pub(crate) fn scenario_of(scenario: Scenario) -> netdiv_rules::Scenario {
     match scenario {
@@ -250,6 +255,9 @@ impl RunArgs {
             return Err(usage("--digests: in one process nothing is sent".into()));
         }
         let benchmarks = table(self.benchmarks.as_deref())?;
+        if let Some(file) = &self.evidence {
+            netdiv_evidence::check(file).map_err(|error| usage(format!("--evidence: {error}")))?;
+        }
         let dataset = match &self.dataset {
             Some(dataset) => dataset.clone(),
             None if benchmark == dataset::DIGITS => dataset::DIGITS.into(),
@@ -304,9 +312,40 @@ impl RunArgs {
         })
     }
 
+    /// The same with whole paths, so that they mean the same everywhere.
+    fn with_whole_paths(&self) -> Self {
+        let mut args = self.clone();
+        let network = &mut args.network;
+        let paths = [
+            &mut args.labels,
+            &mut args.user_conf,
+            &mut args.audit_config,
+            &mut args.evidence,
+            &mut args.benchmarks,
+            &mut args.in_process,
+            &mut args.output,
+            &mut network.tls_ca,
+            &mut network.tls_certificate,
+            &mut network.tls_key,
+            &mut network.token_file,
+        ];
+        for path in paths.into_iter().flatten() {
+            *path = whole(path);
+        }
+        if let Some(dataset) = &mut args.dataset {
+            let part = |part: &str| match Path::new(part).exists() {
+                true => whole(Path::new(part)).display().to_string(),
+                // Generated, or built in.
+                false => part.to_owned(),
+            };
+            *dataset = dataset.split('+').map(part).collect::<Vec<_>>().join("+");
+        }
+        args
+    }
+
     /// What was set, by file and command line.
     fn given(&self) -> BTreeMap<String, serde_json::Value> {
-        let settings = serde_json::to_value(self).ok();
+        let settings = serde_json::to_value(self.with_whole_paths()).ok();
         let map = settings.and_then(|settings| settings.as_object().cloned()).unwrap_or_default();
         map.into_iter().filter(|(_, value)| !value.is_null()).collect()
     }

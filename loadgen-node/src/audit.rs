@@ -2,6 +2,7 @@
 //! verified against the runs that are to be submitted.
 
 use std::{
+    collections::BTreeMap,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -16,6 +17,9 @@ use tracing::info;
 
 use crate::{RunArgs, RunError, args::table, output};
 
+/// The mode that is performance and accuracy in one.
+const SUBMISSION: &str = "submission";
+
 /// Keys of `loadgen-node audit`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct AuditArgs {
@@ -28,13 +32,14 @@ pub struct AuditArgs {
     /// Folder for the tests, one folder each
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
-    /// Some of the benchmark's tests [default: all]
+    /// Some of the benchmark's tests [default: all], for instance to run one again in a new --output
     #[arg(long, value_name = "TESTxx", value_delimiter = ',')]
     tests: Vec<String>,
     /// Another table of benchmarks than the built-in one, in TOML
     #[arg(long, value_name = "FILE")]
     benchmarks: Option<PathBuf>,
-    /// Options of `loadgen-node run` that replace those of the performance run, such as --nodes
+    /// Options of `loadgen-node run` that replace those of the performance run, such as --nodes; --setting replaces all of its
+    /// settings
     #[arg(last = true, value_name = "OPTION")]
     options: Vec<String>,
 }
@@ -52,6 +57,7 @@ pub fn audit(args: &AuditArgs) -> Result<bool, RunError> {
             performance.benchmark, performance.scenario, accuracy.benchmark, accuracy.scenario
         ));
     }
+    refuse_own(&args.options)?;
     let table = table(args.benchmarks.as_deref())?;
     let Some(benchmark) = table.find(&performance.benchmark) else {
         return usage(format!("{} is not in the table of benchmarks", performance.benchmark));
@@ -65,9 +71,13 @@ pub fn audit(args: &AuditArgs) -> Result<bool, RunError> {
     let summary = args.performance.join(output::SUMMARY);
     let reference = Reference { accuracy_log: &log, summary: &summary };
     let mut passed = true;
+    let mut settings = performance.settings.clone();
+    if let Some(file) = &args.benchmarks {
+        settings.insert("benchmarks".into(), file.display().to_string().into());
+    }
     for test in tests {
         let folder = args.output.join(test.name());
-        run_test(test, benchmark, performance.settings.clone(), &folder, &args.options)?;
+        run_test(test, benchmark, settings.clone(), &folder, &args.options)?;
         let verified = compliance::verify(test, benchmark, &reference, &folder)
             .map_err(|error| RunError::Failed(format!("{}: {error}", test.name())))?;
         for (name, text) in &verified.files {
@@ -90,7 +100,7 @@ fn read(folder: &Path, mode: &str) -> Result<RunResult, RunError> {
     let text = std::fs::read_to_string(&path).map_err(|error| refused(error.to_string()))?;
     let run: RunResult = serde_json::from_str(&text)
         .map_err(|error| refused(format!("no record of a run: {error}")))?;
-    if run.mode != mode {
+    if run.mode != mode && run.mode != SUBMISSION {
         return Err(refused(format!("a run in mode {}, not {mode}", run.mode)));
     }
     let now = official_log::digests(folder).map_err(|error| RunError::Usage(error.to_string()))?;
@@ -111,11 +121,21 @@ fn chosen(benchmark: &Benchmark, names: &[String]) -> Result<Vec<Test>, RunError
     Ok(benchmark.compliance.iter().filter(wanted).copied().collect())
 }
 
+/// What a test sets itself cannot be set.
+fn refuse_own(options: &[String]) -> Result<(), RunError> {
+    const OWN: [&str; 4] = ["--output", "--audit-config", "--mode", "--config"];
+    let is_own = |option: &&String| OWN.contains(&option.split('=').next().unwrap_or_default());
+    match options.iter().find(is_own) {
+        Some(own) => usage(format!("{own} belongs to the test; leave it out behind --")),
+        None => Ok(()),
+    }
+}
+
 /// Runs LoadGen with the test's audit.config.
 fn run_test(
     test: Test,
     benchmark: &Benchmark,
-    settings: std::collections::BTreeMap<String, serde_json::Value>,
+    settings: BTreeMap<String, serde_json::Value>,
     folder: &Path,
     options: &[String],
 ) -> Result<(), RunError> {
@@ -126,6 +146,7 @@ fn run_test(
     let mut settings: RunArgs = serde_json::from_value(settings).map_err(|error| failed(&error))?;
     settings.output = Some(folder.to_path_buf());
     settings.audit_config = Some(audit_config.clone());
+    settings.mode = None;
     let settings = toml::to_string(&settings).map_err(|error| failed(&error))?;
     output::write(&config, settings.as_bytes())?;
     output::write(&audit_config, compliance::audit_config(test, benchmark).as_bytes())?;

@@ -155,8 +155,11 @@ impl Judgement {
         Self { verdict, reasons: Vec::new(), accuracy: None, official_accuracy: None }
     }
 
+    /// A run that failed stays failed.
     fn fault(&mut self, reason: String) {
-        self.verdict = Verdict::Invalid;
+        if self.verdict != Verdict::Failed {
+            self.verdict = Verdict::Invalid;
+        }
         self.reasons.push(reason);
     }
 }

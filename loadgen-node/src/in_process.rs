@@ -17,6 +17,7 @@ use netdiv_proto::{
     v1::{DescribeResponse, InferResponse, Status},
 };
 use netdiv_qdl::{NodeInfo, NodeReport, Progress, SampleSource as _};
+use netdiv_rules::Finding;
 use sut_node::{Config, InProcess};
 
 use crate::{
@@ -56,7 +57,7 @@ pub(crate) fn run(run: &Prepared, config: &Config) -> Result<Verdict, RunError> 
         let shared = shared.clone();
         move |signal| shared.fail(format!("interrupted by {signal}"))
     })?;
-    let counted = || shared.counted(&node, config);
+    let counted = || shared.counted(&node, config, &run.findings);
     let give_up = |reason| run.give_up(counted(), reason);
     let sut = InProcessSut { node: &node, shared: &shared, library };
     let outcome = watchdog::guard(
@@ -177,7 +178,7 @@ impl Shared {
         Progress { issued, sent, answered, latency_sum_ns }
     }
 
-    fn counted(&self, node: &InProcess, config: &Config) -> Counted {
+    fn counted(&self, node: &InProcess, config: &Config, findings: &[Finding]) -> Counted {
         let model = node.model();
         let description = DescribeResponse {
             node_name: config.name.clone(),
@@ -200,7 +201,7 @@ impl Shared {
             input: Some(model.input.clone()),
             test_seconds: 0.0,
             interfaces: Vec::new(),
-            findings: Vec::new(),
+            findings: findings.to_vec(),
             evidence: None,
             digests: None,
             failure: state.failure.clone(),

@@ -1,5 +1,6 @@
 //! `loadgen-node nodes`: who is there.
 
+use netdiv_evidence::{Interface, Machine};
 use netdiv_proto::{encoding, layout};
 use netdiv_qdl::NodeInfo;
 
@@ -21,6 +22,28 @@ pub fn print_nodes(args: &NetworkArgs) -> Result<(), RunError> {
         }
     }
     missing.map_or(Ok(()), |error| Err(error.into()))
+}
+
+/// What a submission asks for and the node does not know; its operator can state it (docs/SUBMISSION.md).
+fn unknown(machine: &Machine) -> String {
+    let route = machine.routes.first().and_then(|route| route.interface.as_deref());
+    let interface = machine.interfaces.iter().find(|i| Some(i.name.as_str()) == route);
+    let of_interface = |lacks: fn(&Interface) -> bool| interface.is_none_or(lacks);
+    let lacking = [
+        ("machine_id", machine.machine_id.is_none()),
+        ("bios_version", machine.bios_version.is_none()),
+        ("operating_system", machine.operating_system.is_none()),
+        ("framework", machine.framework.is_none()),
+        ("memory_ecc", machine.memory_ecc.is_none()),
+        ("container_image", machine.container_image.is_none()),
+        ("model of the interface", of_interface(|i| i.model.is_none())),
+        ("its driver", of_interface(|i| i.driver.is_none())),
+        ("its firmware", of_interface(|i| i.firmware.is_none())),
+        ("its speed", of_interface(|i| i.speed_mbit_per_second.is_none())),
+    ];
+    let lacking: Vec<_> =
+        lacking.iter().filter(|(_, lacks)| *lacks).map(|(what, _)| *what).collect();
+    if lacking.is_empty() { "nothing of importance".into() } else { lacking.join(", ") }
 }
 
 /// The machine and its way to this one; what it does not know is left out.
@@ -55,6 +78,7 @@ fn in_words(node: &NodeInfo) -> String {
             d.max_in_flight_samples, d.max_in_flight_bytes, d.max_payload_bytes
         ),
         format!("  host        {}", host(node)),
+        format!("  not known   {}", unknown(&d.machine.clone().unwrap_or_default())),
         format!(
             "  versions    sut-node {}, wire contract {}",
             d.software_version, d.protocol_version

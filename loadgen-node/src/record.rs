@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use netdiv_proto::encoding::{self, Encoding};
 use netdiv_qdl::NodeReport;
 use netdiv_rules::result::{Distribution, Node, Process, StageTimes, Verdict, Versions};
 
@@ -67,6 +68,7 @@ pub(crate) fn node(info: &netdiv_qdl::NodeInfo, report: &NodeReport) -> Node {
         unmatched_replies: report.unmatched,
         bytes_sent: report.bytes_sent,
         bytes_received: report.bytes_received,
+        response_encodings: report.response_encodings.iter().map(encoding_name).collect(),
         batches: report.samples_by_batch.iter().map(batches).collect(),
         latency_ns: distribution(&report.latency),
         stages_ns: StageTimes {
@@ -76,6 +78,11 @@ pub(crate) fn node(info: &netdiv_qdl::NodeInfo, report: &NodeReport) -> Node {
             compute: distribution(&report.stages.compute),
         },
     }
+}
+
+fn encoding_name(number: &i32) -> String {
+    let known = Encoding::try_from(*number).map(encoding::name);
+    known.map_or_else(|_| number.to_string(), Into::into)
 }
 
 fn distribution(histogram: &hdrhistogram::Histogram<u64>) -> Distribution {

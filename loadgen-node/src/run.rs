@@ -8,6 +8,7 @@ use std::{
 use loadgen_sys::{LogSettings, Scenario, StartTestError, SystemUnderTest, TestSettings};
 use netdiv_dataset as dataset;
 use netdiv_qdl::{Failure, Qdl, SampleSource, Settings};
+use netdiv_rules::Finding;
 use tracing::{error, info, warn};
 
 use crate::{
@@ -19,7 +20,7 @@ use crate::{
     machines::{self, Traffic},
     network::transport_name,
     output, progress, purpose, record,
-    result::Verdict,
+    result::{Division, Verdict},
     sut::{self, NetworkSut, OfficialLoadGen},
     table, user_conf, watchdog,
     witness::Witness,
@@ -43,6 +44,8 @@ pub(crate) struct Prepared {
     pub(crate) library: Arc<Library>,
     pub(crate) settings: TestSettings,
     pub(crate) labels: Option<Vec<i64>>,
+    /// The rules that the settings break, before a node was asked.
+    pub(crate) findings: Vec<Finding>,
     /// Told what LoadGen sees, where the run has digests.
     pub(crate) witness: Option<Arc<Witness>>,
 }
@@ -54,10 +57,11 @@ impl Prepared {
         let witness = config.digests.then(|| Arc::new(Witness::new(data.sample_count())));
         let (encoding, samples) = (config.encoding, config.performance_samples);
         let library = Arc::new(Library::new(data, encoding, samples, witness.clone()));
-        let settings = test_settings(&config)?;
-        let run = Self { config, library, settings, labels, witness };
+        let (settings, warnings) = test_settings(&config)?;
+        let mut run = Self { config, library, settings, labels, witness, findings: Vec::new() };
         // What is wrong without asking a node is said before one is asked.
-        purpose::findings(&run, None)?;
+        run.findings = purpose::findings(&run, None)?;
+        check_user_conf(&run.config, &warnings)?;
         output::prepare(&run.config.output)?;
         Ok(run)
     }
@@ -171,24 +175,42 @@ fn labels(config: &RunConfig, samples: usize) -> Result<Option<Vec<i64>>, RunErr
     Ok(Some(labels))
 }
 
-/// LoadGen's settings: mlperf.conf, then user.conf, then the fields that were set by hand.
-fn test_settings(config: &RunConfig) -> Result<TestSettings, RunError> {
+/// LoadGen's settings: mlperf.conf, then user.conf, then the fields that were set by hand; and what has no effect.
+fn test_settings(config: &RunConfig) -> Result<(TestSettings, Vec<String>), RunError> {
     let usage = |error: loadgen_sys::SettingsError| RunError::Usage(error.to_string());
     if config.audit_config.is_file() {
         warn!("LoadGen will take settings from {}", config.audit_config.display());
     }
+    let mut warnings = Vec::new();
     if let Some(path) = &config.user_conf {
-        for warning in user_conf::check(path, &config.loadgen_model, config.scenario.name())? {
-            warn!("{warning}");
-        }
+        warnings = user_conf::check(path, &config.loadgen_model, config.scenario.name())?;
     }
     let mut settings = TestSettings::new(config.scenario, config.mode);
     settings.from_config(config.user_conf.as_deref(), &config.loadgen_model).map_err(usage)?;
+    if let Some(samples) = config.performance_samples {
+        // Else the number in mlperf.conf would win.
+        settings.set("performance_sample_count_override", &samples.to_string()).map_err(usage)?;
+    }
     for (name, value) in &config.settings {
         settings.set(name, value).map_err(usage)?;
     }
     check_settings(&settings, config.scenario)?;
-    Ok(settings)
+    Ok((settings, warnings))
+}
+
+/// What in user.conf has no effect is a warning; a run of the Network division must have one that applies to it.
+fn check_user_conf(config: &RunConfig, warnings: &[String]) -> Result<(), RunError> {
+    if config.division == Division::Network && !config.rehearsal {
+        if config.user_conf.is_none() {
+            let text = "a run of the Network division needs --user-conf, with target_qps for benchmark and scenario";
+            return Err(RunError::Usage(text.into()));
+        }
+        if !warnings.is_empty() {
+            return Err(RunError::Usage(warnings.join("\n")));
+        }
+    }
+    warnings.iter().for_each(|warning| warn!("{warning}"));
+    Ok(())
 }
 
 /// Most samples that LoadGen is asked to prepare: it needs some 60 bytes for each, before it issues one.

@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use loadgen_sys::{Abort, ResponseId, Samples, SystemUnderTest};
+use loadgen_sys::{Abort, ResponseId, Sample, Samples, SystemUnderTest};
 use netdiv_qdl::{Failure, LoadGen, Qdl};
 
 use crate::witness::Witness;
@@ -16,14 +16,21 @@ pub(crate) struct OfficialLoadGen {
     pub(crate) witness: Option<Arc<Witness>>,
 }
 
-impl LoadGen for OfficialLoadGen {
-    type Ticket = ResponseId;
+/// The right to answer a sample, and which one it is.
+pub(crate) struct Ticket {
+    response: ResponseId,
+    index: usize,
+}
 
-    fn complete(&self, tickets: &mut Vec<ResponseId>, payloads: &[Bytes]) {
+impl LoadGen for OfficialLoadGen {
+    type Ticket = Ticket;
+
+    fn complete(&self, tickets: &mut Vec<Ticket>, payloads: &[Bytes]) {
         if let Some(witness) = &self.witness {
-            witness.answered(payloads);
+            witness.answered(tickets.iter().map(|ticket| ticket.index).zip(payloads));
         }
-        loadgen_sys::complete(tickets.drain(..).zip(payloads.iter().map(|bytes| &bytes[..])));
+        let responses = tickets.drain(..).map(|ticket| ticket.response);
+        loadgen_sys::complete(responses.zip(payloads.iter().map(|bytes| &bytes[..])));
     }
 }
 
@@ -47,7 +54,8 @@ impl SystemUnderTest for NetworkSut<'_> {
                 witness.issued(sample.index);
             }
         });
-        self.qdl.issue(samples.map(|sample| (sample.response_id, sample.index))).map_err(abort)
+        let ticket = |Sample { response_id: response, index }| (Ticket { response, index }, index);
+        self.qdl.issue(samples.map(ticket)).map_err(abort)
     }
 
     fn flush_queries(&self) -> Result<(), Abort> {

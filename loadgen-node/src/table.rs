@@ -38,6 +38,12 @@ pub(crate) fn render(result: &RunResult) -> String {
         "  samples           {} issued, {} completed, {} lost{late}",
         samples.issued, samples.completed, samples.lost
     ));
+    if let Some(digests) = &result.digests {
+        let compared = digests.by_name().map(|(what, compared)| {
+            format!("{} {what} with {} differences", compared.received, compared.differences)
+        });
+        lines.push(format!("  digests           {}", compared.join(", ")));
+    }
     if let (Some(name), Some(ns)) = (&result.sut_name, result.get_sut_name_duration_ns) {
         lines.push(format!("  SUT name          {name} ({} µs)", ns / 1000));
     }

@@ -56,9 +56,14 @@ impl Witness {
         }
     }
 
-    /// LoadGen was given responses.
-    pub(crate) fn answered(&self, payloads: &[Bytes]) {
-        let digests: Vec<_> = payloads.iter().map(|payload| tally::digest(payload)).collect();
+    /// LoadGen was given responses to samples.
+    pub(crate) fn answered<'a>(&self, answers: impl Iterator<Item = (usize, &'a Bytes)>) {
+        let digest = |(index, response): (usize, &'a Bytes)| {
+            let sample = self.samples.get(index).and_then(|sample| *lock(&sample.loaded));
+            let (sample, _) = sample.unwrap_or_default();
+            tally::answer_digest(sample, response)
+        };
+        let digests: Vec<_> = answers.map(digest).collect();
         let mut responses = lock(&self.responses);
         digests.into_iter().for_each(|digest| responses.add(digest, 1));
     }
@@ -73,7 +78,7 @@ impl Witness {
             if let (Some((digest, bytes)), 1..) = (*lock(&sample.loaded), count) {
                 issued.add(digest, count);
                 names.insert(digest, format!("sample {index}"));
-                bytes_issued += bytes * count;
+                bytes_issued = u64::saturating_add(bytes_issued, bytes.saturating_mul(count));
             }
         }
         Digests {
@@ -105,7 +110,8 @@ fn comparison(
         if sent == received {
             continue;
         }
-        differences += sent.abs_diff(*received);
+        // A node's counts may be anything.
+        differences = u64::saturating_add(differences, sent.abs_diff(*received));
         if examples.len() < SHOWN {
             let unknown = || format!("the payload {}", hex(digest));
             let name = names.get(digest).cloned().unwrap_or_else(unknown);
@@ -148,9 +154,17 @@ mod tests {
         for index in [0, 1, 1] {
             witness.issued(index);
         }
-        witness.answered(&[Bytes::from_static(b"a"), Bytes::from_static(b"b")]);
+        let (a, b) = (Bytes::from_static(b"a"), Bytes::from_static(b"b"));
+        witness.answered([(0, &a), (1, &b)].into_iter());
+        let answers = |answers: &[(&[u8], &[u8])]| {
+            let mut tally = Tally::default();
+            let digest = |(sample, response)| tally::answer_digest(tally::digest(sample), response);
+            answers.iter().copied().map(digest).for_each(|digest| tally.add(digest, 1));
+            tally
+        };
+        let sent = answers(&[(b"one", b"b"), (b"zero", b"a")]);
 
-        let equal = witness.compare(&tally(&[b"one", b"zero", b"one"]), &tally(&[b"b", b"a"]));
+        let equal = witness.compare(&tally(&[b"one", b"zero", b"one"]), &sent);
         assert_eq!((equal.samples.sent, equal.samples.distinct, equal.bytes_issued), (3, 2, 10));
         assert_eq!((equal.samples.differences, equal.responses.differences), (0, 0));
         assert!(equal.samples.sha256.is_some());
@@ -161,10 +175,15 @@ mod tests {
             (tally(&[b"one", b"zero", b"zero"]), 2),
             (tally(&[b"one", b"zero", b"one", b"two"]), 1),
         ] {
-            let compared = witness.compare(&received, &tally(&[b"a", b"b"])).samples;
+            let compared = witness.compare(&received, &sent).samples;
             assert_eq!((compared.differences, compared.sha256), (differences, None));
         }
-        let short = witness.compare(&tally(&[b"one", b"zero"]), &tally(&[b"a"]));
+        let exchanged = answers(&[(b"one", b"a"), (b"zero", b"b")]);
+        assert_eq!(witness.compare(&tally(&[]), &exchanged).responses.differences, 4);
+        let mut wrapping = tally(&[b"zero", b"one", b"one"]);
+        wrapping.add(tally::digest(b"alien"), u64::MAX);
+        assert_eq!(witness.compare(&wrapping, &sent).samples.differences, u64::MAX);
+        let short = witness.compare(&tally(&[b"one", b"zero"]), &answers(&[(b"zero", b"a")]));
         assert_eq!(short.samples.examples, ["sample 1 was sent 2 times and received 1 times"]);
         assert_eq!(short.responses.differences, 1);
     }

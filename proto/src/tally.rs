@@ -19,6 +19,17 @@ pub fn digest(payload: &[u8]) -> PayloadDigest {
     digest
 }
 
+/// The digest of a response together with the sample that it answers: a response that was given to another sample is another
+/// one.
+pub fn answer_digest(sample: PayloadDigest, response: &[u8]) -> PayloadDigest {
+    let mut hasher = Sha256::new();
+    hasher.update(sample);
+    hasher.update(response);
+    let mut digest = [0; 16];
+    digest.copy_from_slice(&hasher.finalize()[..16]);
+    digest
+}
+
 /// How often each payload was seen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
@@ -32,9 +43,9 @@ impl Tally {
     pub fn add(&mut self, digest: PayloadDigest, count: u64) {
         let room = self.counts.len() < MOST_PAYLOADS;
         match self.counts.get_mut(&digest) {
-            Some(known) => *known += count,
+            Some(known) => *known = known.saturating_add(count),
             None if room => drop(self.counts.insert(digest, count)),
-            None => self.overflow += count,
+            None => self.overflow = self.overflow.saturating_add(count),
         }
     }
 
@@ -50,7 +61,7 @@ impl Tally {
 
     /// Payloads.
     pub fn total(&self) -> u64 {
-        self.counts.values().sum::<u64>() + self.overflow
+        self.counts.values().fold(self.overflow, |sum, count| sum.saturating_add(*count))
     }
 
     /// Each payload with its count, in order.
@@ -63,7 +74,7 @@ impl Tally {
     /// Adds another tally.
     pub fn join(&mut self, other: Self) {
         other.counts.into_iter().for_each(|(digest, count)| self.add(digest, count));
-        self.overflow += other.overflow;
+        self.overflow = self.overflow.saturating_add(other.overflow);
     }
 
     /// Adds a part of another end's tally; an error where it cannot be read.

@@ -14,6 +14,9 @@ pub enum ConnectError {
     /// Not an address, no trust, or no socket.
     #[error(transparent)]
     Open(OpenError),
+    /// A node of an older contract.
+    #[error("node {0} keeps no digests (it has no method Digests); leave --digests out")]
+    NoDigests(String),
     /// Nobody answers there.
     #[error(
         "no node answers at {address}: {why}; is sut-node running there, and is the port open?"

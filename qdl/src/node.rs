@@ -141,11 +141,18 @@ async fn ask(
     Ok(NodeInfo { address: address.into(), description, round_trip })
 }
 
-/// One of a session's tallies, part by part.
+/// Whether a node knows what digests are; servers that were made from an older contract do not.
+pub(crate) async fn knows_digests(connection: &Connection, limit: Duration) -> bool {
+    let answer = within(limit, connection.digests(DigestsRequest::default())).await;
+    !answer.is_err_and(|status| status.code() == tonic::Code::Unimplemented)
+}
+
+/// One of a session's tallies, part by part; each has that long.
 pub(crate) async fn tally(
     connection: &Connection,
     session: &str,
     tally: v1::Tally,
+    limit: Duration,
 ) -> Result<Tally, tonic::Status> {
     let mut all = Tally::default();
     loop {
@@ -154,7 +161,7 @@ pub(crate) async fn tally(
             tally: tally as i32,
             skip: all.distinct() as u64,
         };
-        let part = connection.digests(request).await?;
+        let part = within(limit, connection.digests(request)).await?;
         let before = all.distinct();
         all.add_entries(&part.entries).map_err(tonic::Status::data_loss)?;
         if all.distinct() as u64 >= part.total {

@@ -29,6 +29,9 @@ use crate::{
 /// What the SUT's name contains (rules, section 6.2.1).
 pub const SUT_NAME_PART: &str = "Network SUT";
 
+/// How long nodes may take to say what they have seen, in many parts.
+const DIGESTS_TIME: Duration = Duration::from_secs(600);
+
 /// How long connections may take to end after the run.
 const CLOSING_TIME: Duration = Duration::from_secs(1);
 
@@ -75,6 +78,9 @@ impl<L: LoadGen> Qdl<L> {
         let connections = open_connections(&settings, &threads, per_node)?;
         let nodes = describe_nodes(&settings, &threads, &connections, per_node)?;
         node::agree(&nodes, expected)?;
+        if settings.digests {
+            check_digests(&settings, &threads, &connections, per_node, &nodes)?;
+        }
 
         let dispatch = Dispatch::new(settings.policy, lane_count, settings.inbox_samples);
         let run = Arc::new(Run::new(loadgen, source, dispatch));
@@ -198,19 +204,17 @@ impl<L: LoadGen> Qdl<L> {
     /// What all nodes together have received and sent in this session, payload by payload: samples as they arrived, and
     /// responses before the node encoded them. Asked after the test, for a run with digests.
     pub fn digests(&self) -> Result<(Tally, Tally), Failure> {
-        let session = &self.session.name;
-        let tallies = self.ask_each_node(
-            |_, connection| {
-                let session = session.clone();
-                async move {
-                    let samples = node::tally(&connection, &session, v1::Tally::Samples).await?;
-                    let responses =
-                        node::tally(&connection, &session, v1::Tally::Responses).await?;
-                    Ok((samples, responses))
-                }
-            },
-            |node, status| Failure::NoDigests { node, why: node::words(&status) },
-        )?;
+        let (session, limit) = (&self.session.name, self.settings.network.control_timeout);
+        let ask = |_, connection: Connection| {
+            let session = session.clone();
+            async move {
+                let tally = |kind| node::tally(&connection, &session, kind, limit);
+                Ok((tally(v1::Tally::Samples).await?, tally(v1::Tally::Responses).await?))
+            }
+        };
+        let tallies = self.ask_each_node_for(DIGESTS_TIME, ask, |node, status| {
+            Failure::NoDigests { node, why: node::words(&status) }
+        })?;
         let mut all = (Tally::default(), Tally::default());
         for (samples, responses) in tallies {
             all.0.join(samples);
@@ -272,8 +276,8 @@ impl<L: LoadGen> Qdl<L> {
         outcome.map_err(|Closed| self.run.failure().cloned().unwrap_or_else(unknown))
     }
 
-    /// Makes one call to every node at the same time and waits for all, for a limited time. A call that
-    /// fails fails the run.
+    /// Makes one call to every node at the same time and waits for all, for as long as a call may take. One that fails fails
+    /// the run.
     fn ask_each_node<T, F>(
         &self,
         call: impl Fn(usize, Connection) -> F,
@@ -283,7 +287,20 @@ impl<L: LoadGen> Qdl<L> {
         T: Send + 'static,
         F: Future<Output = Result<T, tonic::Status>> + Send + 'static,
     {
-        let limit = self.settings.network.control_timeout;
+        self.ask_each_node_for(self.settings.network.control_timeout, call, failure)
+    }
+
+    /// The same for another time.
+    fn ask_each_node_for<T, F>(
+        &self,
+        limit: Duration,
+        call: impl Fn(usize, Connection) -> F,
+        failure: impl Fn(String, tonic::Status) -> Failure,
+    ) -> Result<Vec<T>, Failure>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, tonic::Status>> + Send + 'static,
+    {
         let runtime = self.threads.runtime(0);
         let mut stop = self.run.stop.subscribe();
         let asked: Vec<_> = self
@@ -366,6 +383,23 @@ fn open_connections(
         }
         Ok(connections)
     })
+}
+
+/// A node that keeps no digests is found before the run, not after it.
+fn check_digests(
+    settings: &Settings,
+    threads: &IoThreads,
+    connections: &[Connection],
+    per_node: usize,
+    nodes: &[NodeInfo],
+) -> Result<(), ConnectError> {
+    let limit = settings.network.control_timeout;
+    for (connection, node) in connections.iter().step_by(per_node).zip(nodes) {
+        if !threads.runtime(0).block_on(node::knows_digests(connection, limit)) {
+            return Err(ConnectError::NoDigests(node.description.node_name.clone()));
+        }
+    }
+    Ok(())
 }
 
 fn describe_nodes(

@@ -1,6 +1,9 @@
 //! What the QDL counted.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use hdrhistogram::Histogram;
 use netdiv_proto::v1::InferResponse;
@@ -40,6 +43,8 @@ pub struct NodeReport {
     pub bytes_sent: u64,
     /// Response bytes received, as encoded.
     pub bytes_received: u64,
+    /// Encodings of the responses, by their numbers.
+    pub response_encodings: BTreeSet<i32>,
     /// Number of answered samples by the size of the batch that they were in.
     pub samples_by_batch: BTreeMap<u32, u64>,
     /// Sum of the latencies, in nanoseconds.
@@ -80,6 +85,7 @@ impl NodeReport {
             unmatched: 0,
             bytes_sent: 0,
             bytes_received: 0,
+            response_encodings: BTreeSet::new(),
             samples_by_batch: BTreeMap::new(),
             latency_sum_ns: 0,
             latency: histogram(3),
@@ -96,6 +102,9 @@ impl NodeReport {
     pub fn answer(&mut self, queued: Duration, round_trip: Duration, reply: &InferResponse) {
         self.answered += 1;
         self.bytes_received += reply.payload.len() as u64;
+        if !self.response_encodings.contains(&reply.encoding) {
+            self.response_encodings.insert(reply.encoding);
+        }
         *self.samples_by_batch.entry(reply.batch_size).or_default() += 1;
         let compute = reply.prepare_ns.saturating_add(reply.compute_ns);
         let at_node = reply.queue_ns.saturating_add(compute);
@@ -115,6 +124,7 @@ impl NodeReport {
         self.unmatched += other.unmatched;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
+        self.response_encodings.extend(&other.response_encodings);
         for (size, samples) in &other.samples_by_batch {
             *self.samples_by_batch.entry(*size).or_default() += samples;
         }

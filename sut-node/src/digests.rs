@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use netdiv_proto::{
     limits::DIGESTS_IN_ANSWER,
-    tally::{self, MOST_PAYLOADS, Tally},
+    tally::{self, MOST_PAYLOADS, PayloadDigest, Tally},
     v1::{self, DigestCount, DigestsRequest, DigestsResponse},
 };
 use tonic::Status;
@@ -15,42 +15,58 @@ use crate::lock;
 /// The tallies of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Digests {
-    samples: Mutex<Tally>,
-    responses: Mutex<Tally>,
+    samples: Mutex<Kept>,
+    responses: Mutex<Kept>,
+}
+
+/// A tally, and its entries in order once somebody has asked for them.
+#[derive(Debug, Default)]
+struct Kept {
+    tally: Tally,
+    sorted: Option<Vec<(PayloadDigest, u64)>>,
+}
+
+impl Kept {
+    fn add(&mut self, digest: PayloadDigest) {
+        self.sorted = None;
+        self.tally.add(digest, 1);
+    }
 }
 
 impl Digests {
     /// Notes a sample's payload, as it was received.
-    pub(crate) fn received(&self, payload: &[u8]) {
+    pub(crate) fn received(&self, payload: &[u8]) -> PayloadDigest {
         let digest = tally::digest(payload);
-        lock(&self.samples).add(digest, 1);
+        lock(&self.samples).add(digest);
+        digest
     }
 
-    /// Notes a response, before it is encoded.
-    pub(crate) fn answered(&self, payload: &[u8]) {
-        let digest = tally::digest(payload);
-        lock(&self.responses).add(digest, 1);
+    /// Notes the response to a sample, before it is encoded.
+    pub(crate) fn answered(&self, sample: PayloadDigest, response: &[u8]) {
+        let digest = tally::answer_digest(sample, response);
+        lock(&self.responses).add(digest);
     }
 
     /// A part of a tally.
     pub(crate) fn part(&self, request: &DigestsRequest) -> Result<DigestsResponse, Status> {
-        let tally = match v1::Tally::try_from(request.tally) {
+        let mut kept = match v1::Tally::try_from(request.tally) {
             Ok(v1::Tally::Samples) => lock(&self.samples),
             Ok(v1::Tally::Responses) => lock(&self.responses),
             Err(_) => return Err(Status::invalid_argument("there is no such tally")),
         };
+        let Kept { tally, sorted } = &mut *kept;
         if tally.overflow() > 0 {
             let text = format!("more than {MOST_PAYLOADS} different payloads; make a shorter run");
             return Err(Status::resource_exhausted(text));
         }
-        let entries = tally.sorted();
+        let entries = sorted.get_or_insert_with(|| tally.sorted());
         let total = entries.len() as u64;
         let skip = usize::try_from(request.skip).unwrap_or(usize::MAX);
-        let entry = |(digest, count): ([u8; 16], u64)| DigestCount {
+        let entry = |(digest, count): &(PayloadDigest, u64)| DigestCount {
             digest: digest.to_vec().into(),
-            count,
+            count: *count,
         };
-        let entries = entries.into_iter().skip(skip).take(DIGESTS_IN_ANSWER).map(entry).collect();
+        let entries = entries.iter().skip(skip).take(DIGESTS_IN_ANSWER).map(entry).collect();
         Ok(DigestsResponse { entries, total })
     }
 }
@@ -64,7 +80,9 @@ mod tests {
     fn a_long_tally_comes_in_parts() {
         let digests = Digests::default();
         let payloads = DIGESTS_IN_ANSWER as u64 + 5;
-        (0..payloads).for_each(|n| digests.received(&n.to_le_bytes()));
+        for n in 0..payloads {
+            digests.received(&n.to_le_bytes());
+        }
         let mut all = Tally::default();
         loop {
             let skip = all.distinct() as u64;

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use netdiv_proto::{
     encoding::{self, Encoding},
     limits::MAX_ERROR_BYTES,
+    tally::PayloadDigest,
     v1::{InferResponse, Status},
 };
 use tracing::error;
@@ -28,6 +29,8 @@ use crate::{
 pub(crate) struct Sample {
     pub(crate) id: u64,
     pub(crate) payload: Bytes,
+    /// Of the payload as it was received, where digests are kept.
+    pub(crate) digest: Option<PayloadDigest>,
     /// Its tokens, pairs and so on.
     pub(crate) length: usize,
     pub(crate) arrived: Instant,
@@ -148,8 +151,10 @@ fn answer(
     let (prepare, results) = match outcome {
         Ok(Inference { answers, prepare }) => {
             let response = |(answer, sample): (Result<Bytes, EngineError>, &Sample)| {
-                if let (Ok(answer), Some(digests)) = (&answer, sample.replies.digests()) {
-                    digests.answered(answer);
+                if let (Ok(answer), Some(digests), Some(digest)) =
+                    (&answer, sample.replies.digests(), sample.digest)
+                {
+                    digests.answered(digest, answer);
                 }
                 response(response_encoding, answer)
             };
@@ -279,6 +284,7 @@ mod tests {
         let sample = |id| Sample {
             id,
             payload: Bytes::from_static(b"payload"),
+            digest: None,
             arrived: Instant::now(),
             length: 1,
             admitted: admission.try_admit(7),

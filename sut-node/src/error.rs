@@ -9,7 +9,7 @@ pub enum NodeError {
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// What the operator states about the machine cannot be used.
-    #[error("--evidence: {0}")]
+    #[error(transparent)]
     Evidence(#[from] netdiv_evidence::SupplyError),
     /// The metrics cannot be served.
     #[error("cannot serve metrics: {0}")]

@@ -13,12 +13,11 @@ pub(crate) fn host_name() -> String {
 
 /// The evidence that the rules ask for: what the system says, and what the operator states beside it.
 pub(crate) fn machine(config: &Config, model: &Model) -> Result<Machine, SupplyError> {
-    let settings = config.in_words();
     let mut machine = Machine {
         program: Some(format!("sut-node {}", env!("CARGO_PKG_VERSION"))),
         framework: Some(model.framework.clone()).filter(|text| !text.is_empty()),
-        settings_sha256: Some(in_hex(&Sha256::digest(&settings))),
-        settings: Some(settings),
+        settings_sha256: Some(in_hex(&Sha256::digest(config.in_words()))),
+        settings: Some(config.given.clone()),
         ..System::default().machine()
     };
     if let Some(file) = &config.evidence {

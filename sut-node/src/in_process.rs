@@ -78,6 +78,7 @@ impl InProcess {
                 id,
                 length: model.length(&payload),
                 payload,
+                digest: None,
                 arrived: Instant::now(),
                 admitted: None,
                 replies: self.replies.clone(),

@@ -14,6 +14,7 @@ use netdiv_proto::{
     encoding::{self, Encoding},
     layout,
     limits::MAX_HEADER_BYTES,
+    tally::PayloadDigest,
     v1::{
         self, DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
         FlushResponse, InferRequest, InferResponse, Machine, Route,
@@ -192,7 +193,11 @@ impl Handler for Service {
     async fn digests(&self, request: DigestsRequest) -> Result<DigestsResponse, Status> {
         let session = self.0.sessions.find(&request.session);
         let none = || Status::failed_precondition("no session of this name is open with digests");
-        session.as_ref().and_then(|session| session.digests()).ok_or_else(none)?.part(&request)
+        let digests = session.as_ref().and_then(|session| session.digests()).cloned();
+        let digests = digests.ok_or_else(none)?;
+        // Putting a long tally in order takes a moment.
+        let part = tokio::task::spawn_blocking(move || digests.part(&request)).await;
+        part.map_err(|error| Status::internal(error.to_string()))?
     }
 
     fn infer<S>(&self, session: &SessionHeader, requests: Messages<S>) -> Result<Replies, Status>
@@ -235,9 +240,7 @@ async fn read_stream<S>(
         session.received(received as u64);
         let mut refused = 0;
         for request in burst.drain(..) {
-            if let Some(digests) = session.digests() {
-                digests.received(&request.payload);
-            }
+            let digest = session.digests().map(|digests| digests.received(&request.payload));
             let cost = node.cost(&request);
             let admitted = match node.admission.try_admit(cost) {
                 Some(admitted) => admitted,
@@ -248,7 +251,7 @@ async fn read_stream<S>(
                     node.admission.admit(cost).await
                 }
             };
-            match accept(&node, request, arrived, admitted, &replies) {
+            match accept(&node, request, digest, arrived, admitted, &replies) {
                 Some(sample) => samples.push(sample),
                 None => refused += 1,
             }
@@ -314,6 +317,7 @@ where
 fn accept(
     node: &Node,
     request: InferRequest,
+    digest: Option<PayloadDigest>,
     arrived: Instant,
     admitted: Admitted,
     replies: &ReplySender,
@@ -323,7 +327,7 @@ fn accept(
         Ok(payload) => {
             let length = node.model.length(&payload);
             let (replies, admitted) = (ReplyTo::Stream(replies.clone()), Some(admitted));
-            Some(Sample { id, payload, length, arrived, admitted, replies })
+            Some(Sample { id, payload, digest, length, arrived, admitted, replies })
         }
         Err(error) => {
             let status = v1::Status::BadSample as i32;

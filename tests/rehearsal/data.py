@@ -24,6 +24,7 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--samples", type=int, default=50_000)
     options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
     length = SHAPE[0] * SHAPE[1] * SHAPE[2]
     answers = [index * 7 % CLASSES for index in range(options.samples)]
     with open(options.folder / "samples.npy", "wb") as file:

@@ -25,25 +25,27 @@ mkdir -p "$OUT"
 OUT=$(realpath "$OUT")
 unset RUST_LOG
 
+# Other rehearsals may be under way.
+lg=netdiv-lg-$$ sut=netdiv-sut-$$
 nodes=()
 cleanup() {
     for node in "${nodes[@]}"; do kill "$node" 2>/dev/null || true; done
     wait
-    ip netns del netdiv-lg 2>/dev/null || true
-    ip netns del netdiv-sut 2>/dev/null || true
+    ip netns del "$lg" 2>/dev/null || true
+    ip netns del "$sut" 2>/dev/null || true
 }
 trap cleanup EXIT
 trap 'exit 1' INT TERM
 
-ip netns add netdiv-lg
-ip netns add netdiv-sut
-ip link add lg0 netns netdiv-lg type veth peer name sut0 netns netdiv-sut
-ip -n netdiv-lg address add 10.232.0.1/24 dev lg0
-ip -n netdiv-sut address add 10.232.0.2/24 dev sut0
-for end in "lg lg0" "sut sut0"; do
+ip netns add "$lg"
+ip netns add "$sut"
+ip link add lg0 netns "$lg" type veth peer name sut0 netns "$sut"
+ip -n "$lg" address add 10.232.0.1/24 dev lg0
+ip -n "$sut" address add 10.232.0.2/24 dev sut0
+for end in "$lg lg0" "$sut sut0"; do
     read -r name interface <<<"$end"
-    ip -n "netdiv-$name" link set lo up
-    ip -n "netdiv-$name" link set "$interface" up
+    ip -n "$name" link set lo up
+    ip -n "$name" link set "$interface" up
 done
 
 python3 "$here/data.py" "$OUT" --samples "$SAMPLES"
@@ -51,7 +53,7 @@ python3 "$here/data.py" "$OUT" --samples "$SAMPLES"
 # Two nodes of their own for each scenario, so that both can run at the same time: a node, and its port.
 start_node() {
     local log="$OUT/$1-$2.log"
-    ip netns exec netdiv-sut "$BIN/sut-node" --insecure --name "$1" --listen "10.232.0.2:$2" --engine echo \
+    ip netns exec "$sut" "$BIN/sut-node" --insecure --name "$1" --listen "10.232.0.2:$2" --engine echo \
         --echo-answer-bytes 4 --echo-sample-us 2000 --max-batch 64 --batch-timeout-us 500 2>"$log" &
     nodes+=($!)
     for _ in $(seq 100); do
@@ -72,7 +74,7 @@ resnet50.Offline.target_qps = 1100
 resnet50.Server.target_qps = 200
 CONF
 
-loadgen() { ip netns exec netdiv-lg "$BIN/loadgen-node" "$@"; }
+loadgen() { ip netns exec "$lg" "$BIN/loadgen-node" "$@"; }
 scale=()
 if [ "$MS" != 600000 ]; then scale=(--setting "min_duration_ms=$MS"); fi
 
@@ -82,11 +84,12 @@ scenario() {
         --benchmark resnet50 --dataset "$OUT/samples.npy" --labels "$OUT/labels.npy" --user-conf "$OUT/user.conf"
         --performance-samples 1024)
     loadgen "${run[@]}" --mode accuracy --output "$OUT/$name/accuracy"
-    loadgen "${run[@]}" "${scale[@]}" --output "$OUT/$name/performance" || true
-    loadgen "${run[@]}" --setting min_duration_ms=5000 --digests --output "$OUT/$name/digests" || true
+    loadgen "${run[@]}" "${scale[@]}" --output "$OUT/$name/performance" || echo "$name performance" >>"$OUT/not-valid"
+    loadgen "${run[@]}" --setting min_duration_ms=10000 --digests --output "$OUT/$name/digests" || echo "$name digests" >>"$OUT/not-valid"
     loadgen audit --performance "$OUT/$name/performance" --accuracy "$OUT/$name/accuracy" \
-        --output "$OUT/$name/compliance" || true
+        --output "$OUT/$name/compliance" || echo "$name compliance" >>"$OUT/not-valid"
 }
+rm -f "$OUT/not-valid"
 scenario offline 10.232.0.2:50051,10.232.0.2:50052 >"$OUT/offline.txt" 2>&1 &
 offline=$!
 scenario server 10.232.0.2:50061,10.232.0.2:50062 >"$OUT/server.txt" 2>&1 || { cat "$OUT/server.txt"; exit 1; }
@@ -103,4 +106,9 @@ echo "== check"
 if [ -n "${CHECKER:-}" ]; then
     echo "== the official checker"
     python3 "$CHECKER/submission_checker.py" --input "$OUT/tree" --version "$ROUND" --csv "$OUT/summary.csv" || true
+fi
+if [ -e "$OUT/not-valid" ]; then
+    echo "== runs that are not valid, or tests that do not pass (too short, or this machine was busy)"
+    cat "$OUT/not-valid"
+    exit 1
 fi

@@ -68,8 +68,8 @@ pub struct Seen {
     pub describes: usize,
     /// Requests, in order.
     pub requests: Vec<InferRequest>,
-    /// Payloads of the replies, in order.
-    pub replies: Vec<Bytes>,
+    /// Payloads of the replies, in order, each with that of its request.
+    pub replies: Vec<(Bytes, Bytes)>,
     /// Flushes.
     pub flushes: Vec<FlushRequest>,
     /// Value of the session header of each stream.
@@ -171,8 +171,9 @@ impl Service {
                 seen.requests.push(request.clone());
                 seen.requests.len() - 1
             };
+            let sample = request.payload.clone();
             let replies = reply(before, request);
-            let payloads = replies.iter().map(|reply| reply.payload.clone());
+            let payloads = replies.iter().map(|reply| (sample.clone(), reply.payload.clone()));
             seen.lock().expect("no holder panics").replies.extend(payloads);
             replies
         }
@@ -210,14 +211,17 @@ impl SutNode for Service {
     ) -> Result<Response<DigestsResponse>, tonic::Status> {
         let kind = request.get_ref().tally();
         let seen = self.seen.lock().expect("no holder panics");
-        let payloads: Vec<_> = match kind {
-            v1::Tally::Samples => seen.requests.iter().map(|r| r.payload.clone()).collect(),
-            v1::Tally::Responses => seen.replies.clone(),
+        let seen_as = |payload: &Bytes| (self.behaviour.digests_of)(kind, payload.clone());
+        let sample = |request: &InferRequest| tally::digest(&seen_as(&request.payload));
+        let answer = |(sample, reply): &(Bytes, Bytes)| {
+            tally::answer_digest(tally::digest(sample), &seen_as(reply))
+        };
+        let digests: Vec<_> = match kind {
+            v1::Tally::Samples => seen.requests.iter().map(sample).collect(),
+            v1::Tally::Responses => seen.replies.iter().map(answer).collect(),
         };
         let mut tally = Tally::default();
-        for payload in payloads {
-            tally.add(tally::digest(&(self.behaviour.digests_of)(kind, payload)), 1);
-        }
+        digests.into_iter().for_each(|digest| tally.add(digest, 1));
         let entry = |(digest, count): (PayloadDigest, u64)| DigestCount {
             digest: digest.to_vec().into(),
             count,

@@ -8,6 +8,8 @@ mod bad_input;
 mod failure;
 #[path = "performance.rs"]
 mod performance;
+#[path = "rules.rs"]
+mod rules;
 #[path = "torch.rs"]
 mod torch;
 #[path = "wire.rs"]

@@ -3,7 +3,10 @@
 use std::{path::Path, process::Command};
 
 use bytes::Bytes;
-use e2e::{Behaviour, FakeNode, LoadGen, Outcome, SutNode, npy, process::{program, transport}};
+use e2e::{
+    Behaviour, FakeNode, LoadGen, Outcome, SutNode, npy,
+    process::{program, transport},
+};
 use netdiv_proto::v1;
 use serde_json::Value;
 
@@ -55,6 +58,15 @@ fn a_run_that_breaks_rules_is_refused_before_it_starts() {
             .args(&["--division", "network", "--benchmark", "resnet50"])
             .args(&["--dataset", "synthetic:1024x150528"])
     };
+    network().run().expect_refusal("a run of the Network division needs --user-conf");
+    let other = network();
+    let user_conf = other.file("user.conf", "bert.Offline.target_qps = 1\n");
+    other.args(&["--user-conf", &user_conf]).run().expect_refusal("no line applies to resnet50");
+    let network = || {
+        let run = network();
+        let user_conf = run.file("user.conf", USER_CONF);
+        run.args(&["--user-conf", &user_conf])
+    };
     let refused = network().run().expect_refusal("this is no run of the Network division");
     for rule in ["N4", "N5"] {
         assert!(
@@ -70,6 +82,26 @@ fn a_run_that_breaks_rules_is_refused_before_it_starts() {
     assert!(rehearsal.stdout.contains("rehearsal for the Network division"));
     let findings = rehearsal.result()["findings"].as_array().expect("findings").clone();
     assert!(findings.iter().any(|finding| finding["rule"] == "N4"), "{findings:#?}");
+}
+
+#[test]
+fn what_is_stated_of_a_machine_is_read_before_anything_begins() {
+    let run = LoadGen::new(&["127.0.0.1:9"], "offline").args(&FABRIC);
+    let file = run.file("machine.toml", "memory_ecc = true\ncolour = 'blue'\n");
+    let log = SutNode::try_start("a", &["--engine", "echo", "--evidence", &file]);
+    let log = log.expect_err("a node must not start");
+    assert!(log.contains("machine.toml") && log.contains("colour"), "{log}");
+    run.args(&["--evidence", &file]).run().expect_refusal("colour");
+
+    // What is stated reaches the record of a run, and is marked as stated.
+    let run = LoadGen::new(&[], "offline").args(&FABRIC);
+    let file = run.file("machine.toml", "framework = 'none'\nbios_version = '1.2'\n");
+    let node = SutNode::echo("a", &["--evidence", &file]);
+    let outcome = LoadGen::new(&[&node.address], "offline").args(&FABRIC).short(0, 1).run();
+    let machine = &outcome.expect(0).result()["evidence"]["nodes"]["a"];
+    assert_eq!(machine["framework"], "none", "{machine:#}");
+    let supplied = machine["supplied"].as_array().expect("a list");
+    assert!(supplied.iter().any(|field| field == "framework"), "{machine:#}");
 }
 
 /// Checks that the digests of a run agree, and returns them.
@@ -230,7 +262,8 @@ impl Rehearsal {
         let short = ["--setting", "min_duration_ms=1500"];
         self.run(scenario, "accuracy", &["--mode", "accuracy"]);
         self.run(scenario, "performance", &short);
-        self.run(scenario, "digests", &[&short[..], &["--digests"]].concat());
+        let digests = ["--digests", "--setting", "min_query_count=1500"];
+        self.run(scenario, "digests", &[&short[..], &digests].concat());
         let folder = |name: &str| self.path(&format!("{scenario}/{name}"));
         let (performance, accuracy) = (folder("performance"), folder("accuracy"));
         let (code, stdout, stderr) = loadgen_node(&[

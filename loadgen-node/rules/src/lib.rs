@@ -25,7 +25,11 @@ mod finding;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used)]
 pub(crate) mod fixture;
+mod grouped;
+mod placeholder;
+mod regular;
 mod scenario;
 
 pub use finding::{Finding, Outcome, Rule};
+pub use grouped::Grouped;
 pub use scenario::Scenario;

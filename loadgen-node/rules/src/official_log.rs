@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::{Scenario, result::Metric};
+use crate::{Scenario, regular, result::Metric};
 
 /// Start of each line of the detail log.
 const MARK: &str = ":::MLLOG ";
@@ -52,7 +52,7 @@ struct Metadata {
 impl DetailLog {
     /// Reads the file. As the official checker does, the first entry of a key counts.
     pub fn read(path: &Path) -> Result<Self, LogError> {
-        let file = fs::File::open(path).map_err(|error| log_error(path, error))?;
+        let file = regular::open(path).map_err(|error| log_error(path, error))?;
         let mut log = Self::default();
         for line in std::io::BufReader::new(file).lines() {
             let line = line.map_err(|error| log_error(path, error))?;
@@ -120,7 +120,7 @@ pub fn digests(folder: &Path) -> Result<BTreeMap<String, String>, LogError> {
 
 /// SHA-256 of a file, in hex.
 pub fn digest(path: &Path) -> Result<String, LogError> {
-    let mut file = fs::File::open(path).map_err(|error| log_error(path, error))?;
+    let mut file = regular::open(path).map_err(|error| log_error(path, error))?;
     let mut hasher = Sha256::new();
     io::copy(&mut file, &mut hasher).map_err(|error| log_error(path, error))?;
     Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
@@ -197,7 +197,7 @@ fn parse(json: &str) -> Result<Entry, serde_json::Error> {
 pub fn responses(
     path: &Path,
 ) -> Result<impl Iterator<Item = Result<Response, LogError>> + use<>, LogError> {
-    let file = fs::File::open(path).map_err(|error| log_error(path, error))?;
+    let file = regular::open(path).map_err(|error| log_error(path, error))?;
     let path = path.to_path_buf();
     // LoadGen writes an entry on each line, between a line for each bracket.
     Ok(std::io::BufReader::new(file).lines().filter_map(move |line| {

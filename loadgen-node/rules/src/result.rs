@@ -182,6 +182,9 @@ pub struct Node {
     pub bytes_sent: u64,
     /// Response bytes received from it, as encoded.
     pub bytes_received: u64,
+    /// How its responses were encoded, as they came: none, zstd, lz4.
+    #[serde(default)]
+    pub response_encodings: Vec<String>,
     /// Number of batches by their size in samples.
     pub batches: BTreeMap<u32, u64>,
     /// From IssueQuery to completion, in nanoseconds.

@@ -45,17 +45,6 @@ pub fn max_overlatency(
     first(0, queries, fails).checked_sub(1)
 }
 
-/// The early-stopping estimate of a latency's percentile, as LoadGen reports it for the streams: the highest t - 1 of the
-/// latencies are dropped, and the highest of the others is the estimate.
-///
-/// `sorted` is in ascending order, in any unit. `None` when there are too few.
-pub fn estimate(sorted: &[u64], percentile: f64) -> Option<u64> {
-    let queries = sorted.len() as u64;
-    let overlatency = max_overlatency(queries, percentile, TOLERANCE, CONFIDENCE)?;
-    let place = queries - overlatency;
-    (overlatency > 0).then(|| sorted.get(place as usize).copied()).flatten()
-}
-
 /// How many queries measure a percentile to a margin of error (section 3): 23,886 for 0.9, 0.005 and 0.99.
 pub fn number_of_queries(percentile: f64, margin: f64, confidence: f64) -> u64 {
     let z = normal_quantile(confidence);
@@ -263,18 +252,6 @@ mod tests {
             let all: f64 = (0..=t).map(|k| exactly(k, n, 1.0 - within)).sum();
             assert!((below - all).abs() < 1e-12 * all.max(1e-3), "{t} {n} {within}: {below} {all}");
         }
-    }
-
-    #[test]
-    fn estimates_drop_what_early_stopping_allows() {
-        let latencies = |n: u64| (1..=n).collect::<Vec<_>>();
-        // 64 queries are the first with an overlatency one at the 90th percentile.
-        assert_eq!(estimate(&latencies(63), 0.9), None);
-        assert_eq!(estimate(&latencies(64), 0.9), Some(64));
-        assert_eq!(estimate(&latencies(81), 0.9), Some(80));
-        assert_eq!(estimate(&latencies(661), 0.99), None);
-        assert_eq!(estimate(&latencies(662), 0.99), Some(662));
-        assert_eq!(estimate(&[], 0.9), None);
     }
 
     #[test]

@@ -1,18 +1,50 @@
-//! Accelerators, as `nvidia-smi` tells them.
+//! Accelerators, as `nvidia-smi` tells them; that there are none, the PCI bus can say.
 
 use netdiv_proto::v1::Accelerator;
 
 use crate::System;
 
+/// A link that rests has a lower generation than it can have: the highest one counts.
 const FIELDS: &str = "name,memory.total,driver_version,ecc.mode.current,pci.bus_id,\
-                      pcie.link.gen.current,pcie.link.width.current";
+                      pcie.link.gen.max,pcie.link.width.max";
+
+const PCI: &str = "sys/bus/pci/devices";
+
+/// Classes of PCI devices that may compute: 3D controllers, other display controllers, processing accelerators.
+const CLASSES: [&str; 3] = ["0x0302", "0x0380", "0x1200"];
 
 impl System {
-    pub(crate) fn accelerators(&self) -> Vec<Accelerator> {
+    /// The accelerators, and how many there are where that is known.
+    pub(crate) fn accelerators(&self) -> (Vec<Accelerator>, Option<u32>) {
         let query = format!("--query-gpu={FIELDS}");
         let text = self.ask("nvidia-smi", &[&query, "--format=csv,noheader,nounits"]);
-        text.iter().flat_map(|text| text.lines()).filter_map(accelerator).collect()
+        match listed(&text.unwrap_or_default()) {
+            (none, _) if none.is_empty() => (none, self.has_no_accelerator().then_some(0)),
+            some => some,
+        }
     }
+
+    /// Whether every device of the PCI bus is known to be something else. Without a bus nobody knows.
+    fn has_no_accelerator(&self) -> bool {
+        let devices = self.names(PCI);
+        let is_other = |device: &String| {
+            let read = |file| self.read(&format!("{PCI}/{device}/{file}"));
+            let Some(class) = read("class") else { return false };
+            // Graphics of other makers are mostly a server's console.
+            let is_nvidia = || read("vendor").is_none_or(|vendor| vendor == "0x10de");
+            let computes = CLASSES.iter().any(|prefix| class.starts_with(prefix));
+            !(computes || class.starts_with("0x0300") && is_nvidia())
+        };
+        !devices.is_empty() && devices.iter().all(is_other)
+    }
+}
+
+/// What `nvidia-smi` lists, and its number unless a line cannot be read.
+fn listed(text: &str) -> (Vec<Accelerator>, Option<u32>) {
+    let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
+    let accelerators: Vec<_> = text.lines().filter_map(accelerator).collect();
+    let count = u32::try_from(lines).ok().filter(|_| accelerators.len() == lines);
+    (accelerators, count)
 }
 
 /// One line of `nvidia-smi`.
@@ -38,6 +70,8 @@ fn accelerator(line: &str) -> Option<Accelerator> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -51,10 +85,38 @@ mod tests {
             bus_address: Some("00000000:19:00.0".into()),
             host_link: Some("PCIe 5.0 x16".into()),
         };
-        assert_eq!(accelerator(line).unwrap(), want);
+        assert_eq!(
+            listed(&format!("{line}\n{line}\n")),
+            (vec![want.clone(), want.clone()], Some(2))
+        );
+        assert_eq!(listed(&format!("{line}\nwhat is this\n")), (vec![want], None));
         let line = "NVIDIA GeForce, 8192, 580.65.06, [N/A], 00000000:01:00.0, [N/A], 16";
         let unknown = accelerator(line).unwrap();
         assert_eq!((unknown.ecc, unknown.host_link), (None, None));
         assert_eq!(accelerator("No devices were found"), None);
+    }
+
+    #[test]
+    fn the_pci_bus_says_that_there_are_none() {
+        let (console, network) = (("0x030000", "0x1a03"), ("0x020000", "0x15b3"));
+        for (devices, want) in [
+            (vec![console, network], Some(0)),
+            (vec![], None),
+            (vec![network, ("0x030200", "0x10de")], None),
+            (vec![("0x120000", "0x1da3")], None),
+            (vec![("0x038000", "0x1002")], None),
+            (vec![("0x030000", "0x10de")], None),
+            (vec![network, ("", "0x8086")], None),
+        ] {
+            let root = tempfile::tempdir().unwrap();
+            for (number, (class, vendor)) in devices.iter().enumerate() {
+                let device = root.path().join(PCI).join(format!("0000:{number:02x}:00.0"));
+                fs::create_dir_all(&device).unwrap();
+                fs::write(device.join("class"), class).unwrap();
+                fs::write(device.join("vendor"), vendor).unwrap();
+            }
+            let found = System::under(root.path()).accelerators();
+            assert_eq!(found, (vec![], want), "{devices:?}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 
 use netdiv_proto::v1::Interface;
 
-use crate::{System, system::read};
+use crate::System;
 
 const NET: &str = "sys/class/net";
 
@@ -101,17 +101,34 @@ impl System {
         if let Some((_, model)) = named {
             return Some(model.to_owned());
         }
+        let device = format!("{NET}/{name}/device");
         let id = |file| {
-            let id = read(&self.path(&format!("{NET}/{name}/device/{file}")))?;
+            let id = self.read(&format!("{device}/{file}"))?;
             Some(id.trim_start_matches("0x").to_owned())
         };
-        id("vendor").zip(id("device")).map(|(vendor, device)| format!("PCI {vendor}:{device}"))
+        let bus = self.link_target(&format!("{device}/subsystem"))?;
+        let (bus, vendor, product) = match bus.as_str() {
+            "pci" => ("PCI", id("vendor"), id("device")),
+            // The device itself is above its functions.
+            "usb" => ("USB", id("../idVendor"), id("../idProduct")),
+            other => (other, id("vendor"), id("device")),
+        };
+        vendor.zip(product).map(|(vendor, product)| format!("{bus} {vendor}:{product}"))
     }
 
     fn link_target(&self, path: &str) -> Option<String> {
         let target = fs::read_link(self.path(path)).ok()?;
         target.file_name()?.to_str().map(Into::into)
     }
+}
+
+/// Whether a model is but ids: `PCI 15b3:101d`, or `Device 15b3:101d (rev 01)` of an `lspci` without names.
+pub(crate) fn is_bare_id(model: &str) -> bool {
+    let is_id = |id: &str| id.len() == 4 && id.bytes().all(|b| b.is_ascii_hexdigit());
+    let Some((_, text)) = model.split_once(' ') else { return false };
+    let (ids, rest) = text.split_once(' ').unwrap_or((text, ""));
+    let is_ids = ids.split_once(':').is_some_and(|(vendor, device)| is_id(vendor) && is_id(device));
+    is_ids && (rest.is_empty() || rest.starts_with('('))
 }
 
 #[cfg(test)]
@@ -164,5 +181,39 @@ mod tests {
         assert_eq!((found[2].speed_mbit_per_second, &found[0].over), (None, &vec!["eth0".into()]));
         assert_eq!(system.bytes_carried("eth0"), Some((12, 34)));
         assert_eq!(system.bytes_carried("eth9"), None);
+    }
+
+    #[test]
+    fn ids_are_of_the_bus_of_the_device() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        let ids = [("vendor", "0x15b3\n"), ("device", "0x101d\n")];
+        let usb = [("idVendor", "0bda\n"), ("idProduct", "8153\n")];
+        for (name, bus, place, files) in [
+            ("eth0", "pci", "pci0/01:00.0", &ids[..]),
+            ("eth1", "virtio", "pci0/virtio0", &ids[..]),
+            ("eth2", "usb", "usb1/1-1/1-1:1.0", &[][..]),
+            ("eth3", "pci", "pci0/02:00.0", &[][..]),
+        ] {
+            let hardware = root.join("sys/devices").join(place);
+            device(root, &format!("sys/devices/{place}/net"), name, &[("type", "1\n")]);
+            for (file, text) in files {
+                fs::write(hardware.join(file), text).unwrap();
+            }
+            symlink(root.join("sys/bus").join(bus), hardware.join("subsystem")).unwrap();
+            symlink(&hardware, root.join(NET).join(name).join("device")).unwrap();
+        }
+        for (file, text) in usb {
+            fs::write(root.join("sys/devices/usb1/1-1").join(file), text).unwrap();
+        }
+        let found = System::under(root).interfaces();
+        let models: Vec<_> = found.iter().map(|interface| interface.model.as_deref()).collect();
+        let want = [Some("PCI 15b3:101d"), Some("virtio 15b3:101d"), Some("USB 0bda:8153"), None];
+        assert_eq!(models, want);
+        assert!(models.iter().flatten().all(|model| is_bare_id(model)));
+        assert!(is_bare_id("Device 15b3:101d (rev 01)"));
+        for name in ["ConnectX-6", "Mellanox Device 101d", "Acme 15b3:101d Ultra", ""] {
+            assert!(!is_bare_id(name), "{name}");
+        }
     }
 }

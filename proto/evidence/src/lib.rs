@@ -5,9 +5,11 @@
 //!
 //! - [`System::machine`]: processors, memory, accelerators (`processors.rs`, `memory.rs`, `accelerators.rs`)
 //! - [`System::interfaces`]: network interfaces (`interfaces.rs`); [`route`]: which of them leads to a peer
-//! - [`supply`]: what an operator states in a file
+//! - `identity.rs`: what tells machines apart, without giving it away
+//! - [`supply`]: what an operator states in a file; [`check`]: whether it can be read
 
 mod accelerators;
+mod identity;
 mod interfaces;
 mod memory;
 mod processors;
@@ -17,5 +19,5 @@ mod system;
 
 pub use netdiv_proto::v1::{Accelerator, Interface, Machine, Route};
 pub use route::route;
-pub use supply::{SupplyError, supply};
+pub use supply::{SupplyError, check, supply};
 pub use system::System;

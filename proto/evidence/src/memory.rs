@@ -2,6 +2,9 @@
 
 use crate::System;
 
+/// Modes of the EDAC drivers that correct errors; EC and PARITY only promise to detect them.
+const CORRECTING: [&str; 5] = ["SECDED", "S2ECD2ED", "S4ECD4ED", "S8ECD8ED", "S16ECD16ED"];
+
 impl System {
     /// What the kernel has, in bytes.
     pub(crate) fn memory_bytes(&self) -> Option<u64> {
@@ -30,8 +33,7 @@ impl System {
         match modes.iter().any(|mode| mode == "None") {
             true => Some(false),
             false if modes.is_empty() => None,
-            // SECDED, S4ECD4ED and the like.
-            false if modes.iter().all(|mode| mode.contains("EC")) => Some(true),
+            false if modes.iter().all(|mode| CORRECTING.contains(&mode.as_str())) => Some(true),
             false => None,
         }
     }
@@ -56,7 +58,11 @@ mod tests {
             (vec![], None),
             (vec!["S4ECD4ED", "S4ECD4ED"], Some(true)),
             (vec!["SECDED", "None"], Some(false)),
+            (vec!["SECDED", "S16ECD16ED"], Some(true)),
             (vec!["SECDED", "Unknown"], None),
+            (vec!["EC"], None),
+            (vec!["PARITY", "SECDED"], None),
+            (vec!["PARITY", "None"], Some(false)),
         ] {
             let root = tempfile::tempdir().unwrap();
             for (number, mode) in modes.iter().enumerate() {

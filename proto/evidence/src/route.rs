@@ -6,7 +6,8 @@ use netdiv_proto::v1::Route;
 
 /// The way to an address, `HOST:PORT`.
 pub fn route(peer: &str) -> Route {
-    let local = peer.to_socket_addrs().ok().and_then(|mut found| found.next()).and_then(local);
+    let address = peer.to_socket_addrs().ok().and_then(|mut found| found.next());
+    let local = address.and_then(local);
     Route {
         peer: peer.into(),
         local_address: local.map(|ip| ip.to_string()),
@@ -15,11 +16,13 @@ pub fn route(peer: &str) -> Route {
 }
 
 /// The address that this machine sends from. Connecting a UDP socket sends nothing.
-fn local(peer: SocketAddr) -> Option<IpAddr> {
+fn local(mut peer: SocketAddr) -> Option<IpAddr> {
+    // A caller over IPv4 may show as ::ffff:10.0.0.1, which no interface has.
+    peer.set_ip(peer.ip().to_canonical());
     let any: IpAddr = if peer.is_ipv4() { [0; 4].into() } else { [0_u16; 8].into() };
     let socket = UdpSocket::bind((any, 0)).ok()?;
     socket.connect(peer).ok()?;
-    Some(socket.local_addr().ok()?.ip())
+    Some(socket.local_addr().ok()?.ip().to_canonical())
 }
 
 fn interface_of(local: IpAddr) -> Option<String> {
@@ -33,9 +36,12 @@ mod tests {
 
     #[test]
     fn this_machine_is_reached_over_loopback() {
-        let way = route("127.0.0.1:50051");
-        assert_eq!(way.interface.as_deref(), Some("lo"));
-        assert_eq!(way.local_address.as_deref(), Some("127.0.0.1"));
+        for peer in ["127.0.0.1:50051", "[::ffff:127.0.0.1]:50051"] {
+            let way = route(peer);
+            assert_eq!(way.peer, peer);
+            assert_eq!(way.interface.as_deref(), Some("lo"));
+            assert_eq!(way.local_address.as_deref(), Some("127.0.0.1"));
+        }
         assert_eq!(route("nowhere.invalid:1").interface, None);
     }
 }

@@ -10,8 +10,10 @@ use std::{
 
 use netdiv_proto::v1::Machine;
 
+use crate::identity;
+
 /// How long a program may take to say something about the hardware.
-const PATIENCE: Duration = Duration::from_secs(5);
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Where the system shows itself.
 #[derive(Debug, Clone)]
@@ -42,18 +44,21 @@ impl System {
         };
         let kernel = |name| self.read(&format!("proc/sys/kernel/{name}"));
         let (name, release) = (kernel("ostype"), kernel("osrelease"));
+        let (accelerators, accelerator_count) = self.accelerators();
+        let serial = |name| dmi(name).and_then(|serial| identity::board_serial(&serial));
         let mut machine = Machine {
             host_name: kernel("hostname"),
-            machine_id: self.read("etc/machine-id"),
+            machine_id: self.read("etc/machine-id").and_then(|id| identity::machine_id(&id)),
             boot_id: kernel("random/boot_id"),
-            board_serial: dmi("board_serial").or_else(|| dmi("product_serial")),
+            board_serial: serial("board_serial").or_else(|| serial("product_serial")),
             product,
             bios_version: dmi("bios_version"),
             kernel: name.zip(release).map(|(name, release)| format!("{name} {release}")),
             operating_system: self.operating_system(),
             memory_bytes: self.memory_bytes(),
             memory_ecc: self.memory_ecc(),
-            accelerators: self.accelerators(),
+            accelerators,
+            accelerator_count,
             interfaces: self.interfaces(),
             container_image: std::env::var("NETDIV_CONTAINER_IMAGE").ok().filter(|s| !s.is_empty()),
             ..Machine::default()
@@ -88,6 +93,10 @@ impl System {
 
     /// What a program prints; nothing where there is none, where it fails, or where it takes too long.
     pub(crate) fn ask(&self, program: &str, arguments: &[&str]) -> Option<String> {
+        self.ask_for(PATIENCE, program, arguments)
+    }
+
+    fn ask_for(&self, patience: Duration, program: &str, arguments: &[&str]) -> Option<String> {
         if !self.asks_programs {
             return None;
         }
@@ -103,7 +112,7 @@ impl System {
             let mut text = String::new();
             pipe.read_to_string(&mut text).map(|_| text)
         });
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + patience;
         let status = loop {
             match child.try_wait().ok()? {
                 Some(status) => break status,
@@ -139,13 +148,31 @@ mod tests {
     }
 
     #[test]
+    fn identities_leave_the_machine_as_digests() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        write("etc/machine-id", "00112233445566778899aabbccddeeff\n");
+        write("sys/class/dmi/id/board_serial", "To be filled by O.E.M.\n");
+        write("sys/class/dmi/id/product_serial", "S123\n");
+        let machine = System::under(root.path()).machine();
+        assert_eq!(machine.board_serial, identity::board_serial("S123"));
+        assert_eq!(machine.machine_id, identity::machine_id("00112233445566778899aabbccddeeff"));
+        let said = format!("{machine:?}");
+        assert!(!said.contains("S123") && !said.contains("00112233"), "{said}");
+    }
+
+    #[test]
     fn a_program_that_is_missing_fails_or_hangs_says_nothing() {
         let system = System::default();
         assert_eq!(system.ask("no-such-program", &[]), None);
         assert_eq!(system.ask("false", &[]), None);
         assert_eq!(system.ask("echo", &["a"]).as_deref(), Some("a\n"));
         let started = Instant::now();
-        assert_eq!(system.ask("sleep", &["60"]), None);
+        assert_eq!(system.ask_for(Duration::from_millis(100), "sleep", &["60"]), None);
         assert!(started.elapsed() < Duration::from_secs(30));
     }
 

@@ -106,6 +106,8 @@ pub struct Config {
     pub busy_poll: bool,
     /// What the operator states about the machine.
     pub evidence: Option<PathBuf>,
+    /// The settings as they were given, in TOML, without what is nobody's business.
+    pub given: String,
     /// Address of the Prometheus endpoint.
     pub metrics: Option<SocketAddr>,
     /// How long a shutdown waits.
@@ -116,7 +118,13 @@ impl Config {
     /// The settings that decide how this node answers, the same for all nodes that answer alike: without its
     /// name and addresses.
     pub(crate) fn in_words(&self) -> String {
-        let mut alike = Self { name: String::new(), metrics: None, evidence: None, ..self.clone() };
+        let mut alike = Self {
+            name: String::new(),
+            metrics: None,
+            evidence: None,
+            given: String::new(),
+            ..self.clone()
+        };
         // Certificates and tokens are no part of the answers, and no stranger's business.
         alike.network = Network {
             listen: SocketAddr::from(([0, 0, 0, 0], 0)),
@@ -182,15 +190,36 @@ pub enum ConfigError {
         /// The manifest.
         manifest: PathBuf,
     },
+    /// What the operator states about the machine cannot be read.
+    #[error(transparent)]
+    Evidence(#[from] netdiv_evidence::SupplyError),
     /// The manifest cannot be used.
     #[error(transparent)]
     Manifest(#[from] ManifestError),
 }
 
 impl Args {
+    /// The settings as TOML. Where certificates and tokens lie is left out.
+    fn in_public(&self) -> String {
+        let mut public = self.clone();
+        let network = &mut public.network;
+        for path in [
+            &mut network.tls_certificate,
+            &mut network.tls_key,
+            &mut network.tls_client_ca,
+            &mut network.token_file,
+            &mut public.evidence,
+        ] {
+            *path = None;
+        }
+        toml::to_string(&public).unwrap_or_default()
+    }
+
     /// Checks the settings and fills in the defaults.
     pub fn resolve(self) -> Result<Config, ConfigError> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let given = self.in_public();
+        self.evidence.as_deref().map(netdiv_evidence::check).transpose()?;
         let network = self.network.resolve()?;
         let pin = self.pin.clone().unwrap_or_default();
         node_process::check_cores(&pin).map_err(ConfigError::Pin)?;
@@ -245,6 +274,7 @@ impl Args {
             pin,
             busy_poll: self.busy_poll.unwrap_or(false),
             evidence: self.evidence,
+            given,
             metrics,
             drain_timeout: Duration::from_millis(self.drain_timeout_ms.unwrap_or(5000)),
         })

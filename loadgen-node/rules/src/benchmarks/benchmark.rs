@@ -116,21 +116,6 @@ impl Benchmark {
     pub fn checker(&self, figure: &str) -> Option<f64> {
         self.differences.iter().find(|difference| difference.figure == figure)?.checker
     }
-
-    /// The key in LoadGen's detail log that holds the result of a scenario, as the official checker takes it.
-    pub fn metric_key(&self, scenario: Scenario) -> &'static str {
-        use TokenLatencies::{Inferred, Measured};
-        match (scenario, self.token_latencies) {
-            (Scenario::Offline, None) => "result_samples_per_second",
-            (Scenario::Offline, Some(Measured)) => "result_tokens_per_second",
-            (Scenario::Offline, Some(Inferred)) => "result_inferred_tokens_per_second",
-            (Scenario::Server, None) => "result_completed_samples_per_sec",
-            (Scenario::Server, Some(Measured)) => "result_completed_tokens_per_second",
-            (Scenario::Server, Some(Inferred)) => "result_inferred_completed_tokens_per_second",
-            (Scenario::SingleStream, _) => "early_stopping_latency_ss",
-            (Scenario::MultiStream, _) => "early_stopping_latency_ms",
-        }
-    }
 }
 
 /// A part of the suite.

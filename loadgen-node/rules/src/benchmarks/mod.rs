@@ -131,7 +131,6 @@ impl Table {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::Scenario;
 
     #[test]
     fn the_built_in_table_is_read_and_names_are_found() {
@@ -226,14 +225,5 @@ mod tests {
         assert_eq!(bytes("llama3.1-405b"), (80_000, 80_000));
         assert_eq!(bytes("dlrm-v2"), (42_120, 0));
         assert_eq!(bytes("stable-diffusion-xl"), (308, 3_145_728));
-    }
-
-    #[test]
-    fn the_metric_of_language_models_is_in_tokens() {
-        let key = |name: &str, scenario| Table::builtin().find(name).unwrap().metric_key(scenario);
-        assert_eq!(key("resnet50", Scenario::Server), "result_completed_samples_per_sec");
-        assert_eq!(key("mixtral-8x7b", Scenario::Offline), "result_tokens_per_second");
-        assert_eq!(key("gptj-99", Scenario::Server), "result_inferred_completed_tokens_per_second");
-        assert_eq!(key("bert-99", Scenario::SingleStream), "early_stopping_latency_ss");
     }
 }

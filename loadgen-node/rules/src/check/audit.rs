@@ -23,6 +23,11 @@ pub(super) fn judge(subject: &Subject, others: Option<&[Subject]>, found: &mut F
         let text = "no other submission was named to compare with: name it with --against";
         return found.unknown(N37, "", text);
     };
+    let is_tree = |subject: &Subject| subject.tree.is_some();
+    if others.iter().any(|other| is_tree(other) != is_tree(subject)) {
+        let text = "a run says less than a submission: compare a submission with a submission, a run with a run";
+        return found.unknown(N37, "", text);
+    }
     let before = found.problems(N37);
     let (ours, theirs) = (described(std::slice::from_ref(&subject)), described_all(others));
     if ours.is_empty() || theirs.is_empty() {

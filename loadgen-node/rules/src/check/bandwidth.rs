@@ -1,9 +1,12 @@
 //! N27: the interfaces carry what Appendix B asks for at the throughput that was measured (rules, section 5.1).
 
+use netdiv_proto::v1::Machine;
+
 use super::{
     findings::Findings,
-    machines::{bits_per_second, seen},
+    machines::{Seen, bits_per_second, seen},
     rate::in_words,
+    shared,
     subject::{Entry, Kind, Run, Subject},
 };
 use crate::{
@@ -37,10 +40,9 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         let formula = need.ingress_bytes().max(need.egress_bytes());
         let bytes = sent(seen.record).max(formula as f64);
         let before = found.problems(N27);
-        for (who, machine) in seen.machines() {
-            let share = share(seen.record, &who);
+        for (who, share, machine) in ends(seen) {
             let bits = rate * share * bytes * 8.0;
-            match bits_per_second(machine) {
+            match bits_per_second(&machine) {
                 Some(speed) if bits <= speed => {}
                 Some(speed) => {
                     let text = format!(
@@ -100,11 +102,28 @@ fn sent(record: &RunResult) -> f64 {
     bytes / record.samples.issued.max(1) as f64
 }
 
-/// The part of all samples that went through that machine.
-fn share(record: &RunResult, who: &str) -> f64 {
+/// The machines at both ends, each with words for it and the part of all samples that went through it. Nodes on one
+/// machine share its interfaces, of which each counts once.
+fn ends(seen: &Seen) -> Vec<(String, f64, Machine)> {
+    let Seen { record, evidence, .. } = seen;
     let all: f64 = record.nodes.iter().map(|node| node.sent as f64).sum();
-    let node = record.nodes.iter().find(|node| who == format!("node {}", node.name));
-    node.map_or(1.0, |node| node.sent as f64 / all.max(1.0))
+    let sent = |name: &str| {
+        let nodes = record.nodes.iter().filter(|node| node.name == name);
+        nodes.map(|node| node.sent as f64).sum::<f64>()
+    };
+    let mut ends = vec![("the LoadGen node".to_owned(), 1.0, evidence.loadgen_node.clone())];
+    for (names, machine) in shared::machines(evidence) {
+        let share = names.iter().map(|name| sent(name)).sum::<f64>() / all.max(1.0);
+        let mut machine = machine.clone();
+        let routes = names.iter().filter_map(|name| evidence.nodes.get(*name));
+        machine.routes = routes.flat_map(|node| node.routes.clone()).collect();
+        let who = match names.as_slice() {
+            [name] => format!("node {name}"),
+            names => format!("the machine of nodes {}", names.join(" and ")),
+        };
+        ends.push((who, share, machine));
+    }
+    ends
 }
 
 fn document(subject: &Subject, found: &mut Findings) {

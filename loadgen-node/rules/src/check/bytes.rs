@@ -1,6 +1,7 @@
 //! N7 to N10 and N18: what LoadGen issued is what arrived, one by one and byte for byte (rules, sections 6.2.1 and 6.2.3).
 
 use super::{
+    bindings::{is_of_benchmark, is_of_scenario},
     findings::Findings,
     machines::NO_RECORD,
     subject::{Entry, Kind, Run, Subject},
@@ -15,6 +16,9 @@ const N8: Rule = Rule::new(8);
 const N9: Rule = Rule::new(9);
 const N10: Rule = Rule::new(10);
 const N18: Rule = Rule::new(18);
+
+/// Least number of samples whose digests show something, where the data set has as many.
+const MANY: u64 = 1000;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for entry in &subject.results {
@@ -153,6 +157,12 @@ fn digests(entry: &Entry, found: &mut Findings) {
     for (place, record) in entry.records() {
         let Some(digests) = &record.digests else { continue };
         proven = true;
+        if let Some(text) = too_little(entry, record, digests) {
+            for rule in [N7, N8, N10] {
+                found.fail(rule, place, &text);
+            }
+            continue;
+        }
         let before = [N7, N8, N10].map(|rule| found.problems(rule));
         unchanged(place, record, digests, found);
         let Comparison { distinct, .. } = digests.samples;
@@ -176,6 +186,26 @@ fn digests(entry: &Entry, found: &mut Findings) {
             found.unknown(rule, &entry.place, text);
         }
     }
+}
+
+/// Why digests show nothing of the result: they must be of its samples, and of enough of them.
+fn too_little(entry: &Entry, record: &RunResult, digests: &Digests) -> Option<String> {
+    if !(is_of_benchmark(entry, record) && is_of_scenario(entry, record)) {
+        let Entry { name, .. } = entry;
+        let (benchmark, scenario) = (&record.benchmark, &record.scenario);
+        return Some(format!("the digests are of {benchmark} in {scenario}, not of {name} here"));
+    }
+    let benchmark = entry.benchmark?;
+    let least = benchmark.dataset_samples.min(MANY);
+    let Comparison { sent, distinct, .. } = digests.samples;
+    if sent < least {
+        return Some(format!("the digests are of {sent} samples; {least} are the least"));
+    }
+    // Samples are drawn by chance, and data sets have some twice.
+    let different = least.min(benchmark.qsl_size) / 2;
+    (distinct < different).then(|| {
+        format!("of {sent} samples only {distinct} were different; {different} are the least")
+    })
 }
 
 fn unchanged(place: &str, record: &RunResult, digests: &Digests, found: &mut Findings) {

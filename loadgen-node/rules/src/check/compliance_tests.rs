@@ -12,6 +12,7 @@ use crate::{
     benchmarks::{Benchmark, Test},
     compliance::{Reference, baseline_agrees, verify},
     official_log::{self, DetailLog},
+    regular,
     result::RunResult,
     tree::{ACCURACY_LOG, Place, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},
 };
@@ -82,7 +83,7 @@ pub(super) fn verdicts(
     found: &mut Findings,
 ) {
     let folder = place.compliance(test.name());
-    let text = |name: &str| std::fs::read_to_string(tree.path(&format!("{folder}/{name}")));
+    let text = |name: &str| regular::read_to_string(&tree.path(&format!("{folder}/{name}")));
     let says = |text: &str, line: &str| text.lines().any(|found| found.trim() == line);
     let mut wrong = |what: String| found.fail(N34, &folder, what);
     if test != Test::Test06 {
@@ -182,7 +183,7 @@ fn has_sampled(tree: &Tree, place: &Place, run: &Run) -> bool {
             && sha256(&path).is_ok_and(|hash| record.logs.get(ACCURACY_LOG) == Some(&hash))
     };
     let has_entries =
-        || std::fs::read_to_string(&path).is_ok_and(|text| text.contains("\"token_data\""));
+        || regular::read_to_string(&path).is_ok_and(|text| text.contains("\"token_data\""));
     run.result().is_some_and(is_that_of) && has_entries()
 }
 

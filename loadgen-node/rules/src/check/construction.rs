@@ -8,7 +8,7 @@ use super::{
     machines::NO_RECORD,
     subject::{Run, Subject, Tree},
 };
-use crate::{Rule, official_log, submission::sources_sha256, tree};
+use crate::{Rule, official_log, regular, submission::sources_sha256, tree};
 
 const N11: Rule = Rule::new(11);
 const N12: Rule = Rule::new(12);
@@ -86,7 +86,7 @@ fn read_sources(folder: &Path) -> std::io::Result<Vec<(String, String)>> {
         return Ok(Vec::new());
     }
     let files = tree::list_files(folder)?.into_iter().map(|path| {
-        let text = std::fs::read(folder.join(&path))?;
+        let text = regular::read(&folder.join(&path))?;
         let path = path.to_string_lossy().replace('\\', "/");
         Ok((path, String::from_utf8_lossy(&text).into_owned()))
     });

@@ -1,24 +1,20 @@
-//! N35: which files each folder has, and what the measurements file says.
+//! N35: which files each folder has. What the measurements file says is in `measurements.rs`.
 
 use std::collections::BTreeSet;
 
 use super::{
     files::{N35, entries},
     findings::Findings,
+    measurements,
     subject::{Entry, Kind, Subject, Tree},
 };
-use crate::tree::{
-    ACCURACY_LOG, ACCURACY_TXT, DETAIL, Layout, Place, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE,
+use crate::{
+    placeholder::is_placeholder,
+    tree::{
+        ACCURACY_LOG, ACCURACY_TXT, DETAIL, Layout, Place, SUMMARY, VERIFY_ACCURACY,
+        VERIFY_PERFORMANCE,
+    },
 };
-
-/// What the official checker asks the measurements file for.
-const MEASUREMENTS: [&str; 5] = [
-    "input_data_types",
-    "retraining",
-    "starting_weights_filename",
-    "weight_data_types",
-    "weight_transformations",
-];
 
 /// Where power was measured, the performance run has this beside its logs.
 const POWER_LOG: &str = "spl.txt";
@@ -32,7 +28,9 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         let Some(place) = &entry.tree else { continue };
         let before = found.problems(N35);
         lists(tree, place, entry, found);
-        measurements(tree, place, entry, found);
+        folders(tree, place, found);
+        measurements::judge(subject, entry, place, found);
+        texts(tree, place, found);
         let text = "every folder has the files that it must have, and no others";
         found.pass_unless_more(N35, before, &entry.place, text);
     }
@@ -98,6 +96,19 @@ fn lists(tree: &Tree, place: &Place, entry: &Entry, found: &mut Findings) {
     }
 }
 
+/// A folder of another name in the result's would be read by nobody.
+fn folders(tree: &Tree, place: &Place, found: &mut Findings) {
+    let results = place.results();
+    let is_test = |name: &str| place.home.layout == Layout::B && name.starts_with("TEST");
+    for (name, path) in entries(&tree.path(&results)).unwrap_or_default() {
+        let known = ["performance", "accuracy"].contains(&name.as_str()) || is_test(&name);
+        if path.is_dir() && !known {
+            let text = "does not belong there: only performance and accuracy do";
+            found.fail(N35, format!("{results}/{name}"), text);
+        }
+    }
+}
+
 /// Pictures that the checker asks of a generating benchmark.
 fn image_folders(benchmark: &str) -> Vec<&'static str> {
     if benchmark == "stable-diffusion-xl" { vec!["images"] } else { Vec::new() }
@@ -148,23 +159,11 @@ fn of_test(place: &Place, test: &str) -> Vec<Wanted> {
     }
 }
 
-/// user.conf, README.md, the measurements file and the code.
-fn measurements(tree: &Tree, place: &Place, entry: &Entry, found: &mut Findings) {
+/// user.conf, README.md and the code.
+fn texts(tree: &Tree, place: &Place, found: &mut Findings) {
     for path in [place.user_conf(), place.readme()] {
-        if tree.text(&path).is_none() {
-            found.fail(N35, path, "is missing or empty");
-        }
-    }
-    match &entry.measurements {
-        None => {}
-        Some(Err(why)) => found.fail(N35, place.measurements(), why),
-        Some(Ok((path, json))) => {
-            for field in MEASUREMENTS {
-                let text = json.get(field).and_then(|value| value.as_str());
-                if text.is_none_or(|text| text.trim().is_empty()) {
-                    found.fail(N35, path, format!("{field} is missing or empty"));
-                }
-            }
+        if tree.text(&path).is_none_or(|text| is_placeholder(&text)) {
+            found.fail(N35, path, "is missing, empty or still to be written");
         }
     }
     let code = match place.home.layout {

@@ -1,5 +1,7 @@
 //! N20 and N29: the settings of every node, and error correction in every memory (rules, sections 6.2.3 and 4.1.1).
 
+use netdiv_proto::v1::Machine;
+
 use super::{
     findings::Findings,
     machines::{Seen, seen},
@@ -75,6 +77,7 @@ fn ecc(seen: &Seen, found: &mut Findings) {
                 found.unknown(N29, seen.place, text);
             }
         }
+        accelerators(&who, machine, seen, found);
         for accelerator in &machine.accelerators {
             let name = &accelerator.name;
             match accelerator.ecc {
@@ -91,6 +94,28 @@ fn ecc(seen: &Seen, found: &mut Findings) {
                     found.unknown(N29, seen.place, text);
                 }
             }
+        }
+    }
+}
+
+/// Those that are not described may lack ECC.
+fn accelerators(who: &str, machine: &Machine, seen: &Seen, found: &mut Findings) {
+    let listed = machine.accelerators.len();
+    match machine.accelerator_count {
+        Some(count) if usize::try_from(count) == Ok(listed) => {}
+        Some(count) => {
+            let text = format!(
+                "of the {count} accelerators of {who}, {listed} are described: state the others, \
+                 with their ECC, in the machine's evidence file"
+            );
+            found.unknown(N29, seen.place, text);
+        }
+        None => {
+            let text = format!(
+                "whether {who} has accelerators is not known: state accelerators, or \
+                 accelerator_count, in the machine's evidence file"
+            );
+            found.unknown(N29, seen.place, text);
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::{findings::Findings, subject::Subject};
 use crate::{Rule, result::Division, tree::documents};
 
+const N37: Rule = Rule::new(37);
 const N38: Rule = Rule::new(38);
 
 /// Judged last: it is about what the other rules found.
@@ -19,12 +20,32 @@ fn open(subject: &Subject, found: &mut Findings) {
     };
     let place = tree.home.document(documents::WHY_OPEN);
     match tree.text(&place) {
-        Some(_) => found.pass(N38, place, "it is in the Open division, and says why"),
+        Some(text) => rehearsed(subject, &place, &text, found),
         None => {
             let text = "is missing or empty: say why the submission is not in the Network division";
             found.fail(N38, place, text);
         }
     }
+}
+
+/// Runs that were rehearsals for the Network division are told from others.
+fn rehearsed(subject: &Subject, place: &str, why: &str, found: &mut Findings) {
+    let rehearsals = subject.records().filter(|(_, record)| record.rehearsal).count();
+    let text = match rehearsals {
+        0 => "it is in the Open division, and says why".to_owned(),
+        count if why.to_lowercase().contains("rehearsal") => format!(
+            "it is in the Open division, and says why; {count} runs were rehearsals for the Network division, which it \
+             says, too"
+        ),
+        count => {
+            let text = format!(
+                "{count} runs were rehearsals for the Network division, and this does not say so: say it, or run again \
+                 without --rehearsal"
+            );
+            return found.fail(N38, place, text);
+        }
+    };
+    found.pass(N38, place, text);
 }
 
 fn conforming(subject: &Subject, found: &mut Findings) {
@@ -73,6 +94,15 @@ fn conforming(subject: &Subject, found: &mut Findings) {
             }
         );
         found.fail(N38, "", text);
+    }
+    // N37 is told by a second submission, which need not be.
+    let unknown = found.unknown_rules().into_iter().filter(|rule| ![N37, N38].contains(rule));
+    let unknown: Vec<_> = unknown.map(|rule| rule.to_string()).collect();
+    if subject.tree.is_some() && found.problems(N38) == before && !unknown.is_empty() {
+        let unknown = unknown.join(", ");
+        let text =
+            format!("whether it conforms cannot be told as long as {unknown} cannot be told");
+        found.unknown(N38, "", text);
     }
     let text = "no rule of the Network division is broken";
     found.pass_unless_more(N38, before, "", text);

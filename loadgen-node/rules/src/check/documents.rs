@@ -6,10 +6,10 @@ use super::{
     findings::Findings,
     machines::{adapters, carriers},
     rate::bits_per_second,
-    subject::{Subject, Tree},
+    subject::{Run, Subject, Tree},
     topology::{self, LOADGEN},
 };
-use crate::{Rule, tree::documents};
+use crate::{Rule, result::RunResult, tree::documents};
 
 const N22: Rule = Rule::new(22);
 const N23: Rule = Rule::new(23);
@@ -24,16 +24,18 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         }
         return;
     };
-    let ports = ports(subject);
-    let switches = switches(subject, tree, &ports, found);
-    diagram(tree, &ports, &switches, found);
+    let ports = ports(subject.records());
+    let switches = switches(subject, tree, found);
+    diagram(subject, tree, &ports, &switches, found);
     architecture(tree, &ports, found);
 }
 
-/// Machines of the runs, and their adapters on routes.
-fn ports(subject: &Subject) -> BTreeSet<(String, String)> {
+/// Machines of runs, and their adapters on routes.
+fn ports<'a>(
+    records: impl Iterator<Item = (&'a Run, &'a RunResult)>,
+) -> BTreeSet<(String, String)> {
     let mut ports = BTreeSet::new();
-    for (_, record) in subject.records() {
+    for (_, record) in records {
         let Some(evidence) = &record.evidence else { continue };
         let nodes = evidence.nodes.iter().map(|(name, machine)| (name.as_str(), machine));
         for (name, machine) in nodes.chain([(LOADGEN, &evidence.loadgen_node)]) {
@@ -48,12 +50,7 @@ fn ports(subject: &Subject) -> BTreeSet<(String, String)> {
 }
 
 /// The switches between the machines, by the systems' topologies. Each must be described, and each port be linked.
-fn switches(
-    subject: &Subject,
-    tree: &Tree,
-    ports: &BTreeSet<(String, String)>,
-    found: &mut Findings,
-) -> BTreeSet<String> {
+fn switches(subject: &Subject, tree: &Tree, found: &mut Findings) -> BTreeSet<String> {
     let text = tree.text(&tree.home.document(documents::DIAGRAM_TEXT)).unwrap_or_default();
     let mut all = BTreeSet::new();
     for system in &subject.systems {
@@ -65,7 +62,7 @@ fn switches(
             continue;
         };
         let linked: BTreeSet<_> = links.iter().flat_map(|link| &link.ends).collect();
-        for port in ports.iter().filter(|port| !linked.contains(port)) {
+        for port in ports(subject.records_of(system)).iter().filter(|port| !linked.contains(port)) {
             let (device, name) = port;
             let text = format!("{device}:{name} is in use, and network_topology has no link of it");
             found.fail(N23, &system.place, text);
@@ -107,6 +104,7 @@ fn without(line: &str, name: &str) -> Option<String> {
 }
 
 fn diagram(
+    subject: &Subject,
     tree: &Tree,
     ports: &BTreeSet<(String, String)>,
     switches: &BTreeSet<String>,
@@ -130,8 +128,12 @@ fn diagram(
         found.fail(N23, text, "is missing or empty: explain the diagram");
     }
     if ports.is_empty() {
-        let text = "which machines and interfaces it must show is not known: the runs have no \
-                    evidence";
+        let has_evidence = subject.records().any(|(_, record)| record.evidence.is_some());
+        let why = match has_evidence {
+            true => "no route in the runs' evidence is over an interface that it describes",
+            false => "the runs have no evidence",
+        };
+        let text = format!("which machines and interfaces it must show is not known: {why}");
         found.unknown(N23, &place, text);
     }
     let text = "the diagram shows every machine, interface and switch, and has its text";

@@ -1,14 +1,16 @@
 //! N25 and N26: how samples are compressed, and what an LLM is sent (rules, section 6.2.4).
 
+use std::collections::BTreeSet;
+
 use super::{
     findings::Findings,
     machines::NO_RECORD,
     subject::{Entry, Subject},
-    system_json::is_placeholder,
 };
 use crate::{
     Rule,
     benchmarks::{Benchmark, Compression},
+    placeholder::is_placeholder,
     result::RunResult,
     tree::documents,
 };
@@ -52,27 +54,31 @@ fn encoding(
     record: &RunResult,
     found: &mut Findings,
 ) {
-    let encoding = record.encoding.as_str();
-    let original = is_original(record);
-    let lossless = matches!(encoding, "zstd" | "lz4");
-    let allowed = match benchmark.compression {
-        Compression::None => encoding == "none" && !original,
-        Compression::Lossless => (encoding == "none" || lossless) && !original,
-        Compression::LosslessOrOriginal => encoding == "none" || lossless,
-    };
-    if !allowed {
-        let what = if original { "the data set's own compression" } else { encoding };
-        let text = format!(
-            "samples were sent with {what}, which section 6.2.4 does not allow for {}",
-            benchmark.name
-        );
-        return found.fail(N25, place, text);
+    let of_responses = record.nodes.iter().flat_map(|node| &node.response_encodings);
+    let used: BTreeSet<_> = of_responses
+        .map(|encoding| ("responses", encoding.as_str()))
+        .chain([("samples", record.encoding.as_str())])
+        .filter(|(_, encoding)| *encoding != "none")
+        .collect();
+    let lossless = benchmark.compression != Compression::None;
+    let before = found.problems(N25);
+    for (what, encoding) in &used {
+        if !(lossless && matches!(*encoding, "zstd" | "lz4")) {
+            let text = format!(
+                "{what} were sent with {encoding}, which section 6.2.4 does not allow for {}",
+                benchmark.name
+            );
+            found.fail(N25, place, text);
+        }
     }
-    if encoding == "none" && !original {
-        return found.pass(N25, place, "samples are not compressed");
+    if found.problems(N25) > before {
+        return;
+    }
+    if used.is_empty() {
+        return found.pass(N25, place, "neither samples nor responses are compressed");
     }
     if subject.tree.is_none() {
-        let text = "samples were sent compressed: the approval of the scheme is in a submission";
+        let text = "what was sent was compressed: the approval of the scheme is in a submission";
         return found.unknown(N25, place, text);
     }
     match approval(subject, entry) {
@@ -82,7 +88,7 @@ fn encoding(
             found.pass(N25, place, text);
         }
         None => {
-            let text = "samples were sent compressed: the scheme needs approval by the working \
+            let text = "what was sent was compressed: the scheme needs approval by the working \
                         group two weeks before the deadline; say in the measurements file or in \
                         documentation/compression.md when it was given";
             found.fail(N25, place, text);
@@ -90,12 +96,8 @@ fn encoding(
     }
 }
 
-/// Whether samples are files as the data set has them, which the node decompresses.
-fn is_original(record: &RunResult) -> bool {
-    record.input.iter().any(|tensor| {
-        let lower = tensor.to_lowercase();
-        lower.contains("jpeg") || lower.contains("jpg")
-    })
+fn says_something(text: &str) -> bool {
+    !is_placeholder(text) && !text.trim().eq_ignore_ascii_case("none")
 }
 
 /// Where the approval is written down.
@@ -103,21 +105,18 @@ fn approval(subject: &Subject, entry: &Entry) -> Option<String> {
     if let Some(Ok((place, json))) = &entry.measurements {
         let entry = json.iter().find(|(key, _)| key.contains("approval"));
         let text = entry.and_then(|(_, value)| value.as_str());
-        if text.is_some_and(|text| !is_placeholder(text)) {
+        if text.is_some_and(says_something) {
             return Some(place.clone());
         }
     }
     let tree = subject.tree.as_ref()?;
     let document = tree.home.document(documents::COMPRESSION);
-    tree.text(&document).filter(|text| !is_placeholder(text)).map(|_| document)
+    tree.text(&document).filter(|text| says_something(text)).map(|_| document)
 }
 
 fn input(benchmark: &Benchmark, place: &str, record: &RunResult, found: &mut Findings) {
     let lists: Vec<_> = benchmark.inputs.iter().map(|tensors| tensors.join(" + ")).collect();
     let wanted = format!("{}, as {}", lists.join(", or "), benchmark.input_types.join(" or "));
-    if is_original(record) {
-        return found.pass(N26, place, "samples are files as the data set has them");
-    }
     let has_type = |tensor: &String, is_one: &dyn Fn(&str) -> bool| {
         tensor.split(|c: char| !c.is_alphanumeric()).any(is_one)
     };

@@ -24,15 +24,15 @@ const FORBIDDEN: [&str; 10] =
     ["pcie", "pci", "cxl", "ccix", "hypertransport", "nvlink", "qpi", "upi", "ici", "thunderbolt"];
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    let kinds = kinds(subject);
     for system in &subject.systems {
-        network_type(system, &kinds, found);
+        network_type(system, &kinds(subject, system), found);
     }
 }
 
-/// The kinds of the interfaces that the runs went over, as far as they are permitted.
-fn kinds(subject: &Subject) -> BTreeSet<String> {
-    let evidence = subject.records().filter_map(|(_, record)| record.evidence.as_ref());
+/// The kinds of the interfaces that the system's runs went over, as far as they are permitted.
+fn kinds(subject: &Subject, system: &System) -> BTreeSet<String> {
+    let records = subject.records_of(system);
+    let evidence = records.filter_map(|(_, record)| record.evidence.as_ref());
     let machines =
         evidence.flat_map(|all| std::iter::once(&all.loadgen_node).chain(all.nodes.values()));
     machines

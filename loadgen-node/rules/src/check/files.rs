@@ -16,15 +16,21 @@ const LARGEST: u64 = 50 * 1024 * 1024;
 /// What may lie in the root beside the divisions.
 const ROOT_FOLDERS: [&str; 3] = [".git", ".github", "assets"];
 
+const LINK: &str = "is a symbolic link: put what it stands for there";
+
 /// Something in a tree.
 struct Item {
     /// From the root, with `/` between its parts.
     path: String,
+    /// Whether the name is not UTF-8, so that the path is not all of it.
+    is_garbled: bool,
     kind: Kind,
 }
 
 enum Kind {
     File(u64),
+    /// A pipe, a socket or a device.
+    Special,
     Link,
     Empty,
     Folder,
@@ -41,9 +47,12 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         Err(error) => return found.fail(N35, tree.home.root(), format!("cannot be read: {error}")),
     };
     for item in items {
-        let Item { path, kind } = item;
+        let Item { path, is_garbled, kind } = item;
         let name = path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
         let mut wrong = |text: &str| found.fail(N35, &path, text);
+        if is_garbled {
+            wrong("has a name that is no UTF-8: rename it");
+        }
         if name.contains(' ') {
             wrong("has a space in its name: rename it");
         }
@@ -56,7 +65,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
                 let text = format!("has {length} bytes, more than 50 MiB: shorten or remove it");
                 found.fail(N35, &path, text);
             }
-            Kind::Link => wrong("is a symbolic link: put the file itself there"),
+            Kind::Special => wrong("is neither a file nor a folder: remove it"),
+            Kind::Link => wrong(LINK),
             Kind::Empty => wrong("is an empty folder: remove it"),
             Kind::Folder if name == "__pycache__" => wrong("is Python's cache: remove it"),
             Kind::File(_) | Kind::Folder => {}
@@ -72,6 +82,9 @@ pub(super) fn judge_root(root: &Path, found: &mut Findings) {
     };
     for (name, path) in entries {
         let is_division = DIVISIONS.contains(&name.as_str());
+        if path.is_symlink() {
+            found.fail(N35, &name, LINK);
+        }
         if path.is_dir() {
             if !is_division && !ROOT_FOLDERS.contains(&name.as_str()) {
                 let text = "is no division: only closed, network and open may be in the root";
@@ -84,7 +97,9 @@ pub(super) fn judge_root(root: &Path, found: &mut Findings) {
             continue;
         }
         for (inner, _) in self::entries(&path).unwrap_or_default() {
-            if !path.join(&inner).is_dir() {
+            if path.join(&inner).is_symlink() {
+                found.fail(N35, format!("{name}/{inner}"), LINK);
+            } else if !path.join(&inner).is_dir() {
                 let place = format!("{name}/{inner}");
                 found.fail(N35, place, "lies outside of every submitter's folder: remove it");
             }
@@ -95,20 +110,29 @@ pub(super) fn judge_root(root: &Path, found: &mut Findings) {
 /// Everything below a folder, in order.
 fn walk(root: &Path, start: &str) -> io::Result<Vec<Item>> {
     let mut items = Vec::new();
-    let mut waiting = vec![start.to_owned()];
+    let mut waiting = vec![root.join(start)];
+    let relative = |path: &Path| {
+        let path = path.strip_prefix(root).unwrap_or(path);
+        path.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/")
+    };
     while let Some(folder) = waiting.pop() {
-        let inside = entries(&root.join(&folder))?;
-        let kind = if inside.is_empty() { Kind::Empty } else { Kind::Folder };
-        items.push(Item { path: folder.clone(), kind });
-        for (name, path) in inside {
+        let inside = entries(&folder)?;
+        let mut item = |path: &Path, kind| {
+            let is_garbled = path.file_name().is_some_and(|name| name.to_str().is_none());
+            items.push(Item { path: relative(path), is_garbled, kind });
+        };
+        item(&folder, if inside.is_empty() { Kind::Empty } else { Kind::Folder });
+        for (_, path) in inside {
             let metadata = fs::symlink_metadata(&path)?;
-            let inner = format!("{folder}/{name}");
             if metadata.is_dir() {
-                waiting.push(inner);
-                continue;
+                waiting.push(path);
+            } else if metadata.is_symlink() {
+                item(&path, Kind::Link);
+            } else if metadata.is_file() {
+                item(&path, Kind::File(metadata.len()));
+            } else {
+                item(&path, Kind::Special);
             }
-            let kind = if metadata.is_symlink() { Kind::Link } else { Kind::File(metadata.len()) };
-            items.push(Item { path: inner, kind });
         }
     }
     items.sort_by(|one, other| one.path.cmp(&other.path));
@@ -146,6 +170,7 @@ mod tests {
         fs::write(path.join("notes.txt"), "x").unwrap();
         fs::write(path.join("network/notes.md"), "x").unwrap();
         fs::create_dir(path.join("netwrok")).unwrap();
-        assert_eq!(problems(), 3);
+        std::os::unix::fs::symlink("acme", path.join("network/other")).unwrap();
+        assert_eq!(problems(), 4);
     }
 }

@@ -1,8 +1,8 @@
 //! Collects what the rules find and makes one list of it.
 
-use crate::{Finding, Outcome, Rule};
+use crate::{Finding, Grouped, Outcome, Rule};
 
-/// Places that a finding names before it only counts them.
+/// Items that a list names before it only counts them.
 const NAMED: usize = 3;
 
 /// What was found so far, in the order in which it was found.
@@ -60,9 +60,24 @@ impl Findings {
         rules
     }
 
+    /// The rules of which something, or all, cannot be told, in order.
+    pub(super) fn unknown_rules(&self) -> Vec<Rule> {
+        let of_rule = |rule: Rule| self.list.iter().filter(move |finding| finding.rule == rule);
+        let is_told = |rule: &Rule| {
+            of_rule(*rule).next().is_some()
+                && of_rule(*rule).all(|finding| finding.outcome != Outcome::CannotTell)
+        };
+        Rule::all().filter(|rule| !is_told(rule)).collect()
+    }
+
+    /// All that was found, one by one.
+    pub(super) fn all(self) -> impl Iterator<Item = Finding> {
+        self.list.into_iter()
+    }
+
     /// One finding for what is said of several places, one for all that passes of a rule, and at least one for each
     /// rule; by rule, and what is broken first.
-    pub(super) fn settled(self) -> Vec<Finding> {
+    pub(super) fn settled(self) -> Vec<Grouped> {
         let mut groups: Vec<Group> = Vec::new();
         for finding in self.list {
             let same = groups.iter_mut().find(|group| group.takes(&finding));
@@ -77,7 +92,7 @@ impl Findings {
                 groups.push(Group::of(Finding::cannot_tell(rule, "", text)));
             }
         }
-        let mut findings: Vec<_> = groups.into_iter().map(Group::finding).collect();
+        let mut findings: Vec<_> = groups.into_iter().map(Group::grouped).collect();
         findings.sort_by_key(|finding| (finding.rule, std::cmp::Reverse(finding.outcome)));
         findings
     }
@@ -112,11 +127,10 @@ impl Group {
         add(&mut self.texts, finding.text);
     }
 
-    fn finding(self) -> Finding {
+    fn grouped(self) -> Grouped {
         let Self { rule, outcome, mut places, texts } = self;
         places.retain(|place| !place.is_empty());
-        let place = listed(&places);
-        Finding { rule, outcome, place, text: texts.join("; ") }
+        Grouped { rule, outcome, places, text: texts.join("; ") }
     }
 }
 
@@ -149,12 +163,12 @@ mod tests {
         assert_eq!(found.broken(), [first]);
         let settled = found.settled();
         let said: Vec<_> =
-            settled.iter().take(4).map(|f| (f.place.as_str(), f.text.as_str())).collect();
+            settled.iter().take(4).map(|f| (f.places.join(" "), f.text.as_str())).collect();
         let want = [
-            ("x, y", "bad"),
-            ("y", "worse"),
-            ("z", "good"),
-            ("a, b, c and 1 more", "good; also good"),
+            ("x y".to_owned(), "bad"),
+            ("y".into(), "worse"),
+            ("z".into(), "good"),
+            ("a b c d".into(), "good; also good"),
         ];
         assert_eq!(said, want);
         assert_eq!(settled.len(), 4 + 36);

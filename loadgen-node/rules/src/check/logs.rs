@@ -2,13 +2,13 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     io::{BufRead as _, BufReader},
     path::Path,
 };
 
 use crate::{
     official_log::DetailLog,
+    regular,
     tree::{DETAIL, SUMMARY},
 };
 
@@ -33,7 +33,7 @@ impl Logs {
         let detail = DetailLog::read(&folder.join(DETAIL))
             .map_err(|error| error.to_string().replace(&here, ""));
         let (begins_with_an_entry, tests) = outline(&folder.join(DETAIL)).unwrap_or_default();
-        let summary = fs::read_to_string(folder.join(SUMMARY))
+        let summary = regular::read_to_string(&folder.join(SUMMARY))
             .map(|text| Summary::of(&text))
             .map_err(|error| format!("{SUMMARY} cannot be read: {error}"));
         Self { detail, summary, begins_with_an_entry, tests }
@@ -42,7 +42,7 @@ impl Logs {
 
 fn outline(detail: &Path) -> std::io::Result<(bool, usize)> {
     let (mut begins, mut tests) = (false, 0);
-    for (number, line) in BufReader::new(fs::File::open(detail)?).lines().enumerate() {
+    for (number, line) in BufReader::new(regular::open(detail)?).lines().enumerate() {
         let line = line?;
         begins |= number == 0 && line.starts_with(":::MLLOG ");
         tests += usize::from(line.contains("\"key\": \"test_datetime\""));
@@ -118,6 +118,8 @@ fn is_rounded(said: f64, logged: f64) -> bool {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn detail(entries: &[(&str, &str)]) -> String {

@@ -119,7 +119,7 @@ pub(super) fn lacking(
     text: String,
     found: &mut Findings,
 ) {
-    let text = format!("{text}: state it in the machine's evidence file");
+    let text = format!("{text}: state it in the machine's evidence file and run again");
     match subject.tree {
         Some(_) => found.fail(rule, place, text),
         None => found.unknown(rule, place, text),

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     findings::Findings,
+    shared,
     subject::{Entry, Run, Subject},
 };
 use crate::Rule;
@@ -62,6 +63,10 @@ fn round_trip(run: &Run, duration: Option<u64>, found: &mut Findings) {
     };
     // The least of some round trips to the farthest node; half of it, since a route has good and bad moments.
     let farthest = record.nodes.iter().map(|node| node.round_trip_ns).max().unwrap_or(0);
+    if record.nodes.iter().any(|node| node.round_trip_ns == 0) {
+        let text = "the record does not say how long a round trip to every node takes";
+        return found.unknown(N14, &run.record_place, text);
+    }
     if duration < farthest / 2 {
         let text = format!(
             "Name() took {duration} ns, and a round trip to the farthest node takes {farthest} ns"
@@ -105,9 +110,12 @@ fn nodes(subject: &Subject, entry: &Entry, run: &Run, name: &str, found: &mut Fi
         .tree
         .as_ref()
         .and_then(|place| subject.systems.iter().find(|system| system.name == place.system));
+    // Nodes may share a machine.
+    let evidence = run.result().and_then(|record| record.evidence.as_ref());
+    let machines = evidence.map_or(0, |evidence| shared::machines(evidence).len());
     if let Some(system) = system
         && let Some(count) = system.text("number_of_nodes")
-        && count != listed.len().to_string()
+        && ![listed.len(), machines].map(|number| number.to_string()).contains(&count)
     {
         let text = format!("number_of_nodes is {count}, and sut_name lists {}", listed.len());
         found.fail(N15, &system.place, text);

@@ -9,9 +9,9 @@ use super::{
     machines::{Seen, adapters, carriers, ip, seen},
     rate::{bits_per_second, in_words},
     subject::{Subject, System},
-    system_json::{NETWORK_FIELDS, is_placeholder},
+    system_json::NETWORK_FIELDS,
 };
-use crate::Rule;
+use crate::{Rule, placeholder::is_placeholder};
 
 const N6: Rule = Rule::new(6);
 
@@ -56,7 +56,9 @@ fn of_system(subject: &Subject, seen: &Seen, system: &System) -> bool {
 
 fn filled(system: &System, found: &mut Findings) {
     for field in NETWORK_FIELDS {
-        if let Some(text) = system.text(field).filter(|text| is_placeholder(text)) {
+        let says_nothing =
+            |text: &String| is_placeholder(text) || text.eq_ignore_ascii_case("none");
+        if let Some(text) = system.text(field).filter(says_nothing) {
             found.fail(N6, &system.place, format!("{field} is `{text}`: say what it is"));
         }
     }
@@ -67,15 +69,25 @@ fn filled(system: &System, found: &mut Findings) {
     }
 }
 
-/// Layers 3 and 4: the protocol is that of the runs.
+/// Layers 3 and 4: the protocol is that of the runs, of which some may use another: those have ` / ` between them.
 fn protocol(system: &System, seen: &Seen, found: &mut Findings) {
     let Some(text) = system.text("network_protocol") else { return };
-    let lower = text.to_lowercase();
-    let record = seen.record;
-    let mut differ = |what: String| {
+    let parts: Vec<_> = text.split(" / ").map(|part| differences(part, seen)).collect();
+    if parts.iter().any(Vec::is_empty) {
+        return;
+    }
+    for what in parts.into_iter().next().unwrap_or_default() {
         let text = format!("network_protocol is `{text}`, but {what}");
         found.fail(N6, &system.place, text);
-    };
+    }
+}
+
+/// What a protocol says otherwise than the run.
+fn differences(text: &str, seen: &Seen) -> Vec<String> {
+    let lower = text.to_lowercase();
+    let record = seen.record;
+    let mut all = Vec::new();
+    let mut differ = |what: String| all.push(what);
     match record.transport.as_str() {
         "grpc" if !lower.contains("tcp") => differ("the runs used gRPC, which is on TCP".into()),
         "quic" if !lower.contains("quic") && !lower.contains("udp") => {
@@ -104,6 +116,7 @@ fn protocol(system: &System, seen: &Seen, found: &mut Findings) {
     } else if !lower.contains("ip") && !lower.contains("infiniband") {
         differ("it does not name layer 3: say which version of IP".into());
     }
+    all
 }
 
 /// Layer 1: the rates are ones that the interfaces have, and the runs did not exceed. Machines of different rates have
@@ -117,8 +130,12 @@ fn rate(system: &System, seen: &Seen, found: &mut Findings) {
     };
     let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
     let most = rates.iter().copied().fold(0.0, f64::max);
+    let loadgen = &seen.evidence.loadgen_node;
     for (name, bits) in traffic(seen) {
-        if bits > most * TOLERANCE {
+        // A rate may be that of each adapter of a bond.
+        let carrier = loadgen.interfaces.iter().find(|interface| interface.name == name);
+        let count = carrier.map_or(1, |carrier| adapters(loadgen, carrier).len());
+        if bits > most * count as f64 * TOLERANCE {
             let text = format!(
                 "network_rate is `{text}`, but {name} carried {} in the run",
                 in_words(bits)
@@ -127,19 +144,28 @@ fn rate(system: &System, seen: &Seen, found: &mut Findings) {
         }
     }
     for (who, machine) in seen.machines() {
-        for adapter in in_use(machine) {
-            let Some(speed) = adapter.speed_mbit_per_second else { continue };
-            let speed = speed as f64 * 1e6;
+        for carrier in carriers(machine).used {
+            let Some(speed) = fastest(machine, carrier) else { continue };
             if least > speed * TOLERANCE {
                 let text = format!(
                     "network_rate is `{text}`, but {} of {who} has {}",
-                    adapter.name,
+                    carrier.name,
                     in_words(speed)
                 );
                 found.fail(N6, &system.place, text);
             }
         }
     }
+}
+
+/// What an interface can carry by its own word or that of its adapters, in bits per second.
+fn fastest(machine: &Machine, carrier: &Interface) -> Option<f64> {
+    let megabits =
+        |interface: &Interface| interface.speed_mbit_per_second.map(|speed| speed as f64);
+    let below = adapters(machine, carrier);
+    let sum: Option<f64> = below.iter().map(|adapter| megabits(adapter)).sum();
+    let speeds = [megabits(carrier), sum].into_iter().flatten();
+    speeds.reduce(f64::max).map(|speed| speed * 1e6)
 }
 
 /// The numbers of adapters and of connections are those of the runs.
@@ -180,12 +206,12 @@ fn speeds(seen: &Seen, found: &mut Findings) {
     for (name, bits) in traffic {
         let interfaces = &seen.evidence.loadgen_node.interfaces;
         let interface = interfaces.iter().find(|interface| interface.name == name);
-        let Some(speed) = interface.and_then(|interface| interface.speed_mbit_per_second) else {
+        let speed = interface.and_then(|one| fastest(&seen.evidence.loadgen_node, one));
+        let Some(speed) = speed else {
             let text = format!("the speed of {name} is not known: state it in the evidence file");
             found.unknown(N6, seen.place, text);
             continue;
         };
-        let speed = speed as f64 * 1e6;
         if bits > speed * TOLERANCE {
             let text = format!(
                 "{name} carried {} and has {}: the record or the interface is not what it says",

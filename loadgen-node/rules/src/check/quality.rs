@@ -9,10 +9,15 @@ use crate::{
     benchmarks::{Benchmark, Quality, TokenLatencies},
     compliance::accuracy_of,
     official_log::DetailLog,
+    placeholder::is_placeholder,
+    result::Accuracy,
     tree::{ACCURACY_TXT, documents},
 };
 
 const N2: Rule = Rule::new(2);
+
+/// The official scripts print percentages with three decimals.
+const PRINTED: f64 = 0.001;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for entry in &subject.results {
@@ -40,6 +45,7 @@ fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut
             Ok(values) => {
                 let place = format!("{}/{ACCURACY_TXT}", run.place);
                 targets(&place, benchmark, &values, found);
+                as_counted(&place, run, benchmark, &values, found);
             }
             Err(error) => found.fail(N2, &run.place, error.to_string()),
         }
@@ -60,6 +66,30 @@ fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut
             found.unknown(N2, &run.place, text);
         }
     }
+}
+
+/// The run's own count, where it made one, is what the script printed.
+fn as_counted(
+    place: &str,
+    run: &Run,
+    benchmark: &Benchmark,
+    values: &[(String, f64)],
+    found: &mut Findings,
+) {
+    let counted = run.result().and_then(|record| record.accuracy.as_ref());
+    let (Some(counted), Some(quality)) = (counted, benchmark.quality.first()) else { return };
+    for (metric, value) in values.iter().filter(|(metric, _)| *metric == quality.metric) {
+        if !is_as_counted(*value, counted) {
+            let text =
+                format!("{metric} is {value}, and the run itself counted {}", counted.metric.value);
+            found.fail(N2, place, text);
+        }
+    }
+}
+
+/// Whether an accuracy is the one that a run counted, but for the digits that are printed.
+pub(crate) fn is_as_counted(value: f64, counted: &Accuracy) -> bool {
+    (value - counted.metric.value).abs() <= PRINTED
 }
 
 fn targets(place: &str, benchmark: &Benchmark, values: &[(String, f64)], found: &mut Findings) {
@@ -148,7 +178,8 @@ fn calibration(subject: &Subject, found: &mut Findings) {
         tree.home.document(documents::CALIBRATION),
         format!("{}/{}", tree.home.root(), documents::CALIBRATION),
     ];
-    match places.iter().find(|place| tree.text(place).is_some()) {
+    let says = |place: &&String| tree.text(place).is_some_and(|text| !is_placeholder(&text));
+    match places.iter().find(says) {
         Some(place) => found.pass(N2, place, "calibration is documented"),
         None => {
             let text = "is missing or empty: say how quantization was calibrated, or that there is \

@@ -1,7 +1,7 @@
 //! Bits per second in words, and back.
 
 /// In Gb/s, with what matters of its digits.
-pub(super) fn in_words(bits: f64) -> String {
+pub(crate) fn in_words(bits: f64) -> String {
     match bits / 1e9 {
         gigabits if gigabits >= 10.0 => format!("{gigabits:.0} Gb/s"),
         gigabits if gigabits >= 0.01 => format!("{gigabits:.2} Gb/s"),
@@ -11,7 +11,7 @@ pub(super) fn in_words(bits: f64) -> String {
 
 /// The rate in a text such as `100 Gb/s`, `100GbE` or `2 x 25 Gbps`: a number before `M`, `G` or `T`, and bytes where a
 /// `B` stands for them.
-pub(super) fn bits_per_second(text: &str) -> Option<f64> {
+pub(crate) fn bits_per_second(text: &str) -> Option<f64> {
     let unit = text.char_indices().find_map(|(place, letter)| {
         let factor = match letter.to_ascii_uppercase() {
             'K' => 1e3,

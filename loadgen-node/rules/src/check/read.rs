@@ -13,6 +13,7 @@ use super::{
 use crate::{
     Scenario,
     benchmarks::{Round, Table},
+    regular,
     result::{Division, RunResult},
     tree::{self, DETAIL, Home, Layout, Place},
 };
@@ -67,7 +68,7 @@ fn record(path: &Path) -> Option<Result<Box<RunResult>, String>> {
     if !path.exists() {
         return None;
     }
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
+    let text = regular::read_to_string(path).map_err(|error| error.to_string());
     Some(text.and_then(|text| {
         serde_json::from_str(&text).map_err(|error| format!("it is no record of a run: {error}"))
     }))

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::text;
-use crate::{Finding, Outcome, Rule};
+use crate::{Grouped, Outcome, Rule};
 
 /// What was found about each rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -13,10 +13,10 @@ pub struct Report {
     /// What was checked.
     pub subject: String,
     /// At least one finding for each of N1 to N38, in order; for each rule what is broken comes first.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<Grouped>,
     /// Rules that only the Network division asks for, broken in what was made for the Open division: why it is there
     /// (rules, section 6.2). They fail nothing.
-    pub waived: Vec<Finding>,
+    pub waived: Vec<Grouped>,
 }
 
 impl Report {

@@ -51,6 +51,25 @@ fn digests_prove_what_counts_cannot() {
 }
 
 #[test]
+fn digests_of_one_mode_are_not_asked_for_again() {
+    let (_folder, report) = run(&RunSpec { digests: true, ..spec("performance") });
+    assert!(report.text().contains("the digests are of one mode"), "{}", report.text());
+}
+
+#[test]
+fn a_run_is_not_compared_with_a_submission() {
+    let folder = tempfile::tempdir().unwrap();
+    let tree = fixture::submission_tree(folder.path(), "network", "v5.0");
+    let run = folder.path().join("offline/performance");
+    for (one, other) in [(&run, &tree), (&tree, &run)] {
+        let report = check(one, Table::builtin(), Some(other)).unwrap();
+        let text = report.findings.iter().find(|finding| finding.rule == Rule::new(37)).unwrap();
+        assert!(text.text.contains("compare a submission with a submission"), "{text}");
+        assert_eq!(report.outcome(Rule::new(37)), Outcome::CannotTell);
+    }
+}
+
+#[test]
 fn an_exploratory_run_is_no_result() {
     let (_folder, report) =
         run(&RunSpec { division: Division::Exploratory, ..spec("performance") });

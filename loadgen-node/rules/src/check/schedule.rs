@@ -1,4 +1,5 @@
-//! N31 and N32: LoadGen's seeds and settings, and the scenarios (rules, sections 2.4, 3 and 4.1.1).
+//! N31 and N32: LoadGen's seeds and settings, and the scenarios; of N2 the data set for accuracy (rules, sections 2.4, 3
+//! and 4.1.1).
 
 use super::{
     findings::Findings,
@@ -10,6 +11,7 @@ use crate::{
     official_log::DetailLog,
 };
 
+const N2: Rule = Rule::new(2);
 const N31: Rule = Rule::new(31);
 const N32: Rule = Rule::new(32);
 
@@ -94,9 +96,9 @@ fn data_set(benchmark: &Benchmark, run: &Run, detail: &DetailLog, found: &mut Fi
         Some(count) if count == want => {}
         Some(count) => {
             let text = format!("the accuracy run had {count} samples; the data set has {want}");
-            found.fail(N32, &run.place, text);
+            found.fail(N2, &run.place, text);
         }
-        None => found.fail(N32, &run.place, "the detail log has no qsl_reported_total_count"),
+        None => found.fail(N2, &run.place, "the detail log has no qsl_reported_total_count"),
     }
 }
 
@@ -133,13 +135,38 @@ fn performance(
         let text = "every sample must be issued equally often (sample_concatenate_permutation)";
         found.fail(N32, &run.place, text);
     }
+    if entry.scenario == Some(Scenario::Server) {
+        server(run, detail, found);
+    }
     if run.is_test() {
         return;
+    }
+    if detail.integer("effective_accuracy_log_sampling_target").is_some_and(|target| target != 0) {
+        let text =
+            "effective_accuracy_log_sampling_target is not 0: it is the run of a compliance test";
+        found.fail(N32, &run.place, text);
     }
     for key in ["effective_performance_issue_same", "effective_performance_issue_unique"] {
         if on(key) {
             let text = format!("{key} is on: samples are not drawn as the rules ask");
             found.fail(N32, &run.place, text);
+        }
+    }
+}
+
+/// Server's percentile is at least the 99th, and each query is issued when it is due.
+fn server(run: &Run, detail: &DetailLog, found: &mut Findings) {
+    let key = "effective_target_latency_percentile";
+    match detail.number(key) {
+        Some(percentile) if percentile >= 0.99 => {}
+        Some(percentile) => {
+            found.fail(N32, &run.place, format!("{key} is {percentile}, less than 0.99"));
+        }
+        None => found.fail(N32, &run.place, format!("the detail log has no {key}")),
+    }
+    for key in ["requested_server_coalesce_queries", "effective_server_coalesce_queries"] {
+        if detail.value(key).and_then(|value| value.as_bool()) == Some(true) {
+            found.fail(N32, &run.place, format!("{key} is on: queries were put together"));
         }
     }
 }

@@ -6,7 +6,7 @@ use super::{
     machines::{Seen, ip, seen},
     subject::Subject,
 };
-use crate::{Outcome, Rule, policy};
+use crate::{Finding, Outcome, Rule, grouped::by_reason, policy};
 
 const N4: Rule = Rule::new(4);
 const N5: Rule = Rule::new(5);
@@ -33,9 +33,9 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 }
 
 fn by_evidence(seen: &Seen, rule: Rule, found: &mut Findings) {
-    for finding in policy::machines(seen.evidence).into_iter().filter(|f| f.rule == rule) {
-        let text = format!("{}: {}", finding.place, finding.text);
-        match finding.outcome {
+    let findings = policy::machines(seen.evidence);
+    for Finding { outcome, text, .. } in by_reason(findings.iter().filter(|f| f.rule == rule)) {
+        match outcome {
             Outcome::Fail => found.fail(rule, seen.place, text),
             Outcome::CannotTell => found.unknown(rule, seen.place, text),
             Outcome::Pass => {}

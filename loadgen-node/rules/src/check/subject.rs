@@ -9,6 +9,7 @@ use crate::{
     Scenario,
     benchmarks::{Benchmark, Round},
     official_log::DetailLog,
+    regular,
     result::{Division, RunResult},
     tree::{Home, Place},
 };
@@ -36,7 +37,7 @@ pub(super) struct Tree {
 impl Tree {
     /// The text of a file, by its path from the root; none where there is no text.
     pub(super) fn text(&self, path: &str) -> Option<String> {
-        let text = std::fs::read_to_string(self.root.join(path)).ok()?;
+        let text = regular::read_to_string(&self.root.join(path)).ok()?;
         (!text.trim().is_empty()).then_some(text)
     }
 
@@ -167,6 +168,16 @@ impl Subject<'_> {
         self.runs().filter_map(|(_, run)| Some((run, run.result()?)))
     }
 
+    /// Those of a system's runs.
+    pub(super) fn records_of<'a>(
+        &'a self,
+        system: &'a System,
+    ) -> impl Iterator<Item = (&'a Run, &'a RunResult)> {
+        let is_its = |entry: &Entry| entry.tree.as_ref().is_some_and(|t| t.system == system.name);
+        let runs = self.runs().filter(move |(entry, _)| is_its(entry));
+        runs.filter_map(|(_, run)| Some((run, run.result()?)))
+    }
+
     /// All detail logs that could be read.
     pub(super) fn details(&self) -> impl Iterator<Item = (&Entry<'_>, &Run, &DetailLog)> {
         self.runs().filter_map(|(entry, run)| Some((entry, run, run.detail()?)))
@@ -180,6 +191,6 @@ impl Subject<'_> {
 
 /// The text of a JSON object's file.
 pub(super) fn read_object(path: &Path) -> Result<Map<String, Value>, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let text = regular::read_to_string(path).map_err(|error| error.to_string())?;
     serde_json::from_str(&text).map_err(|error| format!("it is no JSON object: {error}"))
 }

@@ -4,7 +4,7 @@ use super::{
     findings::Findings,
     subject::{Subject, System, Tree},
 };
-use crate::{Rule, result::Division};
+use crate::{Rule, placeholder::is_placeholder, result::Division};
 
 const N36: Rule = Rule::new(36);
 
@@ -68,14 +68,6 @@ const OTHER_FIELDS: [&str; 9] = [
     "system_type_detail",
 ];
 
-/// Whether a text stands for one that is still to be written.
-pub(super) fn is_placeholder(text: &str) -> bool {
-    let lower = text.trim().to_lowercase();
-    let empty = ["", "-", "?", "n/a", "na", "n.a.", "none", "null", "unknown", "xxx", "..."];
-    let words = || lower.split(|c: char| !c.is_alphanumeric());
-    empty.contains(&lower.as_str()) || words().any(|word| matches!(word, "todo" | "tbd" | "fixme"))
-}
-
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let Some(tree) = &subject.tree else {
         let text =
@@ -118,6 +110,8 @@ fn fields(system: &System, tree: &Tree, division: Division, found: &mut Findings
         };
         if empty {
             wrong(format!("{field} is {value}, which the checker takes for empty"));
+        } else if FILLED_FIELDS.contains(field) && value.as_str().is_some_and(is_placeholder) {
+            wrong(format!("{field} is {value}: say what it is"));
         }
     }
     let network_word = is_network.and_then(|value| value.as_str()).map(str::to_lowercase);
@@ -155,13 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn placeholders_are_known() {
-        for text in ["", " ", "TODO", "N/A", "tbd", "to do: TODO", "unknown", "TBD."] {
-            assert!(is_placeholder(text), "{text}");
-        }
-        for text in ["1", "Ethernet", "todos", "no switch", "100 Gb/s"] {
-            assert!(!is_placeholder(text), "{text}");
-        }
+    fn all_fields_are_asked_for() {
         assert_eq!(FILLED_FIELDS.len() + OTHER_FIELDS.len(), 35);
     }
 }

@@ -1,7 +1,9 @@
 //! A report in words.
 
+use std::collections::BTreeSet;
+
 use super::Report;
-use crate::{Finding, Outcome, Rule};
+use crate::{Grouped, Outcome, Rule, tree::DIVISIONS};
 
 const fn word(outcome: Outcome) -> &'static str {
     match outcome {
@@ -20,10 +22,15 @@ pub(super) fn of(report: &Report) -> String {
         text += &line(&rule.to_string(), outcome, rule.section(), rule.text());
     }
     let with = |outcome| report.findings.iter().filter(move |f| f.outcome == outcome);
-    text += &list("Broken", with(Outcome::Fail));
-    text += &list("Cannot be told", with(Outcome::CannotTell));
-    text +=
-        &list("Not asked of the Open division, and why this belongs to it", report.waived.iter());
+    let prefix = &prefix(report);
+    text += &list("Broken", with(Outcome::Fail), prefix);
+    text += &list("Cannot be told", with(Outcome::CannotTell), prefix);
+    let title = "Not asked of the Open division, and why this belongs to it";
+    text += &list(title, report.waived.iter(), prefix);
+    let told = report.findings.iter().filter(|f| f.outcome != Outcome::Pass);
+    if told.chain(&report.waived).any(|finding| finding.places.len() > 2) {
+        text += "\n--json names every place\n";
+    }
     let count = |outcome| Rule::all().filter(|rule| report.outcome(*rule) == outcome).count();
     let [pass, unknown, fail] = [Outcome::Pass, Outcome::CannotTell, Outcome::Fail].map(count);
     text + &format!("\n{pass} rules pass, {unknown} cannot be told, {fail} fail\n")
@@ -33,9 +40,28 @@ fn line(rule: &str, outcome: &str, section: &str, text: &str) -> String {
     format!("{rule:<4} {outcome:<11}  {section:<18}  {text}\n")
 }
 
-fn list<'a>(title: &str, findings: impl Iterator<Item = &'a Finding>) -> String {
-    let lines: String = findings.map(|finding| format!("- {finding}\n")).collect();
-    if lines.is_empty() { lines } else { format!("\n{title}:\n{lines}") }
+fn list<'a>(title: &str, findings: impl Iterator<Item = &'a Grouped>, prefix: &str) -> String {
+    let lines: String = findings.map(|finding| format!("- {}\n", finding.brief(prefix))).collect();
+    match (lines.is_empty(), prefix) {
+        (true, _) => lines,
+        (false, "") => format!("\n{title}:\n{lines}"),
+        (false, prefix) => format!("\n{title}, in {prefix}:\n{lines}"),
+    }
+}
+
+/// The submitter's folder with a `/`, where all places in folders of divisions are in one; else nothing.
+fn prefix(report: &Report) -> String {
+    let places = report.findings.iter().chain(&report.waived).flat_map(|f| &f.places);
+    let folder = |place: &String| {
+        let mut parts = place.split('/');
+        let (division, submitter, _) = (parts.next()?, parts.next()?, parts.next()?);
+        DIVISIONS.contains(&division).then(|| format!("{division}/{submitter}/"))
+    };
+    let folders: BTreeSet<_> = places.filter_map(folder).collect();
+    match folders.len() {
+        1 => folders.into_iter().collect(),
+        _ => String::new(),
+    }
 }
 
 #[cfg(test)]

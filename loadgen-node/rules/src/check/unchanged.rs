@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     compliance::accuracy_hash,
+    regular,
     tree::{ACCURACY_LOG, ACCURACY_TXT, DETAIL, Place, SUMMARY},
 };
 
@@ -93,7 +94,7 @@ fn truncated(tree: &Tree, folder: &str, log: &str, whole: Option<&String>, found
         found.fail(N35, log, text);
     }
     let here = match length {
-        1..=LARGEST_ACCURACY_LOG => std::fs::read(tree.path(log)).unwrap_or_default(),
+        1..=LARGEST_ACCURACY_LOG => regular::read(&tree.path(log)).unwrap_or_default(),
         _ => Vec::new(),
     };
     let is_whole = !here.is_empty() && !here.windows(7).any(|part| part == b"\n\n...\n\n");
@@ -115,7 +116,7 @@ fn truncated(tree: &Tree, folder: &str, log: &str, whole: Option<&String>, found
 /// SHA-256 of a file, in hex.
 pub(super) fn sha256(path: &Path) -> std::io::Result<String> {
     let mut hash = Sha256::new();
-    std::io::copy(&mut std::fs::File::open(path)?, &mut hash)?;
+    std::io::copy(&mut regular::open(path)?, &mut hash)?;
     Ok(hex(&hash.finalize()))
 }
 

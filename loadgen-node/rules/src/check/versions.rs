@@ -49,6 +49,7 @@ fn unnamed(machine: &Machine, is_node: bool) -> Vec<&'static str> {
         ("operating system", is_said(machine.operating_system.as_deref())),
         ("firmware (BIOS)", is_said(machine.bios_version.as_deref())),
         ("drivers of the interfaces", drivers),
+        ("number of the accelerators", machine.accelerator_count.is_some()),
         ("drivers of the accelerators", accelerators),
         ("program", is_said(machine.program.as_deref())),
         ("framework", !is_node || is_said(machine.framework.as_deref())),

@@ -1,12 +1,12 @@
 //! `mlperf_log_accuracy.json`, entry by entry: that of an image benchmark has gigabytes. Any layout of JSON will do.
 
-use std::{fs::File, io::BufReader, path::Path};
+use std::{io::BufReader, path::Path};
 
 use serde::de::{self, DeserializeSeed as _};
 use serde_json::{Map, Value, error::Category};
 
 use super::ComplianceError;
-use crate::official_log::unhex;
+use crate::{official_log::unhex, regular};
 
 /// One entry of the log.
 pub(super) struct Entry(Map<String, Value>);
@@ -46,7 +46,7 @@ pub(super) fn for_each_entry(
     path: &Path,
     each: impl FnMut(Entry) -> Result<(), String>,
 ) -> Result<(), ComplianceError> {
-    let file = File::open(path).map_err(|error| ComplianceError::new(path, error))?;
+    let file = regular::open(path).map_err(|error| ComplianceError::new(path, error))?;
     let mut json = serde_json::Deserializer::from_reader(BufReader::with_capacity(1 << 20, file));
     Entries(each).deserialize(&mut json).and_then(|()| json.end()).map_err(|error| {
         let advice = match error.classify() {

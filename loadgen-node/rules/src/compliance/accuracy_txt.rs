@@ -1,9 +1,9 @@
 //! `accuracy.txt`: what a benchmark's official accuracy script printed, read as the official checker reads it.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use super::ComplianceError;
-use crate::benchmarks::Benchmark;
+use crate::{benchmarks::Benchmark, regular};
 
 /// The benchmark's metrics in `accuracy.txt`, by the checker's names, as often as they are there and in that order.
 /// The checker wants each of them to be good enough.
@@ -13,7 +13,7 @@ pub fn accuracy_of(
     path: &Path,
     benchmark: &Benchmark,
 ) -> Result<Vec<(String, f64)>, ComplianceError> {
-    let text = fs::read_to_string(path).map_err(|error| ComplianceError::new(path, error))?;
+    let text = regular::read_to_string(path).map_err(|error| ComplianceError::new(path, error))?;
     let metrics = benchmark.quality.iter().map(|quality| quality.metric.as_str());
     let (mut found, mut problems) = (vec![], vec![]);
     for line in text.split(['\n', '\r']) {
@@ -44,7 +44,7 @@ pub fn accuracy_of(
 /// The hash in `accuracy.txt`: the SHA-256 of the accuracy log before it was truncated, in hex. None where no line has
 /// it.
 pub fn accuracy_hash(path: &Path) -> Result<Option<String>, ComplianceError> {
-    let text = fs::read_to_string(path).map_err(|error| ComplianceError::new(path, error))?;
+    let text = regular::read_to_string(path).map_err(|error| ComplianceError::new(path, error))?;
     let is_word = |hash: &&str| {
         !hash.is_empty() && hash.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     };
@@ -128,7 +128,7 @@ mod tests {
 
     fn read(benchmark: &str, text: &str) -> Result<Vec<(String, f64)>, ComplianceError> {
         let file = tempfile::NamedTempFile::new().unwrap();
-        fs::write(file.path(), text).unwrap();
+        std::fs::write(file.path(), text).unwrap();
         accuracy_of(file.path(), Table::builtin().find(benchmark).unwrap())
     }
 
@@ -187,7 +187,7 @@ mod tests {
     fn the_last_hash_counts() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let hash = |text| {
-            fs::write(file.path(), text).unwrap();
+            std::fs::write(file.path(), text).unwrap();
             accuracy_hash(file.path()).unwrap()
         };
         assert_eq!(hash("accuracy=1%\nhash=ab01\nhash=cd02\n").as_deref(), Some("cd02"));

@@ -1,8 +1,9 @@
 //! `mlperf_log_summary.txt`, read as the official scripts read it.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use super::ComplianceError;
+use crate::regular;
 
 /// What a summary says.
 #[derive(Debug, Default)]
@@ -28,7 +29,8 @@ pub(super) struct Score {
 
 impl Summary {
     pub(super) fn read(path: &Path) -> Result<Self, ComplianceError> {
-        let text = fs::read_to_string(path).map_err(|error| ComplianceError::new(path, error))?;
+        let text =
+            regular::read_to_string(path).map_err(|error| ComplianceError::new(path, error))?;
         Self::parse(&text).map_err(|why| ComplianceError::new(path, why))
     }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     Scenario,
-    benchmarks::{Benchmark, Table},
+    benchmarks::{Benchmark, Suite, Table},
     statistics::{self, CONFIDENCE, TOLERANCE, max_overlatency, min_queries},
 };
 
@@ -98,13 +98,18 @@ pub fn plan(
     let prepared = samples.saturating_mul(if is_stream { 2 } else { 1 });
     let early_stopping = early_stopping(scenario, queries);
     let mut notes = Vec::new();
-    if !benchmark.scenarios.contains(&scenario) {
-        let required = benchmark.scenarios.iter().map(|scenario| scenario.word());
-        let required = required.collect::<Vec<_>>().join(" and ");
-        notes.push(match required.as_str() {
-            "" => format!("{} is no benchmark any more", benchmark.name),
-            _ => format!("the rules require {required} for {}, section 4.1.1", benchmark.name),
-        });
+    let name = &benchmark.name;
+    match benchmark.suite {
+        Suite::Retired => notes.push(format!("{name} is no benchmark any more")),
+        Suite::Edge => notes.push(format!(
+            "{name} is of the edge suite only; the Network division has the datacenter suite, section 6.2"
+        )),
+        Suite::Datacenter if !benchmark.scenarios.contains(&scenario) => {
+            let required = benchmark.scenarios.iter().map(|scenario| scenario.word());
+            let required = required.collect::<Vec<_>>().join(" and ");
+            notes.push(format!("the rules require {required} for {name}, section 4.1.1"));
+        }
+        Suite::Datacenter => {}
     }
     if let Some(EarlyStopping { allowed: None, percentile, .. }) = early_stopping {
         // The streams need an overlatency query, to have something to report.
@@ -203,6 +208,7 @@ mod tests {
         assert!((fast.seconds - 660.0).abs() < 1e-9);
         let slow = of("resnet50", Scenario::Offline, 10.0);
         assert_eq!((slow.samples, slow.early_stopping.clone()), (24_576, None));
+        assert!(fast.text().contains("*.Offline.target_qps = 110000,"), "{}", fast.text());
         assert!(slow.text().contains("2457.6 s") || slow.text().contains("2458 s"));
         // Whole passes over 43 volumes.
         assert_eq!(of("3d-unet-99", Scenario::Offline, 0.01).samples, 43);
@@ -233,7 +239,8 @@ mod tests {
         assert!(plan.notes[0].contains("min_query_count to 459"), "{:?}", plan.notes);
         let stream = of("bert-99", Scenario::SingleStream, 0.01);
         assert_eq!(stream.queries, 100);
-        assert!(stream.notes.is_empty(), "{:?}", stream.notes);
+        assert_eq!(stream.notes.len(), 1, "{:?}", stream.notes);
+        assert!(stream.notes[0].contains("edge suite only"), "{:?}", stream.notes);
         assert_eq!(stream.early_stopping.unwrap().least_queries[0], (1, 64));
         let multi = of("resnet50", Scenario::MultiStream, 800.0);
         assert_eq!((multi.queries, multi.samples), (60_000, 480_000));

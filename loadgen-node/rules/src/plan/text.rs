@@ -15,6 +15,23 @@ impl Plan {
             let _ = write!(text, "\n  {label:<17}{value}");
         };
         row("queries", format!("{} with {} samples", self.queries, self.samples));
+        match self.scenario {
+            Scenario::Offline => {
+                let target = (rate * 1100.0).round() / 1000.0;
+                row(
+                    "user.conf",
+                    format!(
+                        "*.Offline.target_qps = {target}, the rate and a tenth, so that a faster SUT still runs 600 s; LoadGen then \
+                         issues about a tenth more samples than these"
+                    ),
+                );
+            }
+            Scenario::Server => row(
+                "user.conf",
+                "*.Server.target_qps: --mode find-peak searches for the highest that keeps the bound".into(),
+            ),
+            Scenario::SingleStream | Scenario::MultiStream => {}
+        }
         row("duration", duration(self.seconds) + "; at least 600 s (section 3)");
         row("LoadGen's memory", amount(self.loadgen_bytes as f64, "B"));
         let accuracy =

@@ -14,19 +14,6 @@ const LOADGEN_NODE: &str = "LoadGen node";
 /// Kinds of interfaces that are permitted fabrics (rules, section 6.2.2). 3GPP has no kind of its own.
 const FABRICS: [&str; 3] = ["ethernet", "wifi", "infiniband"];
 
-/// Serial numbers that stand for none.
-const NO_SERIALS: [&str; 9] = [
-    "0",
-    "none",
-    "default string",
-    "not specified",
-    "not applicable",
-    "system serial number",
-    "to be filled by o.e.m.",
-    "0123456789",
-    "unknown",
-];
-
 /// Words in the product's name of a virtual machine.
 const VIRTUAL: [&str; 8] = [
     "KVM",
@@ -65,8 +52,7 @@ pub fn machines(evidence: &Evidence) -> Vec<Finding> {
         findings.extend(separate(mine, machine, name));
     }
     if mine.routes.is_empty() {
-        let text =
-            "its evidence names no route to a node; state interface and route in its evidence file";
+        let text = "its evidence names no route to a node; run again with a loadgen-node that records its routes";
         findings.push(Finding::cannot_tell(FABRIC, LOADGEN_NODE, text));
     }
     let nodes = evidence.nodes.iter().map(|(name, machine)| (name.as_str(), machine));
@@ -83,14 +69,15 @@ fn separate(mine: &Machine, other: &Machine, node: &str) -> Option<Finding> {
     let mut compared = false;
     let mut equal = Vec::new();
     let pairs = [
-        ("boot id", known(&mine.boot_id), known(&other.boot_id)),
-        ("machine id", known(&mine.machine_id), known(&other.machine_id)),
-        ("board serial number", serial(mine), serial(other)),
+        ("boot id", &mine.boot_id, &other.boot_id, false),
+        ("machine id", &mine.machine_id, &other.machine_id, true),
+        ("board serial number", &mine.board_serial, &other.board_serial, true),
     ];
-    for (what, here, there) in pairs {
-        if let (Some(here), Some(there)) = (here, there) {
+    for (what, here, there, is_digest) in pairs {
+        if let (Some(here), Some(there)) = (known(here), known(there)) {
             compared = true;
             if here.eq_ignore_ascii_case(there) {
+                let here = if is_digest { start(here) } else { here.to_owned() };
                 equal.push(format!("{what} {here}"));
             }
         }
@@ -121,9 +108,9 @@ fn known(text: &Option<String>) -> Option<&str> {
     text.as_deref().map(str::trim).filter(|text| !text.is_empty())
 }
 
-fn serial(machine: &Machine) -> Option<&str> {
-    known(&machine.board_serial)
-        .filter(|serial| !NO_SERIALS.contains(&serial.to_lowercase().as_str()))
+/// The start of a text: enough of a digest to recognize it by.
+fn start(text: &str) -> String {
+    text.chars().take(8).collect::<String>() + "…"
 }
 
 /// Hardware addresses; virtual interfaces of different machines may have the same.
@@ -149,26 +136,34 @@ fn way(machine: &Machine, route: &Route, name: &str) -> Vec<Finding> {
         return vec![Finding::fail(SEPARATE, &place, here), Finding::fail(FABRIC, place, there)];
     }
     let Some(used) = known(&route.interface) else {
-        let text = "the interface is not known; state it in the evidence file";
+        let text = "the interface is not known; name the peer by an address that this machine has a route to, and let the \
+                    program run in the network namespace of the host";
         return vec![Finding::cannot_tell(FABRIC, place, text)];
     };
     let Some(interface) = machine.interfaces.iter().find(|interface| interface.name == used) else {
         let text = format!(
-            "nothing is known of the interface {used}; state its kind in the evidence file"
+            "nothing is known of the interface {used}; let the program read /sys/class/net of the host"
         );
         return vec![Finding::cannot_tell(FABRIC, place, text)];
     };
-    fabric(interface, place).into_iter().collect()
+    fabric(machine, interface, place).into_iter().collect()
 }
 
-fn fabric(interface: &Interface, place: String) -> Option<Finding> {
+fn fabric(machine: &Machine, interface: &Interface, place: String) -> Option<Finding> {
     let Interface { name, kind, .. } = interface;
+    let is_stated = machine.supplied.contains(&format!("interfaces.{name}.kind"));
     match kind.as_str() {
+        kind if FABRICS.contains(&kind) && is_stated => {
+            let text = format!(
+                "the kind of {name}, {kind}, was stated, not measured; the documentation has to show what carries it"
+            );
+            Some(Finding::cannot_tell(FABRIC, place, text))
+        }
         kind if FABRICS.contains(&kind) => None,
         "virtual" => {
             let text = format!(
                 "{name} is a virtual interface; use the address of a physical one. Where it is a bond or a VLAN of one, state \
-                 its kind in the evidence file"
+                 the kind of {name} in the evidence file"
             );
             Some(Finding::fail(FABRIC, place, text))
         }

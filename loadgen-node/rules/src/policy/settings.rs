@@ -103,7 +103,7 @@ fn duration(settings: &mut Settings<'_>, table: &Table) {
         && ms < least
     {
         let text = format!(
-            "{ms} ms is too short; a run takes {least} ms or more: remove min_duration from user.conf"
+            "{ms} ms is too short; a run takes {least} ms or more, as LoadGen's mlperf.conf says: do not set it"
         );
         settings.fail(QUERIES, "min_duration_ms", text);
     }

@@ -3,7 +3,7 @@
 use std::{fs, path::Path};
 
 use super::{problems::Problems, runs::Run, settings::ResultSettings};
-use crate::{benchmarks::Benchmark, compliance, result::Accuracy};
+use crate::{benchmarks::Benchmark, check::is_as_counted, compliance, result::Accuracy};
 
 /// Makes it from the script's output, or from the run's own count where that is what the script counts. None, with a
 /// fault, where neither is there.
@@ -16,7 +16,7 @@ pub(super) fn make(
     problems: &mut Problems,
 ) -> Option<String> {
     let text = match (&settings.accuracy_txt, &run.result.accuracy) {
-        (Some(path), _) => given(&base.join(path), benchmark, problems)?,
+        (Some(path), counted) => given(&base.join(path), benchmark, counted.as_ref(), problems)?,
         (None, Some(accuracy)) => counted(accuracy, benchmark, run, problems),
         (None, None) => {
             let script = run.result.official_accuracy.as_deref();
@@ -48,7 +48,12 @@ pub(super) fn with_hash(text: &str, sha256: &str) -> String {
     format!("{text}\nhash={sha256}\n")
 }
 
-fn given(path: &Path, benchmark: Option<&Benchmark>, problems: &mut Problems) -> Option<String> {
+fn given(
+    path: &Path,
+    benchmark: Option<&Benchmark>,
+    counted: Option<&Accuracy>,
+    problems: &mut Problems,
+) -> Option<String> {
     let place = path.display().to_string();
     let text = fs::read_to_string(path)
         .map_err(|error| problems.fault(format!("accuracy_txt {place}: {error}")))
@@ -58,6 +63,15 @@ fn given(path: &Path, benchmark: Option<&Benchmark>, problems: &mut Problems) ->
             Ok(values) => {
                 for (metric, value) in values {
                     check(&metric, value, benchmark, &place, problems);
+                    let is_counted = benchmark.quality.first().is_some_and(|q| q.metric == metric);
+                    if let Some(counted) = counted.filter(|_| is_counted)
+                        && !is_as_counted(value, counted)
+                    {
+                        problems.fault(format!(
+                            "accuracy_txt {place}: {metric} is {value}, and the run itself counted {}; leave accuracy_txt out",
+                            counted.metric.value
+                        ));
+                    }
                 }
             }
             Err(error) => {

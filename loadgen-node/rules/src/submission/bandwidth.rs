@@ -32,9 +32,14 @@ pub(super) fn bandwidth(
     needs: &[Need<'_>],
     problems: &mut Problems,
 ) -> String {
-    let total =
-        |machines: &[Named]| machines.iter().map(Named::megabits_per_second).sum::<Option<u64>>();
-    let ends = [("loadgen", total(cluster.loadgen())), ("all SUT nodes", total(cluster.nodes()))];
+    let total = |machines: &[Named]| match machines {
+        [] => None,
+        machines => cluster::total(machines.iter().map(Named::megabits_per_second)),
+    };
+    let ends = [
+        ("loadgen", total(cluster.loadgen())),
+        ("all SUT nodes", total(&cluster.nodes_machines())),
+    ];
     let mut text = format!(
         "# Bandwidth of {system}\n\nAppendix B of the rules: throughput times the bytes of a sample, by the formula with the \
          element types that were sent. Where what was sent is longer on average, that counts instead. The \
@@ -68,7 +73,7 @@ fn one(need: &Need<'_>, capacity: Option<f64>, problems: &mut Problems) -> Strin
         return text + "The run has no throughput.\n";
     };
     let mean = |bytes: u64, samples: u64| (bytes > 0).then(|| bytes.div_ceil(samples.max(1)));
-    let sum = |bytes: fn(&Node) -> u64| result.nodes.iter().map(bytes).sum::<u64>();
+    let sum = |bytes: fn(&Node) -> u64| result.nodes.iter().map(bytes).fold(0, u64::saturating_add);
     let directions = [
         Direction {
             name: "to the SUT",

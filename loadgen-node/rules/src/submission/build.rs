@@ -7,7 +7,7 @@ use super::{
     parts::Parts,
     problems::Problems,
     results::{self, Common, Loaded},
-    runs,
+    rounds, runs,
     settings::Settings,
     sources::{self, sources_sha256},
     systems,
@@ -39,8 +39,7 @@ pub fn build(
     let mut problems = Problems::default();
     let (home, system) = home(settings, table, &mut problems);
     let open = home.division == "open";
-    let round = settings.round.as_deref().and_then(|round| table.round(round));
-    let common = Common { base, table, round, sources_sha256: &sources_sha256(sources) };
+    let common = Common { base, table, sources_sha256: &sources_sha256(sources) };
     if settings.results.is_empty() {
         problems.fault("there is no [[result]]; add one for each benchmark and scenario");
     }
@@ -80,7 +79,9 @@ pub fn build(
         problems.fault(format!("{path} has {megabytes} MiB; the official checker takes 50"));
     }
     let noted = problems.settle(open, rehearsal)?;
-    documents::put_notes(settings, &home, rehearsal, &noted, &mut tree);
+    let runs = results.iter().flat_map(Loaded::runs).filter(|run| run.result.rehearsal);
+    let rehearsed: Vec<_> = runs.map(|run| run.name.as_str()).collect();
+    documents::put_notes(settings, &home, rehearsal, &rehearsed, &noted, &mut tree);
     Ok(tree)
 }
 
@@ -134,6 +135,9 @@ fn check_results(
     }
     let runs: Vec<_> = results.iter().flat_map(Loaded::runs).collect();
     runs::check_together(&runs, problems);
+    if let Some(round) = settings.round.as_deref().and_then(|round| table.round(round)) {
+        rounds::check(&runs, round, table, problems);
+    }
     // The table has the scenarios of round v5.0; later ones have other lists.
     if settings.round.as_deref() != Some("v5.0") {
         return;

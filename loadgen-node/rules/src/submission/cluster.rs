@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use netdiv_proto::v1::{Interface, Machine};
 
-use crate::result::RunResult;
+use crate::{check, result::RunResult};
 
 /// The LoadGen node's name in topologies and documents.
 pub(super) const LOADGEN: &str = "loadgen";
@@ -43,6 +43,18 @@ impl Cluster {
     /// The SUT nodes.
     pub(super) fn nodes(&self) -> &[Named] {
         &self.machines[1..]
+    }
+
+    /// The machines of the nodes, each once, with the routes of all nodes on it.
+    pub(super) fn nodes_machines(&self) -> Vec<Named> {
+        let mut all: Vec<Named> = Vec::new();
+        for node in self.nodes() {
+            match all.iter_mut().find(|known| check::is_one(&known.machine, &node.machine)) {
+                Some(known) => known.machine.routes.extend(node.machine.routes.iter().cloned()),
+                None => all.push(node.clone()),
+            }
+        }
+        all
     }
 
     /// The machine of that name.
@@ -98,8 +110,13 @@ impl Named {
     pub(super) fn megabits_per_second(&self) -> Option<u64> {
         let nics = self.nics();
         let speeds = nics.iter().map(|(_, nic)| (*nic)?.speed_mbit_per_second);
-        if nics.is_empty() { None } else { speeds.sum() }
+        if nics.is_empty() { None } else { total(speeds) }
     }
+}
+
+/// The sum, where all are known; a record may say anything.
+pub(super) fn total(speeds: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    speeds.into_iter().try_fold(0_u64, |sum, speed| Some(sum.saturating_add(speed?)))
 }
 
 /// A speed, as people write it: `100 Gb/s`.

@@ -114,12 +114,12 @@ fn cards(machine: &Machine) -> Option<String> {
 }
 
 fn accelerators(nodes: &[Named]) -> Vec<(&'static str, String)> {
-    let counts: Vec<_> = nodes.iter().map(|node| node.machine.accelerators.len()).collect();
-    let has_evidence = nodes.iter().all(|node| node.machine != Machine::default());
-    let same = counts.windows(2).all(|pair| pair[0] == pair[1]);
-    let Some(count) = counts.first().filter(|_| same && has_evidence) else { return Vec::new() };
+    let counts: Option<Vec<_>> = nodes.iter().map(|node| node.machine.accelerator_count).collect();
+    let mut counts = counts.unwrap_or_default();
+    counts.dedup();
+    let [count] = counts[..] else { return Vec::new() };
     let mut fields = vec![("accelerators_per_node", count.to_string())];
-    if *count == 0 {
+    if count == 0 {
         let none = [
             "accelerator_model_name",
             "accelerator_memory_capacity",
@@ -210,6 +210,12 @@ mod tests {
         for name in ["host_processors_per_node", "network_type", "network_rate"] {
             assert!(!fields.contains_key(name), "{name}");
         }
+        let evidence = run.evidence.as_mut().unwrap();
+        for node in evidence.nodes.values_mut() {
+            (node.accelerators, node.accelerator_count) = (vec![], None);
+        }
+        let fields = derived(&Cluster::of(&run), &[&run], &[]);
+        assert!(!fields.keys().any(|name| name.starts_with("accelerator")), "{fields:?}");
         run.evidence = None;
         let fields = derived(&Cluster::of(&run), &[&run], &[]);
         let names: Vec<_> = fields.into_keys().collect();

@@ -12,23 +12,25 @@ use super::{
     settings::{Retraining, Settings},
 };
 use crate::{
-    Finding,
+    Grouped,
     tree::{Home, documents as names},
 };
 
-/// What is said of the submission as a whole.
+/// What is said of the submission as a whole; `rehearsed` are the runs that were rehearsals.
 pub(super) fn put_notes(
     settings: &Settings,
     home: &Home,
     is_rehearsal: bool,
-    noted: &[Finding],
+    rehearsed: &[&str],
+    noted: &[Grouped],
     tree: &mut Tree,
 ) {
     let mut put = |name: &str, text: String| {
         tree.insert(home.document(name), text.into_bytes());
     };
     if home.division == "open" {
-        put(names::WHY_OPEN, why_open(settings.reason.as_deref().unwrap_or_default(), noted));
+        let reason = settings.reason.as_deref().unwrap_or_default();
+        put(names::WHY_OPEN, why_open(reason, rehearsed, noted));
     }
     if is_rehearsal {
         put(names::REHEARSAL, rehearsal(noted));
@@ -36,7 +38,7 @@ pub(super) fn put_notes(
 }
 
 /// `REHEARSAL.md`.
-fn rehearsal(findings: &[Finding]) -> String {
+fn rehearsal(findings: &[Grouped]) -> String {
     let mut text =
         "# A rehearsal: do not submit this\n\nThis folder was made to try things out. ".to_owned();
     if findings.is_empty() {
@@ -48,8 +50,16 @@ fn rehearsal(findings: &[Finding]) -> String {
 }
 
 /// `why-open.md` (N38).
-fn why_open(reason: &str, findings: &[Finding]) -> String {
+fn why_open(reason: &str, rehearsed: &[&str], findings: &[Grouped]) -> String {
     let mut text = format!("# Why this is in the Open division\n\n{}\n", reason.trim());
+    if !rehearsed.is_empty() {
+        let _ = writeln!(
+            text,
+            "\nThese runs were rehearsals for the Network division: they were made with --rehearsal, though they break its \
+             rules. {}.",
+            rehearsed.join(", ")
+        );
+    }
     if !findings.is_empty() {
         text += "\nRules of the Network division (section 6.2) that it does not keep:\n\n";
         list(&mut text, findings);
@@ -57,7 +67,7 @@ fn why_open(reason: &str, findings: &[Finding]) -> String {
     text
 }
 
-fn list(text: &mut String, findings: &[Finding]) {
+fn list(text: &mut String, findings: &[Grouped]) {
     for finding in findings {
         let _ = writeln!(text, "- {finding}");
     }
@@ -105,6 +115,9 @@ pub(super) fn check_retraining(settings: &Settings, problems: &mut Problems) {
         }
         return;
     };
+    if !retrained {
+        problems.fault("[retraining]: no result is retrained; write retraining = \"Yes\" in the [[result]] it is about");
+    }
     if !open {
         problems.fault(
             "[retraining] is for the Open division; take it out, or write division = \"open\"",
@@ -121,15 +134,10 @@ pub(super) fn check_retraining(settings: &Settings, problems: &mut Problems) {
     for (key, fraction) in
         [("retraining_data_fraction", data), ("retraining_epoch_fraction", epochs)]
     {
-        if !fraction.is_some_and(|fraction| fraction >= 0.0 && fraction.is_finite()) {
-            problems.fault(format!("[retraining] {key}: write a number from 0 on"));
+        // Their product, the cost metric, is then no more than the 1 that is allowed.
+        if !fraction.is_some_and(|fraction| 0.0 < fraction && fraction <= 1.0) {
+            problems.fault(format!("[retraining] {key}: write a number above 0, and at most 1"));
         }
-    }
-    if let Some((data, epochs)) = data.zip(*epochs)
-        && data * epochs > 1.0
-    {
-        let cost = data * epochs;
-        problems.fault(format!("[retraining] the cost metric is {cost}, and at most 1 is allowed"));
     }
     for (key, number) in [("non_zero_parameters", parameters), ("model_size_bytes", bytes)] {
         if number.is_none_or(|number| number == 0) {

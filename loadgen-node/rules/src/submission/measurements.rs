@@ -1,5 +1,7 @@
 //! The measurements file and the README of a result.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -8,6 +10,7 @@ use super::{
     results::Loaded,
     runs::Run,
     settings::{ResultSettings, Retraining},
+    stated,
 };
 
 /// The measurements file: the five fields that the official checkers want, and what else tells this result from others.
@@ -39,6 +42,11 @@ pub(super) fn measurements(
     for (key, value, example) in texts {
         let what = format!("[[result]] {name}: write {key}, such as \"{example}\"");
         fields.insert(key.into(), problems.need(value, &what).into());
+    }
+    let stated = inputs.as_deref().unwrap_or_default();
+    let runs = loaded.runs().map(|run| &run.result.input);
+    for input in runs.collect::<BTreeSet<_>>() {
+        stated::input_types(name, stated, input, problems);
     }
     let retrained = settings.retraining.as_deref().unwrap_or("No");
     if !["Yes", "No"].contains(&retrained) {

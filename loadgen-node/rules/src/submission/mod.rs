@@ -23,9 +23,11 @@ mod parts;
 mod power;
 mod problems;
 mod results;
+mod rounds;
 mod runs;
 mod settings;
 mod sources;
+mod stated;
 mod svg;
 mod systems;
 #[cfg(test)]

@@ -103,5 +103,5 @@ pub(super) fn connections(run: &RunResult) -> String {
         1 => "1 stream".into(),
         streams => format!("{streams} streams"),
     };
-    format!("{} ({each} to each of {nodes} nodes, {streams} on each)", nodes * each)
+    format!("{} ({each} to each of {nodes} nodes, {streams} on each)", nodes.saturating_mul(each))
 }

@@ -13,9 +13,10 @@ use super::{
     results::Loaded,
     runs::Run,
     settings::Settings,
-    systems, topology, user_conf,
+    stated, systems, topology, user_conf,
 };
 use crate::{
+    check,
     result::RunResult,
     tree::{Home, documents as names},
 };
@@ -129,6 +130,15 @@ impl Parts<'_> {
         let runs: Vec<&RunResult> = runs.collect();
         let derived = derived::derived(cluster, &runs, &cables);
         let description = systems::description(settings, &derived, self.problems);
+        let rate = description.get("network_rate").and_then(|rate| rate.as_str());
+        stated::network_rate(rate.unwrap_or_default(), &cables, self.problems);
+        let runs = self.results.iter().flat_map(Loaded::runs);
+        // That a run has none at all is told already.
+        let seen = runs.filter(|run| run.result.evidence.is_some());
+        let seen = seen.map(|run| (run.name.as_str(), &run.result));
+        for finding in check::evidence(self.home, &description, seen) {
+            self.problems.told(finding);
+        }
         self.tree.insert(self.home.system_json(system), json(&description));
         for named in &cluster.machines {
             let name = &named.name;

@@ -1,6 +1,9 @@
 //! What is wrong with a submission, collected until all of it is known.
 
-use crate::{Finding, Rule};
+use crate::{
+    Finding, Grouped, Rule,
+    grouped::{by_reason, grouped},
+};
 
 /// Faults and findings.
 #[derive(Debug, Default)]
@@ -32,13 +35,20 @@ impl Problems {
         push(&mut self.broken, Finding::fail(Rule::new(rule), place, text));
     }
 
-    /// A finding of a run about itself.
-    pub(super) fn found(&mut self, place: &str, finding: &Finding) {
-        let place = match finding.place.is_empty() {
-            true => place.to_owned(),
-            false => format!("{place}: {}", finding.place),
-        };
-        push(&mut self.broken, Finding { place, ..finding.clone() });
+    /// Findings of a run about itself.
+    pub(super) fn found<'a>(
+        &mut self,
+        place: &str,
+        findings: impl IntoIterator<Item = &'a Finding>,
+    ) {
+        for finding in by_reason(findings) {
+            self.told(Finding { place: place.into(), ..finding });
+        }
+    }
+
+    /// A rule of the Network division is broken, or it cannot be told.
+    pub(super) fn told(&mut self, finding: Finding) {
+        push(&mut self.broken, finding);
     }
 
     /// The text, or a fault that says what to write.
@@ -53,18 +63,25 @@ impl Problems {
     }
 
     /// What is to be written down with the submission; or everything that stands against it.
-    pub(super) fn settle(self, open: bool, rehearsal: bool) -> Result<Vec<Finding>, Vec<String>> {
+    pub(super) fn settle(self, open: bool, rehearsal: bool) -> Result<Vec<Grouped>, Vec<String>> {
         let Self { faults, invalid, broken } = self;
         let mut stopping = faults;
         let mut noted = Vec::new();
         for (findings, is_allowed) in [(invalid, rehearsal), (broken, rehearsal || open)] {
             match is_allowed {
                 true => noted.extend(findings),
-                false => stopping.extend(findings.iter().map(ToString::to_string)),
+                false => stopping.extend(by_rule(&findings).iter().map(|group| group.brief(""))),
             }
         }
-        if stopping.is_empty() { Ok(noted) } else { Err(stopping) }
+        if stopping.is_empty() { Ok(by_rule(&noted)) } else { Err(stopping) }
     }
+}
+
+/// Each thing once, in the order of the rules.
+fn by_rule(findings: &[Finding]) -> Vec<Grouped> {
+    let mut groups = grouped(findings);
+    groups.sort_by_key(|group| group.rule);
+    groups
 }
 
 fn push(list: &mut Vec<Finding>, finding: Finding) {

@@ -1,6 +1,9 @@
 //! One `[[result]]`: its runs, read and checked, and the files that a submission has of them.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use super::{
     Tree, accuracy_txt,
@@ -11,7 +14,7 @@ use super::{
 };
 use crate::{
     Scenario,
-    benchmarks::{Benchmark, Round, Suite, Table},
+    benchmarks::{Benchmark, Suite, Table},
     tree::{self, Home, Place},
 };
 
@@ -36,7 +39,6 @@ pub(super) struct Loaded<'a> {
 pub(super) struct Common<'a> {
     pub(super) base: &'a Path,
     pub(super) table: &'a Table,
-    pub(super) round: Option<&'a Round>,
     pub(super) sources_sha256: &'a str,
 }
 
@@ -83,7 +85,6 @@ pub(super) fn load<'a>(
         benchmark: [&benchmark_name, other],
         scenario,
         mode,
-        round: common.round,
         sources_sha256: common.sources_sha256,
     };
     let mut run = |folder: &Option<PathBuf>, mode: Option<&'static str>, what: &str| match folder {
@@ -98,6 +99,7 @@ pub(super) fn load<'a>(
     let digests = settings.digests.is_some().then(|| run(&settings.digests, None, "digests"));
     let (performance, accuracy) = (performance?, accuracy?);
     let digests = digests.flatten();
+    runs::check_untested(&performance, problems);
     if let Some(run) = &digests {
         check_digests(run, problems);
     }
@@ -147,7 +149,7 @@ fn check_digests(run: &Run, problems: &mut Problems) {
 }
 
 fn check_models(loaded: &Loaded<'_>, problems: &mut Problems) {
-    let models = |run: &Run| -> Vec<_> {
+    let models = |run: &Run| -> BTreeSet<_> {
         run.result.nodes.iter().map(|node| (node.name.clone(), node.model_sha256.clone())).collect()
     };
     let first = &loaded.performance;

@@ -1,7 +1,7 @@
 //! Run folders, read and checked one by one: is each what the settings say, and as LoadGen left it?
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
 };
@@ -11,7 +11,8 @@ use sha2::{Digest as _, Sha256};
 use super::{accuracy_log::AccuracyLog, hex, problems::Problems};
 use crate::{
     Outcome, Scenario,
-    benchmarks::Round,
+    check::without_model,
+    official_log::DetailLog,
     result::{Division, RunResult, Verdict},
     tree,
 };
@@ -25,6 +26,8 @@ pub(super) struct Run {
     pub(super) name: String,
     /// What `result.json` says.
     pub(super) result: RunResult,
+    /// What it was given for; a run of digests may be of any mode.
+    mode: Option<&'static str>,
     /// That file, byte for byte.
     pub(super) record: Vec<u8>,
     pub(super) detail: Vec<u8>,
@@ -39,7 +42,6 @@ pub(super) struct Wanted<'a> {
     pub(super) scenario: Scenario,
     /// performance or accuracy; a run of both serves as well.
     pub(super) mode: Option<&'static str>,
-    pub(super) round: Option<&'a Round>,
     pub(super) sources_sha256: &'a str,
 }
 
@@ -68,7 +70,8 @@ pub(super) fn load(
         .map_err(|error| fault(tree::ACCURACY_LOG, &error))
         .ok();
     let (detail, summary, accuracy_log) = (detail?, summary?, accuracy_log?);
-    let run = Run { folder, name, result, record, detail, summary, accuracy_log };
+    let run =
+        Run { folder, name, result, mode: wanted.mode, record, detail, summary, accuracy_log };
     run.check_logs(problems);
     run.check_kind(wanted, problems);
     run.check_validity(wanted, problems);
@@ -132,12 +135,13 @@ impl Run {
             Division::Open => problems.broken(38, name, "the run was made for the Open division"),
             Division::Network => {}
         }
+        for text in without_model(result) {
+            problems.broken(2, name, text);
+        }
         if result.rehearsal {
             problems.broken(2, name, "the run was a rehearsal; run it again without --rehearsal");
         }
-        for finding in result.findings.iter().filter(|found| found.outcome == Outcome::Fail) {
-            problems.found(name, finding);
-        }
+        problems.found(name, result.findings.iter().filter(|found| found.outcome == Outcome::Fail));
         if result.evidence.is_none() {
             problems.broken(22, name, "the run has no evidence of the machines");
         }
@@ -146,49 +150,25 @@ impl Run {
                         make the submission with the program that made the runs";
             problems.broken(16, name, text);
         }
-        if let Some(round) = wanted.round {
-            self.check_round(round, problems);
-        }
-    }
-
-    fn check_round(&self, round: &Round, problems: &mut Problems) {
-        let seeds = [
-            ("qsl_rng_seed", round.seeds.qsl),
-            ("sample_index_rng_seed", round.seeds.sample_index),
-            ("schedule_rng_seed", round.seeds.schedule),
-        ];
-        for (key, seed) in seeds {
-            let found = self.result.test_settings.get(key).map_or("absent", String::as_str);
-            if found != seed.to_string() {
-                let text = format!("{key} is {found}; round {} has {seed}", round.name);
-                problems.broken(31, &self.name, text);
-            }
-        }
-        let loadgen = &self.result.versions.loadgen;
-        let version = loadgen.split_whitespace().next().unwrap_or_default();
-        let known: Vec<_> = round.loadgen.iter().map(|release| release.version.as_str()).collect();
-        if !known.is_empty() && !known.contains(&version) {
-            let text =
-                format!("LoadGen is {loadgen}; round {} has {}", round.name, known.join(", "));
-            problems.broken(3, &self.name, text);
-        }
     }
 }
 
 /// Says where runs are not of one system, one LoadGen and one model.
 pub(super) fn check_together(runs: &[&Run], problems: &mut Problems) {
+    check_purposes(runs, problems);
     let Some((first, others)) = runs.split_first() else { return };
-    let node_names = |run: &Run| -> Vec<String> {
+    let node_names = |run: &Run| -> BTreeSet<String> {
         run.result.nodes.iter().map(|node| node.name.clone()).collect()
     };
+    let listed = |run: &Run| node_names(run).into_iter().collect::<Vec<_>>().join(", ");
     for run in others {
         let pair = format!("{} and {}", first.name, run.name);
         let (a, b) = (&first.result, &run.result);
         if node_names(first) != node_names(run) {
             problems.fault(format!(
                 "{pair}: their nodes are not the same ({} and {}); a submission.toml is about one system",
-                node_names(first).join(", "),
-                node_names(run).join(", ")
+                listed(first),
+                listed(run)
             ));
         }
         if a.versions.loadgen != b.versions.loadgen {
@@ -201,6 +181,37 @@ pub(super) fn check_together(runs: &[&Run], problems: &mut Problems) {
         for (machine, _) in changed {
             problems.broken(37, &pair, format!("{machine} is another machine there"));
         }
+    }
+}
+
+/// A run serves one purpose; that of mode `submission` serves two.
+fn check_purposes(runs: &[&Run], problems: &mut Problems) {
+    for (place, run) in runs.iter().enumerate() {
+        let is_same = |other: &&&Run| other.detail == run.detail;
+        for other in runs[..place].iter().filter(is_same) {
+            let both = [run, other].iter().all(|run| run.result.mode == "submission")
+                && [run.mode, other.mode].contains(&Some("performance"))
+                && [run.mode, other.mode].contains(&Some("accuracy"));
+            if !both {
+                problems.fault(format!(
+                    "{} and {} are one run; give each its own, since a run serves one purpose",
+                    other.name, run.name
+                ));
+            }
+        }
+    }
+}
+
+/// A performance run is not one of a compliance test.
+pub(super) fn check_untested(run: &Run, problems: &mut Problems) {
+    let Ok(detail) = DetailLog::read(&run.folder.join(tree::DETAIL)) else { return };
+    let sampled = detail.integer("effective_accuracy_log_sampling_target").unwrap_or(0) != 0;
+    let same = detail.value("effective_performance_issue_same").and_then(|value| value.as_bool());
+    if sampled || same == Some(true) {
+        problems.fault(format!(
+            "{}: it was run with the audit.config of a compliance test; give another folder",
+            run.name
+        ));
     }
 }
 

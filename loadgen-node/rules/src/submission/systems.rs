@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{problems::Problems, settings::Settings};
+use super::{problems::Problems, settings::Settings, stated};
 
 /// A field of the description.
 pub(super) struct Field {
@@ -143,10 +143,8 @@ fn given(
         };
         problems.fault(format!("[system] {name}: {why}; write it, such as \"{example}\""));
     }
-    if let ("number_of_nodes", Some(derived)) = (*name, derived)
-        && *derived != value
-    {
-        problems.fault(format!("[system] {name} is {value}, and the runs had {derived} nodes"));
+    if let Some(text) = derived.and_then(|derived| stated::contradiction(name, &value, derived)) {
+        problems.fault(text);
     }
     value
 }
@@ -180,7 +178,7 @@ mod tests {
             "[system] status: write it above",
             "[system] cooling: `TBD` says nothing; write it, such as \"air, liquid\"",
             "[system] hw_notes: `n/a` says nothing",
-            "number_of_nodes is 3, and the runs had 2",
+            "number_of_nodes is 3, and the runs had 2; write that",
             "host_storage_type: write a text or a number",
             "[system] system_name: nothing says it",
         ] {

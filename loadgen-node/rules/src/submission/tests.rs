@@ -2,6 +2,8 @@
 
 mod faults;
 mod power;
+mod runs;
+mod stated;
 mod trees;
 
 use std::{fs, path::Path};

@@ -8,6 +8,7 @@ use super::{
     problems::Problems,
     settings::{Link, Topology},
 };
+use crate::check::rate::bits_per_second;
 
 /// An end of a link.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,6 +51,11 @@ pub(super) fn cables<'a>(
                 problems.fault(format!("[[topology.link]] {from} to {to}: `{key}` is empty"));
             }
         }
+        rate(
+            &format!("[[topology.link]] {} to {}: rate", link.from, link.to),
+            &link.rate,
+            problems,
+        );
         let mut end = |text: &str| end(text, topology, cluster, problems);
         let (Some(from), Some(to)) = (end(&link.from), end(&link.to)) else { continue };
         for end in [&from, &to] {
@@ -84,6 +90,7 @@ fn check_names(topology: &Topology, cluster: &Cluster, problems: &mut Problems) 
         for (key, _) in texts.iter().filter(|(_, text)| text.trim().is_empty()) {
             problems.fault(format!("[[topology.switch]] `{name}`: `{key}` is empty"));
         }
+        rate(&format!("[[topology.switch]] `{name}`: speed"), &switch.speed, problems);
         let links = topology.links.iter().flat_map(|link| [&link.from, &link.to]);
         let prefix = format!("{name}:");
         let linked = links.filter(|end| end.starts_with(&prefix)).count();
@@ -124,7 +131,21 @@ fn end(text: &str, topology: &Topology, cluster: &Cluster, problems: &mut Proble
         ));
         return None;
     }
+    let switch = topology.switches.iter().find(|switch| switch.name == device);
+    if let Some((switch, port)) = switch.zip(port.parse::<u32>().ok())
+        && port > switch.ports
+    {
+        let ports = switch.ports;
+        problems.fault(format!("[[topology.link]] `{text}`: {device} has {ports} ports"));
+    }
     Some(End { device: device.into(), port: port.into() })
+}
+
+/// A rate is one that can be read; that there is none is told elsewhere.
+fn rate(place: &str, text: &str, problems: &mut Problems) {
+    if !text.trim().is_empty() && bits_per_second(text).is_none() {
+        problems.fault(format!("{place} is `{text}`; write a rate, such as \"100 Gb/s\""));
+    }
 }
 
 fn check_routes(

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeSet,
+    ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
 };
@@ -38,7 +39,7 @@ pub fn list_results(root: &Path) -> io::Result<Vec<Place>> {
     let mut places = Vec::new();
     for home in list_homes(root)? {
         let results = root.join(home.root()).join("results");
-        if !results.exists() {
+        if !results.is_dir() {
             continue;
         }
         for system in folders(&results)? {
@@ -72,16 +73,14 @@ pub fn list_files(root: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
+/// Folders by their names, as far as these are text; others are told by those who check names.
 fn folders(path: &Path) -> io::Result<Vec<String>> {
-    Ok(entries(path)?
-        .into_iter()
-        .filter(|(_, is_folder)| *is_folder)
-        .map(|(name, _)| name)
-        .collect())
+    let folders = entries(path)?.into_iter().filter(|(_, is_folder)| *is_folder);
+    Ok(folders.filter_map(|(name, _)| name.into_string().ok()).collect())
 }
 
 /// Names of a folder's entries in order, and whether each is a folder.
-fn entries(path: &Path) -> io::Result<BTreeSet<(String, bool)>> {
+fn entries(path: &Path) -> io::Result<BTreeSet<(OsString, bool)>> {
     let named = |error: io::Error| {
         io::Error::new(error.kind(), format!("cannot read {}: {error}", path.display()))
     };
@@ -90,7 +89,7 @@ fn entries(path: &Path) -> io::Result<BTreeSet<(String, bool)>> {
         .map(|entry| {
             let entry = entry.map_err(named)?;
             let is_folder = entry.file_type().map_err(named)?.is_dir();
-            Ok((entry.file_name().to_string_lossy().into_owned(), is_folder))
+            Ok((entry.file_name(), is_folder))
         })
         .collect()
 }

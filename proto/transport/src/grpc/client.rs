@@ -108,7 +108,7 @@ impl Client {
     }
 
     fn calls(&self) -> SutNodeClient<Channel> {
-        SutNodeClient::new(self.channel.clone())
+        SutNodeClient::new(self.channel.clone()).max_decoding_message_size(limits::MAX_ANSWER_BYTES)
     }
 
     fn authorize(&self, headers: &mut HeaderMap) {

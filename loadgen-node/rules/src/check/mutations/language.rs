@@ -7,6 +7,9 @@ const TEST06: &str = "network/acme/compliance/two-H100-nodes/llama2-70b-99/Serve
 
 pub(super) const ROWS: &[Row] = &[
     ("compression", &[25], |tree| tree.every_record(|record| record.encoding = "zstd".into())),
+    ("compressed responses", &[25], |tree| {
+        tree.every_record(|record| record.nodes[0].response_encodings = vec!["lz4".into()]);
+    }),
     ("text instead of token ids", &[26], |tree| {
         tree.every_record(|record| record.input = vec!["prompt uint8 [?]".into()]);
     }),

@@ -50,7 +50,7 @@ pub(super) const ROWS: &[Row] = &[
     ("a line that is no JSON", &[33], |tree| {
         tree.log("Server/performance", DETAIL, |text| text + ":::MLLOG {\"key\": \"x\n");
     }),
-    ("one sample in the Offline query", &[9, 32], |tree| {
+    ("one sample in the Offline query", &[9, 21, 32], |tree| {
         let key = "effective_samples_per_query";
         tree.entry("Offline/performance", key, "1", "samples_per_query");
     }),
@@ -66,7 +66,7 @@ pub(super) const ROWS: &[Row] = &[
         let key = "effective_performance_sample_count";
         tree.entry("Server/performance", key, "1023", "performance_sample_count");
     }),
-    ("a part of the data set for accuracy", &[9, 32], |tree| {
+    ("a part of the data set for accuracy", &[2, 9], |tree| {
         tree.entry("Server/accuracy", "qsl_reported_total_count", "500", "");
     }),
     ("the same sample in the submitted run", &[32], |tree| {
@@ -160,6 +160,27 @@ pub(super) const ROWS: &[Row] = &[
     ("a SUT that caches, by its speed", &[21, 34], |tree| {
         let key = "result_samples_per_second";
         tree.entry("Offline/TEST04", key, "30000", "Samples per second");
+    }),
+    ("a better figure in all logs and the record", &[21, 34], |tree| {
+        let run = "Offline/performance";
+        tree.entry(run, "result_samples_per_second", "24000", "Samples per second");
+        tree.entry(run, "result_max_latency_ns", "550000000000", "Max latency (ns)");
+        tree.record(run, |record| record.metric.as_mut().unwrap().value = 24_000.0);
+    }),
+    ("a rate of Server that its schedule does not give", &[21, 34], |tree| {
+        let (run, line) = ("Server/performance", "Completed samples per second");
+        tree.entry(run, "result_completed_samples_per_sec", "25000", line);
+        tree.record(run, |record| record.metric.as_mut().unwrap().value = 25_000.0);
+    }),
+    ("a lower percentile", &[32], |tree| {
+        tree.entry("Server/performance", "effective_target_latency_percentile", "0.9", "");
+    }),
+    ("queries put together", &[32], |tree| {
+        tree.entry("Server/performance", "requested_server_coalesce_queries", "true", "");
+    }),
+    ("a run of TEST01 that is submitted", &[32], |tree| {
+        let key = "effective_accuracy_log_sampling_target";
+        tree.entry("Server/performance", key, "4096", "accuracy_log_sampling_target");
     }),
     ("TEST01 at another speed", &[21, 34], |tree| {
         let key = "result_samples_per_second";

@@ -166,6 +166,9 @@ pub(super) const ROWS: &[Row] = &[
     ("an accelerator's driver that is not named", &[24], |tree| {
         node(tree, |machine| machine.accelerators[0].driver = None);
     }),
+    ("accelerators that nobody counted", &[24], |tree| {
+        node(tree, |machine| machine.accelerator_count = None);
+    }),
     ("compression without approval", &[25], |tree| {
         tree.every_record(|record| record.encoding = "zstd".into());
     }),
@@ -203,6 +206,85 @@ pub(super) const ROWS: &[Row] = &[
     ("a run that found a rule broken", &[], |tree| {
         tree.record("Server/performance", |record| {
             record.findings.push(Finding::fail(Rule::new(5), "node-a", "loopback"));
+        });
+    }),
+    ("a node that echoes", &[2], |tree| {
+        tree.every_record(|record| record.nodes[1].engine = "echo".into());
+    }),
+    ("nodes without a model", &[2], |tree| {
+        tree.every_record(|record| {
+            for node in &mut record.nodes {
+                node.model_sha256 = String::new();
+            }
+        });
+    }),
+    ("a record of another benchmark", &[35], |tree| {
+        tree.record("Server/performance", |record| record.benchmark = "gptj-99".into());
+    }),
+    ("a record of another mode", &[32], |tree| {
+        tree.record("Server/accuracy", |record| record.mode = "performance".into());
+    }),
+    ("a record of another seed", &[31], |tree| {
+        tree.record("Server/accuracy", |record| {
+            record.test_settings.insert("qsl_rng_seed".into(), "7".into());
+        });
+    }),
+    ("a record of another duration", &[32], |tree| {
+        tree.record("Server/TEST01", |record| {
+            record.test_settings.insert("min_duration_ms".into(), "60000".into());
+        });
+    }),
+    ("a record of another LoadGen", &[3], |tree| {
+        tree.record("Server/TEST04", |record| record.versions.loadgen = "5.0.10 @ 0".into());
+    }),
+    ("a record of another data set", &[2], |tree| {
+        tree.record("Offline/accuracy", |record| record.dataset_samples = 500);
+    }),
+    ("a record of another time for the name", &[14], |tree| {
+        tree.record("Offline/accuracy", |record| record.get_sut_name_duration_ns = Some(1));
+    }),
+    ("another machine of that name", &[20], |tree| {
+        tree.record("Server/performance", |record| {
+            let nodes = &mut record.evidence.as_mut().unwrap().nodes;
+            nodes.get_mut("node-b").unwrap().machine_id = Some("f".repeat(32));
+        });
+    }),
+    ("digests of another benchmark", &[7, 8, 10, 35], |tree| {
+        tree.record("Offline/digests", |record| record.benchmark = "gptj-99".into());
+    }),
+    ("digests of another scenario", &[7, 8, 10, 32], |tree| {
+        tree.record("Offline/digests", |record| record.scenario = "server".into());
+    }),
+    ("digests of a few samples", &[7, 8, 10], |tree| {
+        digests(tree, |digests| digests.samples.sent = 999);
+    }),
+    ("digests of one sample", &[7, 8, 10], |tree| {
+        digests(tree, |digests| digests.samples.distinct = 1);
+    }),
+    ("digests of the performance run", &[35], |tree| {
+        let mut logs = None;
+        tree.record("Offline/performance", |record| logs = Some(record.logs.clone()));
+        tree.record("Offline/digests", |record| record.logs = logs.unwrap());
+    }),
+    ("compressed responses without approval", &[25], |tree| {
+        tree.record("Server/performance", |record| {
+            record.nodes[0].response_encodings.push("zstd".into());
+        });
+    }),
+    ("responses in an encoding of no table", &[25], |tree| {
+        tree.record("Server/performance", |record| {
+            record.nodes[0].response_encodings = vec!["7".into()];
+        });
+    }),
+    ("nodes on one machine, with one interface", &[6, 27], |tree| {
+        tree.every_record(|record| {
+            let nodes = &mut record.evidence.as_mut().unwrap().nodes;
+            let one = nodes["node-a"].clone();
+            nodes.get_mut("node-b").unwrap().machine_id = one.machine_id;
+            nodes.get_mut("node-b").unwrap().boot_id = one.boot_id;
+            for node in nodes.values_mut() {
+                node.interfaces[0].speed_mbit_per_second = Some(20_000);
+            }
         });
     }),
 ];

@@ -115,6 +115,24 @@ impl Tree {
         let mut record = serde_json::from_str(&self.read(&path)).unwrap();
         change(&mut record);
         self.write(&path, &serde_json::to_string_pretty(&record).unwrap());
+        self.measurements(&path, &record);
+    }
+
+    /// Writes what the record of a performance run says into the measurements file beside it, as a cheat would.
+    fn measurements(&self, path: &str, record: &RunResult) {
+        let Some(folder) = path.strip_suffix("/performance.result.json") else { return };
+        for entry in fs::read_dir(self.path(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            if name != "measurements.json" && !name.contains("_netdiv_") {
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            let mut json: Map<String, Value> = serde_json::from_str(&text).unwrap();
+            let fields = crate::check::measurements::generated(record);
+            json.extend(fields.map(|(name, value)| (name.to_owned(), value)));
+            fs::write(&path, serde_json::to_string(&json).unwrap()).unwrap();
+        }
     }
 
     /// Edits all records, wherever they are, and what the documentation shows of the machines.
@@ -125,6 +143,7 @@ impl Tree {
             let mut record = serde_json::from_str(&self.read(path)).unwrap();
             change(&mut record);
             self.write(path, &serde_json::to_string_pretty(&record).unwrap());
+            self.measurements(path, &record);
             let home: Vec<_> = path.split('/').take(2).collect();
             let evidence = record.evidence.unwrap();
             let machines = evidence.nodes.iter().map(|(name, machine)| (name.as_str(), machine));

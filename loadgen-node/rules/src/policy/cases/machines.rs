@@ -32,7 +32,7 @@ fn one_machine_at_both_ends_is_seen() {
         images(),
         4,
         "rack-a",
-        "board serial number S-1",
+        "board serial number S-1…",
         same(|a, b| {
             b.board_serial = a.board_serial.as_ref().map(|serial| serial.to_lowercase());
         }),
@@ -50,7 +50,7 @@ fn one_machine_at_both_ends_is_seen() {
         images(),
         4,
         "rack-a",
-        "boot id b-loadgen, machine id 00000000000000000000000000000001, board",
+        "boot id b-loadgen, machine id 00000000…, board",
         same(|a, b| {
             *b = Machine { routes: b.routes.clone(), ..a.clone() };
         }),
@@ -69,7 +69,7 @@ fn what_tells_nothing_is_not_taken_for_the_same() {
         };
         let machine = if machine == "a" { node(&mut case) } else { loadgen(&mut case) };
         machine.interfaces.push(virtual_interface);
-        machine.board_serial = Some("To be filled by O.E.M.".into());
+        machine.board_serial = None;
         machine.machine_id = Some(String::new());
     }
     assert_eq!(found(Division::Network, &case), []);
@@ -115,6 +115,16 @@ fn the_way_is_a_permitted_fabric() {
     unclear(images(), 5, "LoadGen node", "names no route", |case| loadgen(case).routes.clear());
     fails(images(), 5, "rack-a to 10.0.0.1", "eth0 is a virtual interface", |case| {
         node(case).interfaces[0].kind = "virtual".into();
+    });
+    unclear(images(), 5, place, "the kind of bond0, ethernet, was stated, not measured", |case| {
+        let machine = loadgen(case);
+        machine.interfaces.push(Interface {
+            name: "bond0".into(),
+            kind: "ethernet".into(),
+            ..Interface::default()
+        });
+        machine.routes[1].interface = Some("bond0".into());
+        machine.supplied = vec!["interfaces.bond0.kind".into()];
     });
     for kind in ["wifi", "infiniband"] {
         let mut case = images();

@@ -44,6 +44,7 @@ fn machine(name: &str, number: u8, peer: &str) -> Machine {
             ecc: Some(true),
             ..Accelerator::default()
         }],
+        accelerator_count: Some(1),
         interfaces: vec![Interface {
             name: "eth0".into(),
             kind: "ethernet".into(),

@@ -189,7 +189,7 @@ fn the_open_division_says_why() {
     change_settings(
         folder.path(),
         "[architecture]",
-        "[retraining]\nretraining_data_fraction = 0.5\nretraining_epoch_fraction = 1.5\nnon_zero_parameters = 9\n\
+        "[retraining]\nretraining_data_fraction = 0.5\nretraining_epoch_fraction = 0.5\nnon_zero_parameters = 9\n\
          model_size_bytes = 18\nnumerics = \"fp16\"\nquantization = \"none\"\n[architecture]",
     );
     change_result(&folder.path().join("offline/performance"), |result| {
@@ -199,7 +199,7 @@ fn the_open_division_says_why() {
     let why = text(&tree, "open/acme/documentation/why-open.md");
     assert!(why.contains("Pruned weights.") && why.contains("N38"), "{why}");
     let tag = text(&tree, "open/acme/documentation/retraining.md");
-    assert!(tag.contains("| retraining_cost_metric | 0.75 |"), "{tag}");
+    assert!(tag.contains("| retraining_cost_metric | 0.25 |"), "{tag}");
     // An invalid run is one in no division.
     change_result(&folder.path().join("offline/accuracy"), |run| run.verdict = Verdict::Failed);
     assert!(build_in(folder.path(), false).unwrap_err()[0].starts_with("N33"));

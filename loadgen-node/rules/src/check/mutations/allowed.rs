@@ -1,0 +1,138 @@
+//! Edits that a check must not find fault with.
+
+use std::fs;
+
+use netdiv_proto::v1::Interface;
+use serde_json::json;
+
+use super::{
+    broken, report,
+    tree::{HOME, SYSTEM, Tree},
+};
+use crate::{Outcome, Rule};
+
+fn outcome(tree: &Tree, rule: u8) -> Outcome {
+    report(tree).outcome(Rule::new(rule))
+}
+
+#[test]
+fn a_restart_between_runs() {
+    let tree = Tree::new();
+    tree.record("Server/performance", |record| {
+        let nodes = &mut record.evidence.as_mut().unwrap().nodes;
+        nodes.get_mut("node-b").unwrap().boot_id = Some("another".into());
+    });
+    let report = report(&tree);
+    assert!(!report.failed(), "{}", report.text());
+}
+
+#[test]
+fn nodes_that_share_a_machine() {
+    let tree = Tree::new();
+    tree.every_record(|record| {
+        let nodes = &mut record.evidence.as_mut().unwrap().nodes;
+        let one = nodes["node-a"].clone();
+        nodes.get_mut("node-b").unwrap().machine_id = one.machine_id;
+        nodes.get_mut("node-b").unwrap().boot_id = one.boot_id;
+    });
+    for count in ["1", "2"] {
+        tree.field("number_of_nodes", json!(count));
+        let report = report(&tree);
+        assert!(!report.failed(), "{}", report.text());
+        for rule in [15, 20] {
+            let of_rule = report.findings.iter().filter(|f| f.rule == Rule::new(rule));
+            let said = of_rule.filter(|f| f.text.contains("node-a and node-b are on one machine"));
+            assert_eq!(said.count(), 1, "N{rule}");
+        }
+    }
+    tree.field("number_of_nodes", json!("3"));
+    assert_eq!(outcome(&tree, 15), Outcome::Fail);
+}
+
+#[test]
+fn a_transport_for_each_scenario() {
+    let tree = Tree::new();
+    tree.every_record(|record| {
+        if record.scenario == "server" {
+            record.transport = "quic".into();
+        }
+    });
+    assert_eq!(outcome(&tree, 6), Outcome::Fail);
+    let both = "gRPC over HTTP/2 over TLS 1.3 over TCP over IPv4 / netdiv frames over QUIC (TLS 1.3) over UDP over IPv4";
+    tree.field("network_protocol", json!(both));
+    let report = report(&tree);
+    assert!(!report.failed(), "{}", report.text());
+}
+
+#[test]
+fn a_bond_that_carries_more_than_one_adapter() {
+    let tree = Tree::new();
+    tree.every_record(|record| {
+        let machine = &mut record.evidence.as_mut().unwrap().loadgen_node;
+        let one = machine.interfaces[0].clone();
+        let other = Interface { name: "ens1f1np1".into(), ..one.clone() };
+        let over = vec![one.name.clone(), other.name.clone()];
+        let bond = Interface { name: "bond0".into(), over, ..one };
+        let bond = Interface { speed_mbit_per_second: Some(200_000), ..bond };
+        machine.interfaces.extend([other, bond]);
+        for route in &mut machine.routes {
+            route.interface = Some("bond0".into());
+        }
+        record.interfaces[0].name = "bond0".into();
+        if record.scenario == "offline" && record.mode == "performance" {
+            record.interfaces[0].bytes_sent = (150e9 / 8.0 * record.test_seconds) as u64;
+        }
+    });
+    tree.field("number_nic_loadgen", json!("2"));
+    for rate in ["100 Gb/s", "200 Gb/s / 100 Gb/s"] {
+        tree.field("network_rate", json!(rate));
+        assert_eq!(outcome(&tree, 6), Outcome::Pass, "{rate}: {}", report(&tree).text());
+    }
+    tree.field("network_rate", json!("40 Gb/s"));
+    assert_eq!(outcome(&tree, 6), Outcome::Fail);
+}
+
+/// Each of two systems is held against its own runs.
+#[test]
+fn another_fabric_of_another_system() {
+    let tree = Tree::new();
+    let (one, other) = ("two-H100-nodes", "other");
+    for file in crate::tree::list_files(tree.root()).unwrap() {
+        let path = file.to_str().unwrap();
+        if !path.contains(one) {
+            continue;
+        }
+        let text = tree.read(path);
+        let text = match path.ends_with(".result.json") {
+            true => text.replace("\"ethernet\"", "\"infiniband\"").replace("ens1f0np0", "ib0"),
+            false => text,
+        };
+        tree.write(&path.replace(one, other), &text);
+    }
+    let system = SYSTEM.replace(one, other);
+    tree.replace(&system, "\"network_type\": \"Ethernet\"", "\"network_type\": \"InfiniBand\"");
+    assert!(fs::exists(tree.path(&format!("{HOME}/results/{other}"))).unwrap());
+    tree.replace(&system, "ens1f0np0", "ib0");
+    assert_eq!(outcome(&tree, 5), Outcome::Pass, "{}", report(&tree).text());
+    let is_linked = |text: &str| !text.contains("network_topology has no link of it");
+    assert!(report(&tree).findings.iter().all(|finding| is_linked(&finding.text)));
+    // One run cannot be that of two systems.
+    let broken = broken(&report(&tree));
+    assert!(broken.contains("N34") && broken.contains("N35"), "{broken:?}");
+}
+
+#[test]
+fn what_is_not_checked_is_said() {
+    let tree = Tree::new();
+    tree.write("closed/acme/x.md", "x");
+    assert!(report(&tree).subject.contains("closed/ is not checked"));
+}
+
+#[test]
+fn unknown_round_trips_tell_nothing() {
+    let tree = Tree::new();
+    tree.record("Server/performance", |record| record.nodes[0].round_trip_ns = 0);
+    assert_eq!(outcome(&tree, 14), Outcome::CannotTell);
+    // And what cannot be told of one rule cannot be told of the whole.
+    assert_eq!(outcome(&tree, 38), Outcome::CannotTell);
+}

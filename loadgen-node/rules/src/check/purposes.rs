@@ -1,0 +1,54 @@
+//! One run serves one purpose: of N34 and N35.
+
+use std::collections::BTreeMap;
+
+use super::{
+    findings::Findings,
+    subject::{Entry, Kind, Run, Subject},
+    unchanged::sha256,
+};
+use crate::{Rule, tree::DETAIL};
+
+const N34: Rule = Rule::new(34);
+const N35: Rule = Rule::new(35);
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    if subject.tree.is_none() {
+        return;
+    }
+    let mut known: BTreeMap<String, Vec<(&Entry, &Run)>> = BTreeMap::new();
+    for (entry, run) in subject.runs() {
+        let Some(hash) = detail_sha256(run) else { continue };
+        let others = known.entry(hash).or_default();
+        let other =
+            others.iter().find(|(of, other)| !(std::ptr::eq(*of, entry) && is_both(other, run)));
+        if let Some((_, other)) = other {
+            let rule = if run.is_test() || other.is_test() { N34 } else { N35 };
+            let text = format!(
+                "is the run of {}, by its detail log: one run serves one purpose, so make another",
+                other.place
+            );
+            found.fail(rule, &run.place, text);
+        }
+        others.push((entry, run));
+    }
+}
+
+/// By the log itself, or by the record where only that is kept.
+fn detail_sha256(run: &Run) -> Option<String> {
+    match run.logs {
+        Some(_) => sha256(&run.folder.join(DETAIL)).ok(),
+        None => run.result()?.logs.get(DETAIL).cloned(),
+    }
+}
+
+/// The two halves of a run in mode `submission`.
+fn is_both(one: &Run, other: &Run) -> bool {
+    let is_half = |run: &Run| match run.detail().and_then(|d| d.text("effective_test_mode")) {
+        Some(mode) => mode == "SubmissionRun",
+        None => run.result().is_some_and(|record| record.mode == "submission"),
+    };
+    let kinds = [&one.kind, &other.kind];
+    let halves = [Kind::Performance, Kind::Accuracy];
+    halves.iter().all(|half| kinds.contains(&half)) && is_half(one) && is_half(other)
+}

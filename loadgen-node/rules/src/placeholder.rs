@@ -1,0 +1,66 @@
+//! Texts that stand for one that is still to be written.
+
+/// Lines that say nothing.
+const EMPTY: [&str; 9] = ["-", "?", "n/a", "na", "n.a.", "null", "unknown", "...", "to be written"];
+
+/// Words that announce a text.
+const ANNOUNCED: [&str; 4] = ["todo", "tbd", "fixme", "xxx"];
+
+/// Longest line, in bytes, that such a word anywhere makes a placeholder.
+const SHORT: usize = 40;
+
+/// Whether a field or a document is still to be written: it is empty, or has a word such as TODO or N/A in its place.
+/// Headings of a document do not count.
+pub(crate) fn is_placeholder(text: &str) -> bool {
+    let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let Some(first) = lines.next() else { return true };
+    let Some(line) = std::iter::once(first).chain(lines).find(|line| !line.starts_with('#')) else {
+        return true;
+    };
+    let lower = line.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let announces = |word: &str| ANNOUNCED.contains(&word);
+    let first = words.next().unwrap_or_default();
+    EMPTY.contains(&lower.trim_end_matches([':', '!']))
+        || announces(first)
+        || (line.len() <= SHORT && words.any(announces))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn placeholders_are_known() {
+        for text in [
+            "",
+            " ",
+            "?",
+            "-",
+            "TODO",
+            "N/A",
+            "tbd",
+            "to do: TODO",
+            "unknown",
+            "TBD.",
+            "xxx",
+            "Xxx",
+            "TODO: say how",
+            "# Calibration\n\nTODO: write down how it was done\n",
+            "# Calibration\n",
+        ] {
+            assert!(is_placeholder(text), "{text}");
+        }
+        for text in [
+            "1",
+            "Ethernet",
+            "todos",
+            "no switch",
+            "100 Gb/s",
+            "none",
+            "# Calibration\n\nMin and max over 500 images. TODO next year: entropy.\n",
+        ] {
+            assert!(!is_placeholder(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What is held against the runs of a submission, and what is not.
+
+use std::fs;
+
+use super::{change_result, change_settings, problems_of};
+use crate::{fixture::replace_log, tree};
+
+#[test]
+fn a_run_serves_one_purpose() {
+    let all = problems_of(|folder| {
+        change_settings(
+            folder,
+            "digests = \"offline/digests\"",
+            "digests = \"server/performance\"",
+        );
+        let test01 = folder.join("server/performance");
+        replace_log(&test01, tree::DETAIL, |text| {
+            let key = "\"key\": \"effective_accuracy_log_sampling_target\", \"value\": ";
+            text.replace(&format!("{key}0"), &format!("{key}4096"))
+        });
+    })
+    .join("\n");
+    for want in [
+        "server/performance and server/performance are one run",
+        "server/performance: it was run with the audit.config of a compliance test",
+    ] {
+        assert!(all.contains(want), "{want}: {all}");
+    }
+}
+
+#[test]
+fn a_run_without_a_model_is_found() {
+    let all = problems_of(|folder| {
+        change_result(&folder.join("offline/digests"), |result| {
+            result.nodes[0].engine = "none".into();
+        });
+    });
+    assert_eq!(all.len(), 1, "{all:#?}");
+    assert!(all[0].starts_with("N2 ") && all[0].contains("no model ran at node node-a"), "{all:?}");
+}
+
+#[test]
+fn an_accuracy_that_the_run_did_not_count_is_found() {
+    let all = problems_of(|folder| {
+        fs::write(folder.join("a.txt"), "accuracy=78.000%, good=39000, total=50000\n").unwrap();
+        let server = "scenario = \"server\"";
+        change_settings(folder, server, &format!("{server}\naccuracy_txt = \"a.txt\""));
+    });
+    assert_eq!(all.len(), 1, "{all:#?}");
+    assert!(all[0].contains("acc is 78, and the run itself counted 77"), "{all:?}");
+}
+
+#[test]
+fn nodes_may_be_named_in_any_order() {
+    let all = problems_of(|folder| {
+        change_result(&folder.join("server/accuracy"), |result| result.nodes.reverse());
+    });
+    assert!(all.is_empty(), "{all:#?}");
+}
+
+#[test]
+fn nodes_on_one_machine_share_its_interface() {
+    let one_machine = |speed| {
+        problems_of(|folder| {
+            for run in ["offline/performance", "server/performance"] {
+                change_result(&folder.join(run), |result| {
+                    let nodes = &mut result.evidence.as_mut().unwrap().nodes;
+                    let boot = nodes["node-a"].boot_id.clone();
+                    let id = nodes["node-a"].machine_id.clone();
+                    for node in nodes.values_mut() {
+                        (node.boot_id, node.machine_id) = (boot.clone(), id.clone());
+                        node.interfaces[0].speed_mbit_per_second = Some(speed);
+                    }
+                });
+            }
+        })
+    };
+    let is_short = |all: &[String]| all.iter().any(|text| text.starts_with("N27"));
+    assert!(!is_short(&one_machine(100_000)));
+    // Two of these would do.
+    assert!(is_short(&one_machine(20_000)));
+}

@@ -1,0 +1,63 @@
+//! What tells machines apart. machine-id(5) calls the machine id confidential, and serial numbers are for root: only
+//! digests of them leave the machine, and equal ones still show as equal.
+
+use sha2::{Digest as _, Sha256};
+
+/// Texts that stand for no serial number, or for no machine id.
+const PLACEHOLDERS: [&str; 12] = [
+    "none",
+    "n/a",
+    "default string",
+    "not specified",
+    "not applicable",
+    "not available",
+    "system serial number",
+    "base board serial number",
+    "to be filled by o.e.m.",
+    "0123456789",
+    "unknown",
+    // An image whose first boot is to come (machine-id(5)).
+    "uninitialized",
+];
+
+/// The digest of a machine id.
+pub(crate) fn machine_id(id: &str) -> Option<String> {
+    digest("netdiv machine-id", id)
+}
+
+/// The digest of a serial number.
+pub(crate) fn board_serial(serial: &str) -> Option<String> {
+    digest("netdiv board-serial", serial)
+}
+
+/// The first 16 bytes of SHA-256, in hex; nothing for a text that identifies nothing.
+fn digest(domain: &str, text: &str) -> Option<String> {
+    let text = text.trim();
+    let is_nothing = text.bytes().all(|byte| byte == b'0')
+        || PLACEHOLDERS.iter().any(|placeholder| placeholder.eq_ignore_ascii_case(text));
+    let hash = Sha256::digest([domain.as_bytes(), &[0], text.as_bytes()].concat());
+    (!is_nothing).then(|| hash[..16].iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_tell_apart_and_give_nothing_away() {
+        // printf 'netdiv machine-id\0abc' | sha256sum
+        assert_eq!(machine_id(" abc\n").unwrap(), "a9315f3a39d985bcecad0fd22c935e2f");
+        assert_eq!(board_serial("abc").unwrap(), "8bf52410f9a2d39655a035551b58fb41");
+        assert_ne!(machine_id("abd"), machine_id("abc"));
+    }
+
+    #[test]
+    fn placeholders_identify_nothing() {
+        for nothing in ["", "0", "00000000", "To be filled by O.E.M.", "Default string", "NONE"] {
+            assert_eq!(board_serial(nothing), None, "{nothing}");
+        }
+        assert_eq!(machine_id("uninitialized"), None);
+        assert!(board_serial("0001").is_some());
+    }
+}
