@@ -113,10 +113,21 @@ fn start(text: &str) -> String {
     text.chars().take(8).collect::<String>() + "…"
 }
 
-/// Hardware addresses; virtual interfaces of different machines may have the same.
+/// Hardware addresses of the interfaces on routes. Virtual ones of different machines may have the same, and so may the
+/// management interfaces of one model.
 fn macs(machine: &Machine) -> BTreeSet<String> {
+    let is_used = |interface: &&Interface| {
+        let carries = |route: &Route| {
+            let used = route.interface.as_deref();
+            let bond = machine.interfaces.iter().find(|bond| Some(bond.name.as_str()) == used);
+            let below = bond.is_some_and(|bond| bond.over.contains(&interface.name));
+            used == Some(interface.name.as_str()) || below
+        };
+        machine.routes.iter().any(carries)
+    };
     let physical = machine.interfaces.iter().filter(|interface| interface.kind != "virtual");
-    let macs = physical.filter_map(|interface| known(&interface.mac)).map(str::to_lowercase);
+    let macs = physical.filter(is_used).filter_map(|interface| known(&interface.mac));
+    let macs = macs.map(str::to_lowercase);
     macs.filter(|mac| mac.contains(|c: char| c.is_alphanumeric() && c != '0')).collect()
 }
 

@@ -51,7 +51,7 @@ pub(super) const ROWS: &[Row] = &[
     }),
     ("the same hardware address", &[4], |tree| {
         tree.every_record(|record| {
-            let mac = loadgens(record).interfaces[1].mac.clone();
+            let mac = loadgens(record).interfaces[0].mac.clone();
             record.evidence.as_mut().unwrap().nodes.get_mut("node-b").unwrap().interfaces[0].mac =
                 mac;
         });
