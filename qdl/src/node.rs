@@ -67,8 +67,9 @@ pub(crate) async fn connect(
     }
 }
 
-/// Round trips that are timed.
+/// Round trips that are timed, and the pause before each: a young connection of QUIC still looks for its packet size.
 const ROUND_TRIPS: usize = 5;
+const ROUND_TRIP_PAUSE: Duration = Duration::from_millis(20);
 
 /// Asks a node who it is and what its machine is, and times some round trips.
 pub(crate) async fn interview(
@@ -80,6 +81,7 @@ pub(crate) async fn interview(
     let mut node = ask(connection, address, timeout, true).await?;
     node.round_trip = Duration::MAX;
     for _ in 0..ROUND_TRIPS {
+        tokio::time::sleep(ROUND_TRIP_PAUSE).await;
         node.round_trip =
             node.round_trip.min(describe(connection, address, timeout).await?.round_trip);
     }

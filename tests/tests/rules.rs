@@ -355,9 +355,7 @@ fn from_runs_to_a_submission() {
     for rule in ["N4", "N5", "N32", "N38"] {
         assert_eq!(outcome(rule), "fail", "{rule}\n{text}");
     }
-    for rule in
-        ["N3", "N7", "N8", "N9", "N10", "N13", "N14", "N15", "N16", "N17", "N18", "N20", "N31"]
-    {
+    for rule in ["N3", "N7", "N8", "N9", "N10", "N13", "N15", "N16", "N17", "N18", "N20", "N31"] {
         assert_eq!(outcome(rule), "pass", "{rule}\n{text}");
     }
 }
