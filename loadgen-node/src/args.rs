@@ -144,10 +144,10 @@ pub(crate) enum Target {
 
 /// The words for scenarios, modes and policies.
 const SCENARIOS: [(&str, Scenario); 4] = [
-    ("offline", Scenario::Offline),
-    ("server", Scenario::Server),
-    ("single-stream", Scenario::SingleStream),
-    ("multi-stream", Scenario::MultiStream),
+    (netdiv_rules::Scenario::Offline.word(), Scenario::Offline),
+    (netdiv_rules::Scenario::Server.word(), Scenario::Server),
+    (netdiv_rules::Scenario::SingleStream.word(), Scenario::SingleStream),
+    (netdiv_rules::Scenario::MultiStream.word(), Scenario::MultiStream),
 ];
 const MODES: [(&str, Mode); 4] = [
     ("performance", Mode::PerformanceOnly),
@@ -178,7 +178,7 @@ pub(crate) fn mode_name(mode: Mode) -> &'static str {
 
 /// The word for a scenario.
 pub(crate) fn scenario_name(scenario: Scenario) -> &'static str {
-    SCENARIOS.iter().find(|(_, known)| *known == scenario).map_or("", |(name, _)| name)
+    scenario_of(scenario).word()
 }
 
 /// The table of benchmarks: that of a file, or the built-in one.

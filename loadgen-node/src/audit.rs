@@ -15,7 +15,7 @@ use netdiv_rules::{
 };
 use tracing::info;
 
-use crate::{RunArgs, RunError, args::table, output};
+use crate::{RunArgs, RunError, args::table, network::usage, output};
 
 /// The mode that is performance and accuracy in one.
 const SUBMISSION: &str = "submission";
@@ -87,10 +87,6 @@ pub fn audit(args: &AuditArgs) -> Result<bool, RunError> {
         passed &= verified.passed;
     }
     Ok(passed)
-}
-
-fn usage<T>(text: String) -> Result<T, RunError> {
-    Err(RunError::Usage(text))
 }
 
 /// The record of a run, whose logs must be those that the run wrote.

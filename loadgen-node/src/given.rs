@@ -5,15 +5,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use netdiv_proto::digest::in_hex;
 use sha2::{Digest as _, Sha256};
 
-use crate::{RunArgs, args::RunConfig, witness::hex};
+use crate::{RunArgs, args::RunConfig};
 
 impl RunConfig {
     /// The settings as one text, and its SHA-256 in hex.
     pub(crate) fn in_words(&self) -> (String, String) {
         let text = serde_json::to_string(&self.given).unwrap_or_default();
-        let sha256 = hex(&Sha256::digest(&text));
+        let sha256 = in_hex(&Sha256::digest(&text));
         (text, sha256)
     }
 }

@@ -159,7 +159,8 @@ impl NetworkArgs {
     }
 }
 
-fn usage<T>(text: impl Into<String>) -> Result<T, RunError> {
+/// Settings or files that do not do.
+pub(crate) fn usage<T>(text: impl Into<String>) -> Result<T, RunError> {
     Err(RunError::Usage(text.into()))
 }
 

@@ -6,14 +6,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+pub(crate) use netdiv_rules::tree::{ACCURACY_LOG as ACCURACY, DETAIL, SUMMARY};
+
 use crate::RunError;
 
 /// Name of our result file.
 pub(crate) const RESULT: &str = "result.json";
-/// LoadGen's files.
-pub(crate) const DETAIL: &str = "mlperf_log_detail.txt";
-pub(crate) const SUMMARY: &str = "mlperf_log_summary.txt";
-pub(crate) const ACCURACY: &str = "mlperf_log_accuracy.json";
 
 /// Makes the folder; refuses one that holds another run.
 pub(crate) fn prepare(folder: &Path) -> Result<(), RunError> {

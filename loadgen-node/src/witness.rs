@@ -10,7 +10,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use netdiv_proto::tally::{self, PayloadDigest, Tally};
+use netdiv_proto::{
+    digest::in_hex,
+    tally::{self, PayloadDigest, Tally},
+};
 use netdiv_rules::result::{Comparison, Digests};
 use sha2::{Digest as _, Sha256};
 
@@ -113,7 +116,7 @@ fn comparison(
         // A node's counts may be anything.
         differences = u64::saturating_add(differences, sent.abs_diff(*received));
         if examples.len() < SHOWN {
-            let unknown = || format!("the payload {}", hex(digest));
+            let unknown = || format!("the payload {}", in_hex(digest));
             let name = names.get(digest).cloned().unwrap_or_else(unknown);
             examples.push(format!("{name} was sent {sent} times and received {received} times"));
         }
@@ -127,12 +130,8 @@ fn comparison(
         distinct: counts.len() as u64,
         differences,
         examples,
-        sha256: (differences == 0).then(|| hex(&all.finalize())),
+        sha256: (differences == 0).then(|| in_hex(&all.finalize())),
     }
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -7,9 +7,11 @@
 //! - [`burst`]: taking all that a stream holds ready
 //! - [`probe`]: samples that test the network
 //! - [`tally`]: how often which payload was seen
+//! - [`digest`]: how digests are written
 //! - [`limits`]: every limit of the wire, each with its reason
 
 pub mod burst;
+pub mod digest;
 pub mod encoding;
 pub mod framing;
 pub mod layout;

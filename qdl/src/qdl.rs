@@ -153,6 +153,7 @@ impl<L: LoadGen> Qdl<L> {
         let session = &self.session.name;
         let counts: Vec<u64> = (0..self.nodes.len()).map(sent).collect();
         let received = self.ask_each_node(
+            self.settings.network.control_timeout,
             |node, connection| {
                 let request = FlushRequest { session: session.clone(), samples_sent: counts[node] };
                 async move { Ok(connection.flush(request).await?.samples_received) }
@@ -176,6 +177,7 @@ impl<L: LoadGen> Qdl<L> {
         let limit = self.settings.network.control_timeout;
         let addresses = &self.settings.nodes;
         let infos = self.ask_each_node(
+            limit,
             |node, connection| {
                 let address = addresses[node].clone();
                 async move {
@@ -212,8 +214,9 @@ impl<L: LoadGen> Qdl<L> {
                 Ok((tally(v1::Tally::Samples).await?, tally(v1::Tally::Responses).await?))
             }
         };
-        let tallies = self.ask_each_node_for(DIGESTS_TIME, ask, |node, status| {
-            Failure::NoDigests { node, why: node::words(&status) }
+        let tallies = self.ask_each_node(DIGESTS_TIME, ask, |node, status| Failure::NoDigests {
+            node,
+            why: node::words(&status),
         })?;
         let mut all = (Tally::default(), Tally::default());
         for (samples, responses) in tallies {
@@ -276,22 +279,8 @@ impl<L: LoadGen> Qdl<L> {
         outcome.map_err(|Closed| self.run.failure().cloned().unwrap_or_else(unknown))
     }
 
-    /// Makes one call to every node at the same time and waits for all, for as long as a call may take. One that fails fails
-    /// the run.
+    /// Makes one call to every node at the same time and waits for all, for a limited time. One that fails fails the run.
     fn ask_each_node<T, F>(
-        &self,
-        call: impl Fn(usize, Connection) -> F,
-        failure: impl Fn(String, tonic::Status) -> Failure,
-    ) -> Result<Vec<T>, Failure>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T, tonic::Status>> + Send + 'static,
-    {
-        self.ask_each_node_for(self.settings.network.control_timeout, call, failure)
-    }
-
-    /// The same for another time.
-    fn ask_each_node_for<T, F>(
         &self,
         limit: Duration,
         call: impl Fn(usize, Connection) -> F,

@@ -1,9 +1,10 @@
 //! Which machine this is, and what runs on it.
 
 use netdiv_evidence::{Machine, SupplyError, System};
+use netdiv_proto::digest::in_hex;
 use sha2::{Digest as _, Sha256};
 
-use crate::{config::Config, digest::in_hex, engine::Model};
+use crate::{config::Config, engine::Model};
 
 /// The host name, or nothing where it cannot be read.
 pub(crate) fn host_name() -> String {

@@ -15,7 +15,6 @@ mod admission;
 mod batcher;
 mod bench;
 mod config;
-mod digest;
 mod digests;
 pub mod engine;
 mod engine_pool;

@@ -8,6 +8,7 @@ mod submission;
 
 use std::{fs, path::Path};
 
+use netdiv_proto::digest::in_hex;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
@@ -212,7 +213,7 @@ fn answer(sample: u64) -> u32 {
 }
 
 fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    in_hex(&Sha256::digest(bytes))
 }
 
 /// Makes the run's folder and fills it.

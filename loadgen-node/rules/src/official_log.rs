@@ -1,15 +1,9 @@
 //! LoadGen's own logs, read back: what counts is what they say.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    io::{self, BufRead as _},
-    path::Path,
-};
+use std::{collections::BTreeMap, fs, io::BufRead as _, path::Path};
 
 use serde::Deserialize;
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use crate::{Scenario, regular, result::Metric};
 
@@ -120,10 +114,7 @@ pub fn digests(folder: &Path) -> Result<BTreeMap<String, String>, LogError> {
 
 /// SHA-256 of a file, in hex.
 pub fn digest(path: &Path) -> Result<String, LogError> {
-    let mut file = regular::open(path).map_err(|error| log_error(path, error))?;
-    let mut hasher = Sha256::new();
-    io::copy(&mut file, &mut hasher).map_err(|error| log_error(path, error))?;
-    Ok(hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    regular::sha256(path).map_err(|error| log_error(path, error))
 }
 
 /// LoadGen's metric of the scenario (rules, section 3). For the streams it is the early-stopping estimate of the

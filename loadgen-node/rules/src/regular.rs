@@ -7,6 +7,9 @@ use std::{
     path::Path,
 };
 
+use netdiv_proto::digest::in_hex;
+use sha2::{Digest as _, Sha256};
+
 /// Opens a regular file; links are followed.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     match fs::metadata(path)?.is_file() {
@@ -27,4 +30,11 @@ pub(crate) fn read_to_string(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     open(path)?.read_to_string(&mut text)?;
     Ok(text)
+}
+
+/// Their SHA-256, in hex.
+pub(crate) fn sha256(path: &Path) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    io::copy(&mut open(path)?, &mut hash)?;
+    Ok(in_hex(&hash.finalize()))
 }

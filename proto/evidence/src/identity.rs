@@ -1,6 +1,7 @@
 //! What tells machines apart. machine-id(5) calls the machine id confidential, and serial numbers are for root: only
 //! digests of them leave the machine, and equal ones still show as equal.
 
+use netdiv_proto::digest::in_hex;
 use sha2::{Digest as _, Sha256};
 
 /// Texts that stand for no serial number, or for no machine id.
@@ -36,7 +37,7 @@ fn digest(domain: &str, text: &str) -> Option<String> {
     let is_nothing = text.bytes().all(|byte| byte == b'0')
         || PLACEHOLDERS.iter().any(|placeholder| placeholder.eq_ignore_ascii_case(text));
     let hash = Sha256::digest([domain.as_bytes(), &[0], text.as_bytes()].concat());
-    (!is_nothing).then(|| hash[..16].iter().map(|byte| format!("{byte:02x}")).collect())
+    (!is_nothing).then(|| in_hex(&hash[..16]))
 }
 
 #[cfg(test)]

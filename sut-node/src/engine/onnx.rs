@@ -8,6 +8,7 @@ use std::{
 
 use bytes::Bytes;
 use netdiv_proto::{
+    digest::in_hex,
     encoding,
     layout::{self, DataType, InputLayout, TensorSpec, TensorView},
 };
@@ -18,7 +19,6 @@ use sha2::{Digest as _, Sha256};
 use super::{EngineError, Inference, Model, one_by_one::Infer};
 use crate::{
     config::{OnnxConfig, Postprocess},
-    digest::in_hex,
     workload::first_largest,
 };
 

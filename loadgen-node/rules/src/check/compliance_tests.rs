@@ -5,7 +5,6 @@ use std::path::Path;
 use super::{
     findings::Findings,
     subject::{Entry, Kind, Run, Subject, Tree},
-    unchanged::sha256,
 };
 use crate::{
     Rule,
@@ -180,7 +179,7 @@ fn has_sampled(tree: &Tree, place: &Place, run: &Run) -> bool {
     let path = tree.path(&format!("{}/{ACCURACY_LOG}", place.compliance_accuracy("TEST06")));
     let is_that_of = |record: &RunResult| {
         record.mode == "performance"
-            && sha256(&path).is_ok_and(|hash| record.logs.get(ACCURACY_LOG) == Some(&hash))
+            && regular::sha256(&path).is_ok_and(|hash| record.logs.get(ACCURACY_LOG) == Some(&hash))
     };
     let has_entries =
         || regular::read_to_string(&path).is_ok_and(|text| text.contains("\"token_data\""));

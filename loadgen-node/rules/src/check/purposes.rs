@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use super::{
     findings::Findings,
     subject::{Entry, Kind, Run, Subject},
-    unchanged::sha256,
 };
-use crate::{Rule, tree::DETAIL};
+use crate::{Rule, regular, tree::DETAIL};
 
 const N34: Rule = Rule::new(34);
 const N35: Rule = Rule::new(35);
@@ -37,7 +36,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 /// By the log itself, or by the record where only that is kept.
 fn detail_sha256(run: &Run) -> Option<String> {
     match run.logs {
-        Some(_) => sha256(&run.folder.join(DETAIL)).ok(),
+        Some(_) => regular::sha256(&run.folder.join(DETAIL)).ok(),
         None => run.result()?.logs.get(DETAIL).cloned(),
     }
 }

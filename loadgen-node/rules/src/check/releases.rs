@@ -2,6 +2,7 @@
 
 use std::sync::OnceLock;
 
+use netdiv_proto::digest::in_hex;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
@@ -119,8 +120,7 @@ fn sources_differ(release: &Release, log: &DetailLog) -> Option<String> {
         .map(|(path, sha1)| format!("{path} {}\n", sha1.as_str().unwrap_or_default()))
         .collect();
     lines.sort();
-    let digest = Sha256::digest(lines.concat());
-    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = in_hex(&Sha256::digest(lines.concat()));
     (digest != release.sources_sha256).then(|| {
         format!("its sources (loadgen_file_sha1) are not those of tag {tag}: build it from the tag")
     })

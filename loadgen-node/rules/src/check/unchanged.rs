@@ -1,7 +1,6 @@
 //! N35: every log is the one that its run made.
 
-use std::path::Path;
-
+use netdiv_proto::digest::in_hex;
 use sha2::{Digest as _, Sha256};
 
 use super::{
@@ -53,7 +52,7 @@ fn hashes(subject: &Subject, run: &Run, found: &mut Findings) {
     };
     for name in names {
         let place = format!("{}/{name}", run.place);
-        match (record.logs.get(*name), sha256(&run.folder.join(name))) {
+        match (record.logs.get(*name), regular::sha256(&run.folder.join(name))) {
             // What cannot be read is told elsewhere (N33).
             (_, Err(_)) => {}
             (None, Ok(_)) => found.fail(N35, &run.record_place, format!("has no hash of {name}")),
@@ -77,7 +76,7 @@ fn accuracy(tree: &Tree, place: &Place, entry: &Entry, found: &mut Findings) {
         let whole = run.result().and_then(|record| record.logs.get(ACCURACY_LOG));
         // The official checker and the tool that truncates leave TEST06's as it is.
         if run.kind == Kind::Test("TEST06".into()) {
-            let here = sha256(&tree.path(&log)).ok();
+            let here = regular::sha256(&tree.path(&log)).ok();
             if whole.zip(here).is_some_and(|(whole, here)| *whole != here) {
                 found.fail(N35, log, CHANGED);
             }
@@ -106,20 +105,9 @@ fn truncated(tree: &Tree, folder: &str, log: &str, whole: Option<&String>, found
             let why = "its hash= is not that of the accuracy log that the run made";
             found.fail(N35, text, why);
         }
-        (Some(hash), _) if is_whole && hash != hex(&Sha256::digest(&here)) => {
+        (Some(hash), _) if is_whole && hash != in_hex(&Sha256::digest(&here)) => {
             found.fail(N35, text, "its hash= is not that of the accuracy log beside it");
         }
         _ => {}
     }
-}
-
-/// SHA-256 of a file, in hex.
-pub(super) fn sha256(path: &Path) -> std::io::Result<String> {
-    let mut hash = Sha256::new();
-    std::io::copy(&mut regular::open(path)?, &mut hash)?;
-    Ok(hex(&hash.finalize()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

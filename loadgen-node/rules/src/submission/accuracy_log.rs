@@ -6,9 +6,8 @@ use std::{
     path::Path,
 };
 
+use netdiv_proto::digest::in_hex;
 use sha2::{Digest as _, Sha256};
-
-use super::hex;
 
 /// What is kept at either end, in bytes.
 const VIEWABLE: u64 = 4096;
@@ -29,7 +28,7 @@ impl AccuracyLog {
         let mut file = fs::File::open(path)?;
         let mut hash = Sha256::new();
         let length = io::copy(&mut file, &mut hash)?;
-        let sha256 = hex(&hash.finalize());
+        let sha256 = in_hex(&hash.finalize());
         let mut part = |from: u64, length: u64| {
             let mut bytes = Vec::new();
             file.seek(SeekFrom::Start(from))?;
@@ -62,7 +61,7 @@ mod tests {
         };
         let short = log(b"[\n]\n");
         assert_eq!(short.truncated, b"[\n]\n");
-        assert_eq!(short.sha256, hex(&Sha256::digest(b"[\n]\n")));
+        assert_eq!(short.sha256, in_hex(&Sha256::digest(b"[\n]\n")));
         assert_eq!(log(&[b'x'; 4095]).truncated.len(), 4095);
         // Ends that overlap are both kept, as there.
         assert_eq!(log(&[b'x'; 5000]).truncated.len(), 2 * 4096 + 7);

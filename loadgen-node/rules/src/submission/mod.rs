@@ -79,11 +79,6 @@ pub fn write(tree: &Tree, folder: &Path) -> io::Result<()> {
     write().inspect_err(|_| drop(fs::remove_dir_all(part)))
 }
 
-/// Lower-case hex.
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// Whether the official checkers take a name for a folder: not empty, no spaces, no dot in front, one part.
 fn is_folder_name(name: &str) -> bool {
     let is_good = |c: char| !c.is_whitespace() && !c.is_control() && !"/\\:".contains(c);

@@ -6,9 +6,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use netdiv_proto::digest::in_hex;
 use sha2::{Digest as _, Sha256};
 
-use super::{accuracy_log::AccuracyLog, hex, problems::Problems};
+use super::{accuracy_log::AccuracyLog, problems::Problems};
 use crate::{
     Outcome, Scenario,
     check::without_model,
@@ -81,8 +82,8 @@ pub(super) fn load(
 impl Run {
     fn check_logs(&self, problems: &mut Problems) {
         let hashes = [
-            (tree::DETAIL, hex(&Sha256::digest(&self.detail))),
-            (tree::SUMMARY, hex(&Sha256::digest(&self.summary))),
+            (tree::DETAIL, in_hex(&Sha256::digest(&self.detail))),
+            (tree::SUMMARY, in_hex(&Sha256::digest(&self.summary))),
             (tree::ACCURACY_LOG, self.accuracy_log.sha256.clone()),
         ];
         for (file, found) in hashes {

@@ -2,6 +2,8 @@
 
 use sha2::{Digest as _, Sha256};
 
+use netdiv_proto::digest::in_hex;
+
 use super::{Tree, problems::Problems};
 use crate::tree::{Home, IMPLEMENTATION, documents};
 
@@ -19,7 +21,7 @@ pub fn sources_sha256(sources: &[(&str, &str)]) -> String {
             hash.update([0]);
         }
     }
-    super::hex(&hash.finalize())
+    in_hex(&hash.finalize())
 }
 
 /// The sources, their SHA-256, the description of the wire, and for each benchmark the file that leads to the sources.
@@ -63,6 +65,6 @@ mod tests {
         let hash = sources_sha256(&[("b", "2"), ("a", "1")]);
         assert_eq!(hash, sources_sha256(&[("a", "1"), ("b", "2")]));
         assert_ne!(hash, sources_sha256(&[("a", "1b"), ("", "2")]));
-        assert_eq!(hash, super::super::hex(&Sha256::digest(b"a\x001\x00b\x002\x00")));
+        assert_eq!(hash, in_hex(&Sha256::digest(b"a\x001\x00b\x002\x00")));
     }
 }

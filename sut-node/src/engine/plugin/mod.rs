@@ -9,6 +9,7 @@ use std::{
 };
 
 use netdiv_plugin::{DeviceInfo, Plugin, Settings};
+use netdiv_proto::digest::in_hex;
 use rayon::ThreadPoolBuilder;
 use sha2::{Digest as _, Sha256};
 use tracing::info;
@@ -17,7 +18,6 @@ use self::run::PluginEngine;
 use super::{Engine, EngineError, Model, libtorch};
 use crate::{
     config::Config,
-    digest::in_hex,
     manifest::Manifest,
     workload::{self, Workload},
 };

@@ -7,6 +7,7 @@ use std::{
     sync::OnceLock,
 };
 
+use netdiv_proto::digest::in_hex;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
@@ -207,7 +208,7 @@ impl Tree {
         let path = format!("{}/{name}", self.folder(run));
         let text = change(self.read(&path));
         self.write(&path, &text);
-        let hash = Sha256::digest(&text).iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = in_hex(&Sha256::digest(&text));
         self.record(run, |record| {
             record.logs.insert(name.into(), hash);
         });
