@@ -8,9 +8,11 @@
 //! - [`probe`]: samples that test the network
 //! - [`tally`]: how often which payload was seen
 //! - [`digest`]: how digests are written
+//! - [`checksum`]: CRC32C of a message, so that a flipped bit is found
 //! - [`limits`]: every limit of the wire, each with its reason
 
 pub mod burst;
+pub mod checksum;
 pub mod digest;
 pub mod encoding;
 pub mod framing;
@@ -28,8 +30,11 @@ pub mod v1 {
 impl std::fmt::Debug for v1::CallHeader {
     /// Without the token.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { protocol_version, method, session, digests, token: _ } = self;
-        write!(f, "CallHeader({protocol_version}, {method:?}, {session:?}, digests: {digests})")
+        let Self { protocol_version, method, session, digests, checksums, token: _ } = self;
+        write!(
+            f,
+            "CallHeader({protocol_version}, {method:?}, {session:?}, digests: {digests}, checksums: {checksums})"
+        )
     }
 }
 
@@ -42,6 +47,9 @@ pub const SESSION_HEADER: &str = "netdiv-session";
 /// Request header of an `Infer` stream that asks the node, with the value `1`, to keep digests of the session.
 pub const DIGESTS_HEADER: &str = "netdiv-digests";
 
+/// Request header of an `Infer` stream that asks, with the value `1`, for a checksum in every message, either way.
+pub const CHECKSUMS_HEADER: &str = "netdiv-checksums";
+
 /// What a client says of a stream of samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionHeader {
@@ -49,6 +57,8 @@ pub struct SessionHeader {
     pub name: String,
     /// Whether the node is to keep digests of what it receives and sends.
     pub digests: bool,
+    /// Whether every message has a checksum.
+    pub checksums: bool,
 }
 
 /// Whether a text can name a node or a cluster. LoadGen logs the names as a list, without escaping them.

@@ -101,6 +101,7 @@ fn message<T>(
         id,
         encoding: sample.encoding as i32,
         decoded_bytes: sample.decoded_bytes,
+        crc32c: None,
         payload: sample.bytes,
     })
 }

@@ -85,7 +85,7 @@ impl<L: LoadGen> Qdl<L> {
         let dispatch = Dispatch::new(settings.policy, lane_count, settings.inbox_samples);
         let run = Arc::new(Run::new(loadgen, source, dispatch));
         let name = format!("{:016x}", node::nonce());
-        let session = SessionHeader { name, digests: settings.digests };
+        let session = SessionHeader { name, digests: settings.digests, checksums: false };
         let acknowledged = Mutex::new(vec![0; nodes.len()]);
         let lanes = Vec::with_capacity(lane_count);
         let mut qdl =

@@ -146,6 +146,7 @@ fn describe(
         max_batch: u32::try_from(config.batching.max_batch).unwrap_or(u32::MAX),
         config_sha256: machine.settings_sha256.clone().unwrap_or_default(),
         machine: None,
+        checksums: false,
         machine_id: machine.machine_id.clone().unwrap_or_default(),
         host_name: machine.host_name.clone().unwrap_or_default(),
     }

@@ -98,6 +98,7 @@ impl Behaviour {
                 machine_id: String::new(),
                 host_name: String::new(),
                 machine: None,
+                checksums: false,
             },
             honest_nonce: true,
             describe_delay: Duration::ZERO,

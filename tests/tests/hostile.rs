@@ -31,7 +31,7 @@ async fn soon<T>(call: impl Future<Output = T>) -> T {
 }
 
 fn session(name: &str) -> SessionHeader {
-    SessionHeader { name: name.into(), digests: false }
+    SessionHeader { name: name.into(), ..SessionHeader::default() }
 }
 
 async fn assert_alive(node: &SutNode, transport: Transport) {

@@ -50,6 +50,7 @@ fn messages_have_the_documented_bytes() {
             id: 0x0001_0000_0200_0003,
             encoding: 0,
             decoded_bytes: 0,
+            crc32c: None,
             payload: Bytes::from_static(b"\x00\x05\x0a\x10"),
         },
     );
@@ -65,6 +66,7 @@ fn messages_have_the_documented_bytes() {
             prepare_ns: 200,
             compute_ns: 30_000,
             batch_size: 4,
+            crc32c: None,
             payload: Bytes::from_static(b"\x07\x00\x00\x00"),
         },
     );
@@ -75,6 +77,7 @@ fn messages_have_the_documented_bytes() {
             method: "Infer".into(),
             session: "s1".into(),
             token: String::new(),
+            checksums: false,
             digests: false,
         },
     );

@@ -14,7 +14,7 @@ use futures_core::Stream;
 use http::{Extensions, HeaderMap, Method, Request, StatusCode, Uri, header};
 use hyper_util::rt::TokioIo;
 use netdiv_proto::{
-    DIGESTS_HEADER, SESSION_HEADER, SessionHeader, limits,
+    CHECKSUMS_HEADER, DIGESTS_HEADER, SESSION_HEADER, SessionHeader, limits,
     v1::{
         DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
         FlushResponse, sut_node_client::SutNodeClient,
@@ -139,8 +139,12 @@ impl Client {
         let name = session.name.parse();
         let name = name.map_err(|_| Status::internal("a session is plain text"))?;
         headers.insert(SESSION_HEADER, name);
-        if session.digests {
-            headers.insert(DIGESTS_HEADER, header::HeaderValue::from_static("1"));
+        for (name, wanted) in
+            [(DIGESTS_HEADER, session.digests), (CHECKSUMS_HEADER, session.checksums)]
+        {
+            if wanted {
+                headers.insert(name, header::HeaderValue::from_static("1"));
+            }
         }
         self.authorize(headers);
         let mut channel = self.channel.clone();

@@ -10,7 +10,7 @@ use std::{
 
 use http::{HeaderMap, Request, Response, header};
 use netdiv_proto::{
-    DIGESTS_HEADER, SESSION_HEADER, SessionHeader,
+    CHECKSUMS_HEADER, DIGESTS_HEADER, SESSION_HEADER, SessionHeader,
     burst::Messages,
     v1::{
         DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
@@ -97,8 +97,9 @@ fn infer<H: Handler>(handler: &H, request: Request<Body>) -> Result<Response<Bod
         Some(Ok(name)) => name,
         Some(Err(_)) => return Err(Status::invalid_argument("a session is plain text")),
     };
-    let digests = head.headers.get(DIGESTS_HEADER).is_some_and(|value| value == "1");
-    let session = SessionHeader { name: name.into(), digests };
+    let wanted = |header| head.headers.get(header).is_some_and(|value| value == "1");
+    let (digests, checksums) = (wanted(DIGESTS_HEADER), wanted(CHECKSUMS_HEADER));
+    let session = SessionHeader { name: name.into(), digests, checksums };
     let requests = Messages::new(BodyChunks(body), handler.longest_request());
     let replies = handler.infer(&session, requests)?;
     let mut response = Response::new(Body::new(ReplyBody(Some(replies))));

@@ -124,6 +124,7 @@ impl Client {
             method: method.into(),
             session: session.name.clone(),
             digests: session.digests,
+            checksums: session.checksums,
             token: self.token.as_ref().map(Token::text).unwrap_or_default(),
         })
     }

@@ -247,7 +247,8 @@ async fn answer<H: Handler>(
         "Flush" => reply(send, &handler.flush(request(&mut requests).await?).await?).await,
         "Infer" => {
             requests.set_longest(handler.longest_request());
-            let session = SessionHeader { name: header.session, digests: header.digests };
+            let CallHeader { session: name, digests, checksums, .. } = header;
+            let session = SessionHeader { name, digests, checksums };
             let replies = handler.infer(&session, requests)?;
             // A caller that has gone is seen by who reads its requests.
             send_all(send, replies).await.unwrap_or(Ok(()))
