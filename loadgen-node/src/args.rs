@@ -9,7 +9,7 @@ use std::{
 use loadgen_sys::{Mode, Scenario};
 use netdiv_dataset as dataset;
 use netdiv_proto::encoding::{self, Encoding};
-use netdiv_qdl::{Policy, Settings};
+use netdiv_qdl::{OnNodeLoss, Policy, Settings};
 use netdiv_rules::{benchmarks::Table, result::Division};
 use serde::{Deserialize, Serialize};
 
@@ -89,9 +89,21 @@ pub struct RunArgs {
     /// Payload bytes in flight to each node [default: what the node takes]
     #[arg(long, value_name = "BYTES")]
     pub window_bytes: Option<usize>,
-    /// How long a sample may be unanswered [default: 60000]
+    /// How long a node may owe answers without giving one [default: 60000]
     #[arg(long, value_name = "MS")]
     pub sample_timeout_ms: Option<u64>,
+    /// How long one sample may be unanswered while its node answers others [default: 300000]
+    #[arg(long, value_name = "MS")]
+    pub sample_deadline_ms: Option<u64>,
+    /// When a node is lost: fail, or redispatch its unanswered samples to the others [default: fail]
+    #[arg(long, value_name = "WHAT")]
+    pub on_node_loss: Option<String>,
+    /// Give every message a checksum (CRC32C), so that a bit that changes on the way is found. Costs time
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    pub checksums: Option<bool>,
+    /// Room that the file system of the output must keep during the run, in bytes [default: 67108864]
+    #[arg(long, value_name = "BYTES")]
+    pub min_free_bytes: Option<u64>,
     /// Run the model in this process instead of asking nodes; FILE has the settings of a SUT node. For comparison: no such
     /// result is one of the Network division
     #[arg(long, value_name = "FILE")]
@@ -115,6 +127,7 @@ pub(crate) struct RunConfig {
     pub(crate) division: Division,
     pub(crate) rehearsal: bool,
     pub(crate) digests: bool,
+    pub(crate) checksums: bool,
     pub(crate) evidence: Option<PathBuf>,
     pub(crate) benchmarks: Arc<Table>,
     /// The settings as they were given.
@@ -126,6 +139,7 @@ pub(crate) struct RunConfig {
     pub(crate) audit_config: PathBuf,
     pub(crate) settings: Vec<(String, String)>,
     pub(crate) output: PathBuf,
+    pub(crate) min_free_bytes: u64,
     pub(crate) encoding: Encoding,
     pub(crate) target: Target,
     pub(crate) trace: bool,
@@ -160,6 +174,13 @@ const POLICIES: [(&str, Policy); 3] = [
     ("least-outstanding", Policy::LeastOutstanding),
     ("round-robin", Policy::RoundRobin),
 ];
+
+const LOSSES: [(&str, OnNodeLoss); 2] =
+    [("fail", OnNodeLoss::Fail), ("redispatch", OnNodeLoss::Redispatch)];
+
+/// Room for LoadGen's logs where nothing else is said: a performance run's are some hundred kilobytes, an accuracy run's
+/// twice its answers.
+const MIN_FREE_BYTES: u64 = 64 << 20;
 
 const DIVISIONS: [(&str, Division); 2] = [("network", Division::Network), ("open", Division::Open)];
 
@@ -273,6 +294,7 @@ impl RunArgs {
             division,
             rehearsal,
             digests: self.digests.unwrap_or(false),
+            checksums: self.checksums.unwrap_or(false),
             evidence: self.evidence.clone(),
             benchmarks,
             given: self.given(),
@@ -288,6 +310,7 @@ impl RunArgs {
             audit_config: self.audit_config.clone().unwrap_or_else(|| "audit.config".into()),
             settings,
             output,
+            min_free_bytes: self.min_free_bytes.unwrap_or(MIN_FREE_BYTES),
             encoding,
             target: self.target(scenario, encoding)?,
             trace: self.trace.unwrap_or(false),
@@ -307,6 +330,9 @@ impl RunArgs {
             ("window_samples", self.window_samples.is_some()),
             ("window_bytes", self.window_bytes.is_some()),
             ("sample_timeout_ms", self.sample_timeout_ms.is_some()),
+            ("sample_deadline_ms", self.sample_deadline_ms.is_some()),
+            ("on_node_loss", self.on_node_loss.is_some()),
+            ("checksums", self.checksums.is_some()),
             ("cluster_name", self.cluster_name.is_some()),
         ];
         let own = own.iter().filter(|(_, is_set)| *is_set).map(|(key, _)| *key);
@@ -344,6 +370,8 @@ impl RunArgs {
         let mut settings = self.network.resolve()?;
         let limit = &mut settings.network.sample_timeout;
         set_ms("sample-timeout-ms", limit, self.sample_timeout_ms)?;
+        let limit = &mut settings.network.sample_deadline;
+        set_ms("sample-deadline-ms", limit, self.sample_deadline_ms)?;
         let policy = match (&self.policy, scenario) {
             (Some(policy), _) => choose("policy", policy, &POLICIES)?,
             (None, Scenario::Offline) => Policy::Pull,
@@ -362,6 +390,15 @@ impl RunArgs {
         settings.window_bytes =
             self.window_bytes.map(|n| at_least_one("window-bytes", n)).transpose()?;
         settings.digests = self.digests.unwrap_or(false);
+        settings.checksums = self.checksums.unwrap_or(false);
+        if let Some(word) = &self.on_node_loss {
+            settings.on_node_loss = choose("on-node-loss", word, &LOSSES)?;
+        }
+        if settings.digests && settings.on_node_loss == OnNodeLoss::Redispatch {
+            return Err(RunError::Usage(
+                "--digests: what a lost node has received cannot be asked, so --on-node-loss must be fail".into(),
+            ));
+        }
         settings.one_query_at_a_time =
             matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
         Ok(settings)

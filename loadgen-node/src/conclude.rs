@@ -73,6 +73,13 @@ pub(crate) fn conclude(
             .reasons
             .push(format!("{unmatched} replies belonged to no sample and were dropped"));
     }
+    let lost = |node: &Node| {
+        let (why, samples) = (node.lost.as_ref()?, node.redispatched);
+        Some(format!(
+            "{why}; the run went on without it, and {samples} of its samples went to other nodes"
+        ))
+    };
+    judgement.reasons.extend(counted.nodes.iter().filter_map(lost));
     judgement.reasons.extend(counted.remark);
     let measured = config.mode != Mode::AccuracyOnly && judgement.verdict != Verdict::Failed;
     Ok(RunResult {
@@ -91,6 +98,7 @@ pub(crate) fn conclude(
         sample_bytes: library.lengths(),
         transport: counted.transport.into(),
         tls: counted.tls,
+        checksums: config.checksums,
         metric: if measured {
             official_log::metric(scenario_of(config.scenario), &log)
         } else {

@@ -10,6 +10,7 @@ mod audit;
 mod conclude;
 mod error;
 mod fabric;
+mod fitness;
 mod given;
 #[cfg(feature = "in-process")]
 mod in_process;

@@ -8,6 +8,7 @@ use std::sync::{
 use loadgen_sys::{Abort, QuerySampleLibrary};
 use netdiv_dataset::Dataset;
 use netdiv_proto::{
+    checksum,
     encoding::{self, Encoded, Encoding},
     layout::{self, InputLayout},
 };
@@ -20,6 +21,8 @@ use crate::witness::Witness;
 pub(crate) struct Library {
     dataset: Box<dyn Dataset>,
     encoding: Encoding,
+    /// Whether messages have checksums: each sample's part is computed when it is loaded.
+    checksums: bool,
     performance_samples: usize,
     witness: Option<Arc<Witness>>,
     /// Least and greatest length of what was loaded, as encoded.
@@ -51,6 +54,7 @@ impl Library {
     pub(crate) fn new(
         dataset: Box<dyn Dataset>,
         encoding: Encoding,
+        checksums: bool,
         performance_samples: Option<usize>,
         witness: Option<Arc<Witness>>,
     ) -> Self {
@@ -63,6 +67,7 @@ impl Library {
             loaded: RwLock::new((0..count).map(|_| None).collect()),
             dataset,
             encoding,
+            checksums,
             nodes_take: OnceLock::new(),
             owes_calls: AtomicBool::new(false),
         }
@@ -147,7 +152,9 @@ impl Library {
         let any = InputLayout::default();
         let payload = sample.into_payload(takes.map_or(&any, |takes| &takes.input));
         let decoded = payload.len();
-        let sample = encoding::encode(self.encoding, payload).map_err(|error| error.to_string())?;
+        let mut sample =
+            encoding::encode(self.encoding, payload).map_err(|error| error.to_string())?;
+        sample.crc32c = self.checksums.then(|| checksum::of_payload(&sample.bytes));
         if let Some(witness) = &self.witness {
             witness.loaded(index, &sample.bytes);
         }
@@ -234,8 +241,13 @@ mod tests {
 
     #[test]
     fn samples_are_there_as_often_as_they_were_loaded() {
-        let library =
-            Library::new(dataset::open("synthetic:4x16").unwrap(), Encoding::Zstd, None, None);
+        let library = Library::new(
+            dataset::open("synthetic:4x16").unwrap(),
+            Encoding::Zstd,
+            true,
+            None,
+            None,
+        );
         let loaded = |index: usize| library.loaded()[index].clone();
         library.load_samples(&[0, 1, 1]).unwrap();
         assert!(loaded(2).is_none());

@@ -2,7 +2,8 @@
 //! state or the whole new one.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -37,8 +38,20 @@ pub(crate) fn prepare(folder: &Path) -> Result<(), RunError> {
 pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), RunError> {
     let mut beside = PathBuf::from(path).into_os_string();
     beside.push(".part");
-    let written = fs::write(&beside, content).and_then(|()| fs::rename(&beside, path));
+    let written =
+        write_through(Path::new(&beside), content).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        // What is there of it is of no use; that it cannot be removed either is not the first trouble.
+        let _ = fs::remove_file(&beside);
+    }
     written.map_err(|error| named(path, error))
+}
+
+/// Writes a file and waits until it is on the disk: a name must not point at what a power cut can take.
+fn write_through(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut file = fs::File::create(path)?;
+    file.write_all(content)?;
+    file.sync_all()
 }
 
 fn named(path: &Path, error: io::Error) -> RunError {

@@ -65,6 +65,8 @@ pub(crate) fn node(info: &netdiv_qdl::NodeInfo, report: &NodeReport) -> Node {
         sent: report.sent,
         acknowledged: report.acknowledged,
         answered: report.answered,
+        lost: report.lost.clone(),
+        redispatched: report.redispatched,
         unmatched_replies: report.unmatched,
         bytes_sent: report.bytes_sent,
         bytes_received: report.bytes_received,

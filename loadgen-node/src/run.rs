@@ -16,6 +16,7 @@ use crate::{
     args::{RunConfig, Target},
     conclude::{Counted, conclude},
     error::EXIT_FAILED,
+    fitness::{self, Fitness},
     library::Library,
     machines::{self, Traffic},
     network::transport_name,
@@ -56,13 +57,16 @@ impl Prepared {
         let labels = labels(&config, data.sample_count())?;
         let witness = config.digests.then(|| Arc::new(Witness::new(data.sample_count())));
         let (encoding, samples) = (config.encoding, config.performance_samples);
-        let library = Arc::new(Library::new(data, encoding, samples, witness.clone()));
+        let sums = config.checksums;
+        let library = Arc::new(Library::new(data, encoding, sums, samples, witness.clone()));
         let (settings, warnings) = test_settings(&config)?;
         let mut run = Self { config, library, settings, labels, witness, findings: Vec::new() };
         // What is wrong without asking a node is said before one is asked.
         run.findings = purpose::findings(&run, None)?;
         check_user_conf(&run.config, &warnings)?;
         output::prepare(&run.config.output)?;
+        fitness::has_room(&run.config.output, run.config.min_free_bytes)
+            .map_err(|why| RunError::Usage(format!("--output: {why}")))?;
         Ok(run)
     }
 
@@ -121,8 +125,9 @@ fn over_network(run: &Prepared, settings: &Settings) -> Result<Verdict, RunError
     let evidence = machines::evidence(qdl.nodes(), settings_text, settings_sha256, stated)?;
     let findings = purpose::findings(run, Some(&evidence))?;
 
-    let stop = qdl.stopper();
+    let (stop, unfit) = (qdl.stopper(), qdl.stopper());
     end_on_signal(move |signal| stop(Failure::Interrupted(signal.into())))?;
+    let fitness = Fitness::new(&run.config.output, run.config.min_free_bytes);
     let started = Instant::now();
     let traffic = Traffic::now(&evidence);
     let counted = |digests| Counted {
@@ -141,7 +146,10 @@ fn over_network(run: &Prepared, settings: &Settings) -> Result<Verdict, RunError
         failure: qdl.failure().map(ToString::to_string),
         remark: None,
     };
-    let failure = || qdl.failure().map(sut::reason);
+    let failure = || {
+        fitness.check().unwrap_or_else(|why| unfit(Failure::Unfit(why)));
+        qdl.failure().map(sut::reason)
+    };
     let give_up = |reason| run.give_up(counted(None), reason);
     let witness = run.witness.as_deref();
     let outcome = watchdog::guard(failure, library.owes_calls(), give_up, || {
@@ -151,6 +159,8 @@ fn over_network(run: &Prepared, settings: &Settings) -> Result<Verdict, RunError
             || run.start_test(&NetworkSut { qdl: &qdl, witness, owes_calls: library.owes_calls() }),
         )
     });
+    // What happened after the last look spoils the run as well.
+    let outcome = outcome.and_then(|()| fitness.check().map_err(StartTestError::Aborted));
     // A failure here is the run's: the proof was asked for.
     let tallies = witness.filter(|_| outcome.is_ok()).map(|witness| (witness, qdl.digests()));
     let (digests, outcome) = match tallies {

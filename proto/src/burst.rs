@@ -62,6 +62,11 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> Messages<S> {
         self.decoder.set_longest(longest);
     }
 
+    /// Whether a part of the next message was received.
+    pub fn is_mid_message(&self) -> bool {
+        self.decoder.is_mid_message()
+    }
+
     /// Waits for a message and adds it, and all that are ready behind it, to the empty `burst`, up to the limits.
     /// After an error the messages before it are still in `burst`.
     pub async fn next_burst<M: Framed>(&mut self, burst: &mut Vec<M>) -> Result<Next, Status> {

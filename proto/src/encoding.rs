@@ -24,6 +24,8 @@ pub struct Encoded {
     pub encoding: Encoding,
     /// Length once decoded, in bytes; 0 for [`Encoding::None`].
     pub decoded_bytes: u64,
+    /// CRC32C of the bytes, where messages have checksums: see [`crate::checksum::of_payload`].
+    pub crc32c: Option<u32>,
 }
 
 impl Encoded {
@@ -90,13 +92,15 @@ pub fn encode(encoding: Encoding, plain: Bytes) -> Result<Encoded, EncodingError
     let decoded_bytes = plain.len() as u64;
     let failed = |why: String| EncodingError::Encoder { encoding: name(encoding), why };
     let bytes = match encoding {
-        Encoding::None => return Ok(Encoded { bytes: plain, encoding, decoded_bytes: 0 }),
+        Encoding::None => {
+            return Ok(Encoded { bytes: plain, encoding, decoded_bytes: 0, crc32c: None });
+        }
         Encoding::Zstd => {
             zstd::bulk::compress(&plain, ZSTD_LEVEL).map_err(|e| failed(e.to_string()))?
         }
         Encoding::Lz4 => lz4_flex::block::compress(&plain),
     };
-    Ok(Encoded { bytes: bytes.into(), encoding, decoded_bytes })
+    Ok(Encoded { bytes: bytes.into(), encoding, decoded_bytes, crc32c: None })
 }
 
 /// Decodes one payload of at most `limit` bytes. Without an encoding the bytes come back untouched.

@@ -202,6 +202,11 @@ impl Decoder {
         self.longest = longest;
     }
 
+    /// Whether a part of a message was received.
+    pub fn is_mid_message(&self) -> bool {
+        self.prefix.is_some() || self.chunks.bytes > 0
+    }
+
     /// The next message or end, if it is complete.
     pub fn next_frame<M: Message + Default>(&mut self) -> Result<Option<Frame<M>>, FramingError> {
         if self.prefix.is_none() {

@@ -17,6 +17,9 @@ pub enum ConnectError {
     /// A node of an older contract.
     #[error("node {0} keeps no digests (it has no method Digests); leave --digests out")]
     NoDigests(String),
+    /// A node of an older contract.
+    #[error("node {0} makes no checksums; install this release there, or leave --checksums out")]
+    NoChecksums(String),
     /// Nobody answers there.
     #[error(
         "no node answers at {address}: {why}; is sut-node running there, and is the port open?"

@@ -2,10 +2,10 @@
 
 use std::sync::{
     Arc,
-    atomic::{AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
-use crate::inbox::{Closed, Inbox, Pending};
+use crate::inbox::{Closed, Inbox, Pending, Refusal};
 
 /// How samples are spread over nodes and connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,11 +37,17 @@ pub(crate) struct LaneInbox<T> {
     pub(crate) inbox: Arc<Inbox<T>>,
     /// Samples given to this connection and not yet answered; kept for `LeastOutstanding`.
     pub(crate) outstanding: Arc<AtomicUsize>,
+    /// Its node was lost.
+    retired: Arc<AtomicBool>,
 }
 
 impl<T> Clone for LaneInbox<T> {
     fn clone(&self) -> Self {
-        Self { inbox: self.inbox.clone(), outstanding: self.outstanding.clone() }
+        Self {
+            inbox: self.inbox.clone(),
+            outstanding: self.outstanding.clone(),
+            retired: self.retired.clone(),
+        }
     }
 }
 
@@ -53,7 +59,8 @@ impl<T> Dispatch<T> {
             Policy::Pull => shared.clone(),
             _ => Arc::new(Inbox::new(capacity / lanes.max(1), 1)),
         };
-        let lane = |inbox| LaneInbox { inbox, outstanding: Arc::default() };
+        let lane =
+            |inbox| LaneInbox { inbox, outstanding: Arc::default(), retired: Arc::default() };
         let lanes = (0..lanes).map(own).map(lane).collect();
         Self { policy, lanes, next: AtomicUsize::new(0) }
     }
@@ -64,31 +71,71 @@ impl<T> Dispatch<T> {
 
     /// Hands samples out; waits while their inbox is full.
     pub(crate) fn push(&self, samples: &mut dyn Iterator<Item = Pending<T>>) -> Result<(), Closed> {
-        if self.policy == Policy::Pull {
-            return self.lanes[0].inbox.push(samples);
-        }
-        if samples.size_hint() == (1, Some(1)) {
-            return self.lanes[self.give()].inbox.push(samples);
+        let one = samples.size_hint() == (1, Some(1));
+        let mut samples = samples.peekable();
+        if one || self.policy == Policy::Pull {
+            loop {
+                match self.lanes[self.give()].inbox.push(&mut samples) {
+                    Ok(()) => return Ok(()),
+                    Err(Refusal::Closed) => return Err(Closed),
+                    // Another lane, then.
+                    Err(Refusal::Retired) => {}
+                }
+            }
         }
         // Those of one query that go the same way go together.
         let mut groups: Vec<Vec<_>> = self.lanes.iter().map(|_| Vec::new()).collect();
-        loop {
-            let mut more = false;
-            for sample in samples.take(GROUPED) {
+        let mut refused = Vec::new();
+        while !refused.is_empty() || samples.peek().is_some() {
+            for sample in refused.drain(..).chain(samples.by_ref().take(GROUPED)) {
                 groups[self.give()].push(sample);
-                more = true;
-            }
-            if !more {
-                return Ok(());
             }
             for (lane, group) in self.lanes.iter().zip(&mut groups) {
-                lane.inbox.push(&mut group.drain(..))?;
+                let mut group = group.drain(..).peekable();
+                match lane.inbox.push(&mut group) {
+                    Ok(()) => {}
+                    Err(Refusal::Closed) => return Err(Closed),
+                    Err(Refusal::Retired) => refused.extend(group),
+                }
             }
+        }
+        Ok(())
+    }
+
+    /// Hands out again what a lost node has not answered, before all that waits.
+    pub(crate) fn put_back(&self, mut samples: Vec<Pending<T>>) {
+        if self.policy == Policy::Pull {
+            self.lanes[0].inbox.put_back(samples);
+            return;
+        }
+        while !samples.is_empty() {
+            let mut groups: Vec<Vec<_>> = self.lanes.iter().map(|_| Vec::new()).collect();
+            for sample in samples {
+                groups[self.give()].push(sample);
+            }
+            let refused = |(lane, group): (&LaneInbox<T>, _)| lane.inbox.put_back(group);
+            samples = self.lanes.iter().zip(groups).flat_map(refused).collect();
+        }
+    }
+
+    /// Gives that lane nothing any more.
+    pub(crate) fn retire(&self, lane: usize) {
+        self.lanes[lane].retired.store(true, Ordering::SeqCst);
+    }
+
+    /// What waits for that retired lane alone.
+    pub(crate) fn withdraw(&self, lane: usize) -> Vec<Pending<T>> {
+        match self.policy {
+            Policy::Pull => Vec::new(),
+            _ => self.lanes[lane].inbox.retire(),
         }
     }
 
     /// The lane that the next sample is given to.
     fn give(&self) -> usize {
+        if self.policy == Policy::Pull {
+            return 0;
+        }
         let lane = self.choose();
         self.lanes[lane].outstanding.fetch_add(1, Ordering::Relaxed);
         lane
@@ -98,14 +145,16 @@ impl<T> Dispatch<T> {
     fn choose(&self) -> usize {
         let count = self.lanes.len();
         let first = self.next.fetch_add(1, Ordering::Relaxed) % count;
-        if self.policy == Policy::RoundRobin {
-            return first;
-        }
-        let in_turn = (first..count).chain(0..first);
-        in_turn
-            .take(LOOKED_AT)
-            .min_by_key(|lane| self.lanes[*lane].outstanding.load(Ordering::Relaxed))
-            .unwrap_or(first)
+        let is_open = |lane: &usize| !self.lanes[*lane].retired.load(Ordering::Relaxed);
+        let mut in_turn = (first..count).chain(0..first).filter(is_open);
+        let chosen = match self.policy {
+            Policy::RoundRobin => in_turn.next(),
+            _ => in_turn
+                .take(LOOKED_AT)
+                .min_by_key(|lane| self.lanes[*lane].outstanding.load(Ordering::Relaxed)),
+        };
+        // Where every node was lost the inboxes are closed.
+        chosen.unwrap_or(first)
     }
 
     /// Notes answers to samples of that lane.

@@ -25,6 +25,38 @@ pub enum Failure {
         /// The limit that was passed.
         waited: Duration,
     },
+    /// One sample has no answer while others have.
+    #[error(
+        "node {node} owes the answer to a sample for more than {} s while it answers others: it has lost the sample, \
+         or --sample-deadline-ms is too short",
+        waited.as_secs_f64()
+    )]
+    Overdue {
+        /// Name of the node.
+        node: String,
+        /// The limit that was passed.
+        waited: Duration,
+    },
+    /// A node was lost while it sent an answer, so that its samples must not go to another one.
+    #[error(
+        "node {node} was lost in the middle of an answer ({why}); its samples cannot go to another node"
+    )]
+    CutAnswer {
+        /// Name of the node.
+        node: String,
+        /// How it was lost.
+        why: String,
+    },
+    /// A message was changed on its way.
+    #[error(
+        "what was sent is not what arrived, between this machine and node {node}: {why}; look at the network"
+    )]
+    Corrupted {
+        /// Name of the node.
+        node: String,
+        /// What was found, and where.
+        why: String,
+    },
     /// The node cannot read a sample.
     #[error("node {node} refuses a sample: {why}")]
     BadSample {
@@ -94,10 +126,38 @@ pub enum Failure {
     /// LoadGen issued a sample that the QSL has not loaded.
     #[error("sample {0} was issued but is not loaded; this is a bug in netdiv")]
     NotLoaded(usize),
+    /// What this machine does makes the measurement worthless.
+    #[error("{0}")]
+    Unfit(String),
     /// The user asked for the end.
     #[error("interrupted by {0}")]
     Interrupted(String),
     /// A part of the QDL panicked.
     #[error("internal error in the QDL: {0}; this is a bug in netdiv")]
     Internal(String),
+}
+
+impl Failure {
+    /// Whether the node is gone, rather than wrong: then others can do its work.
+    pub(crate) fn is_loss(&self) -> bool {
+        match self {
+            Self::NodeLost { .. }
+            | Self::NoAnswer { .. }
+            | Self::Overdue { .. }
+            | Self::NoName { .. }
+            | Self::NoFlush { .. } => true,
+            Self::CutAnswer { .. }
+            | Self::Corrupted { .. }
+            | Self::BadSample { .. }
+            | Self::EngineFailed { .. }
+            | Self::BadResponse { .. }
+            | Self::Renamed { .. }
+            | Self::Miscounted { .. }
+            | Self::NoDigests { .. }
+            | Self::NotLoaded(_)
+            | Self::Unfit(_)
+            | Self::Interrupted(_)
+            | Self::Internal(_) => false,
+        }
+    }
 }

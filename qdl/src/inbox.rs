@@ -6,6 +6,7 @@
 
 use std::{
     collections::VecDeque,
+    iter::Peekable,
     sync::{Condvar, Mutex, MutexGuard},
     task::Waker,
     time::Instant,
@@ -41,6 +42,17 @@ struct State<T> {
     /// LoadGen's thread waits for the queue to fall to this length.
     wanted_length: Option<usize>,
     closed: bool,
+    retired: bool,
+}
+
+impl<T> State<T> {
+    fn is_open(&self) -> Result<(), Refusal> {
+        match (self.closed, self.retired) {
+            (true, _) => Err(Refusal::Closed),
+            (_, true) => Err(Refusal::Retired),
+            _ => Ok(()),
+        }
+    }
 }
 
 pub(crate) struct Inbox<T> {
@@ -55,10 +67,25 @@ pub(crate) struct Inbox<T> {
 #[derive(Debug)]
 pub(crate) struct Closed;
 
+/// Why an inbox takes no samples.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// The run has failed.
+    Closed,
+    /// The node behind it was lost: they have to go to another inbox.
+    Retired,
+}
+
 impl<T> Inbox<T> {
     pub(crate) fn new(capacity: usize, takers: usize) -> Self {
         let queue = VecDeque::new();
-        let state = State { queue, sleepers: Vec::new(), wanted_length: None, closed: false };
+        let state = State {
+            queue,
+            sleepers: Vec::new(),
+            wanted_length: None,
+            closed: false,
+            retired: false,
+        };
         Self {
             state: Mutex::new(state),
             shorter: Condvar::new(),
@@ -67,17 +94,18 @@ impl<T> Inbox<T> {
         }
     }
 
-    /// Puts samples in, waiting for room as often as needed.
-    pub(crate) fn push(&self, samples: &mut dyn Iterator<Item = Pending<T>>) -> Result<(), Closed> {
-        let mut samples = samples.peekable();
+    /// Puts samples in, waiting for room as often as needed. Those that it refuses are left.
+    pub(crate) fn push<I>(&self, samples: &mut Peekable<I>) -> Result<(), Refusal>
+    where
+        I: Iterator<Item = Pending<T>>,
+    {
         while samples.peek().is_some() {
             let mut state = lock(&self.state);
             if state.queue.len() >= self.capacity {
                 // Half empty before going on: one wake-up for many samples.
                 state = self.wait_for_length(state, self.capacity / 2)?;
-            } else if state.closed {
-                return Err(Closed);
             }
+            state.is_open()?;
             let room = self.capacity - state.queue.len();
             state.queue.extend(samples.by_ref().take(room));
             let sleepers = std::mem::take(&mut state.sleepers);
@@ -87,20 +115,46 @@ impl<T> Inbox<T> {
         Ok(())
     }
 
+    /// Puts samples in front of all others, however many wait: they were taken from a lost node. Gives them back when
+    /// this one is lost too.
+    pub(crate) fn put_back(&self, samples: Vec<Pending<T>>) -> Vec<Pending<T>> {
+        let mut state = lock(&self.state);
+        match state.is_open() {
+            Err(Refusal::Retired) => return samples,
+            Err(Refusal::Closed) => return Vec::new(),
+            Ok(()) => {}
+        }
+        for sample in samples.into_iter().rev() {
+            state.queue.push_front(sample);
+        }
+        state.sleepers.drain(..).for_each(Waker::wake);
+        Vec::new()
+    }
+
+    /// Takes no sample any more and gives back those that wait: the node behind it was lost.
+    pub(crate) fn retire(&self) -> Vec<Pending<T>> {
+        let mut state = lock(&self.state);
+        state.retired = true;
+        self.shorter.notify_all();
+        state.sleepers.drain(..).for_each(Waker::wake);
+        state.queue.drain(..).collect()
+    }
+
     /// Waits until every sample has been taken.
     pub(crate) fn wait_until_empty(&self) -> Result<(), Closed> {
-        self.wait_for_length(lock(&self.state), 0).map(drop)
+        match self.wait_for_length(lock(&self.state), 0) {
+            Err(Refusal::Closed) => Err(Closed),
+            Ok(_) | Err(Refusal::Retired) => Ok(()),
+        }
     }
 
     fn wait_for_length<'a>(
         &'a self,
         mut state: MutexGuard<'a, State<T>>,
         length: usize,
-    ) -> Result<MutexGuard<'a, State<T>>, Closed> {
+    ) -> Result<MutexGuard<'a, State<T>>, Refusal> {
         loop {
-            if state.closed {
-                return Err(Closed);
-            }
+            state.is_open()?;
             if state.queue.len() <= length {
                 return Ok(state);
             }
@@ -117,8 +171,8 @@ impl<T> Inbox<T> {
         mut admit: impl FnMut(&Pending<T>) -> Option<R>,
     ) -> Taken {
         let mut state = lock(&self.state);
-        if state.closed {
-            // The run has ended since the caller looked; it has to look again.
+        if state.is_open().is_err() {
+            // The run, or the node's part in it, has ended since the caller looked; it has to look again.
             waker.wake_by_ref();
             return Taken::Empty;
         }
@@ -197,16 +251,16 @@ mod tests {
         for _ in 0..3 {
             assert_eq!(inbox.take(&waker, &mut Vec::new(), |_| Some(())), Taken::Empty);
         }
-        inbox.push(&mut (0..50).map(pending)).unwrap();
+        inbox.push(&mut (0..50).map(pending).peekable()).unwrap();
         assert_eq!(counter.0.load(Ordering::SeqCst), 1);
-        inbox.push(&mut (0..10).map(pending)).unwrap();
+        inbox.push(&mut (0..10).map(pending).peekable()).unwrap();
         assert_eq!(counter.0.load(Ordering::SeqCst), 1, "nobody sleeps");
     }
 
     #[test]
     fn a_refused_sample_stays_first() {
         let inbox = Inbox::new(10, 1);
-        inbox.push(&mut (0..2).map(pending)).unwrap();
+        inbox.push(&mut (0..2).map(pending).peekable()).unwrap();
         let refused = inbox.take::<()>(Waker::noop(), &mut Vec::new(), |_| None);
         assert_eq!(refused, Taken::Refused);
         assert_eq!([take(&inbox), take(&inbox), take(&inbox)], [Some(0), Some(1), None]);
@@ -215,7 +269,7 @@ mod tests {
     #[test]
     fn connections_that_share_an_inbox_leave_something_for_each_other() {
         let inbox = Inbox::new(100, 4);
-        inbox.push(&mut (0..40).map(pending)).unwrap();
+        inbox.push(&mut (0..40).map(pending).peekable()).unwrap();
         let mut taken = Vec::new();
         inbox.take(Waker::noop(), &mut taken, |_| Some(()));
         assert_eq!(taken.len(), 10);
@@ -227,7 +281,7 @@ mod tests {
         let pusher = thread::spawn({
             let inbox = inbox.clone();
             move || {
-                inbox.push(&mut (0..10_000).map(pending)).unwrap();
+                inbox.push(&mut (0..10_000).map(pending).peekable()).unwrap();
                 inbox.wait_until_empty().unwrap();
             }
         });
@@ -250,10 +304,10 @@ mod tests {
         let inbox = Arc::new(Inbox::new(1, 1));
         let pusher = thread::spawn({
             let inbox = inbox.clone();
-            move || inbox.push(&mut (0..10).map(pending)).is_err()
+            move || inbox.push(&mut (0..10).map(pending).peekable()).is_err()
         });
         inbox.close();
         assert!(pusher.join().unwrap());
-        assert!(inbox.push(&mut (0..1).map(pending)).is_err());
+        assert!(inbox.push(&mut (0..1).map(pending).peekable()).is_err());
     }
 }

@@ -9,45 +9,59 @@ use std::{
 use bytes::Bytes;
 use netdiv_proto::{
     SessionHeader,
-    burst::{self, Next},
-    encoding, limits,
+    burst::{self, Messages, Next},
+    checksum, encoding, limits,
     v1::{InferResponse, Status},
 };
 use netdiv_transport::Connection;
-use tokio::sync::watch;
+use tokio::{
+    sync::watch,
+    time::{Interval, interval},
+};
 
 use crate::{
-    Failure, LoadGen,
+    Failure, LoadGen, NetworkSettings,
     lane::{Lane, LaneState},
     lock,
     node::words,
     outgoing::Outgoing,
+    run::Stop,
 };
 
-/// Serves one connection until the run stops.
+/// Why a stream ended before the run did.
+pub(crate) struct Broken {
+    pub(crate) failure: Failure,
+    /// Whether a part of an answer had come.
+    pub(crate) mid_answer: bool,
+}
+
+impl From<Failure> for Broken {
+    fn from(failure: Failure) -> Self {
+        Self { failure, mid_answer: false }
+    }
+}
+
+/// Serves one stream until the run stops.
 pub(crate) async fn serve<L: LoadGen>(
     lane: Arc<Lane<L>>,
     connection: Connection,
     session: SessionHeader,
-    sample_timeout: Duration,
-) -> Result<(), Failure> {
-    let lost = |status: tonic::Status| Failure::NodeLost {
-        node: lane.node_name.clone(),
-        why: words(&status),
-    };
+    limits: NetworkSettings,
+) -> Result<(), Broken> {
+    let lost = |status: tonic::Status| lost(&lane.node_name, &status);
     let mut stop = lane.run.stop.subscribe();
-    let mut clock = tokio::time::interval(check_interval(sample_timeout));
+    let mut clock = Deadlines::new(&limits);
 
     // A node may answer the call with the first reply only, so samples flow before it has.
     let mut opening = pin!(connection.infer(&session, Outgoing::new(lane.clone())));
     let mut replies = loop {
         tokio::select! {
             opened = &mut opening => break opened.map_err(lost)?,
-            _ = clock.tick() => check_deadline(&lane, sample_timeout)?,
-            () = stopped(&mut stop) => match lane.run.failure() {
-                Some(_) => return Ok(()),
+            overdue = clock.tick(&lane) => overdue?,
+            () = stopped(&mut stop, &lane) => match is_over(&lane)? {
                 // The stream is opened all the same, so that it can be ended in order.
-                None => break opening.await.map_err(lost)?,
+                true => break opening.await.map_err(lost)?,
+                false => return Ok(()),
             },
         }
     };
@@ -55,22 +69,27 @@ pub(crate) async fn serve<L: LoadGen>(
     let mut burst = Vec::with_capacity(burst::MESSAGES);
     let mut answers = Answers::new();
     loop {
+        let mid_answer = |failure, replies: &Messages<_>| Broken {
+            failure,
+            mid_answer: replies.is_mid_message(),
+        };
         tokio::select! {
             next = replies.next_burst(&mut burst) => {
                 // Answers that came before an error are answers.
-                handle(&lane, &mut burst, &mut answers)?;
-                if next.map_err(lost)? == Next::End {
+                handle(&lane, &mut burst, &mut answers, session.checksums)?;
+                if next.map_err(|status| mid_answer(lost(status), &replies))? == Next::End {
                     let why = "it closed the stream".into();
-                    return Err(Failure::NodeLost { node: lane.node_name.clone(), why });
+                    return Err(Failure::NodeLost { node: lane.node_name.clone(), why }.into());
                 }
             }
-            _ = clock.tick() => check_deadline(&lane, sample_timeout)?,
-            () = stopped(&mut stop) => {
+            overdue = clock.tick(&lane) => overdue.map_err(|late| mid_answer(late, &replies))?,
+            () = stopped(&mut stop, &lane) => {
                 lane.wake_sender();
+                if !is_over(&lane).map_err(|failure| mid_answer(failure, &replies))? {
+                    return Ok(());
+                }
                 // After a run that went well the node ends the stream as well; then it has seen our end.
-                while lane.run.failure().is_none()
-                    && replies.next_burst(&mut burst).await.is_ok_and(|next| next != Next::End)
-                {
+                while replies.next_burst(&mut burst).await.is_ok_and(|next| next != Next::End) {
                     burst.clear();
                 }
                 return Ok(());
@@ -79,9 +98,28 @@ pub(crate) async fn serve<L: LoadGen>(
     }
 }
 
-async fn stopped(stop: &mut watch::Receiver<bool>) {
+/// What a call's end says of the node.
+fn lost(node: &str, status: &tonic::Status) -> Failure {
+    let (node, why) = (node.to_owned(), words(status));
+    match status.code() {
+        tonic::Code::DataLoss => Failure::Corrupted { node, why },
+        _ => Failure::NodeLost { node, why },
+    }
+}
+
+async fn stopped<L: LoadGen>(stop: &mut watch::Receiver<Stop>, lane: &Lane<L>) {
     // An error means that the run is gone, which is a stop as well.
-    let _ = stop.wait_for(|stop| *stop).await;
+    let _ = stop.wait_for(|stop| stop.ends(lane.node)).await;
+}
+
+/// Whether the run has come to a good end, where streams have to stop; false when it failed. An error when it goes on
+/// without this node.
+fn is_over<L: LoadGen>(lane: &Lane<L>) -> Result<bool, Failure> {
+    if lane.run.stop.borrow().run {
+        return Ok(lane.run.failure().is_none());
+    }
+    let why = "another stream to it broke".into();
+    Err(Failure::NodeLost { node: lane.node_name.clone(), why })
 }
 
 /// The answers of one burst: each ticket and its payload in the same place.
@@ -102,13 +140,26 @@ fn handle<L: LoadGen>(
     lane: &Lane<L>,
     burst: &mut Vec<InferResponse>,
     answers: &mut Answers<L::Ticket>,
+    checksums: bool,
 ) -> Result<(), Failure> {
     let now = Instant::now();
+    let intact = if checksums { cut_at_damage(lane, burst) } else { Ok(()) };
     let mut replies = burst.drain(..);
     while !replies.as_slice().is_empty() {
         handle_some(lane, &mut replies, answers, now)?;
     }
-    Ok(())
+    intact
+}
+
+/// Drops a reply that was changed on the way and all that follow it, and says what is wrong.
+fn cut_at_damage<L: LoadGen>(
+    lane: &Lane<L>,
+    burst: &mut Vec<InferResponse>,
+) -> Result<(), Failure> {
+    let check = |(place, reply)| Some((place, checksum::check_response(reply).err()?));
+    let Some((place, error)) = burst.iter().enumerate().find_map(check) else { return Ok(()) };
+    burst.truncate(place);
+    Err(Failure::Corrupted { node: lane.node_name.clone(), why: error.to_string() })
 }
 
 fn handle_some<L: LoadGen>(
@@ -189,17 +240,45 @@ fn accept<T>(
     Ok(Some((sample.ticket, payload)))
 }
 
-fn check_interval(sample_timeout: Duration) -> Duration {
-    (sample_timeout / 10).clamp(Duration::from_millis(10), Duration::from_millis(500))
+/// When a stream is looked at for answers that do not come.
+struct Deadlines {
+    sample_timeout: Duration,
+    sample_deadline: Duration,
+    silence: Interval,
+    lateness: Interval,
 }
 
-/// Fails the run when samples are in flight and no answer has come for too long. A sample that waits its turn at a
-/// slow node is not late while the node answers others.
-fn check_deadline<L: LoadGen>(lane: &Lane<L>, limit: Duration) -> Result<(), Failure> {
-    match lock(&lane.state).waiting_since {
-        Some(since) if since.elapsed() > limit => {
-            Err(Failure::NoAnswer { node: lane.node_name.clone(), waited: limit })
+impl Deadlines {
+    fn new(limits: &NetworkSettings) -> Self {
+        let NetworkSettings { sample_timeout, sample_deadline, .. } = *limits;
+        // Looking at each sample in flight takes a while; the time to detect is within a tenth.
+        let every = |limit: Duration, most: Duration| {
+            interval((limit / 10).clamp(Duration::from_millis(10), most))
+        };
+        let silence = every(sample_timeout, Duration::from_millis(500));
+        let lateness = every(sample_deadline, Duration::from_secs(30));
+        Self { sample_timeout, sample_deadline, silence, lateness }
+    }
+
+    /// Waits for the next look. An error when samples are in flight and no answer has come for too long, or one of them is
+    /// in flight for too long while others are answered: at a slow node a sample may wait its turn.
+    async fn tick<L: LoadGen>(&mut self, lane: &Lane<L>) -> Result<(), Failure> {
+        let node = || lane.node_name.clone();
+        tokio::select! {
+            _ = self.silence.tick() => match lock(&lane.state).waiting_since {
+                Some(since) if since.elapsed() > self.sample_timeout => {
+                    Err(Failure::NoAnswer { node: node(), waited: self.sample_timeout })
+                }
+                _ => Ok(()),
+            },
+            _ = self.lateness.tick() => {
+                let now = Instant::now();
+                let late = |sent| now.saturating_duration_since(sent) > self.sample_deadline;
+                match lock(&lane.state).slots.iter().any(|sample| late(sample.sent)) {
+                    true => Err(Failure::Overdue { node: node(), waited: self.sample_deadline }),
+                    false => Ok(()),
+                }
+            }
         }
-        _ => Ok(()),
     }
 }

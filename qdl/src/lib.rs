@@ -10,8 +10,10 @@
 //! 2. `dispatch.rs`, `inbox.rs`: which connection gets which sample.
 //! 3. `outgoing.rs`: a connection takes the next sample when its window has room; `window.rs`, `slots.rs`.
 //! 4. `incoming.rs`: replies are matched, decoded and given to LoadGen.
-//! 5. `node.rs`: connecting, the handshake, and what a node says of itself; `failure.rs`: how a run ends early.
+//! 5. `opening.rs`, `node.rs`: connecting, the handshake, and what a node says of itself.
+//! 6. `run.rs`, `failure.rs`: how a run ends early; `cluster.rs`: how it may go on without a node.
 
+mod cluster;
 mod connect_error;
 mod dispatch;
 mod failure;
@@ -20,9 +22,11 @@ mod incoming;
 mod io_threads;
 mod lane;
 mod node;
+mod opening;
 mod outgoing;
 mod qdl;
 mod report;
+mod run;
 mod settings;
 mod slots;
 mod window;
@@ -39,7 +43,7 @@ pub use netdiv_transport::{Options, Transport};
 pub use node::{Expectation, NodeInfo, survey};
 pub use qdl::{Qdl, SUT_NAME_PART};
 pub use report::{NodeReport, Progress, Stages};
-pub use settings::{NetworkSettings, OnThreadStart, Settings};
+pub use settings::{NetworkSettings, OnNodeLoss, OnThreadStart, Settings};
 
 /// The samples of a QSL by index, as it encoded them; `None` where one is not loaded. Payloads are shared, not copied.
 pub type LoadedSamples = Arc<[Option<Encoded>]>;

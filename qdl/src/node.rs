@@ -19,8 +19,9 @@ use netdiv_transport::{Connection, OpenError};
 
 use crate::{ConnectError, settings::NetworkSettings};
 
-/// Pause between two attempts to reach a node.
-const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// Pauses between attempts to reach a node: each is twice the one before, up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// A node that answered.
 #[derive(Debug, Clone)]
@@ -55,12 +56,15 @@ pub(crate) async fn connect(
     settings: &NetworkSettings,
 ) -> Result<Connection, ConnectError> {
     let deadline = Instant::now() + settings.options.connect_timeout;
+    let mut pause = FIRST_PAUSE;
     loop {
         match Connection::open(address, &settings.options).await {
             Ok(connection) => return Ok(connection),
             // The node may still be loading its model.
             Err(OpenError::Unreachable { .. }) if Instant::now() < deadline => {
-                tokio::time::sleep(RETRY_PAUSE).await;
+                // The last attempt is made when the time is up.
+                tokio::time::sleep(pause.min(deadline - Instant::now())).await;
+                pause = LONGEST_PAUSE.min(pause * 2);
             }
             Err(error) => return Err(error.into()),
         }

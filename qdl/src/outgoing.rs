@@ -9,7 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::Stream;
-use netdiv_proto::{encoding::Encoded, framing::Encoder, v1::InferRequest};
+use netdiv_proto::{checksum, encoding::Encoded, framing::Encoder, v1::InferRequest};
 
 use crate::{
     Failure, LoadGen,
@@ -37,6 +37,11 @@ impl<L: LoadGen> Outgoing<L> {
     fn fill(&mut self, context: &mut Context<'_>) -> Result<Taken, Failure> {
         let loaded = self.lane.run.source.loaded();
         let mut state = lock(&self.lane.state);
+        if state.withdrawn {
+            // The node was lost since the caller looked; it has to look again.
+            context.waker().wake_by_ref();
+            return Ok(Taken::Empty);
+        }
         let mut not_loaded = None;
         let taken = self.lane.inbox.take(context.waker(), &mut self.taken, |next| {
             let Some(sample) = loaded.get(next.index).and_then(Option::as_ref) else {
@@ -65,7 +70,7 @@ impl<L: LoadGen> Stream for Outgoing<L> {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         loop {
-            if *self.lane.run.stop.borrow() {
+            if self.lane.run.stop.borrow().ends(self.lane.node) {
                 return Poll::Ready(None);
             }
             if let Some(chunk) = self.encoder.next_chunk() {
@@ -90,18 +95,20 @@ fn message<T>(
     sent: Instant,
     sample: Encoded,
 ) -> Result<InferRequest, Failure> {
-    let Pending { ticket, issued, .. } = pending;
-    let in_flight = InFlight { ticket, issued, sent, cost: sample.cost() };
+    let Pending { ticket, index, issued } = pending;
+    let in_flight = InFlight { ticket, index, issued, sent, cost: sample.cost() };
     let full = |_| Failure::Internal("the slot table is smaller than the window".into());
     let id = state.slots.insert(in_flight).map_err(full)?;
     state.waiting_since.get_or_insert(sent);
     state.report.sent += 1;
     state.report.bytes_sent += sample.bytes.len() as u64;
+    let (encoding, decoded_bytes) = (sample.encoding as i32, sample.decoded_bytes);
+    let sum = |payload| checksum::of_request(payload, id, encoding, decoded_bytes);
     Ok(InferRequest {
         id,
-        encoding: sample.encoding as i32,
-        decoded_bytes: sample.decoded_bytes,
-        crc32c: None,
+        encoding,
+        decoded_bytes,
+        crc32c: sample.crc32c.map(sum),
         payload: sample.bytes,
     })
 }

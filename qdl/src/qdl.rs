@@ -6,7 +6,7 @@ use std::{
 };
 
 use netdiv_proto::{
-    SessionHeader, limits,
+    SessionHeader,
     tally::Tally,
     v1::{self, FlushRequest},
 };
@@ -16,14 +16,15 @@ use tokio::task::JoinSet;
 use crate::{
     ConnectError, Expectation, Failure, LoadGen, NodeInfo, NodeReport, Progress, SampleSource,
     Settings,
+    cluster::Cluster,
     dispatch::Dispatch,
     inbox::{Closed, Pending},
     incoming,
     io_threads::IoThreads,
-    lane::{Lane, Run},
+    lane::Lane,
     lock, node,
-    slots::MAX_SLOTS,
-    window::Window,
+    opening::{self, Opened},
+    run::Run,
 };
 
 /// What the SUT's name contains (rules, section 6.2.1).
@@ -44,7 +45,7 @@ pub struct Qdl<L: LoadGen> {
     acknowledged: Mutex<Vec<u64>>,
     /// All connections, node after node.
     connections: Vec<Connection>,
-    lanes: Vec<Arc<Lane<L>>>,
+    cluster: Arc<Cluster<L>>,
     run: Arc<Run<L>>,
     threads: IoThreads,
 }
@@ -68,53 +69,50 @@ impl<L: LoadGen> Qdl<L> {
         }
         let threads =
             IoThreads::start(&settings).map_err(|error| ConnectError::Local(error.to_string()))?;
-        let per_node = settings.connections_per_node.max(1);
-        let streams = settings.streams_per_connection.max(1);
-        let lane_count = settings.nodes.len() * per_node * streams;
+        let lane_count = settings.nodes.len() * settings.lanes_per_node();
         if lane_count > usize::from(u16::MAX) {
             return Err(ConnectError::Local(format!("{lane_count} streams are too many")));
         }
-
-        let connections = open_connections(&settings, &threads, per_node)?;
-        let nodes = describe_nodes(&settings, &threads, &connections, per_node)?;
-        node::agree(&nodes, expected)?;
-        if settings.digests {
-            check_digests(&settings, &threads, &connections, per_node, &nodes)?;
-        }
+        let Opened { nodes, connections } = opening::open(&settings, &threads, expected)?;
 
         let dispatch = Dispatch::new(settings.policy, lane_count, settings.inbox_samples);
-        let run = Arc::new(Run::new(loadgen, source, dispatch));
-        let name = format!("{:016x}", node::nonce());
-        let session = SessionHeader { name, digests: settings.digests, checksums: false };
-        let acknowledged = Mutex::new(vec![0; nodes.len()]);
-        let lanes = Vec::with_capacity(lane_count);
-        let mut qdl =
-            Self { settings, session, nodes, acknowledged, connections, lanes, run, threads };
+        let run = Arc::new(Run::new(loadgen, source, dispatch, nodes.len()));
+        let per_node = settings.connections_per_node.max(1);
         // Neighbours in the dispatch's turns are streams of different connections.
-        for _ in 0..streams {
-            for number in 0..qdl.connections.len() {
-                qdl.open_lane(number, number / per_node);
-            }
-        }
+        let lane = |number: usize| {
+            let node = number % connections.len() / per_node;
+            let info = &nodes[node];
+            let report = NodeReport::new(&info.description.node_name, &info.address);
+            let window = opening::window(&settings, info);
+            Arc::new(Lane::new(number, node, run.clone(), window, report))
+        };
+        let lanes = (0..lane_count).map(lane).collect();
+        let cluster = Cluster::new(run.clone(), lanes, settings.on_node_loss, nodes.len());
+        let session = SessionHeader {
+            name: format!("{:016x}", node::nonce()),
+            digests: settings.digests,
+            checksums: settings.checksums,
+        };
+        let (cluster, acknowledged) = (Arc::new(cluster), Mutex::new(vec![0; nodes.len()]));
+        let qdl =
+            Self { settings, session, nodes, acknowledged, connections, cluster, run, threads };
+        qdl.cluster.lanes.iter().for_each(|lane| qdl.serve(lane));
         Ok(qdl)
     }
 
-    fn open_lane(&mut self, number: usize, node: usize) {
-        let info = &self.nodes[node];
-        let report = NodeReport::new(&info.description.node_name, &info.address);
-        let window = window(&self.settings, info);
-        let lane = Lane::new(self.lanes.len(), node, self.run.clone(), window, report);
-        let lane = Arc::new(lane);
-        self.lanes.push(lane.clone());
-        let (run, timeout) = (self.run.clone(), self.settings.network.sample_timeout);
+    /// Opens a stream, on the thread of its connection.
+    fn serve(&self, lane: &Arc<Lane<L>>) {
+        let number = lane.number % self.connections.len();
         let runtime = self.threads.runtime(number);
         let (connection, session) = (self.connections[number].clone(), self.session.clone());
-        let serving = runtime.spawn(incoming::serve(lane, connection, session, timeout));
+        let (cluster, lane) = (self.cluster.clone(), lane.clone());
+        let limits = self.settings.network.clone();
+        let serving = runtime.spawn(incoming::serve(lane.clone(), connection, session, limits));
         runtime.spawn(async move {
             match serving.await {
                 Ok(Ok(())) => {}
-                Ok(Err(failure)) => run.fail(failure),
-                Err(panic) => run.fail(Failure::Internal(panic.to_string())),
+                Ok(Err(broken)) => cluster.broken(&lane, broken),
+                Err(panic) => cluster.run.fail(Failure::Internal(panic.to_string())),
             }
         });
     }
@@ -136,7 +134,7 @@ impl<L: LoadGen> Qdl<L> {
         let mut pending = samples.map(|(ticket, index)| Pending { ticket, index, issued });
         self.unless_closed(self.run.dispatch.push(&mut pending))?;
         match self.settings.one_query_at_a_time {
-            true => self.run.wait_until_idle(),
+            true => self.run.wait_until(Run::is_idle),
             false => Ok(()),
         }
     }
@@ -145,13 +143,23 @@ impl<L: LoadGen> Qdl<L> {
     ///
     /// Waiting for the answers here, and not in LoadGen, lets a failure still end the test.
     pub fn flush(&self) -> Result<(), Failure> {
-        self.unless_closed(self.run.dispatch.wait_until_empty())?;
-        let sent = |node| {
-            let lanes = self.lanes.iter().filter(|lane| lane.node == node);
-            lanes.map(|lane| lock(&lane.state).report.sent).sum()
-        };
+        loop {
+            let losses = self.run.losses();
+            self.run.wait_until(Run::is_settled)?;
+            self.unless_closed(self.run.dispatch.wait_until_empty())?;
+            self.end_series(losses)?;
+            self.run.wait_until(|run| run.is_idle() || run.losses() != losses)?;
+            // The samples of a node that was lost meanwhile went to others, which have to be told again.
+            if self.run.is_idle() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Tells every node how many samples were sent to it, and compares with what it has received.
+    fn end_series(&self, losses: usize) -> Result<(), Failure> {
         let session = &self.session.name;
-        let counts: Vec<u64> = (0..self.nodes.len()).map(sent).collect();
+        let counts: Vec<u64> = (0..self.nodes.len()).map(|n| self.cluster.sent_to(n)).collect();
         let received = self.ask_each_node(
             self.settings.network.control_timeout,
             |node, connection| {
@@ -160,18 +168,19 @@ impl<L: LoadGen> Qdl<L> {
             },
             |node, status| Failure::NoFlush { node, why: node::words(&status) },
         )?;
-        lock(&self.acknowledged).clone_from(&received);
-        for (info, (sent, received)) in self.nodes.iter().zip(counts.into_iter().zip(received)) {
-            if sent != received {
-                let node = info.description.node_name.clone();
+        for (node, received) in received {
+            lock(&self.acknowledged)[node] = received;
+            // After a loss more may have been sent since.
+            if counts[node] != received && self.run.losses() == losses {
+                let (sent, node) = (counts[node], self.node_name(node));
                 self.run.fail(Failure::Miscounted { node, sent, received });
             }
         }
-        self.run.wait_until_idle()
+        Ok(())
     }
 
     /// Asks every node for its name, over the network, and puts them together:
-    /// `"<cluster> Network SUT [a, b]"` (rules, section 6.2.1).
+    /// `"<cluster> Network SUT [a, b]"` (rules, section 6.2.1). A node that was lost is not part of it any more.
     pub fn name(&self) -> Result<String, Failure> {
         self.run.check()?;
         let limit = self.settings.network.control_timeout;
@@ -189,11 +198,11 @@ impl<L: LoadGen> Qdl<L> {
             |node, status| Failure::NoName { node, why: status.message().into() },
         )?;
         let mut names = Vec::with_capacity(infos.len());
-        for (before, now) in self.nodes.iter().zip(infos) {
-            let (node, now) = (&before.description.node_name, now.description.node_name);
+        for (node, info) in infos {
+            let (node, now) = (self.node_name(node), info.description.node_name);
             // They were unique at the start; the same names still are.
-            if *node != now {
-                let failure = Failure::Renamed { node: node.clone(), now };
+            if node != now {
+                let failure = Failure::Renamed { node, now };
                 self.run.fail(failure.clone());
                 return Err(failure);
             }
@@ -219,7 +228,7 @@ impl<L: LoadGen> Qdl<L> {
             why: node::words(&status),
         })?;
         let mut all = (Tally::default(), Tally::default());
-        for (samples, responses) in tallies {
+        for (_, (samples, responses)) in tallies {
             all.0.join(samples);
             all.1.join(responses);
         }
@@ -244,7 +253,7 @@ impl<L: LoadGen> Qdl<L> {
     /// A glance at the counters.
     pub fn progress(&self) -> Progress {
         let mut progress = Progress::default();
-        for lane in &self.lanes {
+        for lane in &self.cluster.lanes {
             let state = lock(&lane.state);
             progress.sent += state.report.sent;
             progress.answered += state.report.answered;
@@ -259,18 +268,16 @@ impl<L: LoadGen> Qdl<L> {
     pub fn report(&self) -> Vec<NodeReport> {
         let empty = |info: &NodeInfo| NodeReport::new(&info.description.node_name, &info.address);
         let mut reports: Vec<_> = self.nodes.iter().map(empty).collect();
-        for lane in &self.lanes {
-            reports[lane.node].merge(&lock(&lane.state).report);
-        }
-        for (report, acknowledged) in reports.iter_mut().zip(lock(&self.acknowledged).iter()) {
-            report.acknowledged = *acknowledged;
+        for (node, report) in reports.iter_mut().enumerate() {
+            self.cluster.count(node, report);
+            report.acknowledged = lock(&self.acknowledged)[node];
         }
         reports
     }
 
     /// The same, stream by stream.
     pub fn report_by_stream(&self) -> Vec<NodeReport> {
-        self.lanes.iter().map(|lane| lock(&lane.state).report.clone()).collect()
+        self.cluster.lanes.iter().map(|lane| lock(&lane.state).report.clone()).collect()
     }
 
     /// The failure behind an inbox that was closed.
@@ -279,51 +286,49 @@ impl<L: LoadGen> Qdl<L> {
         outcome.map_err(|Closed| self.run.failure().cloned().unwrap_or_else(unknown))
     }
 
-    /// Makes one call to every node at the same time and waits for all, for a limited time. One that fails fails the run.
+    fn node_name(&self, node: usize) -> String {
+        self.nodes[node].description.node_name.clone()
+    }
+
+    /// Makes one call to every node that was not lost, at the same time, and waits for all, for a limited time. One that
+    /// fails is lost.
     fn ask_each_node<T, F>(
         &self,
         limit: Duration,
         call: impl Fn(usize, Connection) -> F,
         failure: impl Fn(String, tonic::Status) -> Failure,
-    ) -> Result<Vec<T>, Failure>
+    ) -> Result<Vec<(usize, T)>, Failure>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, tonic::Status>> + Send + 'static,
     {
         let runtime = self.threads.runtime(0);
         let mut stop = self.run.stop.subscribe();
-        let asked: Vec<_> = self
-            .connections
-            .iter()
-            .step_by(self.settings.connections_per_node.max(1))
-            .enumerate()
-            .map(|(node, first)| runtime.spawn(node::within(limit, call(node, first.clone()))))
-            .collect();
+        let first = self.connections.iter().step_by(self.settings.connections_per_node.max(1));
+        let there = first.enumerate().filter(|(node, _)| !self.cluster.is_lost(*node));
+        let ask = |(node, connection): (usize, &Connection)| {
+            (node, runtime.spawn(node::within(limit, call(node, connection.clone()))))
+        };
+        let asked: Vec<_> = there.map(ask).collect();
         let mut answers = Vec::with_capacity(asked.len());
-        for (info, task) in self.nodes.iter().zip(asked) {
+        for (node, task) in asked {
             let abort = task.abort_handle();
             let answer = runtime.block_on(async {
                 tokio::select! {
                     answer = task => Some(answer),
-                    _ = stop.wait_for(|stop| *stop) => None,
+                    _ = stop.wait_for(|stop| stop.ends(node)) => None,
                 }
             });
-            let Some(answer) = answer else {
-                abort.abort();
-                self.run.check()?;
-                return Err(Failure::Internal("the connections were closed".into()));
-            };
             match answer {
-                Ok(Ok(answer)) => answers.push(answer),
-                Ok(Err(status)) => {
-                    self.run.fail(failure(info.description.node_name.clone(), status));
-                    self.run.check()?;
+                Some(Ok(Ok(answer))) => answers.push((node, answer)),
+                Some(Ok(Err(status))) => {
+                    self.cluster.lose(node, failure(self.node_name(node), status));
                 }
-                Err(panic) => {
-                    self.run.fail(Failure::Internal(panic.to_string()));
-                    self.run.check()?;
-                }
+                Some(Err(panic)) => self.run.fail(Failure::Internal(panic.to_string())),
+                // The run has failed, or goes on without the node.
+                None => abort.abort(),
             }
+            self.run.check()?;
         }
         Ok(answers)
     }
@@ -332,9 +337,8 @@ impl<L: LoadGen> Qdl<L> {
 impl<L: LoadGen> Drop for Qdl<L> {
     /// Ends the streams in order, so that nodes see a client that has finished rather than one that is lost.
     fn drop(&mut self) {
-        self.run.stop.send_replace(true);
-        self.run.dispatch.close();
-        self.lanes.iter().for_each(|lane| lane.wake_sender());
+        self.run.end();
+        self.cluster.lanes.iter().for_each(|lane| lane.wake_sender());
         // The connections' tasks hold a subscription each; they are gone when all have ended.
         let closed = async {
             self.run.stop.closed().await;
@@ -349,77 +353,4 @@ impl<L: LoadGen> Drop for Qdl<L> {
         };
         self.threads.runtime(0).block_on(closed);
     }
-}
-
-/// Opens all connections at the same time, each on the thread that will serve it.
-fn open_connections(
-    settings: &Settings,
-    threads: &IoThreads,
-    per_node: usize,
-) -> Result<Vec<Connection>, ConnectError> {
-    let addresses = settings.nodes.iter().flat_map(|a| std::iter::repeat_n(a.clone(), per_node));
-    let opening: Vec<_> = addresses
-        .enumerate()
-        .map(|(number, address)| {
-            let network = settings.network.clone();
-            threads.runtime(number).spawn(async move { node::connect(&address, &network).await })
-        })
-        .collect();
-    threads.runtime(0).block_on(async {
-        let mut connections = Vec::with_capacity(opening.len());
-        for opened in opening {
-            connections.push(opened.await.map_err(|e| ConnectError::Local(e.to_string()))??);
-        }
-        Ok(connections)
-    })
-}
-
-/// A node that keeps no digests is found before the run, not after it.
-fn check_digests(
-    settings: &Settings,
-    threads: &IoThreads,
-    connections: &[Connection],
-    per_node: usize,
-    nodes: &[NodeInfo],
-) -> Result<(), ConnectError> {
-    let limit = settings.network.control_timeout;
-    for (connection, node) in connections.iter().step_by(per_node).zip(nodes) {
-        if !threads.runtime(0).block_on(node::knows_digests(connection, limit)) {
-            return Err(ConnectError::NoDigests(node.description.node_name.clone()));
-        }
-    }
-    Ok(())
-}
-
-fn describe_nodes(
-    settings: &Settings,
-    threads: &IoThreads,
-    connections: &[Connection],
-    per_node: usize,
-) -> Result<Vec<NodeInfo>, ConnectError> {
-    let limit = settings.network.control_timeout;
-    threads.runtime(0).block_on(async {
-        let mut asking = JoinSet::new();
-        let first = connections.iter().step_by(per_node).cloned();
-        for (node, connection) in first.enumerate() {
-            let address = settings.nodes[node].clone();
-            asking
-                .spawn(async move { (node, node::interview(&connection, &address, limit).await) });
-        }
-        let mut answers = asking.join_all().await;
-        answers.sort_by_key(|(node, _)| *node);
-        answers.into_iter().map(|(_, answer)| answer).collect()
-    })
-}
-
-/// The window of one connection: its share of what the node may have in flight.
-fn window(settings: &Settings, node: &NodeInfo) -> Window {
-    let limit = |own: Option<usize>, theirs: u64| {
-        let theirs = usize::try_from(theirs).unwrap_or(usize::MAX);
-        own.unwrap_or(theirs).min(theirs) / settings.lanes_per_node()
-    };
-    let takes = &node.description;
-    let samples = limit(settings.window_samples, takes.max_in_flight_samples.into());
-    let bytes = limit(settings.window_bytes, takes.max_in_flight_bytes);
-    Window::new(samples.min(MAX_SLOTS), bytes.min(limits::CONNECTION_WINDOW_BYTES as usize))
 }

@@ -37,6 +37,10 @@ pub struct NodeReport {
     pub acknowledged: u64,
     /// Samples that it answered.
     pub answered: u64,
+    /// Why it was lost, where the run went on without it.
+    pub lost: Option<String>,
+    /// Samples that were sent to it and had to go to other nodes.
+    pub redispatched: u64,
     /// Replies whose id belongs to no sample in flight; dropped.
     pub unmatched: u64,
     /// Payload bytes sent, as encoded.
@@ -82,6 +86,8 @@ impl NodeReport {
             sent: 0,
             acknowledged: 0,
             answered: 0,
+            lost: None,
+            redispatched: 0,
             unmatched: 0,
             bytes_sent: 0,
             bytes_received: 0,
@@ -121,6 +127,7 @@ impl NodeReport {
     pub(crate) fn merge(&mut self, other: &Self) {
         self.sent += other.sent;
         self.answered += other.answered;
+        self.redispatched += other.redispatched;
         self.unmatched += other.unmatched;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;

@@ -25,6 +25,8 @@ pub struct NetworkSettings {
     pub control_timeout: Duration,
     /// How long a node may owe answers without giving one.
     pub sample_timeout: Duration,
+    /// How long one sample may be unanswered while its node answers others.
+    pub sample_deadline: Duration,
 }
 
 impl Default for NetworkSettings {
@@ -34,8 +36,21 @@ impl Default for NetworkSettings {
             control_timeout: Duration::from_secs(10),
             // The slowest benchmark, 3D-UNet on a CPU, needs some ten seconds for one sample.
             sample_timeout: Duration::from_secs(60),
+            // A node takes in four batches for each engine, so that a sample may wait for four before its own.
+            sample_deadline: Duration::from_secs(5 * 60),
         }
     }
+}
+
+/// What becomes of a run when it loses a node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnNodeLoss {
+    /// It fails.
+    #[default]
+    Fail,
+    /// The samples that the node has not answered go to the others, as long as there are any. Those of which a part of
+    /// an answer was seen cannot, and fail the run.
+    Redispatch,
 }
 
 /// Settings of a run.
@@ -68,6 +83,10 @@ pub struct Settings {
     pub one_query_at_a_time: bool,
     /// Whether nodes keep digests of what they receive and send, for [`crate::Qdl::digests`].
     pub digests: bool,
+    /// Whether every message has a checksum.
+    pub checksums: bool,
+    /// What happens when a node is lost.
+    pub on_node_loss: OnNodeLoss,
     /// Time limits.
     pub network: NetworkSettings,
 }
@@ -90,6 +109,8 @@ impl Settings {
             inbox_samples: 1 << 16,
             one_query_at_a_time: false,
             digests: false,
+            checksums: false,
+            on_node_loss: OnNodeLoss::default(),
             network: NetworkSettings::default(),
         }
     }

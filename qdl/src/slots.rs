@@ -55,9 +55,16 @@ impl<T> SlotTable<T> {
         Some(content)
     }
 
-    #[cfg(test)]
-    fn in_flight(&self) -> usize {
-        self.slots.iter().filter(|slot| slot.content.is_some()).count()
+    /// What is in flight.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.slots.iter().filter_map(|slot| slot.content.as_ref())
+    }
+
+    /// Takes out all that is in flight, and nothing can go in any more.
+    pub(crate) fn retire(&mut self) -> impl Iterator<Item = T> + use<T> {
+        self.capacity = 0;
+        self.free = Vec::new();
+        std::mem::take(&mut self.slots).into_iter().filter_map(|slot| slot.content)
     }
 }
 
@@ -91,7 +98,7 @@ mod tests {
         let foreign = SlotTable::new(8, 2).insert("x").unwrap();
         assert_eq!(table.remove(foreign), None, "another connection's");
         assert_eq!(table.remove(u64::MAX), None);
-        assert_eq!(table.in_flight(), 2);
+        assert_eq!(table.iter().count(), 2);
     }
 
     proptest! {
@@ -114,7 +121,7 @@ mod tests {
                     prop_assert!(model.contains_key(id) || table.remove(*id).is_none());
                 }
             }
-            prop_assert_eq!(table.in_flight(), model.len());
+            prop_assert_eq!(table.iter().count(), model.len());
         }
     }
 }

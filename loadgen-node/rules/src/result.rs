@@ -45,6 +45,9 @@ pub struct RunResult {
     pub transport: String,
     /// Whether nodes had to prove who they are (TLS 1.3 with certificates).
     pub tls: bool,
+    /// Whether every message had a checksum (CRC32C).
+    #[serde(default)]
+    pub checksums: bool,
     /// LoadGen's metric for the scenario, from its log; absent in accuracy mode.
     pub metric: Option<Metric>,
     /// Accuracy, when labels were given.
@@ -176,6 +179,12 @@ pub struct Node {
     pub acknowledged: u64,
     /// Samples that it answered.
     pub answered: u64,
+    /// Why it was lost, where the run went on without it (`--on-node-loss redispatch`).
+    #[serde(default)]
+    pub lost: Option<String>,
+    /// Samples that were sent to it and then, as it was lost, to other nodes.
+    #[serde(default)]
+    pub redispatched: u64,
     /// Replies that belonged to no sample in flight, and were dropped.
     pub unmatched_replies: u64,
     /// Payload bytes sent to it, as encoded.

@@ -81,7 +81,8 @@ impl SampleSource for OneSample {
 fn connect(settings: Settings, sample: Bytes) -> Result<Qdl<Nobody>, RunError> {
     let expected =
         Expectation { longest_payload_bytes: sample.len() as u64, ..Expectation::default() };
-    let encoded = Encoded { bytes: sample, encoding: Encoding::None, decoded_bytes: 0 };
+    let encoded =
+        Encoded { bytes: sample, encoding: Encoding::None, decoded_bytes: 0, crc32c: None };
     let source = OneSample(Arc::new([Some(encoded)]));
     Ok(Qdl::connect(settings, &expected, Nobody, Arc::new(source))?)
 }

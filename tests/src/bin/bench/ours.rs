@@ -49,7 +49,12 @@ pub fn send_singly(
 
 fn connect(settings: Settings, payloads: &[Bytes]) -> Result<Qdl<Nobody>, Box<dyn Error>> {
     let encoded = |bytes: &Bytes| {
-        Some(Encoded { bytes: bytes.clone(), encoding: Encoding::None, decoded_bytes: 0 })
+        Some(Encoded {
+            bytes: bytes.clone(),
+            encoding: Encoding::None,
+            decoded_bytes: 0,
+            crc32c: None,
+        })
     };
     let source = Arc::new(Loaded(payloads.iter().map(encoded).collect()));
     Ok(Qdl::connect(settings, &Expectation::default(), Nobody, source)?)

@@ -1,0 +1,108 @@
+//! Opening connections, asking the nodes who they are, and sharing out their windows.
+
+use netdiv_proto::limits;
+use netdiv_transport::Connection;
+use tokio::task::JoinSet;
+
+use crate::{
+    ConnectError, Expectation, NodeInfo, Settings, io_threads::IoThreads, node, slots::MAX_SLOTS,
+    window::Window,
+};
+
+/// The nodes of a run, as they described themselves, and all connections, node after node.
+pub(crate) struct Opened {
+    pub(crate) nodes: Vec<NodeInfo>,
+    pub(crate) connections: Vec<Connection>,
+}
+
+/// Reaches all nodes and agrees with them.
+pub(crate) fn open(
+    settings: &Settings,
+    threads: &IoThreads,
+    expected: &Expectation,
+) -> Result<Opened, ConnectError> {
+    let connections = open_connections(settings, threads)?;
+    let nodes = interview(settings, threads, &connections)?;
+    node::agree(&nodes, expected)?;
+    let without = nodes.iter().find(|node| !node.description.checksums);
+    if let Some(node) = without.filter(|_| settings.checksums) {
+        return Err(ConnectError::NoChecksums(node.description.node_name.clone()));
+    }
+    if settings.digests {
+        check_digests(settings, threads, &connections, &nodes)?;
+    }
+    Ok(Opened { nodes, connections })
+}
+
+/// Opens all connections at the same time, each on the thread that will serve it.
+fn open_connections(
+    settings: &Settings,
+    threads: &IoThreads,
+) -> Result<Vec<Connection>, ConnectError> {
+    let per_node = settings.connections_per_node.max(1);
+    let addresses = settings.nodes.iter().flat_map(|a| std::iter::repeat_n(a.clone(), per_node));
+    let opening: Vec<_> = addresses
+        .enumerate()
+        .map(|(number, address)| {
+            let network = settings.network.clone();
+            threads.runtime(number).spawn(async move { node::connect(&address, &network).await })
+        })
+        .collect();
+    threads.runtime(0).block_on(async {
+        let mut connections = Vec::with_capacity(opening.len());
+        for opened in opening {
+            connections.push(opened.await.map_err(|e| ConnectError::Local(e.to_string()))??);
+        }
+        Ok(connections)
+    })
+}
+
+/// Asks each node, over its first connection, who it is.
+fn interview(
+    settings: &Settings,
+    threads: &IoThreads,
+    connections: &[Connection],
+) -> Result<Vec<NodeInfo>, ConnectError> {
+    let limit = settings.network.control_timeout;
+    threads.runtime(0).block_on(async {
+        let mut asking = JoinSet::new();
+        let first = connections.iter().step_by(settings.connections_per_node.max(1)).cloned();
+        for (node, connection) in first.enumerate() {
+            let address = settings.nodes[node].clone();
+            asking
+                .spawn(async move { (node, node::interview(&connection, &address, limit).await) });
+        }
+        let mut answers = asking.join_all().await;
+        answers.sort_by_key(|(node, _)| *node);
+        answers.into_iter().map(|(_, answer)| answer).collect()
+    })
+}
+
+/// A node that keeps no digests is found before the run, not after it.
+fn check_digests(
+    settings: &Settings,
+    threads: &IoThreads,
+    connections: &[Connection],
+    nodes: &[NodeInfo],
+) -> Result<(), ConnectError> {
+    let limit = settings.network.control_timeout;
+    let per_node = settings.connections_per_node.max(1);
+    for (connection, node) in connections.iter().step_by(per_node).zip(nodes) {
+        if !threads.runtime(0).block_on(node::knows_digests(connection, limit)) {
+            return Err(ConnectError::NoDigests(node.description.node_name.clone()));
+        }
+    }
+    Ok(())
+}
+
+/// The window of one stream: its share of what the node may have in flight.
+pub(crate) fn window(settings: &Settings, node: &NodeInfo) -> Window {
+    let limit = |own: Option<usize>, theirs: u64| {
+        let theirs = usize::try_from(theirs).unwrap_or(usize::MAX);
+        own.unwrap_or(theirs).min(theirs) / settings.lanes_per_node()
+    };
+    let takes = &node.description;
+    let samples = limit(settings.window_samples, takes.max_in_flight_samples.into());
+    let bytes = limit(settings.window_bytes, takes.max_in_flight_bytes);
+    Window::new(samples.min(MAX_SLOTS), bytes.min(limits::CONNECTION_WINDOW_BYTES as usize))
+}

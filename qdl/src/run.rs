@@ -1,0 +1,150 @@
+//! What all connections of a run share, and how it ends.
+
+use std::sync::{
+    Arc, Condvar, Mutex, OnceLock,
+    atomic::{AtomicU64, AtomicUsize, Ordering},
+};
+
+use tokio::sync::watch;
+
+use crate::{Failure, LoadGen, SampleSource, dispatch::Dispatch, lock};
+
+/// What has to end.
+#[derive(Debug)]
+pub(crate) struct Stop {
+    /// The run, because it is over or because it failed.
+    pub(crate) run: bool,
+    /// The part of each node in it.
+    lost: Vec<bool>,
+}
+
+impl Stop {
+    /// Whether streams to that node have to end.
+    pub(crate) fn ends(&self, node: usize) -> bool {
+        self.run || self.lost[node]
+    }
+}
+
+/// What all connections of a run share.
+pub(crate) struct Run<L: LoadGen> {
+    pub(crate) loadgen: L,
+    pub(crate) source: Arc<dyn SampleSource>,
+    pub(crate) dispatch: Dispatch<L::Ticket>,
+    pub(crate) stop: watch::Sender<Stop>,
+    failure: OnceLock<Failure>,
+    issued: AtomicU64,
+    outstanding: AtomicU64,
+    /// Nodes that were lost.
+    losses: AtomicUsize,
+    /// Streams to lost nodes whose samples are not handed out again yet.
+    unsettled: AtomicUsize,
+    changed: Condvar,
+    changed_lock: Mutex<()>,
+}
+
+impl<L: LoadGen> Run<L> {
+    pub(crate) fn new(
+        loadgen: L,
+        source: Arc<dyn SampleSource>,
+        dispatch: Dispatch<L::Ticket>,
+        nodes: usize,
+    ) -> Self {
+        Self {
+            loadgen,
+            source,
+            dispatch,
+            stop: watch::Sender::new(Stop { run: false, lost: vec![false; nodes] }),
+            failure: OnceLock::new(),
+            issued: AtomicU64::new(0),
+            outstanding: AtomicU64::new(0),
+            losses: AtomicUsize::new(0),
+            unsettled: AtomicUsize::new(0),
+            changed: Condvar::new(),
+            changed_lock: Mutex::new(()),
+        }
+    }
+
+    /// Ends the run. The first reason stays; samples without an answer are dropped, never completed.
+    pub(crate) fn fail(&self, failure: Failure) {
+        if self.failure.set(failure).is_ok() {
+            self.end();
+            self.notify();
+        }
+    }
+
+    /// Ends all streams, whether the run has failed or is over.
+    pub(crate) fn end(&self) {
+        self.stop.send_modify(|stop| stop.run = true);
+        self.dispatch.close();
+    }
+
+    /// Goes on without a node, to which that many streams lead: each has to be settled.
+    pub(crate) fn lose(&self, node: usize, streams: usize) {
+        self.unsettled.fetch_add(streams, Ordering::SeqCst);
+        self.losses.fetch_add(1, Ordering::SeqCst);
+        self.stop.send_modify(|stop| stop.lost[node] = true);
+        self.notify();
+    }
+
+    /// The samples of one stream to a lost node are handed out again.
+    pub(crate) fn settle(&self) {
+        self.unsettled.fetch_sub(1, Ordering::SeqCst);
+        self.notify();
+    }
+
+    /// Nodes that were lost.
+    pub(crate) fn losses(&self) -> usize {
+        self.losses.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn failure(&self) -> Option<&Failure> {
+        self.failure.get()
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Failure> {
+        self.failure.get().cloned().map_or(Ok(()), Err)
+    }
+
+    pub(crate) fn issued(&self) -> u64 {
+        self.issued.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn add_issued(&self, samples: u64) {
+        self.issued.fetch_add(samples, Ordering::Relaxed);
+        self.outstanding.fetch_add(samples, Ordering::SeqCst);
+    }
+
+    /// Notes that LoadGen has got answers.
+    pub(crate) fn completed(&self, samples: u64) {
+        if self.outstanding.fetch_sub(samples, Ordering::SeqCst) == samples {
+            self.notify();
+        }
+    }
+
+    /// Whether every issued sample is answered.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.outstanding.load(Ordering::SeqCst) == 0
+    }
+
+    /// Whether no sample of a lost node is on its way to another one.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.unsettled.load(Ordering::SeqCst) == 0
+    }
+
+    /// Waits until that is so.
+    pub(crate) fn wait_until(&self, so: impl Fn(&Self) -> bool) -> Result<(), Failure> {
+        let mut guard = lock(&self.changed_lock);
+        loop {
+            self.check()?;
+            if so(self) {
+                return Ok(());
+            }
+            guard = self.changed.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner());
+        }
+    }
+
+    fn notify(&self) {
+        let _guard = lock(&self.changed_lock);
+        self.changed.notify_all();
+    }
+}
