@@ -123,20 +123,20 @@ fn is_over<L: LoadGen>(lane: &Lane<L>) -> Result<bool, Failure> {
 }
 
 /// The answers of one burst: each ticket and its payload in the same place.
-struct Answers<T> {
+pub(crate) struct Answers<T> {
     tickets: Vec<T>,
     payloads: Vec<Bytes>,
 }
 
 impl<T> Answers<T> {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let tickets = Vec::with_capacity(burst::MESSAGES);
         Self { tickets, payloads: Vec::with_capacity(burst::MESSAGES) }
     }
 }
 
 /// Matches replies with their samples and completes them, so many at a time that decoding takes little memory.
-fn handle<L: LoadGen>(
+pub(crate) fn handle<L: LoadGen>(
     lane: &Lane<L>,
     burst: &mut Vec<InferResponse>,
     answers: &mut Answers<L::Ticket>,

@@ -28,6 +28,9 @@ mod qdl;
 mod report;
 mod run;
 mod settings;
+#[cfg(test)]
+#[allow(clippy::expect_used, clippy::panic, clippy::print_stderr, reason = "a test")]
+mod simulation;
 mod slots;
 mod window;
 
