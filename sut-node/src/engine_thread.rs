@@ -278,8 +278,12 @@ mod tests {
             move || run(Box::new(OneByOne::new(Unlucky::default())), &queue, Encoding::Zstd)
         });
         let admission = Arc::new(Admission::new(10, 1000));
-        let (sender, replies) =
-            replies::channel(10, 1000, Sessions::default().join(&Default::default()).unwrap());
+        let (sender, replies) = replies::channel(
+            10,
+            1000,
+            Sessions::default().join(&Default::default()).unwrap(),
+            false,
+        );
         let mut replies = Messages::new(replies, 10_000);
         let sample = |id| Sample {
             id,

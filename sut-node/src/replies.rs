@@ -13,7 +13,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::Stream;
-use netdiv_proto::{burst, framing::Encoder, v1::InferResponse};
+use netdiv_proto::{burst, checksum, framing::Encoder, v1::InferResponse};
 use tokio::sync::{Notify, mpsc};
 use tonic::Status;
 
@@ -75,6 +75,8 @@ pub(crate) struct ReplySender {
     sender: mpsc::Sender<Result<Vec<InferResponse>, Status>>,
     backlog: Arc<Backlog>,
     digests: Option<Arc<Digests>>,
+    /// Whether every reply has a checksum.
+    checksums: bool,
 }
 
 /// What a stream owes its client: samples that were read, and bytes of replies that the transport has not taken. A client
@@ -130,6 +132,7 @@ pub(crate) fn channel(
     max_samples: usize,
     max_bytes: usize,
     session: Arc<Session>,
+    checksums: bool,
 ) -> (ReplySender, Replies) {
     let (sender, receiver) = mpsc::channel(max_samples + burst::MESSAGES + 1);
     let backlog = Arc::new(Backlog {
@@ -147,12 +150,17 @@ pub(crate) fn channel(
         encoder: Encoder::default(),
         _session: session,
     };
-    (ReplySender { sender, backlog, digests }, replies)
+    (ReplySender { sender, backlog, digests, checksums }, replies)
 }
 
 impl ReplySender {
     /// Sends replies. Those of a client that has gone are dropped; it cannot take them.
-    pub(crate) fn send(&self, replies: Vec<InferResponse>) {
+    pub(crate) fn send(&self, mut replies: Vec<InferResponse>) {
+        if self.checksums {
+            for reply in &mut replies {
+                reply.crc32c = Some(checksum::of_response(reply));
+            }
+        }
         let bytes: usize = replies.iter().map(|reply| reply.payload.len()).sum();
         self.backlog.bytes.fetch_add(bytes, Ordering::SeqCst);
         let _ = self.sender.try_send(Ok(replies));
@@ -166,6 +174,11 @@ impl ReplySender {
     /// Waits until the client has gone.
     pub(crate) async fn closed(&self) {
         self.sender.closed().await;
+    }
+
+    /// Whether the stream's messages have checksums, either way.
+    pub(crate) fn has_checksums(&self) -> bool {
+        self.checksums
     }
 
     pub(crate) fn backlog(&self) -> &Backlog {

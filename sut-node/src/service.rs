@@ -11,6 +11,7 @@ use futures_core::Stream;
 use netdiv_proto::{
     PROTOCOL_VERSION, SessionHeader,
     burst::{self, Messages, Next},
+    checksum,
     encoding::{self, Encoding},
     layout,
     limits::MAX_HEADER_BYTES,
@@ -101,9 +102,9 @@ impl Node {
         }
     }
 
-    fn reply_channel(&self, session: Arc<Session>) -> (ReplySender, Replies) {
+    fn reply_channel(&self, session: Arc<Session>, checksums: bool) -> (ReplySender, Replies) {
         let bytes = self.max_in_flight_bytes as usize;
-        replies::channel(self.max_in_flight_samples, bytes, session)
+        replies::channel(self.max_in_flight_samples, bytes, session, checksums)
     }
 
     /// Hands over what a stream has brought.
@@ -146,7 +147,7 @@ fn describe(
         max_batch: u32::try_from(config.batching.max_batch).unwrap_or(u32::MAX),
         config_sha256: machine.settings_sha256.clone().unwrap_or_default(),
         machine: None,
-        checksums: false,
+        checksums: true,
         machine_id: machine.machine_id.clone().unwrap_or_default(),
         host_name: machine.host_name.clone().unwrap_or_default(),
     }
@@ -209,8 +210,10 @@ impl Handler for Service {
             let text = format!("a session's name has at most {MAX_SESSION_BYTES} bytes");
             return Err(Status::invalid_argument(text));
         }
+        // Each stream says for itself whether its messages have checksums.
+        let checksums = session.checksums;
         let session = self.0.sessions.join(session).map_err(Status::resource_exhausted)?;
-        let (sender, replies) = self.0.reply_channel(session.clone());
+        let (sender, replies) = self.0.reply_channel(session.clone(), checksums);
         tokio::spawn(read_stream(self.0.clone(), requests, session, sender));
         Ok(replies)
     }
@@ -231,11 +234,16 @@ async fn read_stream<S>(
     requests.ask_above(ASSEMBLED_FREELY_BYTES);
     let mut assembling = None;
     loop {
-        let more = tokio::select! {
+        let mut more = tokio::select! {
             next = next_burst(&node, &mut requests, &mut burst, &replies, &mut assembling) => next,
             _ = ending.wait_for(|ending| *ending) => Ok(false),
         };
         let arrived = Instant::now();
+        if replies.has_checksums()
+            && let Err(damage) = check(&mut burst)
+        {
+            more = Err(damage);
+        }
         let received = burst.len();
         replies.backlog().read(received);
         session.received(received as u64);
@@ -276,6 +284,16 @@ async fn read_stream<S>(
             }
         }
     }
+}
+
+/// Checks what was read. From the first message on that is not what was sent, nothing is used: what else is damaged
+/// cannot be known.
+fn check(burst: &mut Vec<InferRequest>) -> Result<(), Status> {
+    let mut outcomes = burst.iter().map(checksum::check_request).enumerate();
+    let damaged = outcomes.find_map(|(place, outcome)| outcome.err().map(|error| (place, error)));
+    let Some((place, error)) = damaged else { return Ok(()) };
+    burst.truncate(place);
+    Err(Status::data_loss(error.to_string()))
 }
 
 /// Reads what has come, once the client has taken enough of its replies; false when nothing follows. Memory for a long
