@@ -19,6 +19,7 @@ use crate::{
     error::NodeError,
     lock,
     queue::BatchQueue,
+    watchdog::Pulse,
 };
 
 /// How long engines may take to end once there is nothing left for them to do.
@@ -31,6 +32,8 @@ pub(crate) struct EnginePool {
     /// Samples that keep all of them busy: four batches for each.
     pub(crate) room: u32,
     pub(crate) engines: usize,
+    /// What each engine is doing.
+    pub(crate) pulses: Vec<Arc<Pulse>>,
     running: Running,
 }
 
@@ -56,14 +59,16 @@ impl EnginePool {
             queue: queue.clone(),
             room: u32::try_from(room).unwrap_or(u32::MAX),
             engines: engines.len(),
+            pulses: engines.iter().map(|_| Arc::default()).collect(),
             running: Running::default(),
         };
         for (number, engine) in engines.into_iter().enumerate() {
             let (queue, encoding) = (queue.clone(), config.response_encoding);
             let (warm, turn) = (warm.clone(), turn.clone());
+            let pulse = pool.pulses[number].clone();
             let thread = thread::Builder::new().name(format!("engine-{number}")).spawn(move || {
                 if let Some(engine) = warm_up(engine, &turn, warm) {
-                    engine_thread::run(engine, &queue, encoding);
+                    engine_thread::run(engine, &queue, encoding, &pulse);
                 }
             });
             match thread {

@@ -23,6 +23,7 @@ use crate::{
     metrics,
     queue::BatchQueue,
     replies::ReplyTo,
+    watchdog::Pulse,
 };
 
 /// A decoded sample that waits for a batch.
@@ -58,6 +59,7 @@ pub(crate) fn run(
     mut engine: Box<dyn Engine>,
     queue: &BatchQueue<Sample>,
     response_encoding: Encoding,
+    pulse: &Pulse,
 ) {
     let mut begun: VecDeque<Begun> = VecDeque::new();
     loop {
@@ -67,20 +69,21 @@ pub(crate) fn run(
             _ => None,
         };
         if let Some(batch) = next {
-            begun.extend(Begun::new(engine.as_mut(), batch));
+            begun.extend(Begun::new(engine.as_mut(), batch, pulse));
             metrics::queued(queue.len());
         } else if let Some(batch) = begun.pop_front() {
-            batch.finish(engine.as_mut(), response_encoding);
+            batch.finish(engine.as_mut(), response_encoding, pulse);
         } else {
             return;
         }
     }
 }
 
-/// Runs one batch and answers every sample of it.
+/// Runs one batch and answers every sample of it, on a thread that no watchdog looks at.
 pub(crate) fn run_batch(engine: &mut dyn Engine, batch: Vec<Sample>, response_encoding: Encoding) {
-    if let Some(begun) = Begun::new(engine, batch) {
-        begun.finish(engine, response_encoding);
+    let pulse = Pulse::default();
+    if let Some(begun) = Begun::new(engine, batch, &pulse) {
+        begun.finish(engine, response_encoding, &pulse);
     }
 }
 
@@ -92,7 +95,7 @@ struct Begun {
 
 impl Begun {
     /// Begins a batch without the samples whose clients have gone; `None` when none is left.
-    fn new(engine: &mut dyn Engine, mut batch: Vec<Sample>) -> Option<Self> {
+    fn new(engine: &mut dyn Engine, mut batch: Vec<Sample>, pulse: &Pulse) -> Option<Self> {
         let taken = Instant::now();
         let all = batch.len();
         batch.retain(|sample| !sample.replies.is_closed());
@@ -102,6 +105,7 @@ impl Begun {
         if batch.is_empty() {
             return None;
         }
+        pulse.begun(batch.len(), taken);
         let payloads = batch.iter().map(|sample| sample.payload.clone()).collect();
         // After a panic the engine says, when it is asked for the batch, that it has none.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| engine.begin(payloads))) {
@@ -111,8 +115,9 @@ impl Begun {
     }
 
     /// Waits for the batch and answers it.
-    fn finish(self, engine: &mut dyn Engine, response_encoding: Encoding) {
+    fn finish(self, engine: &mut dyn Engine, response_encoding: Encoding, pulse: &Pulse) {
         let outcome = finish(engine, self.batch.len());
+        pulse.finished(is_failure(&outcome), Instant::now());
         metrics::batch(self.batch.len(), self.taken.elapsed());
         answer(self.batch, outcome, self.taken, response_encoding);
     }
@@ -134,6 +139,15 @@ fn finish(engine: &mut dyn Engine, samples: usize) -> Result<Inference, EngineEr
         metrics::failed_batch();
     }
     outcome
+}
+
+/// Whether the engine has answered none of the samples, and none of them is to blame.
+fn is_failure(outcome: &Result<Inference, EngineError>) -> bool {
+    let failed = |error: &EngineError| !error.is_bad_sample();
+    match outcome {
+        Ok(inference) => inference.answers.iter().all(|answer| answer.as_ref().is_err_and(failed)),
+        Err(error) => failed(error),
+    }
 }
 
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
@@ -275,15 +289,15 @@ mod tests {
         let queue = Arc::new(BatchQueue::new(rules));
         let engine = thread::spawn({
             let queue = queue.clone();
-            move || run(Box::new(OneByOne::new(Unlucky::default())), &queue, Encoding::Zstd)
+            move || {
+                let engine = Box::new(OneByOne::new(Unlucky::default()));
+                run(engine, &queue, Encoding::Zstd, &Pulse::default())
+            }
         });
         let admission = Arc::new(Admission::new(10, 1000));
-        let (sender, replies) = replies::channel(
-            10,
-            1000,
-            Sessions::default().join(&Default::default()).unwrap(),
-            false,
-        );
+        let session = Sessions::default().join(&Default::default()).unwrap();
+        let (sender, replies) =
+            replies::channel(&Arc::default(), 10, 1000, session, false).unwrap();
         let mut replies = Messages::new(replies, 10_000);
         let sample = |id| Sample {
             id,

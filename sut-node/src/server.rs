@@ -4,18 +4,23 @@ use std::{future::Future, sync::Arc, time::Duration};
 
 use netdiv_proto::{
     FILE_DESCRIPTOR_SET,
-    limits::{MAX_FRAME_BYTES, WINDOW_BYTES, connection_window_bytes},
+    limits::{MAX_FRAME_BYTES, MAX_HEADER_BYTES, WINDOW_BYTES, connection_window_bytes},
 };
 use netdiv_transport::{
     grpc::{self, SutNodeService},
     quic::{self, QuicServer},
     security::ServerTls,
 };
-use tokio::{net::TcpListener, sync::watch};
-use tonic::transport::Server;
+use tokio::{net::TcpListener, sync::watch, time::timeout};
+use tonic::{server::NamedService, transport::Server};
+use tonic_health::{
+    ServingStatus,
+    pb::health_server::{Health, HealthServer},
+};
 use tracing::{error, info, warn};
 
 use crate::{
+    condition::Condition,
     config::Config,
     engine_pool::EnginePool,
     error::NodeError,
@@ -23,6 +28,7 @@ use crate::{
     network::Sockets,
     observe::{Observe, ObservedHandler},
     service::{Node, Service},
+    watchdog,
 };
 
 /// Calls that one connection may have open at the same time; a LoadGen node needs three.
@@ -35,11 +41,11 @@ const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Runs a node on open sockets until `shutdown` is ready and what is in flight is answered.
 ///
-/// The node answers only after its engines are warm.
+/// The node answers only after its engines are warm. `shutdown` gives the name of the signal that asks it to end.
 pub async fn run(
     config: Config,
     sockets: Sockets,
-    shutdown: impl Future<Output = ()> + Send + 'static,
+    shutdown: impl Future<Output = &'static str> + Send + 'static,
 ) -> Result<(), NodeError> {
     reload_on_hangup(config.network.tls.clone());
     if let Some(address) = config.metrics {
@@ -52,22 +58,35 @@ pub async fn run(
     })
     .await??;
 
+    let pulses = engines.pulses.clone();
     let (model, queue, room, engines) = engines.split();
     let (engine, model_name) = (model.engine.clone(), model.name.clone());
-    let (end, ending) = watch::channel(false);
-    let node = Node::new(&config, model, machine, queue.clone(), room, ending.clone());
+    let condition = Arc::new(watch::Sender::new(Condition::Well));
+    let node = Node::new(&config, model, machine, queue.clone(), room, condition.subscribe());
+    let streams = node.streams().clone();
+    tokio::spawn(watchdog::watch(
+        pulses,
+        config.engine_timeout,
+        condition.clone(),
+        streams.clone(),
+    ));
     let service = Service(Arc::new(node));
+    // Turns true when no stream is open any more: until then a caller is told why it is refused.
+    let (close, closing) = watch::channel(false);
     let quic = match sockets.udp {
         Some(socket) => {
             let settings = quic_settings(&config);
-            Some(quic::serve(settings, socket, ObservedHandler(service.clone()), ending.clone())?)
+            Some(quic::serve(settings, socket, ObservedHandler(service.clone()), closing.clone())?)
         }
         None => None,
     };
     let served = async {
         let grpc = async {
             match sockets.tcp {
-                Some(listener) => serve_grpc(&config, service, listener, ending.clone()).await,
+                Some(listener) => {
+                    let health = health(condition.subscribe());
+                    serve_grpc(&config, service, health.await, listener, closing.clone()).await
+                }
                 None => Ok(()),
             }
         };
@@ -77,12 +96,7 @@ pub async fn run(
             }
             Ok(())
         };
-        let asked = async {
-            shutdown.await;
-            end.send_replace(true);
-            Ok(())
-        };
-        tokio::try_join!(grpc, quic, asked)
+        tokio::try_join!(grpc, quic)
     };
     info!(
         node = config.name, address = ?sockets.address, grpc = config.network.grpc,
@@ -90,10 +104,22 @@ pub async fn run(
     );
     tokio::pin!(served);
     let outcome = tokio::select! {
-        outcome = &mut served => outcome,
-        () = after(ending.clone(), config.drain_timeout) => {
-            warn!(waiting = queue.len(), "not everything is answered, or a client stays; ending");
-            Ok(((), (), ()))
+        outcome = &mut served => outcome.map(drop),
+        signal = shutdown => {
+            let (owed, before) = (streams.owed(), streams.answered());
+            info!(signal, owed, "asked to end");
+            condition.send_replace(Condition::Ending(signal));
+            let close = async {
+                streams.none_open().await;
+                close.send_replace(true);
+            };
+            let ended = timeout(config.drain_timeout, async { tokio::join!(served, close).0 }).await;
+            let (answered, dropped) = (streams.answered() - before, streams.owed());
+            if ended.is_err() {
+                warn!(dropped, "not everything is answered and taken, or a client stays; ending");
+            }
+            info!(answered, dropped, "drained");
+            ended.unwrap_or(Ok(((), ()))).map(drop)
         }
     };
     queue.close();
@@ -117,11 +143,24 @@ fn reload_on_hangup(tls: Option<Arc<ServerTls>>) {
     });
 }
 
-/// Some time after the node was asked to end.
-async fn after(mut ending: watch::Receiver<bool>, pause: Duration) {
-    // The sender lives as long as the server.
-    let _ = ending.wait_for(|ending| *ending).await;
-    tokio::time::sleep(pause).await;
+/// The health service, which says how the node is: of the service by its name, and of the node as a whole.
+async fn health(mut condition: watch::Receiver<Condition>) -> HealthServer<impl Health> {
+    let (health, service) = tonic_health::server::health_reporter();
+    let report = async move |condition: &Condition| {
+        let well = *condition == Condition::Well;
+        let status = if well { ServingStatus::Serving } else { ServingStatus::NotServing };
+        health.set_service_status("", status).await;
+        health.set_service_status(<SutNodeService<Service> as NamedService>::NAME, status).await;
+        metrics::well(well);
+    };
+    report(&Condition::Well).await;
+    tokio::spawn(async move {
+        while condition.changed().await.is_ok() {
+            let now = condition.borrow_and_update().clone();
+            report(&now).await;
+        }
+    });
+    service.max_decoding_message_size(MAX_HEADER_BYTES)
 }
 
 /// What a connection may send ahead of being admitted is memory too.
@@ -148,17 +187,17 @@ fn quic_settings(config: &Config) -> QuicServer {
 async fn serve_grpc(
     config: &Config,
     service: Service,
+    health: HealthServer<impl Health>,
     listener: TcpListener,
-    mut ending: watch::Receiver<bool>,
+    mut closing: watch::Receiver<bool>,
 ) -> Result<(), tonic::transport::Error> {
-    let (health, health_service) = tonic_health::server::health_reporter();
-    health.set_serving::<SutNodeService<Service>>().await;
     #[allow(clippy::expect_used, reason = "a constant of the build")]
     let reflection = tonic_reflection::server::Builder::configure()
         .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
         .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
         .build_v1()
-        .expect("the compiled .proto files are valid");
+        .expect("the compiled .proto files are valid")
+        .max_decoding_message_size(MAX_HEADER_BYTES);
     let service = SutNodeService::new(service, config.network.token.clone());
     let (stream_window, connection_window) = windows(config);
     Server::builder()
@@ -172,14 +211,14 @@ async fn serve_grpc(
         // Calls beyond the limit are refused at once instead of waiting unseen.
         .load_shed(true)
         .layer(Observe)
-        .add_service(health_service)
+        .add_service(health)
         .add_service(reflection)
         .add_service(service)
         .serve_with_incoming_shutdown(
-            grpc::incoming(listener, config.network.tls.clone(), ending.clone()),
-            async {
+            grpc::incoming(listener, config.network.tls.clone(), closing.clone()),
+            async move {
                 // The sender lives as long as the server.
-                let _ = ending.wait_for(|ending| *ending).await;
+                let _ = closing.wait_for(|closing| *closing).await;
             },
         )
         .await

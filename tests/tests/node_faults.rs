@@ -9,10 +9,13 @@ use netdiv_proto::{
     PROTOCOL_VERSION, SessionHeader,
     burst::Messages,
     checksum, framing,
-    v1::{DescribeRequest, InferRequest, InferResponse},
+    v1::{DescribeRequest, FlushRequest, InferRequest, InferResponse},
 };
 use netdiv_transport::{Connection, Options, Replies, Transport};
-use tonic::{Code, Status};
+use tonic::{Code, Status, transport::Channel};
+use tonic_health::pb::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
 
 async fn open(node: &SutNode) -> Connection {
     let transport = match transport() {
@@ -118,4 +121,147 @@ async fn a_stream_without_checksums_has_none() {
         let answer = reply(&mut replies).await.expect("no error").expect("a reply");
         assert_eq!((answer.id, answer.crc32c), (id, None));
     }
+}
+
+/// What a probe of Kubernetes asks, and what it is told; over gRPC, whatever the test's transport.
+async fn health(channel: &Channel) -> Result<ServingStatus, Status> {
+    let asked = HealthCheckRequest { service: String::new() };
+    let answer = soon(HealthClient::new(channel.clone()).check(asked)).await?.into_inner();
+    Ok(answer.status())
+}
+
+async fn until_healthy(channel: &Channel) {
+    soon(async {
+        while health(channel).await.expect("it answers") != ServingStatus::Serving {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+}
+
+async fn channel(node: &SutNode) -> Channel {
+    let address = format!("http://{}", node.address);
+    Channel::from_shared(address).expect("an address").connect().await.expect("connects")
+}
+
+async fn until_it_refuses(channel: &Channel) {
+    soon(async {
+        while health(channel).await.expect("it answers") == ServingStatus::Serving {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+}
+
+/// Opens a stream, which may fail at once or with its first message; the error.
+async fn refusal(connection: &Connection) -> Status {
+    let requests = tokio_stream::pending::<Bytes>();
+    match soon(connection.infer(&session(false), requests)).await {
+        Ok(mut replies) => reply(&mut replies).await.expect_err("no stream is taken"),
+        Err(status) => status,
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_ends_answers_what_it_has_read_and_says_so() {
+    let slow = ["--echo-batch-us", "2000000", "--drain-timeout-ms", "20000"];
+    let mut node = SutNode::echo("leaving", &slow);
+    let (connection, probe) = (open(&node).await, channel(&node).await);
+    assert_eq!(health(&probe).await.expect("it answers"), ServingStatus::Serving);
+    // The engine has the first one; the second one waits for its turn.
+    let messages = [request(1, b"one"), request(2, b"two")];
+    let mut replies = send(&connection, &session(false), &messages).await;
+    let ended = [framing::encode(&request(3, b"three"))];
+    let requests = tokio_stream::iter(ended);
+    let mut finished = soon(connection.infer(&session(false), requests)).await.expect("a stream");
+    let described = FlushRequest { samples_sent: 3, ..FlushRequest::default() };
+    soon(connection.flush(described)).await.expect("all three were read");
+    node.signal("-TERM");
+    until_it_refuses(&probe).await;
+    let words = "the node ends: it was asked to (SIGTERM)";
+    for status in [refusal(&connection).await, refusal(&open(&node).await).await] {
+        assert_eq!(status.code(), Code::Unavailable, "{status}");
+        assert!(status.message().contains(words), "{status}");
+    }
+    let asked = DescribeRequest { protocol_version: PROTOCOL_VERSION, ..Default::default() };
+    let refused = soon(connection.describe(asked)).await.expect_err("no run begins here");
+    assert!(refused.message().contains(words), "{refused}");
+    for id in [1, 2] {
+        let answer = reply(&mut replies).await.expect("it is answered first").expect("a reply");
+        assert_eq!(answer.id, id);
+    }
+    let end = reply(&mut replies).await.expect_err("the stream ends in words");
+    assert_eq!(end.code(), Code::Unavailable, "{end}");
+    assert!(end.message().contains("what it had read is answered"), "{end}");
+    // A client that had ended its half is told nothing.
+    assert_eq!(reply(&mut finished).await.expect("a reply").expect("a reply").id, 3);
+    assert_eq!(reply(&mut finished).await.expect("a plain end"), None);
+    drop((replies, finished, connection, probe));
+    let (code, log) = node.wait();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("drained answered=3 dropped=0"), "{log}");
+}
+
+#[tokio::test]
+async fn what_a_node_drops_at_its_end_is_counted() {
+    let hung = ["--echo-batch-us", "3600000000", "--drain-timeout-ms", "200"];
+    let mut node = SutNode::echo("leaving", &hung);
+    let connection = open(&node).await;
+    let messages = [request(1, b"one"), request(2, b"two")];
+    let replies = send(&connection, &session(false), &messages).await;
+    let flush = FlushRequest { samples_sent: 2, ..FlushRequest::default() };
+    soon(connection.flush(flush)).await.expect("both were read");
+    node.signal("-TERM");
+    let (code, log) = node.wait();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("drained answered=0 dropped=2"), "{log}");
+    drop(replies);
+}
+
+#[tokio::test]
+async fn a_later_signal_ends_a_node_at_once() {
+    let hung = ["--echo-batch-us", "3600000000", "--drain-timeout-ms", "600000"];
+    let mut node = SutNode::echo("leaving", &hung);
+    let connection = open(&node).await;
+    let replies = send(&connection, &session(false), &[request(1, b"one")]).await;
+    node.signal("-TERM");
+    node.wait_for_log("asked to end");
+    // This one still belongs to the first.
+    node.signal("-INT");
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    node.signal("-TERM");
+    let (code, log) = node.wait();
+    assert_eq!(code, Some(1), "{log}");
+    assert!(log.contains("asked again; ending at once"), "{log}");
+    drop(replies);
+}
+
+#[tokio::test]
+async fn an_engine_that_hangs_is_named_and_the_node_recovers() {
+    // Eight samples take two seconds, and one of them a quarter of a second.
+    let batch = ["--max-batch", "8", "--batch-timeout-us", "200000", "--echo-sample-us", "250000"];
+    let mut node = SutNode::echo("a", &[&batch[..], &["--engine-timeout-ms", "1000"]].concat());
+    let (connection, probe) = (open(&node).await, channel(&node).await);
+    let mut idle = send(&connection, &session(false), &[]).await;
+    // More samples than one batch: those that wait are given up as well.
+    let messages: Vec<_> = (0..9).map(|id| request(id, b"a sample")).collect();
+    let mut replies = send(&connection, &session(false), &messages).await;
+    let aborted = reply(&mut replies).await.expect_err("the stream ends");
+    assert_eq!(aborted.code(), Code::Aborted, "{aborted}");
+    assert!(aborted.message().contains("engine 0 has been in a batch of"), "{aborted}");
+    assert!(aborted.message().contains("its samples are given up"), "{aborted}");
+    node.wait_for_log("the node is unwell: engine 0 has been in a batch of");
+    until_it_refuses(&probe).await;
+    let refused = refusal(&connection).await;
+    assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+    assert!(refused.message().contains("the node is unwell: engine 0"), "{refused}");
+    node.wait_for_log("the node is well again");
+    until_healthy(&probe).await;
+    let mut replies = send(&connection, &session(false), &[request(9, b"the next one")]).await;
+    let answer = reply(&mut replies).await.expect("no error").expect("a reply");
+    assert_eq!(&answer.payload[..], b"the next one");
+    // A stream that had nothing to lose was left alone.
+    let pending =
+        tokio::time::timeout(Duration::from_millis(10), idle.next_message::<InferResponse>());
+    assert!(pending.await.is_err(), "it is still open");
 }
