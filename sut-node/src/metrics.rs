@@ -17,6 +17,7 @@ const FAILED: &str = "netdiv_batches_failed_total";
 const ABANDONED: &str = "netdiv_samples_abandoned_total";
 const ABORTED: &str = "netdiv_streams_aborted_total";
 const WELL: &str = "netdiv_well";
+const CONNECTIONS: &str = "netdiv_connections";
 const RPCS: &str = "netdiv_rpcs_total";
 const RPC_SECONDS: &str = "netdiv_rpc_seconds";
 
@@ -42,6 +43,7 @@ pub(crate) fn serve(address: SocketAddr) -> Result<(), BuildError> {
     describe_counter!(ABANDONED, Unit::Count, "Samples dropped because their client had gone");
     describe_counter!(ABORTED, Unit::Count, "Streams ended because an engine did not come back");
     describe_gauge!(WELL, "1 while the node is ready to serve, else 0");
+    describe_gauge!(CONNECTIONS, Unit::Count, "Open connections, over both transports");
     describe_counter!(RPCS, Unit::Count, "Calls, by method");
     describe_histogram!(RPC_SECONDS, Unit::Seconds, "Time until a call's answer began, by method");
     // Counters are there from the start, so that the first failure shows as a change.
@@ -80,6 +82,10 @@ pub(crate) fn aborted(streams: usize) {
 
 pub(crate) fn well(well: bool) {
     gauge!(WELL).set(f64::from(u8::from(well)));
+}
+
+pub(crate) fn connections(open: usize) {
+    gauge!(CONNECTIONS).set(open as f64);
 }
 
 pub(crate) fn rpc(method: &'static str, time: Duration) {

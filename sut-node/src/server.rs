@@ -7,11 +7,12 @@ use netdiv_proto::{
     limits::{MAX_FRAME_BYTES, MAX_HEADER_BYTES, WINDOW_BYTES, connection_window_bytes},
 };
 use netdiv_transport::{
+    Connections,
     grpc::{self, SutNodeService},
     quic::{self, QuicServer},
-    security::ServerTls,
+    security::{ServerTls, ServerToken},
 };
-use tokio::{net::TcpListener, sync::watch, time::timeout};
+use tokio::{sync::watch, time::timeout};
 use tonic::{server::NamedService, transport::Server};
 use tonic_health::{
     ServingStatus,
@@ -47,7 +48,7 @@ pub async fn run(
     sockets: Sockets,
     shutdown: impl Future<Output = &'static str> + Send + 'static,
 ) -> Result<(), NodeError> {
-    reload_on_hangup(config.network.tls.clone());
+    reload_on_hangup(config.network.tls.clone(), config.network.token.clone());
     if let Some(address) = config.metrics {
         metrics::serve(address).map_err(|error| NodeError::Metrics(error.to_string()))?;
     }
@@ -73,9 +74,10 @@ pub async fn run(
     let service = Service(Arc::new(node));
     // Turns true when no stream is open any more: until then a caller is told why it is refused.
     let (close, closing) = watch::channel(false);
+    let connections = Connections::new(config.network.max_connections, metrics::connections);
     let quic = match sockets.udp {
         Some(socket) => {
-            let settings = quic_settings(&config);
+            let settings = quic_settings(&config, connections.clone());
             Some(quic::serve(settings, socket, ObservedHandler(service.clone()), closing.clone())?)
         }
         None => None,
@@ -85,7 +87,13 @@ pub async fn run(
             match sockets.tcp {
                 Some(listener) => {
                     let health = health(condition.subscribe());
-                    serve_grpc(&config, service, health.await, listener, closing.clone()).await
+                    let incoming = grpc::incoming(
+                        listener,
+                        config.network.tls.clone(),
+                        connections,
+                        closing.clone(),
+                    );
+                    serve_grpc(&config, service, health.await, incoming, closing.clone()).await
                 }
                 None => Ok(()),
             }
@@ -104,7 +112,8 @@ pub async fn run(
     );
     tokio::pin!(served);
     let outcome = tokio::select! {
-        outcome = &mut served => outcome.map(drop),
+        // The signal first: from the first connection on, the node knows what it means.
+        biased;
         signal = shutdown => {
             let (owed, before) = (streams.owed(), streams.answered());
             info!(signal, owed, "asked to end");
@@ -121,6 +130,7 @@ pub async fn run(
             info!(answered, dropped, "drained");
             ended.unwrap_or(Ok(((), ()))).map(drop)
         }
+        outcome = &mut served => outcome.map(drop),
     };
     queue.close();
     tokio::task::spawn_blocking(move || engines.wait()).await?;
@@ -129,16 +139,23 @@ pub async fn run(
     Ok(())
 }
 
-/// A node is told to read its certificates again; without any there is nothing to do, and it lives on.
-fn reload_on_hangup(tls: Option<Arc<ServerTls>>) {
-    let reload = move || match tls.as_ref().map(|tls| tls.reload()) {
-        None => info!("there are no certificates to read again"),
-        Some(Ok(())) => info!("certificates were read again"),
-        Some(Err(error)) => error!(%error, "certificates stay as they were"),
+/// A node is told to read its certificates and its token again; without any there is nothing to do, and it lives on.
+fn reload_on_hangup(tls: Option<Arc<ServerTls>>, token: Option<Arc<ServerToken>>) {
+    let reload = move || {
+        match tls.as_ref().map(|tls| tls.reload()) {
+            None => info!("there are no certificates to read again"),
+            Some(Ok(())) => info!("certificates were read again"),
+            Some(Err(error)) => error!(%error, "certificates stay as they were"),
+        }
+        match token.as_ref().map(|token| token.reload()) {
+            None => {}
+            Some(Ok(())) => info!("the token was read again"),
+            Some(Err(error)) => error!(%error, "the token stays as it was"),
+        }
     };
     tokio::spawn(async move {
         if let Err(error) = node_process::on_hangup(reload).await {
-            error!(%error, "cannot wait for SIGHUP; certificates stay as they are");
+            error!(%error, "cannot wait for SIGHUP; certificates and token stay as they are");
         }
     });
 }
@@ -171,11 +188,12 @@ fn windows(config: &Config) -> (u32, u32) {
     (most.clamp(least, stream), most.clamp(least, connection))
 }
 
-fn quic_settings(config: &Config) -> QuicServer {
+fn quic_settings(config: &Config, connections: Connections) -> QuicServer {
     let (window_bytes, connection_window_bytes) = windows(config);
     QuicServer {
         tls: config.network.tls.clone(),
         token: config.network.token.clone(),
+        connections,
         mtu: config.network.quic_mtu,
         window_bytes,
         connection_window_bytes,
@@ -188,7 +206,7 @@ async fn serve_grpc(
     config: &Config,
     service: Service,
     health: HealthServer<impl Health>,
-    listener: TcpListener,
+    incoming: grpc::Incoming,
     mut closing: watch::Receiver<bool>,
 ) -> Result<(), tonic::transport::Error> {
     #[allow(clippy::expect_used, reason = "a constant of the build")]
@@ -214,12 +232,9 @@ async fn serve_grpc(
         .add_service(health)
         .add_service(reflection)
         .add_service(service)
-        .serve_with_incoming_shutdown(
-            grpc::incoming(listener, config.network.tls.clone(), closing.clone()),
-            async move {
-                // The sender lives as long as the server.
-                let _ = closing.wait_for(|closing| *closing).await;
-            },
-        )
+        .serve_with_incoming_shutdown(incoming, async move {
+            // The sender lives as long as the server.
+            let _ = closing.wait_for(|closing| *closing).await;
+        })
         .await
 }

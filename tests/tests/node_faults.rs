@@ -1,7 +1,7 @@
 //! Faults at a node, as its clients see them: damaged messages, an end in mid-run, engines that hang, too many
 //! connections.
 
-use std::time::Duration;
+use std::{io::Write as _, net::TcpStream, time::Duration};
 
 use bytes::Bytes;
 use e2e::{SutNode, process::transport};
@@ -11,19 +11,25 @@ use netdiv_proto::{
     checksum, framing,
     v1::{DescribeRequest, FlushRequest, InferRequest, InferResponse},
 };
-use netdiv_transport::{Connection, Options, Replies, Transport};
+use netdiv_transport::{
+    Connection, Options, Replies, Transport,
+    security::{ClientTls, TlsFiles, Token, make_certificates},
+};
 use tonic::{Code, Status, transport::Channel};
 use tonic_health::pb::{
     HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
 };
 
-async fn open(node: &SutNode) -> Connection {
+fn options() -> Options {
     let transport = match transport() {
         "quic" => Transport::Quic,
         _ => Transport::Grpc,
     };
-    let options = Options { transport, ..Options::default() };
-    Connection::open(&node.address, &options).await.expect("connects")
+    Options { transport, ..Options::default() }
+}
+
+async fn open(node: &SutNode) -> Connection {
+    Connection::open(&node.address, &options()).await.expect("connects")
 }
 
 /// Nothing here may take long; a hang is a failure.
@@ -61,13 +67,33 @@ async fn send(
     soon(connection.infer(session, requests)).await.expect("a stream")
 }
 
+/// Waits until the node has read that many samples; a flush may overtake the stream that it belongs to.
+async fn until_read(connection: &Connection, samples_sent: u64) {
+    soon(async {
+        let flush = FlushRequest { samples_sent, ..FlushRequest::default() };
+        while let Err(status) = connection.flush(flush.clone()).await {
+            assert_eq!(status.code(), Code::FailedPrecondition, "{status}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+/// Sends one sample on a stream of its own and takes the answer.
+async fn exchange(connection: &Connection, id: u64) {
+    let requests = tokio_stream::iter([framing::encode(&request(id, b"a sample"))]);
+    let mut replies = soon(connection.infer(&session(false), requests)).await.expect("a stream");
+    assert_eq!(reply(&mut replies).await.expect("no error").expect("a reply").id, id);
+    assert_eq!(reply(&mut replies).await.expect("a plain end"), None);
+}
+
 async fn reply(replies: &mut Messages<Replies>) -> Result<Option<InferResponse>, Status> {
     soon(replies.next_message()).await
 }
 
 #[tokio::test]
 async fn a_flipped_bit_ends_the_stream_and_is_named() {
-    let node = SutNode::echo("a", &[]);
+    let node = SutNode::echo("a", &["--echo-answer-bytes", "0"]);
     let connection = open(&node).await;
     let asked = DescribeRequest { protocol_version: PROTOCOL_VERSION, nonce: 1, evidence: false };
     assert!(soon(connection.describe(asked)).await.expect("it answers").checksums);
@@ -174,8 +200,7 @@ async fn a_node_that_ends_answers_what_it_has_read_and_says_so() {
     let ended = [framing::encode(&request(3, b"three"))];
     let requests = tokio_stream::iter(ended);
     let mut finished = soon(connection.infer(&session(false), requests)).await.expect("a stream");
-    let described = FlushRequest { samples_sent: 3, ..FlushRequest::default() };
-    soon(connection.flush(described)).await.expect("all three were read");
+    until_read(&connection, 3).await;
     node.signal("-TERM");
     until_it_refuses(&probe).await;
     let words = "the node ends: it was asked to (SIGTERM)";
@@ -209,8 +234,7 @@ async fn what_a_node_drops_at_its_end_is_counted() {
     let connection = open(&node).await;
     let messages = [request(1, b"one"), request(2, b"two")];
     let replies = send(&connection, &session(false), &messages).await;
-    let flush = FlushRequest { samples_sent: 2, ..FlushRequest::default() };
-    soon(connection.flush(flush)).await.expect("both were read");
+    until_read(&connection, 2).await;
     node.signal("-TERM");
     let (code, log) = node.wait();
     assert_eq!(code, Some(0), "{log}");
@@ -224,6 +248,7 @@ async fn a_later_signal_ends_a_node_at_once() {
     let mut node = SutNode::echo("leaving", &hung);
     let connection = open(&node).await;
     let replies = send(&connection, &session(false), &[request(1, b"one")]).await;
+    until_read(&connection, 1).await;
     node.signal("-TERM");
     node.wait_for_log("asked to end");
     // This one still belongs to the first.
@@ -259,9 +284,144 @@ async fn an_engine_that_hangs_is_named_and_the_node_recovers() {
     until_healthy(&probe).await;
     let mut replies = send(&connection, &session(false), &[request(9, b"the next one")]).await;
     let answer = reply(&mut replies).await.expect("no error").expect("a reply");
-    assert_eq!(&answer.payload[..], b"the next one");
+    assert_eq!(answer.id, 9);
     // A stream that had nothing to lose was left alone.
     let pending =
         tokio::time::timeout(Duration::from_millis(10), idle.next_message::<InferResponse>());
     assert!(pending.await.is_err(), "it is still open");
+}
+
+/// Whether a client of that kind is served.
+async fn is_served(node: &SutNode, options: &Options) -> Result<Connection, String> {
+    let opened = soon(Connection::open(&node.address, options)).await;
+    let connection = opened.map_err(|error| error.to_string())?;
+    let asked = DescribeRequest { protocol_version: PROTOCOL_VERSION, ..Default::default() };
+    match soon(connection.describe(asked)).await {
+        Ok(_) => Ok(connection),
+        Err(status) => Err(status.to_string()),
+    }
+}
+
+async fn until_served(node: &SutNode, options: &Options) -> Connection {
+    let served = async {
+        loop {
+            match is_served(node, options).await {
+                Ok(connection) => return connection,
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), served).await.expect("a place in time")
+}
+
+#[tokio::test]
+async fn strangers_who_never_finish_keep_nobody_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    make_certificates(folder.path(), &["127.0.0.1".to_owned()]).expect("certificates");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (certificate, key) = (path("127.0.0.1.pem"), path("127.0.0.1.key"));
+    let certified = ["--tls-certificate", &certificate, "--tls-key", &key];
+    let trust = TlsFiles { ca: Some(folder.path().join("ca.pem")), ..TlsFiles::default() };
+    let trusting =
+        Options { tls: Some(ClientTls::load(&trust).expect("an authority")), ..options() };
+    // The beginning of a ClientHello that never ends.
+    let half_a_handshake = [0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3];
+    for (args, options, words) in [
+        (&[][..], options(), &b""[..]),
+        (&[], options(), b"PRI * HTTP"),
+        (&certified, trusting, &half_a_handshake),
+    ] {
+        let node = SutNode::echo("a", &[args, &["--max-connections", "8"]].concat());
+        let established = is_served(&node, &options).await.expect("it is served");
+        let strangers: Vec<_> = (0..200)
+            .map(|_| {
+                let mut stream = TcpStream::connect(&node.address).expect("connects");
+                stream.write_all(words).expect("sends");
+                stream
+            })
+            .collect();
+        is_served(&node, &options).await.expect("strangers take no place");
+        exchange(&established, 1).await;
+        drop(strangers);
+    }
+}
+
+#[tokio::test]
+async fn connections_are_limited_and_a_place_is_free_again() {
+    let mut node = SutNode::echo("a", &["--max-connections", "2"]);
+    let (first, second) = (open(&node).await, open(&node).await);
+    exchange(&first, 1).await;
+    exchange(&second, 2).await;
+    for _ in 0..3 {
+        is_served(&node, &options()).await.expect_err("there is no third place");
+    }
+    node.wait_for_log("takes no more (--max-connections)");
+    exchange(&first, 3).await;
+    drop(second);
+    until_served(&node, &options()).await;
+}
+
+#[tokio::test]
+async fn a_place_is_for_those_who_call() {
+    let node = SutNode::echo("a", &["--max-connections", "1"]);
+    let silent = open(&node).await;
+    // Ten seconds later the place is free.
+    let caller = until_served(&node, &options()).await;
+    // One that has called may be silent for longer than that.
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    exchange(&caller, 1).await;
+    drop(silent);
+}
+
+#[tokio::test]
+async fn streams_are_limited() {
+    let node = SutNode::echo("a", &[]);
+    let mut open_streams = Vec::new();
+    let mut connections = Vec::new();
+    let refused = 'all: loop {
+        let connection = open(&node).await;
+        // A connection has at most 64 calls.
+        for _ in 0..60 {
+            let requests = tokio_stream::pending::<Bytes>();
+            match soon(connection.infer(&session(false), requests)).await {
+                Ok(mut replies) => {
+                    // Over QUIC a refusal comes as the first message.
+                    let first = replies.next_message::<InferResponse>();
+                    match tokio::time::timeout(Duration::from_millis(2), first).await {
+                        Err(_) => open_streams.push(replies),
+                        Ok(outcome) => break 'all outcome.expect_err("no sample was sent"),
+                    }
+                }
+                Err(status) => break 'all status,
+            }
+            assert!(open_streams.len() < 400, "there is no limit");
+        }
+        connections.push(connection);
+    };
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
+    assert!(refused.message().contains("256 streams are open"), "{refused}");
+    drop(open_streams);
+    until_served(&node, &options()).await;
+}
+
+#[tokio::test]
+async fn a_token_is_read_again_on_sighup() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("token");
+    let write = |text: &str| std::fs::write(&path, text).expect("the folder is ours");
+    write("correct-horse-battery\n");
+    let mut node = SutNode::echo("a", &["--token-file", &path.display().to_string()]);
+    let knowing = || Options { token: Some(Token::read(&path).expect("a token")), ..options() };
+    let before = knowing();
+    is_served(&node, &before).await.expect("the token is right");
+    write("short\n");
+    node.signal("-HUP");
+    node.wait_for_log("the token stays as it was");
+    is_served(&node, &before).await.expect("the token is still right");
+    write("correct-horse-staples\n");
+    node.signal("-HUP");
+    node.wait_for_log("the token was read again");
+    let refused = is_served(&node, &before).await.expect_err("the token is an old one");
+    assert!(refused.contains("the token is missing or wrong"), "{refused}");
+    is_served(&node, &knowing()).await.expect("the token is the new one");
 }
