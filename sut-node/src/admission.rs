@@ -67,6 +67,12 @@ impl Admission {
             && self.bytes.available_permits() >= self.charge(bytes) as usize
     }
 
+    /// Samples and bytes that would be let in now.
+    #[cfg(test)]
+    pub(crate) fn free(&self) -> (usize, usize) {
+        (self.samples.available_permits(), self.bytes.available_permits())
+    }
+
     /// A sample longer than all the room is let in alone.
     fn charge(&self, bytes: u64) -> u32 {
         u32::try_from(bytes).unwrap_or(u32::MAX).min(self.max_bytes)

@@ -13,9 +13,10 @@ use std::{
 use tracing::warn;
 
 use crate::{
+    clock::Clock,
     config::Config,
     engine::{self, Engine, EngineError, Model},
-    engine_thread::{self, Sample, panic_text},
+    engine_thread::{EngineThread, Sample, panic_text},
     error::NodeError,
     lock,
     queue::BatchQueue,
@@ -50,7 +51,7 @@ impl EnginePool {
         if let Some(workload) = &model.workload {
             rules.buckets = workload.length_steps(&rules.buckets);
         }
-        let queue = Arc::new(BatchQueue::new(rules));
+        let queue = Arc::new(BatchQueue::new(rules, Clock::default()));
         let room = config.batching.max_batch * engines.len().max(1) * 4;
         let (warm, warmed) = mpsc::channel();
         let turn = Arc::new(Mutex::new(()));
@@ -68,7 +69,7 @@ impl EnginePool {
             let pulse = pool.pulses[number].clone();
             let thread = thread::Builder::new().name(format!("engine-{number}")).spawn(move || {
                 if let Some(engine) = warm_up(engine, &turn, warm) {
-                    engine_thread::run(engine, &queue, encoding, &pulse);
+                    EngineThread::new(engine, queue, encoding, pulse).run();
                 }
             });
             match thread {

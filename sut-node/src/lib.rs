@@ -15,6 +15,7 @@
 mod admission;
 mod batcher;
 mod bench;
+mod clock;
 mod condition;
 mod config;
 mod digests;
@@ -33,6 +34,8 @@ mod replies;
 mod server;
 mod service;
 mod sessions;
+#[cfg(test)]
+mod simulation;
 mod streams;
 mod watchdog;
 mod workload;

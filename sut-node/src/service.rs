@@ -105,6 +105,11 @@ impl Node {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn admission(&self) -> &Admission {
+        &self.admission
+    }
+
     pub(crate) fn streams(&self) -> &Arc<Streams> {
         &self.streams
     }
@@ -242,6 +247,22 @@ impl Handler for Service {
     where
         S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
     {
+        let (reading, replies) = self.open(session, requests)?;
+        tokio::spawn(reading);
+        Ok(replies)
+    }
+}
+
+impl Service {
+    /// Opens a stream: what reads it, and its replies.
+    pub(crate) fn open<S>(
+        &self,
+        session: &SessionHeader,
+        requests: Messages<S>,
+    ) -> Result<(impl Future<Output = ()> + Send + use<S>, Replies), Status>
+    where
+        S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
+    {
         if session.name.len() > MAX_SESSION_BYTES {
             let text = format!("a session's name has at most {MAX_SESSION_BYTES} bytes");
             return Err(Status::invalid_argument(text));
@@ -250,8 +271,7 @@ impl Handler for Service {
         let checksums = session.checksums;
         let session = self.0.sessions.join(session).map_err(Status::resource_exhausted)?;
         let (sender, replies) = self.0.reply_channel(session.clone(), checksums)?;
-        tokio::spawn(read_stream(self.0.clone(), requests, session, sender));
-        Ok(replies)
+        Ok((read_stream(self.0.clone(), requests, session, sender), replies))
     }
 }
 
@@ -283,7 +303,7 @@ async fn read_stream<S>(
             () = replies.closed() => return,
             next = next_burst(&node, &mut requests, &mut burst, &replies, &mut assembling) => next,
         };
-        let arrived = Instant::now();
+        let arrived = node.queue.clock().now();
         if replies.has_checksums()
             && let Err(damage) = check(&mut burst)
         {
