@@ -11,7 +11,6 @@ use std::{
     cell::Cell,
     collections::{BTreeMap, VecDeque},
     panic::resume_unwind,
-    pin::Pin,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -32,7 +31,7 @@ use tokio::sync::watch;
 use tonic::Status;
 
 use self::{
-    client::{Client, Flag, LONGEST, Wire},
+    client::{Client, Flag, LONGEST, Reading, Wire},
     engine_faults::Unreliable,
 };
 use crate::{
@@ -131,16 +130,14 @@ impl Simulation {
         let (wire, checksums) = (Wire::default(), self.random.random());
         let header = SessionHeader { name: name.clone(), checksums, ..SessionHeader::default() };
         let requests = Messages::new(wire.clone(), LONGEST);
-        let (reading, replies): (Option<Pin<Box<dyn Future<Output = ()> + Send>>>, _) =
-            match self.service.open(&header, requests) {
-                Ok((reading, replies)) => {
-                    (Some(Box::pin(reading)), Some(Messages::new(replies, LONGEST)))
-                }
-                Err(status) => {
-                    assert_ne!(*self.condition.borrow(), Condition::Well, "{status}");
-                    return;
-                }
-            };
+        let (reading, replies) = match self.service.open(&header, requests) {
+            Ok((reading, replies)) => (reading, Messages::new(replies, LONGEST)),
+            Err(status) => {
+                assert_ne!(*self.condition.borrow(), Condition::Well, "{status}");
+                return;
+            }
+        };
+        let (reading, replies): (Option<Reading>, _) = (Some(Box::pin(reading)), Some(replies));
         let (may_read, may_take) = (Flag::new(), Flag::new());
         let (open, answered, ended, end) = (BTreeMap::new(), 0, false, None);
         self.clients.push(Client {

@@ -81,12 +81,15 @@ impl Stream for Wire {
     }
 }
 
+/// The node's task that reads a stream.
+pub(super) type Reading = Pin<Box<dyn Future<Output = ()> + Send>>;
+
 /// A client with one stream.
 pub(super) struct Client {
     pub(super) name: String,
     pub(super) wire: Wire,
     pub(super) checksums: bool,
-    pub(super) reading: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    pub(super) reading: Option<Reading>,
     pub(super) may_read: Arc<Flag>,
     pub(super) replies: Option<Messages<Replies>>,
     pub(super) may_take: Arc<Flag>,
