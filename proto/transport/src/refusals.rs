@@ -2,7 +2,6 @@
 
 use std::{
     fmt::Display,
-    net::SocketAddr,
     sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
@@ -26,7 +25,7 @@ struct Lately {
 
 impl Refusals {
     /// Says what became of a peer, and why.
-    pub(crate) fn warn(&self, peer: SocketAddr, what: &str, why: impl Display) {
+    pub(crate) fn warn(&self, peer: impl Display, what: &str, why: impl Display) {
         let mut lately = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match lately.line(Instant::now()) {
             None => {}

@@ -18,7 +18,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 use tonic::transport::server::Connected;
-use tracing::{debug, warn};
+use tracing::debug;
 
 use super::newcomer::Newcomer;
 use crate::{
@@ -165,7 +165,8 @@ pub fn incoming(
                 Ok(accepted) => accepted,
                 Err(error) => {
                     // Too many open files, most likely: others have to end first.
-                    warn!(%error, "cannot take a connection");
+                    let what = "a connection cannot be taken";
+                    connections.refusals().warn("unknown", what, error);
                     sleep(Duration::from_millis(100)).await;
                     continue;
                 }
