@@ -51,11 +51,11 @@ impl Admission {
     /// A place, once there is one.
     pub(crate) async fn admit(self: &Arc<Self>, bytes: u64) -> Admitted {
         let bytes = self.charge(bytes);
-        // The semaphores are never closed, so acquiring cannot fail.
-        if let Ok(sample) = self.samples.acquire().await {
+        // The semaphores are never closed, so acquiring cannot fail. Whoever stops waiting keeps neither place.
+        let sample = self.samples.acquire().await;
+        let room = self.bytes.acquire_many(bytes).await;
+        if let (Ok(sample), Ok(room)) = (sample, room) {
             sample.forget();
-        }
-        if let Ok(room) = self.bytes.acquire_many(bytes).await {
             room.forget();
         }
         Admitted { admission: self.clone(), samples: 1, bytes: bytes as usize }
@@ -65,6 +65,12 @@ impl Admission {
     pub(crate) fn has_room_for(&self, bytes: u64) -> bool {
         self.samples.available_permits() > 0
             && self.bytes.available_permits() >= self.charge(bytes) as usize
+    }
+
+    /// Samples and bytes that would be let in now.
+    #[cfg(test)]
+    pub(crate) fn free(&self) -> (usize, usize) {
+        (self.samples.available_permits(), self.bytes.available_permits())
     }
 
     /// A sample longer than all the room is let in alone.
@@ -114,6 +120,13 @@ mod tests {
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());
         drop(first);
-        drop(waiting.await.unwrap());
+        let all = waiting.await.unwrap();
+        // One that waits for bytes and gives up keeps no place.
+        drop(all);
+        let half = Arc::new(Admission::new(2, 100)).admit(60).await;
+        let admission = half.admission.clone();
+        let gives_up = tokio::time::timeout(std::time::Duration::ZERO, admission.admit(60));
+        assert!(gives_up.await.is_err());
+        assert!(admission.has_room_for(40));
     }
 }

@@ -13,12 +13,14 @@ use std::{
 use tracing::warn;
 
 use crate::{
+    clock::Clock,
     config::Config,
     engine::{self, Engine, EngineError, Model},
-    engine_thread::{self, Sample, panic_text},
+    engine_thread::{EngineThread, Sample, panic_text},
     error::NodeError,
     lock,
     queue::BatchQueue,
+    watchdog::Pulse,
 };
 
 /// How long engines may take to end once there is nothing left for them to do.
@@ -31,6 +33,8 @@ pub(crate) struct EnginePool {
     /// Samples that keep all of them busy: four batches for each.
     pub(crate) room: u32,
     pub(crate) engines: usize,
+    /// What each engine is doing.
+    pub(crate) pulses: Vec<Arc<Pulse>>,
     running: Running,
 }
 
@@ -47,7 +51,7 @@ impl EnginePool {
         if let Some(workload) = &model.workload {
             rules.buckets = workload.length_steps(&rules.buckets);
         }
-        let queue = Arc::new(BatchQueue::new(rules));
+        let queue = Arc::new(BatchQueue::new(rules, Clock::default()));
         let room = config.batching.max_batch * engines.len().max(1) * 4;
         let (warm, warmed) = mpsc::channel();
         let turn = Arc::new(Mutex::new(()));
@@ -56,14 +60,16 @@ impl EnginePool {
             queue: queue.clone(),
             room: u32::try_from(room).unwrap_or(u32::MAX),
             engines: engines.len(),
+            pulses: engines.iter().map(|_| Arc::default()).collect(),
             running: Running::default(),
         };
         for (number, engine) in engines.into_iter().enumerate() {
             let (queue, encoding) = (queue.clone(), config.response_encoding);
             let (warm, turn) = (warm.clone(), turn.clone());
+            let pulse = pool.pulses[number].clone();
             let thread = thread::Builder::new().name(format!("engine-{number}")).spawn(move || {
                 if let Some(engine) = warm_up(engine, &turn, warm) {
-                    engine_thread::run(engine, &queue, encoding);
+                    EngineThread::new(engine, queue, encoding, pulse).run();
                 }
             });
             match thread {

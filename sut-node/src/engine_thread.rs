@@ -4,6 +4,7 @@ use std::{
     any::Any,
     collections::VecDeque,
     panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -19,10 +20,12 @@ use tracing::error;
 use crate::{
     admission::Admitted,
     batcher::Queued,
+    clock::Clock,
     engine::{Engine, EngineError, Inference},
     metrics,
     queue::BatchQueue,
     replies::ReplyTo,
+    watchdog::Pulse,
 };
 
 /// A decoded sample that waits for a batch.
@@ -53,34 +56,65 @@ impl Queued for Sample {
     }
 }
 
-/// Runs batches until the queue is closed. The next one is begun before the last is done, where the engine can do that.
-pub(crate) fn run(
-    mut engine: Box<dyn Engine>,
-    queue: &BatchQueue<Sample>,
+/// One engine, where its batches come from, and those that it has begun.
+pub(crate) struct EngineThread {
+    engine: Box<dyn Engine>,
+    queue: Arc<BatchQueue<Sample>>,
     response_encoding: Encoding,
-) {
-    let mut begun: VecDeque<Begun> = VecDeque::new();
-    loop {
-        let next = match begun.len() {
-            0 => queue.next_batch(),
-            under_way if under_way < engine.in_flight() => queue.try_next_batch(),
-            _ => None,
-        };
-        if let Some(batch) = next {
-            begun.extend(Begun::new(engine.as_mut(), batch));
-            metrics::queued(queue.len());
-        } else if let Some(batch) = begun.pop_front() {
-            batch.finish(engine.as_mut(), response_encoding);
-        } else {
-            return;
+    pulse: Arc<Pulse>,
+    begun: VecDeque<Begun>,
+}
+
+impl EngineThread {
+    pub(crate) fn new(
+        engine: Box<dyn Engine>,
+        queue: Arc<BatchQueue<Sample>>,
+        response_encoding: Encoding,
+        pulse: Arc<Pulse>,
+    ) -> Self {
+        Self { engine, queue, response_encoding, pulse, begun: VecDeque::new() }
+    }
+
+    /// Runs batches until the queue is closed. The next one is begun before the last is done, where the engine can do that.
+    pub(crate) fn run(mut self) {
+        loop {
+            let next = match self.begun.is_empty() {
+                true => self.queue.next_batch(),
+                false => self.next_at_once(),
+            };
+            if !self.step(next) {
+                return;
+            }
         }
+    }
+
+    /// A batch that can be begun without waiting for one.
+    pub(crate) fn next_at_once(&self) -> Option<Vec<Sample>> {
+        let more = self.begun.len() < self.engine.in_flight();
+        more.then(|| self.queue.try_next_batch()).flatten()
+    }
+
+    /// Begins that batch, or finishes the one that was begun first; false when there is neither.
+    pub(crate) fn step(&mut self, next: Option<Vec<Sample>>) -> bool {
+        let clock = self.queue.clock();
+        if let Some(batch) = next {
+            self.begun.extend(Begun::new(self.engine.as_mut(), batch, &self.pulse, clock));
+            metrics::queued(self.queue.len());
+        } else if let Some(batch) = self.begun.pop_front() {
+            let (engine, encoding) = (self.engine.as_mut(), self.response_encoding);
+            batch.finish(engine, encoding, &self.pulse, clock);
+        } else {
+            return false;
+        }
+        true
     }
 }
 
-/// Runs one batch and answers every sample of it.
+/// Runs one batch and answers every sample of it, on a thread that no watchdog looks at.
 pub(crate) fn run_batch(engine: &mut dyn Engine, batch: Vec<Sample>, response_encoding: Encoding) {
-    if let Some(begun) = Begun::new(engine, batch) {
-        begun.finish(engine, response_encoding);
+    let (pulse, clock) = (Pulse::default(), Clock::default());
+    if let Some(begun) = Begun::new(engine, batch, &pulse, clock) {
+        begun.finish(engine, response_encoding, &pulse, clock);
     }
 }
 
@@ -92,8 +126,13 @@ struct Begun {
 
 impl Begun {
     /// Begins a batch without the samples whose clients have gone; `None` when none is left.
-    fn new(engine: &mut dyn Engine, mut batch: Vec<Sample>) -> Option<Self> {
-        let taken = Instant::now();
+    fn new(
+        engine: &mut dyn Engine,
+        mut batch: Vec<Sample>,
+        pulse: &Pulse,
+        clock: Clock,
+    ) -> Option<Self> {
+        let taken = clock.now();
         let all = batch.len();
         batch.retain(|sample| !sample.replies.is_closed());
         if batch.len() < all {
@@ -102,6 +141,7 @@ impl Begun {
         if batch.is_empty() {
             return None;
         }
+        pulse.begun(batch.len(), taken);
         let payloads = batch.iter().map(|sample| sample.payload.clone()).collect();
         // After a panic the engine says, when it is asked for the batch, that it has none.
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| engine.begin(payloads))) {
@@ -111,10 +151,13 @@ impl Begun {
     }
 
     /// Waits for the batch and answers it.
-    fn finish(self, engine: &mut dyn Engine, response_encoding: Encoding) {
+    fn finish(self, engine: &mut dyn Engine, encoding: Encoding, pulse: &Pulse, clock: Clock) {
         let outcome = finish(engine, self.batch.len());
-        metrics::batch(self.batch.len(), self.taken.elapsed());
-        answer(self.batch, outcome, self.taken, response_encoding);
+        let now = clock.now();
+        let time = now.saturating_duration_since(self.taken);
+        pulse.finished(is_failure(&outcome), now);
+        metrics::batch(self.batch.len(), time);
+        answer(self.batch, outcome, self.taken, time, encoding);
     }
 }
 
@@ -136,6 +179,15 @@ fn finish(engine: &mut dyn Engine, samples: usize) -> Result<Inference, EngineEr
     outcome
 }
 
+/// Whether the engine has answered none of the samples, and none of them is to blame.
+fn is_failure(outcome: &Result<Inference, EngineError>) -> bool {
+    let failed = |error: &EngineError| !error.is_bad_sample();
+    match outcome {
+        Ok(inference) => inference.answers.iter().all(|answer| answer.as_ref().is_err_and(failed)),
+        Err(error) => failed(error),
+    }
+}
+
 pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text")
@@ -146,6 +198,7 @@ fn answer(
     batch: Vec<Sample>,
     outcome: Result<Inference, EngineError>,
     taken: Instant,
+    time: Duration,
     response_encoding: Encoding,
 ) {
     let (prepare, results) = match outcome {
@@ -166,7 +219,7 @@ fn answer(
         }
     };
     let batch_size = u32::try_from(batch.len()).unwrap_or(u32::MAX);
-    let compute = taken.elapsed().saturating_sub(prepare);
+    let compute = time.saturating_sub(prepare);
     let mut streams: Vec<(ReplyTo, Vec<InferResponse>)> = Vec::new();
     let mut places: Option<Admitted> = None;
     for (sample, mut response) in batch.into_iter().zip(results) {
@@ -228,7 +281,7 @@ fn nanoseconds(duration: Duration) -> u64 {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
-    use std::{sync::Arc, thread};
+    use std::thread;
 
     use netdiv_proto::burst::Messages;
 
@@ -272,14 +325,18 @@ mod tests {
             age: Duration::ZERO,
             buckets: Vec::new(),
         };
-        let queue = Arc::new(BatchQueue::new(rules));
+        let queue = Arc::new(BatchQueue::new(rules, Clock::default()));
         let engine = thread::spawn({
             let queue = queue.clone();
-            move || run(Box::new(OneByOne::new(Unlucky::default())), &queue, Encoding::Zstd)
+            move || {
+                let engine = Box::new(OneByOne::new(Unlucky::default()));
+                EngineThread::new(engine, queue, Encoding::Zstd, Arc::default()).run()
+            }
         });
         let admission = Arc::new(Admission::new(10, 1000));
+        let session = Sessions::default().join(&Default::default()).unwrap();
         let (sender, replies) =
-            replies::channel(10, 1000, Sessions::default().join(&Default::default()).unwrap());
+            replies::channel(&Arc::default(), 10, 1000, session, false).unwrap();
         let mut replies = Messages::new(replies, 10_000);
         let sample = |id| Sample {
             id,

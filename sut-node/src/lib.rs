@@ -7,6 +7,7 @@
 //! 3. `engine_thread.rs` runs an [`engine`] on the batch; plug-ins are fed by a `workload`.
 //! 4. `replies.rs`: each sample's reply goes back on its stream.
 //!
+//! `streams.rs` knows what is open, `condition.rs` whether the node takes calls, `watchdog.rs` whether engines come back.
 //! `engine_pool.rs` loads and warms the engines; `in_process.rs` feeds them without a network.
 //!
 //! [`run`] is the real program; `main.rs` only reads settings and calls it.
@@ -14,6 +15,8 @@
 mod admission;
 mod batcher;
 mod bench;
+mod clock;
+mod condition;
 mod config;
 mod digests;
 pub mod engine;
@@ -31,6 +34,10 @@ mod replies;
 mod server;
 mod service;
 mod sessions;
+#[cfg(test)]
+mod simulation;
+mod streams;
+mod watchdog;
 mod workload;
 
 pub use bench::{BenchArgs, BenchError, BenchReport, bench};

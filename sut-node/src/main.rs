@@ -7,12 +7,13 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use sut_node::{BenchArgs, Config, Sockets, engine::PluginFile};
-use tracing::info;
+use tracing::error;
 
 /// A SUT node of the MLPerf Inference Network division: takes samples from a LoadGen node, batches them, runs
 /// the model, sends the responses back.
@@ -63,7 +64,7 @@ fn main() -> ExitCode {
     match execute(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            tracing::error!("{error:#}");
+            error!("{error:#}");
             ExitCode::FAILURE
         }
     }
@@ -127,15 +128,37 @@ fn serve(config: Config) -> anyhow::Result<()> {
         let sockets = Sockets::bind(&config.network)
             .await
             .with_context(|| format!("cannot listen on {listen}; is the port in use?"))?;
-        sut_node::run(config, sockets, async {
-            match node_process::asked_to_end().await {
-                Ok(signal) => info!(signal, "asked to end"),
-                Err(error) => tracing::error!(%error, "cannot wait for signals; ending"),
-            }
-        })
-        .await?;
+        sut_node::run(config, sockets, asked_to_end()).await?;
         anyhow::Ok(())
     })?;
     runtime.shutdown_background();
     Ok(())
+}
+
+/// Waits for a signal and gives its name. Another one, later on, ends the process.
+async fn asked_to_end() -> &'static str {
+    match node_process::asked_to_end().await {
+        Ok(signal) => {
+            tokio::spawn(end_when_asked_again());
+            signal
+        }
+        Err(error) => {
+            error!(%error, "cannot wait for signals; ending");
+            "no signal can be waited for"
+        }
+    }
+}
+
+/// Signals so close together are one: a shell may send one to a process and to its group.
+const ONE_WISH: Duration = Duration::from_secs(1);
+
+/// Ends the process at once when it is asked a second time: who asks again does not want to wait for what is in flight.
+async fn end_when_asked_again() {
+    let first = Instant::now();
+    while let Ok(signal) = node_process::asked_to_end().await {
+        if first.elapsed() > ONE_WISH {
+            error!(signal, "asked again; ending at once, and what is in flight is dropped");
+            std::process::exit(1);
+        }
+    }
 }

@@ -15,6 +15,9 @@ const BATCH_SAMPLES: &str = "netdiv_batch_samples";
 const COMPUTE: &str = "netdiv_batch_compute_seconds";
 const FAILED: &str = "netdiv_batches_failed_total";
 const ABANDONED: &str = "netdiv_samples_abandoned_total";
+const ABORTED: &str = "netdiv_streams_aborted_total";
+const WELL: &str = "netdiv_well";
+const CONNECTIONS: &str = "netdiv_connections";
 const RPCS: &str = "netdiv_rpcs_total";
 const RPC_SECONDS: &str = "netdiv_rpc_seconds";
 
@@ -38,10 +41,13 @@ pub(crate) fn serve(address: SocketAddr) -> Result<(), BuildError> {
     describe_histogram!(COMPUTE, Unit::Seconds, "Time the engine took for a batch");
     describe_counter!(FAILED, Unit::Count, "Batches that the engine could not run");
     describe_counter!(ABANDONED, Unit::Count, "Samples dropped because their client had gone");
+    describe_counter!(ABORTED, Unit::Count, "Streams ended because an engine did not come back");
+    describe_gauge!(WELL, "1 while the node is ready to serve, else 0");
+    describe_gauge!(CONNECTIONS, Unit::Count, "Open connections, over both transports");
     describe_counter!(RPCS, Unit::Count, "Calls, by method");
     describe_histogram!(RPC_SECONDS, Unit::Seconds, "Time until a call's answer began, by method");
     // Counters are there from the start, so that the first failure shows as a change.
-    for name in [SAMPLES, REFUSED, FAILED, ABANDONED] {
+    for name in [SAMPLES, REFUSED, FAILED, ABANDONED, ABORTED] {
         counter!(name).increment(0);
     }
     Ok(())
@@ -68,6 +74,18 @@ pub(crate) fn failed_batch() {
 
 pub(crate) fn abandoned(samples: usize) {
     counter!(ABANDONED).increment(samples as u64);
+}
+
+pub(crate) fn aborted(streams: usize) {
+    counter!(ABORTED).increment(streams as u64);
+}
+
+pub(crate) fn well(well: bool) {
+    gauge!(WELL).set(f64::from(u8::from(well)));
+}
+
+pub(crate) fn connections(open: usize) {
+    gauge!(CONNECTIONS).set(open as f64);
 }
 
 pub(crate) fn rpc(method: &'static str, time: Duration) {

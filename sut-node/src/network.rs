@@ -9,7 +9,7 @@ use std::{
 };
 
 use netdiv_proto::limits;
-use netdiv_transport::security::{SecurityError, ServerTls, TlsFiles, Token};
+use netdiv_transport::security::{SecurityError, ServerTls, ServerToken, TlsFiles};
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 
@@ -42,10 +42,19 @@ pub struct NetworkArgs {
     /// What a client may send on one stream before it is read, in bytes [default: 67108864]
     #[arg(long, value_name = "BYTES")]
     pub receive_window_bytes: Option<u32>,
+    /// Connections at the same time, over both transports; more are refused [default: 64]
+    #[arg(long, value_name = "CONNECTIONS")]
+    pub max_connections: Option<u32>,
     /// QUIC: longest UDP payload to try; segmentation offload is off above 6550 [default: 1452; on loopback 65000]
     #[arg(long, value_name = "BYTES")]
     pub quic_mtu: Option<u16>,
 }
+
+/// Connections at the same time: each may hold as many bytes as its receive window before anybody has admitted them.
+const CONNECTIONS: u32 = 64;
+
+/// The most that can be chosen; a process can rarely have more files open.
+const MOST_CONNECTIONS: u32 = 1 << 16;
 
 /// Network settings that fit together.
 #[derive(Debug, Clone)]
@@ -59,9 +68,11 @@ pub struct Network {
     /// Certificate and demands; `None`: plaintext.
     pub tls: Option<Arc<ServerTls>>,
     /// The token that clients must know.
-    pub token: Option<Token>,
+    pub token: Option<Arc<ServerToken>>,
     /// What a client may send on one stream before it is read, in bytes.
     pub receive_window_bytes: u32,
+    /// Connections at the same time.
+    pub max_connections: usize,
     /// Longest UDP payload to try; `None`: by the peer's address.
     pub quic_mtu: Option<u16>,
 }
@@ -135,8 +146,13 @@ impl NetworkArgs {
             grpc,
             quic,
             tls,
-            token: self.token_file.as_deref().map(Token::read).transpose()?,
+            token: self.token_file.clone().map(ServerToken::load).transpose()?.map(Arc::new),
             receive_window_bytes: within("receive-window-bytes", window, limits::WINDOW_BYTES)?,
+            max_connections: within(
+                "max-connections",
+                self.max_connections.unwrap_or(CONNECTIONS),
+                1..=MOST_CONNECTIONS,
+            )? as usize,
             quic_mtu: self
                 .quic_mtu
                 .map(|mtu| within("quic-mtu", mtu, limits::UDP_PAYLOAD_BYTES))

@@ -1,18 +1,17 @@
 //! The batcher behind a lock: streams put samples in, engine threads wait for batches.
 
-use std::{
-    sync::{Condvar, Mutex},
-    time::Instant,
-};
+use std::sync::{Condvar, Mutex};
 
 use crate::{
     batcher::{Batcher, Next, Queued, Rules},
+    clock::Clock,
     lock,
 };
 
 pub(crate) struct BatchQueue<T> {
     state: Mutex<State<T>>,
     changed: Condvar,
+    clock: Clock,
 }
 
 struct State<T> {
@@ -23,12 +22,18 @@ struct State<T> {
 }
 
 impl<T: Queued> BatchQueue<T> {
-    pub(crate) fn new(rules: Rules) -> Self {
+    pub(crate) fn new(rules: Rules, clock: Clock) -> Self {
         let batcher = Batcher::new(rules);
         Self {
             state: Mutex::new(State { batcher, closed: false, idle: 0 }),
             changed: Condvar::new(),
+            clock,
         }
+    }
+
+    /// The time by which samples come and wait.
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// Adds what a stream has brought, and wakes one engine for all of it.
@@ -64,7 +69,7 @@ impl<T: Queued> BatchQueue<T> {
 
     /// A batch that can go now.
     pub(crate) fn try_next_batch(&self) -> Option<Vec<T>> {
-        match lock(&self.state).batcher.next(Instant::now()) {
+        match lock(&self.state).batcher.next(self.clock.now()) {
             Next::Batch(batch) => Some(batch),
             Next::Wait | Next::WaitUntil(_) => None,
         }
@@ -74,7 +79,7 @@ impl<T: Queued> BatchQueue<T> {
     pub(crate) fn next_batch(&self) -> Option<Vec<T>> {
         let mut state = lock(&self.state);
         loop {
-            match state.batcher.next(Instant::now()) {
+            match state.batcher.next(self.clock.now()) {
                 Next::Batch(batch) => {
                     if state.idle > 0 && state.batcher.len() > 0 {
                         self.changed.notify_one();
@@ -89,7 +94,7 @@ impl<T: Queued> BatchQueue<T> {
                     state.idle -= 1;
                 }
                 Next::WaitUntil(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
+                    let left = deadline.saturating_duration_since(self.clock.now());
                     state.idle += 1;
                     let (woken, _) = self
                         .changed

@@ -4,7 +4,7 @@
 use std::{
     pin::Pin,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicUsize, Ordering},
     },
     task::{Context, Poll, ready},
@@ -13,11 +13,16 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::Stream;
-use netdiv_proto::{burst, framing::Encoder, v1::InferResponse};
+use netdiv_proto::{burst, checksum, framing::Encoder, v1::InferResponse};
 use tokio::sync::{Notify, mpsc};
 use tonic::Status;
 
-use crate::{digests::Digests, sessions::Session};
+use crate::{
+    digests::Digests,
+    metrics,
+    sessions::Session,
+    streams::{OpenStream, Streams},
+};
 
 /// Where the replies to a sample go.
 #[derive(Clone)]
@@ -75,6 +80,8 @@ pub(crate) struct ReplySender {
     sender: mpsc::Sender<Result<Vec<InferResponse>, Status>>,
     backlog: Arc<Backlog>,
     digests: Option<Arc<Digests>>,
+    /// Whether every reply has a checksum.
+    checksums: bool,
 }
 
 /// What a stream owes its client: samples that were read, and bytes of replies that the transport has not taken. A client
@@ -86,6 +93,8 @@ pub(crate) struct Backlog {
     most_samples: usize,
     most_bytes: usize,
     less: Notify,
+    /// What the client is told once all is answered, in place of a plain end.
+    farewell: OnceLock<Status>,
 }
 
 impl Backlog {
@@ -122,15 +131,18 @@ pub(crate) struct Replies {
     encoder: Encoder,
     /// A client may end its half and flush while replies are still to come.
     _session: Arc<Session>,
+    open: OpenStream,
 }
 
 /// The two ends. The stream is not read while it owes as many replies as the node takes in, so each of the samples that
-/// it can owe, with a burst more, finds room; and so does one error.
+/// it can owe, with a burst more, finds room; and so does one error. `None` when too many streams are open.
 pub(crate) fn channel(
+    streams: &Arc<Streams>,
     max_samples: usize,
     max_bytes: usize,
     session: Arc<Session>,
-) -> (ReplySender, Replies) {
+    checksums: bool,
+) -> Option<(ReplySender, Replies)> {
     let (sender, receiver) = mpsc::channel(max_samples + burst::MESSAGES + 1);
     let backlog = Arc::new(Backlog {
         samples: AtomicUsize::new(0),
@@ -138,29 +150,50 @@ pub(crate) fn channel(
         most_samples: max_samples.max(1),
         most_bytes: max_bytes.max(1),
         less: Notify::new(),
+        farewell: OnceLock::new(),
     });
     let digests = session.digests().cloned();
+    let sender = ReplySender { sender, backlog: backlog.clone(), digests, checksums };
+    let open = streams.add(&sender)?;
     let replies = Replies {
         receiver,
-        backlog: backlog.clone(),
+        backlog,
         burst: Vec::new().into_iter(),
         encoder: Encoder::default(),
         _session: session,
+        open,
     };
-    (ReplySender { sender, backlog, digests }, replies)
+    Some((sender, replies))
 }
 
 impl ReplySender {
     /// Sends replies. Those of a client that has gone are dropped; it cannot take them.
-    pub(crate) fn send(&self, replies: Vec<InferResponse>) {
+    pub(crate) fn send(&self, mut replies: Vec<InferResponse>) {
+        if self.checksums {
+            for reply in &mut replies {
+                reply.crc32c = Some(checksum::of_response(reply));
+            }
+        }
         let bytes: usize = replies.iter().map(|reply| reply.payload.len()).sum();
         self.backlog.bytes.fetch_add(bytes, Ordering::SeqCst);
-        let _ = self.sender.try_send(Ok(replies));
+        let samples = replies.len();
+        if self.sender.try_send(Ok(replies)).is_err() {
+            metrics::abandoned(samples);
+        }
     }
 
-    /// Ends the stream with an error.
+    /// Ends the stream with an error, without the replies that are still to come.
     pub(crate) fn fail(&self, status: Status) {
         let _ = self.sender.try_send(Err(status));
+    }
+
+    /// Ends the stream with an error once all that was read is answered.
+    pub(crate) fn end_with(&self, farewell: Status) {
+        let _ = self.backlog.farewell.set(farewell);
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakReplySender {
+        WeakReplySender { sender: self.sender.downgrade(), backlog: self.backlog.clone() }
     }
 
     /// Waits until the client has gone.
@@ -168,8 +201,32 @@ impl ReplySender {
         self.sender.closed().await;
     }
 
+    /// Whether the stream's messages have checksums, either way.
+    pub(crate) fn has_checksums(&self) -> bool {
+        self.checksums
+    }
+
     pub(crate) fn backlog(&self) -> &Backlog {
         &self.backlog
+    }
+}
+
+/// A sender that does not keep its stream open.
+#[derive(Debug)]
+pub(crate) struct WeakReplySender {
+    sender: mpsc::WeakSender<Result<Vec<InferResponse>, Status>>,
+    backlog: Arc<Backlog>,
+}
+
+impl WeakReplySender {
+    /// Samples that were read and whose replies the transport has not taken.
+    pub(crate) fn owed(&self) -> usize {
+        self.backlog.samples.load(Ordering::SeqCst)
+    }
+
+    /// Ends the stream with an error; false when there is no room for one, or its end is near anyway.
+    pub(crate) fn fail(&self, status: &Status) -> bool {
+        self.sender.upgrade().is_some_and(|sender| sender.try_send(Err(status.clone())).is_ok())
     }
 }
 
@@ -186,6 +243,7 @@ impl Replies {
         }
         if samples > 0 {
             self.backlog.taken(samples, bytes);
+            self.open.answered(samples);
         }
     }
 }
@@ -203,7 +261,7 @@ impl Stream for Replies {
                 match ready!(self.receiver.poll_recv(context)) {
                     Some(Ok(burst)) => self.burst = burst.into_iter(),
                     Some(Err(status)) => return Poll::Ready(Some(Err(status))),
-                    None => return Poll::Ready(None),
+                    None => return Poll::Ready(self.backlog.farewell.get().cloned().map(Err)),
                 }
             }
         }

@@ -11,6 +11,7 @@ use futures_core::Stream;
 use netdiv_proto::{
     PROTOCOL_VERSION, SessionHeader,
     burst::{self, Messages, Next},
+    checksum,
     encoding::{self, Encoding},
     layout,
     limits::MAX_HEADER_BYTES,
@@ -30,6 +31,7 @@ use tracing::warn;
 
 use crate::{
     admission::{Admission, Admitted},
+    condition::Condition,
     config::{Config, EngineConfig},
     engine::{Model, NoModel, OneByOne},
     engine_thread::{Sample, cut, run_batch},
@@ -37,6 +39,7 @@ use crate::{
     queue::BatchQueue,
     replies::{self, Replies, ReplySender, ReplyTo},
     sessions::{Session, Sessions},
+    streams::{MAX_STREAMS, Streams},
 };
 
 /// Messages up to this length are received without asking: as much as one frame of HTTP/2 brings.
@@ -64,8 +67,8 @@ pub(crate) struct Node {
     no_model: Option<NoModel>,
     response_encoding: Encoding,
     sessions: Sessions,
-    /// Turns true when the node is asked to end.
-    ending: watch::Receiver<bool>,
+    streams: Arc<Streams>,
+    condition: watch::Receiver<Condition>,
 }
 
 impl Node {
@@ -75,7 +78,7 @@ impl Node {
         machine: Machine,
         queue: Arc<BatchQueue<Sample>>,
         room: u32,
-        ending: watch::Receiver<bool>,
+        condition: watch::Receiver<Condition>,
     ) -> Self {
         let max_in_flight_samples = config.max_in_flight_samples.unwrap_or(room);
         let admission = Admission::new(max_in_flight_samples, config.max_in_flight_bytes);
@@ -97,13 +100,37 @@ impl Node {
                 _ => config.response_encoding,
             },
             sessions: Sessions::default(),
-            ending,
+            streams: Arc::default(),
+            condition,
         }
     }
 
-    fn reply_channel(&self, session: Arc<Session>) -> (ReplySender, Replies) {
-        let bytes = self.max_in_flight_bytes as usize;
-        replies::channel(self.max_in_flight_samples, bytes, session)
+    #[cfg(test)]
+    pub(crate) fn admission(&self) -> &Admission {
+        &self.admission
+    }
+
+    pub(crate) fn streams(&self) -> &Arc<Streams> {
+        &self.streams
+    }
+
+    /// A stream's way back; an error when the node takes none now.
+    fn reply_channel(
+        &self,
+        session: Arc<Session>,
+        checksums: bool,
+    ) -> Result<(ReplySender, Replies), Status> {
+        let (samples, bytes) = (self.max_in_flight_samples, self.max_in_flight_bytes as usize);
+        let channel = replies::channel(&self.streams, samples, bytes, session, checksums);
+        // Only now: who waits for the last stream to end has seen this one, or this one sees that it is too late.
+        if let Some(refusal) = self.condition.borrow().refusal() {
+            return Err(refusal);
+        }
+        channel.ok_or_else(|| {
+            let text =
+                format!("{MAX_STREAMS} streams are open; use fewer, or wait for others to end");
+            Status::resource_exhausted(text)
+        })
     }
 
     /// Hands over what a stream has brought.
@@ -146,7 +173,7 @@ fn describe(
         max_batch: u32::try_from(config.batching.max_batch).unwrap_or(u32::MAX),
         config_sha256: machine.settings_sha256.clone().unwrap_or_default(),
         machine: None,
-        checksums: false,
+        checksums: true,
         machine_id: machine.machine_id.clone().unwrap_or_default(),
         host_name: machine.host_name.clone().unwrap_or_default(),
     }
@@ -168,6 +195,12 @@ impl Handler for Service {
         request: DescribeRequest,
         peer: Option<SocketAddr>,
     ) -> Result<DescribeResponse, Status> {
+        // Who would begin a run here would lose it.
+        if let ending @ Condition::Ending(_) = &*self.0.condition.borrow()
+            && let Some(refusal) = ending.refusal()
+        {
+            return Err(refusal);
+        }
         let mut answer = DescribeResponse { nonce: request.nonce, ..self.0.description.clone() };
         if request.evidence {
             // The caller's port says nothing about the way.
@@ -186,7 +219,16 @@ impl Handler for Service {
         let Some(session) = self.0.sessions.find(&session) else {
             return Err(Status::failed_precondition("no stream of this session is open"));
         };
-        let samples_received = session.flush(samples_sent).await;
+        let mut condition = self.0.condition.clone();
+        let samples_received = tokio::select! {
+            biased;
+            received = session.flush(samples_sent) => received,
+            // What has not come yet will not be read.
+            () = Condition::ending(&mut condition) => {
+                let refusal = condition.borrow().refusal();
+                return Err(refusal.unwrap_or_else(|| Status::unavailable("the node ends")));
+            }
+        };
         self.0.queue.flush();
         Ok(FlushResponse { samples_received })
     }
@@ -205,14 +247,31 @@ impl Handler for Service {
     where
         S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
     {
+        let (reading, replies) = self.open(session, requests)?;
+        tokio::spawn(reading);
+        Ok(replies)
+    }
+}
+
+impl Service {
+    /// Opens a stream: what reads it, and its replies.
+    pub(crate) fn open<S>(
+        &self,
+        session: &SessionHeader,
+        requests: Messages<S>,
+    ) -> Result<(impl Future<Output = ()> + Send + use<S>, Replies), Status>
+    where
+        S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
+    {
         if session.name.len() > MAX_SESSION_BYTES {
             let text = format!("a session's name has at most {MAX_SESSION_BYTES} bytes");
             return Err(Status::invalid_argument(text));
         }
+        // Each stream says for itself whether its messages have checksums.
+        let checksums = session.checksums;
         let session = self.0.sessions.join(session).map_err(Status::resource_exhausted)?;
-        let (sender, replies) = self.0.reply_channel(session.clone());
-        tokio::spawn(read_stream(self.0.clone(), requests, session, sender));
-        Ok(replies)
+        let (sender, replies) = self.0.reply_channel(session.clone(), checksums)?;
+        Ok((read_stream(self.0.clone(), requests, session, sender), replies))
     }
 }
 
@@ -227,15 +286,29 @@ async fn read_stream<S>(
 {
     let mut burst = Vec::with_capacity(burst::MESSAGES);
     let mut samples = Vec::with_capacity(burst::MESSAGES);
-    let mut ending = node.ending.clone();
+    let mut condition = node.condition.clone();
     requests.ask_above(ASSEMBLED_FREELY_BYTES);
     let mut assembling = None;
     loop {
-        let more = tokio::select! {
+        let mut more = tokio::select! {
+            biased;
+            () = Condition::ending(&mut condition) => {
+                if let Some(farewell) = condition.borrow().farewell() {
+                    replies.end_with(farewell);
+                }
+                // No company will come for what is here.
+                node.queue.flush();
+                return;
+            }
+            () = replies.closed() => return,
             next = next_burst(&node, &mut requests, &mut burst, &replies, &mut assembling) => next,
-            _ = ending.wait_for(|ending| *ending) => Ok(false),
         };
-        let arrived = Instant::now();
+        let arrived = node.queue.clock().now();
+        if replies.has_checksums()
+            && let Err(damage) = check(&mut burst)
+        {
+            more = Err(damage);
+        }
         let received = burst.len();
         replies.backlog().read(received);
         session.received(received as u64);
@@ -249,7 +322,12 @@ async fn read_stream<S>(
                     // The engines must see what is here before this task waits for them.
                     node.take(&mut samples);
                     node.queue.flush();
-                    node.admission.admit(cost).await
+                    tokio::select! {
+                        biased;
+                        admitted = node.admission.admit(cost) => admitted,
+                        // An engine that hangs may hold all places.
+                        () = replies.closed() => return,
+                    }
                 }
             };
             match accept(&node, request, digest, arrived, admitted, &replies) {
@@ -278,6 +356,16 @@ async fn read_stream<S>(
     }
 }
 
+/// Checks what was read. From the first message on that is not what was sent, nothing is used: what else is damaged
+/// cannot be known.
+fn check(burst: &mut Vec<InferRequest>) -> Result<(), Status> {
+    let mut outcomes = burst.iter().map(checksum::check_request).enumerate();
+    let damaged = outcomes.find_map(|(place, outcome)| outcome.err().map(|error| (place, error)));
+    let Some((place, error)) = damaged else { return Ok(()) };
+    burst.truncate(place);
+    Err(Status::data_loss(error.to_string()))
+}
+
 /// Reads what has come, once the client has taken enough of its replies; false when nothing follows. Memory for a long
 /// message is asked for before it is received.
 async fn next_burst<'a, S>(
@@ -290,10 +378,7 @@ async fn next_burst<'a, S>(
 where
     S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
 {
-    tokio::select! {
-        () = replies.backlog().has_room() => {}
-        () = replies.closed() => return Ok(false),
-    }
+    replies.backlog().has_room().await;
     loop {
         let next = match assembling.is_some() {
             false => requests.next_burst(burst).await?,

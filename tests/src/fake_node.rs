@@ -24,7 +24,7 @@ use netdiv_proto::{
     },
 };
 use netdiv_transport::{
-    Handler,
+    Connections, Handler,
     quic::{self, QuicServer},
 };
 use tokio::{
@@ -288,6 +288,7 @@ fn serve_quic(service: Service) -> String {
     let settings = QuicServer {
         tls: None,
         token: None,
+        connections: Connections::new(64, |_| ()),
         mtu: None,
         window_bytes: 1 << 20,
         connection_window_bytes: 1 << 20,

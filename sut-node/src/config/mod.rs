@@ -69,10 +69,20 @@ pub struct Args {
     /// Address of the Prometheus endpoint [default: none]
     #[arg(long, value_name = "IP:PORT")]
     pub metrics: Option<String>,
+    /// How long an engine may be in one batch before the node says that it is unwell, in milliseconds [default: 45000]
+    #[arg(long, value_name = "MS")]
+    pub engine_timeout_ms: Option<u64>,
     /// How long a shutdown waits for what is in flight, in milliseconds [default: 5000]
     #[arg(long, value_name = "MS")]
     pub drain_timeout_ms: Option<u64>,
 }
+
+/// Longest time in one batch: a LoadGen node gives a node up that has not answered for 60 s, and the reason is to be named
+/// before that.
+const ENGINE_TIMEOUT_MS: u64 = 45_000;
+
+/// A day: longer than any batch, and no overflow where times are added.
+const MAX_TIMEOUT_MS: usize = 86_400_000;
 
 /// More threads of one kind than any machine has cores for.
 const MAX_THREADS: usize = 1024;
@@ -110,6 +120,8 @@ pub struct Config {
     pub given: String,
     /// Address of the Prometheus endpoint.
     pub metrics: Option<SocketAddr>,
+    /// How long an engine may be in one batch.
+    pub engine_timeout: Duration,
     /// How long a shutdown waits.
     pub drain_timeout: Duration,
 }
@@ -276,6 +288,12 @@ impl Args {
             evidence: self.evidence,
             given,
             metrics,
+            engine_timeout: Duration::from_millis(within(
+                "engine-timeout-ms",
+                usize::try_from(self.engine_timeout_ms.unwrap_or(ENGINE_TIMEOUT_MS))
+                    .unwrap_or(usize::MAX),
+                MAX_TIMEOUT_MS,
+            )? as u64),
             drain_timeout: Duration::from_millis(self.drain_timeout_ms.unwrap_or(5000)),
         })
     }

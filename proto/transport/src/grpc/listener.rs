@@ -4,7 +4,7 @@ use std::{
     io::{self, IoSlice},
     net::SocketAddr,
     pin::Pin,
-    sync::{Arc, OnceLock},
+    sync::{Arc, OnceLock, atomic::AtomicBool},
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -13,39 +13,46 @@ use futures_core::Stream;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf},
     net::{TcpListener, TcpStream},
-    sync::{Semaphore, mpsc, watch},
+    sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch},
     time::{sleep, timeout},
 };
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 use tonic::transport::server::Connected;
-use tracing::{debug, warn};
+use tracing::debug;
 
-use crate::security::{self, ClientTls, ServerTls};
+use super::newcomer::Newcomer;
+use crate::{
+    connections::{Connections, MAX_HANDSHAKES, Place},
+    security::{self, ClientTls, ServerTls},
+};
 
-/// What a client of HTTP/2 sends first, in bytes (RFC 9113, section 3.4).
-const PREFACE_BYTES: usize = 24;
-
-/// How long a new connection may take to agree on TLS, and then to send that.
+/// How long a new connection may take to agree on TLS.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long a refused peer may take to go.
 const LINGER: Duration = Duration::from_secs(1);
 
-/// Connections that may agree on TLS at the same time; the next ones wait in the system's queue.
-const MAX_HANDSHAKES: usize = 1024;
-
 /// ALPN of HTTP/2.
 const HTTP2: &[u8] = b"h2";
-
-/// Ends when nobody waits any longer.
-type Patience = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// One TCP connection.
 pub struct Wire {
     stream: Inner,
-    /// Until the peer has sent the preface of HTTP/2: what is missing of it, and how long that may take.
-    preface: Option<(usize, Patience)>,
+    /// At the node, until the first call.
+    newcomer: Option<Newcomer>,
+    /// At the node, from the peer's first bytes of HTTP/2 on; held, and never looked at.
+    place: Option<Place>,
+    caller: Caller,
     fault: Fault,
+}
+
+/// Who makes a call, for the service that answers it.
+#[derive(Debug, Clone, Default)]
+pub struct Caller {
+    /// Its address.
+    pub(super) address: Option<SocketAddr>,
+    /// Whether a call was allowed on its connection.
+    pub(super) called: Arc<AtomicBool>,
 }
 
 impl std::fmt::Debug for Wire {
@@ -77,7 +84,7 @@ enum Inner {
 
 impl Wire {
     pub(super) fn plain(stream: TcpStream, fault: Fault) -> Self {
-        Self { stream: Inner::Plain(stream), preface: None, fault }
+        Self::new(Inner::Plain(stream), fault)
     }
 
     /// Agrees on TLS as the client.
@@ -89,14 +96,20 @@ impl Wire {
     ) -> io::Result<Self> {
         let name = security::server_name(host)?;
         let stream = TlsConnector::from(Arc::new(tls.config(HTTP2))).connect(name, stream).await?;
-        Ok(Self { stream: Inner::Tls(Box::new(stream.into())), preface: None, fault })
+        Ok(Self::new(Inner::Tls(Box::new(stream.into())), fault))
+    }
+
+    fn new(stream: Inner, fault: Fault) -> Self {
+        Self { stream, newcomer: None, place: None, caller: Caller::default(), fault }
     }
 
     /// Takes a connection as the node.
     async fn server(
-        stream: TcpStream,
+        (stream, peer): (TcpStream, SocketAddr),
         tls: Option<&ServerTls>,
-        mut ending: watch::Receiver<bool>,
+        turn: OwnedSemaphorePermit,
+        connections: Connections,
+        closing: watch::Receiver<bool>,
     ) -> Result<Self, (io::Error, Option<TcpStream>)> {
         stream.set_nodelay(true).map_err(|error| (error, None))?;
         let stream = match tls {
@@ -110,14 +123,11 @@ impl Wire {
                 Inner::Tls(Box::new(stream.into()))
             }
         };
-        let patience: Patience = Box::pin(async move {
-            tokio::select! {
-                () = sleep(PATIENCE) => {}
-                // A node that ends does not wait for those who have not begun.
-                _ = ending.wait_for(|ending| *ending) => {}
-            }
-        });
-        Ok(Self { stream, preface: Some((PREFACE_BYTES, patience)), fault: Fault::default() })
+        let mut wire = Self::new(stream, Fault::default());
+        wire.caller.address = Some(peer);
+        let called = wire.caller.called.clone();
+        wire.newcomer = Some(Newcomer::new(peer, turn, connections, called, closing));
+        Ok(wire)
     }
 }
 
@@ -140,7 +150,8 @@ pub struct Incoming(mpsc::Receiver<io::Result<Wire>>);
 pub fn incoming(
     listener: TcpListener,
     tls: Option<Arc<ServerTls>>,
-    ending: watch::Receiver<bool>,
+    connections: Connections,
+    closing: watch::Receiver<bool>,
 ) -> Incoming {
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
@@ -154,25 +165,26 @@ pub fn incoming(
                 Ok(accepted) => accepted,
                 Err(error) => {
                     // Too many open files, most likely: others have to end first.
-                    warn!(%error, "cannot take a connection");
+                    let what = "a connection cannot be taken";
+                    connections.refusals().warn("unknown", what, error);
                     sleep(Duration::from_millis(100)).await;
                     continue;
                 }
             };
             // The semaphore is never closed.
             let Ok(turn) = handshakes.clone().acquire_owned().await else { return };
-            let (sender, tls, ending) = (sender.clone(), tls.clone(), ending.clone());
+            let (sender, tls) = (sender.clone(), tls.clone());
+            let (connections, closing) = (connections.clone(), closing.clone());
             tokio::spawn(async move {
-                let wire = Wire::server(stream, tls.as_deref(), ending).await;
-                drop(turn);
-                match wire {
+                let places = connections.clone();
+                match Wire::server((stream, peer), tls.as_deref(), turn, places, closing).await {
                     Ok(wire) => {
                         debug!(%peer, "a connection begins");
                         // The server has ended when nobody takes it.
                         let _ = sender.send(Ok(wire)).await;
                     }
                     Err((error, stream)) => {
-                        warn!(%peer, %error, "a connection was refused");
+                        connections.refusals().warn(peer, "a connection was refused", error);
                         if let Some(stream) = stream {
                             linger(stream).await;
                         }
@@ -193,14 +205,10 @@ impl Stream for Incoming {
 }
 
 impl Connected for Wire {
-    type ConnectInfo = Option<SocketAddr>;
+    type ConnectInfo = Caller;
 
     fn connect_info(&self) -> Self::ConnectInfo {
-        let stream = match &self.stream {
-            Inner::Plain(stream) => stream,
-            Inner::Tls(stream) => stream.get_ref().0,
-        };
-        stream.peer_addr().ok()
+        self.caller.clone()
     }
 }
 
@@ -215,25 +223,24 @@ impl AsyncRead for Wire {
             Inner::Plain(stream) => Pin::new(stream).poll_read(context, into),
             Inner::Tls(stream) => Pin::new(stream).poll_read(context, into),
         };
-        match (read, &mut self.preface) {
-            (Poll::Pending, Some((_, deadline))) => {
-                ready!(deadline.as_mut().poll(context));
-                let text = "the peer connected and did not begin to speak HTTP/2";
-                Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, text)))
+        if let Poll::Ready(Err(error)) = &read {
+            // Later ones follow from the first.
+            let _ = self.fault.0.set(error.to_string());
+        }
+        let Some(newcomer) = &mut self.newcomer else { return read };
+        match read {
+            Poll::Pending => {
+                ready!(newcomer.poll_silent(context))?;
+                self.newcomer = None;
+                Poll::Pending
             }
-            (Poll::Ready(Err(error)), _) => {
-                // Later ones follow from the first.
-                let _ = self.fault.0.set(error.to_string());
-                Poll::Ready(Err(error))
-            }
-            (Poll::Ready(Ok(())), Some((missing, _))) => {
-                *missing = missing.saturating_sub(into.filled().len() - before);
-                if *missing == 0 {
-                    self.preface = None;
+            Poll::Ready(Ok(())) => {
+                if let Some(place) = newcomer.received(into.filled().len() - before)? {
+                    self.place = Some(place);
                 }
                 Poll::Ready(Ok(()))
             }
-            (read, None) => read,
+            read => read,
         }
     }
 }

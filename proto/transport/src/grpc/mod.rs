@@ -6,6 +6,7 @@
 mod body;
 mod client;
 mod listener;
+mod newcomer;
 mod service;
 
 pub(crate) use client::Client;

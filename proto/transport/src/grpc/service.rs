@@ -3,8 +3,8 @@
 use std::{
     convert::Infallible,
     future::Future,
-    net::SocketAddr,
     pin::Pin,
+    sync::{Arc, atomic::Ordering},
     task::{Context, Poll},
 };
 
@@ -12,6 +12,7 @@ use http::{HeaderMap, Request, Response, header};
 use netdiv_proto::{
     CHECKSUMS_HEADER, DIGESTS_HEADER, SESSION_HEADER, SessionHeader,
     burst::Messages,
+    limits::MAX_HEADER_BYTES,
     v1::{
         DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
         FlushResponse,
@@ -25,10 +26,13 @@ use tonic::{
 use tonic_prost::ProstCodec;
 use tower::Service;
 
-use super::body::{BodyChunks, ReplyBody};
+use super::{
+    body::{BodyChunks, ReplyBody},
+    listener::Caller,
+};
 use crate::{
     Handler,
-    security::{Token, WRONG_TOKEN},
+    security::{ServerToken, WRONG_TOKEN},
 };
 
 const DESCRIBE: &str = "/netdiv.v1.SutNode/Describe";
@@ -40,12 +44,12 @@ pub(super) const INFER: &str = "/netdiv.v1.SutNode/Infer";
 #[derive(Debug, Clone)]
 pub struct SutNodeService<H> {
     handler: H,
-    token: Option<Token>,
+    token: Option<Arc<ServerToken>>,
 }
 
 impl<H> SutNodeService<H> {
     /// Calls without the token, where there is one, are refused.
-    pub fn new(handler: H, token: Option<Token>) -> Self {
+    pub fn new(handler: H, token: Option<Arc<ServerToken>>) -> Self {
         Self { handler, token }
     }
 }
@@ -71,16 +75,13 @@ impl<H: Handler> Service<Request<Body>> for SutNodeService<H> {
             let refusal = Status::unauthenticated(WRONG_TOKEN).into_http();
             return Box::pin(async { Ok(refusal) });
         }
+        if let Some(caller) = request.extensions().get::<Caller>() {
+            caller.called.store(true, Ordering::Relaxed);
+        }
         match request.uri().path() {
-            DESCRIBE => Box::pin(async {
-                Ok(Grpc::new(ProstCodec::default()).unary(Describe(handler), request).await)
-            }),
-            FLUSH => Box::pin(async {
-                Ok(Grpc::new(ProstCodec::default()).unary(Flush(handler), request).await)
-            }),
-            DIGESTS => Box::pin(async {
-                Ok(Grpc::new(ProstCodec::default()).unary(Digests(handler), request).await)
-            }),
+            DESCRIBE => Box::pin(async { Ok(unary().unary(Describe(handler), request).await) }),
+            FLUSH => Box::pin(async { Ok(unary().unary(Flush(handler), request).await) }),
+            DIGESTS => Box::pin(async { Ok(unary().unary(Digests(handler), request).await) }),
             INFER => {
                 let answer = infer(&handler, request).unwrap_or_else(Status::into_http);
                 Box::pin(async { Ok(answer) })
@@ -88,6 +89,15 @@ impl<H: Handler> Service<Request<Body>> for SutNodeService<H> {
             _ => Box::pin(async { Ok(Status::unimplemented("no such method").into_http()) }),
         }
     }
+}
+
+/// A call with one request, which is short: many that are half sent must not fill the memory.
+fn unary<Reply, Asked>() -> Grpc<ProstCodec<Reply, Asked>>
+where
+    Reply: prost::Message + Send + 'static,
+    Asked: prost::Message + Default + Send + 'static,
+{
+    Grpc::new(ProstCodec::default()).max_decoding_message_size(MAX_HEADER_BYTES)
 }
 
 fn infer<H: Handler>(handler: &H, request: Request<Body>) -> Result<Response<Body>, Status> {
@@ -125,7 +135,7 @@ impl<H: Handler> UnaryService<DescribeRequest> for Describe<H> {
     fn call(&mut self, request: tonic::Request<DescribeRequest>) -> Self::Future {
         let handler = self.0.clone();
         // What `Wire` says of itself.
-        let peer = request.extensions().get::<Option<SocketAddr>>().copied().flatten();
+        let peer = request.extensions().get::<Caller>().and_then(|caller| caller.address);
         Box::pin(async move {
             handler.describe(request.into_inner(), peer).await.map(tonic::Response::new)
         })

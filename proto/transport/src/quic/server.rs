@@ -16,12 +16,12 @@ use netdiv_proto::{
 use prost::Message;
 use quinn::{Endpoint, Incoming, RecvStream, SendStream, VarInt, crypto::rustls::QuicServerConfig};
 use tokio::{
-    sync::watch,
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
     task::JoinSet,
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 use tonic::Status;
-use tracing::{debug, warn};
+use tracing::debug;
 
 use super::{
     ALPN,
@@ -30,18 +30,9 @@ use super::{
 };
 use crate::{
     Handler,
-    security::{SecurityError, ServerTls, Token},
+    connections::{Connections, FIRST_CALL, MAX_HANDSHAKES},
+    security::{SecurityError, ServerTls, ServerToken},
 };
-
-/// How long a connection may take to its first call that is allowed: a client opens those to all nodes before it calls
-/// one, and another node may be slow to start.
-const FIRST_CALL: Duration = Duration::from_secs(60);
-
-/// Connections at the same time; more are refused.
-const MAX_CONNECTIONS: usize = 4096;
-
-/// From this many on, a client has to show that its address is its own before it costs anything.
-const TRUSTING_CONNECTIONS: usize = 256;
 
 /// How long a call may take to say what it is, and a connection to shake hands.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -52,7 +43,9 @@ pub struct QuicServer {
     /// Certificate and demands. `None`: a certificate that nobody can check.
     pub tls: Option<Arc<ServerTls>>,
     /// Calls without it are refused.
-    pub token: Option<Token>,
+    pub token: Option<Arc<ServerToken>>,
+    /// The places for connections.
+    pub connections: Connections,
     /// Longest UDP payload to try; `None`: [`super::default_mtu`].
     pub mtu: Option<u16>,
     /// What a client may send on one stream before it is read, in bytes.
@@ -109,6 +102,7 @@ async fn accept<H: Handler>(
     mut ending: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
+    let handshakes = Arc::new(Semaphore::new(MAX_HANDSHAKES));
     loop {
         let incoming = tokio::select! {
             incoming = endpoint.accept() => incoming,
@@ -116,23 +110,27 @@ async fn accept<H: Handler>(
             _ = ending.wait_for(|ending| *ending) => break,
         };
         let Some(incoming) = incoming else { break };
-        if connections.len() >= TRUSTING_CONNECTIONS && incoming.may_retry() {
+        if connections.len() >= settings.connections.trusting() && incoming.may_retry() {
             // An address that somebody made up does not come back.
             let _ = incoming.retry();
             continue;
         }
-        if connections.len() >= MAX_CONNECTIONS {
-            warn!(peer = %incoming.remote_address(), "too many connections; one is refused");
+        let peer = incoming.remote_address();
+        let refusals = settings.connections.refusals();
+        let Ok(turn) = handshakes.clone().try_acquire_owned() else {
+            refusals.warn(peer, "a connection was refused", "too many handshakes are under way");
             incoming.refuse();
             continue;
-        }
-        match server_config(&tls, &settings, incoming.remote_address()) {
+        };
+        match server_config(&tls, &settings, peer) {
             Ok(config) => {
                 let (token, ending) = (settings.token.clone(), ending.clone());
-                connections.spawn(connection(incoming, config, handler.clone(), token, ending));
+                let (handler, places) = (handler.clone(), settings.connections.clone());
+                connections
+                    .spawn(connection(incoming, config, turn, places, handler, token, ending));
             }
             Err(error) => {
-                warn!(%error, "a connection cannot be taken");
+                refusals.warn(peer, "a connection was refused", error);
                 incoming.refuse();
             }
         }
@@ -147,20 +145,30 @@ async fn accept<H: Handler>(
 async fn connection<H: Handler>(
     incoming: Incoming,
     config: quinn::ServerConfig,
+    turn: OwnedSemaphorePermit,
+    connections: Connections,
     handler: H,
-    token: Option<Token>,
+    token: Option<Arc<ServerToken>>,
     mut ending: watch::Receiver<bool>,
 ) {
     let peer = incoming.remote_address();
-    let refused = |error: String| warn!(%peer, error, "a connection was refused");
+    let refused = |why: &str| connections.refusals().warn(peer, "a connection was refused", why);
     let shaken = match incoming.accept_with(Arc::new(config)) {
         Ok(connecting) => timeout(PATIENCE, connecting).await,
-        Err(error) => return refused(error.to_string()),
+        Err(error) => return refused(&error.to_string()),
     };
     let connection = match shaken {
         Ok(Ok(connection)) => connection,
-        Ok(Err(error)) => return refused(error.to_string()),
-        Err(_) => return refused("no handshake in time".into()),
+        Ok(Err(error)) => return refused(&error.to_string()),
+        Err(_) => return refused("no handshake in time"),
+    };
+    drop(turn);
+    let _place = match connections.take() {
+        Ok(place) => place,
+        Err(why) => {
+            connection.close(VarInt::from_u32(0), why.as_bytes());
+            return refused(&why);
+        }
     };
     debug!(%peer, "a connection begins");
     let mut calls = JoinSet::new();
@@ -177,19 +185,23 @@ async fn connection<H: Handler>(
                 welcome |= matches!(call, Ok(true));
                 continue;
             }
-            // One that makes no call, or none that is allowed, would be kept alive for ever.
+            // One that makes no call, or none that is allowed, would keep its place for ever.
             () = &mut patience, if !welcome && calls.is_empty() => {
-                refused("no call in time".into());
+                if !connections.are_scarce() {
+                    patience.as_mut().reset(Instant::now() + FIRST_CALL);
+                    continue;
+                }
+                refused("no call in time, and others want its place");
                 connection.close(VarInt::from_u32(0), b"no call in time");
                 break;
             }
             _ = ending.wait_for(|ending| *ending) => break,
         };
-        let (handler, token) = (handler.clone(), token.clone());
+        let (handler, token, places) = (handler.clone(), token.clone(), connections.clone());
         calls.spawn(async move {
-            let outcome = call(send, receive, &handler, token.as_ref(), peer).await;
+            let outcome = call(send, receive, &handler, token.as_deref(), peer).await;
             if let Err(status) = &outcome {
-                warn!(%peer, why = status.message(), "a call failed");
+                places.refusals().warn(peer, "a call failed", status.message());
             }
             outcome.is_ok()
         });
@@ -202,7 +214,7 @@ async fn call<H: Handler>(
     mut send: SendStream,
     receive: RecvStream,
     handler: &H,
-    token: Option<&Token>,
+    token: Option<&ServerToken>,
     peer: SocketAddr,
 ) -> Result<(), Status> {
     let outcome = answer(&mut send, receive, handler, token, peer).await;
@@ -222,7 +234,7 @@ async fn answer<H: Handler>(
     send: &mut SendStream,
     receive: RecvStream,
     handler: &H,
-    token: Option<&Token>,
+    token: Option<&ServerToken>,
     peer: SocketAddr,
 ) -> Result<(), Status> {
     let mut requests = Messages::new(Received::new(receive), limits::MAX_HEADER_BYTES);

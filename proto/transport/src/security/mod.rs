@@ -7,7 +7,7 @@ mod token;
 pub use certificates::{CertificateError, make_certificates};
 pub(crate) use tls::server_name;
 pub use tls::{ClientTls, SecurityError, ServerTls, TlsFiles};
-pub use token::Token;
+pub use token::{ServerToken, Token};
 
 /// Whether an address, `HOST:PORT`, can only be this machine.
 pub fn is_loopback(address: &str) -> bool {

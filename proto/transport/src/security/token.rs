@@ -1,6 +1,10 @@
 //! The bearer token: one secret that all nodes and clients of a closed lab share.
 
-use std::{fmt, path::Path, sync::Arc};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    sync::{Arc, PoisonError, RwLock},
+};
 
 use http::{HeaderMap, HeaderValue, header};
 use subtle::ConstantTimeEq as _;
@@ -35,13 +39,8 @@ impl Token {
     }
 
     /// Whether a stranger's text is the token; takes as long for one that begins well as for any other.
-    pub(crate) fn is(&self, text: &str) -> bool {
+    fn is(&self, text: &str) -> bool {
         self.0.as_bytes().ct_eq(text.as_bytes()).into()
-    }
-
-    pub(crate) fn is_in(&self, headers: &HeaderMap) -> bool {
-        let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        value.and_then(|value| value.strip_prefix("Bearer ")).is_some_and(|text| self.is(text))
     }
 
     pub(crate) fn text(&self) -> String {
@@ -54,5 +53,37 @@ impl Token {
         let mut value = value.unwrap_or_else(|_| HeaderValue::from_static(""));
         value.set_sensitive(true);
         value
+    }
+}
+
+/// The token that a node asks for. Its file can be read again while the node runs.
+#[derive(Debug)]
+pub struct ServerToken {
+    path: PathBuf,
+    current: RwLock<Token>,
+}
+
+impl ServerToken {
+    /// The token in a file.
+    pub fn load(path: PathBuf) -> Result<Self, SecurityError> {
+        let current = RwLock::new(Token::read(&path)?);
+        Ok(Self { path, current })
+    }
+
+    /// Reads the file again; what was read before stays in use when that fails. For calls to come.
+    pub fn reload(&self) -> Result<(), SecurityError> {
+        let new = Token::read(&self.path)?;
+        *self.current.write().unwrap_or_else(PoisonError::into_inner) = new;
+        Ok(())
+    }
+
+    /// Whether a stranger's text is the token.
+    pub(crate) fn is(&self, text: &str) -> bool {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).is(text)
+    }
+
+    pub(crate) fn is_in(&self, headers: &HeaderMap) -> bool {
+        let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        value.and_then(|value| value.strip_prefix("Bearer ")).is_some_and(|text| self.is(text))
     }
 }

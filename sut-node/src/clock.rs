@@ -1,0 +1,19 @@
+//! Where the time comes from: the system, or a simulation.
+
+use std::time::Instant;
+
+/// A source of time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Clock(pub(crate) fn() -> Instant);
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self(Instant::now)
+    }
+}
+
+impl Clock {
+    pub(crate) fn now(self) -> Instant {
+        (self.0)()
+    }
+}

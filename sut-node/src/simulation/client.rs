@@ -1,0 +1,156 @@
+//! A client with one stream, and its way to the node.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    pin::Pin,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use netdiv_proto::{
+    burst::{Messages, Next},
+    checksum, encoding,
+    v1::{self, InferRequest, InferResponse},
+};
+use tonic::Status;
+
+use crate::{lock, replies::Replies};
+
+/// More than any message here has.
+pub(super) const LONGEST: usize = 10_000;
+
+/// Whether a task has been woken; who is not woken is not polled, so that a lost wake-up is a hang.
+#[derive(Debug)]
+pub(super) struct Flag(pub(super) AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+impl Flag {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self(AtomicBool::new(true)))
+    }
+
+    fn take(&self) -> bool {
+        self.0.swap(false, Ordering::SeqCst)
+    }
+}
+
+/// The way from a client to the node.
+#[derive(Debug, Default)]
+pub(super) struct Way {
+    pub(super) chunks: VecDeque<Result<Bytes, Status>>,
+    pub(super) ended: bool,
+    pub(super) waker: Option<Waker>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Wire(pub(super) Arc<Mutex<Way>>);
+
+impl Wire {
+    pub(super) fn change(&self, change: impl FnOnce(&mut Way)) {
+        let mut way = lock(&self.0);
+        change(&mut way);
+        if let Some(waker) = way.waker.take() {
+            waker.wake();
+        }
+    }
+}
+
+impl Stream for Wire {
+    type Item = Result<Bytes, Status>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let mut way = lock(&self.0);
+        match way.chunks.pop_front() {
+            Some(chunk) => Poll::Ready(Some(chunk)),
+            None if way.ended => Poll::Ready(None),
+            None => {
+                way.waker = Some(context.waker().clone());
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// The node's task that reads a stream.
+pub(super) type Reading = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// A client with one stream.
+pub(super) struct Client {
+    pub(super) name: String,
+    pub(super) wire: Wire,
+    pub(super) checksums: bool,
+    pub(super) reading: Option<Reading>,
+    pub(super) may_read: Arc<Flag>,
+    pub(super) replies: Option<Messages<Replies>>,
+    pub(super) may_take: Arc<Flag>,
+    /// What was sent and has no reply.
+    pub(super) open: BTreeMap<u64, InferRequest>,
+    pub(super) answered: u64,
+    pub(super) ended: bool,
+    pub(super) end: Option<Result<(), Status>>,
+}
+
+impl Client {
+    /// The node reads on, if it was woken.
+    pub(super) fn read(&mut self) -> bool {
+        let Some(reading) = &mut self.reading else { return false };
+        if !self.may_read.take() {
+            return false;
+        }
+        let waker = Waker::from(self.may_read.clone());
+        if reading.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+            self.reading = None;
+        }
+        true
+    }
+
+    /// The client takes some replies, if it was woken, and checks that they are its own.
+    pub(super) fn take(&mut self) -> bool {
+        let Some(replies) = &mut self.replies else { return false };
+        if !self.may_take.take() {
+            return false;
+        }
+        let waker = Waker::from(self.may_take.clone());
+        let mut burst = Vec::new();
+        let next = {
+            let mut next = std::pin::pin!(replies.next_burst::<InferResponse>(&mut burst));
+            next.as_mut().poll(&mut Context::from_waker(&waker))
+        };
+        for reply in burst {
+            self.answered += 1;
+            let asked = self.open.remove(&reply.id);
+            let asked = asked.unwrap_or_else(|| panic!("{} did not ask {}", self.name, reply.id));
+            if self.checksums {
+                checksum::check_response(&reply).unwrap();
+            }
+            if reply.status() == v1::Status::Ok {
+                let InferResponse { encoding, payload, decoded_bytes, .. } = reply;
+                let payload = encoding::decode(encoding, payload, decoded_bytes, LONGEST);
+                assert_eq!(payload.unwrap(), asked.payload, "an answer to another sample");
+            } else {
+                assert!(!reply.error.is_empty());
+            }
+        }
+        match next {
+            Poll::Pending => {}
+            Poll::Ready(Ok(Next::End)) => self.end = Some(Ok(())),
+            Poll::Ready(Err(status)) => self.end = Some(Err(status)),
+            // There may be more.
+            Poll::Ready(Ok(_)) => self.may_take.0.store(true, Ordering::SeqCst),
+        }
+        if self.end.is_some() {
+            self.replies = None;
+        }
+        true
+    }
+}

@@ -1,0 +1,427 @@
+//! Faults at a node, as its clients see them: damaged messages, an end in mid-run, engines that hang, too many
+//! connections.
+
+use std::{io::Write as _, net::TcpStream, time::Duration};
+
+use bytes::Bytes;
+use e2e::{SutNode, process::transport};
+use netdiv_proto::{
+    PROTOCOL_VERSION, SessionHeader,
+    burst::Messages,
+    checksum, framing,
+    v1::{DescribeRequest, FlushRequest, InferRequest, InferResponse},
+};
+use netdiv_transport::{
+    Connection, Options, Replies, Transport,
+    security::{ClientTls, TlsFiles, Token, make_certificates},
+};
+use tonic::{Code, Status, transport::Channel};
+use tonic_health::pb::{
+    HealthCheckRequest, health_check_response::ServingStatus, health_client::HealthClient,
+};
+
+fn options() -> Options {
+    let transport = match transport() {
+        "quic" => Transport::Quic,
+        _ => Transport::Grpc,
+    };
+    Options { transport, ..Options::default() }
+}
+
+async fn open(node: &SutNode) -> Connection {
+    Connection::open(&node.address, &options()).await.expect("connects")
+}
+
+/// Nothing here may take long; a hang is a failure.
+async fn soon<T>(call: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(20), call).await.expect("an answer in time")
+}
+
+fn session(checksums: bool) -> SessionHeader {
+    SessionHeader { checksums, ..SessionHeader::default() }
+}
+
+fn request(id: u64, payload: &'static [u8]) -> InferRequest {
+    InferRequest { id, payload: Bytes::from_static(payload), ..InferRequest::default() }
+}
+
+/// The same with its checksum.
+fn sealed(request: InferRequest) -> InferRequest {
+    let payload = checksum::of_payload(&request.payload);
+    let InferRequest { id, encoding, decoded_bytes, .. } = request;
+    let crc32c = Some(checksum::of_request(payload, id, encoding, decoded_bytes));
+    InferRequest { crc32c, ..request }
+}
+
+/// A stream with these messages on it, whose client does not end its half.
+async fn send(
+    connection: &Connection,
+    session: &SessionHeader,
+    messages: &[InferRequest],
+) -> Messages<Replies> {
+    let chunks: Vec<Bytes> = messages.iter().map(framing::encode).collect();
+    let requests = tokio_stream::StreamExt::chain(
+        tokio_stream::iter(chunks),
+        tokio_stream::pending::<Bytes>(),
+    );
+    soon(connection.infer(session, requests)).await.expect("a stream")
+}
+
+/// Waits until the node has read that many samples; a flush may overtake the stream that it belongs to.
+async fn until_read(connection: &Connection, samples_sent: u64) {
+    soon(async {
+        let flush = FlushRequest { samples_sent, ..FlushRequest::default() };
+        while let Err(status) = connection.flush(flush.clone()).await {
+            assert_eq!(status.code(), Code::FailedPrecondition, "{status}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+/// Sends one sample on a stream of its own and takes the answer.
+async fn exchange(connection: &Connection, id: u64) {
+    let requests = tokio_stream::iter([framing::encode(&request(id, b"a sample"))]);
+    let mut replies = soon(connection.infer(&session(false), requests)).await.expect("a stream");
+    assert_eq!(reply(&mut replies).await.expect("no error").expect("a reply").id, id);
+    assert_eq!(reply(&mut replies).await.expect("a plain end"), None);
+}
+
+async fn reply(replies: &mut Messages<Replies>) -> Result<Option<InferResponse>, Status> {
+    soon(replies.next_message()).await
+}
+
+#[tokio::test]
+async fn a_flipped_bit_ends_the_stream_and_is_named() {
+    let node = SutNode::echo("a", &["--echo-answer-bytes", "0"]);
+    let connection = open(&node).await;
+    let asked = DescribeRequest { protocol_version: PROTOCOL_VERSION, nonce: 1, evidence: false };
+    assert!(soon(connection.describe(asked)).await.expect("it answers").checksums);
+    let good = sealed(request(7, b"a good sample"));
+    let sent = sealed(request(0x0001_0000_0200_0003, b"another one"));
+    let payload = Bytes::from_static(b"anothes one");
+    for (damaged, id, words) in [
+        (InferRequest { payload, ..sent.clone() }, "0x0001000002000003", "of 11 bytes"),
+        (
+            InferRequest { id: sent.id ^ 1 << 40, ..sent.clone() },
+            "0x0001010002000003",
+            "was changed",
+        ),
+        (
+            InferRequest { decoded_bytes: 1 << 20, ..sent.clone() },
+            "0x0001000002000003",
+            "was changed",
+        ),
+        (InferRequest { encoding: 1, ..sent.clone() }, "0x0001000002000003", "was changed"),
+        (InferRequest { crc32c: None, ..sent.clone() }, "0x0001000002000003", "has no checksum"),
+    ] {
+        // What came before is answered, with a checksum that is right; what comes behind is not looked at.
+        let mut replies = send(&connection, &session(true), std::slice::from_ref(&good)).await;
+        let answer = reply(&mut replies).await.expect("no error").expect("a reply");
+        assert_eq!((answer.id, &answer.payload[..]), (7, &b"a good sample"[..]));
+        checksum::check_response(&answer).expect("the node's checksum is right");
+        drop(replies);
+        let messages = [damaged, sealed(request(8, b"behind it"))];
+        let mut replies = send(&connection, &session(true), &messages).await;
+        let refused = reply(&mut replies).await.expect_err("the stream ends");
+        assert_eq!(refused.code(), Code::DataLoss, "{refused}");
+        let text = refused.message();
+        assert!(text.contains(id) && text.contains(words), "{text}");
+    }
+    // A sample that the node refuses has a checksum as well.
+    let bad = sealed(InferRequest { encoding: 77, ..request(9, b"who knows") });
+    let mut replies = send(&connection, &session(true), &[bad]).await;
+    let refusal = reply(&mut replies).await.expect("no error").expect("a reply");
+    assert!(!refusal.error.is_empty(), "{refusal:?}");
+    checksum::check_response(&refusal).expect("the node's checksum is right");
+}
+
+#[tokio::test]
+async fn a_stream_without_checksums_has_none() {
+    let node = SutNode::start("a", &["--engine", "none"]);
+    let connection = open(&node).await;
+    // One that nobody asked for is not looked at.
+    let odd = InferRequest { crc32c: Some(1), ..request(2, b"") };
+    let mut replies = send(&connection, &session(false), &[request(1, b""), odd]).await;
+    for id in [1, 2] {
+        let answer = reply(&mut replies).await.expect("no error").expect("a reply");
+        assert_eq!((answer.id, answer.crc32c), (id, None));
+    }
+}
+
+/// What a probe of Kubernetes asks, and what it is told; over gRPC, whatever the test's transport.
+async fn health(channel: &Channel) -> Result<ServingStatus, Status> {
+    let asked = HealthCheckRequest { service: String::new() };
+    let answer = soon(HealthClient::new(channel.clone()).check(asked)).await?.into_inner();
+    Ok(answer.status())
+}
+
+async fn until_healthy(channel: &Channel) {
+    soon(async {
+        while health(channel).await.expect("it answers") != ServingStatus::Serving {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+}
+
+async fn channel(node: &SutNode) -> Channel {
+    let address = format!("http://{}", node.address);
+    Channel::from_shared(address).expect("an address").connect().await.expect("connects")
+}
+
+async fn until_it_refuses(channel: &Channel) {
+    soon(async {
+        while health(channel).await.expect("it answers") == ServingStatus::Serving {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+}
+
+/// Opens a stream, which may fail at once or with its first message; the error.
+async fn refusal(connection: &Connection) -> Status {
+    let requests = tokio_stream::pending::<Bytes>();
+    match soon(connection.infer(&session(false), requests)).await {
+        Ok(mut replies) => reply(&mut replies).await.expect_err("no stream is taken"),
+        Err(status) => status,
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_ends_answers_what_it_has_read_and_says_so() {
+    let slow = ["--echo-batch-us", "2000000", "--drain-timeout-ms", "20000"];
+    let mut node = SutNode::echo("leaving", &slow);
+    let (connection, probe) = (open(&node).await, channel(&node).await);
+    assert_eq!(health(&probe).await.expect("it answers"), ServingStatus::Serving);
+    // The engine has the first one; the second one waits for its turn.
+    let messages = [request(1, b"one"), request(2, b"two")];
+    let mut replies = send(&connection, &session(false), &messages).await;
+    let ended = [framing::encode(&request(3, b"three"))];
+    let requests = tokio_stream::iter(ended);
+    let mut finished = soon(connection.infer(&session(false), requests)).await.expect("a stream");
+    until_read(&connection, 3).await;
+    node.signal("-TERM");
+    until_it_refuses(&probe).await;
+    let words = "the node ends: it was asked to (SIGTERM)";
+    for status in [refusal(&connection).await, refusal(&open(&node).await).await] {
+        assert_eq!(status.code(), Code::Unavailable, "{status}");
+        assert!(status.message().contains(words), "{status}");
+    }
+    let asked = DescribeRequest { protocol_version: PROTOCOL_VERSION, ..Default::default() };
+    let refused = soon(connection.describe(asked)).await.expect_err("no run begins here");
+    assert!(refused.message().contains(words), "{refused}");
+    for id in [1, 2] {
+        let answer = reply(&mut replies).await.expect("it is answered first").expect("a reply");
+        assert_eq!(answer.id, id);
+    }
+    let end = reply(&mut replies).await.expect_err("the stream ends in words");
+    assert_eq!(end.code(), Code::Unavailable, "{end}");
+    assert!(end.message().contains("what it had read is answered"), "{end}");
+    // A client that had ended its half is told nothing.
+    assert_eq!(reply(&mut finished).await.expect("a reply").expect("a reply").id, 3);
+    assert_eq!(reply(&mut finished).await.expect("a plain end"), None);
+    drop((replies, finished, connection, probe));
+    let (code, log) = node.wait();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("drained answered=3 dropped=0"), "{log}");
+}
+
+#[tokio::test]
+async fn what_a_node_drops_at_its_end_is_counted() {
+    let hung = ["--echo-batch-us", "3600000000", "--drain-timeout-ms", "200"];
+    let mut node = SutNode::echo("leaving", &hung);
+    let connection = open(&node).await;
+    let messages = [request(1, b"one"), request(2, b"two")];
+    let replies = send(&connection, &session(false), &messages).await;
+    until_read(&connection, 2).await;
+    node.signal("-TERM");
+    let (code, log) = node.wait();
+    assert_eq!(code, Some(0), "{log}");
+    assert!(log.contains("drained answered=0 dropped=2"), "{log}");
+    drop(replies);
+}
+
+#[tokio::test]
+async fn a_later_signal_ends_a_node_at_once() {
+    let hung = ["--echo-batch-us", "3600000000", "--drain-timeout-ms", "600000"];
+    let mut node = SutNode::echo("leaving", &hung);
+    let connection = open(&node).await;
+    let replies = send(&connection, &session(false), &[request(1, b"one")]).await;
+    until_read(&connection, 1).await;
+    node.signal("-TERM");
+    node.wait_for_log("asked to end");
+    // This one still belongs to the first.
+    node.signal("-INT");
+    tokio::time::sleep(Duration::from_millis(1200)).await;
+    node.signal("-TERM");
+    let (code, log) = node.wait();
+    assert_eq!(code, Some(1), "{log}");
+    assert!(log.contains("asked again; ending at once"), "{log}");
+    drop(replies);
+}
+
+#[tokio::test]
+async fn an_engine_that_hangs_is_named_and_the_node_recovers() {
+    // Eight samples take two seconds, and one of them a quarter of a second.
+    let batch = ["--max-batch", "8", "--batch-timeout-us", "200000", "--echo-sample-us", "250000"];
+    let mut node = SutNode::echo("a", &[&batch[..], &["--engine-timeout-ms", "1000"]].concat());
+    let (connection, probe) = (open(&node).await, channel(&node).await);
+    let mut idle = send(&connection, &session(false), &[]).await;
+    // More samples than one batch: those that wait are given up as well.
+    let messages: Vec<_> = (0..9).map(|id| request(id, b"a sample")).collect();
+    let mut replies = send(&connection, &session(false), &messages).await;
+    let aborted = reply(&mut replies).await.expect_err("the stream ends");
+    assert_eq!(aborted.code(), Code::Aborted, "{aborted}");
+    assert!(aborted.message().contains("engine 0 has been in a batch of"), "{aborted}");
+    assert!(aborted.message().contains("its samples are given up"), "{aborted}");
+    node.wait_for_log("the node is unwell: engine 0 has been in a batch of");
+    until_it_refuses(&probe).await;
+    let refused = refusal(&connection).await;
+    assert_eq!(refused.code(), Code::Unavailable, "{refused}");
+    assert!(refused.message().contains("the node is unwell: engine 0"), "{refused}");
+    node.wait_for_log("the node is well again");
+    until_healthy(&probe).await;
+    let mut replies = send(&connection, &session(false), &[request(9, b"the next one")]).await;
+    let answer = reply(&mut replies).await.expect("no error").expect("a reply");
+    assert_eq!(answer.id, 9);
+    // A stream that had nothing to lose was left alone.
+    let pending =
+        tokio::time::timeout(Duration::from_millis(10), idle.next_message::<InferResponse>());
+    assert!(pending.await.is_err(), "it is still open");
+}
+
+/// Whether a client of that kind is served.
+async fn is_served(node: &SutNode, options: &Options) -> Result<Connection, String> {
+    let opened = soon(Connection::open(&node.address, options)).await;
+    let connection = opened.map_err(|error| error.to_string())?;
+    let asked = DescribeRequest { protocol_version: PROTOCOL_VERSION, ..Default::default() };
+    match soon(connection.describe(asked)).await {
+        Ok(_) => Ok(connection),
+        Err(status) => Err(status.to_string()),
+    }
+}
+
+async fn until_served(node: &SutNode, options: &Options) -> Connection {
+    let served = async {
+        loop {
+            match is_served(node, options).await {
+                Ok(connection) => return connection,
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), served).await.expect("a place in time")
+}
+
+#[tokio::test]
+async fn strangers_who_never_finish_keep_nobody_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    make_certificates(folder.path(), &["127.0.0.1".to_owned()]).expect("certificates");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (certificate, key) = (path("127.0.0.1.pem"), path("127.0.0.1.key"));
+    let certified = ["--tls-certificate", &certificate, "--tls-key", &key];
+    let trust = TlsFiles { ca: Some(folder.path().join("ca.pem")), ..TlsFiles::default() };
+    let trusting =
+        Options { tls: Some(ClientTls::load(&trust).expect("an authority")), ..options() };
+    // The beginning of a ClientHello that never ends.
+    let half_a_handshake = [0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3];
+    for (args, options, words) in [
+        (&[][..], options(), &b""[..]),
+        (&[], options(), b"PRI * HTTP"),
+        (&certified, trusting, &half_a_handshake),
+    ] {
+        let node = SutNode::echo("a", &[args, &["--max-connections", "8"]].concat());
+        let established = is_served(&node, &options).await.expect("it is served");
+        let strangers: Vec<_> = (0..200)
+            .map(|_| {
+                let mut stream = TcpStream::connect(&node.address).expect("connects");
+                stream.write_all(words).expect("sends");
+                stream
+            })
+            .collect();
+        is_served(&node, &options).await.expect("strangers take no place");
+        exchange(&established, 1).await;
+        drop(strangers);
+    }
+}
+
+#[tokio::test]
+async fn connections_are_limited_and_a_place_is_free_again() {
+    let mut node = SutNode::echo("a", &["--max-connections", "2"]);
+    let (first, second) = (open(&node).await, open(&node).await);
+    exchange(&first, 1).await;
+    exchange(&second, 2).await;
+    for _ in 0..3 {
+        is_served(&node, &options()).await.expect_err("there is no third place");
+    }
+    node.wait_for_log("takes no more (--max-connections)");
+    exchange(&first, 3).await;
+    drop(second);
+    until_served(&node, &options()).await;
+}
+
+#[tokio::test]
+async fn a_place_is_for_those_who_call() {
+    let node = SutNode::echo("a", &["--max-connections", "1"]);
+    let silent = open(&node).await;
+    // Ten seconds later the place is free.
+    let caller = until_served(&node, &options()).await;
+    // One that has called may be silent for longer than that.
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    exchange(&caller, 1).await;
+    drop(silent);
+}
+
+#[tokio::test]
+async fn streams_are_limited() {
+    let node = SutNode::echo("a", &[]);
+    let mut open_streams = Vec::new();
+    let mut connections = Vec::new();
+    let refused = 'all: loop {
+        let connection = open(&node).await;
+        // A connection has at most 64 calls.
+        for _ in 0..60 {
+            let requests = tokio_stream::pending::<Bytes>();
+            match soon(connection.infer(&session(false), requests)).await {
+                Ok(mut replies) => {
+                    // Over QUIC a refusal comes as the first message.
+                    let first = replies.next_message::<InferResponse>();
+                    match tokio::time::timeout(Duration::from_millis(2), first).await {
+                        Err(_) => open_streams.push(replies),
+                        Ok(outcome) => break 'all outcome.expect_err("no sample was sent"),
+                    }
+                }
+                Err(status) => break 'all status,
+            }
+            assert!(open_streams.len() < 400, "there is no limit");
+        }
+        connections.push(connection);
+    };
+    assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
+    assert!(refused.message().contains("256 streams are open"), "{refused}");
+    drop(open_streams);
+    until_served(&node, &options()).await;
+}
+
+#[tokio::test]
+async fn a_token_is_read_again_on_sighup() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("token");
+    let write = |text: &str| std::fs::write(&path, text).expect("the folder is ours");
+    write("correct-horse-battery\n");
+    let mut node = SutNode::echo("a", &["--token-file", &path.display().to_string()]);
+    let knowing = || Options { token: Some(Token::read(&path).expect("a token")), ..options() };
+    let before = knowing();
+    is_served(&node, &before).await.expect("the token is right");
+    write("short\n");
+    node.signal("-HUP");
+    node.wait_for_log("the token stays as it was");
+    is_served(&node, &before).await.expect("the token is still right");
+    write("correct-horse-staples\n");
+    node.signal("-HUP");
+    node.wait_for_log("the token was read again");
+    let refused = is_served(&node, &before).await.expect_err("the token is an old one");
+    assert!(refused.contains("the token is missing or wrong"), "{refused}");
+    is_served(&node, &knowing()).await.expect("the token is the new one");
+}
