@@ -5,7 +5,7 @@
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: build libtorch demo test lint bench fuzz digits models fixtures
+.PHONY: build libtorch demo test lint bench fuzz memcheck deny advisories digits models fixtures
 
 # Libraries too: the engine plug-in torch is one.
 build: libtorch
@@ -39,11 +39,11 @@ bench: build
 	$(TARGET)/release/bench $(RUNS) docs/BENCHMARKING.md
 	$(CARGO) bench -p netdiv-proto --locked
 
-# Each decoder that faces the network under libFuzzer, for MINUTES each; findings are kept in its corpus.
+# Everything that reads what others wrote, under libFuzzer, for MINUTES each; findings are kept in its corpus.
 MINUTES ?= 1
 # Named, so that build scripts are not instrumented.
 HOST = $(shell rustc -vV | sed -n 's/^host: //p')
-FUZZ_TARGETS := requests responses call_headers encodings layouts probes
+FUZZ_TARGETS := $(patsubst tests/fuzz/libfuzzer/src/bin/%.rs,%,$(wildcard tests/fuzz/libfuzzer/src/bin/*.rs))
 fuzz:
 	cd tests/fuzz/libfuzzer && RUSTFLAGS="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
 		-Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
@@ -53,6 +53,33 @@ fuzz:
 		$(TARGET)/fuzz/$(HOST)/release/$$target -max_total_time=$$(($(MINUTES) * 60)) -max_len=16384 \
 			-artifact_prefix=tests/fuzz/corpus/$$target/ $(TARGET)/fuzz/found/$$target tests/fuzz/corpus/$$target || exit 1; \
 	done
+
+# LoadGen and its callers under valgrind: the FFI's own tests and whole runs in every scenario. Some ten minutes.
+memcheck: build
+	tests/memcheck/run.sh $(TARGET)
+
+# Licences, banned crates and sources (deny.toml), and versions that their authors took back, of both lock files. Cargo's
+# index is asked for the latter; crates are fetched before, those of other systems too.
+LOCKED := Cargo.toml tests/fuzz/libfuzzer/Cargo.toml
+deny: $(TARGET)/deny/made
+	for manifest in $(LOCKED); do \
+		$(CARGO) fetch --quiet --locked --manifest-path $$manifest && \
+		$(TARGET)/deny/bin/cargo-deny --offline --locked --config deny.toml --manifest-path $$manifest \
+			check bans licenses sources || exit 1; \
+	done
+	python3 tests/supply_chain/yanked.py $(LOCKED)
+
+# Known vulnerabilities. The database of RustSec is a repository on GitHub and in no package registry, so this is not
+# part of .ci/run.
+advisories: $(TARGET)/deny/made
+	for manifest in $(LOCKED); do \
+		$(TARGET)/deny/bin/cargo-deny --locked --config deny.toml --manifest-path $$manifest check advisories || exit 1; \
+	done
+
+$(TARGET)/deny/made: tests/supply_chain/requirements.txt
+	python3 -m venv --clear $(TARGET)/deny
+	$(TARGET)/deny/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	touch $@
 
 # Trains the demo's network again; the result is in the repository.
 digits:

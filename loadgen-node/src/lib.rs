@@ -29,7 +29,6 @@ mod sut;
 mod table;
 #[cfg(feature = "in-process")]
 mod tax;
-mod user_conf;
 mod watchdog;
 mod witness;
 

@@ -8,7 +8,7 @@ use std::{
 use loadgen_sys::{LogSettings, Scenario, StartTestError, SystemUnderTest, TestSettings};
 use netdiv_dataset as dataset;
 use netdiv_qdl::{Failure, Qdl, SampleSource, Settings};
-use netdiv_rules::Finding;
+use netdiv_rules::{Finding, user_conf};
 use tracing::{error, info, warn};
 
 use crate::{
@@ -23,7 +23,7 @@ use crate::{
     output, progress, purpose, record,
     result::{Division, Verdict},
     sut::{self, NetworkSut, OfficialLoadGen},
-    table, user_conf, watchdog,
+    table, watchdog,
     witness::Witness,
 };
 
@@ -193,7 +193,8 @@ fn test_settings(config: &RunConfig) -> Result<(TestSettings, Vec<String>), RunE
     }
     let mut warnings = Vec::new();
     if let Some(path) = &config.user_conf {
-        warnings = user_conf::check(path, &config.loadgen_model, config.scenario.name())?;
+        warnings = user_conf::check(path, &config.loadgen_model, config.scenario.name())
+            .map_err(RunError::Usage)?;
     }
     let mut settings = TestSettings::new(config.scenario, config.mode);
     settings.from_config(config.user_conf.as_deref(), &config.loadgen_model).map_err(usage)?;

@@ -50,6 +50,7 @@ pub use in_process::InProcess;
 pub use manifest::{Dimension, Manifest, ManifestError, Shape};
 pub use network::{Network, NetworkArgs, NetworkError, Sockets};
 pub use server::run;
+pub use workload::DryRun;
 
 /// Locks a mutex whose holder may have panicked: what our locks guard is valid at every step.
 pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -2,12 +2,22 @@
 
 use std::{
     fs,
+    io::{Read as _, Write as _},
+    net::{SocketAddr, TcpStream},
     path::{Path, PathBuf},
     process::Command,
+    sync::Arc,
 };
 
 use e2e::{LoadGen, SutNode, process::program, wait_until};
+use netdiv_proto::{framing, v1::CallHeader};
+use quinn::crypto::rustls::QuicClientConfig;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rustls::{
+    ClientConfig, ClientConnection, RootCertStore, StreamOwned,
+    crypto::ring,
+    pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
+};
 use tempfile::TempDir;
 
 const TRANSPORTS: [&str; 2] = ["grpc", "quic"];
@@ -58,6 +68,29 @@ impl Certificates {
         let own = ["--tls-certificate".into(), self.text("client.pem")];
         let key = ["--tls-key".into(), self.text("client.key")];
         [self.client(), own.to_vec(), key.to_vec()].concat()
+    }
+
+    /// TLS of a client that is not ours, with or without the certificate of a client.
+    fn tls(&self, alpn: &[u8], known: bool) -> Arc<ClientConfig> {
+        let certificates = |name: &str| -> Vec<_> {
+            let found = CertificateDer::pem_file_iter(self.path(name)).expect("a file");
+            found.collect::<Result<_, _>>().expect("certificates")
+        };
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(certificates("ca.pem"));
+        let provider = Arc::new(ring::default_provider());
+        let builder = ClientConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .expect("TLS 1.3")
+            .with_root_certificates(roots);
+        let mut config = if known {
+            let key = PrivateKeyDer::from_pem_file(self.path("client.key")).expect("a key");
+            builder.with_client_auth_cert(certificates("client.pem"), key).expect("a pair")
+        } else {
+            builder.with_no_client_auth()
+        };
+        config.alpn_protocols = vec![alpn.to_vec()];
+        Arc::new(config)
     }
 }
 
@@ -133,6 +166,47 @@ fn strangers_are_refused_and_the_node_lives_on() {
         let line = log.lines().find(|line| line.contains(reason));
         let line = line.unwrap_or_else(|| panic!("no {reason} in {log}"));
         assert!(line.contains("a connection was refused") && line.contains("peer="), "{line}");
+    }
+}
+
+/// In TLS 1.3 a node shows its certificate to whoever asks. A stranger without one then gets no byte of an answer: of no call,
+/// be it health or reflection, which need no token, and not even the settings that HTTP/2 begins with.
+#[tokio::test]
+async fn with_mutual_tls_a_stranger_learns_the_certificate_and_nothing_else() {
+    let certificates = Certificates::new("127.0.0.1");
+    let node = node("a", &certificates.node("127.0.0.1", true));
+    let address: SocketAddr = node.address.parse().expect("an address");
+    let shown = CertificateDer::from_pem_file(certificates.path("127.0.0.1.pem"));
+    let shown = shown.expect("a certificate");
+    for known in [true, false] {
+        let name = "127.0.0.1".try_into().expect("a name");
+        let tls = ClientConnection::new(certificates.tls(b"h2", known), name).expect("a client");
+        let mut stream = StreamOwned::new(tls, TcpStream::connect(address).expect("connects"));
+        // The preface and empty settings, which an HTTP/2 server answers with its own at once.
+        let _ = stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0");
+        let mut answer = [0; 4];
+        let read = stream.read(&mut answer);
+        assert_eq!(stream.conn.peer_certificates(), Some(&[shown.clone()][..]));
+        match known {
+            true => assert!(read.is_ok_and(|bytes| bytes > 0), "our own client is answered"),
+            false => {
+                let error = read.expect_err("no answer").to_string();
+                assert!(error.contains("CertificateRequired"), "{error}");
+            }
+        }
+
+        let tls = QuicClientConfig::try_from(certificates.tls(b"netdiv/1", known));
+        let config = quinn::ClientConfig::new(Arc::new(tls.expect("a configuration")));
+        let endpoint = quinn::Endpoint::client(([127, 0, 0, 1], 0).into()).expect("a socket");
+        let connecting = endpoint.connect_with(config, address, "127.0.0.1").expect("connects");
+        let answer = async {
+            let (mut send, mut receive) = connecting.await.ok()?.open_bi().await.ok()?;
+            let header = CallHeader { protocol_version: 1, ..CallHeader::default() };
+            send.write_all(&framing::encode(&header)).await.ok()?;
+            send.finish().ok()?;
+            receive.read_chunk(1, true).await.ok()?
+        };
+        assert_eq!(answer.await.is_some(), known, "an answer over QUIC");
     }
 }
 

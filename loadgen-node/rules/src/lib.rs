@@ -5,6 +5,7 @@
 //! - [`benchmarks`]: every benchmark as data, each figure with its section
 //! - [`policy`]: what a run may not choose, before it starts
 //! - [`statistics`], [`plan`]: how many queries, how long, what bandwidth
+//! - [`user_conf`]: LoadGen's settings file, before LoadGen reads it
 //! - [`official_log`]: LoadGen's own logs, read back; [`result`]: what `result.json` holds
 //! - [`compliance`]: TEST01, TEST04 and TEST06
 //! - [`check`]: the MUSTs N1 to N38, one by one, over a run or a submission
@@ -20,6 +21,7 @@ pub mod result;
 pub mod statistics;
 pub mod submission;
 pub mod tree;
+pub mod user_conf;
 
 mod finding;
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod folder;
 mod joined;
 mod mapped_file;
 mod npy;
+mod npy_header;
 mod synthetic;
 
 use std::path::{Path, PathBuf};

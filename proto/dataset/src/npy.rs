@@ -2,9 +2,8 @@
 
 use bytes::Bytes;
 use netdiv_proto::layout::{self, DataType, InputLayout, TensorSpec};
-use npyz::{NpyHeader, Order};
 
-use super::{Dataset, DatasetError, Sample, Tensor};
+use super::{Dataset, DatasetError, Sample, Tensor, npy_header::Header};
 
 /// Distance between the bytes that are touched to bring a mapped sample into memory.
 const PAGE_BYTES: usize = 4096;
@@ -20,25 +19,20 @@ impl Array {
     /// Reads the header of a whole file.
     pub(super) fn parse(path: &str, file: Bytes) -> Result<Self, DatasetError> {
         let bad = |why: String| DatasetError::BadArray { path: path.into(), why };
-        let mut rest = &file[..];
-        let header = NpyHeader::from_reader(&mut rest)
-            .map_err(|error| bad(format!("not a .npy file: {error}")))?;
-        let data = file.slice(file.len() - rest.len()..);
-        if header.order() != Order::C {
+        let Header { descr, fortran_order, shape, data_at } =
+            Header::read(&file).map_err(|why| bad(format!("not a .npy file: {why}")))?;
+        let data = file.slice(data_at..);
+        if fortran_order {
             return Err(bad(
                 "the array is in Fortran order; save numpy.ascontiguousarray(a)".into()
             ));
         }
-        let descr = header.dtype().descr();
         let data_type = data_type(&descr).ok_or_else(|| {
             bad(format!(
-                "elements of type {descr} are not supported; use uint8, int8, int32, int64, float16 or \
+                "elements of type '{descr}' are not supported; use uint8, int8, int32, int64, float16 or \
                  float32, little-endian"
             ))
         })?;
-        let shape: Option<Vec<_>> =
-            header.shape().iter().map(|n| usize::try_from(*n).ok()).collect();
-        let shape = shape.ok_or_else(|| bad("a dimension is too long".into()))?;
         let want = shape
             .iter()
             .try_fold(layout::element_bytes(data_type), |product, n| product.checked_mul(*n))
@@ -54,7 +48,7 @@ impl Array {
 }
 
 fn data_type(descr: &str) -> Option<DataType> {
-    Some(match descr.trim_matches('\'') {
+    Some(match descr {
         "|u1" => DataType::Uint8,
         "|i1" => DataType::Int8,
         "<i4" => DataType::Int32,

@@ -6,6 +6,7 @@
 
 mod classification;
 mod detection;
+mod dry_run;
 mod image;
 mod parameters;
 mod question_answering;
@@ -23,6 +24,7 @@ use rayon::ThreadPool;
 use crate::{engine::EngineError, manifest::Manifest};
 
 pub(crate) use classification::first_largest;
+pub use dry_run::DryRun;
 
 /// Pre- and post-processing of one benchmark.
 pub(crate) trait Workload: Debug + Send + Sync {

@@ -1,9 +1,9 @@
 //! `accuracy.txt`: what the official accuracy script prints, and the hash of the whole accuracy log.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use super::{problems::Problems, runs::Run, settings::ResultSettings};
-use crate::{benchmarks::Benchmark, check::is_as_counted, compliance, result::Accuracy};
+use crate::{benchmarks::Benchmark, check::is_as_counted, compliance, regular, result::Accuracy};
 
 /// Makes it from the script's output, or from the run's own count where that is what the script counts. None, with a
 /// fault, where neither is there.
@@ -55,7 +55,7 @@ fn given(
     problems: &mut Problems,
 ) -> Option<String> {
     let place = path.display().to_string();
-    let text = fs::read_to_string(path)
+    let text = regular::read_to_string(path)
         .map_err(|error| problems.fault(format!("accuracy_txt {place}: {error}")))
         .ok()?;
     if let Some(benchmark) = benchmark {

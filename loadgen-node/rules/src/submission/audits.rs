@@ -1,6 +1,6 @@
 //! Compliance tests: the runs that `loadgen-node audit` made, verified against the runs that are submitted.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use super::{
     Tree, accuracy_txt,
@@ -11,6 +11,7 @@ use super::{
 use crate::{
     benchmarks::{Benchmark, Test},
     compliance::{self, Reference},
+    regular,
     tree::{self, Place},
 };
 
@@ -74,7 +75,7 @@ pub(super) fn load(
         }
         if *test == Test::Test06 {
             // It has a hundred responses, and no hash that would stand for them.
-            match fs::read(run.folder.join(tree::ACCURACY_LOG)) {
+            match regular::read(&run.folder.join(tree::ACCURACY_LOG)) {
                 Ok(log) => drop(files.insert(tree::ACCURACY_LOG.to_owned(), log)),
                 Err(error) => problems.fault(format!("{}: {error}", run.name)),
             }
@@ -104,7 +105,7 @@ fn baseline(
             problems.broken(34, place, text);
         }
     }
-    let read = |name: &str| Some((name.to_owned(), fs::read(run.folder.join(name)).ok()?));
+    let read = |name: &str| Some((name.to_owned(), regular::read(&run.folder.join(name)).ok()?));
     BASELINE.into_iter().filter_map(read).collect()
 }
 

@@ -1,6 +1,6 @@
 //! The parts of a tree that settings, results and machines make.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ use super::{
     stated, systems, topology, user_conf,
 };
 use crate::{
-    check,
+    check, regular,
     result::RunResult,
     tree::{Home, documents as names},
 };
@@ -40,7 +40,7 @@ impl Parts<'_> {
     /// A file of the settings, which has to say something.
     fn file(&mut self, key: &str, path: &Path) -> Option<String> {
         let place = path.display();
-        match fs::read_to_string(self.base.join(path)) {
+        match regular::read_to_string(&self.base.join(path)) {
             Ok(text) if !text.trim().is_empty() => return Some(text),
             Ok(_) => self.problems.fault(format!("{key} {place}: the file is empty")),
             Err(error) => self.problems.fault(format!("{key} {place}: {error}")),

@@ -1,9 +1,12 @@
 //! A power measurement: what the measurement client of mlcommons/power-dev left, put where the official checker looks.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use super::{parts::Parts, results::Loaded};
-use crate::tree::{self, Place};
+use crate::{
+    regular,
+    tree::{self, Place},
+};
 
 /// What the client and its server say of themselves.
 const PROTOCOL: [&str; 5] =
@@ -29,7 +32,7 @@ impl Parts<'_> {
             }
         }
         let measured = folder.join("run_1").join(tree::DETAIL);
-        if fs::read(self.base.join(&measured)).ok().as_ref() != Some(&result.performance.detail) {
+        if regular::read(&self.base.join(&measured)).ok().as_ref() != Some(&result.performance.detail) {
             self.problems.fault(format!(
                 "power {}: its log is not that of {}; write performance = \"{}\"",
                 measured.display(),
@@ -60,7 +63,7 @@ impl Parts<'_> {
     /// A file that has something in it.
     fn bytes(&mut self, key: &str, path: &Path) -> Option<Vec<u8>> {
         let place = path.display();
-        match fs::read(self.base.join(path)) {
+        match regular::read(&self.base.join(path)) {
             Ok(bytes) if !bytes.is_empty() => return Some(bytes),
             Ok(_) => self.problems.fault(format!("{key} {place}: the file is empty")),
             Err(error) => self.problems.fault(format!("{key} {place}: {error}")),

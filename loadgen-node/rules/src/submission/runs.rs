@@ -2,7 +2,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -14,6 +13,7 @@ use crate::{
     Outcome, Scenario,
     check::without_model,
     official_log::DetailLog,
+    regular,
     result::{Division, RunResult, Verdict},
     tree,
 };
@@ -58,14 +58,14 @@ pub(super) fn load(
     let mut fault = |what: &str, error: &dyn std::fmt::Display| {
         problems.fault(format!("{name}: {what}: {error}"));
     };
-    let record = fs::read(folder.join("result.json"))
+    let record = regular::read(&folder.join("result.json"))
         .map_err(|error| fault("no result.json of a run can be read there", &error))
         .ok()?;
     let result: RunResult = serde_json::from_slice(&record)
         .map_err(|error| fault("result.json is not one of this program's", &error))
         .ok()?;
     let mut read =
-        |file: &str| fs::read(folder.join(file)).map_err(|error| fault(file, &error)).ok();
+        |file: &str| regular::read(&folder.join(file)).map_err(|error| fault(file, &error)).ok();
     let (detail, summary) = (read(tree::DETAIL), read(tree::SUMMARY));
     let accuracy_log = AccuracyLog::read(&folder.join(tree::ACCURACY_LOG))
         .map_err(|error| fault(tree::ACCURACY_LOG, &error))

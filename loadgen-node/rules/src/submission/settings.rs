@@ -4,13 +4,12 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
 use serde::Deserialize;
 
-use crate::Scenario;
+use crate::{Scenario, regular};
 
 /// The file. Paths in it are relative to its folder.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -182,7 +181,7 @@ impl Settings {
     /// When it cannot be read or is no `submission.toml`, with the line.
     pub fn read(path: &Path) -> Result<Self, String> {
         let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-        let text = fs::read_to_string(path).map_err(|error| named(&error))?;
+        let text = regular::read_to_string(path).map_err(|error| named(&error))?;
         toml::from_str(&text).map_err(|error| named(&error))
     }
 }

@@ -1,10 +1,10 @@
 //! LoadGen's `user.conf`: the file of the run where it is still there and says what the run did; else the settings of the
 //! run, written as such a file.
 
-use std::{collections::BTreeMap, fs, path::Path};
+use std::{collections::BTreeMap, path::Path};
 
 use super::{problems::Problems, runs::Run};
-use crate::Scenario;
+use crate::{Scenario, regular};
 
 /// A key of user.conf: the field of TestSettings that it sets, and what its value is multiplied by.
 struct Key {
@@ -67,7 +67,7 @@ pub(super) fn user_conf(
     let path = run.result.settings.get("user_conf").and_then(|path| path.as_str());
     let file = path.and_then(|path| {
         let places = [base.join(path), run.folder.join(path)];
-        places.iter().find_map(|path| fs::read_to_string(path).ok())
+        places.iter().find_map(|path| regular::read_to_string(path).ok())
     });
     if let Some(text) = file.filter(|text| !text.trim().is_empty()) {
         let unlike = unlike(&text, settings, model, scenario);

@@ -1,2 +1,2 @@
 #![no_main]
-libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::encodings(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| fuzz_targets::run("encodings", data));

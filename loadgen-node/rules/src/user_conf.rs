@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::RunError;
+use crate::regular;
 
 /// The keys that LoadGen reads from a user.conf (`TestSettings::FromConfig`).
 const KEYS: [&str; 23] = [
@@ -35,17 +35,22 @@ const KEYS: [&str; 23] = [
 const SCENARIOS: [&str; 6] =
     ["*", "SingleStream", "MultiStream", "Server", "Offline", "Interactive"];
 
-/// Checks every line. Returns warnings about what has no effect on a run of that benchmark and scenario.
-pub(crate) fn check(path: &Path, benchmark: &str, scenario: &str) -> Result<Vec<String>, RunError> {
+/// Checks every line of a file. Returns warnings about what has no effect on a run of that benchmark and scenario, both as
+/// LoadGen names them.
+///
+/// # Errors
+///
+/// When it cannot be read, or has a line that LoadGen would misread: where, and what to write.
+pub fn check(path: &Path, benchmark: &str, scenario: &str) -> Result<Vec<String>, String> {
     let name = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| RunError::Usage(format!("cannot read {name}: {error}")))?;
+    let text =
+        regular::read_to_string(path).map_err(|error| format!("cannot read {name}: {error}"))?;
     let mut warnings = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let place = format!("{name}, line {}", number + 1);
         warnings.extend(
             check_line(line)
-                .map_err(|why| RunError::Usage(format!("{place}: {why}")))?
+                .map_err(|why| format!("{place}: {why}"))?
                 .map(|warning| format!("{place}: {warning}")),
         );
     }

@@ -1,0 +1,54 @@
+//! A run folder, of which one file comes from somebody else: everything that reads runs, and all rules.
+
+use std::{fs, path::Path};
+
+use netdiv_rules::{
+    Scenario,
+    benchmarks::{Table, Test},
+    check::check,
+    compliance::{Reference, baseline, verify},
+    official_log::{DetailLog, latencies, metric, read_responses},
+};
+
+/// The files of a run of the demo, in which only what nobody reads was left out.
+const FILES: [(&str, &[u8]); 4] = [
+    ("result.json", include_bytes!("../corpus/run_folders/result")),
+    ("mlperf_log_detail.txt", include_bytes!("../corpus/run_folders/detail")),
+    ("mlperf_log_summary.txt", include_bytes!("../corpus/run_folders/summary")),
+    ("mlperf_log_accuracy.json", include_bytes!("../corpus/run_folders/accuracy")),
+];
+
+/// The first byte says which file the others are; those of the corpus begin as it finds them.
+pub(crate) fn run_folders(data: &[u8]) {
+    let Some((which, content)) = data.split_first() else { return };
+    let which = usize::from(*which) % FILES.len();
+    let Ok(folder) = tempfile::tempdir() else { return };
+    for (place, (name, file)) in FILES.iter().enumerate() {
+        let content = if place == which { content } else { &file[1..] };
+        let _ = fs::write(folder.path().join(name), content);
+    }
+    read(folder.path());
+}
+
+fn read(folder: &Path) {
+    let table = Table::builtin();
+    let _ = check(folder, table, None);
+    if let Ok(log) = DetailLog::read(&folder.join(FILES[1].0)) {
+        latencies(&log);
+        for scenario in
+            [Scenario::Offline, Scenario::Server, Scenario::SingleStream, Scenario::MultiStream]
+        {
+            metric(scenario, &log);
+        }
+    }
+    let (summary, accuracy) = (folder.join(FILES[2].0), folder.join(FILES[3].0));
+    let _ = read_responses(&accuracy);
+    let _ = baseline(&accuracy, &accuracy);
+    let reference = Reference { accuracy_log: &accuracy, summary: &summary };
+    for name in ["resnet50", "llama2-70b-99"] {
+        let Some(benchmark) = table.find(name) else { continue };
+        for test in [Test::Test01, Test::Test04, Test::Test06] {
+            let _ = verify(test, benchmark, &reference, folder);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Samples on their way into a model, as the node's workloads read them.
+
+use bytes::Bytes;
+use sut_node::{DryRun, Manifest};
+
+use crate::with_file;
+
+/// The manifests of the tests' own models; one that also limits what numbers of a sample may be.
+const MODELS: [&str; 4] = [
+    include_str!("../../models/bert.toml"),
+    include_str!("../../models/bert-ids.toml"),
+    concat!(include_str!("../../models/dlrm.toml"), "[parameters]\nwarm_up_pairs = 2\n"),
+    include_str!("../../models/unet3d.toml"),
+];
+
+/// Those that take JPEG files; their inputs are made smaller, since not they are under test.
+const IMAGE_MODELS: [&str; 2] = [
+    include_str!("../../models/resnet50-jpeg.toml"),
+    include_str!("../../models/retinanet-jpeg.toml"),
+];
+
+thread_local! {
+    static RUNS: Vec<DryRun> = runs(&MODELS);
+    static IMAGE_RUNS: Vec<DryRun> = runs(&IMAGE_MODELS);
+}
+
+fn runs(manifests: &[&str]) -> Vec<DryRun> {
+    let mut runs = Vec::new();
+    for text in manifests {
+        let text = text.replace("[64, 64, 3]", "[8, 8, 3]").replace("resize = 73", "resize = 9");
+        let text = text.replace("[128, 128, 3]", "[16, 8, 3]");
+        with_file(text.as_bytes(), |path| {
+            runs.extend(Manifest::read(path).ok().and_then(|manifest| DryRun::new(manifest).ok()));
+        });
+    }
+    assert_eq!(runs.len(), manifests.len(), "a model of the tests cannot be used");
+    runs
+}
+
+/// Tensors for a model that the first byte names.
+pub(crate) fn samples(data: &[u8]) {
+    let Some((model, sample)) = data.split_first() else { return };
+    RUNS.with(|runs| run(&runs[usize::from(*model) % runs.len()], sample));
+}
+
+/// A JPEG file, to be cropped and to be stretched.
+pub(crate) fn images(data: &[u8]) {
+    IMAGE_RUNS.with(|runs| runs.iter().for_each(|model| run(model, data)));
+}
+
+/// In a batch with itself: each sample is answered, and alike ones alike.
+fn run(model: &DryRun, sample: &[u8]) {
+    let sample = Bytes::copy_from_slice(sample);
+    let answers = model.answers(&[sample.clone(), sample]);
+    assert!(matches!(&answers[..], [] | [_, _]), "{} answers to two samples", answers.len());
+    if let [one, other] = &answers[..] {
+        assert_eq!(one, other);
+    }
+}

@@ -1,0 +1,60 @@
+//! What an operator writes: settings, models, machines, certificates and tokens.
+
+use netdiv_evidence::{Machine, check, supply};
+use netdiv_transport::security::{ClientTls, ServerTls, TlsFiles, Token};
+use sut_node::{Args, DryRun, Manifest};
+
+use crate::with_file;
+
+/// A node's settings file. Files that it names are not opened.
+pub(crate) fn settings(data: &[u8]) {
+    with_file(data, |path| {
+        let Ok(mut args) = node_process::layered(&Args::default(), Some(path)) else { return };
+        let network = &mut args.network;
+        for path in [
+            &mut network.tls_certificate,
+            &mut network.tls_key,
+            &mut network.tls_client_ca,
+            &mut network.token_file,
+            &mut args.evidence,
+            &mut args.engine.model,
+        ] {
+            *path = None;
+        }
+        let _ = args.resolve();
+    });
+}
+
+/// A model's manifest, and the workload that it describes.
+pub(crate) fn manifests(data: &[u8]) {
+    with_file(data, |path| {
+        if let Ok(manifest) = Manifest::read(path) {
+            let _ = DryRun::new(manifest);
+        }
+    });
+}
+
+/// What is stated about a machine, beside what was measured of it.
+pub(crate) fn evidence(data: &[u8]) {
+    let measured = include_str!("../machine.toml");
+    with_file(data, |path| {
+        for measured in [Machine::default(), toml::from_str(measured).unwrap_or_default()] {
+            let mut machine = measured.clone();
+            let joined = supply(&mut machine, path);
+            assert!(joined.is_ok() || machine == measured, "an error changes nothing");
+            assert!(joined.is_err() || check(path).is_ok(), "{joined:?}");
+        }
+    });
+}
+
+/// Certificates, keys and tokens.
+pub(crate) fn secrets(data: &[u8]) {
+    with_file(data, |path| {
+        let file = || Some(path.to_path_buf());
+        let (ca, certificate, key) = (file(), file(), file());
+        let _ = ServerTls::load(TlsFiles { ca: None, certificate: file(), key: file() });
+        let _ = ClientTls::load(&TlsFiles { ca: file(), ..TlsFiles::default() });
+        let _ = ServerTls::load(TlsFiles { ca, certificate, key });
+        let _ = Token::read(path);
+    });
+}

@@ -1,0 +1,66 @@
+//! Streams of messages, as both ends read them.
+
+use bytes::Bytes;
+use netdiv_proto::{
+    checksum,
+    framing::{Decoder, Encoder, Frame, Framed},
+    v1::{CallHeader, InferRequest, InferResponse},
+};
+
+use crate::{LONGEST, payloads::decode};
+
+/// A stream of requests, as a node reads it: the first byte says how it is cut.
+pub(crate) fn requests(data: &[u8]) {
+    for request in stream::<InferRequest>(data) {
+        let InferRequest { id, encoding, decoded_bytes, payload, .. } = &request;
+        let sum =
+            checksum::of_request(checksum::of_payload(payload), *id, *encoding, *decoded_bytes);
+        assert_eq!(checksum::check_request(&request).is_ok(), request.crc32c == Some(sum));
+    }
+}
+
+/// A stream of responses, as the QDL reads it, and what it decodes of them.
+pub(crate) fn responses(data: &[u8]) {
+    for response in stream::<InferResponse>(data) {
+        let sum = checksum::of_response(&response);
+        assert_eq!(checksum::check_response(&response).is_ok(), response.crc32c == Some(sum));
+        let InferResponse { encoding, payload, decoded_bytes, .. } = response;
+        decode(encoding, payload, decoded_bytes);
+    }
+}
+
+fn stream<M: Framed + PartialEq + Clone + std::fmt::Debug>(data: &[u8]) -> Vec<M> {
+    let Some((cut, wire)) = data.split_first() else { return Vec::new() };
+    let mut decoder = Decoder::new(LONGEST);
+    let mut messages: Vec<M> = Vec::new();
+    for chunk in wire.chunks(usize::from(*cut) + 1) {
+        decoder.push(Bytes::copy_from_slice(chunk));
+        loop {
+            match decoder.next_frame() {
+                Ok(Some(Frame::Message(message))) => messages.push(message),
+                Ok(Some(Frame::End(_))) => {}
+                Ok(None) => break,
+                Err(_) => return messages,
+            }
+        }
+    }
+    // What was read can be sent, and is then read as the same.
+    let mut encoder = Encoder::default();
+    messages.iter().for_each(|message| encoder.push(message.clone()));
+    let mut again = Decoder::new(2 * LONGEST);
+    while let Some(chunk) = encoder.next_chunk() {
+        again.push(chunk);
+    }
+    for message in &messages {
+        let read = again.next_frame::<M>();
+        assert!(matches!(&read, Ok(Some(Frame::Message(read))) if read == message), "{read:?}");
+    }
+    messages
+}
+
+/// The first message of a QUIC stream.
+pub(crate) fn call_headers(data: &[u8]) {
+    let mut decoder = Decoder::new(LONGEST);
+    decoder.push(Bytes::copy_from_slice(data));
+    let _ = decoder.next_frame::<CallHeader>();
+}

@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# The FFI to LoadGen under valgrind: its own test programs, then whole runs of the LoadGen node in every scenario against a
+# node, and one whose node is killed. A read or write of memory that is not ours, of memory that was never written, a
+# second release and a definite leak are errors, wherever they are: in LoadGen, in the shim, in our code or in a library.
+# `make memcheck` calls it with the folder of the built programs.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+target=$1
+if ! command -v valgrind >/dev/null; then
+    echo "make memcheck needs valgrind 3.19 or newer; on Debian and Ubuntu: apt-get install valgrind" >&2
+    exit 2
+fi
+scratch=$(mktemp -d)
+node=
+trap 'kill "$node" 2>/dev/null || true; rm -rf "$scratch"' EXIT
+
+# Valgrind's own exit code for errors; no program of ours uses it.
+ERRORS=99
+
+# Runs a program under valgrind. It has to end with one of the codes in the first argument.
+check() {
+    local expected=$1 code=0 log="$scratch/valgrind.log"
+    shift
+    valgrind --error-exitcode=$ERRORS --leak-check=full --show-leak-kinds=definite --errors-for-leak-kinds=definite \
+        --fair-sched=yes --num-callers=40 --suppressions=tests/memcheck/suppressions --log-file="$log" \
+        "$@" >"$scratch/output" 2>&1 || code=$?
+    if [[ " $expected " != *" $code "* ]]; then
+        cat "$scratch/output" "$log"
+        echo "exit code $code, not one of: $expected" >&2
+        exit 1
+    fi
+    echo "    exit code $code; $(sed -n 's/^.*ERROR SUMMARY: //p' "$log")"
+}
+
+start_node() {
+    rm -f "$scratch/node"
+    "$target/release/sut-node" --name node-a --engine echo --listen 127.0.0.1:0 >"$scratch/node" 2>&1 &
+    node=$!
+    until address=$(sed -n 's/.*address=\(127[0-9.:]*\).*/\1/p' "$scratch/node" | head -n 1) && [[ -n $address ]]; do
+        kill -0 "$node" || { cat "$scratch/node"; exit 1; }
+        sleep 0.1
+    done
+}
+
+# A short run, with the patience that valgrind needs; more arguments may follow.
+run() {
+    local expected=$1 scenario=$2 transport=$3
+    shift 3
+    rm -rf "$scratch/run"
+    echo "loadgen-node run: $scenario, $transport, $*"
+    check "$expected" "$target/release/loadgen-node" run --nodes "$address" --scenario "$scenario" --transport "$transport" \
+        --benchmark fabric --dataset synthetic:24x64 --encoding lz4 --digests --output "$scratch/run" --quiet \
+        --connect-timeout-ms 100000 --control-timeout-ms 100000 --keepalive-timeout-ms 100000 \
+        --setting min_query_count=20 --setting server_target_qps=20 "$@"
+}
+
+echo "loadgen-sys: its test programs"
+programs=$(cargo test --release --workspace --locked --no-run --message-format=json \
+    --test abort --test complete --test panic 2>/dev/null |
+    sed -n 's/.*"executable":"\([^"]*\)".*/\1/p')
+for program in $programs; do
+    echo "  ${program##*/}"
+    check 0 "$program" --test-threads=1
+done
+
+start_node
+for scenario in offline server single-stream multi-stream; do
+    run 0 $scenario grpc --mode accuracy
+    # LoadGen may call a run invalid that valgrind slows down.
+    run "0 1" $scenario quic --mode performance --setting min_duration_ms=500
+done
+
+# Killed once LoadGen has begun: the run fails, and ends the test from outside.
+for transport in grpc quic; do
+    run 3 server $transport --setting min_duration_ms=600000 --sample-timeout-ms 2000 &
+    failing=$!
+    until [[ -s $scratch/run/mlperf_log_detail.txt ]]; do
+        kill -0 "$failing" || break
+        sleep 0.2
+    done
+    kill -9 "$node"
+    wait "$failing"
+    start_node
+done
+echo "no error of memory was found"
