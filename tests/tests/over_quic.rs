@@ -6,6 +6,8 @@ mod accuracy;
 mod bad_input;
 #[path = "failure.rs"]
 mod failure;
+#[path = "faults.rs"]
+mod faults;
 #[path = "performance.rs"]
 mod performance;
 #[path = "rules.rs"]
