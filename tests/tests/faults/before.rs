@@ -6,27 +6,29 @@ use e2e::{Behaviour, fake_node::silent_port};
 
 use super::{
     fault::{Expected, Fault, Node},
-    papers,
+    papers::Papers,
 };
 
-pub fn faults() -> Vec<Fault> {
+/// How long to try where nothing will come.
+const SOON: [&str; 4] = ["--connect-timeout-ms", "1000", "--control-timeout-ms", "1000"];
+
+pub fn faults(papers: &Papers) -> Vec<Fault> {
     let unreachable = "no node answers at ";
+    let silent = "takes connections but says nothing for 1 s";
+    // Nobody listens at the UDP port of that number.
+    let elsewhere = |name: &str, words, address| {
+        Fault::refused(name, words, Node::Elsewhere(address))
+            .args(&SOON)
+            .expect_over_quic(Expected::Refused(unreachable))
+    };
     let fake = |name: &str, words, node| Fault::refused(name, words, Node::Fake(node));
     let real = |name: &str, words| Fault::refused(name, words, Node::Slow);
-    let mut faults = vec![
-        Fault::refused("nobody listens at the port", unreachable, Node::Elsewhere(closed_port)),
-        Fault::refused(
-            "something listens at the port and says nothing",
-            "takes connections but says nothing for 1 s",
-            Node::Elsewhere(silent_port),
-        )
-        .expect_over_quic(Expected::Refused(unreachable)),
-        Fault::refused(
-            "a web server listens at the port",
-            "web server",
-            Node::Elsewhere(web_server),
-        )
-        .expect_over_quic(Expected::Refused(unreachable)),
+    let ours = &papers.ours;
+    let certified = ["--tls-certificate", ours.certificate, "--tls-key", ours.key];
+    vec![
+        elsewhere("nobody listens at the port", unreachable, closed_port),
+        elsewhere("something listens at the port and says nothing", silent, silent_port),
+        elsewhere("a web server listens at the port", unreachable, web_server),
         fake("node of another version", "speaks version 2 of the wire contract", || {
             let mut behaviour = Behaviour::good("fake");
             behaviour.description.protocol_version = 2;
@@ -45,25 +47,20 @@ pub fn faults() -> Vec<Fault> {
         Fault {
             inject: |stage| stage.signal("-STOP"),
             survives: true,
-            ..real("node frozen before the run", "takes connections but says nothing for 1 s")
+            ..real("node frozen before the run", silent)
         }
+        .args(&SOON)
         .expect_over_quic(Expected::Refused(unreachable)),
         real("wrong token", "the token is missing or wrong; give --token-file")
-            .more_node_args(&["--token-file", papers::token("correct-horse-battery")])
-            .args(&["--token-file", papers::token("correct-horse-staples")]),
-    ];
-    let ours = papers::ours();
-    faults.push(
-        Fault { survives: false, ..real("TLS at the LoadGen node only", "does the node use TLS?") }
+            .more_node_args(&["--token-file", papers.token])
+            .args(&["--token-file", papers.wrong_token]),
+        real("TLS at the LoadGen node only", "does the node use TLS?")
             .args(&["--tls-ca", ours.authority])
             .expect_over_quic(Expected::Refused("UnknownIssuer")),
-    );
-    faults.push(
         real("node with a certificate of another authority", "UnknownIssuer")
-            .more_node_args(&["--tls-certificate", ours.certificate, "--tls-key", ours.key])
-            .args(&["--tls-ca", papers::theirs().authority]),
-    );
-    faults
+            .more_node_args(&certified)
+            .args(&["--tls-ca", papers.theirs.authority]),
+    ]
 }
 
 fn closed_port() -> String {

@@ -24,6 +24,8 @@ pub struct Fault {
     pub run: Run,
     /// Options of the LoadGen node.
     pub args: Vec<&'static str>,
+    /// What else the LoadGen node needs to talk to the node at all, also in the next run.
+    pub papers: Vec<&'static str>,
     /// The node that is struck.
     pub node: Node,
     /// Options of the struck node, beside a name.
@@ -95,13 +97,15 @@ impl Fault {
         Self {
             name: name.into(),
             expected: Expected::Failed(reason),
-            // Three seconds of silence and up to one until the next sign of life, on a busy machine.
-            limit: Duration::from_secs(10),
+            // Up to a second until the next sign of life, three of silence, three until LoadGen is ended from outside;
+            // and as much again for a busy machine.
+            limit: Duration::from_secs(15),
             inject,
             when: When::Running,
             scenario: "offline",
             run: Run::Accuracy(MANY),
             args: vec![],
+            papers: vec![],
             node: Node::Slow,
             node_args: vec![],
             company: true,
@@ -125,6 +129,7 @@ impl Fault {
     pub fn answers(name: &str, reason: &'static str, node: fn() -> Behaviour) -> Self {
         Self {
             node: Node::Fake(node),
+            when: When::Before,
             company: false,
             run: Run::Accuracy(64),
             survives: false,
@@ -143,7 +148,6 @@ impl Fault {
             survives: false,
             ..Self::fails(name, "", |_| {})
         }
-        .args(&["--connect-timeout-ms", "1000", "--control-timeout-ms", "1000"])
     }
 
     /// In another scenario.
@@ -171,6 +175,11 @@ impl Fault {
     pub fn args(mut self, args: &[&'static str]) -> Self {
         self.args.extend(args);
         self
+    }
+
+    /// What the LoadGen node needs to talk to the node.
+    pub fn papers(self, papers: &[&'static str]) -> Self {
+        Self { papers: papers.into(), ..self }
     }
 
     /// A struck node with options of its own.

@@ -2,16 +2,17 @@
 
 use std::{thread, time::Duration};
 
-use e2e::{Direction, Faults};
+use e2e::{Direction, Faults, process::transport};
 
 use super::{
     fault::{Expected, Fault, Run},
+    papers::Papers,
     stage::Stage,
 };
 
 const MS: Duration = Duration::from_millis(1);
 
-pub fn faults() -> Vec<Fault> {
+pub fn faults(papers: &Papers) -> Vec<Fault> {
     let lost = "node struck was lost";
     let breaks = |name: &str, inject: fn(&mut Stage)| Fault::fails(name, lost, inject).wired();
     let passes = |name: &str, inject: fn(&mut Stage)| Fault::harmless(name, inject).wired();
@@ -45,8 +46,8 @@ pub fn faults() -> Vec<Fault> {
         passes("50 ms of delay each way, and up to 10 ms of jitter", |stage| {
             stage.wire().set(Faults { delay: 50 * MS, jitter: 10 * MS, ..Faults::none() });
         }),
-        passes("slow link: 400 kB/s each way", |stage| {
-            stage.wire().set(Faults { bytes_per_second: Some(400_000), ..Faults::none() });
+        passes("slow link: 150 kB/s each way, half of what the node could take", |stage| {
+            stage.wire().set(Faults { bytes_per_second: Some(150_000), ..Faults::none() });
         }),
         // 131 bytes for each sample: not half of what is asked for.
         passes("slow link: less than Server asks for", |stage| {
@@ -67,7 +68,7 @@ pub fn faults() -> Vec<Fault> {
             stage.wire().set_one_way(Direction::ToClient, faults);
         }),
     ];
-    if Stage::over_quic() {
+    if transport() == "quic" {
         faults.extend([
             passes("a tenth of the datagrams comes twice, a tenth out of order", |stage| {
                 stage.wire().set(Faults { duplicate: 0.1, reorder: 0.1, ..Faults::none() });
@@ -78,15 +79,14 @@ pub fn faults() -> Vec<Fault> {
         ]);
     } else {
         // What nobody checks arrives changed in plaintext; TLS finds it.
-        let ours = super::papers::ours();
+        let ours = &papers.ours;
         faults.push(
             Fault::fails("a bit is flipped in a sample, with TLS", lost, |stage| {
                 let faults = Faults { flip_at: Some(2000), ..Faults::none() };
                 stage.wire().set_one_way(Direction::ToNode, faults);
             })
-            .node(&["--max-batch", "4", "--echo-batch-us", "2000"])
             .more_node_args(&["--tls-certificate", ours.certificate, "--tls-key", ours.key])
-            .args(&["--tls-ca", ours.authority])
+            .papers(&["--tls-ca", ours.authority])
             .alone()
             .wired(),
         );

@@ -12,6 +12,7 @@ pub fn faults() -> Vec<Fault> {
         Fault::fails(name, silent, |_| {})
             .node(&["--echo-batch-us", "3600000000"])
             .args(&["--sample-timeout-ms", "500"])
+            .when(When::Before)
             .for_good()
     };
     vec![
@@ -41,7 +42,7 @@ pub fn faults() -> Vec<Fault> {
             .args(&["--sample-timeout-ms", "1000"])
             .run(Run::Accuracy(12)),
         Fault::fails("node told to end (SIGTERM) in mid-run", lost, |stage| stage.signal("-TERM"))
-            .node(&["--echo-batch-us", "1000", "--drain-timeout-ms", "500"])
+            .more_node_args(&["--drain-timeout-ms", "500"])
             .for_good(),
         Fault::harmless("node told to read its certificates (SIGHUP)", |s| s.signal("-HUP")),
         Fault::harmless("another client floods the node and takes no answers", flood),
