@@ -8,6 +8,8 @@ mod bad_input;
 mod failure;
 #[path = "node_faults.rs"]
 mod node_faults;
+#[path = "faults.rs"]
+mod faults;
 #[path = "performance.rs"]
 mod performance;
 #[path = "rules.rs"]

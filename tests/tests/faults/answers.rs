@@ -1,0 +1,102 @@
+//! Faults of what a node answers.
+
+use e2e::{
+    Behaviour,
+    fake_node::{BEFORE_THE_RUN, answer},
+};
+use netdiv_proto::v1::{InferRequest, InferResponse, Status};
+
+use super::fault::{Expected, Fault, Run};
+
+fn replies(reply: fn(usize, InferRequest) -> Vec<InferResponse>) -> Behaviour {
+    Behaviour { reply, ..Behaviour::good("fake") }
+}
+
+/// The right answer with something wrong.
+fn wrong(request: &InferRequest, spoil: impl FnOnce(&mut InferResponse)) -> Vec<InferResponse> {
+    let mut response = answer(request);
+    spoil(&mut response);
+    vec![response]
+}
+
+/// Both a right answer and one with that id.
+fn beside(request: &InferRequest, id: u64) -> Vec<InferResponse> {
+    vec![InferResponse { id, ..answer(request) }, answer(request)]
+}
+
+pub fn faults() -> Vec<Fault> {
+    let nobody = Expected::Finding("64 replies belonged to no sample and were dropped");
+    let nobodys =
+        |name: &str, node| Fault { expected: nobody.clone(), ..Fault::answers(name, "", node) };
+    let patience = ["--sample-timeout-ms", "500"];
+    vec![
+        nobodys("answers with unknown ids beside the right ones", || {
+            replies(|_, request| beside(&request, request.id ^ (1 << 60)))
+        }),
+        nobodys("answers with stale ids beside the right ones", || {
+            replies(|_, request| beside(&request, request.id.wrapping_sub(1 << 24)))
+        }),
+        nobodys("each answer comes twice", || {
+            replies(|_, request| vec![answer(&request), answer(&request)])
+        }),
+        nobodys("answers with ids of another stream, which may be in flight there", || {
+            replies(|_, request| beside(&request, request.id ^ (1 << 48)))
+        })
+        .args(&["--streams", "2"]),
+        Fault::answers("answers to strangers only", "has not answered any of its samples", || {
+            replies(|_, request| wrong(&request, |response| response.id = !request.id))
+        })
+        .args(&patience),
+        Fault::answers("node answers half of its samples", "has not answered any", || {
+            replies(|number, request| if number % 2 == 0 { vec![answer(&request)] } else { vec![] })
+        })
+        .args(&patience),
+        Fault::answers("engine fails", "the engine of node fake failed: out of memory", || {
+            replies(|_, request| {
+                wrong(&request, |response| {
+                    response.status = Status::EngineFailed as i32;
+                    response.error = "out of memory".into();
+                })
+            })
+        }),
+        Fault::answers("node refuses a sample", "node fake refuses a sample: too odd", || {
+            replies(|_, request| {
+                wrong(&request, |response| {
+                    response.status = Status::BadSample as i32;
+                    response.error = "too odd".into();
+                })
+            })
+        })
+        .scenario("single-stream"),
+        Fault::answers("unknown status", "unknown status number 77", || {
+            replies(|_, request| wrong(&request, |response| response.status = 77))
+        })
+        .scenario("server"),
+        Fault::answers("damaged zstd payload", "damaged zstd payload", || {
+            replies(|_, request| {
+                wrong(&request, |response| (response.encoding, response.decoded_bytes) = (1, 8))
+            })
+        }),
+        Fault::answers("decompression bomb", "the limit is", || {
+            replies(|_, request| {
+                wrong(&request, |response| {
+                    (response.encoding, response.decoded_bytes) = (2, 1 << 40)
+                })
+            })
+        }),
+        Fault::answers(
+            "node counts other samples than were sent",
+            "has received 63 samples, 64 were",
+            || Behaviour { denies: 1, ..Behaviour::good("fake") },
+        ),
+        Fault::answers("end of the queries is never acknowledged", "no answer within 1 s", || {
+            Behaviour { acknowledges_flush: false, ..Behaviour::good("fake") }
+        })
+        .args(&["--control-timeout-ms", "1000"]),
+        Fault::answers("node has another name at the end", "now calls itself impostor", || {
+            let rename_after = Some((BEFORE_THE_RUN + 1, "impostor".to_owned()));
+            Behaviour { rename_after, ..Behaviour::good("fake") }
+        })
+        .run(Run::Performance(0, 1)),
+    ]
+}

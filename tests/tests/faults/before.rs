@@ -1,0 +1,80 @@
+//! What stands in the way before a run begins.
+
+use std::{io::Write as _, net::TcpListener, thread};
+
+use e2e::{Behaviour, fake_node::silent_port};
+
+use super::{
+    fault::{Expected, Fault, Node},
+    papers::Papers,
+};
+
+/// How long to try where nothing will come.
+const SOON: [&str; 4] = ["--connect-timeout-ms", "1000", "--control-timeout-ms", "1000"];
+
+pub fn faults(papers: &Papers) -> Vec<Fault> {
+    let unreachable = "no node answers at ";
+    let silent = "takes connections but says nothing for 1 s";
+    // Nobody listens at the UDP port of that number.
+    let elsewhere = |name: &str, words, address| {
+        Fault::refused(name, words, Node::Elsewhere(address))
+            .args(&SOON)
+            .expect_over_quic(Expected::Refused(unreachable))
+    };
+    let fake = |name: &str, words, node| Fault::refused(name, words, Node::Fake(node));
+    let real = |name: &str, words| Fault::refused(name, words, Node::Slow);
+    let ours = &papers.ours;
+    let certified = ["--tls-certificate", ours.certificate, "--tls-key", ours.key];
+    vec![
+        elsewhere("nobody listens at the port", unreachable, closed_port),
+        elsewhere("something listens at the port and says nothing", silent, silent_port),
+        elsewhere("a web server listens at the port", unreachable, web_server),
+        fake("node of another version", "speaks version 2 of the wire contract", || {
+            let mut behaviour = Behaviour::good("fake");
+            behaviour.description.protocol_version = 2;
+            behaviour
+        }),
+        fake("node that does not return the nonce", "does not return the nonce", || Behaviour {
+            honest_nonce: false,
+            ..Behaviour::good("fake")
+        }),
+        fake("node without a name", "it has no name", || Behaviour::good(" ")),
+        fake("node that takes shorter samples", "takes at most 99", || {
+            let mut behaviour = Behaviour::good("fake");
+            behaviour.description.max_payload_bytes = 99;
+            behaviour
+        }),
+        Fault {
+            inject: |stage| stage.signal("-STOP"),
+            survives: true,
+            ..real("node frozen before the run", silent)
+        }
+        .args(&SOON)
+        .expect_over_quic(Expected::Refused(unreachable)),
+        real("wrong token", "the token is missing or wrong; give --token-file")
+            .more_node_args(&["--token-file", papers.token])
+            .args(&["--token-file", papers.wrong_token]),
+        real("TLS at the LoadGen node only", "does the node use TLS?")
+            .args(&["--tls-ca", ours.authority])
+            .expect_over_quic(Expected::Refused("UnknownIssuer")),
+        real("node with a certificate of another authority", "UnknownIssuer")
+            .more_node_args(&certified)
+            .args(&["--tls-ca", papers.theirs.authority]),
+    ]
+}
+
+fn closed_port() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    listener.local_addr().expect("bound").to_string()
+}
+
+fn web_server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let address = listener.local_addr().expect("bound").to_string();
+    thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let _ = client.write_all(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    address
+}

@@ -1,0 +1,95 @@
+//! Faults of the network between the LoadGen node and a node.
+
+use std::{thread, time::Duration};
+
+use e2e::{Direction, Faults, process::transport};
+
+use super::{
+    fault::{Expected, Fault, Run},
+    papers::Papers,
+    stage::Stage,
+};
+
+const MS: Duration = Duration::from_millis(1);
+
+pub fn faults(papers: &Papers) -> Vec<Fault> {
+    let lost = "node struck was lost";
+    let breaks = |name: &str, inject: fn(&mut Stage)| Fault::fails(name, lost, inject).wired();
+    let passes = |name: &str, inject: fn(&mut Stage)| Fault::harmless(name, inject).wired();
+    let mut faults = vec![
+        breaks("network cut both ways, Offline", |stage| stage.wire().set(Faults::cut())),
+        breaks("network cut both ways, Server", |stage| stage.wire().set(Faults::cut()))
+            .scenario("server"),
+        breaks("network cut both ways, SingleStream", |stage| stage.wire().set(Faults::cut()))
+            .scenario("single-stream"),
+        breaks("half open: answers are lost", |stage| {
+            stage.wire().set_one_way(Direction::ToClient, Faults::cut());
+        }),
+        breaks("half open: samples are lost", |stage| {
+            stage.wire().set_one_way(Direction::ToNode, Faults::cut());
+        }),
+        passes("network cut for 1 s", |stage| {
+            stage.wire().set(Faults::cut());
+            thread::sleep(1000 * MS);
+            stage.wire().set(Faults::none());
+        }),
+        breaks("connection reset (TCP RST; UDP: silence)", |stage| stage.wire().reset()),
+        breaks("connection closed (TCP FIN; UDP: silence)", |stage| stage.wire().close()),
+        breaks("answer cut in its middle, then closed", |stage| {
+            let faults = Faults { truncate_at: Some(1001), ..Faults::none() };
+            stage.wire().set_one_way(Direction::ToClient, faults);
+        }),
+        breaks("sample cut in its middle, then closed", |stage| {
+            let faults = Faults { truncate_at: Some(1001), ..Faults::none() };
+            stage.wire().set_one_way(Direction::ToNode, faults);
+        }),
+        passes("50 ms of delay each way, and up to 10 ms of jitter", |stage| {
+            stage.wire().set(Faults { delay: 50 * MS, jitter: 10 * MS, ..Faults::none() });
+        }),
+        passes("slow link: 150 kB/s each way, half of what the node could take", |stage| {
+            stage.wire().set(Faults { bytes_per_second: Some(150_000), ..Faults::none() });
+        }),
+        // 131 bytes for each sample: not half of what is asked for.
+        passes("slow link: less than Server asks for", |stage| {
+            stage.wire().set(Faults { bytes_per_second: Some(50_000), ..Faults::none() });
+        })
+        .scenario("server")
+        .run(Run::Performance(2, 1000))
+        .expect(Expected::Finding("LoadGen calls the result INVALID")),
+        passes("1 % loss each way", |stage| {
+            stage.wire().set(Faults { loss: 0.01, ..Faults::none() });
+        }),
+        passes("10 % loss of samples", |stage| {
+            let faults = Faults { loss: 0.1, ..Faults::none() };
+            stage.wire().set_one_way(Direction::ToNode, faults);
+        }),
+        passes("10 % loss of answers", |stage| {
+            let faults = Faults { loss: 0.1, ..Faults::none() };
+            stage.wire().set_one_way(Direction::ToClient, faults);
+        }),
+    ];
+    if transport() == "quic" {
+        faults.extend([
+            passes("a tenth of the datagrams comes twice, a tenth out of order", |stage| {
+                stage.wire().set(Faults { duplicate: 0.1, reorder: 0.1, ..Faults::none() });
+            }),
+            passes("a bit is flipped in each tenth datagram", |stage| {
+                stage.wire().set(Faults { flip_every: Some(10), ..Faults::none() });
+            }),
+        ]);
+    } else {
+        // What nobody checks arrives changed in plaintext; TLS finds it.
+        let ours = &papers.ours;
+        faults.push(
+            Fault::fails("a bit is flipped in a sample, with TLS", lost, |stage| {
+                let faults = Faults { flip_at: Some(2000), ..Faults::none() };
+                stage.wire().set_one_way(Direction::ToNode, faults);
+            })
+            .more_node_args(&["--tls-certificate", ours.certificate, "--tls-key", ours.key])
+            .papers(&["--tls-ca", ours.authority])
+            .alone()
+            .wired(),
+        );
+    }
+    faults
+}

@@ -1,0 +1,110 @@
+//! Faults of a node as a process.
+
+use std::{thread, time::Duration};
+
+use super::fault::{Expected, Fault, Run, When};
+
+pub fn faults() -> Vec<Fault> {
+    let lost = "node struck was lost";
+    let kill = |name: &str| Fault::fails(name, lost, |stage| stage.signal("-KILL")).for_good();
+    let silent = "node struck has not answered any of its samples for 0.5 s";
+    let hangs = |name: &str| {
+        Fault::fails(name, silent, |_| {})
+            .node(&["--echo-batch-us", "3600000000"])
+            .args(&["--sample-timeout-ms", "500"])
+            .when(When::Before)
+            .for_good()
+    };
+    vec![
+        kill("node killed, Offline"),
+        kill("node killed, Server").scenario("server"),
+        kill("node killed, SingleStream").scenario("single-stream"),
+        kill("node killed, MultiStream").scenario("multi-stream"),
+        kill("node killed, Server with two issuing threads")
+            .scenario("server")
+            .run(Run::Performance(600, 1000))
+            .args(&["--setting", "server_num_issue_query_threads=2"]),
+        kill("node killed before the first query, while LoadGen prepares").when(When::Preparing),
+        Fault::fails("node killed and started again at its port", lost, |stage| stage.replace()),
+        Fault::fails("node frozen, Offline", lost, |stage| stage.signal("-STOP")),
+        Fault::fails("node frozen, Server", lost, |stage| stage.signal("-STOP")).scenario("server"),
+        Fault::harmless("node frozen for 1 s", |stage| {
+            stage.signal("-STOP");
+            thread::sleep(Duration::from_secs(1));
+            stage.signal("-CONT");
+        }),
+        hangs("engine hangs, Offline"),
+        hangs("engine hangs, Server").scenario("server"),
+        hangs("engine hangs, SingleStream").scenario("single-stream"),
+        hangs("engine hangs, MultiStream").scenario("multi-stream"),
+        Fault::harmless("engine slow, but answering within the limit", |_| {})
+            .node(&["--max-batch", "1", "--echo-batch-us", "200000"])
+            .args(&["--sample-timeout-ms", "1000"])
+            .run(Run::Accuracy(12)),
+        Fault::fails("node told to end (SIGTERM) in mid-run", lost, |stage| stage.signal("-TERM"))
+            .more_node_args(&["--drain-timeout-ms", "500"])
+            .for_good(),
+        Fault::harmless("node told to read its certificates (SIGHUP)", |s| s.signal("-HUP")),
+        Fault::harmless("another client floods the node and takes no answers", flood),
+        Fault::harmless("node ten times slower than its peer", |_| {})
+            .node(&["--max-batch", "4", "--echo-batch-us", "20000"])
+            .with_company(),
+        Fault::fails("interrupted by SIGINT, Offline", "interrupted by SIGINT", |stage| {
+            stage.signal_loadgen("-INT");
+        }),
+        Fault::fails("interrupted by SIGINT, Server", "interrupted by SIGINT", |stage| {
+            stage.signal_loadgen("-INT");
+        })
+        .scenario("server"),
+        Fault::fails("interrupted by SIGTERM, SingleStream", "interrupted by SIGTERM", |stage| {
+            stage.signal_loadgen("-TERM");
+        })
+        .scenario("single-stream"),
+        Fault::fails("interrupted by SIGINT, while LoadGen prepares", "interrupted", |stage| {
+            stage.signal_loadgen("-INT");
+        })
+        .when(When::Preparing),
+        Fault::fails("interrupted twice by SIGINT, while LoadGen prepares", "", |stage| {
+            stage.signal_loadgen("-INT");
+            // Two signals within a second are one wish.
+            thread::sleep(Duration::from_millis(1200));
+            stage.signal_loadgen("-INT");
+        })
+        .when(When::Preparing)
+        .expect(Expected::NoResult),
+        Fault::fails("LoadGen node killed", "", |stage| stage.signal_loadgen("-KILL"))
+            .expect(Expected::NoResult),
+        Fault::harmless("LoadGen node frozen for 1 s", |stage| {
+            stage.signal_loadgen("-STOP");
+            thread::sleep(Duration::from_secs(1));
+            stage.signal_loadgen("-CONT");
+        }),
+    ]
+}
+
+/// A second client that sends without end and reads nothing.
+fn flood(stage: &mut super::stage::Stage) {
+    use std::sync::atomic::Ordering;
+
+    use netdiv_proto::{SessionHeader, framing, v1::InferRequest};
+    use netdiv_transport::{Connection, Options, Transport};
+
+    let address = stage.node.as_ref().expect("a real node").address.clone();
+    let transport =
+        if e2e::process::transport() == "quic" { Transport::Quic } else { Transport::Grpc };
+    stage.meanwhile(move |ended| {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.expect("a runtime").block_on(async {
+            let options = Options { transport, window_bytes: 65_535, ..Options::default() };
+            let connection = Connection::open(&address, &options).await.expect("connects");
+            let request =
+                |id| InferRequest { id, payload: vec![7; 10_000].into(), ..Default::default() };
+            let requests = (0..).map(move |id| framing::encode(&request(id)));
+            let session = SessionHeader { name: "flood".into(), ..SessionHeader::default() };
+            let _never_read = connection.infer(&session, tokio_stream::iter(requests)).await;
+            while !ended.load(Ordering::SeqCst) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        });
+    });
+}

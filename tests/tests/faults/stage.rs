@@ -1,0 +1,321 @@
+//! The processes of one run that a fault strikes, and what is checked after it.
+
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use e2e::{
+    Direction, FakeNode, LoadGen, Outcome, Relay, SutNode,
+    process::{Running, send_signal, transport},
+    relay::Counts,
+};
+use loadgen_node::official_log::read_responses;
+use netdiv_dataset as dataset;
+use netdiv_proto::layout::InputLayout;
+
+use super::fault::{Expected, Fault, Node, Run, When};
+
+/// Where a run plays.
+pub struct Stage {
+    /// The node that is struck, where it is a real one.
+    pub node: Option<SutNode>,
+    /// The node that is not.
+    pub company: Option<SutNode>,
+    /// The wire to the struck node.
+    pub wire: Option<Relay>,
+    /// Process id of the LoadGen node.
+    loadgen: u32,
+    fake: Option<FakeNode>,
+    /// Turns true when the run has ended: what was started for its time ends as well.
+    ended: Arc<AtomicBool>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone)]
+pub struct Seen {
+    /// The verdict and the words to it.
+    pub verdict: Expected,
+    /// What the run said.
+    pub words: String,
+    /// From the fault to the end.
+    pub took: Duration,
+}
+
+const SLOW: [&str; 4] = ["--max-batch", "4", "--echo-batch-us", "2000"];
+
+impl Fault {
+    /// Lets it happen and checks all that was promised.
+    pub fn strike(&self) -> Seen {
+        let mut stage = Stage {
+            node: None,
+            company: None,
+            wire: None,
+            loadgen: 0,
+            fake: None,
+            ended: Arc::default(),
+        };
+        let address = match &self.node {
+            Node::Slow => stage.real(&[&SLOW[..], &self.node_args].concat()),
+            Node::Real => stage.real(&self.node_args),
+            Node::Fake(behaviour) => {
+                let fake = stage.fake.insert(FakeNode::start(behaviour()));
+                fake.address.clone()
+            }
+            Node::Elsewhere(address) => address(),
+        };
+        let address = match self.wired {
+            true => stage.wire.insert(Relay::to(&address)).address.clone(),
+            false => address,
+        };
+        let mut addresses = vec![address];
+        if self.company {
+            let company = stage.company.insert(SutNode::echo("company", &SLOW));
+            addresses.push(company.address.clone());
+        }
+        if self.when == When::Before {
+            (self.inject)(&mut stage);
+        }
+        let running = self.start(&addresses);
+        stage.loadgen = running.id();
+        let mut struck = Instant::now();
+        if self.when != When::Before {
+            self.wait(&running);
+            struck = Instant::now();
+            (self.inject)(&mut stage);
+        }
+        let outcome = running.wait();
+        let took = struck.elapsed();
+        stage.ended.store(true, Ordering::SeqCst);
+        self.judge(&stage, &outcome, took)
+    }
+
+    fn dataset(&self) -> String {
+        let samples = if let Run::Accuracy(samples) = self.run { samples } else { 64 };
+        format!("synthetic:{samples}x100")
+    }
+
+    fn start(&self, addresses: &[String]) -> Running {
+        let addresses: Vec<_> = addresses.iter().map(String::as_str).collect();
+        let run = LoadGen::new(&addresses, self.scenario)
+            .args(&["--benchmark", "fabric", "--dataset", &self.dataset(), "--quiet"])
+            .args(&self.args)
+            .args(&self.papers);
+        match self.run {
+            Run::Accuracy(_) => {
+                run.args(&["--mode", "accuracy", "--setting", "server_target_qps=1000"]).start()
+            }
+            Run::Performance(seconds, qps) => run.short(seconds * 1000, qps).start(),
+        }
+    }
+
+    /// Waits for the moment at which the fault strikes.
+    fn wait(&self, running: &Running) {
+        if self.when == When::Preparing {
+            e2e::wait_until("the run has connected", || {
+                std::fs::read_to_string(running.log())
+                    .is_ok_and(|text| text.contains("loaded_qsl_set"))
+            });
+        } else {
+            running.wait_for_test();
+            // Some samples are answered by then; nothing below depends on it.
+            thread::sleep(Duration::from_millis(300));
+        }
+    }
+
+    fn judge(&self, stage: &Stage, outcome: &Outcome, took: Duration) -> Seen {
+        let name = &self.name;
+        let words = self.check_verdict(outcome);
+        assert!(took <= self.limit, "{name}: the end took {took:?}");
+        if !matches!(self.expected, Expected::Refused(_) | Expected::NoResult) {
+            self.check_counts(outcome);
+        }
+        if matches!(self.run, Run::Accuracy(_)) && outcome.path("result.json").is_file() {
+            self.check_responses(outcome);
+        }
+        if let Some(node) = stage.node.as_ref().filter(|_| self.survives) {
+            // It may be frozen.
+            node.signal("-CONT");
+            self.check_next_run(node, &self.papers);
+        }
+        if let Some(node) = &stage.company {
+            self.check_next_run(node, &[]);
+        }
+        let words = if words.is_empty() { stage.in_words() } else { words };
+        Seen { verdict: self.expected.clone(), words, took }
+    }
+
+    fn check_next_run(&self, node: &SutNode, args: &[&str]) {
+        let next = LoadGen::new(&[&node.address], "offline")
+            .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--mode", "accuracy"])
+            .args(args)
+            .run();
+        assert_eq!(next.code, Some(0), "{}: the next run: {next:#?}", self.name);
+    }
+
+    /// Compares how the run ended with what was expected; gives the run's words.
+    fn check_verdict(&self, outcome: &Outcome) -> String {
+        let name = &self.name;
+        let reasons = || {
+            let reasons = outcome.result()["reasons"].clone();
+            let reasons = reasons.as_array().expect("a list").clone();
+            reasons.iter().filter_map(|reason| reason.as_str().map(String::from)).collect()
+        };
+        let expect = |code: &[i32]| {
+            let expected = outcome.code.is_some_and(|seen| code.contains(&seen));
+            assert!(expected, "{name}: not exit code {code:?}: {outcome:#?}");
+        };
+        match self.expected {
+            Expected::Unaffected => {
+                expect(&[0]);
+                let reasons: Vec<String> = reasons();
+                assert!(reasons.is_empty(), "{name}: {reasons:?}");
+                String::new()
+            }
+            Expected::Finding(words) => {
+                expect(&[0, 1]);
+                let reasons: Vec<String> = reasons();
+                let found = reasons.iter().find(|reason| reason.contains(words));
+                let found = found.unwrap_or_else(|| panic!("{name}: no `{words}` in {reasons:?}"));
+                assert!(outcome.stdout.contains(words), "{name}: {}", outcome.stdout);
+                found.clone()
+            }
+            Expected::Failed(words) => {
+                expect(&[3]);
+                let reasons: Vec<String> = reasons();
+                assert_eq!(outcome.result()["verdict"], "FAILED", "{name}");
+                assert!(outcome.result()["metric"].is_null(), "{name}: there is a metric");
+                assert!(reasons[0].contains(words), "{name}: {reasons:?}");
+                assert!(outcome.stdout.contains(words), "{name}: {}", outcome.stdout);
+                let log = outcome.read("mlperf_log_detail.txt");
+                let marked = |line: &str| {
+                    line.contains("netdiv: the run failed")
+                        && line.contains(words)
+                        && line.contains("\"is_error\": true")
+                };
+                assert!(log.lines().any(marked), "{name}: LoadGen's log is not marked\n{log}");
+                assert!(!log.contains("result_validity"), "{name}: there is a result\n{log}");
+                reasons[0].clone()
+            }
+            Expected::Refused(words) => {
+                expect(&[2]);
+                assert!(outcome.stderr.contains(words), "{name}: {}", outcome.stderr);
+                assert!(outcome.read("mlperf_log_summary.txt").is_empty(), "{name}: it was run");
+                let line = outcome.stderr.lines().rfind(|line| line.contains(words));
+                let line = line.expect("it has the words");
+                line.split_once("ERROR loadgen_node: ").map_or(line, |(_, text)| text).trim().into()
+            }
+            Expected::NoResult => {
+                assert!(matches!(outcome.code, None | Some(3)), "{name}: {outcome:#?}");
+                assert!(!outcome.path("result.json").exists(), "{name}: there is a result");
+                let log = outcome.read("mlperf_log_detail.txt");
+                assert!(!log.contains("result_validity"), "{name}: there is a result\n{log}");
+                "no result.json, no result in LoadGen's log".into()
+            }
+        }
+    }
+
+    /// What was issued is completed or declared lost, by node and in total.
+    fn check_counts(&self, outcome: &Outcome) {
+        let (name, result) = (&self.name, outcome.result());
+        let samples = |key: &str| result["samples"][key].as_u64().expect("a number");
+        let (issued, completed, lost) = (samples("issued"), samples("completed"), samples("lost"));
+        assert_eq!(issued, completed + lost, "{name}: {result:#}");
+        let nodes = result["nodes"].as_array().expect("a list");
+        let answered = nodes.iter().map(|node| node["answered"].as_u64().expect("a number"));
+        assert_eq!(answered.sum::<u64>(), completed, "{name}: {result:#}");
+        if !matches!(self.expected, Expected::Failed(_)) {
+            assert_eq!(lost, 0, "{name}: {result:#}");
+        }
+    }
+
+    /// Each response in LoadGen's accuracy log is the one that an echo node gives to its sample, once, and counted.
+    fn check_responses(&self, outcome: &Outcome) {
+        let (name, dataset) = (&self.name, self.dataset());
+        let completed = outcome.result()["samples"]["completed"].as_u64().expect("a number");
+        let path = outcome.path("mlperf_log_accuracy.json");
+        let responses = read_responses(&path).expect("LoadGen closed its accuracy log");
+        let data = dataset::open(&dataset).expect("a data set");
+        let mut seen = HashSet::new();
+        for response in &responses {
+            let sample = data.read(response.qsl_idx).expect("a sample");
+            let sample = sample.into_payload(&InputLayout::default());
+            assert_eq!(response.data, sample[..8], "{name}: {response:?}");
+            assert!(seen.insert(response.qsl_idx), "{name}: twice: {response:?}");
+        }
+        let logged = responses.len() as u64;
+        match self.expected {
+            // LoadGen does not take answers that come when its test is closed already.
+            Expected::Failed(_) => assert!(logged <= completed, "{name}: {logged}, {completed}"),
+            _ => assert_eq!(logged, completed, "{name}: logged and counted"),
+        }
+    }
+}
+
+impl Stage {
+    fn real(&mut self, args: &[&str]) -> String {
+        self.node.insert(SutNode::echo("struck", args)).address.clone()
+    }
+
+    /// Sends a signal to the LoadGen node.
+    pub fn signal_loadgen(&self, signal: &str) {
+        send_signal(self.loadgen, signal);
+    }
+
+    /// Sends a signal to the struck node.
+    pub fn signal(&self, signal: &str) {
+        self.node.as_ref().expect("a real node").signal(signal);
+    }
+
+    /// The wire to the struck node.
+    pub fn wire(&self) -> &Relay {
+        self.wire.as_ref().expect("a wire")
+    }
+
+    /// Puts another node in the place of the struck one, at the same port.
+    pub fn replace(&mut self) {
+        let address = self.node.take().expect("a real node").address.clone();
+        let args = [&["--name", "struck", "--engine", "echo"], &SLOW[..]].concat();
+        let mut node = SutNode::try_start_at(&address, &args);
+        // The port may be taken for a moment longer.
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while node.is_err() && Instant::now() < deadline {
+            node = SutNode::try_start_at(&address, &args);
+        }
+        self.node = Some(node.expect("a node at the same port"));
+    }
+
+    /// Keeps doing something until the run has ended.
+    pub fn meanwhile(&self, work: impl FnOnce(&AtomicBool) + Send + 'static) {
+        let ended = self.ended.clone();
+        thread::spawn(move || work(&ended));
+    }
+
+    /// What the wire has done, where there is one.
+    fn in_words(&self) -> String {
+        let Some(wire) = &self.wire else { return String::new() };
+        let ways = [wire.counts(Direction::ToNode), wire.counts(Direction::ToClient)];
+        let sum = |count: fn(&Counts) -> u64| ways.iter().map(count).sum::<u64>();
+        let counts = [
+            (sum(|counts| counts.lost), "lost"),
+            (sum(|counts| counts.dropped), "dropped"),
+            (sum(|counts| counts.flipped), "flipped"),
+            (sum(|counts| counts.duplicated), "twice"),
+            (sum(|counts| counts.reordered), "out of order"),
+        ];
+        let happened = counts.iter().filter(|(count, _)| *count > 0);
+        let happened: Vec<_> = happened.map(|(count, what)| format!("{count} {what}")).collect();
+        let pieces = sum(|counts| counts.pieces);
+        assert!(pieces > 0, "nothing came by the wire");
+        if happened.is_empty() {
+            return String::new();
+        }
+        let piece = if transport() == "quic" { "datagrams" } else { "reads of TCP" };
+        format!("of {pieces} {piece} {}", happened.join(", "))
+    }
+}
