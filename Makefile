@@ -5,7 +5,7 @@
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: build libtorch demo test lint bench fuzz digits models fixtures
+.PHONY: build libtorch demo test lint bench testbed soak overload fuzz digits models fixtures
 
 # Libraries too: the engine plug-in torch is one.
 build: libtorch
@@ -38,6 +38,10 @@ RUNS ?= 5
 bench: build
 	$(TARGET)/release/bench $(RUNS) docs/BENCHMARKING.md
 	$(CARGO) bench -p netdiv-proto --locked
+
+# Faults between hosts, on this machine; docs/TESTBED.md says what it needs.
+testbed: build
+	BIN=$(TARGET)/release tests/testbed/faults.sh
 
 # Each decoder that faces the network under libFuzzer, for MINUTES each; findings are kept in its corpus.
 MINUTES ?= 1
