@@ -4,6 +4,7 @@
 
 pub mod fake_node;
 pub mod process;
+pub mod relay;
 
 /// A `.npy` file: NumPy's name of the element type, the shape as a Python tuple, the elements' bytes.
 pub fn npy(descr: &str, shape: &str, data: impl IntoIterator<Item = u8>) -> Vec<u8> {
@@ -17,3 +18,4 @@ pub fn npy(descr: &str, shape: &str, data: impl IntoIterator<Item = u8>) -> Vec<
 
 pub use fake_node::{Behaviour, FakeNode};
 pub use process::{LoadGen, Outcome, SutNode, wait_until};
+pub use relay::{Direction, Faults, Relay};

@@ -1,0 +1,173 @@
+//! The relay between TCP connections.
+
+use std::{
+    io::{self, ErrorKind},
+    net::{Shutdown, SocketAddr},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use socket2::SockRef;
+use tokio::{
+    net::{TcpListener, TcpSocket, TcpStream},
+    sync::{mpsc, watch},
+    time,
+};
+
+use super::{End, Wire, way::Way};
+
+/// What is read at once, at most.
+const PIECE_BYTES: usize = 128 << 10;
+
+/// Pieces on the wire: with long ones 32 MiB, which is 50 ms at 640 MB/s.
+const PIECES: usize = 256;
+
+/// What the system may hold before the relay reads it. Without this limit it grows to some megabytes, and a sign of
+/// life would wait behind seconds of a slow link.
+const SYSTEM_BUFFER_BYTES: u32 = 256 << 10;
+
+/// How much later a lost piece comes: the least time after which Linux sends a segment again.
+const RESEND: Duration = Duration::from_millis(200);
+
+/// How long an end may take to close its half after the relay has closed the other.
+const CLOSING_TIME: Duration = Duration::from_secs(1);
+
+pub(super) fn start(wire: Arc<Wire>) -> SocketAddr {
+    let socket = socket().expect("a socket");
+    socket.bind(([127, 0, 0, 1], 0).into()).expect("a free port");
+    let listener = socket.listen(1024).expect("listens");
+    let address = listener.local_addr().expect("bound");
+    tokio::spawn(accept(listener, wire));
+    address
+}
+
+fn socket() -> io::Result<TcpSocket> {
+    let socket = TcpSocket::new_v4()?;
+    // Connections get it from their listener.
+    socket.set_recv_buffer_size(SYSTEM_BUFFER_BYTES)?;
+    Ok(socket)
+}
+
+async fn accept(listener: TcpListener, wire: Arc<Wire>) {
+    while let Ok((client, _)) = listener.accept().await {
+        let ending = wire.end.subscribe();
+        tokio::spawn(connection(client, wire.clone(), ending));
+    }
+}
+
+async fn connection(client: TcpStream, wire: Arc<Wire>, mut ending: watch::Receiver<End>) {
+    wire.to_node.whole().await;
+    let connecting = async { socket()?.connect(wire.node).await };
+    let Ok(node) = connecting.await else { return reset(&client) };
+    let _ = (client.set_nodelay(true), node.set_nodelay(true));
+    let passing = async {
+        tokio::try_join!(pass(&client, &node, &wire.to_node), pass(&node, &client, &wire.to_client))
+    };
+    let end = tokio::select! {
+        passed = passing => match passed {
+            Ok(_) => return,
+            Err(end) => end,
+        },
+        _ = ending.changed() => *ending.borrow_and_update(),
+    };
+    match end {
+        End::Reset => {
+            reset(&client);
+            reset(&node);
+        }
+        End::Closed => {
+            tokio::join!(close(&client), close(&node));
+        }
+    }
+}
+
+/// An RST follows when the stream is dropped.
+fn reset(stream: &TcpStream) {
+    let _ = stream.set_zero_linger();
+}
+
+/// Closes our half, and reads to the end of the other: what is left unread would make the FIN an RST.
+async fn close(stream: &TcpStream) {
+    let _ = SockRef::from(stream).shutdown(Shutdown::Write);
+    let _ = time::timeout(CLOSING_TIME, async {
+        let mut rest = vec![0; PIECE_BYTES];
+        while read(stream, &mut rest).await.is_ok_and(|bytes| bytes > 0) {}
+    })
+    .await;
+}
+
+/// What passes one way, until its sender closes this half.
+async fn pass(from: &TcpStream, to: &TcpStream, way: &Way) -> Result<(), End> {
+    let (sender, pieces) = mpsc::channel(PIECES);
+    tokio::try_join!(take(from, way, sender), give(to, way, pieces)).map(drop)
+}
+
+struct Piece {
+    bytes: Vec<u8>,
+    due: Instant,
+    last: bool,
+}
+
+async fn take(from: &TcpStream, way: &Way, pieces: mpsc::Sender<Piece>) -> Result<(), End> {
+    let mut buffer = vec![0; PIECE_BYTES];
+    loop {
+        if let Some(room) = way.room_at() {
+            time::sleep_until(room.into()).await;
+        }
+        let read = read(from, &mut buffer[..way.piece_bytes(PIECE_BYTES)]).await;
+        let length = match read {
+            Ok(0) => return Ok(()),
+            Ok(length) => length,
+            Err(_) => {
+                // Nor does word of the end pass a wire that is cut.
+                way.whole().await;
+                return Err(End::Reset);
+            }
+        };
+        let mut bytes = buffer[..length].to_vec();
+        let fate = way.pass(&mut bytes, Instant::now());
+        let due = fate.due + if fate.lost { RESEND } else { Duration::ZERO };
+        let piece = Piece { bytes, due, last: fate.last };
+        if pieces.send(piece).await.is_err() || fate.last {
+            return Ok(());
+        }
+    }
+}
+
+async fn give(to: &TcpStream, way: &Way, mut pieces: mpsc::Receiver<Piece>) -> Result<(), End> {
+    while let Some(piece) = pieces.recv().await {
+        if piece.due > Instant::now() {
+            time::sleep_until(piece.due.into()).await;
+        }
+        way.whole().await;
+        write(to, &piece.bytes).await.map_err(|_| End::Reset)?;
+        if piece.last {
+            return Err(End::Closed);
+        }
+    }
+    way.whole().await;
+    let _ = SockRef::from(to).shutdown(Shutdown::Write);
+    Ok(())
+}
+
+async fn read(from: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        from.readable().await?;
+        match from.try_read(buffer) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            read => return read,
+        }
+    }
+}
+
+async fn write(to: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        to.writable().await?;
+        match to.try_write(bytes) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
