@@ -43,15 +43,15 @@ bench: build
 testbed: build
 	BIN=$(TARGET)/release tests/testbed/faults.sh
 
-# Runs with random faults, one after the other, for MINUTES; the same SEED makes the same faults. What it shows goes into
-# docs/RELIABILITY.md.
+# Runs with random faults, one after the other, for MINUTES; the same SEED makes the same faults. With WRITE=1 what it
+# shows goes into docs/RELIABILITY.md.
 SEED ?= 1
 soak: build
-	$(TARGET)/release/soak $(MINUTES) $(SEED) --write docs/RELIABILITY.md
+	$(TARGET)/release/soak $(MINUTES) $(SEED) $(if $(WRITE),--write docs/RELIABILITY.md)
 
-# Peak memory under more than the nodes can do, for docs/RELIABILITY.md. LARGEST=--largest adds a query of 10^8 samples (6 GB).
+# Peak memory under more than the nodes can do; WRITE as above. LARGEST=1 adds a query of 10^8 samples (6 GB).
 overload: build
-	$(TARGET)/release/overload $(LARGEST) --write docs/RELIABILITY.md
+	$(TARGET)/release/overload $(if $(LARGEST),--largest) $(if $(WRITE),--write docs/RELIABILITY.md)
 
 # Each decoder that faces the network under libFuzzer, for MINUTES each; findings are kept in its corpus.
 MINUTES ?= 1

@@ -31,15 +31,21 @@ pub fn relay(plan: &Plan, node: &Node, seed: u64) -> Option<Relay> {
     plan.fault.is_of_wire().then(|| Relay::start(&node.address, udp, seed))
 }
 
-/// Does to a run under way what is planned. What it returns has to live until the run is over.
-pub fn inject(plan: &Plan, node: &Node, relay: Option<&Relay>, run: &mut Running) -> Stranger {
+/// Does to a run under way what is planned; `None` when the run was over before. What it returns has to live until the
+/// run is over.
+pub fn inject(
+    plan: &Plan,
+    node: &Node,
+    relay: Option<&Relay>,
+    run: &mut Running,
+) -> Option<Stranger> {
     wait_for_test(run);
     let begin = Instant::now();
     while begin.elapsed() < plan.after && run.is_running() {
         thread::sleep(Duration::from_millis(5));
     }
     if !run.is_running() {
-        return Stranger::default();
+        return None;
     }
     // From here on nobody asks whether it has ended, so its process id stays its own.
     let wire = |faults| relay.into_iter().for_each(|relay| relay.set(faults));
@@ -50,8 +56,8 @@ pub fn inject(plan: &Plan, node: &Node, relay: Option<&Relay>, run: &mut Running
     };
     match plan.fault {
         Fault::None => {}
-        Fault::FloodingClient => return Stranger::floods(&node.address, plan.transport),
-        Fault::SilentClients => return Stranger::says_nothing(&node.address),
+        Fault::FloodingClient => return Some(Stranger::floods(&node.address, plan.transport)),
+        Fault::SilentClients => return Some(Stranger::says_nothing(&node.address)),
         Fault::SlowWire => wire(Faults {
             delay: Duration::from_millis(5),
             jitter: Duration::from_millis(5),
@@ -74,7 +80,7 @@ pub fn inject(plan: &Plan, node: &Node, relay: Option<&Relay>, run: &mut Running
         Fault::LoadGenInterrupted => send_signal(run.id(), "-INT"),
         Fault::LoadGenKilled => send_signal(run.id(), "-KILL"),
     }
-    Stranger::default()
+    Some(Stranger::default())
 }
 
 /// Ends what a fault leaves behind.

@@ -28,7 +28,8 @@ const COLOURS: [RGBColor; 6] = [
 pub fn svg(nodes: &[Series], runs: &[Series]) -> Result<String, Box<dyn Error>> {
     let all = || nodes.iter().chain(runs).flat_map(|series| &series.points);
     let end = all().map(|(at, _)| at / 60.0).fold(0.1, f64::max);
-    let most = all().map(|(_, mib)| *mib).fold(1.0, f64::max) * 1.25;
+    // The legend needs room above.
+    let most = all().map(|(_, mib)| *mib).fold(1.0, f64::max) * 1.6;
     let mut document = String::new();
     {
         let area = SVGBackend::with_string(&mut document, PIXELS).into_drawing_area();

@@ -35,6 +35,8 @@ use crate::{
     summary::Summary,
 };
 
+const USAGE: &str = "usage: soak MINUTES [SEED] [--write FILE]";
+
 /// Where the tables stand in a document.
 const TABLES: Marks = Marks("<!-- soak -->", "<!-- end soak -->");
 
@@ -42,16 +44,16 @@ const TABLES: Marks = Marks("<!-- soak -->", "<!-- end soak -->");
 const FIGURE: &str = "soak.svg";
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let mut args: Vec<String> = env::args().skip(1).collect();
-    let document = match args.iter().position(|arg| arg == "--write") {
-        Some(place) if place + 1 < args.len() => {
-            Some(PathBuf::from(args.drain(place..place + 2).nth(1).unwrap_or_default()))
+    let mut args = env::args().skip(1);
+    let (mut numbers, mut document) = (Vec::new(), None);
+    while let Some(arg) = args.next() {
+        match &arg[..] {
+            "--write" => document = Some(PathBuf::from(args.next().ok_or(USAGE)?)),
+            _ => numbers.push(arg),
         }
-        _ => None,
-    };
-    let usage = "usage: soak MINUTES [SEED] [--write FILE]";
-    let minutes: f64 = args.first().ok_or(usage)?.parse().map_err(|_| usage)?;
-    let seed: u64 = args.get(1).map_or(Ok(1), |seed| seed.parse()).map_err(|_| usage)?;
+    }
+    let minutes: f64 = numbers.first().ok_or(USAGE)?.parse().map_err(|_| USAGE)?;
+    let seed: u64 = numbers.get(1).map_or(Ok(1), |seed| seed.parse()).map_err(|_| USAGE)?;
     if let Some(document) = &document {
         TABLES.check(document)?;
     }
@@ -100,7 +102,7 @@ impl Soak {
 
     /// One run.
     fn run(&mut self) -> Result<(), Box<dyn Error>> {
-        let plan = Plan::draw(self.number, &mut self.random);
+        let mut plan = Plan::draw(self.number, &mut self.random);
         self.number += 1;
         let relay = fault::relay(&plan, &self.nodes[plan.victim], self.number as u64);
         let mut addresses: Vec<&str> = self.nodes.iter().map(|node| &node.address[..]).collect();
@@ -108,9 +110,13 @@ impl Soak {
             addresses[plan.victim] = &relay.address;
         }
         let mut running = plan.run(&addresses).start();
-        let stranger = fault::inject(&plan, &self.nodes[plan.victim], relay.as_ref(), &mut running);
+        let node = &self.nodes[plan.victim];
+        let stranger = fault::inject(&plan, node, relay.as_ref(), &mut running);
+        if stranger.is_none() {
+            plan.fault = Fault::None;
+        }
         let outcome = running.wait();
-        fault::recover(&plan, &self.nodes[plan.victim]);
+        fault::recover(&plan, node);
         drop((stranger, relay));
 
         let mut account = Account::of(&plan, &outcome);
@@ -156,6 +162,7 @@ impl Soak {
     /// The tables, the picture, and all that must not be.
     fn end(self, minutes: f64, seed: u64) -> Result<(String, String, Vec<String>), Box<dyn Error>> {
         let Self { nodes, watch, mut summary, folder, .. } = self;
+        let seconds = watch.seconds();
         let series = watch.end();
         drop(nodes);
         for entry in fs::read_dir(&folder)? {
@@ -169,7 +176,7 @@ impl Soak {
             std::thread::available_parallelism()?
         );
         let picture = figure::svg(&series, &shown(summary.run_memory()))?;
-        let text = summary.text(&head, &series);
+        let text = summary.text(&head, &series, seconds);
         if summary.complaints.is_empty() {
             fs::remove_dir_all(&folder)?;
         }

@@ -13,12 +13,13 @@ use std::{
 /// How often memory is read.
 const EVERY: Duration = Duration::from_secs(1);
 
-/// A slope is judged from the means of so many parts of the time: what a process needs in one second depends on what it
-/// needed in the second before, and single seconds would make the error look smaller than it is.
+/// A slope is judged from the least of so many parts of the time. What a process needs while a run is under way goes up
+/// and down; what it never gives back shows between runs. Single seconds depend on the seconds before them, and would make
+/// the error look smaller than it is.
 const PARTS: usize = 20;
 
 /// Growth that is not told from noise, in MiB: what a few more threads' heaps are.
-pub const NOISE_MIB: f64 = 1.0;
+const NOISE_MIB: f64 = 1.0;
 
 /// A slope smaller than this many of its standard errors is zero.
 const ERRORS: f64 = 3.0;
@@ -50,17 +51,17 @@ impl Slope {
         let middle = (first + last) / 2.0;
         let half: Vec<_> = points.iter().filter(|(at, _)| *at >= middle).copied().collect();
         let part = half.len().div_ceil(PARTS).max(1);
-        let means: Vec<_> = half.chunks(part).map(mean).collect();
-        let n = means.len() as f64;
+        let least: Vec<_> = half.chunks(part).map(least).collect();
+        let n = least.len() as f64;
         if n < 5.0 {
             return None;
         }
-        let (x0, y0) = mean(&means);
+        let (x0, y0) = mean(&least);
         let sum =
-            |of: fn(f64, f64) -> f64| means.iter().map(|(x, y)| of(x - x0, y - y0)).sum::<f64>();
+            |of: fn(f64, f64) -> f64| least.iter().map(|(x, y)| of(x - x0, y - y0)).sum::<f64>();
         let xx = sum(|x, _| x * x);
         let slope = sum(|x, y| x * y) / xx;
-        let residuals: f64 = means.iter().map(|(x, y)| (y - y0 - slope * (x - x0)).powi(2)).sum();
+        let residuals: f64 = least.iter().map(|(x, y)| (y - y0 - slope * (x - x0)).powi(2)).sum();
         let error = (residuals / (n - 2.0) / xx).sqrt();
         Some(Self {
             per_minute: slope * 60.0,
@@ -74,10 +75,20 @@ impl Slope {
         self.per_minute * self.minutes
     }
 
+    /// Growth that could be noise.
+    pub fn noise(&self) -> f64 {
+        NOISE_MIB.max(ERRORS * self.error * self.minutes)
+    }
+
     /// Whether the memory grows, as far as can be told.
     pub fn grows(&self) -> bool {
-        self.growth() > NOISE_MIB && self.per_minute > ERRORS * self.error
+        self.growth() > self.noise()
     }
+}
+
+/// The least memory of a part, in its middle.
+fn least(part: &[(f64, f64)]) -> (f64, f64) {
+    (mean(part).0, part.iter().map(|(_, mib)| *mib).fold(f64::MAX, f64::min))
 }
 
 fn mean(points: &[(f64, f64)]) -> (f64, f64) {

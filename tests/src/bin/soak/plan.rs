@@ -172,11 +172,11 @@ impl Plan {
             .args(&["--setting", "server_target_latency_ns=1000000000"]);
         let small = "synthetic:1024x64";
         match self.load {
-            Load::Offline => run.args(&["--dataset", small]).short(1000, 1_000_000),
-            Load::OfflineLong => run.args(&["--dataset", "synthetic:64x100000"]).short(1000, 5000),
+            Load::Offline => run.args(&["--dataset", small]).short(1000, 1_500_000),
+            Load::OfflineLong => run.args(&["--dataset", "synthetic:64x100000"]).short(1000, 6000),
             Load::Server => run.args(&["--dataset", small]).short(2000, 5000),
-            Load::SingleStream => run.args(&["--dataset", small]).short(1500, 1000),
-            Load::MultiStream => run.args(&["--dataset", small]).short(1500, 1000),
+            Load::SingleStream => run.args(&["--dataset", small]).short(1500, 4000),
+            Load::MultiStream => run.args(&["--dataset", small]).short(1500, 4000),
             Load::Accuracy => {
                 run.args(&["--dataset", "synthetic:100000x64", "--mode", "accuracy", "--digests"])
             }

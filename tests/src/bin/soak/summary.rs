@@ -6,9 +6,12 @@ use loadgen_node::result::Verdict;
 
 use crate::{
     account::Account,
-    memory::{NOISE_MIB, Series, Slope},
+    memory::{Series, Slope},
     plan::{Fault, Plan},
 };
+
+/// The part of the soak that memory has to be known of.
+const JUDGED: f64 = 0.75;
 
 /// All runs so far.
 #[derive(Debug, Default)]
@@ -103,8 +106,8 @@ impl Summary {
         format!("{} runs, {} samples issued", total.runs, thousands(total.issued))
     }
 
-    /// Both tables in Markdown. Notes memory that grows.
-    pub fn text(&mut self, head: &str, nodes: &[Series]) -> String {
+    /// Both tables in Markdown, of a soak of so many seconds. Notes memory that grows.
+    pub fn text(&mut self, head: &str, nodes: &[Series], seconds: f64) -> String {
         let mut text = format!(
             "{head}\n\n| fault | runs | VALID or COMPLETE | INVALID | FAILED | killed | samples issued | completed | \
              declared lost | unaccounted for |\n|---|---|---|---|---|---|---|---|---|---|\n"
@@ -113,32 +116,33 @@ impl Summary {
             text += &row.line(fault.words());
         }
         text += &self.total().line("**all**");
-        text += "\n| memory of | from, MiB | to, MiB | most, MiB | growth over the second half, MiB | its standard error | \
-                 |\n|---|---|---|---|---|---|---|\n";
+        text += "\n| memory of | from, MiB | to, MiB | most, MiB | growth over the second half, MiB | noise, MiB | |\n\
+                 |---|---|---|---|---|---|---|\n";
         for series in nodes.iter().chain(&self.run_memory()) {
+            let (Some(first), Some(last)) = (series.points.first(), series.points.last()) else {
+                continue;
+            };
+            // A process warms up; one that a fault has ended in time says nothing of growth.
+            if last.0 - first.0 < seconds * JUDGED {
+                continue;
+            }
             let Some(slope) = Slope::of(&series.points) else { continue };
-            let value = |point: Option<&(f64, f64)>| point.map_or(f64::NAN, |(_, mib)| *mib);
             let most = series.points.iter().map(|(_, mib)| *mib).fold(0.0, f64::max);
             let grows = slope.grows();
             let _ = writeln!(
                 text,
                 "| {} | {:.1} | {:.1} | {most:.1} | {:+.2} | {:.2} | {} |",
                 series.label,
-                value(series.points.first()),
-                value(series.points.last()),
+                first.1,
+                last.1,
                 slope.growth(),
-                slope.error * slope.minutes,
+                slope.noise(),
                 if grows { "grows" } else { "no growth" },
             );
             if grows {
                 self.complaints.push(format!("the memory of {} grows", series.label));
             }
         }
-        let _ = writeln!(
-            text,
-            "\nMemory grows where the slope over the second half is more than three times its standard error, and makes \
-             more than {NOISE_MIB} MiB."
-        );
         text
     }
 }
