@@ -5,7 +5,7 @@
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: build libtorch demo test lint bench fuzz memcheck deny advisories digits models fixtures
+.PHONY: build libtorch demo test lint bench testbed soak overload fuzz memcheck deny advisories digits models fixtures
 
 # Libraries too: the engine plug-in torch is one.
 build: libtorch
@@ -38,6 +38,20 @@ RUNS ?= 5
 bench: build
 	$(TARGET)/release/bench $(RUNS) docs/BENCHMARKING.md
 	$(CARGO) bench -p netdiv-proto --locked
+
+# Faults between hosts, on this machine; docs/TESTBED.md says what it needs.
+testbed: build
+	BIN=$(TARGET)/release tests/testbed/faults.sh
+
+# Runs with random faults, one after the other, for MINUTES; the same SEED makes the same faults. With WRITE=1 what it
+# shows goes into docs/RELIABILITY.md.
+SEED ?= 1
+soak: build
+	$(TARGET)/release/soak $(MINUTES) $(SEED) $(if $(WRITE),--write docs/RELIABILITY.md)
+
+# Peak memory under more than the nodes can do; WRITE as above. LARGEST=1 adds a query of 10^8 samples (6 GB).
+overload: build
+	$(TARGET)/release/overload $(if $(LARGEST),--largest) $(if $(WRITE),--write docs/RELIABILITY.md)
 
 # Everything that reads what others wrote, under libFuzzer, for MINUTES each; findings are kept in its corpus.
 MINUTES ?= 1

@@ -16,6 +16,8 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
+. "$here/../testbed/hosts.sh"
+need ip python3
 BIN=$(realpath "${BIN:-$here/../../target/release}")
 OUT=${1:?where to: rehearse.sh OUT}
 MS=${MS:-600000}
@@ -27,12 +29,9 @@ unset RUST_LOG
 
 # Other rehearsals may be under way.
 lg=netdiv-lg-$$ sut=netdiv-sut-$$
-nodes=()
 cleanup() {
-    for node in "${nodes[@]}"; do kill "$node" 2>/dev/null || true; done
-    wait
-    ip netns del "$lg" 2>/dev/null || true
-    ip netns del "$sut" 2>/dev/null || true
+    remove_host "$lg"
+    remove_host "$sut"
 }
 trap cleanup EXIT
 trap 'exit 1' INT TERM
@@ -40,13 +39,8 @@ trap 'exit 1' INT TERM
 ip netns add "$lg"
 ip netns add "$sut"
 ip link add lg0 netns "$lg" type veth peer name sut0 netns "$sut"
-ip -n "$lg" address add 10.232.0.1/24 dev lg0
-ip -n "$sut" address add 10.232.0.2/24 dev sut0
-for end in "$lg lg0" "$sut sut0"; do
-    read -r name interface <<<"$end"
-    ip -n "$name" link set lo up
-    ip -n "$name" link set "$interface" up
-done
+settle "$lg" lg0 10.232.0.1/24
+settle "$sut" sut0 10.232.0.2/24
 
 python3 "$here/data.py" "$OUT" --samples "$SAMPLES"
 
@@ -55,7 +49,7 @@ start_node() {
     local log="$OUT/$1-$2.log"
     ip netns exec "$sut" "$BIN/sut-node" --insecure --name "$1" --listen "10.232.0.2:$2" --engine echo \
         --echo-answer-bytes 4 --echo-sample-us 2000 --max-batch 64 --batch-timeout-us 500 2>"$log" &
-    nodes+=($!)
+    disown
     for _ in $(seq 100); do
         grep -q ' ready ' "$log" && return
         sleep 0.1

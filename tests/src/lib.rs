@@ -2,7 +2,9 @@
 //!
 //! The programs must be built first, with the same profile; `make test` does that.
 
+pub mod document;
 pub mod fake_node;
+pub mod flood;
 pub mod process;
 pub mod relay;
 
@@ -17,5 +19,6 @@ pub fn npy(descr: &str, shape: &str, data: impl IntoIterator<Item = u8>) -> Vec<
 }
 
 pub use fake_node::{Behaviour, FakeNode};
+pub use flood::Flood;
 pub use process::{LoadGen, Outcome, SutNode, wait_until};
 pub use relay::{Direction, Faults, Relay};

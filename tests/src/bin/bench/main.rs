@@ -18,9 +18,12 @@ use std::{
     fs,
     io::{BufRead as _, BufReader},
     net::TcpListener,
+    path::Path,
     process::{Child, Command, Stdio},
     thread,
 };
+
+use e2e::document::Marks;
 
 /// Runs of each line when none are asked for.
 const RUNS: usize = 5;
@@ -34,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let runs = args.first().map_or(Ok(RUNS), |n| n.parse::<usize>())?.max(1);
     if let Some(file) = args.get(1) {
-        place(&fs::read_to_string(file)?)?;
+        TABLES.check(Path::new(file))?;
     }
     let tables = [
         machine(runs)?,
@@ -45,24 +48,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let text = tables.join("\n");
     println!("\n{text}");
     if let Some(file) = args.get(1) {
-        let document = fs::read_to_string(file)?;
-        let (before, rest) =
-            document.split_once(BEGIN).ok_or("the file has no <!-- measured -->")?;
-        let (_, after) = rest.split_once(END).ok_or("the file has no <!-- end -->")?;
-        fs::write(file, format!("{before}{BEGIN}\n\n{text}\n{END}{after}"))?;
+        TABLES.fill(Path::new(file), &text)?;
     }
     Ok(())
 }
 
-/// What stands before and behind the tables in a document.
-fn place(document: &str) -> Result<(&str, &str), &'static str> {
-    let (before, rest) = document.split_once(BEGIN).ok_or("the file has no <!-- measured -->")?;
-    let (_, after) = rest.split_once(END).ok_or("the file has no <!-- end -->")?;
-    Ok((before, after))
-}
-
-const BEGIN: &str = "<!-- measured -->";
-const END: &str = "<!-- end -->";
+const TABLES: Marks = Marks("<!-- measured -->", "<!-- end -->");
 
 fn machine(runs: usize) -> Result<String, Box<dyn Error>> {
     let cores = thread::available_parallelism()?;

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Measures gRPC against QUIC through lossy paths and a long one, on one machine.
 #
-#   tests/lossy/measure.sh [SEED]
+#   tests/testbed/measure.sh [SEED]
 #
-# Two network namespaces stand for the two machines, relay.py for the wire between them.
-# It needs root, iproute2, ethtool, python3 and the release build of both programs.
+# Two hosts of a test bed (testbed.sh) stand for the two machines. It needs what that needs, and the release build of
+# both programs.
 # Payload bandwidth comes from Offline runs, whose length can be chosen for each path; `fabric`
 # measures for a fixed time.
 # Settings from the environment:
@@ -36,59 +36,17 @@ paths=(
     "0     25 40  32"
 )
 
-relay='' sut=''
-stop() {
-    if [ -n "$1" ]; then
-        kill "$1" 2>/dev/null || true
-        wait "$1" 2>/dev/null || true
-    fi
-}
-cleanup() {
-    stop "$sut"
-    stop "$relay"
-    ip link del netdiv-1 2>/dev/null || true
-    ip link del netdiv-2 2>/dev/null || true
-    ip netns del netdiv-1 2>/dev/null || true
-    ip netns del netdiv-2 2>/dev/null || true
-}
-trap cleanup EXIT
+export TESTBED=${TESTBED:-nd-m} CC
+bed=$here/testbed.sh
+trap '"$bed" down' EXIT
 trap 'exit 1' INT TERM
-
-offloads_off() { "$@" tx off rx off sg off tso off gso off gro off >/dev/null; }
-
-# Makes the machine 10.231.0.NUMBER. Its end of the wire in the root namespace is netdiv-NUMBER.
-machine() {
-    local name=netdiv-$1
-    ip netns add "$name"
-    ip link add "$name" type veth peer name eth0 netns "$name"
-    # The root namespace has no address there and must say nothing.
-    sysctl -qw "net.ipv6.conf.$name.disable_ipv6=1"
-    ip netns exec "$name" sysctl -qw net.ipv6.conf.eth0.disable_ipv6=1
-    offloads_off ethtool -K "$name"
-    offloads_off ip netns exec "$name" ethtool -K eth0
-    # A run must not start from what TCP learned in the run before.
-    ip netns exec "$name" sysctl -qw net.ipv4.tcp_no_metrics_save=1
-    ip -n "$name" addr add "10.231.0.$1/24" dev eth0
-    ip -n "$name" link set lo up
-    ip -n "$name" link set eth0 up
-    ip link set "$name" up
-    # Namespaces may not choose a default congestion control, but a route may.
-    ip -n "$name" route replace 10.231.0.0/24 dev eth0 src "10.231.0.$1" congctl "$CC"
-}
-
-# A lost ARP packet would cost a second.
-know() {
-    local mac
-    mac=$(ip netns exec "netdiv-$2" cat /sys/class/net/eth0/address)
-    ip -n "netdiv-$1" neigh replace "10.231.0.$2" lladdr "$mac" dev eth0 nud permanent
-}
 
 # Runs LoadGen: NAME SCENARIO SAMPLE-BYTES, then more options. Exit code 1 is a run that is not
 # valid, here for instance for its length; its figures count.
 run() {
     local name=$1 scenario=$2 bytes=$3 code=0
     shift 3
-    ip netns exec netdiv-1 timeout 120 "$BIN/loadgen-node" run --nodes "$node" --insecure --quiet \
+    "$bed" exec 1 timeout 120 "$BIN/loadgen-node" run --nodes "$node" --insecure --quiet \
         --benchmark fabric --dataset "synthetic:1024x$bytes" --scenario "$scenario" \
         --setting min_query_count=1 --output "$OUT/$name" "$@" \
         >"$OUT/$name.log" 2>&1 || code=$?
@@ -124,13 +82,9 @@ PYTHON
 }
 
 mkdir -p "$OUT"
-machine 1
-machine 2
-know 1 2
-know 2 1
-ip netns exec netdiv-2 "$BIN/sut-node" --engine none --listen "$node" --insecure \
-    >"$OUT/sut-node.log" 2>&1 &
-sut=$!
+"$bed" up 2
+"$bed" exec 2 "$BIN/sut-node" --engine none --listen "$node" --insecure >"$OUT/sut-node.log" 2>&1 &
+disown
 
 echo "Seed $seed, TCP $CC, $RATE_MBIT Mbit/s each way, queue of $QUEUE packets; files in $OUT."
 echo "Times in ms. Round trip: 1 KiB, one at a time. Server: 1 KiB at 200/s."
@@ -139,11 +93,8 @@ echo "| path, each way | transport | round trip p50 / p99 | MB/s, 1 connection |
 echo "|---|---|---|---|---|---|---|"
 for i in "${!paths[@]}"; do
     read -r loss delay guess window <<<"${paths[i]}"
-    python3 "$here/relay.py" --left netdiv-1 --right netdiv-2 --delay-ms "$delay" --loss "$loss" \
-        --rate-mbit "$RATE_MBIT" --queue-packets "$QUEUE" --seed "$((seed * 100 + i))" \
-        >"$OUT/relay-$i.json" &
-    relay=$!
-    sleep 0.5
+    "$bed" seed "$((seed * 100 + i))"
+    "$bed" fault '*' '*' delay="$delay" loss="$loss" rate="$RATE_MBIT" queue="$QUEUE"
     for transport in $TRANSPORTS; do
         prefix=$i-$transport
         run "$prefix-trip" single-stream 1024 --transport "$transport" \
@@ -162,8 +113,7 @@ for i in "${!paths[@]}"; do
         done
         row "$prefix" "$(python3 -c "print(f'{$loss:.1%}, $delay ms')")" "$transport"
     done
-    stop "$relay"
-    relay=''
+    "$bed" report >"$OUT/relay-$i.json"
 done
 echo
 echo "The relay on each path:"

@@ -1,0 +1,46 @@
+//! Peak memory at both ends under more than they can do, beside what the settings promise:
+//! `overload [--largest] [--write FILE]`. It ends with 1 when a bound does not hold. `--largest` adds a query of 10⁸
+//! samples, which takes some 6 GB and minutes.
+//!
+//! - `bound.rs`: what the settings promise
+//! - `runs.rs`: the runs that ask for too much
+
+mod bound;
+mod runs;
+
+use std::{env, error::Error, path::PathBuf};
+
+use e2e::document::Marks;
+
+/// Where the table stands in a document.
+const TABLE: Marks = Marks("<!-- overload -->", "<!-- end overload -->");
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut args = env::args().skip(1);
+    let (mut largest, mut document) = (false, None);
+    while let Some(arg) = args.next() {
+        match &arg[..] {
+            "--largest" => largest = true,
+            "--write" => document = Some(PathBuf::from(args.next().ok_or("--write FILE")?)),
+            _ => return Err("usage: overload [--largest] [--write FILE]".into()),
+        }
+    }
+    if let Some(document) = &document {
+        TABLE.check(document)?;
+    }
+    let rows = runs::all(largest)?;
+    let mut text = String::from(
+        "| situation | transport | samples | verdict | LoadGen node, MiB | LoadGen alone | bound | SUT node, MiB | bound | \
+         |\n|---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    rows.iter().for_each(|row| text += &row.line());
+    text += &bound::in_words();
+    println!("{text}");
+    if let Some(document) = document {
+        TABLE.fill(&document, &text)?;
+    }
+    match rows.iter().filter(|row| !row.holds()).count() {
+        0 => Ok(()),
+        broken => Err(format!("{broken} bounds do not hold").into()),
+    }
+}

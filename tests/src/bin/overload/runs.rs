@@ -1,0 +1,233 @@
+//! Runs that ask for more than the nodes can do, or for much at once.
+
+use std::{collections::BTreeMap, error::Error, process::Command, thread, time::Duration};
+
+use e2e::{Flood, SutNode, process::program};
+use netdiv_rules::result::{RunResult, Verdict};
+use serde_json::Value;
+
+use crate::bound::{self, BYTES, MIB, SAMPLES, WINDOW};
+
+/// One line of the table; memory in bytes.
+#[derive(Debug)]
+pub struct Row {
+    situation: String,
+    transport: &'static str,
+    samples: Option<u64>,
+    verdict: String,
+    loadgen: Option<LoadGenMemory>,
+    node: u64,
+    node_bound: u64,
+    /// Whether samples have no answer.
+    incomplete: bool,
+}
+
+/// Memory of the LoadGen node, of LoadGen by itself, and what was promised.
+#[derive(Debug, Clone, Copy)]
+struct LoadGenMemory {
+    most: u64,
+    alone: u64,
+    bound: u64,
+}
+
+impl Row {
+    /// Whether memory stayed below what was promised, and every sample has its answer.
+    pub fn holds(&self) -> bool {
+        self.loadgen.is_none_or(|loadgen| loadgen.most <= loadgen.bound)
+            && self.node <= self.node_bound
+            && !self.incomplete
+    }
+
+    /// In Markdown.
+    pub fn line(&self) -> String {
+        let mib = |bytes: u64| (bytes as f64 / MIB as f64).round().to_string();
+        let samples = self.samples.map_or("–".into(), |samples| samples.to_string());
+        let loadgen = match self.loadgen {
+            None => "– | – | –".into(),
+            Some(m) => format!("{} | {} | {}", mib(m.most), mib(m.alone), mib(m.bound)),
+        };
+        let Self { situation, transport, verdict, .. } = self;
+        let holds = if self.holds() { "holds" } else { "**does not hold**" };
+        format!(
+            "| {situation} | {transport} | {samples} | {verdict} | {loadgen} | {} | {} | {holds} |\n",
+            mib(self.node),
+            mib(self.node_bound)
+        )
+    }
+}
+
+/// A run of LoadGen: its scenario, samples of the set and their length, LoadGen's rate and least time.
+struct Load {
+    scenario: &'static str,
+    dataset: (u64, u64),
+    rate: u64,
+    milliseconds: u64,
+}
+
+/// Memory of LoadGen by itself, by scenario, rate and time.
+type Alone = BTreeMap<(&'static str, u64, u64), u64>;
+
+/// All of them, over both transports.
+pub fn all(largest: bool) -> Result<Vec<Row>, Box<dyn Error>> {
+    let mut rows = Vec::new();
+    let mut alone = Alone::new();
+    let small = (1024, 64);
+    let offline = |rate| Load { scenario: "offline", dataset: small, rate, milliseconds: 1000 };
+    for transport in ["grpc", "quic"] {
+        // LoadGen adds a tenth to what the expected rate needs.
+        for (samples, rate) in [("10⁶", 909_091), ("10⁷", 9_090_910)] {
+            let title = format!("Offline, one query of {samples}");
+            rows.push(run(&title, transport, &[&[], &[]], &offline(rate), &mut alone)?);
+        }
+        let slow = ["--max-batch", "16", "--echo-sample-us", "2000"];
+        let quick = ["--max-batch", "16", "--echo-sample-us", "200"];
+        let long = (256, 100_000);
+        let load = Load { scenario: "offline", dataset: long, rate: 5000, milliseconds: 5000 };
+        let title = "one node ten times slower than the other, Offline, 100 kB";
+        rows.push(run(title, transport, &[&quick, &slow], &load, &mut alone)?);
+        let load = Load { scenario: "server", dataset: long, rate: 3000, milliseconds: 5000 };
+        let title = "the same, Server";
+        rows.push(run(title, transport, &[&quick, &slow], &load, &mut alone)?);
+        // Two nodes that do 2,000 samples a second each.
+        let few = ["--max-batch", "2", "--echo-batch-us", "1000"];
+        let load = Load { scenario: "server", dataset: small, rate: 40_000, milliseconds: 2000 };
+        let title = "Server at ten times the rate of the nodes";
+        rows.push(run(title, transport, &[&few, &few], &load, &mut alone)?);
+        for sample_bytes in [64, 60_000] {
+            rows.push(flood(transport, sample_bytes));
+        }
+    }
+    if largest {
+        // LoadGen by itself answers all in one thread and would keep its whole log in memory; its tables grow with the
+        // samples.
+        let ten_million = alone.get(&("offline", 9_090_910, 1000)).copied().unwrap_or(0);
+        alone.insert(("offline", 90_909_100, 1000), 10 * ten_million);
+        let title = "Offline, one query of 10⁸";
+        rows.push(run(title, "grpc", &[&[], &[]], &offline(90_909_100), &mut alone)?);
+    }
+    Ok(rows)
+}
+
+fn limits() -> [String; 6] {
+    let limit = |key: &str, value: u64| [key.to_owned(), value.to_string()];
+    let [a, b] = limit("--max-in-flight-samples", SAMPLES);
+    let [c, d] = limit("--max-in-flight-bytes", BYTES);
+    let [e, f] = limit("--receive-window-bytes", WINDOW);
+    [a, b, c, d, e, f]
+}
+
+fn start(name: &str, args: &[&str]) -> SutNode {
+    let limits = limits();
+    let limits: Vec<&str> = limits.iter().map(String::as_str).collect();
+    SutNode::echo(name, &[&limits, args].concat())
+}
+
+fn run(
+    situation: &str,
+    transport: &'static str,
+    nodes: &[&[&str]],
+    load: &Load,
+    alone: &mut Alone,
+) -> Result<Row, Box<dyn Error>> {
+    eprintln!("{situation}, {transport}");
+    let nodes: Vec<_> =
+        nodes.iter().enumerate().map(|(n, args)| start(&format!("node-{n}"), args)).collect();
+    let alone = match alone.get(&(load.scenario, load.rate, load.milliseconds)) {
+        Some(bytes) => *bytes,
+        None => *alone
+            .entry((load.scenario, load.rate, load.milliseconds))
+            .or_insert(loadgen_alone(load)?),
+    };
+    let result = loadgen_node(transport, &nodes, load)?;
+    let (count, bytes) = load.dataset;
+    let counts = &result.samples;
+    Ok(Row {
+        situation: situation.into(),
+        transport,
+        samples: Some(counts.issued),
+        verdict: format!("{:?}", result.verdict).to_uppercase(),
+        loadgen: Some(LoadGenMemory {
+            most: result.process.peak_resident_bytes,
+            alone,
+            bound: bound::loadgen_node(alone, count * bytes, nodes.len() as u64),
+        }),
+        node: nodes.iter().map(SutNode::peak_resident_bytes).max().unwrap_or(0),
+        node_bound: bound::sut_node(1, false),
+        incomplete: counts.completed != counts.issued || result.verdict == Verdict::Failed,
+    })
+}
+
+/// A run to its end, however long that takes.
+fn loadgen_node(
+    transport: &str,
+    nodes: &[SutNode],
+    load: &Load,
+) -> Result<RunResult, Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let output = folder.path().join("out");
+    let addresses: Vec<_> = nodes.iter().map(|node| node.address.as_str()).collect();
+    let (count, bytes) = load.dataset;
+    let field =
+        if load.scenario == "offline" { "offline_expected_qps" } else { "server_target_qps" };
+    let ended = Command::new(program("loadgen-node"))
+        .current_dir(folder.path())
+        .env_remove("RUST_LOG")
+        .args(["run", "--quiet", "--benchmark", "fabric", "--scenario", load.scenario])
+        .args(["--transport", transport, "--nodes", &addresses.join(",")])
+        .args(["--dataset", &format!("synthetic:{count}x{bytes}")])
+        .args(["--receive-window-bytes", &WINDOW.to_string()])
+        .args(["--setting", &format!("{field}={}", load.rate)])
+        .args(["--setting", &format!("min_duration_ms={}", load.milliseconds)])
+        .args(["--setting", "min_query_count=1"])
+        .arg("--output")
+        .arg(&output)
+        .output()?;
+    let text = std::fs::read_to_string(output.join("result.json")).map_err(|error| {
+        format!(
+            "{error}: {}{}",
+            String::from_utf8_lossy(&ended.stdout),
+            String::from_utf8_lossy(&ended.stderr)
+        )
+    })?;
+    Ok(serde_json::from_str(&text)?)
+}
+
+fn loadgen_alone(load: &Load) -> Result<u64, Box<dyn Error>> {
+    let args = [load.scenario.to_owned(), load.rate.to_string(), load.milliseconds.to_string()];
+    let alone = Command::new(program("loadgen-alone")).args(args).output()?;
+    let line: Value = serde_json::from_slice(&alone.stdout)?;
+    Ok(line["peak_resident_bytes"].as_u64().ok_or("LoadGen alone says nothing of its memory")?)
+}
+
+/// Connections of a client that floods.
+const FLOODS: usize = 8;
+
+/// Long enough to fill everything that can be filled.
+const FLOODING: Duration = Duration::from_secs(8);
+
+/// A node whose clients send and never read. The answers are as long as the samples.
+fn flood(transport: &'static str, sample_bytes: usize) -> Row {
+    let situation = format!("{FLOODS} clients that flood and never read, {sample_bytes} B");
+    eprintln!("{situation}, {transport}");
+    let node = start("flooded", &["--echo-answer-bytes", "0"]);
+    let flood = Flood::start(&node.address, transport, FLOODS, sample_bytes);
+    thread::sleep(FLOODING);
+    let most = node.peak_resident_bytes();
+    // Somebody else is served meanwhile.
+    let addresses = [&node.address[..]];
+    let other = e2e::LoadGen::new(&addresses, "offline")
+        .over(transport)
+        .args(&["--benchmark", "fabric", "--dataset", "synthetic:1000x64", "--mode", "accuracy"])
+        .run();
+    drop(flood);
+    Row {
+        situation,
+        transport,
+        samples: None,
+        verdict: format!("another client: {}", other.result()["verdict"].as_str().unwrap_or("?")),
+        loadgen: None,
+        node: most,
+        node_bound: bound::sut_node(FLOODS as u64, true),
+        incomplete: other.code != Some(0),
+    }
+}

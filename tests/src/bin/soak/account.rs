@@ -1,0 +1,98 @@
+//! What has to be true of every run, whatever was done to it.
+
+use e2e::Outcome;
+use netdiv_rules::result::{RunResult, Verdict};
+
+use crate::plan::{Fault, Load, Plan};
+
+/// What became of a run's samples, and what is wrong with it.
+#[derive(Debug, Default)]
+pub struct Account {
+    /// The verdict; `None` for a run that was killed.
+    pub verdict: Option<Verdict>,
+    /// Samples that LoadGen issued.
+    pub issued: u64,
+    /// Samples that were answered.
+    pub completed: u64,
+    /// Samples that the run says were lost.
+    pub lost: u64,
+    /// Samples of which nothing says what became of them.
+    pub unaccounted: u64,
+    /// Most memory of the LoadGen node, in bytes.
+    pub peak_resident_bytes: u64,
+    /// What must not be.
+    pub complaints: Vec<String>,
+}
+
+impl Account {
+    /// Of a run that has ended.
+    pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
+        let mut account = Self::default();
+        account.check(plan, outcome);
+        account
+    }
+
+    fn check(&mut self, plan: &Plan, outcome: &Outcome) {
+        for text in [&outcome.stdout, &outcome.stderr] {
+            self.must(!text.contains("panicked"), "the LoadGen node panicked");
+        }
+        let Some(code) = outcome.code else {
+            // Running::wait kills what hangs for two minutes; it has no exit code either.
+            let killed = plan.fault == Fault::LoadGenKilled && outcome.time.as_secs() < 60;
+            self.must(killed, "the LoadGen node hung, or a signal that we did not send ended it");
+            return;
+        };
+        self.must(code != 2, "the nodes were ready, and the run was refused");
+        let harmless = plan.fault.is_harmless();
+        self.must(!harmless || code <= 1, "a fault that is none has ended the run");
+        match serde_json::from_str::<RunResult>(&outcome.read("result.json")) {
+            Ok(result) => self.check_result(plan, outcome, code, &result),
+            Err(error) => self.complaints.push(format!("result.json: {error}")),
+        }
+    }
+
+    fn check_result(&mut self, plan: &Plan, outcome: &Outcome, code: i32, result: &RunResult) {
+        let samples = &result.samples;
+        let answered: u64 = result.nodes.iter().map(|node| node.answered).sum();
+        self.verdict = Some(result.verdict);
+        (self.issued, self.completed, self.lost) =
+            (samples.issued, samples.completed, samples.lost);
+        self.peak_resident_bytes = result.process.peak_resident_bytes;
+        self.unaccounted = samples.issued.abs_diff(samples.completed + samples.lost)
+            + samples.completed.abs_diff(answered);
+        self.must(self.unaccounted == 0, "the counts do not add up");
+        self.must(
+            i32::from(loadgen_node::exit_code(result.verdict)) == code,
+            "the exit code is not that of the verdict",
+        );
+        let sends = result.nodes.iter().all(|node| node.sent >= node.answered);
+        self.must(sends, "a node has answered more than it was sent");
+        let reason = result.reasons.first();
+        let log = outcome.read("mlperf_log_detail.txt");
+        if result.verdict == Verdict::Failed {
+            let told = reason.is_some_and(|reason| outcome.stdout.contains(reason.as_str()));
+            self.must(told, "the run failed and does not say why");
+            self.must(log.contains("netdiv: the run failed"), "LoadGen's log does not say so");
+            self.must(!log.contains("result_validity"), "a failed run has a result");
+            return;
+        }
+        self.must(samples.lost == 0, "samples are lost, and the run has not failed");
+        let counted = result.nodes.iter().all(|node| node.acknowledged == node.sent);
+        self.must(counted, "a node counts other samples than were sent to it");
+        let unmatched: u64 = result.nodes.iter().map(|node| node.unmatched_replies).sum();
+        self.must(unmatched == 0, "replies belonged to no sample");
+        let good = matches!(result.verdict, Verdict::Valid | Verdict::Complete);
+        self.must(good || reason.is_some(), "the run is INVALID and does not say why");
+        let differences =
+            result.digests.iter().flat_map(|d| d.by_name()).any(|(_, c)| c.differences > 0);
+        self.must(!differences, "bytes did not arrive as they were sent");
+        let proven = plan.load != Load::Accuracy || result.digests.is_some();
+        self.must(proven, "the digests were not compared");
+    }
+
+    fn must(&mut self, condition: bool, complaint: &str) {
+        if !condition {
+            self.complaints.push(complaint.into());
+        }
+    }
+}

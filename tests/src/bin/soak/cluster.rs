@@ -1,0 +1,108 @@
+//! The SUT nodes of a soak: real processes that live as long as it does, unless a fault ends them.
+
+use std::{
+    error::Error,
+    fs::{self, File},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use e2e::process::{program, send_signal};
+
+/// Names of the nodes.
+pub const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// The node that faults may end; the others' memory is watched over the whole soak.
+pub const MORTAL: usize = 2;
+
+/// How long a node may take to start or to end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A running `sut-node` whose log is a file: nobody would read a pipe for hours.
+#[derive(Debug)]
+pub struct Node {
+    name: &'static str,
+    child: Child,
+    /// Where it listens.
+    pub address: String,
+    log: PathBuf,
+}
+
+impl Node {
+    /// Starts a node and waits until it is ready. A node that is started again takes the address that it had.
+    pub fn start(
+        name: &'static str,
+        listen: &str,
+        args: &[&str],
+        folder: &Path,
+    ) -> Result<Self, Box<dyn Error>> {
+        let before = fs::read_dir(folder)?.count();
+        let log = folder.join(format!("node-{name}-{before}.log"));
+        let child = Command::new(program("sut-node"))
+            .args(["--name", name, "--listen", listen])
+            .args(args)
+            .env_remove("RUST_LOG")
+            // glibc would keep up to 64 MiB of what was freed for later, which hides growth in noise.
+            .env("MALLOC_TRIM_THRESHOLD_", "131072")
+            .stderr(File::create(&log)?)
+            .stdout(Stdio::null())
+            .spawn()?;
+        let mut node = Self { name, child, address: String::new(), log };
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            let text = node.log();
+            if let Some((_, rest)) = text.split_once(" ready node=") {
+                let rest = rest.split_once("address=").ok_or("the log has no address")?.1;
+                node.address = rest.split_whitespace().next().unwrap_or_default().into();
+                return Ok(node);
+            }
+            if !node.is_alive() {
+                return Err(format!("node {name} did not start: {text}").into());
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        Err(format!("node {name} is not ready after {} s", PATIENCE.as_secs()).into())
+    }
+
+    /// Starts it again, at the same address, once it has ended.
+    pub fn start_again(&mut self, args: &[&str], folder: &Path) -> Result<(), Box<dyn Error>> {
+        let deadline = Instant::now() + PATIENCE;
+        while self.is_alive() {
+            if Instant::now() > deadline {
+                return Err(format!("node {} was told to end and did not", self.name).into());
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        *self = Self::start(self.name, &self.address, args, folder)?;
+        Ok(())
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: &str) {
+        send_signal(self.id(), signal);
+    }
+
+    /// Whether it has not ended.
+    pub fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// What it has logged.
+    pub fn log(&self) -> String {
+        fs::read_to_string(&self.log).unwrap_or_default()
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

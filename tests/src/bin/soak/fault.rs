@@ -1,0 +1,119 @@
+//! How what is planned goes wrong.
+
+use std::{
+    net::TcpStream,
+    thread,
+    time::{Duration, Instant},
+};
+
+use e2e::{
+    Faults, Flood, Relay,
+    process::{Running, send_signal},
+};
+
+use crate::{
+    cluster::Node,
+    plan::{Fault, Plan},
+};
+
+/// A moment that no time limit of a run is shorter than.
+const BRIEFLY: Duration = Duration::from_millis(300);
+
+/// Connections of the flooding client to the node.
+const FLOODS: usize = 4;
+
+/// Connections that say nothing.
+const SILENT: usize = 50;
+
+/// A relay before the node, where the fault is one of the wire.
+pub fn relay(plan: &Plan, node: &Node, seed: u64) -> Option<Relay> {
+    let udp = plan.transport == "quic";
+    plan.fault.is_of_wire().then(|| Relay::start(&node.address, udp, seed))
+}
+
+/// Does to a run under way what is planned; `None` when the run was over before. What it returns has to live until the
+/// run is over.
+pub fn inject(
+    plan: &Plan,
+    node: &Node,
+    relay: Option<&Relay>,
+    run: &mut Running,
+) -> Option<Stranger> {
+    wait_for_test(run);
+    let begin = Instant::now();
+    while begin.elapsed() < plan.after && run.is_running() {
+        thread::sleep(Duration::from_millis(5));
+    }
+    if !run.is_running() {
+        return None;
+    }
+    // From here on nobody asks whether it has ended, so its process id stays its own.
+    let wire = |faults| relay.into_iter().for_each(|relay| relay.set(faults));
+    let briefly = |process: u32| {
+        send_signal(process, "-STOP");
+        thread::sleep(BRIEFLY);
+        send_signal(process, "-CONT");
+    };
+    match plan.fault {
+        Fault::None => {}
+        Fault::FloodingClient => return Some(Stranger::floods(&node.address, plan.transport)),
+        Fault::SilentClients => return Some(Stranger::says_nothing(&node.address)),
+        Fault::SlowWire => wire(Faults {
+            delay: Duration::from_millis(5),
+            jitter: Duration::from_millis(5),
+            // TCP's loss holds up all that follows for 200 ms.
+            loss: if plan.transport == "quic" { 0.01 } else { 0.002 },
+            ..Faults::none()
+        }),
+        Fault::WireCutBriefly => {
+            wire(Faults::cut());
+            thread::sleep(BRIEFLY);
+            wire(Faults::none());
+        }
+        Fault::WireCut => wire(Faults::cut()),
+        Fault::WireReset => relay.into_iter().for_each(Relay::reset),
+        Fault::NodeFrozenBriefly => briefly(node.id()),
+        Fault::NodeFrozen => node.signal("-STOP"),
+        Fault::NodeKilled => node.signal("-KILL"),
+        Fault::NodeTerminated => node.signal("-TERM"),
+        Fault::LoadGenFrozenBriefly => briefly(run.id()),
+        Fault::LoadGenInterrupted => send_signal(run.id(), "-INT"),
+        Fault::LoadGenKilled => send_signal(run.id(), "-KILL"),
+    }
+    Some(Stranger::default())
+}
+
+/// Ends what a fault leaves behind.
+pub fn recover(plan: &Plan, node: &Node) {
+    if plan.fault == Fault::NodeFrozen {
+        node.signal("-CONT");
+    }
+}
+
+/// Waits until LoadGen has begun to issue queries, or the run is over.
+fn wait_for_test(run: &mut Running) {
+    let log = run.log();
+    let begun = || std::fs::read_to_string(&log).is_ok_and(|t| t.contains("generated_query_count"));
+    while run.is_running() && !begun() {
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Somebody else who talks to a node during a run; gone with the value.
+#[derive(Debug, Default)]
+pub struct Stranger {
+    _floods: Option<Flood>,
+    _silent: Vec<TcpStream>,
+}
+
+impl Stranger {
+    fn floods(address: &str, transport: &str) -> Self {
+        let flood = Flood::start(address, transport, FLOODS, 64);
+        Self { _floods: Some(flood), ..Self::default() }
+    }
+
+    fn says_nothing(address: &str) -> Self {
+        let silent = (0..SILENT).filter_map(|_| TcpStream::connect(address).ok()).collect();
+        Self { _silent: silent, ..Self::default() }
+    }
+}

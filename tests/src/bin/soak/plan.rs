@@ -1,0 +1,185 @@
+//! What a run of the soak does, drawn from the seed: the same seed, the same runs and faults in the same order.
+
+use std::time::Duration;
+
+use e2e::LoadGen;
+use rand::{Rng as _, rngs::StdRng};
+
+use crate::cluster::{MORTAL, NAMES};
+
+/// What LoadGen does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Load {
+    /// Many small samples in one query.
+    Offline,
+    /// Fewer and longer ones.
+    OfflineLong,
+    /// Poisson arrivals.
+    Server,
+    /// One after the other.
+    SingleStream,
+    /// Eight at a time.
+    MultiStream,
+    /// Every sample of the set once, with digests at both ends.
+    Accuracy,
+}
+
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// Nothing.
+    None,
+    /// A client that sends and never reads.
+    FloodingClient,
+    /// Connections on which nothing is said.
+    SilentClients,
+    /// Every byte comes later, some much later.
+    SlowWire,
+    /// Nothing passes for a moment.
+    WireCutBriefly,
+    /// The node stands still for a moment.
+    NodeFrozenBriefly,
+    /// The LoadGen node stands still for a moment.
+    LoadGenFrozenBriefly,
+    /// Nothing passes any more.
+    WireCut,
+    /// The connection is reset.
+    WireReset,
+    /// The node stands still.
+    NodeFrozen,
+    /// The node is killed.
+    NodeKilled,
+    /// The node is asked to end.
+    NodeTerminated,
+    /// The LoadGen node is asked to end.
+    LoadGenInterrupted,
+    /// The LoadGen node is killed.
+    LoadGenKilled,
+}
+
+impl Fault {
+    /// In words, for tables.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::FloodingClient => "a client that floods and never reads",
+            Self::SilentClients => "50 connections that say nothing",
+            Self::SlowWire => "wire: delay, jitter and loss",
+            Self::WireCutBriefly => "wire: cut for 0.3 s",
+            Self::NodeFrozenBriefly => "node: stopped for 0.3 s",
+            Self::LoadGenFrozenBriefly => "LoadGen node: stopped for 0.3 s",
+            Self::WireCut => "wire: cut for good",
+            Self::WireReset => "wire: connections reset",
+            Self::NodeFrozen => "node: stopped for good",
+            Self::NodeKilled => "node: SIGKILL",
+            Self::NodeTerminated => "node: SIGTERM",
+            Self::LoadGenInterrupted => "LoadGen node: SIGINT",
+            Self::LoadGenKilled => "LoadGen node: SIGKILL",
+        }
+    }
+
+    /// Whether a run has to end as if nothing had been.
+    pub fn is_harmless(self) -> bool {
+        self < Self::WireCut
+    }
+
+    /// Whether samples pass a relay.
+    pub fn is_of_wire(self) -> bool {
+        use Fault::*;
+        matches!(self, SlowWire | WireCutBriefly | WireCut | WireReset)
+    }
+}
+
+/// Those that are drawn beside no fault.
+const FAULTS: [Fault; 13] = [
+    Fault::FloodingClient,
+    Fault::SilentClients,
+    Fault::SlowWire,
+    Fault::WireCutBriefly,
+    Fault::NodeFrozenBriefly,
+    Fault::LoadGenFrozenBriefly,
+    Fault::WireCut,
+    Fault::WireReset,
+    Fault::NodeFrozen,
+    Fault::NodeKilled,
+    Fault::NodeTerminated,
+    Fault::LoadGenInterrupted,
+    Fault::LoadGenKilled,
+];
+
+/// How many runs of a hundred have no fault.
+const WITHOUT_FAULT: f64 = 0.55;
+
+/// One run.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The transport; in turn.
+    pub transport: &'static str,
+    /// What LoadGen does.
+    pub load: Load,
+    /// What goes wrong.
+    pub fault: Fault,
+    /// The node that it happens to.
+    pub victim: usize,
+    /// When it happens, after LoadGen has begun.
+    pub after: Duration,
+}
+
+impl Plan {
+    /// The run of that number.
+    pub fn draw(number: usize, random: &mut StdRng) -> Self {
+        let load = match (number / 2 % 2, random.random_range(0..8)) {
+            (_, 0) => Load::SingleStream,
+            (_, 1) => Load::MultiStream,
+            (_, 2) => Load::Accuracy,
+            (0, 3) => Load::OfflineLong,
+            (0, _) => Load::Offline,
+            _ => Load::Server,
+        };
+        // All are drawn each time, so that one choice does not change those that follow.
+        let calm = random.random_bool(WITHOUT_FAULT);
+        let drawn = FAULTS[random.random_range(0..FAULTS.len())];
+        let fault = if calm { Fault::None } else { drawn };
+        let any = random.random_range(0..NAMES.len());
+        let mortal = matches!(fault, Fault::NodeKilled | Fault::NodeTerminated);
+        Self {
+            transport: if number.is_multiple_of(2) { "grpc" } else { "quic" },
+            load,
+            fault,
+            victim: if mortal { MORTAL } else { any },
+            after: Duration::from_millis(random.random_range(0..1200)),
+        }
+    }
+
+    /// In words, for the list of runs.
+    pub fn words(&self) -> String {
+        format!("{:?} over {}; {}", self.load, self.transport, self.fault.words())
+    }
+
+    /// The run, against these addresses.
+    pub fn run(&self, addresses: &[&str]) -> LoadGen {
+        let scenario = match self.load {
+            Load::Offline | Load::OfflineLong | Load::Accuracy => "offline",
+            Load::Server => "server",
+            Load::SingleStream => "single-stream",
+            Load::MultiStream => "multi-stream",
+        };
+        let run = LoadGen::new(addresses, scenario)
+            .over(self.transport)
+            // Long enough for a machine that does other things too, short enough for a soak.
+            .args(&["--keepalive-timeout-ms", "2500", "--sample-timeout-ms", "6000"])
+            .args(&["--control-timeout-ms", "6000", "--quiet", "--benchmark", "fabric"])
+            .args(&["--setting", "server_target_latency_ns=1000000000"]);
+        let small = "synthetic:1024x64";
+        match self.load {
+            Load::Offline => run.args(&["--dataset", small]).short(1000, 1_500_000),
+            Load::OfflineLong => run.args(&["--dataset", "synthetic:64x100000"]).short(1000, 6000),
+            Load::Server => run.args(&["--dataset", small]).short(2000, 5000),
+            Load::SingleStream => run.args(&["--dataset", small]).short(1500, 4000),
+            Load::MultiStream => run.args(&["--dataset", small]).short(1500, 4000),
+            Load::Accuracy => {
+                run.args(&["--dataset", "synthetic:100000x64", "--mode", "accuracy", "--digests"])
+            }
+        }
+    }
+}

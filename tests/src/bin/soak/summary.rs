@@ -1,0 +1,161 @@
+//! What a soak has shown, as text.
+
+use std::{collections::BTreeMap, fmt::Write as _};
+
+use loadgen_node::result::Verdict;
+
+use crate::{
+    account::Account,
+    memory::{Series, Slope},
+    plan::{Fault, Plan},
+};
+
+/// The part of the soak that memory has to be known of.
+const JUDGED: f64 = 0.75;
+
+/// All runs so far.
+#[derive(Debug, Default)]
+pub struct Summary {
+    rows: BTreeMap<Fault, Row>,
+    /// What must not be, with the number of the run.
+    pub complaints: Vec<String>,
+    /// Most memory of undisturbed runs of one kind, over time.
+    runs: BTreeMap<String, Series>,
+}
+
+/// Runs with the same fault.
+#[derive(Debug, Default, Clone)]
+struct Row {
+    runs: u64,
+    good: u64,
+    invalid: u64,
+    failed: u64,
+    killed: u64,
+    issued: u64,
+    completed: u64,
+    lost: u64,
+    unaccounted: u64,
+}
+
+impl Row {
+    fn add(&mut self, other: &Self) {
+        self.runs += other.runs;
+        self.good += other.good;
+        self.invalid += other.invalid;
+        self.failed += other.failed;
+        self.killed += other.killed;
+        self.issued += other.issued;
+        self.completed += other.completed;
+        self.lost += other.lost;
+        self.unaccounted += other.unaccounted;
+    }
+
+    fn line(&self, title: &str) -> String {
+        let Self { runs, good, invalid, failed, killed, issued, completed, lost, unaccounted } =
+            self;
+        format!(
+            "| {title} | {runs} | {good} | {invalid} | {failed} | {killed} | {} | {} | {} | {} |\n",
+            thousands(*issued),
+            thousands(*completed),
+            thousands(*lost),
+            thousands(*unaccounted)
+        )
+    }
+}
+
+impl Summary {
+    /// Notes a run that has ended, `seconds` after the soak began.
+    pub fn add(&mut self, plan: &Plan, account: &Account, seconds: f64) {
+        let is =
+            |wanted: &[Verdict]| u64::from(account.verdict.is_some_and(|v| wanted.contains(&v)));
+        self.rows.entry(plan.fault).or_default().add(&Row {
+            runs: 1,
+            good: is(&[Verdict::Valid, Verdict::Complete]),
+            invalid: is(&[Verdict::Invalid]),
+            failed: is(&[Verdict::Failed]),
+            killed: u64::from(account.verdict.is_none()),
+            issued: account.issued,
+            completed: account.completed,
+            lost: account.lost,
+            unaccounted: account.unaccounted,
+        });
+        // Only like can be compared with like: a run that was cut short has needed less.
+        if plan.fault == Fault::None {
+            let label = format!("LoadGen node: {:?}, {}", plan.load, plan.transport);
+            let new = || Series { label: label.clone(), points: Vec::new() };
+            let mib = account.peak_resident_bytes as f64 / f64::from(1 << 20);
+            self.runs.entry(label.clone()).or_insert_with(new).points.push((seconds, mib));
+        }
+    }
+
+    /// The runs' memory.
+    pub fn run_memory(&self) -> Vec<Series> {
+        self.runs.values().cloned().collect()
+    }
+
+    /// All runs together.
+    fn total(&self) -> Row {
+        let mut total = Row::default();
+        self.rows.values().for_each(|row| total.add(row));
+        total
+    }
+
+    /// In one line, while it goes on.
+    pub fn in_short(&self) -> String {
+        let total = self.total();
+        format!("{} runs, {} samples issued", total.runs, thousands(total.issued))
+    }
+
+    /// Both tables in Markdown, of a soak of so many seconds. Notes memory that grows.
+    pub fn text(&mut self, head: &str, nodes: &[Series], seconds: f64) -> String {
+        let mut text = format!(
+            "{head}\n\n| fault | runs | VALID or COMPLETE | INVALID | FAILED | killed | samples issued | completed | \
+             declared lost | unaccounted for |\n|---|---|---|---|---|---|---|---|---|---|\n"
+        );
+        for (fault, row) in &self.rows {
+            text += &row.line(fault.words());
+        }
+        text += &self.total().line("**all**");
+        text += "\n| memory of | from, MiB | to, MiB | most, MiB | growth over the second half, MiB | noise, MiB | |\n\
+                 |---|---|---|---|---|---|---|\n";
+        for series in nodes.iter().chain(&self.run_memory()) {
+            let (Some(first), Some(last)) = (series.points.first(), series.points.last()) else {
+                continue;
+            };
+            // A process warms up; one that a fault has ended in time says nothing of growth.
+            if last.0 - first.0 < seconds * JUDGED {
+                continue;
+            }
+            let Some(slope) = Slope::of(&series.points) else { continue };
+            let most = series.points.iter().map(|(_, mib)| *mib).fold(0.0, f64::max);
+            let grows = slope.grows();
+            let _ = writeln!(
+                text,
+                "| {} | {:.1} | {:.1} | {most:.1} | {:+.2} | {:.2} | {} |",
+                series.label,
+                first.1,
+                last.1,
+                slope.growth(),
+                slope.noise(),
+                if grows { "grows" } else { "no growth" },
+            );
+            if grows {
+                self.complaints.push(format!("the memory of {} grows", series.label));
+            }
+        }
+        text
+    }
+}
+
+/// 1234567 as 1,234,567.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

@@ -1,0 +1,42 @@
+//! A client that sends samples as fast as it may and never reads an answer.
+
+use netdiv_proto::{SessionHeader, framing, v1::InferRequest};
+use netdiv_transport::{Connection, Options, Transport};
+use tokio::runtime::{Builder, Runtime};
+
+/// The connections of such a client; gone with the value.
+#[derive(Debug)]
+pub struct Flood(Option<Runtime>);
+
+impl Flood {
+    /// Opens connections with one stream each, and sends samples of that many bytes on all of them.
+    pub fn start(address: &str, transport: &str, connections: usize, sample_bytes: usize) -> Self {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.expect("a runtime");
+        let transport = if transport == "quic" { Transport::Quic } else { Transport::Grpc };
+        // The least that the node may send before it is read.
+        let options = Options { transport, window_bytes: 65_535, ..Options::default() };
+        let payload = vec![0; sample_bytes].into();
+        let message = framing::encode(&InferRequest { payload, ..InferRequest::default() });
+        for number in 0..connections {
+            let (address, options) = (address.to_owned(), options.clone());
+            let message = message.clone();
+            runtime.spawn(async move {
+                let connection = Connection::open(&address, &options).await.ok()?;
+                let requests = tokio_stream::iter(std::iter::repeat(message));
+                let name = format!("flood-{number}");
+                let session = SessionHeader { name, ..SessionHeader::default() };
+                let _never_read = connection.infer(&session, requests).await;
+                std::future::pending::<Option<()>>().await
+            });
+        }
+        Self(Some(runtime))
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        // The connections end with it, whatever they are at.
+        self.0.take().into_iter().for_each(Runtime::shutdown_background);
+    }
+}
