@@ -132,7 +132,7 @@ impl World {
         let lanes: Vec<_> = (0..nodes * streams).map(lane).collect();
         let on_loss = OnNodeLoss::Redispatch;
         let cluster = Arc::new(Cluster::new(run.clone(), lanes.clone(), on_loss, nodes));
-        let wire = |lane: Arc<_>| Wire {
+        let wire = |lane: Arc<Lane<Arc<Book>>>| Wire {
             outgoing: Outgoing::new(lane.clone()),
             lane,
             woken: Arc::new(Woken(AtomicBool::new(true))),

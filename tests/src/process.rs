@@ -2,7 +2,7 @@
 
 use std::{
     io::{BufRead as _, BufReader, Read},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, ChildStderr, Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -218,6 +218,27 @@ impl LoadGen {
         let mut settings = vec![duration, offline, server, single, multi];
         settings.push("min_query_count=1".into());
         settings.iter().fold(self, |run, setting| run.args(&["--setting", setting]))
+    }
+
+    /// With this variable in its environment.
+    pub fn env(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// With files that the system does not let grow beyond that; what is written then is an error.
+    pub fn with_files_of_at_most_kib(mut self, kib: u64) -> Self {
+        let mut limited = Command::new("bash");
+        let script = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" \"$@\"");
+        limited.args(["-c", &script]).arg(self.command.get_program()).args(self.command.get_args());
+        limited.current_dir(self.folder.path()).env_remove("RUST_LOG");
+        self.command = limited;
+        self
+    }
+
+    /// The run's folder.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Writes a file into the run's folder and returns its path.

@@ -16,6 +16,8 @@ mod network;
 mod nodes;
 #[path = "faults/papers.rs"]
 mod papers;
+#[path = "faults/redispatch.rs"]
+mod redispatch;
 #[path = "faults/stage.rs"]
 mod stage;
 #[path = "faults/table.rs"]
@@ -37,8 +39,13 @@ const AT_ONCE: usize = 4;
 fn every_fault_has_its_verdict() {
     let only = std::env::var("NETDIV_FAULT").unwrap_or_default();
     let papers = papers::Papers::new();
-    let all =
-        [nodes::faults(), answers::faults(), network::faults(&papers), before::faults(&papers)];
+    let all = [
+        nodes::faults(),
+        redispatch::faults(),
+        answers::faults(),
+        network::faults(&papers),
+        before::faults(&papers),
+    ];
     let chosen: Vec<Fault> =
         all.into_iter().flatten().filter(|fault| fault.name.contains(&only)).collect();
     let next = Mutex::new(chosen.iter().enumerate());

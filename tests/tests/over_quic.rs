@@ -6,10 +6,10 @@ mod accuracy;
 mod bad_input;
 #[path = "failure.rs"]
 mod failure;
-#[path = "node_faults.rs"]
-mod node_faults;
 #[path = "faults.rs"]
 mod faults;
+#[path = "node_faults.rs"]
+mod node_faults;
 #[path = "performance.rs"]
 mod performance;
 #[path = "rules.rs"]

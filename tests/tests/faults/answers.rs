@@ -51,6 +51,18 @@ pub fn faults() -> Vec<Fault> {
             replies(|number, request| if number % 2 == 0 { vec![answer(&request)] } else { vec![] })
         })
         .args(&patience),
+        Fault::answers(
+            "node loses one sample",
+            "owes the answer to a sample for more than 0.5 s",
+            || {
+                replies(
+                    |number, request| if number == 10 { vec![] } else { vec![answer(&request)] },
+                )
+            },
+        )
+        .scenario("server")
+        .run(Run::Performance(600, 200))
+        .args(&["--sample-deadline-ms", "500"]),
         Fault::answers("engine fails", "the engine of node fake failed: out of memory", || {
             replies(|_, request| {
                 wrong(&request, |response| {

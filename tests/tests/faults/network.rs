@@ -90,6 +90,19 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
             .alone()
             .wired(),
         );
+        let found = |name: &str, inject: fn(&mut Stage)| {
+            Fault::fails(name, "node struck", inject).args(&["--checksums"]).alone().wired()
+        };
+        faults.push(found("bits are flipped in samples, with --checksums", |stage| {
+            stage
+                .wire()
+                .set_one_way(Direction::ToNode, Faults { flip_every: Some(5), ..Faults::none() });
+        }));
+        faults.push(found("bits are flipped in answers, with --checksums", |stage| {
+            stage
+                .wire()
+                .set_one_way(Direction::ToClient, Faults { flip_every: Some(5), ..Faults::none() });
+        }));
     }
     faults
 }

@@ -37,6 +37,10 @@ pub fn faults() -> Vec<Fault> {
         hangs("engine hangs, Server").scenario("server"),
         hangs("engine hangs, SingleStream").scenario("single-stream"),
         hangs("engine hangs, MultiStream").scenario("multi-stream"),
+        Fault::fails("engine hangs, and the node sees it first", "node struck was lost", |_| {})
+            .node(&["--echo-batch-us", "3600000000", "--engine-timeout-ms", "500"])
+            .when(When::Before)
+            .for_good(),
         Fault::harmless("engine slow, but answering within the limit", |_| {})
             .node(&["--max-batch", "1", "--echo-batch-us", "200000"])
             .args(&["--sample-timeout-ms", "1000"])

@@ -1,0 +1,46 @@
+//! Faults of a node in runs that may go on without it (`--on-node-loss redispatch`).
+
+use std::time::Duration;
+
+use e2e::Faults;
+
+use super::{
+    fault::{Expected, Fault, Run, When},
+    stage::Stage,
+};
+
+pub fn faults() -> Vec<Fault> {
+    let redispatch = ["--on-node-loss", "redispatch"];
+    let goes_on = |name: &str, inject: fn(&mut Stage)| {
+        Fault { limit: Duration::from_secs(60), ..Fault::fails(name, "", inject) }
+            .args(&redispatch)
+            .run(Run::Accuracy(1000))
+            .expect(Expected::Finding("the run went on without it"))
+    };
+    let killed = |name: &str| goes_on(name, |stage| stage.signal("-KILL")).for_good();
+    vec![
+        killed("redispatch: node killed, Offline"),
+        killed("redispatch: node killed, Server").scenario("server"),
+        killed("redispatch: node killed, SingleStream").scenario("single-stream"),
+        killed("redispatch: node killed, MultiStream").scenario("multi-stream"),
+        killed("redispatch: node killed, four connections of two streams, in turn")
+            .args(&["--connections", "4", "--streams", "2", "--policy", "round-robin"])
+            .scenario("server"),
+        goes_on("redispatch: node killed and started again at its port", |stage| stage.replace()),
+        goes_on("redispatch: node frozen", |stage| stage.signal("-STOP")),
+        goes_on("redispatch: node told to end (SIGTERM)", |stage| stage.signal("-TERM")).for_good(),
+        goes_on("redispatch: network cut both ways", |stage| stage.wire().set(Faults::cut()))
+            .wired(),
+        goes_on("redispatch: engine hangs", |_| {})
+            .node(&["--echo-batch-us", "3600000000"])
+            .args(&["--sample-timeout-ms", "500"])
+            .when(When::Before)
+            .for_good(),
+        Fault::fails("redispatch: the last node killed", "node struck was lost", |stage| {
+            stage.signal("-KILL");
+        })
+        .args(&redispatch)
+        .alone()
+        .for_good(),
+    ]
+}

@@ -1,0 +1,95 @@
+//! Faults of the LoadGen node's own machine: a clock that is set, and a disk without room.
+
+use std::{path::Path, process::Command};
+
+use e2e::{LoadGen, SutNode};
+
+/// A run of ten minutes; it can only end early.
+fn long(node: &SutNode) -> LoadGen {
+    LoadGen::new(&[&node.address], "server")
+        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--quiet"])
+        .short(600_000, 100)
+}
+
+fn slow() -> SutNode {
+    SutNode::echo("a", &["--max-batch", "4", "--echo-batch-us", "2000"])
+}
+
+/// Moves the wall clock of a program by an hour as soon as a file is there.
+const SHIM: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    static int (*real)(clockid_t, struct timespec *);
+    if (!real) real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    int code = real(clock, time);
+    const char *jump = getenv("NETDIV_TEST_JUMP");
+    if (code == 0 && clock == CLOCK_REALTIME && jump && access(jump, F_OK) == 0)
+        time->tv_sec += atoi(getenv("NETDIV_TEST_JUMP_S"));
+    return code;
+}
+"#;
+
+fn shim(folder: &Path) -> String {
+    let (source, library) = (folder.join("clock.c"), folder.join("clock.so"));
+    std::fs::write(&source, SHIM).expect("the folder is ours");
+    let mut compile = Command::new("cc");
+    compile.args(["-shared", "-fPIC", "-O1", "-o"]).args([&library, &source]).arg("-ldl");
+    assert!(compile.status().expect("there is a C compiler").success());
+    library.display().to_string()
+}
+
+#[test]
+fn a_clock_that_is_set_during_the_test_ends_the_run() {
+    let (node, folder) = (slow(), tempfile::tempdir().expect("a folder"));
+    let library = shim(folder.path());
+    // An hour forward LoadGen would end its test early and call it valid; an hour back it would sleep.
+    for (seconds, words) in [("3600", "went forward by 36"), ("-3600", "went back by 35")] {
+        let jump = folder.path().join(seconds);
+        let running = long(&node)
+            .env("LD_PRELOAD", &library)
+            .env("NETDIV_TEST_JUMP", &jump.display().to_string())
+            .env("NETDIV_TEST_JUMP_S", seconds)
+            .start();
+        running.wait_for_test();
+        std::fs::write(&jump, "").expect("the folder is ours");
+        let outcome = running.wait().expect_failure("the system's clock went");
+        assert!(outcome.stdout.contains(words), "{}", outcome.stdout);
+    }
+}
+
+#[test]
+fn a_disk_without_room_refuses_a_run_and_one_that_fills_ends_it() {
+    let node = slow();
+    long(&node)
+        .args(&["--min-free-bytes", "18446744073709551615"])
+        .run()
+        .expect_refusal("bytes free, and LoadGen's logs need room");
+
+    let run = long(&node);
+    let folder = run.folder().to_owned();
+    let free = rustix::fs::statvfs(&folder).expect("a file system");
+    let free = free.f_bavail * free.f_frsize;
+    let (reserve, filler) = (free.saturating_sub(512 << 20), 1 << 30);
+    let running = run.args(&["--min-free-bytes", &reserve.to_string()]).start();
+    running.wait_for_test();
+    let file = std::fs::File::create(folder.join("filler")).expect("the folder is ours");
+    rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, filler).expect("room");
+    running.wait().expect_failure("bytes free, and LoadGen's logs need room");
+}
+
+#[test]
+fn logs_that_cannot_be_written_leave_nothing_valid() {
+    let node = slow();
+    // An accuracy log of a megabyte does not fit; the system refuses each write beyond 64 KiB.
+    let outcome = LoadGen::new(&[&node.address], "offline")
+        .args(&["--benchmark", "fabric", "--dataset", "synthetic:20000x100", "--quiet"])
+        .args(&["--mode", "accuracy"])
+        .with_files_of_at_most_kib(64)
+        .run()
+        .expect(3);
+    assert!(!outcome.stdout.contains("COMPLETE"), "{}", outcome.stdout);
+}
