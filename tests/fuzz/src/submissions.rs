@@ -44,8 +44,8 @@ fn accuracy_txt(path: &Path) {
 fn system_json(content: &[u8]) {
     let Ok(root) = tempfile::tempdir() else { return };
     let folder = root.path().join("network/Somebody/systems");
-    let written = fs::create_dir_all(&folder)
-        .and_then(|()| fs::write(folder.join("a-system.json"), content));
+    let written =
+        fs::create_dir_all(&folder).and_then(|()| fs::write(folder.join("a-system.json"), content));
     if written.is_ok() {
         let _ = check(root.path(), Table::builtin(), None);
     }

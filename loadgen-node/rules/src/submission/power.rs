@@ -32,7 +32,9 @@ impl Parts<'_> {
             }
         }
         let measured = folder.join("run_1").join(tree::DETAIL);
-        if regular::read(&self.base.join(&measured)).ok().as_ref() != Some(&result.performance.detail) {
+        if regular::read(&self.base.join(&measured)).ok().as_ref()
+            != Some(&result.performance.detail)
+        {
             self.problems.fault(format!(
                 "power {}: its log is not that of {}; write performance = \"{}\"",
                 measured.display(),
