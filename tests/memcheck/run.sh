@@ -29,7 +29,7 @@ check() {
         echo "exit code $code, not one of: $expected" >&2
         exit 1
     fi
-    echo "    exit code $code; $(sed -n 's/^.*ERROR SUMMARY: //p' "$log")"
+    echo "    exit code $code; $(sed -n 's/^.*ERROR SUMMARY: //p' "$log" | tail -n 1)"
 }
 
 start_node() {

@@ -64,6 +64,10 @@ impl Classification {
                 let (height, width) = pixels(input, &lengths)?;
                 // The reference: 256 for 224 (VGG's 87.5 %).
                 let short_side = resize.unwrap_or(height.min(width) * 256 / 224);
+                if short_side > image::MAX_SIDE {
+                    let most = image::MAX_SIDE;
+                    return Err(format!("resize = {short_side}: at most {most} pixels"));
+                }
                 (InputLayout::default(), Some(Arc::new(Jpeg { short_side, height, width })))
             }
         };
@@ -77,7 +81,9 @@ pub(super) fn pixels(
     lengths: &[usize],
 ) -> Result<(usize, usize), String> {
     match (input.data_type, lengths) {
-        (DataType::Uint8, [height, width, 3]) => Ok((*height, *width)),
+        (DataType::Uint8, [height, width, 3]) => {
+            image::check_size(*width, *height).map(|()| (*height, *width))
+        }
         _ => Err(format!("{} must be uint8[height, width, 3] for JPEG samples", input.name)),
     }
 }

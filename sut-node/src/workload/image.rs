@@ -12,7 +12,7 @@ use zune_jpeg::{
 const MAX_PIXELS: usize = 1 << 26;
 
 /// Longest side of a JPEG, in pixels: the format's limit.
-const MAX_SIDE: usize = 65_535;
+pub(super) const MAX_SIDE: usize = 65_535;
 
 /// Pixels in rows, each red, green, blue.
 #[derive(Debug)]
@@ -42,7 +42,8 @@ pub(super) fn decode(jpeg: &[u8]) -> Result<Rgb, String> {
     Ok(Rgb { width, height, data })
 }
 
-fn check_size(width: usize, height: usize) -> Result<(), String> {
+/// Whether there are few enough pixels.
+pub(super) fn check_size(width: usize, height: usize) -> Result<(), String> {
     match width.saturating_mul(height) {
         0..=MAX_PIXELS => Ok(()),
         _ => Err(format!("{width} x {height} pixels are more than {MAX_PIXELS}")),

@@ -53,6 +53,9 @@ const INPUTS: usize = 3;
 impl QuestionAnswering {
     pub(super) fn new(manifest: &Arc<Manifest>) -> Result<Self, String> {
         let settings: Parameters = parameters::read(manifest)?;
+        if settings.vocabulary < 1 {
+            return Err("[parameters]: vocabulary must be at least 1".into());
+        }
         let inputs: &[_; INPUTS] = parameters::exactly("inputs", &manifest.inputs)?;
         let outputs: &[_; 2] = parameters::exactly("outputs", &manifest.outputs)?;
         for input in inputs {

@@ -39,7 +39,7 @@ impl Recommendation {
         parameters::expect(&inputs[1], &[DataType::Int32, DataType::Int64], 1)?;
         let [output] = parameters::exactly("output", &manifest.outputs)?;
         if output.data_type != DataType::Float32
-            || output.fixed().is_none_or(|n| n.iter().product::<usize>() != 1)
+            || output.fixed().is_none_or(|lengths| lengths.iter().any(|length| *length != 1))
         {
             return Err(format!("{} must be one float32 for each pair", output.name));
         }
@@ -117,8 +117,8 @@ impl Workload for Recommendation {
     }
 
     fn warm_up(&self, samples: &[usize], _: &[usize]) -> Vec<Pass> {
-        let pass =
-            |samples: &usize| Pass { rows: samples * self.warm_up_pairs, lengths: Vec::new() };
+        let rows = |samples: &usize| samples.saturating_mul(self.warm_up_pairs);
+        let pass = |samples| Pass { rows: rows(samples), lengths: Vec::new() };
         samples.iter().map(pass).collect()
     }
 }

@@ -42,6 +42,9 @@ impl Default for Parameters {
     }
 }
 
+/// Longest window, in voxels: its weights have half a gigabyte. The benchmark's is 128.
+const LONGEST_WINDOW: usize = 512;
+
 /// Longest sums of a volume's classes, in bytes.
 const MAX_SUM_BYTES: usize = 8 << 30;
 
@@ -59,12 +62,13 @@ impl Segmentation {
             || taken[1..] != cube
             || given[1..] != cube
             || window % 2 == 1
+            || window > LONGEST_WINDOW
             || classes > 256
         {
-            return Err(
-                "input and output must be [1, R, R, R] and [classes, R, R, R], with an even R"
-                    .into(),
-            );
+            return Err(format!(
+                "input and output must be [1, R, R, R] and [classes, R, R, R], with an even R of at most {LONGEST_WINDOW} \
+                 and at most 256 classes"
+            ));
         }
         let spec = TensorSpec { shape: vec![1, -1, -1, -1], ..input.spec() };
         Ok(Self {

@@ -2,13 +2,27 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test")]
 
-use std::{fs, path::PathBuf};
+use std::{fs, io::Write as _, path::PathBuf};
 
-use fuzz_targets::TARGETS;
+use fuzz_targets::{TARGETS, Target};
+use loadgen_node::RunArgs;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
 /// Mutations of each target's corpus.
 const MUTATIONS: usize = 30_000;
+
+/// The same for targets that take long: they read files, decode pictures or judge whole runs.
+const FEWER: [(&str, usize); 9] = [
+    ("samples", 2_000),
+    ("images", 200),
+    ("arrays", 5_000),
+    ("settings", 2_000),
+    ("manifests", 2_000),
+    ("evidence", 3_000),
+    ("secrets", 2_000),
+    ("run_folders", 300),
+    ("submissions", 500),
+];
 
 fn corpus(target: &str) -> Vec<Vec<u8>> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target);
@@ -36,15 +50,43 @@ fn mutate(seed: &[u8], random: &mut StdRng) -> Vec<u8> {
     bytes
 }
 
+fn mutated((name, target): Target, corpus: &[Vec<u8>]) {
+    assert!(!corpus.is_empty(), "{name} has no corpus");
+    corpus.iter().for_each(|seed| target(seed));
+    let mut random = StdRng::seed_from_u64(0);
+    let fewer = FEWER.iter().find(|(slow, _)| *slow == name).map(|(_, mutations)| *mutations);
+    for n in 0..fewer.unwrap_or(MUTATIONS) {
+        target(&mutate(&corpus[n % corpus.len()], &mut random));
+    }
+}
+
 #[test]
-fn no_decoder_falls_over_its_corpus_or_mutations_of_it() {
+fn no_reader_falls_over_its_corpus_or_mutations_of_it() {
     for (name, target) in TARGETS {
-        let corpus = corpus(name);
-        assert!(!corpus.is_empty(), "{name} has no corpus");
-        corpus.iter().for_each(|seed| target(seed));
-        let mut random = StdRng::seed_from_u64(0);
-        for n in 0..MUTATIONS {
-            target(&mutate(&corpus[n % corpus.len()], &mut random));
-        }
+        mutated((name, target), &corpus(name));
+    }
+}
+
+/// The settings of `loadgen-node run`, which libFuzzer does not get to see.
+#[test]
+fn no_settings_of_a_run_make_it_fall_over() {
+    fn settings(data: &[u8]) {
+        let mut file = tempfile::NamedTempFile::new().expect("a file");
+        file.write_all(data).expect("room for it");
+        let args = node_process::layered(&RunArgs::default(), Some(file.path()));
+        // What they name is not opened here.
+        let _ = args.map(|args| RunArgs { evidence: None, benchmarks: None, ..args }.check());
+    }
+    let seeds = [
+        "nodes = [\"127.0.0.1:50051\"]\nscenario = \"server\"\nmode = \"find-peak\"\nbenchmark = \"resnet50\"\n\
+         dataset = \"synthetic:10x64\"\nsetting = [\"min_query_count=1\"]\npolicy = \"round-robin\"\n",
+        "nodes = [\"a:1\", \"b:2\"]\ninsecure = true\nscenario = \"offline\"\nconnections = 2\nstreams = 2\n\
+         transport = \"quic\"\nquic_mtu = 1452\nsample_timeout_ms = 60000\nwindow_bytes = 1000000\n\
+         connect_timeout_ms = 9223372036854775807\n",
+        "nodes = [\"127.0.0.1:1\"]\nscenario = \"offline\"\ndivision = \"network\"\nrehearsal = true\ndigests = true\n",
+    ];
+    for seed in seeds {
+        let corpus = [seed.as_bytes().to_vec()];
+        mutated(("settings", settings), &corpus);
     }
 }
