@@ -47,6 +47,21 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), RunError> {
     written.map_err(|error| named(path, error))
 }
 
+/// Adds a line to LoadGen's detail log that says why the run failed, as LoadGen writes its errors: for what is found when
+/// LoadGen has ended its test and closed its logs. Whoever reads the log rejects it.
+pub(crate) fn mark_failed(folder: &Path, reason: &str) -> Result<(), RunError> {
+    let path = folder.join(DETAIL);
+    let value = serde_json::Value::from(format!("netdiv: the run failed: {reason}"));
+    let line = format!(
+        r#":::MLLOG {{"key": "error_runtime", "value": {value}, "time_ms": 0, "namespace": "mlperf::logging", "event_type": "POINT_IN_TIME", "metadata": {{"is_error": true, "is_warning": false, "file": "{}", "line_no": {}, "pid": {}, "tid": 0}}}}"#,
+        file!(),
+        line!(),
+        std::process::id(),
+    );
+    let log = fs::File::options().append(true).open(&path);
+    log.and_then(|mut log| writeln!(log, "{line}")).map_err(|error| named(&path, error))
+}
+
 /// Writes a file and waits until it is on the disk: a name must not point at what a power cut can take.
 fn write_through(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = fs::File::create(path)?;

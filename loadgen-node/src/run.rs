@@ -159,6 +159,7 @@ fn over_network(run: &Prepared, settings: &Settings) -> Result<Verdict, RunError
             || run.start_test(&NetworkSut { qdl: &qdl, witness, owes_calls: library.owes_calls() }),
         )
     });
+    let ended = outcome.is_ok();
     // What happened after the last look spoils the run as well.
     let outcome = outcome.and_then(|()| fitness.check().map_err(StartTestError::Aborted));
     // A failure here is the run's: the proof was asked for.
@@ -168,6 +169,10 @@ fn over_network(run: &Prepared, settings: &Settings) -> Result<Verdict, RunError
         Some((_, Err(failure))) => (None, Err(StartTestError::Aborted(failure.to_string()))),
         None => (None, outcome),
     };
+    if let (true, Err(error)) = (ended, &outcome) {
+        // LoadGen has closed its logs, which may say VALID.
+        output::mark_failed(&run.config.output, &error.to_string())?;
+    }
     run.finish(counted(digests), outcome)
 }
 

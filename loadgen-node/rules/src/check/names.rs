@@ -101,6 +101,13 @@ fn nodes(subject: &Subject, entry: &Entry, run: &Run, name: &str, found: &mut Fi
                     format!("sut_name is `{name}`, the run's nodes are {}", known.join(", "));
                 found.fail(N15, place, text);
             }
+            for lost in record.nodes.iter().filter(|node| node.lost.is_some()) {
+                let name = &lost.name;
+                let text = format!(
+                    "node {name} was lost in mid-run: the SUT that was named did not run to the end"
+                );
+                found.fail(N15, place, text);
+            }
             if record.sut_name.as_deref().is_some_and(|recorded| recorded != name) {
                 found.fail(N15, place, "result.json has another sut_name than LoadGen's log");
             }

@@ -36,6 +36,11 @@ pub(super) const ROWS: &[Row] = &[
             record.evidence.as_mut().unwrap().nodes.get_mut("node-b").unwrap().machine_id = id;
         });
     }),
+    ("a node that was lost", &[15], |tree| {
+        tree.record("Server/performance", |record| {
+            record.nodes[1].lost = Some("node node-b was lost".into());
+        });
+    }),
     ("the same boot", &[4], |tree| {
         tree.every_record(|record| {
             let id = loadgens(record).boot_id;
