@@ -68,7 +68,7 @@ fuzz:
 			-artifact_prefix=tests/fuzz/corpus/$$target/ $(TARGET)/fuzz/found/$$target tests/fuzz/corpus/$$target || exit 1; \
 	done
 
-# LoadGen and its callers under valgrind: the FFI's own tests and whole runs in every scenario. Some ten minutes.
+# LoadGen and its callers under valgrind: the FFI's own tests and whole runs in every scenario. A few minutes; no part of `make test`.
 memcheck: build
 	tests/memcheck/run.sh $(TARGET)
 

@@ -72,6 +72,7 @@ done
 
 # Killed once LoadGen has begun: the run fails, and ends the test from outside.
 for transport in grpc quic; do
+    rm -rf "$scratch/run"
     run 3 server $transport --setting min_duration_ms=600000 --sample-timeout-ms 2000 &
     failing=$!
     until [[ -s $scratch/run/mlperf_log_detail.txt ]]; do
@@ -79,6 +80,7 @@ for transport in grpc quic; do
         sleep 0.2
     done
     kill -9 "$node"
+    wait "$node" || true
     wait "$failing"
     start_node
 done
