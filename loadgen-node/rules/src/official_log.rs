@@ -7,6 +7,9 @@ use serde_json::Value;
 
 use crate::{Scenario, regular, result::Metric};
 
+/// Characters of a line that are shown.
+const LONGEST_QUOTE: usize = 200;
+
 /// Start of each line of the detail log.
 const MARK: &str = ":::MLLOG ";
 
@@ -52,7 +55,9 @@ impl DetailLog {
             let line = line.map_err(|error| log_error(path, error))?;
             let Some(json) = line.strip_prefix(MARK) else { continue };
             let Ok(entry) = parse(json) else {
-                log.errors.push(format!("a line that is not JSON: {json}"));
+                // A line may hold as many numbers as there are samples.
+                let start: String = json.chars().take(LONGEST_QUOTE).collect();
+                log.errors.push(format!("a line that is not JSON: {start}"));
                 continue;
             };
             if entry.metadata.is_error {

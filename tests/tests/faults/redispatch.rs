@@ -14,15 +14,19 @@ pub fn faults() -> Vec<Fault> {
     let goes_on = |name: &str, inject: fn(&mut Stage)| {
         Fault { limit: Duration::from_secs(60), ..Fault::fails(name, "", inject) }
             .args(&redispatch)
-            .run(Run::Accuracy(1000))
+            .run(Run::Accuracy(6000))
             .expect(Expected::Finding("the run went on without it"))
     };
     let killed = |name: &str| goes_on(name, |stage| stage.signal("-KILL")).for_good();
     vec![
         killed("redispatch: node killed, Offline"),
         killed("redispatch: node killed, Server").scenario("server"),
-        killed("redispatch: node killed, SingleStream").scenario("single-stream"),
-        killed("redispatch: node killed, MultiStream").scenario("multi-stream"),
+        killed("redispatch: node killed, SingleStream")
+            .scenario("single-stream")
+            .run(Run::Accuracy(1000)),
+        killed("redispatch: node killed, MultiStream")
+            .scenario("multi-stream")
+            .run(Run::Accuracy(4000)),
         killed("redispatch: node killed, four connections of two streams, in turn")
             .args(&["--connections", "4", "--streams", "2", "--policy", "round-robin"])
             .scenario("server"),
