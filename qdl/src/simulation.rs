@@ -209,16 +209,13 @@ impl World {
     fn answer_nobody(&mut self, wire: usize) {
         let from = self.random.random_range(0..self.wires.len());
         let Some(mut reply) = self.wires[from].used.choose_copy(&mut self.random) else { return };
-        // Of the ids on their way, only those of answered samples are nobody's.
         if self.random.random() {
-            reply.id ^= 1 << self.random.random_range(50..64);
+            // A stream of a number that there is not.
+            reply.id ^= 1 << self.random.random_range(52..64);
         } else if from != wire {
             return;
         }
-        let wire = &mut self.wires[wire];
-        if !wire.at_node.iter().any(|request| request.id == reply.id) {
-            wire.returning.extend(bytes_of(reply));
-        }
+        self.wires[wire].returning.extend(bytes_of(reply));
     }
 
     /// Some bytes of replies arrive.
@@ -312,7 +309,7 @@ impl<T: Clone> Choose<T> for Vec<T> {
 fn no_schedule_loses_a_sample_or_answers_one_twice() {
     let seed = std::env::var("NETDIV_SEED").ok().map(|seed| seed.parse().expect("a number"));
     let seeds = seed.map_or(0..SCHEDULES, |seed: u64| seed..seed + 1);
-    let (mut losses, mut failed) = (0, 0);
+    let mut went_on = 0;
     for seed in seeds {
         let schedule = std::panic::catch_unwind(|| {
             let mut world = World::new(seed);
@@ -321,18 +318,13 @@ fn no_schedule_loses_a_sample_or_answers_one_twice() {
                 world.check_limits();
             }
             world.settle();
-            (world.cluster.run.losses(), usize::from(world.cluster.run.failure().is_some()))
+            world.cluster.run.losses() > 0 && world.cluster.run.failure().is_none()
         });
-        let (lost, ended) = schedule.unwrap_or_else(|panic| {
+        went_on += usize::from(schedule.unwrap_or_else(|panic| {
             eprintln!("NETDIV_SEED={seed} replays this schedule");
             std::panic::resume_unwind(panic)
-        });
-        losses += lost;
-        failed += ended;
+        }));
     }
-    // The schedules are worth something: nodes were lost, and most runs went on.
-    assert!(
-        seed.is_some() || (losses > 500 && failed < SCHEDULES as usize / 2),
-        "{losses} {failed}"
-    );
+    // The schedules are worth something: in many a node was lost, and the run went on.
+    assert!(seed.is_some() || went_on > SCHEDULES as usize / 10, "{went_on}");
 }

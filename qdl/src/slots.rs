@@ -10,12 +10,14 @@ const GENERATION_BITS: u32 = 24;
 /// Longest table; ids have 24 bits for the place.
 pub(crate) const MAX_SLOTS: usize = 1 << SLOT_BITS;
 
+#[cfg_attr(test, derive(Clone))]
 struct Slot<T> {
     generation: u32,
     content: Option<T>,
 }
 
 /// The slots of one connection; as many as were ever in flight at the same time.
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct SlotTable<T> {
     connection: u16,
     capacity: usize,
@@ -99,6 +101,43 @@ mod tests {
         assert_eq!(table.remove(foreign), None, "another connection's");
         assert_eq!(table.remove(u64::MAX), None);
         assert_eq!(table.iter().count(), 2);
+    }
+
+    /// Every sequence of steps up to a length: taking a slot, and freeing each id that was ever given or none was.
+    fn try_all(table: &SlotTable<u8>, live: &[(u64, u8)], gone: &[u64], left: u8) {
+        let Some(left) = left.checked_sub(1) else { return };
+        let mut next = table.clone();
+        match next.insert(left) {
+            Ok(id) => {
+                assert!(live.len() < 2 && !gone.contains(&id));
+                assert!(live.iter().all(|(other, _)| *other != id));
+                try_all(&next, &[live, &[(id, left)]].concat(), gone, left);
+            }
+            Err(content) => assert_eq!((content, live.len()), (left, 2)),
+        }
+        for (place, (id, content)) in live.iter().enumerate() {
+            let mut next = table.clone();
+            assert_eq!(next.remove(*id), Some(*content));
+            let mut others = live.to_vec();
+            others.remove(place);
+            try_all(&next, &others, &[gone, &[*id]].concat(), left);
+        }
+        let foreign = live.iter().map(|(id, _)| id ^ (1 << 48));
+        for id in gone.iter().copied().chain(foreign).chain([u64::MAX, 3]) {
+            let mut next = table.clone();
+            assert_eq!(next.remove(id), None);
+            assert!(next.iter().eq(table.iter()), "nothing has changed");
+        }
+        let mut kept: Vec<_> = table.clone().retire().collect();
+        let mut expected: Vec<_> = live.iter().map(|(_, content)| *content).collect();
+        kept.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(kept, expected);
+    }
+
+    #[test]
+    fn no_sequence_of_steps_confuses_two_samples() {
+        try_all(&SlotTable::new(1, 2), &[], &[], 12);
     }
 
     proptest! {

@@ -2,6 +2,7 @@
 
 /// Samples and payload bytes that were sent and not yet answered, against their limits.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Window {
     max_samples: usize,
     max_bytes: usize,
@@ -54,6 +55,31 @@ mod tests {
         assert!(!window.admit(1));
         window.answered(500);
         assert!(window.admit(1));
+    }
+
+    /// Every sequence of steps up to a length, against the plain rule.
+    fn try_all(window: &Window, in_flight: &[usize], left: u8) {
+        let Some(left) = left.checked_sub(1) else { return };
+        let sum: usize = in_flight.iter().sum();
+        assert_eq!(window.is_open(), !in_flight.is_empty());
+        for bytes in [0, 1, 4, 9] {
+            let mut next = window.clone();
+            let fits = in_flight.len() < 3 && (in_flight.is_empty() || sum + bytes <= 8);
+            assert_eq!(next.admit(bytes), fits, "{bytes} beside {in_flight:?}");
+            if fits {
+                try_all(&next, &[in_flight, &[bytes]].concat(), left);
+            }
+        }
+        for place in 0..in_flight.len() {
+            let (mut next, mut others) = (window.clone(), in_flight.to_vec());
+            next.answered(others.remove(place));
+            try_all(&next, &others, left);
+        }
+    }
+
+    #[test]
+    fn no_sequence_of_steps_exceeds_a_limit_or_leaks() {
+        try_all(&Window::new(3, 8), &[], 9);
     }
 
     proptest! {

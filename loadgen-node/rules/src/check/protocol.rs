@@ -9,7 +9,7 @@ const N17: Rule = Rule::new(17);
 
 /// The fields of the messages that carry samples and responses, as the wire contract has them; a test compares them with it.
 const MESSAGES: [(&str, &[&str]); 2] = [
-    ("InferRequest", &["id", "encoding", "decoded_bytes", "payload"]),
+    ("InferRequest", &["id", "encoding", "decoded_bytes", "crc32c", "payload"]),
     (
         "InferResponse",
         &[
@@ -22,6 +22,7 @@ const MESSAGES: [(&str, &[&str]); 2] = [
             "prepare_ns",
             "compute_ns",
             "batch_size",
+            "crc32c",
             "payload",
         ],
     ),
@@ -66,7 +67,8 @@ mod tests {
             let (_, body) = proto.split_once(&format!("message {message} {{")).unwrap();
             let (body, _) = body.split_once('}').unwrap();
             let lines = body.lines().filter(|line| line.contains(" = "));
-            let names: Vec<_> = lines.map(|line| line.split_whitespace().nth(1).unwrap()).collect();
+            let name = |line: &'static str| line.split(" = ").next()?.split_whitespace().last();
+            let names: Vec<_> = lines.filter_map(name).collect();
             assert_eq!(names, fields);
         }
     }
