@@ -79,7 +79,9 @@ pub(crate) fn conclude(
             "{why}; the run went on without it, and {samples} of its samples went to other nodes"
         ))
     };
-    judgement.reasons.extend(counted.nodes.iter().filter_map(lost));
+    if judgement.verdict != Verdict::Failed {
+        judgement.reasons.extend(counted.nodes.iter().filter_map(lost));
+    }
     judgement.reasons.extend(counted.remark);
     let measured = config.mode != Mode::AccuracyOnly && judgement.verdict != Verdict::Failed;
     Ok(RunResult {

@@ -7,29 +7,41 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    time::{Duration, Instant, SystemTime},
+    sync::{Mutex, PoisonError},
+    time::{Duration, SystemTime},
 };
 
-use rustix::fs::statvfs;
+use rustix::{
+    fs::statvfs,
+    io::retry_on_intr,
+    time::{ClockId, clock_gettime},
+};
 
 /// How far the wall clock may be from where it would be without corrections: what reading two clocks may take on a busy
-/// machine, and a thousandth of the time, twice what NTP corrects gradually (500 ppm).
+/// machine, and a thousandth of the time, twice what NTP corrects gradually (500 ppm). It holds from the start of the run
+/// and from one look to the next, so that no step hides in the thousandth of hours.
 const UNEVEN: Duration = Duration::from_millis(20);
 const UNEVEN_SHARE: u32 = 1000;
 
-/// The wall clock and one that cannot be set.
+/// The wall clock, and the machine's oscillator since some time, which nobody sets or corrects.
 #[derive(Debug, Clone, Copy)]
 struct Clocks {
     wall: SystemTime,
-    steady: Instant,
+    steady: Duration,
+}
+
+/// `CLOCK_MONOTONIC_RAW`; the other monotonic clock follows the corrections of the wall clock.
+fn steady() -> Duration {
+    let time = clock_gettime(ClockId::MonotonicRaw);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 impl Clocks {
     /// Both at nearly the same time: of a few attempts the one in which the least time passed between the two.
     fn now() -> Self {
         let attempt = |_| {
-            let (before, wall, steady) = (Instant::now(), SystemTime::now(), Instant::now());
-            (steady - before, Self { wall, steady })
+            let (before, wall, steady) = (steady(), SystemTime::now(), steady());
+            (steady.saturating_sub(before), Self { wall, steady })
         };
         let (_, first) = attempt(0);
         (0..4).map(attempt).min_by_key(|(took, _)| *took).map_or(first, |(_, clocks)| clocks)
@@ -40,6 +52,7 @@ impl Clocks {
 #[derive(Debug)]
 pub(crate) struct Fitness {
     start: Clocks,
+    last_look: Mutex<Clocks>,
     output: PathBuf,
     min_free_bytes: u64,
 }
@@ -47,18 +60,22 @@ pub(crate) struct Fitness {
 impl Fitness {
     /// From now on.
     pub(crate) fn new(output: &Path, min_free_bytes: u64) -> Self {
-        Self { start: Clocks::now(), output: output.into(), min_free_bytes }
+        let start = Clocks::now();
+        Self { start, last_look: Mutex::new(start), output: output.into(), min_free_bytes }
     }
 
     /// Why the measurement is worthless, if it is.
     pub(crate) fn check(&self) -> Result<(), String> {
-        even(self.start, Clocks::now())?;
+        let now = Clocks::now();
+        even(self.start, now)?;
+        let mut last_look = self.last_look.lock().unwrap_or_else(PoisonError::into_inner);
+        even(std::mem::replace(&mut last_look, now), now)?;
         has_room(&self.output, self.min_free_bytes)
     }
 }
 
 fn even(start: Clocks, now: Clocks) -> Result<(), String> {
-    let steady = now.steady - start.steady;
+    let steady = now.steady.saturating_sub(start.steady);
     let (direction, off) = match now.wall.duration_since(start.wall + steady) {
         Ok(off) => ("forward", off),
         Err(back) => ("back", back.duration()),
@@ -66,7 +83,7 @@ fn even(start: Clocks, now: Clocks) -> Result<(), String> {
     match off > UNEVEN + steady / UNEVEN_SHARE {
         true => Err(format!(
             "the system's clock went {direction} by {:.3} s during the test, and LoadGen measures with it: stop what sets \
-             the clock, and run again",
+             the clock or suspends the machine, and run again",
             off.as_secs_f64()
         )),
         false => Ok(()),
@@ -75,7 +92,7 @@ fn even(start: Clocks, now: Clocks) -> Result<(), String> {
 
 /// Whether the file system of that folder has room for so much.
 pub(crate) fn has_room(folder: &Path, min_free_bytes: u64) -> Result<(), String> {
-    let system = statvfs(folder)
+    let system = retry_on_intr(|| statvfs(folder))
         .map_err(|error| format!("{}: {}", folder.display(), io::Error::from(error)))?;
     let free = system.f_bavail.saturating_mul(system.f_frsize);
     match free < min_free_bytes {
@@ -95,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_is_noticed_and_one_that_is_corrected_gradually_is_not() {
-        let start = Clocks { wall: SystemTime::UNIX_EPOCH, steady: Instant::now() };
+        let start = Clocks { wall: SystemTime::UNIX_EPOCH, steady: Duration::from_secs(7) };
         let after = |steady_ms: u64, wall_ms: u64| Clocks {
             wall: start.wall + Duration::from_millis(wall_ms),
             steady: start.steady + Duration::from_millis(steady_ms),

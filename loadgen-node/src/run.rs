@@ -147,7 +147,9 @@ fn over_network(run: &Prepared, settings: &Settings) -> Result<Verdict, RunError
         remark: None,
     };
     let failure = || {
-        fitness.check().unwrap_or_else(|why| unfit(Failure::Unfit(why)));
+        if qdl.failure().is_none() {
+            fitness.check().unwrap_or_else(|why| unfit(Failure::Unfit(why)));
+        }
         qdl.failure().map(sut::reason)
     };
     let give_up = |reason| run.give_up(counted(None), reason);
@@ -170,8 +172,11 @@ fn over_network(run: &Prepared, settings: &Settings) -> Result<Verdict, RunError
         None => (None, outcome),
     };
     if let (true, Err(error)) = (ended, &outcome) {
-        // LoadGen has closed its logs, which may say VALID.
-        output::mark_failed(&run.config.output, &error.to_string())?;
+        // LoadGen has closed its logs, which may say VALID. A result that says why is wanted all the same.
+        let marked = output::mark_failed(&run.config.output, &error.to_string());
+        marked.unwrap_or_else(|error| {
+            error!("{error}: LoadGen's own log does not say that the run failed")
+        });
     }
     run.finish(counted(digests), outcome)
 }

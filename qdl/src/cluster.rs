@@ -28,7 +28,7 @@ impl<L: LoadGen> Cluster<L> {
     /// A node is gone, or wrong: the run goes on without it or fails. Says whether the run goes on.
     pub(crate) fn lose(&self, node: usize, failure: Failure) -> bool {
         let mut lost = lock(&self.lost);
-        if lost[node].is_some() {
+        if failure.is_loss() && lost[node].is_some() {
             return true;
         }
         let left = lost.iter().filter(|failure| failure.is_none()).count();

@@ -12,6 +12,8 @@ pub enum Failure {
         node: String,
         /// What the transport says.
         why: String,
+        /// Whether it is gone, rather than there and wrong: what it sent cannot be read.
+        gone: bool,
     },
     /// Samples are in flight and no answer comes.
     #[error(
@@ -141,8 +143,8 @@ impl Failure {
     /// Whether the node is gone, rather than wrong: then others can do its work.
     pub(crate) fn is_loss(&self) -> bool {
         match self {
-            Self::NodeLost { .. }
-            | Self::NoAnswer { .. }
+            Self::NodeLost { gone, .. } => *gone,
+            Self::NoAnswer { .. }
             | Self::Overdue { .. }
             | Self::NoName { .. }
             | Self::NoFlush { .. } => true,

@@ -23,7 +23,7 @@ use crate::{
     Failure, LoadGen, NetworkSettings,
     lane::{Lane, LaneState},
     lock,
-    node::words,
+    node::{is_gone, words},
     outgoing::Outgoing,
     run::Stop,
 };
@@ -79,7 +79,8 @@ pub(crate) async fn serve<L: LoadGen>(
                 handle(&lane, &mut burst, &mut answers, session.checksums)?;
                 if next.map_err(|status| mid_answer(lost(status), &replies))? == Next::End {
                     let why = "it closed the stream".into();
-                    return Err(Failure::NodeLost { node: lane.node_name.clone(), why }.into());
+                    let node = lane.node_name.clone();
+                    return Err(Failure::NodeLost { node, why, gone: true }.into());
                 }
             }
             overdue = clock.tick(&lane) => overdue.map_err(|late| mid_answer(late, &replies))?,
@@ -103,7 +104,7 @@ fn lost(node: &str, status: &tonic::Status) -> Failure {
     let (node, why) = (node.to_owned(), words(status));
     match status.code() {
         tonic::Code::DataLoss => Failure::Corrupted { node, why },
-        _ => Failure::NodeLost { node, why },
+        _ => Failure::NodeLost { node, why, gone: is_gone(status) },
     }
 }
 
@@ -119,7 +120,7 @@ fn is_over<L: LoadGen>(lane: &Lane<L>) -> Result<bool, Failure> {
         return Ok(lane.run.failure().is_none());
     }
     let why = "another stream to it broke".into();
-    Err(Failure::NodeLost { node: lane.node_name.clone(), why })
+    Err(Failure::NodeLost { node: lane.node_name.clone(), why, gone: true })
 }
 
 /// The answers of one burst: each ticket and its payload in the same place.

@@ -86,12 +86,12 @@ impl<L: LoadGen> Lane<L> {
         let mut samples: Vec<_> = {
             let mut state = lock(&self.state);
             let samples: Vec<_> = state.slots.retire().map(again).collect();
-            state.report.redispatched += samples.len() as u64;
             state.waiting_since = None;
             state.withdrawn = true;
             samples
         };
         samples.extend(self.run.dispatch.withdraw(self.number));
+        lock(&self.state).report.redispatched = samples.len() as u64;
         samples.sort_by_key(|sample| sample.issued);
         samples
     }

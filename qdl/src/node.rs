@@ -190,6 +190,20 @@ pub(crate) async fn within<T>(
     })
 }
 
+/// Whether a call failed because the node is gone, or not heard of: not because of what one end said.
+pub(crate) fn is_gone(status: &tonic::Status) -> bool {
+    use tonic::Code;
+    !matches!(
+        status.code(),
+        // What `FramingError` becomes, what a node says of a call that makes no sense, and damage.
+        Code::InvalidArgument
+            | Code::OutOfRange
+            | Code::Unimplemented
+            | Code::FailedPrecondition
+            | Code::DataLoss
+    )
+}
+
 /// A status in words: the first cause where the transport names one.
 pub(crate) fn words(status: &tonic::Status) -> String {
     let mut cause = std::error::Error::source(status);

@@ -190,9 +190,13 @@ impl<L: LoadGen> Qdl<L> {
             |node, connection| {
                 let address = addresses[node].clone();
                 async move {
-                    node::describe(&connection, &address, limit)
-                        .await
-                        .map_err(|error| tonic::Status::unavailable(error.to_string()))
+                    let answer = node::describe(&connection, &address, limit).await;
+                    answer.map_err(|error| match error {
+                        ConnectError::Silent { .. } | ConnectError::Unreachable { .. } => {
+                            tonic::Status::unavailable(error.to_string())
+                        }
+                        wrong => tonic::Status::failed_precondition(wrong.to_string()),
+                    })
                 }
             },
             |node, status| Failure::NoName { node, why: status.message().into() },
@@ -291,7 +295,7 @@ impl<L: LoadGen> Qdl<L> {
     }
 
     /// Makes one call to every node that was not lost, at the same time, and waits for all, for a limited time. One that
-    /// fails is lost.
+    /// does not answer is lost.
     fn ask_each_node<T, F>(
         &self,
         limit: Duration,
@@ -322,7 +326,12 @@ impl<L: LoadGen> Qdl<L> {
             match answer {
                 Some(Ok(Ok(answer))) => answers.push((node, answer)),
                 Some(Ok(Err(status))) => {
-                    self.cluster.lose(node, failure(self.node_name(node), status));
+                    let gone = node::is_gone(&status);
+                    let failure = failure(self.node_name(node), status);
+                    match gone {
+                        true => drop(self.cluster.lose(node, failure)),
+                        false => self.run.fail(failure),
+                    }
                 }
                 Some(Err(panic)) => self.run.fail(Failure::Internal(panic.to_string())),
                 // The run has failed, or goes on without the node.

@@ -39,7 +39,7 @@ pub struct NodeReport {
     pub answered: u64,
     /// Why it was lost, where the run went on without it.
     pub lost: Option<String>,
-    /// Samples that were sent to it and had to go to other nodes.
+    /// Samples that were given to it and had to go to other nodes.
     pub redispatched: u64,
     /// Replies whose id belongs to no sample in flight; dropped.
     pub unmatched: u64,

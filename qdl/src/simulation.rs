@@ -20,7 +20,7 @@ use futures_core::Stream as _;
 use netdiv_proto::{
     encoding::{Encoded, Encoding},
     framing::{Decoder, Encoder, Frame, Framed},
-    v1::{InferRequest, InferResponse},
+    v1::{InferRequest, InferResponse, Status},
 };
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng, seq::SliceRandom as _};
 
@@ -199,7 +199,10 @@ impl World {
         wire.at_node.shuffle(&mut self.random);
         let left = self.random.random_range(0..=wire.at_node.len());
         for InferRequest { id, payload, .. } in wire.at_node.split_off(left) {
-            let reply = InferResponse { id, payload, batch_size: 1, ..InferResponse::default() };
+            let mut reply = InferResponse { id, payload, batch_size: 1, ..Default::default() };
+            if self.random.random_range(0..2000) == 0 {
+                reply.status = Status::EngineFailed as i32;
+            }
             wire.used.push(reply.clone());
             wire.returning.extend(bytes_of(reply));
         }
@@ -229,7 +232,10 @@ impl World {
         wire.replies.push(arrived.into());
         let mut burst = messages(&mut wire.replies);
         let handled = incoming::handle(&wire.lane, &mut burst, &mut Answers::new(), false);
-        assert_eq!(handled, Ok(()));
+        if let Err(failure) = handled {
+            wire.ended = true;
+            self.cluster.broken(&wire.lane, failure.into());
+        }
     }
 
     /// A node is gone. Its streams find out one after the other.
@@ -247,7 +253,7 @@ impl World {
             return;
         }
         wire.ended = true;
-        let failure = Failure::NodeLost { node: "node".into(), why: "it ended".into() };
+        let failure = Failure::NodeLost { node: "node".into(), why: "it ended".into(), gone: true };
         let mid_answer = wire.replies.is_mid_message();
         self.cluster.broken(&wire.lane, Broken { failure, mid_answer });
     }
@@ -270,7 +276,7 @@ impl World {
         let (failure, unanswered) = (self.cluster.run.failure(), lock(&self.book.0).len());
         match failure {
             None => assert_eq!(unanswered, 0, "every sample has its answer"),
-            Some(Failure::CutAnswer { .. }) => {}
+            Some(Failure::CutAnswer { .. } | Failure::EngineFailed { .. }) => {}
             Some(Failure::NodeLost { .. }) => {
                 assert_eq!(self.lost.len(), self.nodes, "only when no node is left");
             }

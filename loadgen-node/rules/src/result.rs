@@ -182,7 +182,7 @@ pub struct Node {
     /// Why it was lost, where the run went on without it (`--on-node-loss redispatch`).
     #[serde(default)]
     pub lost: Option<String>,
-    /// Samples that were sent to it and then, as it was lost, to other nodes.
+    /// Samples that were given to it and then, as it was lost, to other nodes.
     #[serde(default)]
     pub redispatched: u64,
     /// Replies that belonged to no sample in flight, and were dropped.
