@@ -201,12 +201,13 @@ fn udp_gives_each_client_its_own_answers() {
     let relay = udp();
     let clients: Vec<_> = (0..20).map(|_| client(&relay)).collect();
     for (number, client) in (0..).zip(&clients) {
-        client.send(&[number; 60_000]).expect("sends");
         client.send(&[number, number]).expect("sends");
     }
     for (number, client) in (0..).zip(&clients) {
-        assert_eq!(receive(client, SOON).expect("an answer"), [number; 60_000]);
         assert_eq!(receive(client, SOON).expect("an answer"), [number, number]);
+        // One at a time: more than a socket's buffer holds would be lost.
+        client.send(&[number; 60_000]).expect("sends");
+        assert!(receive(client, SOON).expect("an answer") == [number; 60_000]);
     }
 }
 
