@@ -49,7 +49,9 @@ pub fn faults() -> Vec<Fault> {
             .more_node_args(&["--drain-timeout-ms", "500"])
             .for_good(),
         Fault::harmless("node told to read its certificates (SIGHUP)", |s| s.signal("-HUP")),
-        Fault::harmless("another client floods the node and takes no answers", flood),
+        Fault::harmless("another client floods the node and takes no answers", |stage| {
+            stage.flood()
+        }),
         Fault::harmless("node ten times slower than its peer", |_| {})
             .node(&["--max-batch", "4", "--echo-batch-us", "20000"])
             .with_company(),
@@ -84,31 +86,4 @@ pub fn faults() -> Vec<Fault> {
             stage.signal_loadgen("-CONT");
         }),
     ]
-}
-
-/// A second client that sends without end and reads nothing.
-fn flood(stage: &mut super::stage::Stage) {
-    use std::sync::atomic::Ordering;
-
-    use netdiv_proto::{SessionHeader, framing, v1::InferRequest};
-    use netdiv_transport::{Connection, Options, Transport};
-
-    let address = stage.node.as_ref().expect("a real node").address.clone();
-    let transport =
-        if e2e::process::transport() == "quic" { Transport::Quic } else { Transport::Grpc };
-    stage.meanwhile(move |ended| {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.expect("a runtime").block_on(async {
-            let options = Options { transport, window_bytes: 65_535, ..Options::default() };
-            let connection = Connection::open(&address, &options).await.expect("connects");
-            let request =
-                |id| InferRequest { id, payload: vec![7; 10_000].into(), ..Default::default() };
-            let requests = (0..).map(move |id| framing::encode(&request(id)));
-            let session = SessionHeader { name: "flood".into(), ..SessionHeader::default() };
-            let _never_read = connection.infer(&session, tokio_stream::iter(requests)).await;
-            while !ended.load(Ordering::SeqCst) {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        });
-    });
 }

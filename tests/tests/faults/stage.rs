@@ -2,16 +2,12 @@
 
 use std::{
     collections::HashSet,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
     thread,
     time::{Duration, Instant},
 };
 
 use e2e::{
-    Direction, FakeNode, LoadGen, Outcome, Relay, SutNode,
+    Direction, FakeNode, Flood, LoadGen, Outcome, Relay, SutNode,
     process::{Running, send_signal, transport},
     relay::Counts,
 };
@@ -32,8 +28,8 @@ pub struct Stage {
     /// Process id of the LoadGen node.
     loadgen: u32,
     fake: Option<FakeNode>,
-    /// Turns true when the run has ended: what was started for its time ends as well.
-    ended: Arc<AtomicBool>,
+    /// Another client of the struck node.
+    flood: Option<Flood>,
 }
 
 /// How a run ended.
@@ -52,14 +48,8 @@ const SLOW: [&str; 4] = ["--max-batch", "4", "--echo-batch-us", "2000"];
 impl Fault {
     /// Lets it happen and checks all that was promised.
     pub fn strike(&self) -> Seen {
-        let mut stage = Stage {
-            node: None,
-            company: None,
-            wire: None,
-            loadgen: 0,
-            fake: None,
-            ended: Arc::default(),
-        };
+        let mut stage =
+            Stage { node: None, company: None, wire: None, loadgen: 0, fake: None, flood: None };
         let address = match &self.node {
             Node::Slow => stage.real(&[&SLOW[..], &self.node_args].concat()),
             Node::Real => stage.real(&self.node_args),
@@ -91,7 +81,7 @@ impl Fault {
         }
         let outcome = running.wait();
         let took = struck.elapsed();
-        stage.ended.store(true, Ordering::SeqCst);
+        stage.flood = None;
         self.judge(&stage, &outcome, took)
     }
 
@@ -290,10 +280,10 @@ impl Stage {
         self.node = Some(node.expect("a node at the same port"));
     }
 
-    /// Keeps doing something until the run has ended.
-    pub fn meanwhile(&self, work: impl FnOnce(&AtomicBool) + Send + 'static) {
-        let ended = self.ended.clone();
-        thread::spawn(move || work(&ended));
+    /// Lets a second client send without end and read nothing, until the stage is cleared.
+    pub fn flood(&mut self) {
+        let node = self.node.as_ref().expect("a real node");
+        self.flood = Some(Flood::start(&node.address, transport(), 1, 10_000));
     }
 
     /// What the wire has done, where there is one.
