@@ -110,7 +110,7 @@ struct World {
 impl World {
     fn new(seed: u64) -> Self {
         let mut random = StdRng::seed_from_u64(seed);
-        let (nodes, streams) = (random.random_range(1..4), random.random_range(1..3));
+        let (nodes, streams) = (random.random_range(1..5), random.random_range(1..3));
         let policies = [Policy::Pull, Policy::LeastOutstanding, Policy::RoundRobin];
         let policy = policies[random.random_range(0..3)];
         let window = (random.random_range(1..5), random.random_range(1..60));
@@ -151,7 +151,7 @@ impl World {
         let wire = self.random.random_range(0..self.wires.len());
         match self.random.random_range(0..20) {
             0..3 if faults => self.issue(),
-            3 if faults && self.random.random_range(0..15) == 0 => self.lose_a_node(),
+            3 if faults && self.random.random_range(0..8) == 0 => self.lose_a_node(),
             4 if faults => self.answer_nobody(wire),
             5 => self.tell(wire),
             6..12 => self.ask_for_more(wire),
@@ -227,7 +227,8 @@ impl World {
         if wire.ended {
             return;
         }
-        let count = self.random.random_range(0..=wire.returning.len());
+        let whole = wire.returning.len();
+        let count = [whole, self.random.random_range(0..=whole)][self.random.random_range(0..2)];
         let arrived: Vec<_> = wire.returning.drain(..count).collect();
         wire.replies.push(arrived.into());
         let mut burst = messages(&mut wire.replies);
