@@ -15,7 +15,12 @@ use netdiv_rules::{
 };
 use tracing::info;
 
-use crate::{RunArgs, RunError, args::table, network::usage, output};
+use crate::{
+    RunArgs, RunError,
+    args::table,
+    network::usage,
+    output::{self, say},
+};
 
 /// The mode that is performance and accuracy in one.
 const SUBMISSION: &str = "submission";
@@ -64,7 +69,7 @@ pub fn audit(args: &AuditArgs) -> Result<bool, RunError> {
     };
     let tests = chosen(benchmark, &args.tests)?;
     if tests.is_empty() {
-        println!("{} needs no compliance test", benchmark.name);
+        say(format_args!("{} needs no compliance test", benchmark.name))?;
         return Ok(true);
     }
     let log = args.accuracy.join(output::ACCURACY);
@@ -83,7 +88,7 @@ pub fn audit(args: &AuditArgs) -> Result<bool, RunError> {
         for (name, text) in &verified.files {
             output::write(&folder.join(name), text.as_bytes())?;
         }
-        println!("{}", in_words(test, &verified, &folder));
+        say(in_words(test, &verified, &folder))?;
         passed &= verified.passed;
     }
     Ok(passed)

@@ -6,14 +6,18 @@ use netdiv_proto::{
     layout::{self, InputLayout},
 };
 use netdiv_rules::Finding;
+use tracing::error;
 
 use crate::{
     RunError, accuracy,
     args::{mode_name, scenario_name, scenario_of},
+    error::EXIT_FAILED,
     official_log::{self, DetailLog},
-    output, record,
+    output,
+    prepared::Prepared,
+    record,
     result::{Accuracy, Digests, Evidence, InterfaceTraffic, Node, RunResult, Samples, Verdict},
-    run::Prepared,
+    table, watchdog,
 };
 
 /// What was counted on the way to the SUT.
@@ -40,8 +44,33 @@ pub(crate) struct Counted {
     pub(crate) remark: Option<String>,
 }
 
+/// Writes the result and prints the closing table.
+pub(crate) fn finish(
+    run: &Prepared,
+    counted: Counted,
+    outcome: Result<(), StartTestError>,
+) -> Result<Verdict, RunError> {
+    let result = conclude(run, counted, outcome)?;
+    let json = serde_json::to_vec_pretty(&result)
+        .map_err(|error| RunError::Failed(format!("result.json: {error}")))?;
+    output::write(&run.config.output.join(output::RESULT), &json)?;
+    let folder = run.config.output.display();
+    // The verdict stands in the file all the same.
+    let said = output::say(format_args!("{}\n  logs in {folder}", table::render(&result)));
+    said.inspect_err(|error| error!("{error}")).ok();
+    Ok(result.verdict)
+}
+
+/// Ends a process whose LoadGen does not come to its end.
+pub(crate) fn give_up(run: &Prepared, counted: Counted, reason: String) -> ! {
+    watchdog::end_loadgen(reason.clone());
+    let finished = finish(run, counted, Err(StartTestError::Aborted(reason)));
+    finished.inspect_err(|error| error!("{error}")).ok();
+    loadgen_sys::exit_now(EXIT_FAILED);
+}
+
 /// Puts together what LoadGen wrote and what was counted.
-pub(crate) fn conclude(
+fn conclude(
     run: &Prepared,
     counted: Counted,
     outcome: Result<(), StartTestError>,

@@ -22,11 +22,12 @@ use sut_node::{Config, InProcess};
 
 use crate::{
     RunError,
-    conclude::Counted,
+    conclude::{self, Counted},
     library::Library,
+    prepared::Prepared,
     progress, record,
     result::Verdict,
-    run::{Prepared, end_on_signal},
+    signals::end_on_signal,
     watchdog,
 };
 
@@ -58,7 +59,7 @@ pub(crate) fn run(run: &Prepared, config: &Config) -> Result<Verdict, RunError> 
         move |signal| shared.fail(format!("interrupted by {signal}"))
     })?;
     let counted = || shared.counted(&node, config, &run.findings);
-    let give_up = |reason| run.give_up(counted(), reason);
+    let give_up = |reason| conclude::give_up(run, counted(), reason);
     let sut = InProcessSut { node: &node, shared: &shared, library };
     let outcome = watchdog::guard(
         || shared.failure(),
@@ -66,7 +67,7 @@ pub(crate) fn run(run: &Prepared, config: &Config) -> Result<Verdict, RunError> 
         give_up,
         || progress::while_running(run.config.quiet, || shared.progress(), || run.start_test(&sut)),
     );
-    run.finish(counted(), outcome)
+    conclude::finish(run, counted(), outcome)
 }
 
 struct InProcessSut<'a> {

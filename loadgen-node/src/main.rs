@@ -3,7 +3,7 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use clap::{Parser, Subcommand};
-use loadgen_node::{FabricArgs, NetworkArgs, RunArgs, RunError};
+use loadgen_node::{FabricArgs, NetworkArgs, RunArgs, RunError, say};
 use netdiv_transport::security::make_certificates;
 use node_process::SettingsError;
 use serde::{Serialize, de::DeserializeOwned};
@@ -93,7 +93,7 @@ impl Layers {
             return Ok(Some(settings));
         }
         let text = toml::to_string(&settings).map_err(|e| RunError::Usage(e.to_string()))?;
-        print!("{text}");
+        say(text.trim_end())?;
         Ok(None)
     }
 }
@@ -124,7 +124,7 @@ fn execute(cli: Cli) -> Result<u8, RunError> {
         Command::Certificates { hosts, output } => {
             let written = make_certificates(&output, &hosts)
                 .map_err(|error| RunError::Usage(error.to_string()))?;
-            println!("{} in {}", written.join(", "), output.display());
+            say(format_args!("{} in {}", written.join(", "), output.display()))?;
             Ok(0)
         }
         Command::Audit(args) => Ok(u8::from(!loadgen_node::audit(&args)?)),

@@ -3,25 +3,28 @@
 use netdiv_evidence::{Interface, Machine};
 use netdiv_proto::{encoding, layout};
 use netdiv_qdl::NodeInfo;
+use tracing::error;
 
-use crate::{NetworkArgs, RunError};
+use crate::{NetworkArgs, RunError, output::say};
 
 /// Asks every node who it is and prints the answers. An error when one does not answer.
 pub fn print_nodes(args: &NetworkArgs) -> Result<(), RunError> {
     let settings = args.resolve()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| RunError::Failed(error.to_string()))?;
-    let mut missing = None;
-    for answer in runtime.block_on(netdiv_qdl::survey(&settings.nodes, &settings.network)) {
+    let answers = runtime.block_on(netdiv_qdl::survey(&settings.nodes, &settings.network));
+    for answer in &answers {
         match answer {
-            Ok(node) => println!("{}\n", in_words(&node)),
-            Err(error) => {
-                println!("{error}\n");
-                missing = Some(error);
-            }
+            Ok(node) => say(format_args!("{}\n", in_words(node)))?,
+            Err(error) => error!("{error}"),
         }
     }
-    missing.map_or(Ok(()), |error| Err(error.into()))
+    match answers.iter().filter(|answer| answer.is_err()).count() {
+        0 => Ok(()),
+        missing => {
+            Err(RunError::Usage(format!("{missing} of {} nodes cannot be used", answers.len())))
+        }
+    }
 }
 
 /// What a submission asks for and the node does not know; its operator can state it (docs/SUBMISSION.md).

@@ -14,6 +14,12 @@ use crate::RunError;
 /// Name of our result file.
 pub(crate) const RESULT: &str = "result.json";
 
+/// Prints a line, or several, to standard output.
+pub fn say(text: impl std::fmt::Display) -> Result<(), RunError> {
+    node_process::say(text)
+        .map_err(|error| RunError::Output { path: "to standard output".into(), error })
+}
+
 /// Makes the folder; refuses one that holds another run.
 pub(crate) fn prepare(folder: &Path) -> Result<(), RunError> {
     let failed =

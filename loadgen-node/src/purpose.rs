@@ -18,7 +18,7 @@ use tracing::warn;
 use crate::{
     RunError,
     args::{Target, mode_name, scenario_of},
-    run::Prepared,
+    prepared::Prepared,
 };
 
 fn tensor(spec: &TensorSpec) -> Tensor<'_> {

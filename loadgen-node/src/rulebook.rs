@@ -9,15 +9,7 @@ use netdiv_rules::{
     submission::{self, Settings},
 };
 
-use crate::{RunError, args::table, sources::SOURCES};
-
-/// Prints a line; whoever reads may have gone.
-macro_rules! say {
-    ($($text:tt)*) => {{
-        use std::io::Write as _;
-        let _ = writeln!(std::io::stdout(), $($text)*);
-    }};
-}
+use crate::{RunError, args::table, output::say, sources::SOURCES};
 
 /// Keys of `loadgen-node benchmarks`.
 #[derive(Debug, Clone, clap::Args)]
@@ -33,9 +25,9 @@ pub struct BenchmarksArgs {
 pub fn benchmarks(args: &BenchmarksArgs) -> Result<(), RunError> {
     let table = table(args.benchmarks.as_deref())?;
     match &args.name {
-        None => say!("{}", text::list(&table)),
+        None => say(text::list(&table))?,
         Some(name) => match table.find(name) {
-            Some(benchmark) => say!("{}", text::describe(benchmark)),
+            Some(benchmark) => say(text::describe(benchmark))?,
             None => return Err(unknown(name)),
         },
     }
@@ -71,7 +63,7 @@ pub fn plan(args: &PlanArgs) -> Result<(), RunError> {
     })?;
     let plan = plan::plan(&table, &args.benchmark, scenario, args.rate)
         .map_err(|error| RunError::Usage(error.to_string()))?;
-    say!("{}", plan.text());
+    say(plan.text())?;
     Ok(())
 }
 
@@ -102,9 +94,9 @@ pub fn check(args: &CheckArgs) -> Result<bool, RunError> {
     match args.json {
         true => {
             let json = serde_json::to_string_pretty(&report);
-            say!("{}", json.map_err(|error| RunError::Failed(error.to_string()))?);
+            say(json.map_err(|error| RunError::Failed(error.to_string()))?)?;
         }
-        false => say!("{}", report.text()),
+        false => say(report.text())?,
     }
     // There is nothing to compare with unless it was named.
     let counts = |rule: &Rule| *rule != Rule::new(37) || args.against.is_some();
@@ -164,6 +156,6 @@ pub fn submission(args: &SubmissionArgs) -> Result<(), RunError> {
         return Err(RunError::Usage(text));
     }
     std::fs::rename(&beside, &args.output).map_err(failed)?;
-    say!("{} files in {}", tree.len(), args.output.display());
+    say(format_args!("{} files in {}", tree.len(), args.output.display()))?;
     Ok(())
 }

@@ -1,106 +1,44 @@
 //! A run, from its settings to its result.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Instant};
 
-use loadgen_sys::{LogSettings, Scenario, StartTestError, SystemUnderTest, TestSettings};
-use netdiv_dataset as dataset;
+use loadgen_sys::StartTestError;
 use netdiv_qdl::{Failure, Qdl, SampleSource, Settings};
-use netdiv_rules::{Finding, user_conf};
-use tracing::{error, info, warn};
+use tracing::{error, info};
 
 use crate::{
     RunArgs, RunError,
     args::{RunConfig, Target},
-    conclude::{Counted, conclude},
-    error::EXIT_FAILED,
+    conclude::{self, Counted},
     fitness::{self, Fitness},
-    library::Library,
     machines::{self, Traffic},
     network::transport_name,
-    output, progress, purpose, record,
-    result::{Division, Verdict},
+    output,
+    prepared::Prepared,
+    progress, purpose, record,
+    result::Verdict,
+    signals::end_on_signal,
     sut::{self, NetworkSut, OfficialLoadGen},
-    table, watchdog,
-    witness::Witness,
+    test_settings::check_user_conf,
+    watchdog,
 };
 
 /// Runs LoadGen against the nodes, writes `result.json`, prints the closing table, and returns the verdict.
 ///
 /// LoadGen is one per process, and a failed run leaves it unusable: one call per process.
 pub fn run(args: RunArgs) -> Result<Verdict, RunError> {
-    let run = Prepared::new(args.resolve()?)?;
+    let mut run = Prepared::new(args.resolve()?)?;
+    let RunConfig { output, min_free_bytes, .. } = &run.config;
+    // What is wrong without asking a node is said before one is asked.
+    run.findings = purpose::findings(&run, None)?;
+    check_user_conf(&run.config, &run.warnings)?;
+    output::prepare(output)?;
+    fitness::has_room(output, *min_free_bytes)
+        .map_err(|why| RunError::Usage(format!("--output: {why}")))?;
     match &run.config.target {
         Target::Nodes(settings) => over_network(&run, settings),
         #[cfg(feature = "in-process")]
         Target::InProcess(node) => crate::in_process::run(&run, node),
-    }
-}
-
-/// All that a run needs besides a system under test.
-pub(crate) struct Prepared {
-    pub(crate) config: RunConfig,
-    pub(crate) library: Arc<Library>,
-    pub(crate) settings: TestSettings,
-    pub(crate) labels: Option<Vec<i64>>,
-    /// The rules that the settings break, before a node was asked.
-    pub(crate) findings: Vec<Finding>,
-    /// Told what LoadGen sees, where the run has digests.
-    pub(crate) witness: Option<Arc<Witness>>,
-}
-
-impl Prepared {
-    fn new(config: RunConfig) -> Result<Self, RunError> {
-        let data = dataset::open(&config.dataset)?;
-        let labels = labels(&config, data.sample_count())?;
-        let witness = config.digests.then(|| Arc::new(Witness::new(data.sample_count())));
-        let (encoding, samples) = (config.encoding, config.performance_samples);
-        let sums = config.checksums;
-        let library = Arc::new(Library::new(data, encoding, sums, samples, witness.clone()));
-        let (settings, warnings) = test_settings(&config)?;
-        let mut run = Self { config, library, settings, labels, witness, findings: Vec::new() };
-        // What is wrong without asking a node is said before one is asked.
-        run.findings = purpose::findings(&run, None)?;
-        check_user_conf(&run.config, &warnings)?;
-        output::prepare(&run.config.output)?;
-        fitness::has_room(&run.config.output, run.config.min_free_bytes)
-            .map_err(|why| RunError::Usage(format!("--output: {why}")))?;
-        Ok(run)
-    }
-
-    /// Lets LoadGen run its test.
-    pub(crate) fn start_test(&self, sut: &impl SystemUnderTest) -> Result<(), StartTestError> {
-        let log = LogSettings {
-            outdir: self.config.output.display().to_string(),
-            enable_trace: self.config.trace,
-            ..LogSettings::default()
-        };
-        let audit_config = &self.config.audit_config;
-        loadgen_sys::start_test(sut, self.library.as_ref(), &self.settings, &log, audit_config)
-    }
-
-    /// Writes the result and prints the closing table.
-    pub(crate) fn finish(
-        &self,
-        counted: Counted,
-        outcome: Result<(), StartTestError>,
-    ) -> Result<Verdict, RunError> {
-        let result = conclude(self, counted, outcome)?;
-        let json = serde_json::to_vec_pretty(&result)
-            .map_err(|error| RunError::Failed(format!("result.json: {error}")))?;
-        output::write(&self.config.output.join(output::RESULT), &json)?;
-        println!("{}\n  logs in {}", table::render(&result), self.config.output.display());
-        Ok(result.verdict)
-    }
-
-    /// Ends a process whose LoadGen does not come to its end.
-    pub(crate) fn give_up(&self, counted: Counted, reason: String) -> ! {
-        watchdog::end_loadgen(reason.clone());
-        let finished = self.finish(counted, Err(StartTestError::Aborted(reason)));
-        finished.inspect_err(|error| error!("{error}")).ok();
-        loadgen_sys::exit_now(EXIT_FAILED);
     }
 }
 
@@ -152,7 +90,7 @@ fn over_network(run: &Prepared, settings: &Settings) -> Result<Verdict, RunError
         }
         qdl.failure().map(sut::reason)
     };
-    let give_up = |reason| run.give_up(counted(None), reason);
+    let give_up = |reason| conclude::give_up(run, counted(None), reason);
     let witness = run.witness.as_deref();
     let outcome = watchdog::guard(failure, library.owes_calls(), give_up, || {
         progress::while_running(
@@ -178,125 +116,5 @@ fn over_network(run: &Prepared, settings: &Settings) -> Result<Verdict, RunError
             error!("{error}: LoadGen's own log does not say that the run failed")
         });
     }
-    run.finish(counted(digests), outcome)
-}
-
-/// The labels of the data set, if there are any; as many as samples.
-fn labels(config: &RunConfig, samples: usize) -> Result<Option<Vec<i64>>, RunError> {
-    let labels = match &config.labels {
-        Some(path) => dataset::labels_of_file(path)?,
-        None if config.dataset == dataset::DIGITS => dataset::digits_labels()?,
-        None => return Ok(None),
-    };
-    if labels.len() != samples {
-        let labels = labels.len();
-        return Err(RunError::Usage(format!("{labels} labels for {samples} samples")));
-    }
-    Ok(Some(labels))
-}
-
-/// LoadGen's settings: mlperf.conf, then user.conf, then the fields that were set by hand; and what has no effect.
-fn test_settings(config: &RunConfig) -> Result<(TestSettings, Vec<String>), RunError> {
-    let usage = |error: loadgen_sys::SettingsError| RunError::Usage(error.to_string());
-    if config.audit_config.is_file() {
-        warn!("LoadGen will take settings from {}", config.audit_config.display());
-    }
-    let mut warnings = Vec::new();
-    if let Some(path) = &config.user_conf {
-        warnings = user_conf::check(path, &config.loadgen_model, config.scenario.name())
-            .map_err(RunError::Usage)?;
-    }
-    let mut settings = TestSettings::new(config.scenario, config.mode);
-    settings.from_config(config.user_conf.as_deref(), &config.loadgen_model).map_err(usage)?;
-    if let Some(samples) = config.performance_samples {
-        // Else the number in mlperf.conf would win.
-        settings.set("performance_sample_count_override", &samples.to_string()).map_err(usage)?;
-    }
-    for (name, value) in &config.settings {
-        settings.set(name, value).map_err(usage)?;
-    }
-    check_settings(&settings, config.scenario)?;
-    Ok((settings, warnings))
-}
-
-/// What in user.conf has no effect is a warning; a run of the Network division must have one that applies to it.
-fn check_user_conf(config: &RunConfig, warnings: &[String]) -> Result<(), RunError> {
-    if config.division == Division::Network && !config.rehearsal {
-        if config.user_conf.is_none() {
-            let text = "a run of the Network division needs --user-conf, with target_qps for benchmark and scenario";
-            return Err(RunError::Usage(text.into()));
-        }
-        if !warnings.is_empty() {
-            return Err(RunError::Usage(warnings.join("\n")));
-        }
-    }
-    warnings.iter().for_each(|warning| warn!("{warning}"));
-    Ok(())
-}
-
-/// Most samples that LoadGen is asked to prepare: it needs some 60 bytes for each, before it issues one.
-const MOST_SAMPLES: f64 = 4e9;
-
-/// More threads than any machine has cores for.
-const MOST_ISSUE_THREADS: u64 = 256;
-
-/// Refuses what this version does not do, and what LoadGen cannot.
-fn check_settings(settings: &TestSettings, scenario: Scenario) -> Result<(), RunError> {
-    let refuse = |text: String| Err(RunError::Usage(text));
-    let issue_threads = settings.field("server_num_issue_query_threads");
-    if issue_threads.and_then(|n| n.parse().ok()).is_some_and(|n: u64| n > MOST_ISSUE_THREADS) {
-        return refuse(format!(
-            "server_num_issue_query_threads: at most {MOST_ISSUE_THREADS}, as many as cores at best"
-        ));
-    }
-    if settings.field("use_token_latencies").is_some_and(|on| on == "true") {
-        return refuse(
-            "this benchmark measures token latencies (use_token_latencies), which this version does not; \
-             --setting use_token_latencies=false runs it without them, as an experiment"
-                .into(),
-        );
-    }
-    let rate = match scenario {
-        Scenario::Offline => "offline_expected_qps",
-        Scenario::Server => "server_target_qps",
-        Scenario::SingleStream | Scenario::MultiStream => return Ok(()),
-    };
-    let number = |field| settings.field(field).and_then(|text| text.parse::<f64>().ok());
-    let per_second = number(rate).unwrap_or(f64::NAN);
-    let seconds = number("min_duration_ms").unwrap_or(0.0) / 1000.0;
-    if !(per_second.is_finite() && per_second > 0.0) {
-        return refuse(format!("target_qps ({rate}) is {per_second}; it must be above 0"));
-    }
-    if per_second * seconds > MOST_SAMPLES {
-        return refuse(format!(
-            "{per_second} samples per second for {seconds} s are more than LoadGen can prepare; lower \
-             target_qps"
-        ));
-    }
-    Ok(())
-}
-
-/// Signals so close together are one: a shell may send one to a process and to its group.
-const ONE_WISH: Duration = Duration::from_secs(1);
-
-/// The first signal ends the run; a later one ends the process.
-pub(crate) fn end_on_signal(stop: impl Fn(&str) + Send + 'static) -> Result<(), RunError> {
-    let failed = |error: std::io::Error| RunError::Failed(format!("signals: {error}"));
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    let watch = move || {
-        let mut first = None;
-        while let Ok(signal) = runtime.block_on(node_process::asked_to_end()) {
-            let since = first.get_or_insert_with(Instant::now).elapsed();
-            if since > ONE_WISH {
-                loadgen_sys::exit_now(EXIT_FAILED);
-            }
-            warn!(
-                signal,
-                "ending the run, which takes up to 3 s; ask again to end at once, without a result"
-            );
-            stop(signal);
-        }
-    };
-    std::thread::Builder::new().name("signals".into()).spawn(watch).map(drop).map_err(failed)
+    conclude::finish(run, counted(digests), outcome)
 }

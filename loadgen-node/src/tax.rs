@@ -10,7 +10,8 @@ use std::{
 };
 
 use crate::{
-    RunError, output,
+    RunError,
+    output::{self, say},
     result::{RunResult, Verdict},
 };
 
@@ -43,7 +44,7 @@ pub fn tax(args: &TaxArgs) -> Result<(), RunError> {
         return Err(RunError::Usage("--rounds: must not be 0".into()));
     }
     let mut ratios = Vec::new();
-    println!("  round      network  p99, ms   one process  p99, ms   network / one process");
+    say("  round      network  p99, ms   one process  p99, ms   network / one process")?;
     for round in 1..=args.rounds {
         let folder = |kind: &str| args.output.join(format!("{round}-{kind}"));
         let (network, alone) = match round % 2 {
@@ -57,14 +58,16 @@ pub fn tax(args: &TaxArgs) -> Result<(), RunError> {
             }
         };
         let ratio = ratio(&network, &alone)?;
-        println!("  {round:>5} {} {}   {ratio:>10.4}", in_words(&network), in_words(&alone));
+        let (network, alone) = (in_words(&network), in_words(&alone));
+        say(format_args!("  {round:>5} {network} {alone}   {ratio:>10.4}"))?;
         ratios.push(ratio);
     }
     ratios.sort_by(f64::total_cmp);
     let median = (ratios[(ratios.len() - 1) / 2] + ratios[ratios.len() / 2]) / 2.0;
     let (least, most) = (ratios[0], ratios[ratios.len() - 1]);
-    println!("  median {median:.4}, {least:.4} to {most:.4} in {} rounds", ratios.len());
-    println!("  (! not valid; on one machine, so no result of the Network division)");
+    let rounds = ratios.len();
+    say(format_args!("  median {median:.4}, {least:.4} to {most:.4} in {rounds} rounds"))?;
+    say("  (! not valid; on one machine, so no result of the Network division)")?;
     Ok(())
 }
 

@@ -11,7 +11,10 @@ use futures_core::Stream;
 use prost::Message;
 use tonic::{Code, Status};
 
-use crate::framing::{Decoder, Frame, Framed};
+use crate::{
+    framing::{Decoder, Frame, Framed},
+    v1::CallStatus,
+};
 
 /// Most messages taken at once, so that whoever else runs on the thread gets a turn.
 pub const MESSAGES: usize = 256;
@@ -62,7 +65,19 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> Messages<S> {
         self.decoder.set_longest(longest);
     }
 
-    /// Whether a part of the next message was received.
+    /// Adds the messages that are here as a whole to `burst`, without asking for more bytes; a part of one may be left. An
+    /// error is that of the call's end.
+    pub fn take_received<M: Framed>(&mut self, burst: &mut Vec<M>) -> Result<(), Status> {
+        while let Some(frame) = self.decoder.next_frame()? {
+            match frame {
+                Frame::Message(message) => burst.push(message),
+                Frame::End(end) => return ended(end),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether bytes are here that no message was made of yet.
     pub fn is_mid_message(&self) -> bool {
         self.decoder.is_mid_message()
     }
@@ -117,10 +132,7 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> Messages<S> {
                     return Poll::Ready(Ok(Step::Message(message)));
                 }
                 Some(Frame::End(end)) => {
-                    return Poll::Ready(match Code::from_i32(end.code) {
-                        Code::Ok => Ok(Step::End),
-                        code => Err(Status::new(code, end.message)),
-                    });
+                    return Poll::Ready(ended(end).map(|()| Step::End));
                 }
                 None => {}
             }
@@ -137,6 +149,14 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> Messages<S> {
                 }
             }
         }
+    }
+}
+
+/// What a call's end says.
+fn ended(end: CallStatus) -> Result<(), Status> {
+    match Code::from_i32(end.code) {
+        Code::Ok => Ok(()),
+        code => Err(Status::new(code, end.message)),
     }
 }
 

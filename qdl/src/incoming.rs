@@ -9,14 +9,14 @@ use std::{
 use bytes::Bytes;
 use netdiv_proto::{
     SessionHeader,
-    burst::{self, Messages, Next},
+    burst::{self, Next},
     checksum, encoding, limits,
     v1::{InferResponse, Status},
 };
 use netdiv_transport::Connection;
 use tokio::{
     sync::watch,
-    time::{Interval, interval},
+    time::{Interval, MissedTickBehavior, interval},
 };
 
 use crate::{
@@ -68,26 +68,27 @@ pub(crate) async fn serve<L: LoadGen>(
 
     let mut burst = Vec::with_capacity(burst::MESSAGES);
     let mut answers = Answers::new();
-    loop {
-        let mid_answer = |failure, replies: &Messages<_>| Broken {
-            failure,
-            mid_answer: replies.is_mid_message(),
-        };
+    let failure = loop {
         tokio::select! {
             next = replies.next_burst(&mut burst) => {
                 // Answers that came before an error are answers.
                 handle(&lane, &mut burst, &mut answers, session.checksums)?;
-                if next.map_err(|status| mid_answer(lost(status), &replies))? == Next::End {
+                let mid_answer = replies.is_mid_message();
+                if next.map_err(|status| Broken { failure: lost(status), mid_answer })? == Next::End {
                     let why = "it closed the stream".into();
                     let node = lane.node_name.clone();
                     return Err(Failure::NodeLost { node, why, gone: true }.into());
                 }
             }
-            overdue = clock.tick(&lane) => overdue.map_err(|late| mid_answer(late, &replies))?,
+            overdue = clock.tick(&lane) => if let Err(late) = overdue {
+                break late;
+            },
             () = stopped(&mut stop, &lane) => {
                 lane.wake_sender();
-                if !is_over(&lane).map_err(|failure| mid_answer(failure, &replies))? {
-                    return Ok(());
+                match is_over(&lane) {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(()),
+                    Err(failure) => break failure,
                 }
                 // After a run that went well the node ends the stream as well; then it has seen our end.
                 while replies.next_burst(&mut burst).await.is_ok_and(|next| next != Next::End) {
@@ -96,7 +97,12 @@ pub(crate) async fn serve<L: LoadGen>(
                 return Ok(());
             }
         }
-    }
+    };
+    // Whole answers that are here are answers too; what is left then is a part of one.
+    let received = replies.take_received(&mut burst);
+    handle(&lane, &mut burst, &mut answers, session.checksums)?;
+    received.map_err(lost)?;
+    Err(Broken { failure, mid_answer: replies.is_mid_message() })
 }
 
 /// What a call's end says of the node.
@@ -247,6 +253,8 @@ struct Deadlines {
     sample_deadline: Duration,
     silence: Interval,
     lateness: Interval,
+    /// How late the looks at single samples came, together.
+    halts: Duration,
 }
 
 impl Deadlines {
@@ -254,27 +262,35 @@ impl Deadlines {
         let NetworkSettings { sample_timeout, sample_deadline, .. } = *limits;
         // Looking at each sample in flight takes a while; the time to detect is within a tenth.
         let every = |limit: Duration, most: Duration| {
-            interval((limit / 10).clamp(Duration::from_millis(10), most))
+            let mut looks = interval((limit / 10).clamp(Duration::from_millis(10), most));
+            looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            looks
         };
         let silence = every(sample_timeout, Duration::from_millis(500));
         let lateness = every(sample_deadline, Duration::from_secs(30));
-        Self { sample_timeout, sample_deadline, silence, lateness }
+        Self { sample_timeout, sample_deadline, silence, lateness, halts: Duration::ZERO }
     }
 
     /// Waits for the next look. An error when samples are in flight and no answer has come for too long, or one of them is
-    /// in flight for too long while others are answered: at a slow node a sample may wait its turn.
+    /// in flight for too long while others are answered: at a slow node a sample may wait its turn. Time in which this
+    /// machine or program stood still, and nobody could look, does not count.
     async fn tick<L: LoadGen>(&mut self, lane: &Lane<L>) -> Result<(), Failure> {
         let node = || lane.node_name.clone();
         tokio::select! {
-            _ = self.silence.tick() => match lock(&lane.state).waiting_since {
-                Some(since) if since.elapsed() > self.sample_timeout => {
-                    Err(Failure::NoAnswer { node: node(), waited: self.sample_timeout })
+            due = self.silence.tick() => {
+                let (now, halt) = (Instant::now(), due.elapsed());
+                let Some(since) = &mut lock(&lane.state).waiting_since else { return Ok(()) };
+                *since = now.min(*since + halt);
+                match now - *since > self.sample_timeout {
+                    true => Err(Failure::NoAnswer { node: node(), waited: self.sample_timeout }),
+                    false => Ok(()),
                 }
-                _ => Ok(()),
-            },
-            _ = self.lateness.tick() => {
+            }
+            due = self.lateness.tick() => {
                 let now = Instant::now();
-                let late = |sent| now.saturating_duration_since(sent) > self.sample_deadline;
+                self.halts += due.elapsed();
+                let limit = self.sample_deadline + self.halts;
+                let late = |sent| now.saturating_duration_since(sent) > limit;
                 match lock(&lane.state).slots.iter().any(|sample| late(sample.sent)) {
                     true => Err(Failure::Overdue { node: node(), waited: self.sample_deadline }),
                     false => Ok(()),

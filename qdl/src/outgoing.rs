@@ -35,15 +35,17 @@ impl<L: LoadGen> Outgoing<L> {
 
     /// Takes what waits and the window admits, and encodes it.
     fn fill(&mut self, context: &mut Context<'_>) -> Result<Taken, Failure> {
-        let loaded = self.lane.run.source.loaded();
         let mut state = lock(&self.lane.state);
         if state.withdrawn {
             // The node was lost since the caller looked; it has to look again.
             context.waker().wake_by_ref();
             return Ok(Taken::Empty);
         }
+        // Asked for after a sample was issued: LoadGen has loaded it before.
+        let mut loaded = None;
         let mut not_loaded = None;
         let taken = self.lane.inbox.take(context.waker(), &mut self.taken, |next| {
+            let loaded = loaded.get_or_insert_with(|| self.lane.run.source.loaded());
             let Some(sample) = loaded.get(next.index).and_then(Option::as_ref) else {
                 not_loaded = Some(next.index);
                 return None;

@@ -150,7 +150,7 @@ impl<L: LoadGen> Qdl<L> {
             self.end_series(losses)?;
             self.run.wait_until(|run| run.is_idle() || run.losses() != losses)?;
             // The samples of a node that was lost meanwhile went to others, which have to be told again.
-            if self.run.is_idle() {
+            if self.run.losses() == losses {
                 return Ok(());
             }
         }

@@ -231,6 +231,10 @@ impl World {
         let count = [whole, self.random.random_range(0..=whole)][self.random.random_range(0..2)];
         let arrived: Vec<_> = wire.returning.drain(..count).collect();
         wire.replies.push(arrived.into());
+        if self.random.random_range(0..4) == 0 {
+            // The stream gets its turn later.
+            return;
+        }
         let mut burst = messages(&mut wire.replies);
         let handled = incoming::handle(&wire.lane, &mut burst, &mut Answers::new(), false);
         if let Err(failure) = handled {
@@ -255,8 +259,11 @@ impl World {
         }
         wire.ended = true;
         let failure = Failure::NodeLost { node: "node".into(), why: "it ended".into(), gone: true };
+        let mut burst = messages(&mut wire.replies);
+        let handled = incoming::handle(&wire.lane, &mut burst, &mut Answers::new(), false);
         let mid_answer = wire.replies.is_mid_message();
-        self.cluster.broken(&wire.lane, Broken { failure, mid_answer });
+        let broken = handled.map_or_else(Broken::from, |()| Broken { failure, mid_answer });
+        self.cluster.broken(&wire.lane, broken);
     }
 
     fn check_limits(&self) {

@@ -136,7 +136,7 @@ impl fmt::Display for BenchReport {
         writeln!(f, "  samples per second {:.1}", *samples as f64 / seconds)?;
         writeln!(f, "  samples            {samples} in {seconds:.2} s")?;
         writeln!(f, "  mean batch         {:.1}", *samples as f64 / tally.batches.max(1.0))?;
-        writeln!(
+        write!(
             f,
             "  mean ms            queue {:.2} (a sample), prepare {:.2}, compute {:.2} (a batch)",
             ms(tally.queue, *samples as f64),

@@ -12,6 +12,7 @@ use std::{
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
+use node_process::say;
 use sut_node::{BenchArgs, Config, Sockets, engine::PluginFile};
 use tracing::error;
 
@@ -78,12 +79,12 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
                 true => PluginFile::Torch { libtorch },
                 false => PluginFile::File(engine),
             };
-            print!("{}", sut_node::engine::devices(&file)?);
+            say(sut_node::engine::devices(&file)?.trim_end())?;
             Ok(())
         }
         Some(Command::Bench { settings, bench }) => {
             if let Some(config) = settings.resolve()? {
-                print!("{}", sut_node::bench(&config, &bench)?);
+                say(sut_node::bench(&config, &bench)?)?;
             }
             Ok(())
         }
@@ -96,7 +97,7 @@ impl Settings {
         let args = node_process::layered(&self.args, self.config.as_deref())?;
         let config = args.clone().resolve()?;
         if self.print_config {
-            print!("{}", toml::to_string(&args)?);
+            say(toml::to_string(&args)?.trim_end())?;
             return Ok(None);
         }
         Ok(Some(config))

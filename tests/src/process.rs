@@ -72,10 +72,8 @@ impl SutNode {
             if log.read_line(&mut line).expect("the log is text") == 0 {
                 return Err(seen);
             }
-            if let Some((_, rest)) = line.split_once(" ready node=") {
-                let rest = rest.split_once("127.0.0.1:").expect("an address is logged").1;
-                let port: String = rest.chars().take_while(char::is_ascii_digit).collect();
-                node.address = format!("127.0.0.1:{port}");
+            if let Some(address) = ready_at(&line) {
+                node.address = address;
                 node.log = Some(log);
                 return Ok(node);
             }
@@ -96,11 +94,12 @@ impl SutNode {
 
     /// The most memory that was resident, in bytes.
     pub fn peak_resident_bytes(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
-        let status = status.expect("the node runs");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("a peak");
-        let kib = line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number");
-        kib * 1024
+        memory_bytes(self.child.id(), "VmHWM").expect("the node runs")
+    }
+
+    /// Closes the pipe that the node logs to.
+    pub fn stop_reading(&mut self) {
+        self.log = None;
     }
 
     /// Reads the log up to a line with these words.
@@ -129,6 +128,21 @@ impl Drop for SutNode {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Where a node listens that has logged this, once it is ready.
+pub fn ready_at(log: &str) -> Option<String> {
+    let (_, line) = log.split_once(" ready node=")?;
+    let (_, address) = line.lines().next()?.split_once(" address=")?;
+    address.split_whitespace().next().map(Into::into)
+}
+
+/// A figure of `/proc/PID/status`, in bytes; `None` once the process has ended.
+pub fn memory_bytes(process: u32, figure: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    // A process that has ended and was not waited for has no such line.
+    let line = status.lines().find_map(|line| line.strip_prefix(figure)?.strip_prefix(':'))?;
+    line.trim().trim_end_matches(" kB").parse::<u64>().ok().map(|kib| kib * 1024)
 }
 
 /// Sends a signal to a process that a test has started.
@@ -291,6 +305,11 @@ impl Running {
         });
     }
 
+    /// Closes the pipes that the run writes to.
+    pub fn stop_reading(&mut self) {
+        drop((self.child.stdout.take(), self.child.stderr.take()));
+    }
+
     /// Waits for the end; a run that hangs is ended and fails the test.
     pub fn wait(mut self) -> Outcome {
         let stdout = read_in_background(self.child.stdout.take());
@@ -311,10 +330,10 @@ impl Drop for Running {
 }
 
 fn read_in_background(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
-    let mut pipe = pipe.expect("a pipe, once");
     thread::spawn(move || {
         let mut text = String::new();
-        pipe.read_to_string(&mut text).expect("text");
+        let read = pipe.map_or(Ok(0), |mut pipe| pipe.read_to_string(&mut text));
+        read.expect("text");
         text
     })
 }

@@ -1,8 +1,13 @@
 //! Every bad input is one clear error that says what to do.
 
-use std::time::Duration;
+use std::{process::Command, time::Duration};
 
-use e2e::{Behaviour, FakeNode, LoadGen, SutNode, fake_node::silent_port, npy, process::transport};
+use e2e::{
+    Behaviour, FakeNode, LoadGen, SutNode,
+    fake_node::silent_port,
+    npy,
+    process::{program, transport},
+};
 use netdiv_proto::v1::{DataType, InputLayout, TensorSpec};
 
 fn run(address: &str) -> LoadGen {
@@ -220,15 +225,21 @@ fn nodes_tells_who_is_there_and_who_is_not() {
     let a = SutNode::start("first", &[]);
     let output = e2e::process::nodes(&[&a.address, &closed_port()], Duration::from_millis(300));
     let text = String::from_utf8_lossy(&output.stdout);
-    for part in [
-        "first at 127.0.0.1",
-        "digits, SHA-256",
-        "uint8[1, 8, 8]",
-        "onnx",
-        "round trip",
-        "no node answers",
-    ] {
+    let missing = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(missing.matches("no node answers").count(), 1, "{missing}");
+    assert!(missing.contains("1 of 2 nodes cannot be used"), "{missing}");
+    for part in ["first at 127.0.0.1", "digits, SHA-256", "uint8[1, 8, 8]", "onnx", "round trip"] {
         assert!(text.contains(part), "{part} in {text}");
     }
     assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let full = std::fs::File::options().write(true).open("/dev/full").expect("Linux has it");
+    let output = Command::new(program("loadgen-node")).arg("benchmarks").stdout(full).output();
+    let output = output.expect("loadgen-node starts");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("cannot write to standard output: No space left"), "{text}");
+    assert_eq!(output.status.code(), Some(3));
 }

@@ -38,3 +38,18 @@ fn a_node_that_ends_when_all_is_answered_does_not_spoil_an_accuracy_run() {
     assert!(matches!(outcome.code, Some(0 | 3)), "{outcome:#?}");
     assert!(["COMPLETE", "FAILED"].contains(&outcome.result()["verdict"].as_str().unwrap_or("")));
 }
+
+#[test]
+fn nobody_has_to_read_what_the_programs_say() {
+    let mut node = SutNode::echo("unread", &[]);
+    node.stop_reading();
+    let mut run = LoadGen::new(&[&node.address], "offline")
+        .args(&["--benchmark", "fabric", "--dataset", "synthetic:100x10"])
+        .args(&["--mode", "accuracy"])
+        .start();
+    run.stop_reading();
+    assert_eq!(run.wait().expect(0).result()["verdict"], "COMPLETE");
+    // The node says that it was asked to end, and how it goes.
+    node.signal("-TERM");
+    assert_eq!(node.wait().0, Some(0));
+}

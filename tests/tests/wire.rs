@@ -14,7 +14,7 @@ use bytes::Bytes;
 use e2e::{Behaviour, FakeNode, LoadGen, SutNode, fake_node::BEFORE_THE_RUN};
 use netdiv_dataset as dataset;
 use netdiv_proto::{
-    PROTOCOL_VERSION,
+    PROTOCOL_VERSION, checksum,
     encoding::decode,
     layout::InputLayout,
     v1::{
@@ -44,32 +44,33 @@ fn assert_golden<M: Message + Default + PartialEq + std::fmt::Debug>(heading: &s
 
 #[test]
 fn messages_have_the_documented_bytes() {
-    assert_golden(
-        "### Golden: a request",
-        &InferRequest {
-            id: 0x0001_0000_0200_0003,
-            encoding: 0,
-            decoded_bytes: 0,
-            crc32c: None,
-            payload: Bytes::from_static(b"\x00\x05\x0a\x10"),
-        },
-    );
-    assert_golden(
-        "### Golden: a response",
-        &InferResponse {
-            id: 0x0001_0000_0200_0003,
-            status: Status::Ok as i32,
-            error: String::new(),
-            encoding: 0,
-            decoded_bytes: 0,
-            queue_ns: 1000,
-            prepare_ns: 200,
-            compute_ns: 30_000,
-            batch_size: 4,
-            crc32c: None,
-            payload: Bytes::from_static(b"\x07\x00\x00\x00"),
-        },
-    );
+    let request = InferRequest {
+        id: 0x0001_0000_0200_0003,
+        encoding: 0,
+        decoded_bytes: 0,
+        crc32c: None,
+        payload: Bytes::from_static(b"\x00\x05\x0a\x10"),
+    };
+    assert_golden("### Golden: a request", &request);
+    let of_payload = checksum::of_payload(&request.payload);
+    let crc32c = Some(checksum::of_request(of_payload, request.id, 0, 0));
+    assert_golden("### Golden: a checked request", &InferRequest { crc32c, ..request });
+    let response = InferResponse {
+        id: 0x0001_0000_0200_0003,
+        status: Status::Ok as i32,
+        error: String::new(),
+        encoding: 0,
+        decoded_bytes: 0,
+        queue_ns: 1000,
+        prepare_ns: 200,
+        compute_ns: 30_000,
+        batch_size: 4,
+        crc32c: None,
+        payload: Bytes::from_static(b"\x07\x00\x00\x00"),
+    };
+    assert_golden("### Golden: a response", &response);
+    let crc32c = Some(checksum::of_response(&response));
+    assert_golden("### Golden: a checked response", &InferResponse { crc32c, ..response });
     assert_golden(
         "### Golden: a call header",
         &CallHeader {

@@ -1,7 +1,7 @@
 //! What both programs do as processes: settings from a file and the command line, logging, signals.
 
 use std::{
-    io::IsTerminal as _,
+    io::{self, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
 };
 
@@ -19,7 +19,7 @@ pub enum SettingsError {
         /// The file.
         path: PathBuf,
         /// What the system says.
-        error: std::io::Error,
+        error: io::Error,
     },
     /// The file is not TOML.
     #[error("{}: {error}", path.display())]
@@ -89,16 +89,26 @@ fn read<T: clap::Args + DeserializeOwned>(path: &Path) -> Result<toml::Table, Se
 pub fn start_logging(default_level: &str) {
     let filter =
         EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default_level));
-    let colours = std::io::stderr().is_terminal();
+    let colours = io::stderr().is_terminal();
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(std::io::stderr)
+        .with_writer(io::stderr)
         .with_ansi(colours)
+        // It would panic where standard error is closed.
+        .log_internal_errors(false)
         .init();
 }
 
+/// Prints a line, or several, to standard output. Whoever reads may have gone, which is no error.
+pub fn say(text: impl std::fmt::Display) -> io::Result<()> {
+    match writeln!(io::stdout(), "{text}") {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written,
+    }
+}
+
 /// Waits until the process is asked to end; returns the name of the signal.
-pub async fn asked_to_end() -> std::io::Result<&'static str> {
+pub async fn asked_to_end() -> io::Result<&'static str> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     Ok(tokio::select! {
@@ -108,7 +118,7 @@ pub async fn asked_to_end() -> std::io::Result<&'static str> {
 }
 
 /// Calls `reload` each time the process is told to read its files again (SIGHUP).
-pub async fn on_hangup(mut reload: impl FnMut()) -> std::io::Result<()> {
+pub async fn on_hangup(mut reload: impl FnMut()) -> io::Result<()> {
     let mut hangup = signal(SignalKind::hangup())?;
     while hangup.recv().await.is_some() {
         reload();

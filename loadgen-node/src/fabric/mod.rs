@@ -149,7 +149,8 @@ pub fn fabric(args: &FabricArgs) -> Result<bool, RunError> {
         plot::svg(&report).map_err(|error| RunError::Failed(format!("fabric.svg: {error}")))?;
     output::write(&plan.output.join("fabric.json"), &json)?;
     output::write(&plan.output.join("fabric.svg"), svg.as_bytes())?;
-    println!("{}\nfabric.json and fabric.svg in {}", text::render(&report), plan.output.display());
+    let folder = plan.output.display();
+    output::say(format_args!("{}\nfabric.json and fabric.svg in {folder}", text::render(&report)))?;
     Ok(report.benchmarks.iter().all(|benchmark| benchmark.carried != Some(false)))
 }
 

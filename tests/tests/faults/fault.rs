@@ -53,6 +53,14 @@ pub enum Expected {
     NoResult,
 }
 
+/// What is said of the struck node when nothing is heard of it.
+pub fn unheard() -> &'static str {
+    match transport() {
+        "quic" => "node struck was lost (it was silent for longer than --keepalive-timeout-ms)",
+        _ => "node struck was lost (it did not answer a ping within --keepalive-timeout-ms)",
+    }
+}
+
 /// When a fault strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {

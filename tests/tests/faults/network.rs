@@ -5,7 +5,7 @@ use std::{thread, time::Duration};
 use e2e::{Direction, Faults, process::transport};
 
 use super::{
-    fault::{Expected, Fault, Run},
+    fault::{Expected, Fault, Run, unheard},
     papers::Papers,
     stage::Stage,
 };
@@ -15,17 +15,22 @@ const MS: Duration = Duration::from_millis(1);
 pub fn faults(papers: &Papers) -> Vec<Fault> {
     let lost = "node struck was lost";
     let breaks = |name: &str, inject: fn(&mut Stage)| Fault::fails(name, lost, inject).wired();
+    let silences = |name: &str, inject| breaks(name, inject).expect(Expected::Failed(unheard()));
+    let over_tcp = |fault: Fault, words| match transport() {
+        "quic" => fault.expect(Expected::Failed(unheard())),
+        _ => fault.expect(Expected::Failed(words)),
+    };
     let passes = |name: &str, inject: fn(&mut Stage)| Fault::harmless(name, inject).wired();
     let mut faults = vec![
-        breaks("network cut both ways, Offline", |stage| stage.wire().set(Faults::cut())),
-        breaks("network cut both ways, Server", |stage| stage.wire().set(Faults::cut()))
+        silences("network cut both ways, Offline", |stage| stage.wire().set(Faults::cut())),
+        silences("network cut both ways, Server", |stage| stage.wire().set(Faults::cut()))
             .scenario("server"),
-        breaks("network cut both ways, SingleStream", |stage| stage.wire().set(Faults::cut()))
+        silences("network cut both ways, SingleStream", |stage| stage.wire().set(Faults::cut()))
             .scenario("single-stream"),
-        breaks("half open: answers are lost", |stage| {
+        silences("half open: answers are lost", |stage| {
             stage.wire().set_one_way(Direction::ToClient, Faults::cut());
         }),
-        breaks("half open: samples are lost", |stage| {
+        silences("half open: samples are lost", |stage| {
             stage.wire().set_one_way(Direction::ToNode, Faults::cut());
         }),
         passes("network cut for 1 s", |stage| {
@@ -33,8 +38,14 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
             thread::sleep(1000 * MS);
             stage.wire().set(Faults::none());
         }),
-        breaks("connection reset (TCP RST; UDP: silence)", |stage| stage.wire().reset()),
-        breaks("connection closed (TCP FIN; UDP: silence)", |stage| stage.wire().close()),
+        over_tcp(
+            breaks("connection reset (TCP RST; UDP: silence)", |stage| stage.wire().reset()),
+            "node struck was lost (Connection reset by peer",
+        ),
+        over_tcp(
+            breaks("connection closed (TCP FIN; UDP: silence)", |stage| stage.wire().close()),
+            "node struck was lost (it closed the connection)",
+        ),
         breaks("answer cut in its middle, then closed", |stage| {
             let faults = Faults { truncate_at: Some(1001), ..Faults::none() };
             stage.wire().set_one_way(Direction::ToClient, faults);

@@ -2,7 +2,7 @@
 
 use std::{thread, time::Duration};
 
-use super::fault::{Expected, Fault, Run, When};
+use super::fault::{Expected, Fault, Run, When, unheard};
 
 pub fn faults() -> Vec<Fault> {
     let lost = "node struck was lost";
@@ -26,8 +26,9 @@ pub fn faults() -> Vec<Fault> {
             .args(&["--setting", "server_num_issue_query_threads=2"]),
         kill("node killed before the first query, while LoadGen prepares").when(When::Preparing),
         Fault::fails("node killed and started again at its port", lost, |stage| stage.replace()),
-        Fault::fails("node frozen, Offline", lost, |stage| stage.signal("-STOP")),
-        Fault::fails("node frozen, Server", lost, |stage| stage.signal("-STOP")).scenario("server"),
+        Fault::fails("node frozen, Offline", unheard(), |stage| stage.signal("-STOP")),
+        Fault::fails("node frozen, Server", unheard(), |stage| stage.signal("-STOP"))
+            .scenario("server"),
         Fault::harmless("node frozen for 1 s", |stage| {
             stage.signal("-STOP");
             thread::sleep(Duration::from_secs(1));
@@ -85,5 +86,11 @@ pub fn faults() -> Vec<Fault> {
             thread::sleep(Duration::from_secs(1));
             stage.signal_loadgen("-CONT");
         }),
+        Fault::harmless("LoadGen node frozen for longer than --sample-timeout-ms", |stage| {
+            stage.signal_loadgen("-STOP");
+            thread::sleep(Duration::from_secs(1));
+            stage.signal_loadgen("-CONT");
+        })
+        .args(&["--sample-timeout-ms", "500"]),
     ]
 }

@@ -11,17 +11,29 @@ use http::HeaderMap;
 use http_body::{Body as _, Frame};
 use tonic::{Status, body::Body};
 
+use super::ending::Ending;
+
 /// The chunks of a body that is being received. A call that failed ends with its status as an error.
-pub(crate) struct BodyChunks(pub(super) Body);
+pub(crate) struct BodyChunks {
+    pub(super) body: Body,
+    /// Who calls is told how the connection ended.
+    pub(super) ending: Option<Ending>,
+}
 
 impl Stream for BodyChunks {
     type Item = Result<Bytes, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
-            let frame = match ready!(Pin::new(&mut self.0).poll_frame(context)) {
+            let frame = match ready!(Pin::new(&mut self.body).poll_frame(context)) {
                 None => return Poll::Ready(None),
-                Some(Err(status)) => return Poll::Ready(Some(Err(status))),
+                Some(Err(status)) => {
+                    let explained = match &self.ending {
+                        Some(ending) => ending.explain(status),
+                        None => status,
+                    };
+                    return Poll::Ready(Some(Err(explained)));
+                }
                 Some(Ok(frame)) => frame,
             };
             match frame.into_data() {

@@ -1,6 +1,7 @@
 //! The client's end of gRPC.
 
 use std::{
+    error::Error as _,
     future::{poll_fn, ready},
     io,
     sync::{
@@ -31,7 +32,8 @@ use tower::{Service, service_fn};
 
 use super::{
     body::{BodyChunks, RequestBody, status},
-    listener::{Fault, Wire},
+    ending::Ending,
+    listener::Wire,
     service::{INFER, is_grpc},
 };
 use crate::{
@@ -45,7 +47,7 @@ use crate::{
 pub(crate) struct Client {
     channel: Channel,
     token: Option<Token>,
-    fault: Fault,
+    ending: Ending,
     has_tls: bool,
     /// Whether the node has ever answered.
     answered: Arc<AtomicBool>,
@@ -56,19 +58,19 @@ impl Client {
     pub(crate) async fn open(address: &Address, options: &Options) -> Result<Self, OpenError> {
         let unreachable =
             |why: String| OpenError::Unreachable { address: address.to_string(), why };
-        let fault = Fault::default();
+        let ending = Ending::default();
         let opening = timeout(options.connect_timeout, async {
-            let wire = wire(address, options, &fault).await?;
-            let channel = endpoint(address, options)?
-                .connect_with_connector(only_once(wire))
-                .await
-                .map_err(|error| unreachable(fault.or(chain(&error))))?;
+            let wire = wire(address, options, &ending).await?;
+            let channel =
+                endpoint(address, options)?.connect_with_connector(only_once(wire)).await.map_err(
+                    |error| unreachable(ending.error().map_or_else(|| chain(&error), Into::into)),
+                )?;
             Ok(channel)
         });
         let silent = |_| unreachable("it takes the connection and says nothing".into());
         let channel = opening.await.map_err(silent)??;
         let (token, has_tls) = (options.token.clone(), options.tls.is_some());
-        Ok(Self { channel, token, fault, has_tls, answered: Arc::default() })
+        Ok(Self { channel, token, ending, has_tls, answered: Arc::default() })
     }
 
     pub(crate) async fn describe(
@@ -93,17 +95,19 @@ impl Client {
 
     /// What broke the connection says more than that it is broken.
     fn cause(&self, status: Status) -> Status {
-        match self.fault.get() {
+        if status.source().is_none() {
+            return status;
+        }
+        match self.ending.error() {
             // TLS 1.3 lets a client begin before the node has looked at its certificate.
-            Some(fault) if fault.contains("fatal alert") => Status::unauthenticated(fault),
-            Some(fault) => Status::unavailable(fault),
+            Some(error) if error.contains("fatal alert") => Status::unauthenticated(error),
             // A node closes a connection that begins with something else than TLS.
-            None if !self.has_tls && !self.answered.load(Ordering::Relaxed) => {
+            _ if !self.has_tls && !self.answered.load(Ordering::Relaxed) => {
                 let cause = chain(&status).replace(&status.to_string(), status.message());
                 let text = format!("{cause}; if the node uses TLS, give --tls-ca");
                 Status::new(status.code(), text)
             }
-            None => status,
+            _ => self.ending.explain(status),
         }
     }
 
@@ -158,12 +162,12 @@ impl Client {
         }
         // A call that is refused at once has its status here.
         status(head.headers)?;
-        Ok(BodyChunks(body))
+        Ok(BodyChunks { body, ending: Some(self.ending.clone()) })
     }
 }
 
 /// Opens the TCP connection and, where it is on, TLS.
-async fn wire(address: &Address, options: &Options, fault: &Fault) -> Result<Wire, OpenError> {
+async fn wire(address: &Address, options: &Options, ending: &Ending) -> Result<Wire, OpenError> {
     let unreachable = |error: io::Error| OpenError::Unreachable {
         address: address.to_string(),
         why: error.to_string(),
@@ -172,9 +176,9 @@ async fn wire(address: &Address, options: &Options, fault: &Fault) -> Result<Wir
     let stream = TcpStream::connect(to).await.map_err(unreachable)?;
     stream.set_nodelay(true).map_err(unreachable)?;
     match &options.tls {
-        None => Ok(Wire::plain(stream, fault.clone())),
+        None => Ok(Wire::plain(stream, ending.clone())),
         Some(tls) => {
-            let agreed = Wire::client(stream, tls, address.bare_host(), fault.clone()).await;
+            let agreed = Wire::client(stream, tls, address.bare_host(), ending.clone()).await;
             agreed.map_err(|error| {
                 let hint = match error.get_ref().and_then(|e| e.downcast_ref::<rustls::Error>()) {
                     Some(rustls::Error::InvalidMessage(_)) => "; does the node use TLS?",

@@ -4,7 +4,7 @@ use std::{
     io::{self, IoSlice},
     net::SocketAddr,
     pin::Pin,
-    sync::{Arc, OnceLock, atomic::AtomicBool},
+    sync::{Arc, atomic::AtomicBool},
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -20,7 +20,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 use tonic::transport::server::Connected;
 use tracing::debug;
 
-use super::newcomer::Newcomer;
+use super::{ending::Ending, newcomer::Newcomer};
 use crate::{
     connections::{Connections, MAX_HANDSHAKES, Place},
     security::{self, ClientTls, ServerTls},
@@ -43,7 +43,7 @@ pub struct Wire {
     /// At the node, from the peer's first bytes of HTTP/2 on; held, and never looked at.
     place: Option<Place>,
     caller: Caller,
-    fault: Fault,
+    ending: Ending,
 }
 
 /// Who makes a call, for the service that answers it.
@@ -61,21 +61,6 @@ impl std::fmt::Debug for Wire {
     }
 }
 
-/// The first error of a connection, for who sees only that it is broken.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Fault(Arc<OnceLock<String>>);
-
-impl Fault {
-    pub(super) fn get(&self) -> Option<&String> {
-        self.0.get()
-    }
-
-    /// The error, or what else is known.
-    pub(super) fn or(&self, other: String) -> String {
-        self.get().cloned().unwrap_or(other)
-    }
-}
-
 #[derive(Debug)]
 enum Inner {
     Plain(TcpStream),
@@ -83,8 +68,8 @@ enum Inner {
 }
 
 impl Wire {
-    pub(super) fn plain(stream: TcpStream, fault: Fault) -> Self {
-        Self::new(Inner::Plain(stream), fault)
+    pub(super) fn plain(stream: TcpStream, ending: Ending) -> Self {
+        Self::new(Inner::Plain(stream), ending)
     }
 
     /// Agrees on TLS as the client.
@@ -92,15 +77,15 @@ impl Wire {
         stream: TcpStream,
         tls: &ClientTls,
         host: &str,
-        fault: Fault,
+        ending: Ending,
     ) -> io::Result<Self> {
         let name = security::server_name(host)?;
         let stream = TlsConnector::from(Arc::new(tls.config(HTTP2))).connect(name, stream).await?;
-        Ok(Self::new(Inner::Tls(Box::new(stream.into())), fault))
+        Ok(Self::new(Inner::Tls(Box::new(stream.into())), ending))
     }
 
-    fn new(stream: Inner, fault: Fault) -> Self {
-        Self { stream, newcomer: None, place: None, caller: Caller::default(), fault }
+    fn new(stream: Inner, ending: Ending) -> Self {
+        Self { stream, newcomer: None, place: None, caller: Caller::default(), ending }
     }
 
     /// Takes a connection as the node.
@@ -123,7 +108,7 @@ impl Wire {
                 Inner::Tls(Box::new(stream.into()))
             }
         };
-        let mut wire = Self::new(stream, Fault::default());
+        let mut wire = Self::new(stream, Ending::default());
         wire.caller.address = Some(peer);
         let called = wire.caller.called.clone();
         wire.newcomer = Some(Newcomer::new(peer, turn, connections, called, closing));
@@ -223,9 +208,10 @@ impl AsyncRead for Wire {
             Inner::Plain(stream) => Pin::new(stream).poll_read(context, into),
             Inner::Tls(stream) => Pin::new(stream).poll_read(context, into),
         };
-        if let Poll::Ready(Err(error)) = &read {
-            // Later ones follow from the first.
-            let _ = self.fault.0.set(error.to_string());
+        let read = self.ending.note(read);
+        let nothing = into.filled().len() == before && into.remaining() > 0;
+        if nothing && matches!(read, Poll::Ready(Ok(()))) {
+            self.ending.close();
         }
         let Some(newcomer) = &mut self.newcomer else { return read };
         match read {
@@ -251,10 +237,11 @@ impl AsyncWrite for Wire {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.stream {
+        let outcome = match &mut self.stream {
             Inner::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
             Inner::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
-        }
+        };
+        self.ending.note(outcome)
     }
 
     fn poll_write_vectored(
@@ -262,10 +249,11 @@ impl AsyncWrite for Wire {
         context: &mut Context<'_>,
         bytes: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        match &mut self.stream {
+        let outcome = match &mut self.stream {
             Inner::Plain(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
             Inner::Tls(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
-        }
+        };
+        self.ending.note(outcome)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -276,10 +264,11 @@ impl AsyncWrite for Wire {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.stream {
+        let outcome = match &mut self.stream {
             Inner::Plain(stream) => Pin::new(stream).poll_flush(context),
             Inner::Tls(stream) => Pin::new(stream).poll_flush(context),
-        }
+        };
+        self.ending.note(outcome)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

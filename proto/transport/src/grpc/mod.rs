@@ -5,6 +5,7 @@
 
 mod body;
 mod client;
+mod ending;
 mod listener;
 mod newcomer;
 mod service;

@@ -110,7 +110,7 @@ fn infer<H: Handler>(handler: &H, request: Request<Body>) -> Result<Response<Bod
     let wanted = |header| head.headers.get(header).is_some_and(|value| value == "1");
     let (digests, checksums) = (wanted(DIGESTS_HEADER), wanted(CHECKSUMS_HEADER));
     let session = SessionHeader { name: name.into(), digests, checksums };
-    let requests = Messages::new(BodyChunks(body), handler.longest_request());
+    let requests = Messages::new(BodyChunks { body, ending: None }, handler.longest_request());
     let replies = handler.infer(&session, requests)?;
     let mut response = Response::new(Body::new(ReplyBody(Some(replies))));
     let content_type = header::HeaderValue::from_static("application/grpc");

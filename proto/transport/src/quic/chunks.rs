@@ -9,7 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::Stream;
-use quinn::{RecvStream, SendStream, WriteError};
+use quinn::{ConnectionError, RecvStream, SendStream, WriteError};
 use tonic::Status;
 
 /// Chunks taken from or handed to quinn at once: it locks its connection each time.
@@ -83,5 +83,10 @@ pub(super) fn words(error: &(dyn std::error::Error + 'static)) -> String {
     while let Some(cause) = deepest.source() {
         deepest = cause;
     }
-    deepest.to_string()
+    match deepest.downcast_ref() {
+        Some(ConnectionError::TimedOut) => {
+            "it was silent for longer than --keepalive-timeout-ms".into()
+        }
+        _ => deepest.to_string(),
+    }
 }

@@ -90,8 +90,10 @@ impl Client {
                     let why = words(&error);
                     return Err(OpenError::Untrusted { address: address.to_string(), why });
                 }
+                Ok(Err(ConnectionError::TimedOut)) | Err(_) => {
+                    last = unreachable("no answer".into())
+                }
                 Ok(Err(error)) => last = unreachable(words(&error)),
-                Err(_) => last = unreachable("no answer".into()),
             }
         }
         Err(last)

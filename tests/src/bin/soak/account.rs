@@ -16,6 +16,10 @@ pub struct Account {
     pub completed: u64,
     /// Samples that the run says were lost.
     pub lost: u64,
+    /// Whether the run went on without a node.
+    pub went_on: bool,
+    /// Samples that were given to it and then to other nodes.
+    pub moved: u64,
     /// Samples of which nothing says what became of them.
     pub unaccounted: u64,
     /// Most memory of the LoadGen node, in bytes.
@@ -52,6 +56,7 @@ impl Account {
     }
 
     fn check_result(&mut self, plan: &Plan, outcome: &Outcome, code: i32, result: &RunResult) {
+        let harmless = plan.fault.is_harmless();
         let samples = &result.samples;
         let answered: u64 = result.nodes.iter().map(|node| node.answered).sum();
         self.verdict = Some(result.verdict);
@@ -67,6 +72,8 @@ impl Account {
         );
         let sends = result.nodes.iter().all(|node| node.sent >= node.answered);
         self.must(sends, "a node has answered more than it was sent");
+        let left = || result.nodes.iter().filter(|node| node.lost.is_none());
+        self.moved = result.nodes.iter().map(|node| node.redispatched).sum();
         let reason = result.reasons.first();
         let log = outcome.read("mlperf_log_detail.txt");
         if result.verdict == Verdict::Failed {
@@ -77,7 +84,11 @@ impl Account {
             return;
         }
         self.must(samples.lost == 0, "samples are lost, and the run has not failed");
-        let counted = result.nodes.iter().all(|node| node.acknowledged == node.sent);
+        self.must(left().count() > 0, "no node is left, and the run has not failed");
+        self.went_on = left().count() < result.nodes.len();
+        self.must(plan.redispatch || !self.went_on, "the run went on without a node, unasked");
+        self.must(!(self.went_on && harmless), "a fault that is none has cost a node");
+        let counted = left().all(|node| node.acknowledged == node.sent);
         self.must(counted, "a node counts other samples than were sent to it");
         let unmatched: u64 = result.nodes.iter().map(|node| node.unmatched_replies).sum();
         self.must(unmatched == 0, "replies belonged to no sample");

@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use e2e::process::{program, send_signal};
+use e2e::process::{program, ready_at, send_signal};
 
 /// Names of the nodes.
 pub const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -53,9 +53,8 @@ impl Node {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
             let text = node.log();
-            if let Some((_, rest)) = text.split_once(" ready node=") {
-                let rest = rest.split_once("address=").ok_or("the log has no address")?.1;
-                node.address = rest.split_whitespace().next().unwrap_or_default().into();
+            if let Some(address) = ready_at(&text) {
+                node.address = address;
                 return Ok(node);
             }
             if !node.is_alive() {

@@ -1,7 +1,6 @@
 //! Resident memory over time, and whether it grows.
 
 use std::{
-    fs,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, Ordering},
@@ -9,6 +8,8 @@ use std::{
     thread,
     time::{Duration, Instant},
 };
+
+use e2e::process::memory_bytes;
 
 /// How often memory is read.
 const EVERY: Duration = Duration::from_secs(1);
@@ -140,10 +141,7 @@ impl Watch {
 }
 
 fn resident_mib(process: u32) -> Option<f64> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    // A process that has ended and was not waited for has no such line.
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    Some(line.trim().trim_end_matches(" kB").parse::<f64>().ok()? / 1024.0)
+    memory_bytes(process, "VmRSS").map(|bytes| bytes as f64 / f64::from(1 << 20))
 }
 
 #[cfg(test)]

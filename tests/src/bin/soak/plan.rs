@@ -123,6 +123,10 @@ pub struct Plan {
     pub victim: usize,
     /// When it happens, after LoadGen has begun.
     pub after: Duration,
+    /// Whether the run goes on without a node that is lost.
+    pub redispatch: bool,
+    /// Whether every message has a checksum.
+    pub checksums: bool,
 }
 
 impl Plan {
@@ -148,12 +152,18 @@ impl Plan {
             fault,
             victim: if mortal { MORTAL } else { any },
             after: Duration::from_millis(random.random_range(0..1200)),
+            // A run with digests ends with the first node that is lost.
+            redispatch: random.random::<bool>() && load != Load::Accuracy,
+            checksums: random.random(),
         }
     }
 
     /// In words, for the list of runs.
     pub fn words(&self) -> String {
-        format!("{:?} over {}; {}", self.load, self.transport, self.fault.words())
+        let options = [("redispatch", self.redispatch), ("checksums", self.checksums)];
+        let options: String =
+            options.iter().filter(|(_, on)| *on).map(|(name, _)| format!(", {name}")).collect();
+        format!("{:?} over {}{options}; {}", self.load, self.transport, self.fault.words())
     }
 
     /// The run, against these addresses.
@@ -170,6 +180,8 @@ impl Plan {
             .args(&["--keepalive-timeout-ms", "2500", "--sample-timeout-ms", "6000"])
             .args(&["--control-timeout-ms", "6000", "--quiet", "--benchmark", "fabric"])
             .args(&["--setting", "server_target_latency_ns=1000000000"]);
+        let run = if self.redispatch { run.args(&["--on-node-loss", "redispatch"]) } else { run };
+        let run = if self.checksums { run.args(&["--checksums"]) } else { run };
         let small = "synthetic:1024x64";
         match self.load {
             Load::Offline => run.args(&["--dataset", small]).short(1000, 1_500_000),

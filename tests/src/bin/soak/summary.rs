@@ -31,6 +31,8 @@ struct Row {
     invalid: u64,
     failed: u64,
     killed: u64,
+    went_on: u64,
+    moved: u64,
     issued: u64,
     completed: u64,
     lost: u64,
@@ -44,6 +46,8 @@ impl Row {
         self.invalid += other.invalid;
         self.failed += other.failed;
         self.killed += other.killed;
+        self.went_on += other.went_on;
+        self.moved += other.moved;
         self.issued += other.issued;
         self.completed += other.completed;
         self.lost += other.lost;
@@ -51,12 +55,13 @@ impl Row {
     }
 
     fn line(&self, title: &str) -> String {
-        let Self { runs, good, invalid, failed, killed, issued, completed, lost, unaccounted } =
-            self;
+        let Self { runs, good, invalid, failed, killed, went_on, .. } = self;
+        let Self { moved, issued, completed, lost, unaccounted, .. } = self;
         format!(
-            "| {title} | {runs} | {good} | {invalid} | {failed} | {killed} | {} | {} | {} | {} |\n",
+            "| {title} | {runs} | {good} | {invalid} | {failed} | {killed} | {went_on} | {} | {} | {} | {} | {} |\n",
             thousands(*issued),
             thousands(*completed),
+            thousands(*moved),
             thousands(*lost),
             thousands(*unaccounted)
         )
@@ -74,6 +79,8 @@ impl Summary {
             invalid: is(&[Verdict::Invalid]),
             failed: is(&[Verdict::Failed]),
             killed: u64::from(account.verdict.is_none()),
+            went_on: u64::from(account.went_on),
+            moved: account.moved,
             issued: account.issued,
             completed: account.completed,
             lost: account.lost,
@@ -109,8 +116,9 @@ impl Summary {
     /// Both tables in Markdown, of a soak of so many seconds. Notes memory that grows.
     pub fn text(&mut self, head: &str, nodes: &[Series], seconds: f64) -> String {
         let mut text = format!(
-            "{head}\n\n| fault | runs | VALID or COMPLETE | INVALID | FAILED | killed | samples issued | completed | \
-             declared lost | unaccounted for |\n|---|---|---|---|---|---|---|---|---|---|\n"
+            "{head}\n\n| fault | runs | VALID or COMPLETE | INVALID | FAILED | killed | went on without a node | \
+             samples issued | completed | moved to another node | declared lost | unaccounted for |\n\
+             |---|---|---|---|---|---|---|---|---|---|---|---|\n"
         );
         for (fault, row) in &self.rows {
             text += &row.line(fault.words());
