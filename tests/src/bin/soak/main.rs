@@ -77,7 +77,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-const ECHO: [&str; 2] = ["--engine", "echo"];
+/// With windows so short that what a flood leaves behind in the heap does not hide growth.
+const NODE: [&str; 4] = ["--engine", "echo", "--receive-window-bytes", "1048576"];
 
 struct Soak {
     nodes: Vec<Node>,
@@ -90,7 +91,7 @@ struct Soak {
 
 impl Soak {
     fn start(folder: PathBuf, seed: u64) -> Result<Self, Box<dyn Error>> {
-        let nodes = NAMES.map(|name| Node::start(name, "127.0.0.1:0", &ECHO, &folder));
+        let nodes = NAMES.map(|name| Node::start(name, "127.0.0.1:0", &NODE, &folder));
         let nodes = nodes.into_iter().collect::<Result<Vec<_>, _>>()?;
         let watch = Watch::start();
         for (node, name) in nodes.iter().zip(NAMES) {
@@ -127,7 +128,7 @@ impl Soak {
                 account.complaints.push(format!("node {} has ended", NAMES[place]));
             }
             if told || !node.is_alive() {
-                node.start_again(&ECHO, &self.folder)?;
+                node.start_again(&NODE, &self.folder)?;
                 self.watch.add(node.id(), label(NAMES[place]));
             }
         }

@@ -22,7 +22,7 @@ const PARTS: usize = 20;
 /// Growth that is not told from noise, in MiB: what a few more threads' heaps are.
 const NOISE_MIB: f64 = 1.0;
 
-/// A slope smaller than this many of its standard errors is zero.
+/// A slope whose interval of so many standard errors holds zero is zero.
 const ERRORS: f64 = 3.0;
 
 /// The memory of one process.
@@ -38,15 +38,16 @@ pub struct Series {
 #[derive(Debug, Clone, Copy)]
 pub struct Slope {
     /// MiB in a minute.
-    pub per_minute: f64,
-    /// Its standard error.
-    pub error: f64,
+    per_minute: f64,
+    /// Half the width of its interval.
+    error: f64,
     /// Minutes that were looked at.
-    pub minutes: f64,
+    minutes: f64,
 }
 
 impl Slope {
-    /// Least squares over the second half; `None` where there is too little to tell.
+    /// The median of the slopes between all pairs of parts, which one step up does not move, and its interval
+    /// (Sen, J. Am. Stat. Assoc. 63, 1968); `None` where there is too little to tell.
     pub fn of(points: &[(f64, f64)]) -> Option<Self> {
         let (first, last) = (points.first()?.0, points.last()?.0);
         let middle = (first + last) / 2.0;
@@ -54,19 +55,23 @@ impl Slope {
         let part = half.len().div_ceil(PARTS).max(1);
         let least: Vec<_> = half.chunks(part).map(least).collect();
         let n = least.len() as f64;
-        if n < 5.0 {
+        if n < 10.0 {
             return None;
         }
-        let (x0, y0) = mean(&least);
-        let sum =
-            |of: fn(f64, f64) -> f64| least.iter().map(|(x, y)| of(x - x0, y - y0)).sum::<f64>();
-        let xx = sum(|x, _| x * x);
-        let slope = sum(|x, y| x * y) / xx;
-        let residuals: f64 = least.iter().map(|(x, y)| (y - y0 - slope * (x - x0)).powi(2)).sum();
-        let error = (residuals / (n - 2.0) / xx).sqrt();
+        let slope =
+            |(one, other): (&(f64, f64), &(f64, f64))| (other.1 - one.1) / (other.0 - one.0);
+        let pairs = |(place, one)| least[place + 1..].iter().map(move |other| slope((one, other)));
+        let mut slopes: Vec<f64> = least.iter().enumerate().flat_map(pairs).collect();
+        slopes.sort_unstable_by(f64::total_cmp);
+        // The spread of Kendall's statistic, without ties.
+        let spread = ERRORS * (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt();
+        let reach = (spread / 2.0).ceil() as usize;
+        let middle_place = slopes.len() / 2;
+        let low = slopes[middle_place.saturating_sub(reach)];
+        let high = slopes[(middle_place + reach).min(slopes.len() - 1)];
         Some(Self {
-            per_minute: slope * 60.0,
-            error: error * 60.0,
+            per_minute: slopes[middle_place] * 60.0,
+            error: (high - low) / 2.0 * 60.0,
             minutes: (last - middle) / 60.0,
         })
     }
@@ -78,7 +83,7 @@ impl Slope {
 
     /// Growth that could be noise.
     pub fn noise(&self) -> f64 {
-        NOISE_MIB.max(ERRORS * self.error * self.minutes)
+        NOISE_MIB.max(self.error * self.minutes)
     }
 
     /// Whether the memory grows, as far as can be told.
@@ -89,13 +94,8 @@ impl Slope {
 
 /// The least memory of a part, in its middle.
 fn least(part: &[(f64, f64)]) -> (f64, f64) {
-    (mean(part).0, part.iter().map(|(_, mib)| *mib).fold(f64::MAX, f64::min))
-}
-
-fn mean(points: &[(f64, f64)]) -> (f64, f64) {
-    let n = points.len() as f64;
-    let (x, y) = points.iter().fold((0.0, 0.0), |(x, y), point| (x + point.0, y + point.1));
-    (x / n, y / n)
+    let middle = part.iter().map(|(at, _)| at).sum::<f64>() / part.len() as f64;
+    (middle, part.iter().map(|(_, mib)| *mib).fold(f64::MAX, f64::min))
 }
 
 /// Reads the memory of processes in the background.
@@ -156,10 +156,14 @@ mod tests {
         };
         assert!(!Slope::of(&series(0.0)).expect("enough").grows());
         assert!(Slope::of(&series(0.01)).expect("enough").grows(), "3 MiB in five minutes");
-        // What was taken at the beginning and kept is no growth.
-        let early: Vec<_> =
-            (0..600).map(|at| (at as f64, if at < 200 { 10.0 } else { 90.0 })).collect();
-        assert!(!Slope::of(&early).expect("enough").grows());
+        // What was taken once and kept is no growth; what is taken again and again is.
+        let steps = |every: usize| -> Vec<_> {
+            (0..600).map(|at| (at as f64, 10.0 + (at / every * 8) as f64)).collect()
+        };
+        for once in [200, 400, 520] {
+            assert!(!Slope::of(&steps(once)).expect("enough").grows(), "one step at {once} s");
+        }
+        assert!(Slope::of(&steps(60)).expect("enough").grows(), "a step each minute");
         assert!(Slope::of(&series(0.0)[..4]).is_none());
     }
 }
