@@ -88,7 +88,7 @@ pub fn audit(args: &AuditArgs) -> Result<bool, RunError> {
         for (name, text) in &verified.files {
             output::write(&folder.join(name), text.as_bytes())?;
         }
-        say(in_words(test, &verified, &folder))?;
+        output::report(in_words(test, &verified, &folder));
         passed &= verified.passed;
     }
     Ok(passed)

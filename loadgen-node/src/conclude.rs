@@ -55,9 +55,7 @@ pub(crate) fn finish(
         .map_err(|error| RunError::Failed(format!("result.json: {error}")))?;
     output::write(&run.config.output.join(output::RESULT), &json)?;
     let folder = run.config.output.display();
-    // The verdict stands in the file all the same.
-    let said = output::say(format_args!("{}\n  logs in {folder}", table::render(&result)));
-    said.inspect_err(|error| error!("{error}")).ok();
+    output::report(format_args!("{}\n  logs in {folder}", table::render(&result)));
     Ok(result.verdict)
 }
 

@@ -9,6 +9,8 @@ use std::{
 
 pub(crate) use netdiv_rules::tree::{ACCURACY_LOG as ACCURACY, DETAIL, SUMMARY};
 
+use tracing::error;
+
 use crate::RunError;
 
 /// Name of our result file.
@@ -18,6 +20,13 @@ pub(crate) const RESULT: &str = "result.json";
 pub fn say(text: impl std::fmt::Display) -> Result<(), RunError> {
     node_process::say(text)
         .map_err(|error| RunError::Output { path: "to standard output".into(), error })
+}
+
+/// The same, of what stands in a file too: a disk that is full there does not undo it.
+pub(crate) fn report(text: impl std::fmt::Display) {
+    if let Err(error) = say(text) {
+        error!("{error}");
+    }
 }
 
 /// Makes the folder; refuses one that holds another run.

@@ -9,7 +9,12 @@ use netdiv_rules::{
     submission::{self, Settings},
 };
 
-use crate::{RunError, args::table, output::say, sources::SOURCES};
+use crate::{
+    RunError,
+    args::table,
+    output::{self, say},
+    sources::SOURCES,
+};
 
 /// Keys of `loadgen-node benchmarks`.
 #[derive(Debug, Clone, clap::Args)]
@@ -156,6 +161,6 @@ pub fn submission(args: &SubmissionArgs) -> Result<(), RunError> {
         return Err(RunError::Usage(text));
     }
     std::fs::rename(&beside, &args.output).map_err(failed)?;
-    say(format_args!("{} files in {}", tree.len(), args.output.display()))?;
+    output::report(format_args!("{} files in {}", tree.len(), args.output.display()));
     Ok(())
 }

@@ -9,12 +9,9 @@ use std::{
 use bytes::Bytes;
 use futures_core::Stream;
 use prost::Message;
-use tonic::{Code, Status};
+use tonic::Status;
 
-use crate::{
-    framing::{Decoder, Frame, Framed},
-    v1::CallStatus,
-};
+use crate::framing::{Decoder, Frame, Framed, ended};
 
 /// Most messages taken at once, so that whoever else runs on the thread gets a turn.
 pub const MESSAGES: usize = 256;
@@ -65,21 +62,9 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> Messages<S> {
         self.decoder.set_longest(longest);
     }
 
-    /// Adds the messages that are here as a whole to `burst`, without asking for more bytes; a part of one may be left. An
-    /// error is that of the call's end.
-    pub fn take_received<M: Framed>(&mut self, burst: &mut Vec<M>) -> Result<(), Status> {
-        while let Some(frame) = self.decoder.next_frame()? {
-            match frame {
-                Frame::Message(message) => burst.push(message),
-                Frame::End(end) => return ended(end),
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether bytes are here that no message was made of yet.
-    pub fn is_mid_message(&self) -> bool {
-        self.decoder.is_mid_message()
+    /// What was received and not given out yet.
+    pub fn decoder(&mut self) -> &mut Decoder {
+        &mut self.decoder
     }
 
     /// Waits for a message and adds it, and all that are ready behind it, to the empty `burst`, up to the limits.
@@ -149,14 +134,6 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> Messages<S> {
                 }
             }
         }
-    }
-}
-
-/// What a call's end says.
-fn ended(end: CallStatus) -> Result<(), Status> {
-    match Code::from_i32(end.code) {
-        Code::Ok => Ok(()),
-        code => Err(Status::new(code, end.message)),
     }
 }
 

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 use bytes::{Buf, BufMut as _, Bytes, BytesMut};
 use prost::Message;
+use tonic::{Code, Status};
 
 use crate::v1::{CallStatus, InferRequest, InferResponse};
 
@@ -202,6 +203,18 @@ impl Decoder {
         self.longest = longest;
     }
 
+    /// Adds the messages that are here as a whole; a part of one may be left. An error when what is here is no message, or
+    /// the end of a call that failed.
+    pub fn take_messages<M: Message + Default>(&mut self, into: &mut Vec<M>) -> Result<(), Status> {
+        while let Some(frame) = self.next_frame()? {
+            match frame {
+                Frame::Message(message) => into.push(message),
+                Frame::End(end) => return ended(end),
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a part of a message was received.
     pub fn is_mid_message(&self) -> bool {
         self.prefix.is_some() || self.chunks.bytes > 0
@@ -263,6 +276,14 @@ impl Decoder {
             true => Ok(()),
             false => Err(FramingError::Truncated),
         }
+    }
+}
+
+/// What a call's end says.
+pub(crate) fn ended(end: CallStatus) -> Result<(), Status> {
+    match Code::from_i32(end.code) {
+        Code::Ok => Ok(()),
+        code => Err(Status::new(code, end.message)),
     }
 }
 
@@ -433,6 +454,25 @@ mod tests {
         decoder.push(encode_end(&status));
         assert_eq!(next(&mut decoder).unwrap().unwrap().id, 1);
         assert_eq!(decoder.next_frame::<InferRequest>().unwrap(), Some(Frame::End(status)));
+    }
+
+    #[test]
+    fn whole_messages_are_taken_and_a_part_is_left() {
+        let mut decoder = Decoder::new(10);
+        let message = |id| encode(&request(id, Bytes::new()));
+        decoder.push(message(1));
+        decoder.push(message(2));
+        decoder.push(message(3).slice(..8));
+        let mut taken: Vec<InferRequest> = Vec::new();
+        decoder.take_messages(&mut taken).unwrap();
+        assert_eq!(taken.iter().map(|message| message.id).collect::<Vec<_>>(), [1, 2]);
+        assert!(decoder.is_mid_message());
+
+        decoder.push(message(3).slice(8..));
+        decoder.push(encode_end(&CallStatus { code: Code::DataLoss as i32, message: "no".into() }));
+        let end = decoder.take_messages(&mut taken).unwrap_err();
+        assert_eq!((taken.len(), end.code(), end.message()), (3, Code::DataLoss, "no"));
+        assert!(!decoder.is_mid_message());
     }
 
     proptest! {

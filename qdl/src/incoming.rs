@@ -10,7 +10,9 @@ use bytes::Bytes;
 use netdiv_proto::{
     SessionHeader,
     burst::{self, Next},
-    checksum, encoding, limits,
+    checksum, encoding,
+    framing::Decoder,
+    limits,
     v1::{InferResponse, Status},
 };
 use netdiv_transport::Connection;
@@ -73,7 +75,7 @@ pub(crate) async fn serve<L: LoadGen>(
             next = replies.next_burst(&mut burst) => {
                 // Answers that came before an error are answers.
                 handle(&lane, &mut burst, &mut answers, session.checksums)?;
-                let mid_answer = replies.is_mid_message();
+                let mid_answer = replies.decoder().is_mid_message();
                 if next.map_err(|status| Broken { failure: lost(status), mid_answer })? == Next::End {
                     let why = "it closed the stream".into();
                     let node = lane.node_name.clone();
@@ -98,11 +100,25 @@ pub(crate) async fn serve<L: LoadGen>(
             }
         }
     };
-    // Whole answers that are here are answers too; what is left then is a part of one.
-    let received = replies.take_received(&mut burst);
-    handle(&lane, &mut burst, &mut answers, session.checksums)?;
-    received.map_err(lost)?;
-    Err(Broken { failure, mid_answer: replies.is_mid_message() })
+    Err(cut_off(&lane, replies.decoder(), failure, session.checksums))
+}
+
+/// How a stream ends before the run does: whole answers that are here are answers too, and what is left then is a part of
+/// one.
+pub(crate) fn cut_off<L: LoadGen>(
+    lane: &Lane<L>,
+    replies: &mut Decoder,
+    failure: Failure,
+    checksums: bool,
+) -> Broken {
+    let mut burst = Vec::new();
+    let received = replies.take_messages(&mut burst);
+    let handled = handle(lane, &mut burst, &mut Answers::new(), checksums);
+    let ended = received.map_err(|status| lost(&lane.node_name, &status));
+    match handled.and(ended) {
+        Ok(()) => Broken { failure, mid_answer: replies.is_mid_message() },
+        Err(wrong) => wrong.into(),
+    }
 }
 
 /// What a call's end says of the node.
@@ -253,14 +269,15 @@ struct Deadlines {
     sample_deadline: Duration,
     silence: Interval,
     lateness: Interval,
-    /// How late the looks at single samples came, together.
-    halts: Duration,
+    /// Whether the last look at single samples was not made, as it came too late.
+    skipped: bool,
 }
 
 impl Deadlines {
     fn new(limits: &NetworkSettings) -> Self {
         let NetworkSettings { sample_timeout, sample_deadline, .. } = *limits;
-        // Looking at each sample in flight takes a while; the time to detect is within a tenth.
+        // Looking at each sample in flight takes a while; the time to detect is within a tenth of the limit, on a thread
+        // that is not held up.
         let every = |limit: Duration, most: Duration| {
             let mut looks = interval((limit / 10).clamp(Duration::from_millis(10), most));
             looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -268,12 +285,12 @@ impl Deadlines {
         };
         let silence = every(sample_timeout, Duration::from_millis(500));
         let lateness = every(sample_deadline, Duration::from_secs(30));
-        Self { sample_timeout, sample_deadline, silence, lateness, halts: Duration::ZERO }
+        Self { sample_timeout, sample_deadline, silence, lateness, skipped: false }
     }
 
     /// Waits for the next look. An error when samples are in flight and no answer has come for too long, or one of them is
     /// in flight for too long while others are answered: at a slow node a sample may wait its turn. Time in which this
-    /// machine or program stood still, and nobody could look, does not count.
+    /// process stood still, and nobody could look, is not held against the node.
     async fn tick<L: LoadGen>(&mut self, lane: &Lane<L>) -> Result<(), Failure> {
         let node = || lane.node_name.clone();
         tokio::select! {
@@ -287,10 +304,13 @@ impl Deadlines {
                 }
             }
             due = self.lateness.tick() => {
+                // Behind a halt answers may wait unread; the next look decides.
+                self.skipped = !self.skipped && due.elapsed() > self.lateness.period();
+                if self.skipped {
+                    return Ok(());
+                }
                 let now = Instant::now();
-                self.halts += due.elapsed();
-                let limit = self.sample_deadline + self.halts;
-                let late = |sent| now.saturating_duration_since(sent) > limit;
+                let late = |sent| now.saturating_duration_since(sent) > self.sample_deadline;
                 match lock(&lane.state).slots.iter().any(|sample| late(sample.sent)) {
                     true => Err(Failure::Overdue { node: node(), waited: self.sample_deadline }),
                     false => Ok(()),

@@ -79,6 +79,7 @@ impl<L: LoadGen> Lane<L> {
         let sender = lock(&self.state).sender.take();
         sender.into_iter().for_each(Waker::wake);
     }
+
     /// Takes back every sample that was given to this stream and is not answered. No sample goes out on it any more, and
     /// none of its answers counts.
     pub(crate) fn withdraw(&self) -> Vec<Pending<L::Ticket>> {

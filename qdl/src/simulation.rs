@@ -29,7 +29,7 @@ use crate::{
     cluster::Cluster,
     dispatch::Dispatch,
     inbox::Pending,
-    incoming::{self, Answers, Broken},
+    incoming::{self, Answers},
     lane::Lane,
     lock,
     outgoing::Outgoing,
@@ -259,10 +259,7 @@ impl World {
         }
         wire.ended = true;
         let failure = Failure::NodeLost { node: "node".into(), why: "it ended".into(), gone: true };
-        let mut burst = messages(&mut wire.replies);
-        let handled = incoming::handle(&wire.lane, &mut burst, &mut Answers::new(), false);
-        let mid_answer = wire.replies.is_mid_message();
-        let broken = handled.map_or_else(Broken::from, |()| Broken { failure, mid_answer });
+        let broken = incoming::cut_off(&wire.lane, &mut wire.replies, failure, false);
         self.cluster.broken(&wire.lane, broken);
     }
 

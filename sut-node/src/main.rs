@@ -79,12 +79,12 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
                 true => PluginFile::Torch { libtorch },
                 false => PluginFile::File(engine),
             };
-            say(sut_node::engine::devices(&file)?.trim_end())?;
+            say(sut_node::engine::devices(&file)?.trim_end()).context("standard output")?;
             Ok(())
         }
         Some(Command::Bench { settings, bench }) => {
             if let Some(config) = settings.resolve()? {
-                say(sut_node::bench(&config, &bench)?)?;
+                say(sut_node::bench(&config, &bench)?).context("standard output")?;
             }
             Ok(())
         }
@@ -97,7 +97,7 @@ impl Settings {
         let args = node_process::layered(&self.args, self.config.as_deref())?;
         let config = args.clone().resolve()?;
         if self.print_config {
-            say(toml::to_string(&args)?.trim_end())?;
+            say(toml::to_string(&args)?.trim_end()).context("standard output")?;
             return Ok(None);
         }
         Ok(Some(config))

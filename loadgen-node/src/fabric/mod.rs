@@ -150,7 +150,10 @@ pub fn fabric(args: &FabricArgs) -> Result<bool, RunError> {
     output::write(&plan.output.join("fabric.json"), &json)?;
     output::write(&plan.output.join("fabric.svg"), svg.as_bytes())?;
     let folder = plan.output.display();
-    output::say(format_args!("{}\nfabric.json and fabric.svg in {folder}", text::render(&report)))?;
+    output::report(format_args!(
+        "{}\nfabric.json and fabric.svg in {folder}",
+        text::render(&report)
+    ));
     Ok(report.benchmarks.iter().all(|benchmark| benchmark.carried != Some(false)))
 }
 

@@ -56,7 +56,7 @@ pub enum Expected {
 /// What is said of the struck node when nothing is heard of it.
 pub fn unheard() -> &'static str {
     match transport() {
-        "quic" => "node struck was lost (it was silent for longer than --keepalive-timeout-ms)",
+        "quic" => "node struck was lost (nothing was heard of it for too long)",
         _ => "node struck was lost (it did not answer a ping within --keepalive-timeout-ms)",
     }
 }

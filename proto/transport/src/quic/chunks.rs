@@ -84,9 +84,7 @@ pub(super) fn words(error: &(dyn std::error::Error + 'static)) -> String {
         deepest = cause;
     }
     match deepest.downcast_ref() {
-        Some(ConnectionError::TimedOut) => {
-            "it was silent for longer than --keepalive-timeout-ms".into()
-        }
+        Some(ConnectionError::TimedOut) => "nothing was heard of it for too long".into(),
         _ => deepest.to_string(),
     }
 }

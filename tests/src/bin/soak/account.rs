@@ -81,6 +81,9 @@ impl Account {
             self.must(told, "the run failed and does not say why");
             self.must(log.contains("netdiv: the run failed"), "LoadGen's log does not say so");
             self.must(!log.contains("result_validity"), "a failed run has a result");
+            let goes_on = plan.redispatch && plan.fault.costs_a_node();
+            let cut = reason.is_some_and(|reason| reason.contains("in the middle of an answer"));
+            self.must(!goes_on || cut, "the run did not go on without a node");
             return;
         }
         self.must(samples.lost == 0, "samples are lost, and the run has not failed");

@@ -22,7 +22,7 @@ const PARTS: usize = 20;
 /// Growth that is not told from noise, in MiB: what a few more threads' heaps are.
 const NOISE_MIB: f64 = 1.0;
 
-/// A slope whose interval of so many standard errors holds zero is zero.
+/// A slope of which so many standard errors reach down to zero is zero.
 const ERRORS: f64 = 3.0;
 
 /// The memory of one process.
@@ -39,15 +39,15 @@ pub struct Series {
 pub struct Slope {
     /// MiB in a minute.
     per_minute: f64,
-    /// Half the width of its interval.
-    error: f64,
+    /// The least that it may be.
+    low: f64,
     /// Minutes that were looked at.
     minutes: f64,
 }
 
 impl Slope {
-    /// The median of the slopes between all pairs of parts, which one step up does not move, and its interval
-    /// (Sen, J. Am. Stat. Assoc. 63, 1968); `None` where there is too little to tell.
+    /// The median of the slopes between all pairs of parts, and the lower end of its interval (Sen, J. Am. Stat. Assoc. 63,
+    /// 1968), which one step up does not move; `None` where there is too little to tell.
     pub fn of(points: &[(f64, f64)]) -> Option<Self> {
         let (first, last) = (points.first()?.0, points.last()?.0);
         let middle = (first + last) / 2.0;
@@ -67,11 +67,9 @@ impl Slope {
         let spread = ERRORS * (n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sqrt();
         let reach = (spread / 2.0).ceil() as usize;
         let middle_place = slopes.len() / 2;
-        let low = slopes[middle_place.saturating_sub(reach)];
-        let high = slopes[(middle_place + reach).min(slopes.len() - 1)];
         Some(Self {
             per_minute: slopes[middle_place] * 60.0,
-            error: (high - low) / 2.0 * 60.0,
+            low: slopes[middle_place.saturating_sub(reach)] * 60.0,
             minutes: (last - middle) / 60.0,
         })
     }
@@ -83,7 +81,7 @@ impl Slope {
 
     /// Growth that could be noise.
     pub fn noise(&self) -> f64 {
-        NOISE_MIB.max(self.error * self.minutes)
+        NOISE_MIB.max((self.per_minute - self.low) * self.minutes)
     }
 
     /// Whether the memory grows, as far as can be told.
@@ -160,7 +158,7 @@ mod tests {
         let steps = |every: usize| -> Vec<_> {
             (0..600).map(|at| (at as f64, 10.0 + (at / every * 8) as f64)).collect()
         };
-        for once in [200, 400, 520] {
+        for once in [200, 400, 450, 480, 520] {
             assert!(!Slope::of(&steps(once)).expect("enough").grows(), "one step at {once} s");
         }
         assert!(Slope::of(&steps(60)).expect("enough").grows(), "a step each minute");

@@ -83,6 +83,11 @@ impl Fault {
         self < Self::WireCut
     }
 
+    /// Whether it costs a node of three, and nothing else.
+    pub fn costs_a_node(self) -> bool {
+        (Self::WireCut..=Self::NodeTerminated).contains(&self)
+    }
+
     /// Whether samples pass a relay.
     pub fn is_of_wire(self) -> bool {
         use Fault::*;
