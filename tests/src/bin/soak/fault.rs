@@ -25,6 +25,11 @@ const FLOODS: usize = 4;
 /// Connections that say nothing.
 const SILENT: usize = 50;
 
+/// A client of that node that floods it and never reads.
+pub fn flood(address: &str, transport: &str) -> Flood {
+    Flood::start(address, transport, FLOODS, 64)
+}
+
 /// A relay before the node, where the fault is one of the wire.
 pub fn relay(plan: &Plan, node: &Node, seed: u64) -> Option<Relay> {
     let udp = plan.transport == "quic";
@@ -108,8 +113,7 @@ pub struct Stranger {
 
 impl Stranger {
     fn floods(address: &str, transport: &str) -> Self {
-        let flood = Flood::start(address, transport, FLOODS, 64);
-        Self { _floods: Some(flood), ..Self::default() }
+        Self { _floods: Some(flood(address, transport)), ..Self::default() }
     }
 
     fn says_nothing(address: &str) -> Self {
