@@ -5,7 +5,7 @@
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: build libtorch demo test lint bench testbed soak overload fuzz memcheck deny advisories digits models fixtures
+.PHONY: build libtorch demo test lint bench bench-compare testbed soak overload fuzz memcheck deny advisories digits models fixtures
 
 # Libraries too: the engine plug-in torch is one.
 build: libtorch
@@ -18,9 +18,15 @@ libtorch:
 demo: build
 	deploy/demo.sh
 
-# The end-to-end tests start the programs themselves, so these are built first.
-test: build $(TARGET)/interop/made
+# The end-to-end tests start the programs themselves, so these are built first. They are about gRPC, and these once more
+# about QUIC.
+OVER_QUIC := accuracy bad_input failure faults node_faults performance rules torch wire
+# One build with the programs: the tests' dependencies have more features than the programs need, and what is built for both
+# is built once.
+test: libtorch $(TARGET)/interop/made
+	$(CARGO) build --release --workspace --lib --bins --tests --locked
 	$(CARGO) test --release --workspace --locked
+	NETDIV_TEST_TRANSPORT=quic $(CARGO) test --release --workspace --locked $(OVER_QUIC:%=--test %)
 
 # Python with stock grpcio, which has to get on with both programs.
 $(TARGET)/interop/made: tests/interop/requirements.txt
@@ -32,12 +38,26 @@ lint: libtorch
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --release --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --workspace --no-deps --locked
+	python3 -m unittest discover --quiet --start-directory tests/house --pattern '*_test.py'
+	python3 tests/house/circles.py
+	python3 tests/house/drawing.py
 
 # Tables for docs/BENCHMARKING.md, and the parts alone.
 RUNS ?= 5
 bench: build
 	$(TARGET)/release/bench $(RUNS) docs/BENCHMARKING.md
-	$(CARGO) bench -p netdiv-proto --locked
+	$(CARGO) bench -p netdiv-contract --locked
+
+# Two builds in turn, ROUNDS times: that of BASE, a git reference or the folder of a checkout that is built, and this one.
+BASE ?= main
+ROUNDS ?= 10
+bench-compare: build
+	base=$(BASE); if ! [ -d "$$base" ]; then \
+		base=$(abspath $(TARGET))/compare/$$(git rev-parse --short "$(BASE)") && \
+		{ [ -d "$$base" ] || git worktree add --detach "$$base" "$(BASE)"; } && \
+		(cd "$$base" && unset CARGO_TARGET_DIR && $(CARGO) build --release --bins --locked) || exit 1; \
+	fi; \
+	$(TARGET)/release/bench compare "$$base/target/release" $(ROUNDS)
 
 # Faults between hosts, on this machine; docs/TESTBED.md says what it needs.
 testbed: build
@@ -110,7 +130,7 @@ models: $(TARGET)/models-venv/made
 
 # Makes tests/models again; the result is in the repository.
 fixtures: $(TARGET)/models-venv/made
-	$(TARGET)/models-venv/bin/python deploy/models/fixtures.py
+	PYTHONPATH=deploy/models $(TARGET)/models-venv/bin/python tests/models/fixtures.py
 
 $(TARGET)/models-venv/made: deploy/models/requirements.txt
 	python3 -m venv --clear $(TARGET)/models-venv

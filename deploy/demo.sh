@@ -4,8 +4,6 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The log of a node says where it listens.
-unset RUST_LOG
 bin=${CARGO_TARGET_DIR:-target}/release
 out=out/demo
 rm -rf "$out"
@@ -18,14 +16,17 @@ stop() {
 }
 trap stop EXIT
 
-# Port 0 is any free port; the node logs which.
+# Port 0 is any free port; once the node takes calls, its ready file says which.
 for name in node-a node-b; do
-    "$bin/sut-node" --listen 127.0.0.1:0 --name "$name" 2>"$out/$name.log" &
+    "$bin/sut-node" --listen 127.0.0.1:0 --name "$name" --ready-file "$out/$name.json" 2>"$out/$name.log" &
     nodes+=($!)
 done
 address_of() {
     for _ in $(seq 100); do
-        if grep -oE '127\.0\.0\.1:[0-9]+' "$out/$1.log" | head -n 1 | grep .; then return; fi
+        if [ -f "$out/$1.json" ]; then
+            sed -n 's/.*"grpc": *"\([^"]*\)".*/\1/p' "$out/$1.json"
+            return
+        fi
         sleep 0.1
     done
     echo "$1 did not start:" >&2

@@ -10,7 +10,7 @@ use std::{
 };
 
 /// What is part of a submission, from the top folder.
-const PARTS: [&str; 10] = [
+const PARTS: [&str; 9] = [
     "Cargo.toml",
     "Cargo.lock",
     "LICENSE",
@@ -20,7 +20,6 @@ const PARTS: [&str; 10] = [
     "qdl",
     "sut-node",
     "loadgen-node",
-    "deploy/process",
 ];
 
 /// Files of these kinds are sources; so is what is named above.
@@ -35,9 +34,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     for part in PARTS {
         println!("cargo::rerun-if-changed={}", top.join(part).display());
         let path = top.join(part);
-        match path.is_dir() {
-            true => collect(&path, &mut files)?,
-            false => files.push(path),
+        if path.is_dir() {
+            collect(&path, &mut files)?;
+        } else {
+            files.push(path);
         }
     }
     files.sort();

@@ -1,4 +1,4 @@
-//! Why a run has no verdict, and what the process says about it.
+//! Why a run has no verdict, and the exit codes for it.
 
 use netdiv_dataset::DatasetError;
 use netdiv_qdl::ConnectError;

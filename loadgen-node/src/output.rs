@@ -16,13 +16,13 @@ use crate::RunError;
 /// Name of our result file.
 pub(crate) const RESULT: &str = "result.json";
 
-/// Prints a line, or several, to standard output.
-pub fn say(text: impl std::fmt::Display) -> Result<(), RunError> {
-    node_process::say(text)
+/// Prints lines to standard output.
+pub(crate) fn say(text: impl std::fmt::Display) -> Result<(), RunError> {
+    netdiv_process::say(text)
         .map_err(|error| RunError::Output { path: "to standard output".into(), error })
 }
 
-/// The same, of what stands in a file too: a disk that is full there does not undo it.
+/// Prints what a file holds as well: if standard output cannot be written, that is logged, and nothing fails.
 pub(crate) fn report(text: impl std::fmt::Display) {
     if let Err(error) = say(text) {
         error!("{error}");
@@ -56,14 +56,14 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), RunError> {
     let written =
         write_through(Path::new(&beside), content).and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
-        // What is there of it is of no use; that it cannot be removed either is not the first trouble.
+        // A part of a file is of no use. The first error is the one to report.
         let _ = fs::remove_file(&beside);
     }
     written.map_err(|error| named(path, error))
 }
 
-/// Adds a line to LoadGen's detail log that says why the run failed, as LoadGen writes its errors: for what is found when
-/// LoadGen has ended its test and closed its logs. Whoever reads the log rejects it.
+/// Adds an error to LoadGen's detail log, in LoadGen's form, that says why the run failed: for a failure that is found after
+/// LoadGen has closed its logs. Every reader rejects a log with an error.
 pub(crate) fn mark_failed(folder: &Path, reason: &str) -> Result<(), RunError> {
     let path = folder.join(DETAIL);
     let value = serde_json::Value::from(format!("netdiv: the run failed: {reason}"));
@@ -77,7 +77,7 @@ pub(crate) fn mark_failed(folder: &Path, reason: &str) -> Result<(), RunError> {
     log.and_then(|mut log| writeln!(log, "{line}")).map_err(|error| named(&path, error))
 }
 
-/// Writes a file and waits until it is on the disk: a name must not point at what a power cut can take.
+/// Writes a file and waits until it is on the disk: after a power cut the name must not lead to an empty file.
 fn write_through(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = fs::File::create(path)?;
     file.write_all(content)?;

@@ -14,7 +14,8 @@ mod tests {
 
     #[test]
     fn the_query_dispatch_library_is_among_them() {
-        for file in ["qdl/src/outgoing.rs", "proto/proto/netdiv/v1/sut_node.proto", "Cargo.lock"] {
+        for file in ["qdl/src/outgoing.rs", "proto/contract/netdiv/v1/sut_node.proto", "Cargo.lock"]
+        {
             assert!(SOURCES.iter().any(|(path, text)| *path == file && !text.is_empty()), "{file}");
         }
     }

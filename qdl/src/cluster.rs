@@ -1,12 +1,20 @@
-//! The nodes of a run, and what becomes of it when one is lost.
+//! The nodes of a run, and whether it goes on when one is lost.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::{
-    Failure, LoadGen, OnNodeLoss, incoming::Broken, lane::Lane, lock, report::NodeReport, run::Run,
+    failure::Failure,
+    incoming::Broken,
+    lane::{FirstSeen, Lane},
+    loadgen::LoadGen,
+    report::NodeReport,
+    run::Run,
+    settings::OnNodeLoss,
 };
 
-/// All streams to all nodes, and which nodes were lost.
+/// The lanes of all nodes, and which nodes were lost.
 pub(crate) struct Cluster<L: LoadGen> {
     pub(crate) run: Arc<Run<L>>,
     pub(crate) lanes: Vec<Arc<Lane<L>>>,
@@ -25,9 +33,9 @@ impl<L: LoadGen> Cluster<L> {
         Self { run, lanes, on_loss, lost: Mutex::new(vec![None; nodes]) }
     }
 
-    /// A node is gone, or wrong: the run goes on without it or fails. Says whether the run goes on.
+    /// A node is gone, or wrong: the run goes on without it, or fails. Returns whether the run goes on.
     pub(crate) fn lose(&self, node: usize, failure: Failure) -> bool {
-        let mut lost = lock(&self.lost);
+        let mut lost = self.lost.lock();
         if failure.is_loss() && lost[node].is_some() {
             return true;
         }
@@ -37,8 +45,8 @@ impl<L: LoadGen> Cluster<L> {
             return false;
         }
         lost[node] = Some(failure);
-        let streams = self.streams_to(node).map(|lane| self.run.dispatch.retire(lane.number));
-        self.run.lose(node, streams.count());
+        let lanes = self.lanes_to(node).map(|lane| self.run.dispatch.retire(lane.number));
+        self.run.lose(node, lanes.count());
         true
     }
 
@@ -48,31 +56,36 @@ impl<L: LoadGen> Cluster<L> {
         if !self.lose(lane.node, failure) {
             return;
         }
+        let node = lane.node_name.clone();
         if mid_answer {
-            let node = lane.node_name.clone();
             return self.run.fail(Failure::CutAnswer { node, why });
         }
-        self.run.dispatch.put_back(lane.withdraw());
-        self.run.settle();
+        match lane.withdraw() {
+            Ok(samples) => {
+                self.run.dispatch.put_back(samples);
+                self.run.settle();
+            }
+            Err(FirstSeen) => self.run.fail(Failure::CutAfterFirst { node, why }),
+        }
     }
 
     /// Whether that node was lost.
     pub(crate) fn is_lost(&self, node: usize) -> bool {
-        lock(&self.lost)[node].is_some()
+        self.lost.lock()[node].is_some()
     }
 
     /// Samples that were sent to that node.
     pub(crate) fn sent_to(&self, node: usize) -> u64 {
-        self.streams_to(node).map(|lane| lock(&lane.state).report.sent).sum()
+        self.lanes_to(node).map(|lane| lane.state.lock().report.sent).sum()
     }
 
-    /// What was counted about that node, over all its streams.
+    /// Adds up what was counted on the lanes to that node.
     pub(crate) fn count(&self, node: usize, report: &mut NodeReport) {
-        self.streams_to(node).for_each(|lane| report.merge(&lock(&lane.state).report));
-        report.lost = lock(&self.lost)[node].as_ref().map(ToString::to_string);
+        self.lanes_to(node).for_each(|lane| report.merge(&lane.state.lock().report));
+        report.lost = self.lost.lock()[node].as_ref().map(ToString::to_string);
     }
 
-    fn streams_to(&self, node: usize) -> impl Iterator<Item = &Arc<Lane<L>>> {
+    fn lanes_to(&self, node: usize) -> impl Iterator<Item = &Arc<Lane<L>>> {
         self.lanes.iter().filter(move |lane| lane.node == node)
     }
 }

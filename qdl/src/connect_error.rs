@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use netdiv_proto::PROTOCOL_VERSION;
+use netdiv_contract::PROTOCOL_VERSION;
 use netdiv_transport::OpenError;
 
 /// Why a run cannot begin.
@@ -15,7 +15,7 @@ pub enum ConnectError {
     #[error(transparent)]
     Open(OpenError),
     /// A node of an older contract.
-    #[error("node {0} keeps no digests (it has no method Digests); leave --digests out")]
+    #[error("node {0} keeps no digests; install this release there, or leave --digests out")]
     NoDigests(String),
     /// A node of an older contract.
     #[error("node {0} makes no checksums; install this release there, or leave --checksums out")]
@@ -32,7 +32,7 @@ pub enum ConnectError {
     },
     /// The connection is there, an answer is not.
     #[error(
-        "{address} takes connections but says nothing for {} s; if the node still loads its model, raise \
+        "{address} accepts connections but has not answered for {} s; if the node is still loading its model, raise \
          --control-timeout-ms",
         waited.as_secs_f64()
     )]

@@ -1,4 +1,4 @@
-//! Which connection gets which sample.
+//! Which lane gets which sample.
 
 use std::sync::{
     Arc,
@@ -7,14 +7,26 @@ use std::sync::{
 
 use crate::inbox::{Closed, Inbox, Pending, Refusal};
 
-/// How samples are spread over nodes and connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How samples are spread over nodes and streams.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    clap::ValueEnum,
+    serde::Serialize,
+    serde::Deserialize,
+    strum::Display,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum Policy {
-    /// A connection takes the next sample when it has room: a faster node gets more. For Offline.
+    /// A stream takes the next sample when it has room: a faster node gets more. For Offline.
     Pull,
     /// Each sample goes to the stream with the fewest unanswered ones, of the next eight in turn. For Server and the streams.
     LeastOutstanding,
-    /// Each connection in turn.
+    /// Each stream in turn.
     RoundRobin,
 }
 
@@ -22,20 +34,20 @@ pub enum Policy {
 /// costs no more.
 const LOOKED_AT: usize = 8;
 
-/// Samples of a query that are handed out before connections are told.
+/// Samples of a query that are handed out before lanes are woken.
 const GROUPED: usize = 1024;
 
-/// The inboxes: one for all connections when they pull, else one for each.
+/// The inboxes: one for all lanes when they pull, else one for each.
 pub(crate) struct Dispatch<T> {
     policy: Policy,
     lanes: Vec<LaneInbox<T>>,
     next: AtomicUsize,
 }
 
-/// One connection's end of it.
+/// One lane's end of it.
 pub(crate) struct LaneInbox<T> {
     pub(crate) inbox: Arc<Inbox<T>>,
-    /// Samples given to this connection and not yet answered; kept for `LeastOutstanding`.
+    /// Samples given to this lane and not yet answered; kept for `LeastOutstanding`.
     pub(crate) outstanding: Arc<AtomicUsize>,
     /// Its node was lost.
     retired: Arc<AtomicBool>,
@@ -102,7 +114,7 @@ impl<T> Dispatch<T> {
         Ok(())
     }
 
-    /// Hands out again what a lost node has not answered, before all that waits.
+    /// Hands out again what a lost node has not answered, ahead of all that waits.
     pub(crate) fn put_back(&self, mut samples: Vec<Pending<T>>) {
         if self.policy == Policy::Pull {
             self.lanes[0].inbox.put_back(samples);
@@ -174,7 +186,6 @@ impl<T> Dispatch<T> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use std::time::Instant;
 
@@ -190,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn pulling_connections_share_one_inbox() {
+    fn pulling_lanes_share_one_inbox() {
         let dispatch = Dispatch::new(Policy::Pull, 3, 100);
         push(&dispatch, 7);
         assert_eq!(lengths(&dispatch), [7, 7, 7], "the same inbox three times");

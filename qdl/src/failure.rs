@@ -6,13 +6,13 @@ use std::time::Duration;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// The connection broke, or the node closed it.
-    #[error("node {node} was lost ({why}): it ended, or the network to it did; look at its log")]
+    #[error("lost node {node}: {why}. The process or the network failed; see that node's log")]
     NodeLost {
         /// Name of the node.
         node: String,
         /// What the transport says.
         why: String,
-        /// Whether it is gone, rather than there and wrong: what it sent cannot be read.
+        /// Whether it is gone. False where it is there, and what it sent cannot be read.
         gone: bool,
     },
     /// Samples are in flight and no answer comes.
@@ -29,8 +29,8 @@ pub enum Failure {
     },
     /// One sample has no answer while others have.
     #[error(
-        "node {node} owes the answer to a sample for more than {} s while it answers others: it has lost the sample, \
-         or --sample-deadline-ms is too short",
+        "node {node} has not answered one of its samples for {} s, while it answers others. It has lost the sample, or \
+         --sample-deadline-ms is too short",
         waited.as_secs_f64()
     )]
     Overdue {
@@ -41,7 +41,7 @@ pub enum Failure {
     },
     /// A node was lost while it sent an answer, so that its samples must not go to another one.
     #[error(
-        "node {node} was lost in the middle of an answer ({why}); its samples cannot go to another node"
+        "{why}. Node {node} was in the middle of an answer, so its samples cannot go to another node"
     )]
     CutAnswer {
         /// Name of the node.
@@ -49,9 +49,45 @@ pub enum Failure {
         /// How it was lost.
         why: String,
     },
+    /// A node was lost after the first token of a sample, which LoadGen must not be told of twice.
+    #[error(
+        "{why}. LoadGen has the first token of a sample that node {node} has not finished, so the sample cannot go to \
+         another node"
+    )]
+    CutAfterFirst {
+        /// Name of the node.
+        node: String,
+        /// How it was lost.
+        why: String,
+    },
+    /// A node sent two first tokens of one sample.
+    #[error(
+        "node {node} sent a second first token of one sample. Its engine or its release is wrong; see that node's log"
+    )]
+    SecondFirst {
+        /// Name of the node.
+        node: String,
+    },
+    /// A node answered a sample and had not sent the first token, which was due.
+    #[error(
+        "node {node} answered a sample without its first token. Its engine sends none, or its release is too old"
+    )]
+    MissingFirst {
+        /// Name of the node.
+        node: String,
+    },
+    /// A node sent a first token where none is due.
+    #[error(
+        "node {node} sent a first token that was not asked for. Its release is wrong; install this one there"
+    )]
+    UnaskedFirst {
+        /// Name of the node.
+        node: String,
+    },
     /// A message was changed on its way.
     #[error(
-        "what was sent is not what arrived, between this machine and node {node}: {why}; look at the network"
+        "data was corrupted between this machine and node {node}: {why}. Check the adapters, switches and memory on \
+         the way"
     )]
     Corrupted {
         /// Name of the node.
@@ -84,7 +120,7 @@ pub enum Failure {
         why: String,
     },
     /// A node did not say its name.
-    #[error("node {node} does not answer when asked for its name: {why}")]
+    #[error("node {node} did not answer the request for its name: {why}")]
     NoName {
         /// Name of the node at the start of the run.
         node: String,
@@ -118,7 +154,7 @@ pub enum Failure {
         received: u64,
     },
     /// A node does not say what it received and sent.
-    #[error("node {node} does not give its digests: {why}")]
+    #[error("node {node} did not send its digests: {why}")]
     NoDigests {
         /// Name of the node.
         node: String,
@@ -140,7 +176,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// Whether the node is gone, rather than wrong: then others can do its work.
+    /// Whether the node is gone, rather than wrong, so that others can do its work.
     pub(crate) fn is_loss(&self) -> bool {
         match self {
             Self::NodeLost { gone, .. } => *gone,
@@ -149,6 +185,10 @@ impl Failure {
             | Self::NoName { .. }
             | Self::NoFlush { .. } => true,
             Self::CutAnswer { .. }
+            | Self::CutAfterFirst { .. }
+            | Self::SecondFirst { .. }
+            | Self::MissingFirst { .. }
+            | Self::UnaskedFirst { .. }
             | Self::Corrupted { .. }
             | Self::BadSample { .. }
             | Self::EngineFailed { .. }

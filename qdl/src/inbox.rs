@@ -1,23 +1,17 @@
-//! Samples that wait for a connection with room.
+//! Samples that wait for a lane with room.
 //!
 //! LoadGen's thread puts them in and waits when the inbox is full, so that an Offline query of any length
-//! costs no more memory than the inbox. Connections take them out. A connection that found nothing leaves its
+//! costs no more memory than the inbox. Lanes take them out. A lane that found nothing leaves its
 //! waker; one push wakes each sleeper once, however many samples it brings.
 
-use std::{
-    collections::VecDeque,
-    iter::Peekable,
-    sync::{Condvar, Mutex, MutexGuard},
-    task::Waker,
-    time::Instant,
-};
+use std::{collections::VecDeque, iter::Peekable, task::Waker, time::Instant};
 
-use crate::lock;
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
-/// Most samples that a connection takes at once.
+/// Most samples that a lane takes at once.
 const MOST_TAKEN: usize = 256;
 
-/// A sample that LoadGen has issued and no connection has taken.
+/// A sample that LoadGen has issued and no lane has taken.
 #[derive(Debug)]
 pub(crate) struct Pending<T> {
     pub(crate) ticket: T,
@@ -59,7 +53,7 @@ pub(crate) struct Inbox<T> {
     state: Mutex<State<T>>,
     shorter: Condvar,
     capacity: usize,
-    /// Connections that take from it.
+    /// Lanes that take from it.
     takers: usize,
 }
 
@@ -100,7 +94,7 @@ impl<T> Inbox<T> {
         I: Iterator<Item = Pending<T>>,
     {
         while samples.peek().is_some() {
-            let mut state = lock(&self.state);
+            let mut state = self.state.lock();
             if state.queue.len() >= self.capacity {
                 // Half empty before going on: one wake-up for many samples.
                 state = self.wait_for_length(state, self.capacity / 2)?;
@@ -118,7 +112,7 @@ impl<T> Inbox<T> {
     /// Puts samples in front of all others, however many wait: they were taken from a lost node. Gives them back when
     /// this one is lost too.
     pub(crate) fn put_back(&self, samples: Vec<Pending<T>>) -> Vec<Pending<T>> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         match state.is_open() {
             Err(Refusal::Retired) => return samples,
             Err(Refusal::Closed) => return Vec::new(),
@@ -133,7 +127,7 @@ impl<T> Inbox<T> {
 
     /// Takes no sample any more and gives back those that wait: the node behind it was lost.
     pub(crate) fn retire(&self) -> Vec<Pending<T>> {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.retired = true;
         self.shorter.notify_all();
         state.sleepers.drain(..).for_each(Waker::wake);
@@ -142,7 +136,7 @@ impl<T> Inbox<T> {
 
     /// Waits until every sample has been taken.
     pub(crate) fn wait_until_empty(&self) -> Result<(), Closed> {
-        match self.wait_for_length(lock(&self.state), 0) {
+        match self.wait_for_length(self.state.lock(), 0) {
             Err(Refusal::Closed) => Err(Closed),
             Ok(_) | Err(Refusal::Retired) => Ok(()),
         }
@@ -159,18 +153,18 @@ impl<T> Inbox<T> {
                 return Ok(state);
             }
             state.wanted_length = Some(length);
-            state = self.shorter.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+            self.shorter.wait(&mut state);
         }
     }
 
-    /// Takes samples for as long as `admit` makes something of them, but not more than a fair share.
+    /// Takes samples while `admit` accepts them, but not more than a fair share. Each comes with what `admit` made of it.
     pub(crate) fn take<R>(
         &self,
         waker: &Waker,
         taken: &mut Vec<(Pending<T>, R)>,
         mut admit: impl FnMut(&Pending<T>) -> Option<R>,
     ) -> Taken {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         if state.is_open().is_err() {
             // The run, or the node's part in it, has ended since the caller looked; it has to look again.
             waker.wake_by_ref();
@@ -196,7 +190,7 @@ impl<T> Inbox<T> {
 
     /// Drops what waits and refuses what comes: the run has failed.
     pub(crate) fn close(&self) {
-        let mut state = lock(&self.state);
+        let mut state = self.state.lock();
         state.closed = true;
         state.queue.clear();
         self.shorter.notify_all();
@@ -205,12 +199,11 @@ impl<T> Inbox<T> {
 
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        lock(&self.state).queue.len()
+        self.state.lock().queue.len()
     }
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use std::{
         sync::{
@@ -267,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn connections_that_share_an_inbox_leave_something_for_each_other() {
+    fn lanes_that_share_an_inbox_leave_something_for_each_other() {
         let inbox = Inbox::new(100, 4);
         inbox.push(&mut (0..40).map(pending).peekable()).unwrap();
         let mut taken = Vec::new();

@@ -1,39 +1,33 @@
-//! The receiving half of a connection: replies are matched, decoded and given to LoadGen.
+//! The receiving half of a stream, from its opening to its end.
 
-use std::{
-    pin::pin,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{pin::pin, sync::Arc};
 
-use bytes::Bytes;
-use netdiv_proto::{
+use netdiv_contract::{
     SessionHeader,
     burst::{self, Next},
-    checksum, encoding,
     framing::Decoder,
-    limits,
-    v1::{InferResponse, Status},
+    v1::InferResponse,
 };
 use netdiv_transport::Connection;
-use tokio::{
-    sync::watch,
-    time::{Interval, MissedTickBehavior, interval},
-};
+use tokio::sync::watch;
 
 use crate::{
-    Failure, LoadGen, NetworkSettings,
-    lane::{Lane, LaneState},
-    lock,
+    deadlines::Deadlines,
+    event::Reply,
+    failure::Failure,
+    lane::Lane,
+    loadgen::LoadGen,
     node::{is_gone, words},
     outgoing::Outgoing,
+    replies::{Answers, handle},
     run::Stop,
+    settings::NetworkSettings,
 };
 
 /// Why a stream ended before the run did.
 pub(crate) struct Broken {
     pub(crate) failure: Failure,
-    /// Whether a part of an answer had come.
+    /// Whether a part of a message had come.
     pub(crate) mid_answer: bool,
 }
 
@@ -60,11 +54,13 @@ pub(crate) async fn serve<L: LoadGen>(
         tokio::select! {
             opened = &mut opening => break opened.map_err(lost)?,
             overdue = clock.tick(&lane) => overdue?,
-            () = stopped(&mut stop, &lane) => match is_over(&lane)? {
+            () = stopped(&mut stop, &lane) => {
+                if !is_over(&lane)? {
+                    return Ok(());
+                }
                 // The stream is opened all the same, so that it can be ended in order.
-                true => break opening.await.map_err(lost)?,
-                false => return Ok(()),
-            },
+                break opening.await.map_err(lost)?;
+            }
         }
     };
 
@@ -74,10 +70,10 @@ pub(crate) async fn serve<L: LoadGen>(
         tokio::select! {
             next = replies.next_burst(&mut burst) => {
                 // Answers that came before an error are answers.
-                handle(&lane, &mut burst, &mut answers, session.checksums)?;
+                handle(&lane, &mut burst, &mut answers, session.checksums, Reply::from)?;
                 let mid_answer = replies.decoder().is_mid_message();
                 if next.map_err(|status| Broken { failure: lost(status), mid_answer })? == Next::End {
-                    let why = "it closed the stream".into();
+                    let why = "stream closed".into();
                     let node = lane.node_name.clone();
                     return Err(Failure::NodeLost { node, why, gone: true }.into());
                 }
@@ -100,20 +96,21 @@ pub(crate) async fn serve<L: LoadGen>(
             }
         }
     };
-    Err(cut_off(&lane, replies.decoder(), failure, session.checksums))
+    Err(cut_off(&lane, replies.decoder(), failure, session.checksums, Reply::from))
 }
 
-/// How a stream ends before the run does: whole answers that are here are answers too, and what is left then is a part of
-/// one.
+/// Ends a stream before the run ends. Whole messages that are here still count; what is left then is a part of one.
+/// `event` says which event a message is.
 pub(crate) fn cut_off<L: LoadGen>(
     lane: &Lane<L>,
     replies: &mut Decoder,
     failure: Failure,
     checksums: bool,
+    event: impl Fn(InferResponse) -> Reply,
 ) -> Broken {
     let mut burst = Vec::new();
     let received = replies.take_messages(&mut burst);
-    let handled = handle(lane, &mut burst, &mut Answers::new(), checksums);
+    let handled = handle(lane, &mut burst, &mut Answers::new(), checksums, event);
     let ended = received.map_err(|status| lost(&lane.node_name, &status));
     match handled.and(ended) {
         Ok(()) => Broken { failure, mid_answer: replies.is_mid_message() },
@@ -121,7 +118,7 @@ pub(crate) fn cut_off<L: LoadGen>(
     }
 }
 
-/// What a call's end says of the node.
+/// The failure that the end of a call stands for.
 fn lost(node: &str, status: &tonic::Status) -> Failure {
     let (node, why) = (node.to_owned(), words(status));
     match status.code() {
@@ -135,187 +132,12 @@ async fn stopped<L: LoadGen>(stop: &mut watch::Receiver<Stop>, lane: &Lane<L>) {
     let _ = stop.wait_for(|stop| stop.ends(lane.node)).await;
 }
 
-/// Whether the run has come to a good end, where streams have to stop; false when it failed. An error when it goes on
+/// Why a stream has to stop: true when the run has ended well, false when it has failed. An error when the run goes on
 /// without this node.
 fn is_over<L: LoadGen>(lane: &Lane<L>) -> Result<bool, Failure> {
     if lane.run.stop.borrow().run {
         return Ok(lane.run.failure().is_none());
     }
-    let why = "another stream to it broke".into();
+    let why = "another stream to it broke off".into();
     Err(Failure::NodeLost { node: lane.node_name.clone(), why, gone: true })
-}
-
-/// The answers of one burst: each ticket and its payload in the same place.
-pub(crate) struct Answers<T> {
-    tickets: Vec<T>,
-    payloads: Vec<Bytes>,
-}
-
-impl<T> Answers<T> {
-    pub(crate) fn new() -> Self {
-        let tickets = Vec::with_capacity(burst::MESSAGES);
-        Self { tickets, payloads: Vec::with_capacity(burst::MESSAGES) }
-    }
-}
-
-/// Matches replies with their samples and completes them, so many at a time that decoding takes little memory.
-pub(crate) fn handle<L: LoadGen>(
-    lane: &Lane<L>,
-    burst: &mut Vec<InferResponse>,
-    answers: &mut Answers<L::Ticket>,
-    checksums: bool,
-) -> Result<(), Failure> {
-    let now = Instant::now();
-    let intact = if checksums { cut_at_damage(lane, burst) } else { Ok(()) };
-    let mut replies = burst.drain(..);
-    while !replies.as_slice().is_empty() {
-        handle_some(lane, &mut replies, answers, now)?;
-    }
-    intact
-}
-
-/// Drops a reply that was changed on the way and all that follow it, and says what is wrong.
-fn cut_at_damage<L: LoadGen>(
-    lane: &Lane<L>,
-    burst: &mut Vec<InferResponse>,
-) -> Result<(), Failure> {
-    let check = |(place, reply)| Some((place, checksum::check_response(reply).err()?));
-    let Some((place, error)) = burst.iter().enumerate().find_map(check) else { return Ok(()) };
-    burst.truncate(place);
-    Err(Failure::Corrupted { node: lane.node_name.clone(), why: error.to_string() })
-}
-
-fn handle_some<L: LoadGen>(
-    lane: &Lane<L>,
-    replies: &mut impl Iterator<Item = InferResponse>,
-    answers: &mut Answers<L::Ticket>,
-    now: Instant,
-) -> Result<(), Failure> {
-    let mut failure = None;
-    let sender = {
-        let mut state = lock(&lane.state);
-        let mut bytes = 0;
-        while bytes < burst::BYTES
-            && let Some(reply) = replies.next()
-        {
-            match accept(&mut state, &lane.node_name, reply, now) {
-                Ok(Some((ticket, payload))) => {
-                    bytes += payload.len();
-                    answers.tickets.push(ticket);
-                    answers.payloads.push(payload);
-                }
-                Ok(None) => {}
-                Err(wrong) => {
-                    failure = Some(wrong);
-                    break;
-                }
-            }
-        }
-        if !answers.tickets.is_empty() {
-            state.waiting_since = state.window.is_open().then_some(now);
-        }
-        state.sender.take()
-    };
-    // Answers that came before a wrong one are answers.
-    let count = answers.tickets.len();
-    lane.run.loadgen.complete(&mut answers.tickets, &answers.payloads);
-    answers.payloads.clear();
-    lane.run.dispatch.answered(lane.number, count);
-    if count > 0 {
-        lane.run.completed(count as u64);
-    }
-    sender.into_iter().for_each(std::task::Waker::wake);
-    failure.map_or(Ok(()), Err)
-}
-
-/// The sample that a reply answers, and the response; `None` for a reply that belongs to no sample in flight.
-fn accept<T>(
-    state: &mut LaneState<T>,
-    node: &str,
-    reply: InferResponse,
-    now: Instant,
-) -> Result<Option<(T, Bytes)>, Failure> {
-    let Some(sample) = state.slots.remove(reply.id) else {
-        state.report.unmatched += 1;
-        return Ok(None);
-    };
-    state.window.answered(sample.cost);
-    let node = || node.to_owned();
-    match Status::try_from(reply.status) {
-        Ok(Status::Ok) => {}
-        Ok(Status::BadSample) => {
-            return Err(Failure::BadSample { node: node(), why: reply.error });
-        }
-        Ok(Status::EngineFailed) => {
-            return Err(Failure::EngineFailed { node: node(), why: reply.error });
-        }
-        Err(_) => {
-            let why = format!("unknown status number {}", reply.status);
-            return Err(Failure::BadResponse { node: node(), why });
-        }
-    }
-    let limit = limits::MAX_PAYLOAD_BYTES;
-    let encoded = reply.payload.clone();
-    let payload = encoding::decode(reply.encoding, encoded, reply.decoded_bytes, limit)
-        .map_err(|error| Failure::BadResponse { node: node(), why: error.to_string() })?;
-    let (queued, round_trip) = (sample.sent - sample.issued, now - sample.sent);
-    state.report.answer(queued, round_trip, &reply);
-    Ok(Some((sample.ticket, payload)))
-}
-
-/// When a stream is looked at for answers that do not come.
-struct Deadlines {
-    sample_timeout: Duration,
-    sample_deadline: Duration,
-    silence: Interval,
-    lateness: Interval,
-    /// Whether the last look at single samples was not made, as it came too late.
-    skipped: bool,
-}
-
-impl Deadlines {
-    fn new(limits: &NetworkSettings) -> Self {
-        let NetworkSettings { sample_timeout, sample_deadline, .. } = *limits;
-        // Looking at each sample in flight takes a while; the time to detect is within a tenth of the limit, on a thread
-        // that is not held up.
-        let every = |limit: Duration, most: Duration| {
-            let mut looks = interval((limit / 10).clamp(Duration::from_millis(10), most));
-            looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-            looks
-        };
-        let silence = every(sample_timeout, Duration::from_millis(500));
-        let lateness = every(sample_deadline, Duration::from_secs(30));
-        Self { sample_timeout, sample_deadline, silence, lateness, skipped: false }
-    }
-
-    /// Waits for the next look. An error when samples are in flight and no answer has come for too long, or one of them is
-    /// in flight for too long while others are answered: at a slow node a sample may wait its turn. Time in which this
-    /// process stood still, and nobody could look, is not held against the node.
-    async fn tick<L: LoadGen>(&mut self, lane: &Lane<L>) -> Result<(), Failure> {
-        let node = || lane.node_name.clone();
-        tokio::select! {
-            due = self.silence.tick() => {
-                let (now, halt) = (Instant::now(), due.elapsed());
-                let Some(since) = &mut lock(&lane.state).waiting_since else { return Ok(()) };
-                *since = now.min(*since + halt);
-                match now - *since > self.sample_timeout {
-                    true => Err(Failure::NoAnswer { node: node(), waited: self.sample_timeout }),
-                    false => Ok(()),
-                }
-            }
-            due = self.lateness.tick() => {
-                // Behind a halt answers may wait unread; the next look decides.
-                self.skipped = !self.skipped && due.elapsed() > self.lateness.period();
-                if self.skipped {
-                    return Ok(());
-                }
-                let now = Instant::now();
-                let late = |sent| now.saturating_duration_since(sent) > self.sample_deadline;
-                match lock(&lane.state).slots.iter().any(|sample| late(sample.sent)) {
-                    true => Err(Failure::Overdue { node: node(), waited: self.sample_deadline }),
-                    false => Ok(()),
-                }
-            }
-        }
-    }
 }

@@ -1,14 +1,14 @@
 //! The threads that serve connections.
 //!
 //! Each runs a single-threaded runtime for the whole run, because LoadGen loses the log of a thread that
-//! exits during a test, and because both completions of a sample must come from one thread: a connection
-//! stays on the thread it began on.
+//! exits during a test, and because a sample's first token and its answer must be reported from one thread: a
+//! connection stays on the thread it began on.
 
 use std::{io, thread};
 
 use tokio::{runtime, sync::oneshot};
 
-use crate::{OnThreadStart, Settings};
+use crate::settings::{OnThreadStart, Settings};
 
 pub(crate) struct IoThreads {
     threads: Vec<IoThread>,

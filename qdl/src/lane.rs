@@ -1,34 +1,25 @@
-//! A connection and what its two halves share.
+//! A lane: the QDL's end of one stream of samples.
 //!
-//! `outgoing.rs` fills the request stream, `incoming.rs` empties the response stream; both run on the same IO
-//! thread, so the lock below is never contended by them. The progress display locks it a few times a second.
+//! A *connection* leads to a node; a *stream* is one `Infer` call on it, with samples in one direction and replies in
+//! the other. For each stream the dispatch has a *lane*: the inbox that the stream takes samples from, and what is in
+//! flight on it. Lanes are numbered over all nodes.
+//!
+//! `outgoing.rs` fills the request stream, `incoming.rs` empties the response stream; both run on the thread of their
+//! connection, so the lock below is never contended by them. The progress display locks it a few times a second.
 
-use std::{
-    sync::{Arc, Mutex},
-    task::Waker,
-    time::Instant,
-};
+use std::{sync::Arc, task::Waker};
+
+use parking_lot::Mutex;
 
 use crate::{
-    LoadGen,
     dispatch::LaneInbox,
+    in_flight::{InFlight, Sample},
     inbox::{Inbox, Pending},
-    lock,
+    loadgen::LoadGen,
     report::NodeReport,
     run::Run,
-    slots::SlotTable,
     window::Window,
 };
-
-/// A sample in flight.
-pub(crate) struct InFlight<T> {
-    pub(crate) ticket: T,
-    pub(crate) index: usize,
-    pub(crate) issued: Instant,
-    pub(crate) sent: Instant,
-    /// What it takes of the window, in bytes.
-    pub(crate) cost: usize,
-}
 
 /// One stream of samples.
 pub(crate) struct Lane<L: LoadGen> {
@@ -41,16 +32,16 @@ pub(crate) struct Lane<L: LoadGen> {
 }
 
 pub(crate) struct LaneState<T> {
-    pub(crate) slots: SlotTable<InFlight<T>>,
-    pub(crate) window: Window,
+    pub(crate) in_flight: InFlight<T>,
     pub(crate) report: NodeReport,
-    /// Since when answers are due: the last answer, or the first sample sent since there was none in flight.
-    pub(crate) waiting_since: Option<Instant>,
     /// The sending half, while it waits for room in the window.
     pub(crate) sender: Option<Waker>,
     /// Its samples were taken back: the node was lost.
     pub(crate) withdrawn: bool,
 }
+
+/// LoadGen was told of a sample's first token, so that no other node may answer the sample.
+pub(crate) struct FirstSeen;
 
 impl<L: LoadGen> Lane<L> {
     pub(crate) fn new(
@@ -58,42 +49,36 @@ impl<L: LoadGen> Lane<L> {
         node: usize,
         run: Arc<Run<L>>,
         window: Window,
+        first_due: bool,
         report: NodeReport,
     ) -> Self {
-        let slots = SlotTable::new(number as u16, window.max_samples());
+        let in_flight = InFlight::new(number as u16, window, first_due);
         let node_name = report.name.clone();
         let LaneInbox { inbox, .. } = run.dispatch.lane(number);
-        let state = Mutex::new(LaneState {
-            slots,
-            window,
-            report,
-            waiting_since: None,
-            sender: None,
-            withdrawn: false,
-        });
-        Self { number, node, node_name, run, inbox, state }
+        let state = LaneState { in_flight, report, sender: None, withdrawn: false };
+        Self { number, node, node_name, run, inbox, state: Mutex::new(state) }
     }
 
     /// Lets the sending half look again.
     pub(crate) fn wake_sender(&self) {
-        let sender = lock(&self.state).sender.take();
+        let sender = self.state.lock().sender.take();
         sender.into_iter().for_each(Waker::wake);
     }
 
-    /// Takes back every sample that was given to this stream and is not answered. No sample goes out on it any more, and
+    /// Takes back every sample that was given to this lane and is not answered. No sample goes out on it any more, and
     /// none of its answers counts.
-    pub(crate) fn withdraw(&self) -> Vec<Pending<L::Ticket>> {
-        let again = |InFlight { ticket, index, issued, .. }| Pending { ticket, index, issued };
-        let mut samples: Vec<_> = {
-            let mut state = lock(&self.state);
-            let samples: Vec<_> = state.slots.retire().map(again).collect();
-            state.waiting_since = None;
-            state.withdrawn = true;
-            samples
-        };
-        samples.extend(self.run.dispatch.withdraw(self.number));
-        lock(&self.state).report.redispatched = samples.len() as u64;
+    pub(crate) fn withdraw(&self) -> Result<Vec<Pending<L::Ticket>>, FirstSeen> {
+        let again = |Sample { ticket, index, issued, .. }| Pending { ticket, index, issued };
+        let mut state = self.state.lock();
+        state.withdrawn = true;
+        let sent: Vec<_> = state.in_flight.retire().collect();
+        if sent.iter().any(|sample| sample.first_seen) {
+            return Err(FirstSeen);
+        }
+        let waiting = self.run.dispatch.withdraw(self.number);
+        let mut samples: Vec<_> = sent.into_iter().map(again).chain(waiting).collect();
+        state.report.redispatched = samples.len() as u64;
         samples.sort_by_key(|sample| sample.issued);
-        samples
+        Ok(samples)
     }
 }

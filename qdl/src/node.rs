@@ -7,9 +7,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netdiv_proto::{
+use netdiv_contract::{
     PROTOCOL_VERSION,
-    encoding::{self, Encoding},
+    encoding::Encoding,
     is_name,
     layout::{self, InputLayout},
     tally::Tally,
@@ -17,7 +17,7 @@ use netdiv_proto::{
 };
 use netdiv_transport::{Connection, OpenError};
 
-use crate::{ConnectError, settings::NetworkSettings};
+use crate::{connect_error::ConnectError, settings::NetworkSettings};
 
 /// Pauses between attempts to reach a node: each is twice the one before, up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -284,10 +284,10 @@ fn fits(node: &NodeInfo, expected: &Expectation) -> Result<(), ConnectError> {
         });
     }
     if !node.description.encodings.contains(&(expected.encoding as i32)) {
-        let accepted = node.description.encodings().map(encoding::name).collect::<Vec<_>>();
+        let accepted = node.description.encodings().map(Encoding::word).collect::<Vec<_>>();
         return Err(ConnectError::EncodingRefused {
             node: name(),
-            encoding: encoding::name(expected.encoding),
+            encoding: expected.encoding.word(),
             accepted: accepted.join(", "),
         });
     }

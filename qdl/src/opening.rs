@@ -1,11 +1,15 @@
 //! Opening connections, asking the nodes who they are, and sharing out their windows.
 
-use netdiv_proto::limits;
+use netdiv_contract::limits;
 use netdiv_transport::Connection;
 use tokio::task::JoinSet;
 
 use crate::{
-    ConnectError, Expectation, NodeInfo, Settings, io_threads::IoThreads, node, slots::MAX_SLOTS,
+    connect_error::ConnectError,
+    io_threads::IoThreads,
+    node::{self, Expectation, NodeInfo},
+    settings::Settings,
+    slots::MAX_SLOTS,
     window::Window,
 };
 
@@ -95,7 +99,7 @@ fn check_digests(
     Ok(())
 }
 
-/// The window of one stream: its share of what the node may have in flight.
+/// The window of one lane: its share of what the node may have in flight.
 pub(crate) fn window(settings: &Settings, node: &NodeInfo) -> Window {
     let limit = |own: Option<usize>, theirs: u64| {
         let theirs = usize::try_from(theirs).unwrap_or(usize::MAX);

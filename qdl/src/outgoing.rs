@@ -1,4 +1,4 @@
-//! The sending half of a connection: one message per sample, as the transport asks for them.
+//! The sending half of a stream: one message for each sample, as the transport asks for them.
 
 use std::{
     pin::Pin,
@@ -9,16 +9,17 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::Stream;
-use netdiv_proto::{checksum, encoding::Encoded, framing::Encoder, v1::InferRequest};
+use netdiv_contract::{checksum, encoding::Encoded, framing::Encoder, v1::InferRequest};
 
 use crate::{
-    Failure, LoadGen,
+    failure::Failure,
+    in_flight::Sample,
     inbox::{Pending, Taken},
-    lane::{InFlight, Lane, LaneState},
-    lock,
+    lane::{Lane, LaneState},
+    loadgen::LoadGen,
 };
 
-/// The request stream of a connection, as chunks. It ends when the run ends.
+/// The requests of a lane, as chunks. They end when the run ends.
 ///
 /// Samples that wait are taken together: the locks are taken once for all of them, and their messages go out as few
 /// chunks. It never waits for more samples than there are.
@@ -35,7 +36,7 @@ impl<L: LoadGen> Outgoing<L> {
 
     /// Takes what waits and the window admits, and encodes it.
     fn fill(&mut self, context: &mut Context<'_>) -> Result<Taken, Failure> {
-        let mut state = lock(&self.lane.state);
+        let mut state = self.lane.state.lock();
         if state.withdrawn {
             // The node was lost since the caller looked; it has to look again.
             context.waker().wake_by_ref();
@@ -50,7 +51,7 @@ impl<L: LoadGen> Outgoing<L> {
                 not_loaded = Some(next.index);
                 return None;
             };
-            state.window.admit(sample.cost()).then(|| sample.clone())
+            state.in_flight.admit(sample.cost()).then(|| sample.clone())
         });
         if let Some(index) = not_loaded {
             return Err(Failure::NotLoaded(index));
@@ -90,7 +91,7 @@ impl<L: LoadGen> Stream for Outgoing<L> {
     }
 }
 
-/// The message of one sample, which the window has admitted; its slot is taken.
+/// Takes a slot for a sample that the window has admitted, and makes its message.
 fn message<T>(
     state: &mut LaneState<T>,
     pending: Pending<T>,
@@ -98,10 +99,9 @@ fn message<T>(
     sample: Encoded,
 ) -> Result<InferRequest, Failure> {
     let Pending { ticket, index, issued } = pending;
-    let in_flight = InFlight { ticket, index, issued, sent, cost: sample.cost() };
+    let in_flight = Sample { ticket, index, issued, sent, cost: sample.cost(), first_seen: false };
     let full = |_| Failure::Internal("the slot table is smaller than the window".into());
-    let id = state.slots.insert(in_flight).map_err(full)?;
-    state.waiting_since.get_or_insert(sent);
+    let id = state.in_flight.insert(in_flight).map_err(full)?;
     state.report.sent += 1;
     state.report.bytes_sent += sample.bytes.len() as u64;
     let (encoding, decoded_bytes) = (sample.encoding as i32, sample.decoded_bytes);

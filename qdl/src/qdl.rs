@@ -1,37 +1,44 @@
 //! The Query Dispatch Library's face to the LoadGen node.
 
 use std::{
-    sync::{Arc, Mutex},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use netdiv_proto::{
+use netdiv_contract::{
     SessionHeader,
     tally::Tally,
     v1::{self, FlushRequest},
 };
 use netdiv_transport::Connection;
+use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 use crate::{
-    ConnectError, Expectation, Failure, LoadGen, NodeInfo, NodeReport, Progress, SampleSource,
-    Settings,
     cluster::Cluster,
+    connect_error::ConnectError,
     dispatch::Dispatch,
+    failure::Failure,
     inbox::{Closed, Pending},
     incoming,
     io_threads::IoThreads,
     lane::Lane,
-    lock, node,
+    loadgen::{LoadGen, SampleSource},
+    node::{self, Expectation, NodeInfo},
     opening::{self, Opened},
+    report::{NodeReport, Progress},
     run::Run,
+    settings::Settings,
 };
 
 /// What the SUT's name contains (rules, section 6.2.1).
 pub const SUT_NAME_PART: &str = "Network SUT";
 
-/// How long nodes may take to say what they have seen, in many parts.
+/// How long nodes may take to send their digests, in many parts.
 const DIGESTS_TIME: Duration = Duration::from_secs(600);
+
+/// Whether first tokens are due: the wire contract has none yet.
+const FIRST_DUE: bool = false;
 
 /// How long connections may take to end after the run.
 const CLOSING_TIME: Duration = Duration::from_secs(1);
@@ -74,19 +81,9 @@ impl<L: LoadGen> Qdl<L> {
             return Err(ConnectError::Local(format!("{lane_count} streams are too many")));
         }
         let Opened { nodes, connections } = opening::open(&settings, &threads, expected)?;
-
         let dispatch = Dispatch::new(settings.policy, lane_count, settings.inbox_samples);
         let run = Arc::new(Run::new(loadgen, source, dispatch, nodes.len()));
-        let per_node = settings.connections_per_node.max(1);
-        // Neighbours in the dispatch's turns are streams of different connections.
-        let lane = |number: usize| {
-            let node = number % connections.len() / per_node;
-            let info = &nodes[node];
-            let report = NodeReport::new(&info.description.node_name, &info.address);
-            let window = opening::window(&settings, info);
-            Arc::new(Lane::new(number, node, run.clone(), window, report))
-        };
-        let lanes = (0..lane_count).map(lane).collect();
+        let lanes = lanes(&settings, &nodes, lane_count, &run);
         let cluster = Cluster::new(run.clone(), lanes, settings.on_node_loss, nodes.len());
         let session = SessionHeader {
             name: format!("{:016x}", node::nonce()),
@@ -133,10 +130,10 @@ impl<L: LoadGen> Qdl<L> {
         let issued = Instant::now();
         let mut pending = samples.map(|(ticket, index)| Pending { ticket, index, issued });
         self.unless_closed(self.run.dispatch.push(&mut pending))?;
-        match self.settings.one_query_at_a_time {
-            true => self.run.wait_until(Run::is_idle),
-            false => Ok(()),
+        if self.settings.one_query_at_a_time {
+            self.run.wait_until(Run::is_idle)?;
         }
+        Ok(())
     }
 
     /// Ends a series: all samples are sent, every node is told and has acknowledged, and every answer is in.
@@ -169,7 +166,7 @@ impl<L: LoadGen> Qdl<L> {
             |node, status| Failure::NoFlush { node, why: node::words(&status) },
         )?;
         for (node, received) in received {
-            lock(&self.acknowledged)[node] = received;
+            self.acknowledged.lock()[node] = received;
             // After a loss more may have been sent since.
             if counts[node] != received && self.run.losses() == losses {
                 let (sent, node) = (counts[node], self.node_name(node));
@@ -258,12 +255,12 @@ impl<L: LoadGen> Qdl<L> {
     pub fn progress(&self) -> Progress {
         let mut progress = Progress::default();
         for lane in &self.cluster.lanes {
-            let state = lock(&lane.state);
+            let state = lane.state.lock();
             progress.sent += state.report.sent;
             progress.answered += state.report.answered;
             progress.latency_sum_ns += state.report.latency_sum_ns;
         }
-        // Last, so that it is not less than the others.
+        // Read last, so that it is not less than the others.
         progress.issued = self.run.issued();
         progress
     }
@@ -274,17 +271,17 @@ impl<L: LoadGen> Qdl<L> {
         let mut reports: Vec<_> = self.nodes.iter().map(empty).collect();
         for (node, report) in reports.iter_mut().enumerate() {
             self.cluster.count(node, report);
-            report.acknowledged = lock(&self.acknowledged)[node];
+            report.acknowledged = self.acknowledged.lock()[node];
         }
         reports
     }
 
-    /// The same, stream by stream.
-    pub fn report_by_stream(&self) -> Vec<NodeReport> {
-        self.cluster.lanes.iter().map(|lane| lock(&lane.state).report.clone()).collect()
+    /// The same, lane by lane.
+    pub fn report_by_lane(&self) -> Vec<NodeReport> {
+        self.cluster.lanes.iter().map(|lane| lane.state.lock().report.clone()).collect()
     }
 
-    /// The failure behind an inbox that was closed.
+    /// The failure that closed an inbox.
     fn unless_closed(&self, outcome: Result<(), Closed>) -> Result<(), Failure> {
         let unknown = || Failure::Internal("an inbox was closed without a reason".into());
         outcome.map_err(|Closed| self.run.failure().cloned().unwrap_or_else(unknown))
@@ -328,9 +325,10 @@ impl<L: LoadGen> Qdl<L> {
                 Some(Ok(Err(status))) => {
                     let gone = node::is_gone(&status);
                     let failure = failure(self.node_name(node), status);
-                    match gone {
-                        true => drop(self.cluster.lose(node, failure)),
-                        false => self.run.fail(failure),
+                    if gone {
+                        self.cluster.lose(node, failure);
+                    } else {
+                        self.run.fail(failure);
                     }
                 }
                 Some(Err(panic)) => self.run.fail(Failure::Internal(panic.to_string())),
@@ -341,6 +339,24 @@ impl<L: LoadGen> Qdl<L> {
         }
         Ok(answers)
     }
+}
+
+/// The lanes to all nodes. Neighbours, between which the dispatch takes turns, are streams of different connections.
+fn lanes<L: LoadGen>(
+    settings: &Settings,
+    nodes: &[NodeInfo],
+    count: usize,
+    run: &Arc<Run<L>>,
+) -> Vec<Arc<Lane<L>>> {
+    let per_node = settings.connections_per_node.max(1);
+    let lane = |number: usize| {
+        let node = number % (nodes.len() * per_node) / per_node;
+        let info = &nodes[node];
+        let report = NodeReport::new(&info.description.node_name, &info.address);
+        let window = opening::window(settings, info);
+        Arc::new(Lane::new(number, node, run.clone(), window, FIRST_DUE, report))
+    };
+    (0..count).map(lane).collect()
 }
 
 impl<L: LoadGen> Drop for Qdl<L> {

@@ -1,12 +1,10 @@
 //! What the QDL counted.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
 
+use clap::ValueEnum as _;
 use hdrhistogram::Histogram;
-use netdiv_proto::v1::InferResponse;
+use netdiv_contract::{encoding::Encoding, v1::InferResponse};
 
 /// Longest time that the histograms tell apart, in nanoseconds: one hour.
 const LONGEST_NS: u64 = 3_600_000_000_000;
@@ -47,8 +45,8 @@ pub struct NodeReport {
     pub bytes_sent: u64,
     /// Response bytes received, as encoded.
     pub bytes_received: u64,
-    /// Encodings of the responses, by their numbers.
-    pub response_encodings: BTreeSet<i32>,
+    /// Encodings of the responses.
+    pub response_encodings: Encodings,
     /// Number of answered samples by the size of the batch that they were in.
     pub samples_by_batch: BTreeMap<u32, u64>,
     /// Sum of the latencies, in nanoseconds.
@@ -57,6 +55,26 @@ pub struct NodeReport {
     pub latency: Histogram<u64>,
     /// Where that time went.
     pub stages: Stages,
+}
+
+/// A set of encodings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Encodings(u32);
+
+impl Encodings {
+    fn insert(&mut self, encoding: Encoding) {
+        self.0 |= Self::bit(encoding);
+    }
+
+    /// The encodings in it, in the order of their numbers.
+    pub fn iter(self) -> impl Iterator<Item = Encoding> {
+        let all = Encoding::value_variants().iter().copied();
+        all.filter(move |encoding| self.0 & Self::bit(*encoding) != 0)
+    }
+
+    const fn bit(encoding: Encoding) -> u32 {
+        1 << encoding as u32
+    }
 }
 
 /// A glance at a run under way.
@@ -91,7 +109,7 @@ impl NodeReport {
             unmatched: 0,
             bytes_sent: 0,
             bytes_received: 0,
-            response_encodings: BTreeSet::new(),
+            response_encodings: Encodings::default(),
             samples_by_batch: BTreeMap::new(),
             latency_sum_ns: 0,
             latency: histogram(3),
@@ -104,13 +122,15 @@ impl NodeReport {
         }
     }
 
-    /// Counts one answer: how long it waited here, its round trip, and what the node says of it.
+    /// Counts the payload of one answer, as it was received.
+    pub fn received(&mut self, bytes: usize, encoding: Encoding) {
+        self.bytes_received += bytes as u64;
+        self.response_encodings.insert(encoding);
+    }
+
+    /// Counts one answer: how long it waited here, its round trip, and the times that the node gives.
     pub fn answer(&mut self, queued: Duration, round_trip: Duration, reply: &InferResponse) {
         self.answered += 1;
-        self.bytes_received += reply.payload.len() as u64;
-        if !self.response_encodings.contains(&reply.encoding) {
-            self.response_encodings.insert(reply.encoding);
-        }
         *self.samples_by_batch.entry(reply.batch_size).or_default() += 1;
         let compute = reply.prepare_ns.saturating_add(reply.compute_ns);
         let at_node = reply.queue_ns.saturating_add(compute);
@@ -123,7 +143,7 @@ impl NodeReport {
         self.stages.compute.saturating_record(compute);
     }
 
-    /// Adds another connection to the same node.
+    /// Adds another lane to the same node.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.sent += other.sent;
         self.answered += other.answered;
@@ -131,7 +151,7 @@ impl NodeReport {
         self.unmatched += other.unmatched;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
-        self.response_encodings.extend(&other.response_encodings);
+        self.response_encodings.0 |= other.response_encodings.0;
         for (size, samples) in &other.samples_by_batch {
             *self.samples_by_batch.entry(*size).or_default() += samples;
         }

@@ -1,13 +1,18 @@
-//! What all connections of a run share, and how it ends.
+//! What all lanes of a run share, and how it ends.
 
 use std::sync::{
-    Arc, Condvar, Mutex, OnceLock,
+    Arc, OnceLock,
     atomic::{AtomicU64, AtomicUsize, Ordering},
 };
 
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::watch;
 
-use crate::{Failure, LoadGen, SampleSource, dispatch::Dispatch, lock};
+use crate::{
+    dispatch::Dispatch,
+    failure::Failure,
+    loadgen::{LoadGen, SampleSource},
+};
 
 /// What has to end.
 #[derive(Debug)]
@@ -25,7 +30,7 @@ impl Stop {
     }
 }
 
-/// What all connections of a run share.
+/// What all lanes of a run share.
 pub(crate) struct Run<L: LoadGen> {
     pub(crate) loadgen: L,
     pub(crate) source: Arc<dyn SampleSource>,
@@ -36,7 +41,7 @@ pub(crate) struct Run<L: LoadGen> {
     outstanding: AtomicU64,
     /// Nodes that were lost.
     losses: AtomicUsize,
-    /// Streams to lost nodes whose samples are not handed out again yet.
+    /// Lanes to lost nodes whose samples are not handed out again yet.
     unsettled: AtomicUsize,
     changed: Condvar,
     changed_lock: Mutex<()>,
@@ -78,15 +83,15 @@ impl<L: LoadGen> Run<L> {
         self.dispatch.close();
     }
 
-    /// Goes on without a node, to which that many streams lead: each has to be settled.
-    pub(crate) fn lose(&self, node: usize, streams: usize) {
-        self.unsettled.fetch_add(streams, Ordering::SeqCst);
+    /// Goes on without a node, to which that many lanes lead: each has to be settled.
+    pub(crate) fn lose(&self, node: usize, lanes: usize) {
+        self.unsettled.fetch_add(lanes, Ordering::SeqCst);
         self.losses.fetch_add(1, Ordering::SeqCst);
         self.stop.send_modify(|stop| stop.lost[node] = true);
         self.notify();
     }
 
-    /// The samples of one stream to a lost node are handed out again.
+    /// The samples of one lane to a lost node are handed out again.
     pub(crate) fn settle(&self) {
         self.unsettled.fetch_sub(1, Ordering::SeqCst);
         self.notify();
@@ -133,18 +138,18 @@ impl<L: LoadGen> Run<L> {
 
     /// Waits until that is so.
     pub(crate) fn wait_until(&self, so: impl Fn(&Self) -> bool) -> Result<(), Failure> {
-        let mut guard = lock(&self.changed_lock);
+        let mut guard = self.changed_lock.lock();
         loop {
             self.check()?;
             if so(self) {
                 return Ok(());
             }
-            guard = self.changed.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner());
+            self.changed.wait(&mut guard);
         }
     }
 
     fn notify(&self) {
-        let _guard = lock(&self.changed_lock);
+        let _guard = self.changed_lock.lock();
         self.changed.notify_all();
     }
 }

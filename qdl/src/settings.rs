@@ -4,7 +4,7 @@ use std::{fmt, sync::Arc, time::Duration};
 
 use netdiv_transport::Options;
 
-use crate::Policy;
+use crate::dispatch::Policy;
 
 /// What a thread does first, given its number.
 #[derive(Clone)]
@@ -42,8 +42,21 @@ impl Default for NetworkSettings {
     }
 }
 
-/// What becomes of a run when it loses a node.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What a run does when it loses a node.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    clap::ValueEnum,
+    serde::Serialize,
+    serde::Deserialize,
+    strum::Display,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
 pub enum OnNodeLoss {
     /// It fails.
     #[default]
@@ -70,13 +83,13 @@ pub struct Settings {
     pub busy_poll: bool,
     /// Called by each of these threads when it starts, with its number: a place to pin it to a core.
     pub on_thread_start: Option<OnThreadStart>,
-    /// Which connection gets which sample.
+    /// Which stream gets which sample.
     pub policy: Policy,
     /// Samples in flight to each node, over all its connections; `None`: what the node says it takes.
     pub window_samples: Option<usize>,
     /// Payload bytes in flight to each node, likewise.
     pub window_bytes: Option<usize>,
-    /// Samples that may wait for a connection; beyond it LoadGen's thread waits.
+    /// Samples that may wait for a stream; beyond it LoadGen's thread waits.
     pub inbox_samples: usize,
     /// Whether a query is complete before the next one is issued (SingleStream, MultiStream). Waiting for it
     /// inside `IssueQuery` instead of in LoadGen is what lets a failure end the test.

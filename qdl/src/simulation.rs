@@ -1,15 +1,16 @@
 //! The whole path of samples through the QDL as a simulation: no threads, no sockets, no time. A seed decides what happens
-//! next: LoadGen issues, a stream asks for more, a node answers in any order and any pieces, answers nobody asked for
-//! come, a node is lost. The code that runs is the real one, from the dispatch to the completion.
+//! next: LoadGen issues, a stream asks for more, a node sends events in any order and any pieces, replies nobody asked
+//! for come, a node is lost. The code that runs is the real one, from the dispatch to the completion; only which event a
+//! message is, which the wire does not say yet, is read from a field that the simulation has no other use for.
 //!
-//! Whatever happens, no sample is answered twice, wrongly or by nobody, and none is lost while a node is left.
-//! `NETDIV_SEED=n` replays one schedule.
+//! Whatever happens, no sample is answered twice, wrongly or by nobody, LoadGen is told of its first token once and
+//! before, and none is lost while a node is left that may answer it. `NETDIV_SEED=n` replays one schedule.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     pin::Pin,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, Wake, Waker},
@@ -17,22 +18,24 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::Stream as _;
-use netdiv_proto::{
+use netdiv_contract::{
     encoding::{Encoded, Encoding},
-    framing::{Decoder, Encoder, Frame, Framed},
+    framing::{Decoder, Encoder, Framed},
     v1::{InferRequest, InferResponse, Status},
 };
+use parking_lot::Mutex;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng, seq::SliceRandom as _};
 
 use crate::{
     Failure, LoadGen, LoadedSamples, NodeReport, OnNodeLoss, Policy, SampleSource,
     cluster::Cluster,
     dispatch::Dispatch,
+    event::{OutOfOrder, Reply},
     inbox::Pending,
-    incoming::{self, Answers},
+    incoming,
     lane::Lane,
-    lock,
     outgoing::Outgoing,
+    replies::{self, Answers},
     run::Run,
     window::Window,
 };
@@ -47,17 +50,52 @@ fn content(index: usize) -> Bytes {
     vec![index as u8; 1 + 7 * index].into()
 }
 
-/// LoadGen: each ticket with the sample that it is for, until it is completed.
+/// The first token of an answer.
+fn first_token(payload: &Bytes) -> Bytes {
+    payload.slice(..1)
+}
+
+/// What a message of the simulation is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Event {
+    Last,
+    First,
+    Part,
+}
+
+/// Reads what a message is. The field is one that the QDL does nothing with but count.
+fn event(reply: InferResponse) -> Reply {
+    match reply.queue_ns {
+        0 => Reply::Last(reply),
+        1 => Reply::First(reply),
+        _ => Reply::Part(reply),
+    }
+}
+
+/// LoadGen: each ticket with the sample that it is for and whether its first token has come, until it is completed.
 #[derive(Default)]
-struct Book(Mutex<HashMap<u64, usize>>);
+struct Book {
+    open: Mutex<HashMap<u64, (usize, bool)>>,
+    first_due: bool,
+}
 
 impl LoadGen for Arc<Book> {
     type Ticket = u64;
 
+    fn first_token(&self, ticket: &u64, token: &Bytes) {
+        assert!(self.first_due, "only where it is due");
+        let mut open = self.open.lock();
+        let (index, told) = open.get_mut(ticket).expect("before the sample is completed");
+        assert!(!std::mem::replace(told, true), "a first token comes once");
+        assert_eq!(*token, first_token(&content(*index)), "with what it is");
+    }
+
     fn complete(&self, tickets: &mut Vec<u64>, payloads: &[Bytes]) {
         assert_eq!(tickets.len(), payloads.len());
         for (ticket, payload) in tickets.drain(..).zip(payloads) {
-            let index = lock(&self.0).remove(&ticket).expect("a sample is completed once");
+            let (index, told) =
+                self.open.lock().remove(&ticket).expect("a sample is completed once");
+            assert_eq!(told, self.first_due, "after its first token, where it is due");
             assert_eq!(*payload, content(index), "with the answer to it");
         }
     }
@@ -80,17 +118,24 @@ impl Wake for Woken {
     }
 }
 
+/// A sample at its node.
+struct AtNode {
+    request: InferRequest,
+    /// Its first token was sent.
+    first_sent: bool,
+}
+
 /// One stream with what is on its way and at its node.
 struct Wire {
     lane: Arc<Lane<Arc<Book>>>,
     outgoing: Outgoing<Arc<Book>>,
     woken: Arc<Woken>,
     requests: Decoder,
-    at_node: Vec<InferRequest>,
+    at_node: Vec<AtNode>,
     /// Replies that the node has sent and the QDL has not received, as bytes.
     returning: Vec<u8>,
     replies: Decoder,
-    /// Replies that were answered already; they may come again.
+    /// Last events that were sent already; they may come again, as any event.
     used: Vec<InferResponse>,
     /// The node is lost, and this stream was told.
     ended: bool,
@@ -105,6 +150,8 @@ struct World {
     issued: u64,
     /// Nodes that are lost, with streams that may not know it yet.
     lost: Vec<usize>,
+    /// What a node has done wrong.
+    wrongs: Vec<OutOfOrder>,
 }
 
 impl World {
@@ -114,7 +161,8 @@ impl World {
         let policies = [Policy::Pull, Policy::LeastOutstanding, Policy::RoundRobin];
         let policy = policies[random.random_range(0..3)];
         let window = (random.random_range(1..5), random.random_range(1..60));
-        let book = Arc::new(Book::default());
+        let first_due = random.random();
+        let book = Arc::new(Book { first_due, ..Book::default() });
         let sample = |index| Encoded {
             bytes: content(index),
             encoding: Encoding::None,
@@ -127,7 +175,7 @@ impl World {
         let lane = |number| {
             let window = Window::new(window.0, window.1);
             let report = NodeReport::new("node", "address");
-            Arc::new(Lane::new(number, number % nodes, run.clone(), window, report))
+            Arc::new(Lane::new(number, number % nodes, run.clone(), window, first_due, report))
         };
         let lanes: Vec<_> = (0..nodes * streams).map(lane).collect();
         let on_loss = OnNodeLoss::Redispatch;
@@ -144,7 +192,8 @@ impl World {
             ended: false,
         };
         let wires = lanes.into_iter().map(wire).collect();
-        Self { random, book, cluster, wires, nodes, issued: 0, lost: Vec::new() }
+        let (lost, wrongs) = (Vec::new(), Vec::new());
+        Self { random, book, cluster, wires, nodes, issued: 0, lost, wrongs }
     }
 
     fn step(&mut self, faults: bool) {
@@ -167,7 +216,7 @@ impl World {
         let samples: Vec<_> = (first..self.issued)
             .map(|ticket| {
                 let index = self.random.random_range(0..SAMPLES);
-                lock(&self.book.0).insert(ticket, index);
+                self.book.open.lock().insert(ticket, (index, false));
                 Pending { ticket, index, issued: std::time::Instant::now() }
             })
             .collect();
@@ -187,28 +236,56 @@ impl World {
             Poll::Ready(Some(chunk)) => {
                 waker.wake();
                 wire.requests.push(chunk);
-                wire.at_node.extend(messages(&mut wire.requests));
+                let arrived = messages(&mut wire.requests).into_iter();
+                wire.at_node.extend(arrived.map(|request| AtNode { request, first_sent: false }));
             }
             Poll::Ready(None) | Poll::Pending => {}
         }
     }
 
-    /// The node of a stream answers some samples, in any order.
+    /// The node of a stream sends the next event of some samples, in any order.
     fn answer(&mut self, wire: usize) {
-        let wire = &mut self.wires[wire];
+        let (wire, first_due) = (&mut self.wires[wire], self.book.first_due);
         wire.at_node.shuffle(&mut self.random);
         let left = self.random.random_range(0..=wire.at_node.len());
-        for InferRequest { id, payload, .. } in wire.at_node.split_off(left) {
-            let mut reply = InferResponse { id, payload, batch_size: 1, ..Default::default() };
-            if self.random.random_range(0..2000) == 0 {
-                reply.status = Status::EngineFailed as i32;
+        for mut sample in wire.at_node.split_off(left) {
+            let wrong = match (first_due, sample.first_sent) {
+                (true, false) => OutOfOrder::Missing,
+                (true, true) => OutOfOrder::Second,
+                (false, _) => OutOfOrder::Unasked,
+            };
+            let event = if self.random.random_range(0..4) == 0 {
+                Event::Part
+            } else if self.random.random_range(0..2000) == 0 {
+                self.wrongs.push(wrong);
+                if wrong == OutOfOrder::Missing { Event::Last } else { Event::First }
+            } else if wrong == OutOfOrder::Missing {
+                Event::First
+            } else {
+                Event::Last
+            };
+            let InferRequest { id, payload, .. } = sample.request.clone();
+            let (queue_ns, payload) = match event {
+                Event::Last => (0, payload),
+                Event::First => (1, first_token(&payload)),
+                Event::Part => (2, first_token(&payload)),
+            };
+            let mut reply =
+                InferResponse { id, payload, batch_size: 1, queue_ns, ..Default::default() };
+            sample.first_sent |= event == Event::First;
+            if event == Event::Last {
+                if self.random.random_range(0..2000) == 0 {
+                    reply.status = Status::EngineFailed as i32;
+                }
+                wire.used.push(reply.clone());
+            } else {
+                wire.at_node.push(sample);
             }
-            wire.used.push(reply.clone());
             wire.returning.extend(bytes_of(reply));
         }
     }
 
-    /// A reply comes again, on its own stream or on another one, or with an id of no sample.
+    /// A reply comes after the last event of its sample, on its own stream, or with an id of no sample.
     fn answer_nobody(&mut self, wire: usize) {
         let from = self.random.random_range(0..self.wires.len());
         let Some(mut reply) = self.wires[from].used.choose_copy(&mut self.random) else { return };
@@ -218,6 +295,8 @@ impl World {
         } else if from != wire {
             return;
         }
+        // As any event: a first token after the last one, for instance.
+        reply.queue_ns = self.random.random_range(0..3);
         self.wires[wire].returning.extend(bytes_of(reply));
     }
 
@@ -236,7 +315,8 @@ impl World {
             return;
         }
         let mut burst = messages(&mut wire.replies);
-        let handled = incoming::handle(&wire.lane, &mut burst, &mut Answers::new(), false);
+        let mut answers = Answers::new();
+        let handled = replies::handle(&wire.lane, &mut burst, &mut answers, false, event);
         if let Err(failure) = handled {
             wire.ended = true;
             self.cluster.broken(&wire.lane, failure.into());
@@ -259,14 +339,24 @@ impl World {
         }
         wire.ended = true;
         let failure = Failure::NodeLost { node: "node".into(), why: "it ended".into(), gone: true };
-        let broken = incoming::cut_off(&wire.lane, &mut wire.replies, failure, false);
+        let broken = incoming::cut_off(&wire.lane, &mut wire.replies, failure, false, event);
         self.cluster.broken(&wire.lane, broken);
     }
 
     fn check_limits(&self) {
         for wire in &self.wires {
-            let state = lock(&wire.lane.state);
-            assert!(state.slots.iter().count() <= state.window.max_samples());
+            let state = wire.lane.state.lock();
+            assert!(state.in_flight.iter().count() <= state.in_flight.window().max_samples());
+        }
+    }
+
+    /// After a run that went well no slot, window or deadline is open.
+    fn check_nothing_is_left(&self) {
+        for wire in &self.wires {
+            let mut state = wire.lane.state.lock();
+            assert_eq!(state.in_flight.iter().count(), 0);
+            assert!(state.in_flight.waiting_since().is_none());
+            assert!(state.withdrawn || !state.in_flight.window().is_open());
         }
     }
 
@@ -278,10 +368,20 @@ impl World {
             }
             self.step(false);
         }
-        let (failure, unanswered) = (self.cluster.run.failure(), lock(&self.book.0).len());
-        match failure {
-            None => assert_eq!(unanswered, 0, "every sample has its answer"),
+        let open = self.book.open.lock();
+        let wrong = |wrong| assert!(self.wrongs.contains(&wrong), "{wrong:?} has happened");
+        match self.cluster.run.failure() {
+            None => {
+                assert_eq!(open.len(), 0, "every sample has its answer");
+                self.check_nothing_is_left();
+            }
             Some(Failure::CutAnswer { .. } | Failure::EngineFailed { .. }) => {}
+            Some(Failure::SecondFirst { .. }) => wrong(OutOfOrder::Second),
+            Some(Failure::MissingFirst { .. }) => wrong(OutOfOrder::Missing),
+            Some(Failure::UnaskedFirst { .. }) => wrong(OutOfOrder::Unasked),
+            Some(Failure::CutAfterFirst { .. }) => {
+                assert!(!self.lost.is_empty() && open.values().any(|(_, told)| *told));
+            }
             Some(Failure::NodeLost { .. }) => {
                 assert_eq!(self.lost.len(), self.nodes, "only when no node is left");
             }
@@ -293,9 +393,7 @@ impl World {
 /// All whole messages.
 fn messages<M: Framed>(decoder: &mut Decoder) -> Vec<M> {
     let mut messages = Vec::new();
-    while let Some(Frame::Message(message)) = decoder.next_frame().expect("messages") {
-        messages.push(message);
-    }
+    decoder.take_messages(&mut messages).expect("messages");
     messages
 }
 
@@ -320,7 +418,7 @@ impl<T: Clone> Choose<T> for Vec<T> {
 fn no_schedule_loses_a_sample_or_answers_one_twice() {
     let seed = std::env::var("NETDIV_SEED").ok().map(|seed| seed.parse().expect("a number"));
     let seeds = seed.map_or(0..SCHEDULES, |seed: u64| seed..seed + 1);
-    let mut went_on = 0;
+    let (mut went_on, mut failures) = (0, HashSet::new());
     for seed in seeds {
         let schedule = std::panic::catch_unwind(|| {
             let mut world = World::new(seed);
@@ -329,13 +427,19 @@ fn no_schedule_loses_a_sample_or_answers_one_twice() {
                 world.check_limits();
             }
             world.settle();
-            world.cluster.run.losses() > 0 && world.cluster.run.failure().is_none()
+            let failure = world.cluster.run.failure().cloned();
+            (failure, world.cluster.run.losses() > 0)
         });
-        went_on += usize::from(schedule.unwrap_or_else(|panic| {
+        let (failure, lost) = schedule.unwrap_or_else(|panic| {
             eprintln!("NETDIV_SEED={seed} replays this schedule");
             std::panic::resume_unwind(panic)
-        }));
+        });
+        if failure.is_none() && lost {
+            went_on += 1;
+        }
+        failures.extend(failure.as_ref().map(std::mem::discriminant));
     }
-    // The schedules are worth something: in many a node was lost, and the run went on.
+    // The schedules are worth something: in many a node was lost, and the run went on; and every failure was seen.
     assert!(seed.is_some() || went_on > SCHEDULES as usize / 10, "{went_on}");
+    assert!(seed.is_some() || failures.len() == 7, "{failures:?}");
 }

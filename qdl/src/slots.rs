@@ -1,8 +1,8 @@
 //! The slot table: which sample a reply belongs to.
 //!
 //! The id on the wire is a place in this table, never LoadGen's response id, which is a pointer. Each use of a
-//! place has a new generation, and each connection a number of its own, so that an id that is unknown, stale,
-//! repeated, or another connection's finds nothing: completing a wrong sample would corrupt LoadGen's memory.
+//! place has a new generation, and the number of the lane is part of the id, so that an id that is unknown, stale,
+//! repeated, or another lane's finds nothing: completing a wrong sample would corrupt LoadGen's memory.
 
 const SLOT_BITS: u32 = 24;
 const GENERATION_BITS: u32 = 24;
@@ -16,20 +16,20 @@ struct Slot<T> {
     content: Option<T>,
 }
 
-/// The slots of one connection; as many as were ever in flight at the same time.
+/// The slots of one lane; as many as were ever in flight at the same time.
 #[cfg_attr(test, derive(Clone))]
 pub(crate) struct SlotTable<T> {
-    connection: u16,
+    lane: u16,
     capacity: usize,
     slots: Vec<Slot<T>>,
     free: Vec<u32>,
 }
 
 impl<T> SlotTable<T> {
-    /// A table for at most `capacity` samples in flight on connection number `connection`.
-    pub(crate) fn new(connection: u16, capacity: usize) -> Self {
+    /// A table for at most `capacity` samples in flight on the lane with that number.
+    pub(crate) fn new(lane: u16, capacity: usize) -> Self {
         let capacity = capacity.min(MAX_SLOTS);
-        Self { connection, capacity, slots: Vec::new(), free: Vec::new() }
+        Self { lane, capacity, slots: Vec::new(), free: Vec::new() }
     }
 
     /// Takes a slot and returns the id to send. Gives the content back when the table is full.
@@ -41,20 +41,30 @@ impl<T> SlotTable<T> {
         let Some(index) = self.free.pop() else { return Err(content) };
         let slot = &mut self.slots[index as usize];
         slot.content = Some(content);
-        Ok(id(self.connection, slot.generation, index))
+        Ok(id(self.lane, slot.generation, index))
     }
 
     /// Frees the slot of that id. `None` when the id belongs to no sample in flight.
     pub(crate) fn remove(&mut self, wanted: u64) -> Option<T> {
         let index = (wanted & (MAX_SLOTS as u64 - 1)) as u32;
         let slot = self.slots.get_mut(index as usize)?;
-        if id(self.connection, slot.generation, index) != wanted {
+        if id(self.lane, slot.generation, index) != wanted {
             return None;
         }
         let content = slot.content.take()?;
         slot.generation = (slot.generation + 1) % (1 << GENERATION_BITS);
         self.free.push(index);
         Some(content)
+    }
+
+    /// The content of that id's slot. `None` when the id belongs to no sample in flight.
+    pub(crate) fn get_mut(&mut self, wanted: u64) -> Option<&mut T> {
+        let index = (wanted & (MAX_SLOTS as u64 - 1)) as u32;
+        let slot = self.slots.get_mut(index as usize)?;
+        if id(self.lane, slot.generation, index) != wanted {
+            return None;
+        }
+        slot.content.as_mut()
     }
 
     /// What is in flight.
@@ -70,14 +80,13 @@ impl<T> SlotTable<T> {
     }
 }
 
-fn id(connection: u16, generation: u32, index: u32) -> u64 {
-    u64::from(connection) << (SLOT_BITS + GENERATION_BITS)
+fn id(lane: u16, generation: u32, index: u32) -> u64 {
+    u64::from(lane) << (SLOT_BITS + GENERATION_BITS)
         | u64::from(generation) << SLOT_BITS
         | u64::from(index)
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use std::collections::HashMap;
 
@@ -98,7 +107,7 @@ mod tests {
         assert_eq!(table.remove(first), None, "stale");
         assert_eq!(table.remove(second + 1), None, "unknown");
         let foreign = SlotTable::new(8, 2).insert("x").unwrap();
-        assert_eq!(table.remove(foreign), None, "another connection's");
+        assert_eq!(table.remove(foreign), None, "another lane's");
         assert_eq!(table.remove(u64::MAX), None);
         assert_eq!(table.iter().count(), 2);
     }
@@ -117,6 +126,7 @@ mod tests {
         }
         for (place, (id, content)) in live.iter().enumerate() {
             let mut next = table.clone();
+            assert_eq!(next.get_mut(*id), Some(&mut content.clone()));
             assert_eq!(next.remove(*id), Some(*content));
             let mut others = live.to_vec();
             others.remove(place);
@@ -125,6 +135,7 @@ mod tests {
         let foreign = live.iter().map(|(id, _)| id ^ (1 << 48));
         for id in gone.iter().copied().chain(foreign).chain([u64::MAX, 3]) {
             let mut next = table.clone();
+            assert_eq!(next.get_mut(id), None);
             assert_eq!(next.remove(id), None);
             assert!(next.iter().eq(table.iter()), "nothing has changed");
         }

@@ -1,4 +1,4 @@
-//! How much may be in flight on one connection.
+//! How much may be in flight on one lane.
 
 /// Samples and payload bytes that were sent and not yet answered, against their limits.
 #[derive(Debug)]
@@ -27,6 +27,7 @@ impl Window {
         room
     }
 
+    /// Gives back what such a sample took: its answer is complete.
     pub(crate) fn answered(&mut self, bytes: usize) {
         self.samples -= 1;
         self.bytes -= bytes;

@@ -6,6 +6,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=shim/shim.cc");
     // Said by torch-sys: the folder `lib` of libtorch.
     let lib = PathBuf::from(env::var("DEP_TCH_LIBTORCH_LIB")?);
+    // For the unit tests, which are linked to it; a node loads libtorch itself, before the plug-in.
+    println!("cargo:rustc-link-arg=-Wl,-rpath,{}", lib.display());
     let include = lib.parent().ok_or("libtorch's lib has no parent folder")?.join("include");
     cc::Build::new()
         .cpp(true)

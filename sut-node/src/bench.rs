@@ -1,18 +1,19 @@
-//! `sut-node bench`: the node's engines and batcher fed with a data set's samples, without a network.
+//! `sut-node bench`: feeds the node's engines and batcher with a data set's samples, without a network.
 
 use std::{
     fmt,
-    sync::{Arc, Condvar, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
-use netdiv_dataset::DatasetError;
-use netdiv_proto::{
+use netdiv_contract::{
     layout,
     v1::{InferResponse, Status},
 };
+use netdiv_dataset::DatasetError;
+use parking_lot::{Condvar, Mutex};
 
-use crate::{Config, InProcess, error::NodeError, lock};
+use crate::{error::NodeError, in_process::InProcess, settings::config::Config};
 
 /// What to feed.
 #[derive(Debug, Clone, clap::Args)]
@@ -25,7 +26,7 @@ pub struct BenchArgs {
     pub seconds: f64,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug)]
 pub struct BenchReport {
     model: String,
@@ -68,7 +69,7 @@ pub fn bench(config: &Config, args: &BenchArgs) -> Result<BenchReport, BenchErro
         let done = done.clone();
         move |replies| {
             let (tally, changed) = &*done;
-            lock(tally).add(&replies);
+            tally.lock().add(&replies);
             changed.notify_all();
         }
     })?;
@@ -91,15 +92,15 @@ pub fn bench(config: &Config, args: &BenchArgs) -> Result<BenchReport, BenchErro
         samples += 1;
         // A part of a batch at the end would count as a whole one.
         let whole = samples % config.batching.max_batch as u64 == 0;
-        if whole && started.elapsed() >= time || lock(&done.0).failure.is_some() {
+        if whole && started.elapsed() >= time || done.0.lock().failure.is_some() {
             break;
         }
     }
     node.flush();
     let (tally, changed) = &*done;
-    let mut tally = lock(tally);
+    let mut tally = tally.lock();
     while tally.answered < samples {
-        tally = changed.wait(tally).unwrap_or_else(PoisonError::into_inner);
+        changed.wait(&mut tally);
     }
     let time = started.elapsed();
     match tally.failure.take() {

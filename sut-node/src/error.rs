@@ -1,6 +1,6 @@
 //! Why a node, or its engines, ended.
 
-use crate::engine::EngineError;
+use crate::{engine::error::EngineError, node::ready_file::ReadyFileError};
 
 /// Why a node ended.
 #[derive(Debug, thiserror::Error)]
@@ -11,6 +11,12 @@ pub enum NodeError {
     /// What the operator states about the machine cannot be used.
     #[error(transparent)]
     Evidence(#[from] netdiv_evidence::SupplyError),
+    /// The settings cannot be published.
+    #[error("the settings cannot be written as TOML: {0}")]
+    Settings(#[from] toml::ser::Error),
+    /// The ready file cannot be written.
+    #[error(transparent)]
+    ReadyFile(#[from] ReadyFileError),
     /// The metrics cannot be served.
     #[error("cannot serve metrics: {0}")]
     Metrics(String),

@@ -1,16 +1,14 @@
 //! The node's engines and batcher without its network: what a network run is compared with.
 
-use std::{
-    sync::{Arc, Condvar, Mutex, PoisonError},
-    time::Instant,
-};
+use std::{sync::Arc, time::Instant};
 
 use bytes::Bytes;
-use netdiv_proto::{layout, v1::InferResponse};
+use netdiv_contract::v1::InferResponse;
+use parking_lot::{Condvar, Mutex};
 
 use crate::{
-    config::Config, engine::Model, engine_pool::EnginePool, engine_thread::Sample,
-    error::NodeError, lock, replies::ReplyTo,
+    engine::pool::EnginePool, error::NodeError, intake::replies::ReplyTo, model::identity::Model,
+    sample::Sample, settings::config::Config,
 };
 
 /// A node in this process. No result that it takes part in is one of the Network division.
@@ -41,7 +39,7 @@ impl InProcess {
         let replies = ReplyTo::here({
             let room = room.clone();
             move |replies: Vec<InferResponse>| {
-                *lock(&room.free) += replies.len();
+                *room.free.lock() += replies.len();
                 room.more.notify_all();
                 answered(replies);
             }
@@ -60,16 +58,16 @@ impl InProcess {
         let mut burst = Vec::new();
         for (id, payload) in samples {
             let model = &self.engines.model;
-            layout::read(&model.input, &payload).map_err(|error| error.to_string())?;
-            let mut free = lock(&self.room.free);
+            let payload = model.read(payload).map_err(|error| error.to_string())?;
+            let mut free = self.room.free.lock();
             if *free == 0 {
                 drop(free);
-                // No company will come for what is here.
+                // No more samples will fill up this batch until there is room.
                 self.engines.queue.push(&mut burst);
                 self.engines.queue.flush();
-                free = lock(&self.room.free);
+                free = self.room.free.lock();
                 while *free == 0 {
-                    free = self.room.more.wait(free).unwrap_or_else(PoisonError::into_inner);
+                    self.room.more.wait(&mut free);
                 }
             }
             *free -= 1;
@@ -88,7 +86,7 @@ impl InProcess {
         Ok(())
     }
 
-    /// Nothing follows: what is here waits for no company.
+    /// Nothing follows: what is here goes without waiting.
     pub fn flush(&self) {
         self.engines.queue.flush();
     }

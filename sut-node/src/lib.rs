@@ -2,57 +2,50 @@
 //!
 //! Reading order, along the life of a sample:
 //!
-//! 1. `service.rs`: a stream's samples are read, admitted (`admission.rs`) and decoded.
-//! 2. `batcher.rs` decides when a batch closes; `queue.rs` lets engine threads wait for it.
-//! 3. `engine_thread.rs` runs an [`engine`] on the batch; plug-ins are fed by a `workload`.
-//! 4. `replies.rs`: each sample's reply goes back on its stream.
+//! 1. `intake/`: a stream's samples are read, admitted and decoded (`service.rs`); each is a `sample.rs`.
+//! 2. `batching/`: `batcher.rs` decides when a batch closes; `queue.rs` lets engine threads wait for it.
+//! 3. [`engine`]: `batched.rs` runs an engine on the batch; plug-ins are fed by a workload of `model/`.
+//! 4. `intake/replies.rs`: each sample's reply goes back on its stream.
 //!
-//! `streams.rs` knows what is open, `condition.rs` whether the node takes calls, `watchdog.rs` whether engines come back.
-//! `engine_pool.rs` loads and warms the engines; `in_process.rs` feeds them without a network.
+//! Around them: `settings/` resolves what the operator gave, `node/` is the process (servers, watchdog, metrics),
+//! `in_process.rs` and `bench.rs` feed the engines without a network. Rooms only declare their files; what a file uses it
+//! names by its own path, and no two files use each other.
 //!
 //! [`run`] is the real program; `main.rs` only reads settings and calls it.
 
-mod admission;
-mod batcher;
+mod batching;
 mod bench;
 mod clock;
-mod condition;
-mod config;
-mod digests;
 pub mod engine;
-mod engine_pool;
-mod engine_thread;
 mod error;
-mod identity;
 mod in_process;
-mod manifest;
-mod metrics;
-mod network;
-mod observe;
-mod queue;
-mod replies;
-mod server;
-mod service;
-mod sessions;
+mod intake;
+mod model;
+mod node;
+mod sample;
+mod settings;
 #[cfg(test)]
 mod simulation;
-mod streams;
-mod watchdog;
-mod workload;
 
 pub use bench::{BenchArgs, BenchError, BenchReport, bench};
-pub use config::{
-    Args, Batching, BatchingArgs, Config, ConfigError, EchoConfig, EngineArgs, EngineConfig,
-    OnnxConfig, Postprocess,
-};
 pub use error::NodeError;
 pub use in_process::InProcess;
-pub use manifest::{Dimension, Manifest, ManifestError, Shape};
-pub use network::{Network, NetworkArgs, NetworkError, Sockets};
-pub use server::run;
-pub use workload::DryRun;
-
-/// Locks a mutex whose holder may have panicked: what our locks guard is valid at every step.
-pub(crate) fn lock<T>(mutex: &std::sync::Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}
+pub use model::{
+    identity::Model,
+    manifest::{BatchingTables, Dimension, Manifest, ManifestError, Shape, WorkloadName},
+    payload::Payload,
+    workloads::dry_run::DryRun,
+};
+pub use node::{ready_file::ReadyFileError, server::run, sockets::Sockets};
+pub use settings::{
+    args::Args,
+    batching::{Batching, BatchingArgs},
+    config::Config,
+    engine::{
+        EchoConfig, EngineArgs, EngineChoice, EngineConfig, EngineWord, OnnxConfig, PluginConfig,
+        PluginFile, Postprocess,
+    },
+    error::ConfigError,
+    network::{Network, NetworkArgs, NetworkError, Transports},
+    range::OutOfRange,
+};

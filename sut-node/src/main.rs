@@ -12,8 +12,8 @@ use std::{
 
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
-use node_process::say;
-use sut_node::{BenchArgs, Config, Sockets, engine::PluginFile};
+use netdiv_process::say;
+use sut_node::{BenchArgs, Config, PluginFile, Sockets};
 use tracing::error;
 
 /// A SUT node of the MLPerf Inference Network division: takes samples from a LoadGen node, batches them, runs
@@ -30,7 +30,7 @@ struct Cli {
 /// Instead of serving.
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Say what an engine finds to compute on
+    /// List the devices that an engine finds
     Devices {
         /// torch, or the file of a plug-in
         #[arg(long, default_value = "torch")]
@@ -39,7 +39,7 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         libtorch: Option<PathBuf>,
     },
-    /// Feed the engines and the batcher with samples, without a network
+    /// Measure the engines and the batcher without a network
     Bench {
         #[command(flatten)]
         settings: Box<Settings>,
@@ -61,7 +61,7 @@ struct Settings {
 }
 
 fn main() -> ExitCode {
-    node_process::start_logging("info");
+    netdiv_process::start_logging("info");
     match execute(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -75,9 +75,10 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
         None => cli.settings.resolve()?.map_or(Ok(()), serve),
         Some(Command::Devices { engine, libtorch }) => {
-            let file = match engine.as_os_str() == "torch" {
-                true => PluginFile::Torch { libtorch },
-                false => PluginFile::File(engine),
+            let file = if engine.as_os_str() == "torch" {
+                PluginFile::Torch { libtorch }
+            } else {
+                PluginFile::File(engine)
             };
             say(sut_node::engine::devices(&file)?.trim_end()).context("standard output")?;
             Ok(())
@@ -94,7 +95,7 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
 impl Settings {
     /// The settings of file and command line; `None` when they were only to be printed.
     fn resolve(&self) -> anyhow::Result<Option<Config>> {
-        let args = node_process::layered(&self.args, self.config.as_deref())?;
+        let args = netdiv_process::layered(&self.args, self.config.as_deref())?;
         let config = args.clone().resolve()?;
         if self.print_config {
             say(toml::to_string(&args)?.trim_end()).context("standard output")?;
@@ -111,7 +112,7 @@ fn serve(config: Config) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(config.io_threads)
         .on_thread_start(move || match next.fetch_add(1, Ordering::Relaxed) {
-            worker if worker < workers => node_process::pin(&cores, worker),
+            worker if worker < workers => netdiv_process::pin(&cores, worker),
             // One that loads the model; the threads that it starts must run anywhere.
             _ => {}
         })
@@ -136,9 +137,9 @@ fn serve(config: Config) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits for a signal and gives its name. Another one, later on, ends the process.
+/// Waits for a signal and returns its name. A later one ends the process.
 async fn asked_to_end() -> &'static str {
-    match node_process::asked_to_end().await {
+    match netdiv_process::asked_to_end().await {
         Ok(signal) => {
             tokio::spawn(end_when_asked_again());
             signal
@@ -150,14 +151,14 @@ async fn asked_to_end() -> &'static str {
     }
 }
 
-/// Signals so close together are one: a shell may send one to a process and to its group.
-const ONE_WISH: Duration = Duration::from_secs(1);
+/// Signals so close together count as one: a shell may signal a process and its group.
+const ONE_REQUEST: Duration = Duration::from_secs(1);
 
-/// Ends the process at once when it is asked a second time: who asks again does not want to wait for what is in flight.
+/// Ends the process at once on a second signal: the operator does not want to wait for what is in flight.
 async fn end_when_asked_again() {
     let first = Instant::now();
-    while let Ok(signal) = node_process::asked_to_end().await {
-        if first.elapsed() > ONE_WISH {
+    while let Ok(signal) = netdiv_process::asked_to_end().await {
+        if first.elapsed() > ONE_REQUEST {
             error!(signal, "asked again; ending at once, and what is in flight is dropped");
             std::process::exit(1);
         }

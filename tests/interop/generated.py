@@ -6,7 +6,7 @@ from pathlib import Path
 
 from grpc_tools import protoc
 
-_ROOT = Path(__file__).resolve().parents[2] / "proto/proto"
+_ROOT = Path(__file__).resolve().parents[2] / "proto/contract"
 
 with tempfile.TemporaryDirectory() as _folder:
     _options = [f"--proto_path={_ROOT}", f"--python_out={_folder}", f"--grpc_python_out={_folder}"]

@@ -33,13 +33,15 @@ check() {
 }
 
 start_node() {
-    rm -f "$scratch/node"
-    "$target/release/sut-node" --name node-a --engine echo --listen 127.0.0.1:0 >"$scratch/node" 2>&1 &
+    rm -f "$scratch/ready"
+    "$target/release/sut-node" --name node-a --engine echo --listen 127.0.0.1:0 --ready-file "$scratch/ready" \
+        >"$scratch/node" 2>&1 &
     node=$!
-    until address=$(sed -n 's/.*address=\(127[0-9.:]*\).*/\1/p' "$scratch/node" | head -n 1) && [[ -n $address ]]; do
+    until [[ -e $scratch/ready ]]; do
         kill -0 "$node" || { cat "$scratch/node"; exit 1; }
         sleep 0.1
     done
+    address=$(python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["grpc"])' "$scratch/ready")
 }
 
 # A short run, with the patience that valgrind needs; more arguments may follow.

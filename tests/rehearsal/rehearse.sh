@@ -46,12 +46,14 @@ python3 "$here/data.py" "$OUT" --samples "$SAMPLES"
 
 # Two nodes of their own for each scenario, so that both can run at the same time: a node, and its port.
 start_node() {
-    local log="$OUT/$1-$2.log"
+    local log="$OUT/$1-$2.log" ready="$OUT/$1-$2.json"
+    rm -f "$ready"
     ip netns exec "$sut" "$BIN/sut-node" --insecure --name "$1" --listen "10.232.0.2:$2" --engine echo \
-        --echo-answer-bytes 4 --echo-sample-us 2000 --max-batch 64 --batch-timeout-us 500 2>"$log" &
+        --echo-answer-bytes 4 --echo-sample-us 2000 --max-batch 64 --batch-timeout-us 500 \
+        --ready-file "$ready" 2>"$log" &
     disown
     for _ in $(seq 100); do
-        grep -q ' ready ' "$log" && return
+        [ -e "$ready" ] && return
         sleep 0.1
     done
     cat "$log" >&2

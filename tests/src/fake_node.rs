@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use netdiv_proto::{
+use netdiv_contract::{
     PROTOCOL_VERSION, SessionHeader,
     burst::Messages,
     framing,

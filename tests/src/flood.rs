@@ -1,6 +1,6 @@
 //! A client that sends samples as fast as it may and never reads an answer.
 
-use netdiv_proto::{SessionHeader, framing, v1::InferRequest};
+use netdiv_contract::{SessionHeader, framing, v1::InferRequest};
 use netdiv_transport::{Connection, Options, Transport};
 use tokio::runtime::{Builder, Runtime};
 

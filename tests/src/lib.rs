@@ -5,8 +5,10 @@
 pub mod document;
 pub mod fake_node;
 pub mod flood;
+mod load_gen;
 pub mod process;
 pub mod relay;
+pub mod sut_node;
 
 /// A `.npy` file: NumPy's name of the element type, the shape as a Python tuple, the elements' bytes.
 pub fn npy(descr: &str, shape: &str, data: impl IntoIterator<Item = u8>) -> Vec<u8> {
@@ -20,5 +22,7 @@ pub fn npy(descr: &str, shape: &str, data: impl IntoIterator<Item = u8>) -> Vec<
 
 pub use fake_node::{Behaviour, FakeNode};
 pub use flood::Flood;
-pub use process::{LoadGen, Outcome, SutNode, wait_until};
+pub use load_gen::{LoadGen, Outcome, Running, nodes};
+pub use process::wait_until;
 pub use relay::{Direction, Faults, Relay};
+pub use sut_node::SutNode;

@@ -1,15 +1,17 @@
-//! The two programs as processes.
+//! Processes that tests start, and what they are about.
 
 use std::{
-    io::{BufRead as _, BufReader, Read},
-    path::{Path, PathBuf},
-    process::{Child, ChildStderr, Command, Stdio},
+    env::{self, VarError},
+    path::PathBuf,
+    process::{Child, Command},
     thread,
     time::{Duration, Instant},
 };
 
-use serde_json::Value;
-use tempfile::TempDir;
+use wait_timeout::ChildExt as _;
+
+/// Names the transport that tests are about: `make test` runs those of both transports once with each.
+const TRANSPORT: &str = "NETDIV_TEST_TRANSPORT";
 
 /// The program of that name: beside the program that runs, or one folder up where that is a test.
 pub fn program(name: &str) -> PathBuf {
@@ -19,122 +21,13 @@ pub fn program(name: &str) -> PathBuf {
     built.unwrap_or_else(|| panic!("{name} is not built; run `make test`"))
 }
 
-/// The transport that the running test program is about: QUIC for `over_quic`, else gRPC.
+/// The transport that the tests are about: gRPC, unless the environment says otherwise.
 pub fn transport() -> &'static str {
-    let own = std::env::current_exe().expect("a program knows its own file");
-    let over_quic =
-        own.file_name().is_some_and(|name| name.to_string_lossy().starts_with("over_quic"));
-    if over_quic { "quic" } else { "grpc" }
-}
-
-/// A running `sut-node`; ended with the value.
-#[derive(Debug)]
-pub struct SutNode {
-    child: Child,
-    /// Where it listens.
-    pub address: String,
-    log: Option<BufReader<ChildStderr>>,
-}
-
-impl SutNode {
-    /// Starts a node on a free port of the loopback interface and waits until it is ready.
-    pub fn start(name: &str, args: &[&str]) -> Self {
-        Self::try_start(name, args).unwrap_or_else(|log| panic!("sut-node did not start: {log}"))
+    match env::var(TRANSPORT).as_deref() {
+        Err(VarError::NotPresent) | Ok("grpc") => "grpc",
+        Ok("quic") => "quic",
+        other => panic!("{TRANSPORT} is {other:?}; it can be grpc or quic"),
     }
-
-    /// The same with the engine `echo`.
-    pub fn echo(name: &str, args: &[&str]) -> Self {
-        Self::start(name, &[&["--engine", "echo"], args].concat())
-    }
-
-    /// Starts a node; gives its log when it ends before it is ready.
-    pub fn try_start(name: &str, args: &[&str]) -> Result<Self, String> {
-        let named = if args.contains(&"--name") { vec![] } else { vec!["--name", name] };
-        Self::try_start_at("127.0.0.1:0", &[&named, args].concat())
-    }
-
-    /// The same at a given address.
-    pub fn try_start_at(listen: &str, args: &[&str]) -> Result<Self, String> {
-        let child = Command::new(program("sut-node"))
-            .args(["--listen", listen])
-            .args(args)
-            // The tests read the log.
-            .env_remove("RUST_LOG")
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("sut-node starts");
-        // From here on, dropping the node ends it.
-        let mut node = Self { child, address: String::new(), log: None };
-        let mut log = BufReader::new(node.child.stderr.take().expect("stderr is piped"));
-        let mut seen = String::new();
-        loop {
-            let mut line = String::new();
-            if log.read_line(&mut line).expect("the log is text") == 0 {
-                return Err(seen);
-            }
-            if let Some(address) = ready_at(&line) {
-                node.address = address;
-                node.log = Some(log);
-                return Ok(node);
-            }
-            seen.push_str(&line);
-        }
-    }
-
-    /// Sends a signal to the node.
-    pub fn signal(&self, signal: &str) {
-        send_signal(self.child.id(), signal);
-    }
-
-    /// Processor time that the node has used, in seconds.
-    pub fn cpu_seconds(&self) -> f64 {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
-        loadgen_node::cpu_seconds(&stat.unwrap_or_default())
-    }
-
-    /// The most memory that was resident, in bytes.
-    pub fn peak_resident_bytes(&self) -> u64 {
-        memory_bytes(self.child.id(), "VmHWM").expect("the node runs")
-    }
-
-    /// Closes the pipe that the node logs to.
-    pub fn stop_reading(&mut self) {
-        self.log = None;
-    }
-
-    /// Reads the log up to a line with these words.
-    pub fn wait_for_log(&mut self, words: &str) {
-        let log = self.log.as_mut().expect("the log is open");
-        let mut line = String::new();
-        while !line.contains(words) {
-            line.clear();
-            assert!(log.read_line(&mut line).expect("text") > 0, "the log has no `{words}`");
-        }
-    }
-
-    /// Waits for the end and returns the exit code and the rest of the log.
-    pub fn wait(&mut self) -> (Option<i32>, String) {
-        let code = exit_code(&mut self.child);
-        let mut rest = String::new();
-        if let Some(mut log) = self.log.take() {
-            log.read_to_string(&mut rest).expect("the log is text");
-        }
-        (code, rest)
-    }
-}
-
-impl Drop for SutNode {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Where a node listens that has logged this, once it is ready.
-pub fn ready_at(log: &str) -> Option<String> {
-    let (_, line) = log.split_once(" ready node=")?;
-    let (_, address) = line.lines().next()?.split_once(" address=")?;
-    address.split_whitespace().next().map(Into::into)
 }
 
 /// A figure of `/proc/PID/status`, in bytes; `None` once the process has ended.
@@ -151,263 +44,14 @@ pub fn send_signal(process: u32, signal: &str) {
     assert!(status.expect("there is a shell").success());
 }
 
-/// A `loadgen-node run` under construction.
-#[derive(Debug)]
-pub struct LoadGen {
-    command: Command,
-    transport: String,
-    folder: TempDir,
-}
-
-/// A `loadgen-node run` under way.
-#[derive(Debug)]
-pub struct Running {
-    child: Child,
-    started: Instant,
-    folder: TempDir,
-}
-
-/// How a `loadgen-node run` ended.
-#[derive(Debug)]
-pub struct Outcome {
-    /// Exit code.
-    pub code: Option<i32>,
-    /// Standard output.
-    pub stdout: String,
-    /// Standard error.
-    pub stderr: String,
-    /// How long it took.
-    pub time: Duration,
-    folder: TempDir,
-}
-
-impl LoadGen {
-    /// A run against these addresses, with a folder of its own for the output.
-    pub fn new(addresses: &[&str], scenario: &str) -> Self {
-        let run = Self::bare(&addresses.join(","));
-        let output = run.folder.path().join("out").display().to_string();
-        run.args(&["--scenario", scenario, "--output", &output])
-    }
-
-    /// A run that names nodes and nothing else.
-    pub fn bare(addresses: &str) -> Self {
-        Self::run_with(&["--nodes", addresses])
-    }
-
-    /// A run without nodes; it still needs `--in-process`.
-    pub fn in_one_process(scenario: &str) -> Self {
-        let run = Self::run_with(&["--scenario", scenario]).over("");
-        let output = run.folder.path().join("out").display().to_string();
-        run.args(&["--output", &output])
-    }
-
-    fn run_with(args: &[&str]) -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let mut command = Command::new(program("loadgen-node"));
-        // In a folder of its own: an audit.config lying about must not change a test.
-        command.arg("run").args(args).current_dir(folder.path());
-        command.env_remove("RUST_LOG");
-        Self { command, transport: transport().into(), folder }
-    }
-
-    /// Over this transport.
-    pub fn over(mut self, transport: &str) -> Self {
-        self.transport = transport.into();
-        self
-    }
-
-    /// More options.
-    pub fn args(mut self, args: &[&str]) -> Self {
-        self.command.args(args);
-        self
-    }
-
-    /// A short performance run: LoadGen's minimum of ten minutes is for submissions.
-    pub fn short(self, milliseconds: u64, qps: u64) -> Self {
-        let duration = format!("min_duration_ms={milliseconds}");
-        let offline = format!("offline_expected_qps={qps}");
-        let server = format!("server_target_qps={qps}");
-        let single = format!("single_stream_expected_latency_ns={}", 1_000_000_000 / qps);
-        let multi = format!("multi_stream_expected_latency_ns={}", 1_000_000_000 / qps);
-        let mut settings = vec![duration, offline, server, single, multi];
-        settings.push("min_query_count=1".into());
-        settings.iter().fold(self, |run, setting| run.args(&["--setting", setting]))
-    }
-
-    /// With this variable in its environment.
-    pub fn env(mut self, name: &str, value: &str) -> Self {
-        self.command.env(name, value);
-        self
-    }
-
-    /// With files that the system does not let grow beyond that; what is written then is an error.
-    pub fn with_files_of_at_most_kib(mut self, kib: u64) -> Self {
-        let mut limited = Command::new("bash");
-        let script = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" \"$@\"");
-        limited.args(["-c", &script]).arg(self.command.get_program()).args(self.command.get_args());
-        limited.current_dir(self.folder.path()).env_remove("RUST_LOG");
-        self.command = limited;
-        self
-    }
-
-    /// The run's folder.
-    pub fn folder(&self) -> &Path {
-        self.folder.path()
-    }
-
-    /// Writes a file into the run's folder and returns its path.
-    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> String {
-        let path = self.folder.path().join(name);
-        std::fs::write(&path, content).expect("the folder is ours");
-        path.display().to_string()
-    }
-
-    /// Starts it.
-    pub fn start(mut self) -> Running {
-        if !self.transport.is_empty() {
-            self.command.args(["--transport", &self.transport]);
-        }
-        let child = self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-        Running {
-            child: child.expect("loadgen-node starts"),
-            started: Instant::now(),
-            folder: self.folder,
-        }
-    }
-
-    /// Runs it to its end.
-    pub fn run(self) -> Outcome {
-        self.start().wait()
-    }
-}
-
-impl Running {
-    /// Its process id.
-    pub fn id(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// LoadGen's detail log, which it writes as it goes.
-    pub fn log(&self) -> PathBuf {
-        self.folder.path().join("out/mlperf_log_detail.txt")
-    }
-
-    /// Whether it has not ended yet.
-    pub fn is_running(&mut self) -> bool {
-        self.child.try_wait().expect("our child").is_none()
-    }
-
-    /// Waits until LoadGen has begun to issue queries.
-    pub fn wait_for_test(&self) {
-        wait_until("LoadGen begins", || {
-            std::fs::read_to_string(self.log())
-                .is_ok_and(|text| text.contains("generated_query_count"))
-        });
-    }
-
-    /// Closes the pipes that the run writes to.
-    pub fn stop_reading(&mut self) {
-        drop((self.child.stdout.take(), self.child.stderr.take()));
-    }
-
-    /// Waits for the end; a run that hangs is ended and fails the test.
-    pub fn wait(mut self) -> Outcome {
-        let stdout = read_in_background(self.child.stdout.take());
-        let stderr = read_in_background(self.child.stderr.take());
-        let code = exit_code(&mut self.child);
-        let time = self.started.elapsed();
-        let folder = std::mem::replace(&mut self.folder, tempfile::tempdir().expect("a folder"));
-        let text = |reading: thread::JoinHandle<String>| reading.join().expect("it was read");
-        Outcome { code, stdout: text(stdout), stderr: text(stderr), time, folder }
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn read_in_background(pipe: Option<impl Read + Send + 'static>) -> thread::JoinHandle<String> {
-    thread::spawn(move || {
-        let mut text = String::new();
-        let read = pipe.map_or(Ok(0), |mut pipe| pipe.read_to_string(&mut text));
-        read.expect("text");
-        text
-    })
-}
-
 /// Waits for a process; one that is still there after two minutes is killed and has no code.
-fn exit_code(child: &mut Child) -> Option<i32> {
-    let deadline = Instant::now() + Duration::from_secs(120);
-    while Instant::now() < deadline {
-        if let Some(status) = child.try_wait().expect("our child") {
-            return status.code();
-        }
-        thread::sleep(Duration::from_millis(2));
+pub(crate) fn exit_code(child: &mut Child) -> Option<i32> {
+    let ended = child.wait_timeout(Duration::from_secs(120)).expect("our child");
+    if ended.is_none() {
+        child.kill().expect("our child");
+        child.wait().expect("our child");
     }
-    child.kill().expect("our child");
-    child.wait().expect("our child");
-    None
-}
-
-impl Outcome {
-    /// A file that the run has written.
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join("out").join(name)
-    }
-
-    /// The same as text; empty when there is none.
-    pub fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(self.path(name)).unwrap_or_default()
-    }
-
-    /// `result.json`.
-    pub fn result(&self) -> Value {
-        let text = self.read("result.json");
-        serde_json::from_str(&text).unwrap_or_else(|e| panic!("result.json: {e}\n{self:#?}"))
-    }
-
-    /// Asserts the exit code.
-    pub fn expect(self, code: i32) -> Self {
-        assert_eq!(self.code, Some(code), "{self:#?}");
-        self
-    }
-
-    /// Asserts that the run failed for that reason, and that LoadGen's own log says so.
-    pub fn expect_failure(self, reason: &str) -> Self {
-        let outcome = self.expect(3);
-        let result = outcome.result();
-        assert_eq!(result["verdict"], "FAILED");
-        assert!(result["reasons"][0].as_str().is_some_and(|r| r.contains(reason)), "{result:#}");
-        assert!(outcome.stdout.contains(reason), "{}", outcome.stdout);
-        let log = outcome.read("mlperf_log_detail.txt");
-        let marked = |line: &&str| line.contains("netdiv: the run failed") && line.contains(reason);
-        let error = log.lines().find(marked).unwrap_or_else(|| panic!("no error in\n{log}"));
-        assert!(error.contains("\"is_error\": true"), "{error}");
-        assert!(!log.contains("result_validity"), "a failed run must have no result\n{log}");
-        outcome
-    }
-
-    /// Asserts that the run was refused, with this text.
-    pub fn expect_refusal(self, text: &str) -> Self {
-        let outcome = self.expect(2);
-        assert!(outcome.stderr.contains(text), "{}", outcome.stderr);
-        outcome
-    }
-}
-
-/// Runs `loadgen-node nodes`.
-pub fn nodes(addresses: &[&str], patience: Duration) -> std::process::Output {
-    let patience = patience.as_millis().to_string();
-    let args = ["nodes", "--nodes", &addresses.join(","), "--transport", transport()];
-    let patience = ["--connect-timeout-ms", &patience];
-    Command::new(program("loadgen-node"))
-        .args(args)
-        .args(patience)
-        .output()
-        .expect("loadgen-node starts")
+    ended?.code()
 }
 
 /// Waits for something that takes a moment; panics after a minute.

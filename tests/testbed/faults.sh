@@ -25,14 +25,15 @@ wrong=0
 trap '"$bed" down' EXIT
 trap 'exit 1' INT TERM
 "$bed" up 3
+rm -f "$OUT"/node-*.json
 for host in 2 3; do
     "$bed" exec "$host" "$BIN/sut-node" --insecure --name "node-$host" --listen "10.231.0.$host:50051" \
-        --engine echo --echo-sample-us 500 --max-batch 16 2>"$OUT/node-$host.log" &
+        --engine echo --echo-sample-us 500 --max-batch 16 --ready-file "$OUT/node-$host.json" 2>"$OUT/node-$host.log" &
     disown
 done
 for host in 2 3; do
     for _ in $(seq 200); do
-        ! grep -q ' ready ' "$OUT/node-$host.log" || continue 2
+        ! [ -e "$OUT/node-$host.json" ] || continue 2
         sleep 0.05
     done
     cat "$OUT/node-$host.log" >&2
@@ -126,7 +127,7 @@ echo "Files in $OUT."
 echo
 echo "| fault, half a second into the run | transport | verdict | detected after | |"
 echo "|---|---|---|---|---|"
-lost='node node-3 (was lost|does not answer|has not answered|did not acknowledge)'
+lost='lost node node-3|node node-3 (did not answer|has not answered|did not acknowledge)'
 for transport in $TRANSPORTS; do
     fault 'partition: one of two nodes' "$transport" 3 "$lost" -- 1 3 cut=1, 3 1 cut=1
     fault 'partition: nothing comes from one node' "$transport" 3 "$lost" -- 3 1 cut=1
@@ -141,7 +142,7 @@ for transport in $TRANSPORTS; do
     fault 'bits flipped in 2 % of frames' "$transport" 0 VALID -- '* * corrupt=0.02'
 done
 # QUIC authenticates each packet. TCP believes its checksum: there our own proofs have to find it.
-damaged='arrive as they were sent|checksum|damaged|was lost|has not answered|no sample|cannot be read|refuses|received'
+damaged='arrive as they were sent|checksum|damaged|lost node|has not answered|no sample|cannot be read|refuses|received'
 for transport in $TRANSPORTS; do
     case $transport in
     grpc) fault 'bits flipped, checksums right again: 2 %' grpc '1 3' "$damaged" --digests -- 1 3 damage=0.02 ;;

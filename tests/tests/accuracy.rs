@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use e2e::{Behaviour, FakeNode, LoadGen, Outcome, SutNode, npy};
 use loadgen_node::official_log::read_responses;
+use netdiv_contract::layout::{self, DataType, InputLayout, TensorSpec};
 use netdiv_dataset as dataset;
-use netdiv_proto::layout::{self, DataType, InputLayout, TensorSpec};
 
 /// The answers of the same engine and model, without a network.
 fn answers_without_network() -> Vec<Bytes> {
@@ -13,8 +13,9 @@ fn answers_without_network() -> Vec<Bytes> {
     let digits = dataset::open("digits").expect("the embedded data set");
     let samples: Vec<_> = (0..digits.sample_count())
         .map(|n| digits.read(n).expect("a sample").into_payload(&model.input))
+        .map(|sample| model.read(sample).expect("it fits"))
         .collect();
-    let inference = engines[0].infer(&samples).expect("the model runs");
+    let inference = engines[0].infer(samples).expect("the model runs");
     inference.responses().expect("all samples have an answer")
 }
 

@@ -8,7 +8,7 @@ use e2e::{
     npy,
     process::{program, transport},
 };
-use netdiv_proto::v1::{DataType, InputLayout, TensorSpec};
+use netdiv_contract::v1::{DataType, InputLayout, TensorSpec};
 
 fn run(address: &str) -> LoadGen {
     let patience = ["--connect-timeout-ms", "1000"];
@@ -37,7 +37,7 @@ fn no_node_answers() {
     fabric(&address).run().expect_refusal(&format!("no node answers at {address}"));
     if transport() == "grpc" {
         let outcome = fabric(&silent_port()).args(&["--control-timeout-ms", "300"]).run();
-        outcome.expect_refusal("takes connections but says nothing for 0.3 s");
+        outcome.expect_refusal("accepts connections but has not answered for 0.3 s");
     }
     fabric("nonsense").run().expect_refusal("not an address of the form HOST:PORT");
     fabric("http://127.0.0.1:1").run().expect_refusal("without a scheme");
@@ -141,16 +141,16 @@ fn settings_that_make_no_sense() {
     for (args, text) in [
         (
             &["--scenario", "ofline"][..],
-            "choose one of offline, server, single-stream, multi-stream",
+            "[possible values: offline, server, single-stream, multi-stream]",
         ),
-        (&["--mode", "fast"], "choose one of performance, accuracy, submission, find-peak"),
+        (&["--mode", "fast"], "[possible values: performance, accuracy, submission, find-peak]"),
         (&["--mode", "find-peak"], "in the scenario server only"),
-        (&["--encoding", "gzip"], "choose one of none, zstd, lz4"),
-        (&["--policy", "random"], "choose one of pull, least-outstanding, round-robin"),
+        (&["--encoding", "gzip"], "[possible values: none, zstd, lz4]"),
+        (&["--policy", "random"], "[possible values: pull, least-outstanding, round-robin]"),
         (&["--connections", "0"], "must be at least 1"),
         (&["--performance-samples", "0"], "must be at least 1"),
         (&["--sample-timeout-ms", "0"], "must be at least 1"),
-        (&["--encoding", "gzip", "--print-config"], "choose one of none, zstd, lz4"),
+        (&["--encoding", "gzip", "--print-config"], "[possible values: none, zstd, lz4]"),
         (&["--setting", "offline_expected_qps=1e12"], "more than LoadGen can prepare"),
         (&["--setting", "offline_expected_qps=0"], "it must be above 0"),
         (&["--benchmark", "llama2-70b", "--dataset", "digits"], "measures token latencies"),
@@ -223,7 +223,7 @@ fn nodes_that_cannot_start_say_why() {
 #[test]
 fn nodes_tells_who_is_there_and_who_is_not() {
     let a = SutNode::start("first", &[]);
-    let output = e2e::process::nodes(&[&a.address, &closed_port()], Duration::from_millis(300));
+    let output = e2e::nodes(&[&a.address, &closed_port()], Duration::from_millis(300));
     let text = String::from_utf8_lossy(&output.stdout);
     let missing = String::from_utf8_lossy(&output.stderr);
     assert_eq!(missing.matches("no node answers").count(), 1, "{missing}");

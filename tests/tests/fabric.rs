@@ -93,7 +93,7 @@ fn what_cannot_be_measured_is_refused() {
         (&none, ["--sizes", "2000"], "raise --max-payload-bytes there"),
         (&none, ["--sizes", "0"], "--sizes 0: must be at least 1"),
         (&none, ["--target", "resnet=5"], "choose one of resnet50, "),
-        (&none, ["--target", "resnet50=much"], "`much` is no number above 0"),
+        (&none, ["--target", "resnet50=much"], "`much` is not a number above 0"),
     ] {
         let (code, text, report) = fabric(&[node], &args);
         assert_eq!(code, Some(2), "{args:?}: {text}");

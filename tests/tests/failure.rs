@@ -14,7 +14,7 @@ fn a_node_that_drains_ends_the_run_and_itself() {
         .start();
     running.wait_for_test();
     node.signal("-TERM");
-    running.wait().expect_failure("node leaving was lost");
+    running.wait().expect_failure("lost node leaving: ");
     assert_eq!(node.wait().0, Some(0));
 }
 

@@ -10,7 +10,7 @@ use std::{
 
 use bytes::Bytes;
 use e2e::{Behaviour, FakeNode, LoadGen, SutNode};
-use netdiv_proto::{
+use netdiv_contract::{
     PROTOCOL_VERSION, SessionHeader, framing,
     v1::{CallHeader, CallStatus, DescribeRequest, InferRequest, InferResponse},
 };

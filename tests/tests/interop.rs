@@ -9,8 +9,8 @@ use std::{
 
 use e2e::{LoadGen, SutNode};
 use loadgen_node::official_log::read_responses;
+use netdiv_contract::layout::InputLayout;
 use netdiv_dataset as dataset;
-use netdiv_proto::layout::InputLayout;
 
 /// A script of `tests/interop`, to be run by the Python that has grpcio.
 fn python(script: &str) -> Command {

@@ -5,7 +5,7 @@ use std::{io::Write as _, net::TcpStream, time::Duration};
 
 use bytes::Bytes;
 use e2e::{SutNode, process::transport};
-use netdiv_proto::{
+use netdiv_contract::{
     PROTOCOL_VERSION, SessionHeader,
     burst::Messages,
     checksum, framing,

@@ -203,7 +203,7 @@ fn batch_settings_of_a_manifest_are_checked_and_used() {
     let toy = Toy::new(&[]);
     toy.write("batching.toml", &format!("{MANIFEST}\n[batching.server]\nmax_batch = 5\n"));
     let node = toy.node("batching.toml", &["--scenario", "server"]);
-    let described = e2e::process::nodes(&[&node.address], std::time::Duration::from_secs(5));
+    let described = e2e::nodes(&[&node.address], std::time::Duration::from_secs(5));
     let text = String::from_utf8_lossy(&described.stdout).into_owned();
     assert!(text.contains("batches of up to 5"), "{text}");
     for (table, args, want) in [

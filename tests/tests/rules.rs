@@ -7,7 +7,7 @@ use e2e::{
     Behaviour, FakeNode, LoadGen, Outcome, SutNode, npy,
     process::{program, transport},
 };
-use netdiv_proto::v1;
+use netdiv_contract::v1;
 use serde_json::Value;
 
 const FABRIC: [&str; 4] = ["--benchmark", "fabric", "--dataset", "synthetic:64x1000"];
@@ -31,7 +31,10 @@ fn a_run_says_what_it_is_for() {
     let open = open.short(0, 1).run().expect(0);
     assert!(open.stdout.contains("VALID, Open division"), "{}", open.stdout);
     let division = ["--division", "closed"];
-    LoadGen::new(&[&node.address], "offline").args(&division).run().expect_refusal("choose one of");
+    LoadGen::new(&[&node.address], "offline")
+        .args(&division)
+        .run()
+        .expect_refusal("[possible values: exploratory, network, open]");
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::{
 };
 
 use e2e::{LoadGen, SutNode, process::program, wait_until};
-use netdiv_proto::{framing, v1::CallHeader};
+use netdiv_contract::{framing, v1::CallHeader};
 use quinn::crypto::rustls::QuicClientConfig;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use rustls::{

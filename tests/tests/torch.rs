@@ -9,7 +9,7 @@ use std::{
 use bytes::Bytes;
 use e2e::{LoadGen, Outcome, SutNode, npy, process::program};
 use loadgen_node::official_log::read_responses;
-use netdiv_proto::layout::InputLayout;
+use netdiv_contract::layout::InputLayout;
 
 /// A file of the fixtures.
 fn model(name: &str) -> String {
@@ -245,13 +245,17 @@ fn models_that_do_not_fit_their_manifest_are_refused_with_the_difference() {
         (
             "image-classification",
             "image-classifying",
-            "choose one of tensors, image-classification",
+            "expected one of `tensors`, `image-classification`",
         ),
-        ("precision = \"fp32\"", "precision = \"fp8\"", "choose one of fp32, tf32, fp16, bf16"),
+        (
+            "precision = \"fp32\"",
+            "precision = \"fp8\"",
+            "expected one of `fp32`, `tf32`, `fp16`, `bf16`",
+        ),
         ("digits.pt", "nowhere.pt", "cannot read the model"),
         ("digits.pt", "changed.toml", "cannot be served"),
         ("[[inputs]]", "colour = 3\n[[inputs]]", "unknown field `colour`"),
-        ("uint8", "uint9", "choose one of uint8, int8"),
+        ("uint8", "uint9", "expected one of `uint8`, `int8`"),
     ] {
         let (_folder, manifest) = changed("digits.toml", from, to);
         let log = refusal(&["--model", &manifest]);

@@ -12,8 +12,7 @@ use std::{
 
 use bytes::Bytes;
 use e2e::{Behaviour, FakeNode, LoadGen, SutNode, fake_node::BEFORE_THE_RUN};
-use netdiv_dataset as dataset;
-use netdiv_proto::{
+use netdiv_contract::{
     PROTOCOL_VERSION, checksum,
     encoding::decode,
     layout::InputLayout,
@@ -22,6 +21,7 @@ use netdiv_proto::{
         sut_node_client::SutNodeClient,
     },
 };
+use netdiv_dataset as dataset;
 use prost::Message;
 use tonic::transport::{Channel, Endpoint};
 

@@ -403,6 +403,10 @@ int nd_end_from_outside(const char* reason, size_t length) noexcept {
 }
 
 // Nothing in here may throw into Rust; if LoadGen runs out of memory there is no run left to save.
+void nd_first_token(mlperf::QuerySampleResponse* responses, size_t count) noexcept {
+  mlperf::FirstTokenComplete(responses, count);
+}
+
 void nd_complete(mlperf::QuerySampleResponse* responses, size_t count) noexcept {
   mlperf::QuerySamplesComplete(responses, count);
 }

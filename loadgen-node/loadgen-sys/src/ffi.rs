@@ -93,6 +93,7 @@ unsafe extern "C" {
     ) -> c_int;
     pub(crate) fn nd_exit_now(code: c_int) -> !;
     pub(crate) fn nd_end_from_outside(reason: *const c_char, length: usize) -> c_int;
+    pub(crate) fn nd_first_token(responses: *mut RawResponse, count: usize);
     pub(crate) fn nd_complete(responses: *mut RawResponse, count: usize);
 }
 

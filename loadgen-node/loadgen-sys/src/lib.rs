@@ -5,7 +5,8 @@
 //!
 //! What makes it safe:
 //! - A [`ResponseId`] is a pointer into LoadGen. It can be neither made, copied nor used twice, and it
-//!   carries the number of the test it belongs to: once that test is over, completing it does nothing.
+//!   carries the number of the test it belongs to: once that test is over, completing it does nothing. It is borrowed
+//!   for a first token ([`first_token`]), which therefore cannot come after the answer.
 //! - A callback that fails or panics ends the test: LoadGen logs the reason as an error, closes its files,
 //!   and [`start_test`] returns [`StartTestError::Aborted`]. No sample is completed without an answer.
 //! - Neither panics nor C++ exceptions cross the border.
@@ -14,10 +15,11 @@ mod ffi;
 mod settings;
 mod test;
 
-pub use settings::{LogSettings, Mode, Scenario, SettingsError, TestSettings};
+pub use netdiv_words::{Mode, Scenario};
+pub use settings::{LogSettings, SettingsError, TestSettings};
 pub use test::{
     Abort, QuerySampleLibrary, ResponseId, Sample, Samples, StartTestError, SystemUnderTest,
-    complete, end_from_outside, exit_now, start_test,
+    complete, end_from_outside, exit_now, first_token, start_test,
 };
 
 /// Version and git revision that the compiled LoadGen reports, for instance `5.0.11 @ ef1bd3b95e`.

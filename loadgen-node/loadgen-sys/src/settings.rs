@@ -7,46 +7,28 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
+use netdiv_words::{Mode, Scenario};
+
 use crate::ffi;
 
-/// LoadGen's scenarios (rules, section 3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(i32)]
-pub enum Scenario {
-    /// One sample at a time.
-    SingleStream = 0,
-    /// A fixed number of samples at a time.
-    MultiStream = 1,
-    /// Samples arrive at random (Poisson) at a target rate, under a latency bound.
-    Server = 2,
-    /// All samples at once.
-    Offline = 3,
-}
-
-impl Scenario {
-    /// LoadGen's spelling, used in configuration keys and folder names.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::SingleStream => "SingleStream",
-            Self::MultiStream => "MultiStream",
-            Self::Server => "Server",
-            Self::Offline => "Offline",
-        }
+/// The enumerator of `mlperf::TestScenario`.
+const fn scenario_number(scenario: Scenario) -> i32 {
+    match scenario {
+        Scenario::SingleStream => 0,
+        Scenario::MultiStream => 1,
+        Scenario::Server => 2,
+        Scenario::Offline => 3,
     }
 }
 
-/// What LoadGen does with the scenario.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(i32)]
-pub enum Mode {
-    /// Accuracy, then performance.
-    SubmissionRun = 0,
-    /// Every sample once; all responses are logged.
-    AccuracyOnly = 1,
-    /// The scenario's traffic, measured.
-    PerformanceOnly = 2,
-    /// Search for the highest rate that meets the bound (Server only).
-    FindPeakPerformance = 3,
+/// The enumerator of `mlperf::TestMode`.
+const fn mode_number(mode: Mode) -> i32 {
+    match mode {
+        Mode::Submission => 0,
+        Mode::Accuracy => 1,
+        Mode::Performance => 2,
+        Mode::FindPeak => 3,
+    }
 }
 
 /// Why settings were refused.
@@ -91,7 +73,7 @@ impl TestSettings {
     /// LoadGen's defaults, without any configuration file.
     pub fn new(scenario: Scenario, mode: Mode) -> Self {
         // SAFETY: both numbers are enumerators of the C++ enums; `new` does not return null.
-        let raw = unsafe { ffi::nd_settings_new(scenario as i32, mode as i32) };
+        let raw = unsafe { ffi::nd_settings_new(scenario_number(scenario), mode_number(mode)) };
         #[allow(clippy::expect_used, reason = "C++ new throws rather than return null")]
         Self { raw: NonNull::new(raw).expect("operator new returned null"), scenario }
     }
@@ -105,7 +87,7 @@ impl TestSettings {
             return Err(SettingsError::AlreadyConfigured);
         }
         let c_path = path.map(|path| c_string(&path.to_string_lossy())).transpose()?;
-        let (model, scenario) = (c_string(model)?, c_string(self.scenario.name())?);
+        let (model, scenario) = (c_string(model)?, c_string(self.scenario.official_name())?);
         let c_path = c_path.as_deref().map_or(std::ptr::null(), CStr::as_ptr);
         // SAFETY: the handle is alive; all strings end with NUL and outlive the call; null is allowed.
         let failed = unsafe {
@@ -217,7 +199,7 @@ mod tests {
 
     #[test]
     fn every_field_can_be_set_to_what_it_says() {
-        let mut settings = TestSettings::new(Scenario::Offline, Mode::PerformanceOnly);
+        let mut settings = TestSettings::new(Scenario::Offline, Mode::Performance);
         let fields = settings.fields();
         assert!(fields.len() > 35, "{fields:?}");
         for (name, value) in fields {
@@ -227,7 +209,7 @@ mod tests {
 
     #[test]
     fn unknown_fields_and_wrong_types_are_refused() {
-        let mut settings = TestSettings::new(Scenario::Server, Mode::PerformanceOnly);
+        let mut settings = TestSettings::new(Scenario::Server, Mode::Performance);
         let unknown = settings.set("min_duration", "1").unwrap_err().to_string();
         assert_eq!(unknown, "LoadGen has no setting `min_duration`");
         for (name, value) in [
@@ -243,7 +225,7 @@ mod tests {
 
     #[test]
     fn the_embedded_mlperf_conf_gives_the_seeds_of_the_round() {
-        let mut settings = TestSettings::new(Scenario::Server, Mode::PerformanceOnly);
+        let mut settings = TestSettings::new(Scenario::Server, Mode::Performance);
         settings.from_config(None, "resnet50").unwrap();
         assert_eq!(settings.field("min_duration_ms").unwrap(), "600000");
         assert_eq!(settings.field("server_target_latency_ns").unwrap(), "15000000");

@@ -188,6 +188,22 @@ pub fn complete<'a>(answers: impl IntoIterator<Item = (ResponseId, &'a [u8])>) {
     drop(open);
 }
 
+/// Tells LoadGen of the first token of a sample, which it takes the time of now and reads during this call only.
+///
+/// Call it once for each sample, from the thread that will complete the sample: LoadGen loses track of a sample whose two
+/// calls come from two threads. A first token of a test that is over is dropped.
+pub fn first_token(id: &ResponseId, token: &[u8]) {
+    let open = OPEN_TEST.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if id.test == *open && *open != NO_TEST {
+        let (data, size) = (token.as_ptr(), token.len());
+        let mut response = ffi::RawResponse { id: id.pointer, data, size, n_tokens: 0 };
+        // SAFETY: the id was handed out by the test that runs now (`open` keeps it running), and is not answered yet, as
+        // answering consumes it. The bytes outlive the call.
+        unsafe { ffi::nd_first_token(&raw mut response, 1) }
+    }
+    drop(open);
+}
+
 /// Runs one test; returns when LoadGen has written its log files.
 ///
 /// A file at `audit_config` overrides the settings (compliance tests); it need not exist.

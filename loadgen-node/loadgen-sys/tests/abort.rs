@@ -43,7 +43,7 @@ fn a_failing_callback_ends_a_test_of_ten_minutes_at_once() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let log = LogSettings { outdir: folder.path().display().to_string(), ..Default::default() };
     let none = folder.path().join("no audit.config");
-    let mut ten_minutes = TestSettings::new(Scenario::Server, Mode::PerformanceOnly);
+    let mut ten_minutes = TestSettings::new(Scenario::Server, Mode::Performance);
     ten_minutes.set("server_target_qps", "1000").expect("a field");
     ten_minutes.set("min_duration_ms", "600000").expect("a field");
 

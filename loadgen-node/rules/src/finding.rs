@@ -150,9 +150,11 @@ impl Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rule, place, text, .. } = self;
-        match place.is_empty() {
-            true => write!(f, "{rule} (section {}): {text}", rule.section()),
-            false => write!(f, "{rule} (section {}): {place}: {text}", rule.section()),
+        let section = rule.section();
+        if place.is_empty() {
+            write!(f, "{rule} (section {section}): {text}")
+        } else {
+            write!(f, "{rule} (section {section}): {place}: {text}")
         }
     }
 }

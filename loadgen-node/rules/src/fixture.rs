@@ -6,13 +6,12 @@ mod machines;
 mod record;
 mod submission;
 
+use netdiv_words::Mode;
 use std::{fs, path::Path};
-
-use netdiv_proto::digest::in_hex;
-use sha2::{Digest as _, Sha256};
 
 use crate::{
     Scenario,
+    facts::files::sha256_of,
     result::{Division, RunResult},
     tree,
 };
@@ -38,7 +37,7 @@ pub(crate) struct RunSpec {
     pub(crate) benchmark: &'static str,
     pub(crate) scenario: Scenario,
     /// performance or accuracy.
-    pub(crate) mode: &'static str,
+    pub(crate) mode: Mode,
     /// TEST01, TEST04 or TEST06, for a run of a compliance test.
     pub(crate) test: Option<&'static str>,
     pub(crate) nodes: Vec<&'static str>,
@@ -69,7 +68,7 @@ pub(crate) struct RunSpec {
 
 impl RunSpec {
     /// A valid run of the Network division: resnet50's figures, two nodes with two accelerators each.
-    pub(crate) fn new(benchmark: &'static str, scenario: Scenario, mode: &'static str) -> Self {
+    pub(crate) fn new(benchmark: &'static str, scenario: Scenario, mode: Mode) -> Self {
         Self {
             benchmark,
             scenario,
@@ -96,7 +95,7 @@ impl RunSpec {
     }
 
     /// The same of 3d-unet-99, in Offline.
-    pub(crate) fn unet(mode: &'static str) -> Self {
+    pub(crate) fn unet(mode: Mode) -> Self {
         Self {
             dataset_samples: 43,
             performance_samples: 43,
@@ -110,7 +109,7 @@ impl RunSpec {
     }
 
     /// The same of llama2-70b-99.
-    pub(crate) fn llama(scenario: Scenario, mode: &'static str) -> Self {
+    pub(crate) fn llama(scenario: Scenario, mode: Mode) -> Self {
         Self {
             dataset_samples: 24_576,
             performance_samples: 24_576,
@@ -129,7 +128,7 @@ impl RunSpec {
 
     /// The same run as one of a compliance test.
     pub(crate) fn of_test(mut self, test: &'static str) -> Self {
-        self.mode = "performance";
+        self.mode = Mode::Performance;
         self.test = Some(test);
         if test == "TEST06" {
             self.min_duration_ms = 0;
@@ -172,7 +171,7 @@ impl RunSpec {
     /// Samples that LoadGen issues.
     fn samples(&self) -> u64 {
         match (self.mode, self.scenario) {
-            ("accuracy", _) => self.dataset_samples,
+            (Mode::Accuracy, _) => self.dataset_samples,
             _ if self.test == Some("TEST06") => 100,
             (_, Scenario::Server) => (self.rate() * 600.0) as u64,
             _ => (self.target * 660.0) as u64,
@@ -213,7 +212,7 @@ fn answer(sample: u64) -> u32 {
 }
 
 fn sha256(bytes: &[u8]) -> String {
-    in_hex(&Sha256::digest(bytes))
+    sha256_of(bytes)
 }
 
 /// Makes the run's folder and fills it.
@@ -227,7 +226,7 @@ pub(crate) fn run(dir: &Path, spec: &RunSpec) -> RunResult {
     for (name, text) in &files {
         fs::write(dir.join(name), text).unwrap();
     }
-    if spec.mode == "accuracy" && spec.test.is_none() && spec.accuracy_txt.is_none() {
+    if spec.mode == Mode::Accuracy && spec.test.is_none() && spec.accuracy_txt.is_none() {
         let labels = (0..spec.dataset_samples).map(|sample| (sample, label(sample)));
         let map: String =
             labels.map(|(sample, label)| format!("sample_{sample:06} {label}\n")).collect();
@@ -256,9 +255,10 @@ pub(crate) fn replace_log(dir: &Path, name: &str, change: impl FnOnce(String) ->
 
 /// All runs of one result: the folders `performance`, `accuracy`, `digests` and `compliance/TEST…` of `dir`.
 pub(crate) fn result_runs(dir: &Path, base: &RunSpec) {
-    let performance = RunSpec { mode: "performance", test: None, digests: false, ..base.clone() };
+    let performance =
+        RunSpec { mode: Mode::Performance, test: None, digests: false, ..base.clone() };
     run(&dir.join("performance"), &performance);
-    run(&dir.join("accuracy"), &RunSpec { mode: "accuracy", ..performance.clone() });
+    run(&dir.join("accuracy"), &RunSpec { mode: Mode::Accuracy, ..performance.clone() });
     run(&dir.join("digests"), &RunSpec { digests: true, ..performance.clone() });
     for test in base.tests {
         let folder = dir.join("compliance").join(test);
@@ -289,7 +289,7 @@ pub(crate) fn result_runs(dir: &Path, base: &RunSpec) {
 
 /// The sources of the program that made these runs.
 pub(crate) const SOURCES: [(&str, &str); 3] = [
-    ("docs/PROTOCOL.md", "# The wire\n\nA message for each sample.\n"),
+    ("docs/PROTOCOL.md", include_str!("../../../docs/PROTOCOL.md")),
     ("qdl/src/lib.rs", "//! The Query Dispatch Library.\n"),
-    ("proto/proto/netdiv/v1/sut_node.proto", "syntax = \"proto3\";\n"),
+    ("proto/contract/netdiv/v1/sut_node.proto", "syntax = \"proto3\";\n"),
 ];

@@ -99,8 +99,8 @@ pub(crate) fn grouped<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Ve
     groups
 }
 
-/// What was found about machines and settings of one run: each reason once, after all that it is about. Of a way to a
-/// peer it is about the machine that the way begins at.
+/// Findings about the machines and settings of one run: each reason once, after everything it is about. A finding about a
+/// route is about the machine that the route starts from.
 pub(crate) fn by_reason<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Finding> {
     let from = |finding: &Finding| {
         let place =
@@ -110,10 +110,7 @@ pub(crate) fn by_reason<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> 
     let findings: Vec<_> = findings.into_iter().map(from).collect();
     let joined = |group: Grouped| {
         let Grouped { rule, outcome, places, text } = group;
-        let text = match places.is_empty() {
-            true => text,
-            false => format!("{}: {text}", places.join(", ")),
-        };
+        let text = if places.is_empty() { text } else { format!("{}: {text}", places.join(", ")) };
         Finding { rule, outcome, place: String::new(), text }
     };
     grouped(&findings).into_iter().map(joined).collect()

@@ -2,36 +2,37 @@
 //!
 //! No sockets and no LoadGen here: what a run was is read from its files.
 //!
-//! - [`benchmarks`]: every benchmark as data, each figure with its section
+//! - [`book`]: the rule book as data: every benchmark, each figure with its section, the rounds, LoadGen's releases
 //! - [`policy`]: what a run may not choose, before it starts
 //! - [`statistics`], [`plan`]: how many queries, how long, what bandwidth
 //! - [`user_conf`]: LoadGen's settings file, before LoadGen reads it
-//! - [`official_log`]: LoadGen's own logs, read back; [`result`]: what `result.json` holds
+//! - [`official_log`]: LoadGen's own logs, read back; [`result`]: what `result.json` holds. Both are among the facts: one
+//!   reader for each kind of file, one graph of a machine's interfaces
+//! - the judge: one function for what is asked both before a run and afterwards
 //! - [`compliance`]: TEST01, TEST04 and TEST06
 //! - [`check`]: the MUSTs N1 to N38, one by one, over a run or a submission
 //! - [`submission`]: from runs to a submission; [`tree`]: where everything lies in one
 
-pub mod benchmarks;
+pub mod book;
 pub mod check;
 pub mod compliance;
-pub mod official_log;
 pub mod plan;
 pub mod policy;
-pub mod result;
 pub mod statistics;
 pub mod submission;
 pub mod tree;
 pub mod user_conf;
 
+mod facts;
 mod finding;
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::expect_used)]
 pub(crate) mod fixture;
 mod grouped;
+mod judge;
 mod placeholder;
-mod regular;
-mod scenario;
+mod sources_digest;
 
+pub use facts::{official_log, result};
 pub use finding::{Finding, Outcome, Rule};
 pub use grouped::Grouped;
-pub use scenario::Scenario;
+pub use netdiv_words::{Division, Mode, Scenario};

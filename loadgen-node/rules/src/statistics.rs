@@ -60,10 +60,7 @@ pub fn rounded(queries: u64) -> u64 {
 fn first(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while low < high {
         let middle = low + (high - low) / 2;
-        match holds(middle) {
-            true => high = middle,
-            false => low = middle + 1,
-        }
+        if holds(middle) { high = middle } else { low = middle + 1 }
     }
     high
 }
@@ -153,10 +150,7 @@ fn normal_quantile(confidence: f64) -> f64 {
     let (mut low, mut high) = (0.0, 10.0);
     for _ in 0..100 {
         let z = (low + high) / 2.0;
-        match erf(z / SQRT_2) < confidence {
-            true => low = z,
-            false => high = z,
-        }
+        if erf(z / SQRT_2) < confidence { low = z } else { high = z }
     }
     low
 }

@@ -66,15 +66,6 @@ pub enum Layout {
     B,
 }
 
-impl Layout {
-    /// The layout that the round of that name asks for, such as `v5.0`; none where that is no name of a round.
-    pub fn of_round(round: &str) -> Option<Self> {
-        let (major, minor) = round.strip_prefix('v')?.split_once('.')?;
-        let (major, _minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);
-        Some(if major < 6 { Self::A } else { Self::B })
-    }
-}
-
 /// What one submitter hands in to one division.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Home {
@@ -211,7 +202,6 @@ impl Place {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use std::{
         fs,
@@ -227,13 +217,6 @@ mod tests {
             benchmark: "resnet50".into(),
             scenario: "Offline".into(),
         }
-    }
-
-    #[test]
-    fn rounds_have_layouts() {
-        assert_eq!(["v5.0", "v5.1"].map(Layout::of_round), [Some(Layout::A); 2]);
-        assert_eq!(["v6.0", "v6.1", "v10.0"].map(Layout::of_round), [Some(Layout::B); 3]);
-        assert_eq!(["5.0", "v5", "vX.0", ""].map(Layout::of_round), [None; 4]);
     }
 
     #[test]

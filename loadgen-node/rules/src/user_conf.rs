@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::regular;
+use crate::facts::files;
 
 /// The keys that LoadGen reads from a user.conf (`TestSettings::FromConfig`).
 const KEYS: [&str; 23] = [
@@ -44,7 +44,7 @@ const SCENARIOS: [&str; 6] =
 pub fn check(path: &Path, benchmark: &str, scenario: &str) -> Result<Vec<String>, String> {
     let name = path.display();
     let text =
-        regular::read_to_string(path).map_err(|error| format!("cannot read {name}: {error}"))?;
+        files::read_to_string(path).map_err(|error| format!("cannot read {name}: {error}"))?;
     let mut warnings = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let place = format!("{name}, line {}", number + 1);
@@ -107,11 +107,10 @@ fn check_value(scenario: &str, setting: &str, value: &str) -> Result<(), String>
     let is_real = matches!(setting, "target_qps" | "target_latency_percentile")
         || setting == "target_latency" && is_stream;
     let digits = value.bytes().all(|byte| byte.is_ascii_digit());
-    let good = match is_real {
-        true => value.parse::<f64>().is_ok_and(|number| number.is_finite() && number >= 0.0),
-        false => {
-            digits && (value == "0" || !value.starts_with('0')) && value.parse::<u64>().is_ok()
-        }
+    let good = if is_real {
+        value.parse::<f64>().is_ok_and(|number| number.is_finite() && number >= 0.0)
+    } else {
+        digits && (value == "0" || !value.starts_with('0')) && value.parse::<u64>().is_ok()
     };
     match (good, is_real) {
         (true, _) => Ok(()),

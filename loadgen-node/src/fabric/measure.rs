@@ -6,7 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use netdiv_proto::{
+use netdiv_contract::{
     encoding::{Encoded, Encoding},
     probe,
 };
@@ -15,7 +15,7 @@ use netdiv_qdl::{
     Settings,
 };
 
-use super::report::{Bandwidth, Rate, RoundTrip};
+use super::figures::{Bandwidth, Direction, Rate, RoundTrip};
 use crate::RunError;
 
 /// Bytes in flight to each node and from it: as many as any network takes, and enough for 100 Gb/s and 20 ms.
@@ -30,32 +30,12 @@ const BURST: usize = 256;
 /// Round trips that are enough, however long there is time.
 const ENOUGH_ROUND_TRIPS: u64 = 20_000;
 
-/// Which way the long messages go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
-    ToNodes,
-    FromNodes,
-    Both,
-}
-
-impl Direction {
-    pub(super) const ALL: [Self; 3] = [Self::ToNodes, Self::FromNodes, Self::Both];
-
-    pub(super) const fn words(self) -> &'static str {
-        match self {
-            Self::ToNodes => "to nodes",
-            Self::FromNodes => "from nodes",
-            Self::Both => "both ways",
-        }
-    }
-
-    /// A sample for messages of that size.
-    fn sample(self, bytes: usize) -> Bytes {
-        match self {
-            Self::ToNodes => probe::sample(bytes, 0),
-            Self::FromNodes => probe::sample(0, bytes),
-            Self::Both => probe::sample(bytes, bytes),
-        }
+/// A sample for messages of that size.
+fn sample(direction: Direction, bytes: usize) -> Bytes {
+    match direction {
+        Direction::ToNodes => probe::sample(bytes, 0),
+        Direction::FromNodes => probe::sample(0, bytes),
+        Direction::Both => probe::sample(bytes, bytes),
     }
 }
 
@@ -64,6 +44,8 @@ struct Nobody;
 
 impl LoadGen for Nobody {
     type Ticket = ();
+
+    fn first_token(&self, (): &(), _: &Bytes) {}
 
     fn complete(&self, tickets: &mut Vec<()>, _: &[Bytes]) {
         tickets.clear();
@@ -88,7 +70,7 @@ fn connect(settings: Settings, sample: Bytes) -> Result<Qdl<Nobody>, RunError> {
 }
 
 /// The nodes, once all are known to answer messages of these sizes.
-pub(super) fn nodes(settings: &Settings, sizes: &[usize]) -> Result<Vec<NodeInfo>, RunError> {
+pub(crate) fn nodes(settings: &Settings, sizes: &[usize]) -> Result<Vec<NodeInfo>, RunError> {
     let longest = sizes.iter().copied().max().unwrap_or_default();
     let qdl = connect(settings.clone(), probe::sample(longest, 0))?;
     for node in qdl.nodes() {
@@ -104,7 +86,7 @@ pub(super) fn nodes(settings: &Settings, sizes: &[usize]) -> Result<Vec<NodeInfo
 }
 
 /// Times one message at a time, which goes to the node and comes back.
-pub(super) fn round_trip(
+pub(crate) fn round_trip(
     settings: &Settings,
     address: &str,
     bytes: usize,
@@ -117,7 +99,7 @@ pub(super) fn round_trip(
         one_query_at_a_time: true,
         ..settings.clone()
     };
-    let qdl = connect(alone, Direction::Both.sample(bytes))?;
+    let qdl = connect(alone, sample(Direction::Both, bytes))?;
     let start = Instant::now();
     let mut count = 0;
     while start.elapsed() < duration && count < ENOUGH_ROUND_TRIPS {
@@ -144,7 +126,7 @@ pub(super) fn round_trip(
 
 /// Sends as much as the windows take, to all nodes at once. What is in flight when the time is up still has to arrive:
 /// it is no more than half of what an earlier figure says that the time is enough for.
-pub(super) fn bandwidth(
+pub(crate) fn bandwidth(
     settings: &Settings,
     bytes: usize,
     direction: Direction,
@@ -163,7 +145,7 @@ pub(super) fn bandwidth(
         inbox_samples: in_flight.min(BURST),
         ..settings.clone()
     };
-    let qdl = connect(settings, direction.sample(bytes))?;
+    let qdl = connect(settings, sample(direction, bytes))?;
     let start = Instant::now();
     while start.elapsed() < duration {
         let burst = BURST.min(in_flight);
@@ -181,7 +163,7 @@ pub(super) fn bandwidth(
     let sum = |pick: fn(&Rate) -> f64| nodes.iter().map(pick).sum();
     Ok(Bandwidth {
         message_bytes: bytes,
-        direction: direction.words(),
+        direction,
         seconds,
         total: Rate {
             name: "all".into(),
@@ -190,7 +172,7 @@ pub(super) fn bandwidth(
             bytes_per_second_from_nodes: sum(|rate| rate.bytes_per_second_from_nodes),
         },
         nodes,
-        streams: qdl.report_by_stream().iter().map(rate).collect(),
+        streams: qdl.report_by_lane().iter().map(rate).collect(),
     })
 }
 

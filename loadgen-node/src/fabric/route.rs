@@ -3,10 +3,10 @@
 use netdiv_evidence::{Interface, System};
 use netdiv_qdl::NodeInfo;
 
-use super::report::{Link, Route};
+use super::figures::{Link, Route};
 
 /// The way to a node. What cannot be read is `None`, never guessed.
-pub(super) fn to(node: &NodeInfo) -> Route {
+pub(crate) fn to(node: &NodeInfo) -> Route {
     let own = netdiv_evidence::route(&node.address);
     let theirs = node.description.machine.clone().unwrap_or_default();
     let back = theirs.routes.first().and_then(|route| route.interface.clone());

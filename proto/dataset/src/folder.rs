@@ -3,9 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use netdiv_proto::layout::{DataType, InputLayout, TensorSpec};
+use netdiv_contract::layout::{DataType, InputLayout, TensorSpec};
 
-use super::{Dataset, DatasetError, Sample, Tensor, mapped_file, npy::Array};
+use crate::{
+    error::DatasetError,
+    mapped_file,
+    npy::Array,
+    sample::{Dataset, Sample, Tensor},
+};
 
 /// The files' bytes as they are, or, when all are `.npy`, one tensor each, whose shapes may differ.
 pub(super) struct Folder {
@@ -116,7 +121,6 @@ impl Dataset for Folder {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
 

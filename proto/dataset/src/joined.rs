@@ -1,8 +1,11 @@
-//! Several data sets side by side: a sample has the tensors of each.
+//! Several data sets joined: a sample has the tensors of each.
 
-use netdiv_proto::layout::InputLayout;
+use netdiv_contract::layout::InputLayout;
 
-use super::{Dataset, DatasetError, Sample};
+use crate::{
+    error::DatasetError,
+    sample::{Dataset, Sample},
+};
 
 pub(super) struct Joined {
     name: String,
@@ -61,9 +64,8 @@ impl Dataset for Joined {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
-    use netdiv_proto::layout;
+    use netdiv_contract::layout;
 
     use crate::open;
 

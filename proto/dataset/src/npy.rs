@@ -1,11 +1,15 @@
 //! One array in NumPy's `.npy` format; the first dimension counts the samples.
 
 use bytes::Bytes;
-use netdiv_proto::layout::{self, DataType, InputLayout, TensorSpec};
+use netdiv_contract::layout::{self, DataType, InputLayout, TensorSpec};
 
-use super::{Dataset, DatasetError, Sample, Tensor, npy_header::Header};
+use crate::{
+    error::DatasetError,
+    npy_header::Header,
+    sample::{Dataset, Sample, Tensor},
+};
 
-/// Distance between the bytes that are touched to bring a mapped sample into memory.
+/// Distance between the bytes that are read to bring a mapped sample into memory.
 const PAGE_BYTES: usize = 4096;
 
 /// An array whose header has been read and whose length fits it.
@@ -127,7 +131,7 @@ impl Dataset for Npy {
     fn read(&self, index: usize) -> Result<Sample, DatasetError> {
         let start = index * self.sample_bytes;
         let data = self.array.data.slice(start..start + self.sample_bytes);
-        // A mapped file is read when it is touched; that must happen now and not in the timed region.
+        // A mapped file is read on first access, which must be now and not in the timed region.
         for page in data.chunks(PAGE_BYTES) {
             std::hint::black_box(page[0]);
         }
@@ -137,7 +141,6 @@ impl Dataset for Npy {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

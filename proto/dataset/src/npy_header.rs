@@ -1,7 +1,7 @@
 //! The header of a `.npy` file (NumPy Enhancement Proposal 1): a Python dictionary of three keys.
 //!
-//! Only what NumPy writes for one array of numbers is read, from front to back. A reader of any Python text would be one for
-//! hostile ones, too: brackets within brackets kept one busy for ever.
+//! Only what NumPy writes for one array of numbers is read, from front to back. A general reader of Python literals would be
+//! open to hostile input: nested brackets kept one busy for ever.
 
 /// How a file begins; two bytes of version and the header's length follow.
 const MAGIC: &[u8] = b"\x93NUMPY";
@@ -70,7 +70,7 @@ impl Header {
 struct Text<'a>(&'a str);
 
 impl<'a> Text<'a> {
-    /// Whether the sign comes next, which then is behind us.
+    /// Whether the sign comes next; if so, it is consumed.
     fn has(&mut self, sign: char) -> bool {
         let rest = self.0.trim_start().strip_prefix(sign);
         self.0 = rest.unwrap_or(self.0);
@@ -126,7 +126,6 @@ impl<'a> Text<'a> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -1,9 +1,12 @@
 //! Random samples from a seed, for tests of the network.
 
-use netdiv_proto::{layout::InputLayout, limits::MAX_PAYLOAD_BYTES};
+use netdiv_contract::{layout::InputLayout, limits::MAX_PAYLOAD_BYTES};
 use rand::{RngCore as _, SeedableRng as _, rngs::StdRng};
 
-use super::{Dataset, DatasetError, Sample};
+use crate::{
+    error::DatasetError,
+    sample::{Dataset, Sample},
+};
 
 pub(super) struct Synthetic {
     name: String,
@@ -55,7 +58,6 @@ impl Dataset for Synthetic {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -1,20 +1,20 @@
-//! Accelerators, as `nvidia-smi` tells them; that there are none, the PCI bus can say.
+//! Accelerators, from `nvidia-smi`; the PCI bus can show that there are none.
 
-use netdiv_proto::v1::Accelerator;
+use netdiv_contract::v1::Accelerator;
 
 use crate::System;
 
-/// A link that rests has a lower generation than it can have: the highest one counts.
+/// An idle link may run at a lower generation: the highest one counts.
 const FIELDS: &str = "name,memory.total,driver_version,ecc.mode.current,pci.bus_id,\
                       pcie.link.gen.max,pcie.link.width.max";
 
 const PCI: &str = "sys/bus/pci/devices";
 
-/// Classes of PCI devices that may compute: 3D controllers, other display controllers, processing accelerators.
+/// Classes of PCI devices that may be accelerators: 3D controllers, other display controllers, processing accelerators.
 const CLASSES: [&str; 3] = ["0x0302", "0x0380", "0x1200"];
 
 impl System {
-    /// The accelerators, and how many there are where that is known.
+    /// The accelerators, and their number if it is known.
     pub(crate) fn accelerators(&self) -> (Vec<Accelerator>, Option<u32>) {
         let query = format!("--query-gpu={FIELDS}");
         let text = self.ask("nvidia-smi", &[&query, "--format=csv,noheader,nounits"]);
@@ -24,13 +24,13 @@ impl System {
         }
     }
 
-    /// Whether every device of the PCI bus is known to be something else. Without a bus nobody knows.
+    /// Whether every device of the PCI bus is known to be something else. Unknown without a bus.
     fn has_no_accelerator(&self) -> bool {
         let devices = self.names(PCI);
         let is_other = |device: &String| {
             let read = |file| self.read(&format!("{PCI}/{device}/{file}"));
             let Some(class) = read("class") else { return false };
-            // Graphics of other makers are mostly a server's console.
+            // Graphics of other vendors are mostly a server's console.
             let is_nvidia = || read("vendor").is_none_or(|vendor| vendor == "0x10de");
             let computes = CLASSES.iter().any(|prefix| class.starts_with(prefix));
             !(computes || class.starts_with("0x0300") && is_nvidia())
@@ -39,7 +39,7 @@ impl System {
     }
 }
 
-/// What `nvidia-smi` lists, and its number unless a line cannot be read.
+/// The accelerators that `nvidia-smi` lists, and their number unless a line cannot be read.
 fn listed(text: &str) -> (Vec<Accelerator>, Option<u32>) {
     let lines = text.lines().filter(|line| !line.trim().is_empty()).count();
     let accelerators: Vec<_> = text.lines().filter_map(accelerator).collect();
@@ -68,7 +68,6 @@ fn accelerator(line: &str) -> Option<Accelerator> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use std::fs;
 

@@ -1,10 +1,9 @@
-//! What tells machines apart. machine-id(5) calls the machine id confidential, and serial numbers are for root: only
-//! digests of them leave the machine, and equal ones still show as equal.
+//! Identities of machines. machine-id(5) calls the machine id confidential, and only root can read serial numbers. So only
+//! digests of them leave the machine; equal identities have equal digests.
 
-use netdiv_proto::digest::in_hex;
 use sha2::{Digest as _, Sha256};
 
-/// Texts that stand for no serial number, or for no machine id.
+/// Placeholders for a missing serial number or machine id.
 const PLACEHOLDERS: [&str; 12] = [
     "none",
     "n/a",
@@ -17,7 +16,7 @@ const PLACEHOLDERS: [&str; 12] = [
     "to be filled by o.e.m.",
     "0123456789",
     "unknown",
-    // An image whose first boot is to come (machine-id(5)).
+    // An image before its first boot (machine-id(5)).
     "uninitialized",
 ];
 
@@ -31,17 +30,16 @@ pub(crate) fn board_serial(serial: &str) -> Option<String> {
     digest("netdiv board-serial", serial)
 }
 
-/// The first 16 bytes of SHA-256, in hex; nothing for a text that identifies nothing.
+/// The first 16 bytes of SHA-256, in hex; `None` for a placeholder.
 fn digest(domain: &str, text: &str) -> Option<String> {
     let text = text.trim();
     let is_nothing = text.bytes().all(|byte| byte == b'0')
         || PLACEHOLDERS.iter().any(|placeholder| placeholder.eq_ignore_ascii_case(text));
     let hash = Sha256::digest([domain.as_bytes(), &[0], text.as_bytes()].concat());
-    (!is_nothing).then(|| in_hex(&hash[..16]))
+    (!is_nothing).then(|| hex::encode(&hash[..16]))
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

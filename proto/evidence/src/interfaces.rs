@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use netdiv_proto::v1::Interface;
+use netdiv_contract::v1::Interface;
 
 use crate::System;
 
@@ -19,7 +19,7 @@ impl System {
         self.names(NET).iter().filter_map(|name| self.interface(name)).collect()
     }
 
-    /// Bytes that an interface has sent and received.
+    /// Bytes sent and received by an interface.
     pub fn bytes_carried(&self, interface: &str) -> Option<(u64, u64)> {
         let count = |file| {
             let path = format!("{NET}/{interface}/statistics/{file}");
@@ -34,7 +34,7 @@ impl System {
         if kind == LOOPBACK {
             return None;
         }
-        // Some say -1 where they do not know.
+        // Some drivers report -1 for unknown.
         let number = |file| read(file)?.parse::<u64>().ok();
         let (driver, firmware) = self.driver(name);
         let bus_address = self.link_target(&format!("{NET}/{name}/device"));
@@ -54,13 +54,13 @@ impl System {
         })
     }
 
-    /// The kind in words; a bond, bridge or VLAN is what it stands on.
+    /// The kind as text; a bond, bridge or VLAN has the kind of the interfaces below it.
     fn kind(&self, name: &str, number: &str) -> String {
         let is_virtual = fs::canonicalize(self.path(&format!("{NET}/{name}")))
             .is_ok_and(|path| path.components().any(|part| part.as_os_str() == "virtual"));
         if is_virtual {
             let below = self.lower(name).into_iter().filter_map(|lower| {
-                // An interface never stands on itself, so this comes to an end.
+                // An interface is never below itself, so this ends.
                 let number = self.read(&format!("{NET}/{lower}/type"))?;
                 Some(self.kind(&lower, &number)).filter(|kind| kind != "virtual")
             });
@@ -75,7 +75,7 @@ impl System {
         }
     }
 
-    /// The interfaces that this one stands on.
+    /// The interfaces below this one.
     fn lower(&self, name: &str) -> Vec<String> {
         let names = self.names(&format!("{NET}/{name}"));
         names.iter().filter_map(|file| file.strip_prefix("lower_").map(Into::into)).collect()
@@ -122,7 +122,7 @@ impl System {
     }
 }
 
-/// Whether a model is but ids: `PCI 15b3:101d`, or `Device 15b3:101d (rev 01)` of an `lspci` without names.
+/// Whether a model is only ids: `PCI 15b3:101d`, or `Device 15b3:101d (rev 01)` of an `lspci` without names.
 pub(crate) fn is_bare_id(model: &str) -> bool {
     let is_id = |id: &str| id.len() == 4 && id.bytes().all(|b| b.is_ascii_hexdigit());
     let Some((_, text)) = model.split_once(' ') else { return false };
@@ -132,7 +132,6 @@ pub(crate) fn is_bare_id(model: &str) -> bool {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use std::{os::unix::fs::symlink, path::Path};
 

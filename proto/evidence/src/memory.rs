@@ -2,18 +2,18 @@
 
 use crate::System;
 
-/// Modes of the EDAC drivers that correct errors; EC and PARITY only promise to detect them.
+/// Modes of the EDAC drivers that correct errors; EC and PARITY only detect them.
 const CORRECTING: [&str; 5] = ["SECDED", "S2ECD2ED", "S4ECD4ED", "S8ECD8ED", "S16ECD16ED"];
 
 impl System {
-    /// What the kernel has, in bytes.
+    /// Memory of the kernel, in bytes.
     pub(crate) fn memory_bytes(&self) -> Option<u64> {
         let text = self.read("proc/meminfo")?;
         let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
         total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
     }
 
-    /// Whether all memory controllers correct errors. Without a driver for them nobody knows.
+    /// Whether all memory controllers correct errors; unknown without a driver for them.
     pub(crate) fn memory_ecc(&self) -> Option<bool> {
         let folder = "sys/devices/system/edac/mc";
         let mut modes = Vec::new();
@@ -30,12 +30,11 @@ impl System {
                 modes.extend(self.read(&format!("{controller}/{module}/{file}")));
             }
         }
-        match modes.iter().any(|mode| mode == "None") {
-            true => Some(false),
-            false if modes.is_empty() => None,
-            false if modes.iter().all(|mode| CORRECTING.contains(&mode.as_str())) => Some(true),
-            false => None,
+        if modes.iter().any(|mode| mode == "None") {
+            return Some(false);
         }
+        let correct = modes.iter().all(|mode| CORRECTING.contains(&mode.as_str()));
+        (correct && !modes.is_empty()).then_some(true)
     }
 }
 
@@ -46,7 +45,6 @@ fn is_numbered(name: &str, prefix: &str) -> bool {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use std::fs;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use netdiv_proto::v1::Machine;
+use netdiv_contract::v1::Machine;
 
 use crate::System;
 
@@ -44,7 +44,6 @@ impl System {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use std::fs;
 

@@ -1,10 +1,10 @@
-//! Which interface leads to a peer.
+//! The interface that leads to a peer.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _, UdpSocket};
 
-use netdiv_proto::v1::Route;
+use netdiv_contract::v1::Route;
 
-/// The way to an address, `HOST:PORT`.
+/// The route to an address, `HOST:PORT`.
 pub fn route(peer: &str) -> Route {
     let address = peer.to_socket_addrs().ok().and_then(|mut found| found.next());
     let local = address.and_then(local);
@@ -17,7 +17,7 @@ pub fn route(peer: &str) -> Route {
 
 /// The address that this machine sends from. Connecting a UDP socket sends nothing.
 fn local(mut peer: SocketAddr) -> Option<IpAddr> {
-    // A caller over IPv4 may show as ::ffff:10.0.0.1, which no interface has.
+    // A caller over IPv4 may appear as ::ffff:10.0.0.1, which no interface has.
     peer.set_ip(peer.ip().to_canonical());
     let any: IpAddr = if peer.is_ipv4() { [0; 4].into() } else { [0_u16; 8].into() };
     let socket = UdpSocket::bind((any, 0)).ok()?;

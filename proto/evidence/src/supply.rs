@@ -1,8 +1,8 @@
-//! What an operator states about a machine, in a TOML file whose keys are fields of `Machine`.
+//! Fields of `Machine` that an operator states, in a TOML file.
 
 use std::path::Path;
 
-use netdiv_proto::v1::Machine;
+use netdiv_contract::v1::Machine;
 use toml::{Table, Value};
 
 use crate::{identity, interfaces::is_bare_id};
@@ -18,7 +18,7 @@ pub struct SupplyError {
     why: String,
 }
 
-/// Who a machine is, and what its routes are, is only believed when it is measured.
+/// Identity, routes and settings of a machine must be measured.
 const MEASURED: [&str; 7] =
     ["host_name", "machine_id", "boot_id", "routes", "settings", "settings_sha256", "supplied"];
 
@@ -45,31 +45,54 @@ const STATED: [&str; 19] = [
     "program",
 ];
 
-/// Whether a file can be read, its keys are known and its values are of their types. Whether it contradicts what is
-/// measured, only [`supply`] tells.
-pub fn check(path: &Path) -> Result<(), SupplyError> {
-    read(path).map(drop).map_err(|why| SupplyError { path: path.display().to_string(), why })
+/// What an operator states about a machine.
+#[derive(Debug, Clone)]
+pub struct Statement {
+    /// The file, for errors.
+    path: String,
+    stated: Table,
 }
 
-/// Sets the fields that the file states, and notes them in `supplied`. What was measured stays where it says the same;
-/// another value than the measured one is an error, and then nothing is set. Two things measured are weak enough to be
-/// replaced: a model that is but ids, and the kind `virtual`.
+impl Statement {
+    /// Reads the file; an error when a key is unknown or a value has the wrong type. Whether it contradicts what is
+    /// measured, only [`Statement::supply`] tells.
+    pub fn read(path: &Path) -> Result<Self, SupplyError> {
+        let path_text = path.display().to_string();
+        match read(path) {
+            Ok(stated) => Ok(Self { path: path_text, stated }),
+            Err(why) => Err(SupplyError { path: path_text, why }),
+        }
+    }
+
+    /// Sets the fields that the file states, and lists them in `supplied`. A value that differs from a measured one is an
+    /// error, and then nothing is set. Two measured values may be replaced: a model that is only ids, and the kind `virtual`.
+    pub fn supply(&self, machine: &mut Machine) -> Result<(), SupplyError> {
+        *machine = join(machine, self.stated.clone())
+            .map_err(|why| SupplyError { path: self.path.clone(), why })?;
+        Ok(())
+    }
+}
+
+/// Whether [`Statement::read`] takes the file.
+pub fn check(path: &Path) -> Result<(), SupplyError> {
+    Statement::read(path).map(drop)
+}
+
+/// Reads the file and applies it, as [`Statement::supply`] does.
 pub fn supply(machine: &mut Machine, path: &Path) -> Result<(), SupplyError> {
-    let joined = read(path).and_then(|stated| join(machine, stated));
-    *machine = joined.map_err(|why| SupplyError { path: path.display().to_string(), why })?;
-    Ok(())
+    Statement::read(path)?.supply(machine)
 }
 
 fn read(path: &Path) -> Result<Table, String> {
     let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
     let mut stated: Table = toml::from_str(&text).map_err(|e| e.to_string())?;
-    let wrong =
-        stated.keys().filter(|key| !STATED.contains(&key.as_str())).map(|key| {
-            match MEASURED.contains(&key.as_str()) {
-                true => format!("`{key}` is measured, and cannot be stated"),
-                false => format!("unknown field `{key}`; there are `{}`", STATED.join("`, `")),
-            }
-        });
+    let wrong = stated.keys().filter(|key| !STATED.contains(&key.as_str())).map(|key| {
+        if MEASURED.contains(&key.as_str()) {
+            format!("`{key}` is measured, and cannot be stated")
+        } else {
+            format!("unknown field `{key}`; there are `{}`", STATED.join("`, `"))
+        }
+    });
     none(wrong.collect())?;
     let machine: Machine = toml::from_str(&text).map_err(|e| e.to_string())?;
     let mut names = machine.interfaces.iter().map(|i| &i.name);
@@ -92,7 +115,7 @@ fn none(problems: Vec<String>) -> Result<(), String> {
     if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
 }
 
-/// The machine with what is stated of it.
+/// The machine, joined with the stated fields.
 fn join(machine: &Machine, stated: Table) -> Result<Machine, String> {
     let mut known = Table::try_from(machine).map_err(|e| e.to_string())?;
     let mut joining = Joining::default();
@@ -131,14 +154,14 @@ fn join(machine: &Machine, stated: Table) -> Result<Machine, String> {
 
 #[derive(Default)]
 struct Joining {
-    /// What was not measured, such as `memory_ecc` or `interfaces.eth2.model`.
+    /// Fields that were not measured, such as `memory_ecc` or `interfaces.eth2.model`.
     supplied: Vec<String>,
     problems: Vec<String>,
 }
 
 impl Joining {
-    /// Adds what is stated of interfaces or accelerators to what was measured of them; they are told apart by their
-    /// names, and accelerators of one name by their order. Where the measured ones are all, there are no others.
+    /// Joins stated and measured interfaces or accelerators. Their names identify them; accelerators of one name are
+    /// taken in order. If all were measured, the file cannot add any.
     fn list(
         &mut self,
         key: &str,
@@ -156,11 +179,8 @@ impl Joining {
             };
             let place = open.iter().position(same).unwrap_or_else(|| {
                 if are_all {
-                    let (another, there) = match names.contains(&name) {
-                        true => ("further ", names.join(", ")),
-                        false if names.is_empty() => ("", "none".into()),
-                        false => ("", names.join(", ")),
-                    };
+                    let another = if names.contains(&name) { "further " } else { "" };
+                    let there = if names.is_empty() { "none".into() } else { names.join(", ") };
                     let text =
                         format!("`{key}`: there is no {another}`{name}`; there are: {there}");
                     self.problems.push(text);
@@ -183,7 +203,7 @@ impl Joining {
             Some(measured) if *measured == value => return,
             Some(measured) if !is_weak(field, measured) => {
                 let text = match field {
-                    // It is a digest, which says nothing to anybody.
+                    // It is a digest, which means nothing to the reader.
                     "board_serial" => "is another one than was measured".into(),
                     _ => format!("is {value} here, but measured as {measured}"),
                 };
@@ -198,7 +218,7 @@ impl Joining {
     }
 }
 
-/// Whether something that was measured of an interface says so little that an operator knows better.
+/// Whether a measured value of an interface says so little that an operator may replace it.
 fn is_weak(field: &str, measured: &Value) -> bool {
     match (field, measured.as_str()) {
         ("kind", Some(kind)) => kind == "virtual",

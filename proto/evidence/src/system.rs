@@ -8,14 +8,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netdiv_proto::v1::Machine;
+use netdiv_contract::v1::Machine;
 
 use crate::identity;
 
-/// How long a program may take to say something about the hardware.
+/// How long a program may take to report on the hardware.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Where the system shows itself.
+/// The system's files and programs, as sources of evidence.
 #[derive(Debug, Clone)]
 pub struct System {
     root: PathBuf,
@@ -30,12 +30,12 @@ impl Default for System {
 }
 
 impl System {
-    /// A machine whose files lie under a folder; its programs are not asked.
+    /// A machine whose files are under a folder; no programs are run.
     pub fn under(root: impl Into<PathBuf>) -> Self {
         Self { root: root.into(), asks_programs: false }
     }
 
-    /// All that is known without asking for a peer.
+    /// Everything about the machine but its routes to peers.
     pub fn machine(&self) -> Machine {
         let dmi = |name| self.read(&format!("sys/class/dmi/id/{name}"));
         let product = match (dmi("sys_vendor"), dmi("product_name")) {
@@ -77,7 +77,7 @@ impl System {
         self.root.join(path)
     }
 
-    /// A file's text without the white space around it; nothing where it cannot be read or is empty.
+    /// A file's text without surrounding white space; `None` if it is unreadable or empty.
     pub(crate) fn read(&self, path: &str) -> Option<String> {
         read(&self.path(path))
     }
@@ -91,7 +91,7 @@ impl System {
         names
     }
 
-    /// What a program prints; nothing where there is none, where it fails, or where it takes too long.
+    /// The output of a program; `None` if it is missing, fails or takes too long.
     pub(crate) fn ask(&self, program: &str, arguments: &[&str]) -> Option<String> {
         self.ask_for(PATIENCE, program, arguments)
     }
@@ -136,7 +136,6 @@ pub(crate) fn read(path: &Path) -> Option<String> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

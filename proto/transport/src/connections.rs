@@ -1,6 +1,6 @@
-//! How many connections a node takes, over both transports together. Only who has shown to be a client takes a place: with
-//! TLS, or with the first bytes of HTTP/2 or QUIC's handshake. Handshakes are counted apart, so that strangers who never
-//! finish one take nothing from those who are here.
+//! The limit on a node's connections, over both transports together. A connection takes a place only after its handshake:
+//! TLS, the preface of HTTP/2, or the handshake of QUIC. Handshakes have a limit of their own, so that peers who never
+//! finish one take no place from clients.
 
 use std::{
     sync::{
@@ -10,14 +10,15 @@ use std::{
     time::Duration,
 };
 
+use tokio::sync::Semaphore;
+
 use crate::refusals::Refusals;
 
-/// Handshakes that may be under way at the same time, for each transport: half of the 1,024 files that a process may have open
-/// where nobody has changed that.
-pub(crate) const MAX_HANDSHAKES: usize = 512;
+/// Concurrent handshakes, for each transport: half of the 1,024 files that a process may have open by default.
+const MAX_HANDSHAKES: usize = 512;
 
-/// How long a connection may keep its place without a call that is allowed, once places are scarce. A client opens
-/// connections to all nodes before it calls one, and another node may be slow to start; while there are places, it may wait.
+/// How long a connection may keep its place without an authorized call, once places are scarce. A client opens connections
+/// to all nodes before its first call, and another node may be slow to start; as long as places are free, it may wait.
 pub(crate) const FIRST_CALL: Duration = Duration::from_secs(10);
 
 /// The places for connections. Clones are the same places.
@@ -28,22 +29,33 @@ pub struct Connections(Arc<Places>);
 struct Places {
     open: AtomicUsize,
     most: usize,
+    handshakes: usize,
     changed: fn(usize),
     refusals: Refusals,
 }
 
-/// A connection's place; free again with the value.
+/// A connection's place, which becomes free when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Place(Connections);
 
 impl Connections {
-    /// Places for that many. `changed` is told how many are taken, each time.
+    /// Places for that many connections. `changed` is told the number of open connections each time it changes.
     pub fn new(most: usize, changed: fn(usize)) -> Self {
-        let open = AtomicUsize::new(0);
-        Self(Arc::new(Places { open, most, changed, refusals: Refusals::default() }))
+        Self::with_handshakes(most, MAX_HANDSHAKES, changed)
     }
 
-    /// A place, if there is one; else the words of the refusal.
+    /// The same, with another limit for handshakes.
+    pub(crate) fn with_handshakes(most: usize, handshakes: usize, changed: fn(usize)) -> Self {
+        let (open, refusals) = (AtomicUsize::new(0), Refusals::default());
+        Self(Arc::new(Places { open, most, handshakes, changed, refusals }))
+    }
+
+    /// Turns for the handshakes of one transport.
+    pub(crate) fn handshakes(&self) -> Arc<Semaphore> {
+        Arc::new(Semaphore::new(self.0.handshakes))
+    }
+
+    /// Takes a place; if there is none, the error is the text of the refusal.
     pub(crate) fn take(&self) -> Result<Place, String> {
         let Places { open, most, changed, .. } = &*self.0;
         let more = |open| (open < *most).then_some(open + 1);
@@ -63,7 +75,7 @@ impl Connections {
         self.0.open.load(Ordering::SeqCst) * 2 > self.0.most
     }
 
-    /// From this many connections on, a client has to show that its address is its own before it costs anything.
+    /// From this many connections on, a client must prove its address before the node spends anything on it.
     pub(crate) fn trusting(&self) -> usize {
         self.0.most.div_ceil(4)
     }
@@ -81,7 +93,6 @@ impl Drop for Place {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

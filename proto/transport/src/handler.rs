@@ -1,10 +1,10 @@
-//! A node, as the transports see it.
+//! The interface of a node to the transports.
 
 use std::net::SocketAddr;
 
 use bytes::Bytes;
 use futures_core::Stream;
-use netdiv_proto::{
+use netdiv_contract::{
     SessionHeader,
     burst::Messages,
     v1::{
@@ -16,13 +16,13 @@ use tonic::Status;
 
 /// The calls of the service `SutNode`.
 pub trait Handler: Clone + Send + Sync + 'static {
-    /// The chunks of a stream of replies.
+    /// The chunks of a stream of responses.
     type Replies: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static;
 
-    /// Longest request that is read, in bytes.
+    /// Longest request that the node reads, in bytes.
     fn longest_request(&self) -> usize;
 
-    /// Says who the node is; `peer` is who asks, where the transport knows it.
+    /// Describes the node; `peer` is the caller's address, if the transport knows it.
     fn describe(
         &self,
         request: DescribeRequest,
@@ -35,13 +35,13 @@ pub trait Handler: Clone + Send + Sync + 'static {
         request: FlushRequest,
     ) -> impl Future<Output = Result<FlushResponse, Status>> + Send;
 
-    /// Says what a session with digests has received and sent.
+    /// Returns a tally of a session with digests.
     fn digests(
         &self,
         request: DigestsRequest,
     ) -> impl Future<Output = Result<DigestsResponse, Status>> + Send;
 
-    /// Takes a stream of requests and gives the stream of their replies.
+    /// Takes a stream of requests and returns the stream of their responses.
     fn infer<S>(
         &self,
         session: &SessionHeader,

@@ -1,31 +1,38 @@
 //! The two transports, gRPC and QUIC, and their security: both ends of each.
 //!
-//! Here are sockets and no rules: what a message means is said in `netdiv-proto`, who sends which sample in the
-//! QDL, what becomes of it in the SUT node.
+//! This crate has sockets and no rules: `netdiv-contract` says what a message means, the QDL who sends which sample, and
+//! the SUT node how it is answered.
 //!
-//! - [`Connection`] (`connection.rs`): a client's connection to a node, over either transport
+//! Terms: a *connection* is one TCP connection with HTTP/2 (gRPC) or one QUIC connection. A *stream* is one call on it:
+//! an HTTP/2 stream or a bidirectional QUIC stream. The QDL calls each of its streams of samples a *lane*.
+//!
+//! - [`Connection`] (`connection.rs`): a client's connection to a node, over either transport; [`Options`] (`options.rs`)
 //! - [`Handler`] (`handler.rs`): a node, as both transports see it
-//! - [`Connections`] (`connections.rs`): how many connections a node takes
-//! - [`grpc`]: the three calls as gRPC, payloads passed through without a copy
+//! - [`Connections`] (`connections.rs`): how many connections a node accepts
+//! - [`grpc`]: the four calls as gRPC; payloads are not copied
 //! - [`quic`]: the same calls, each a stream of a QUIC connection
 //! - [`security`]: TLS 1.3, certificates, tokens, and where plaintext is allowed
 
+mod address;
 mod connection;
 mod connections;
 pub mod grpc;
 mod handler;
+mod open_error;
+mod options;
+mod polling;
 pub mod quic;
 mod refusals;
 pub mod security;
+#[cfg(test)]
+mod tests;
 
-pub use connection::{Connection, OpenError, Options, Replies, Transport, check_address};
+pub use netdiv_words::Transport;
+
+pub use address::check_address;
+pub use connection::{Connection, Replies};
 pub use connections::Connections;
 pub use handler::Handler;
-
-/// Keeps the runtime's thread from sleeping: with nothing else to do, it asks the sockets for news again and again. A
-/// thread that sleeps takes some ten microseconds to wake; one that polls takes a whole core.
-pub async fn busy_poll() -> std::convert::Infallible {
-    loop {
-        tokio::task::yield_now().await;
-    }
-}
+pub use open_error::OpenError;
+pub use options::Options;
+pub use polling::busy_poll;

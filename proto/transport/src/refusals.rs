@@ -1,18 +1,18 @@
-//! Log lines about peers that are refused. A flood of strangers must not fill a disk.
+//! Log lines about refused peers, limited in rate, so that a flood of connections cannot fill the disk.
 
 use std::{
     fmt::Display,
-    sync::{Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
+use parking_lot::Mutex;
 use tracing::warn;
 
-/// Lines in one second; the others are counted, and the next line says how many they were.
+/// Lines per second; further ones are counted, and the next line gives their number.
 const LINES: u32 = 16;
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What was refused lately.
+/// The limit's state.
 #[derive(Debug, Default)]
 pub(crate) struct Refusals(Mutex<Lately>);
 
@@ -24,9 +24,9 @@ struct Lately {
 }
 
 impl Refusals {
-    /// Says what became of a peer, and why.
+    /// Logs what happened to a peer, and why.
     pub(crate) fn warn(&self, peer: impl Display, what: &str, why: impl Display) {
-        let mut lately = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut lately = self.0.lock();
         match lately.line(Instant::now()) {
             None => {}
             Some(0) => warn!(%peer, %why, "{what}"),
@@ -38,7 +38,7 @@ impl Refusals {
 }
 
 impl Lately {
-    /// How many were left out before this line, or `None` where it is left out too.
+    /// How many lines were left out before this one; `None` if this one is left out too.
     fn line(&mut self, now: Instant) -> Option<u64> {
         if self.since.is_none_or(|since| now.saturating_duration_since(since) >= SECOND) {
             (self.since, self.lines) = (Some(now), 0);

@@ -1,17 +1,22 @@
 //! The engine plug-in `torch`: TorchScript models on libtorch, through tch.
 //!
-//! This file is the C ABI (`netdiv_engine.h`); `model.rs` does the work, `staging.rs` holds memory, `pipeline.rs` is the
-//! way to streams, `device.rs` says what there is.
+//! - this file: the C ABI (`netdiv_engine.h`)
+//! - `model.rs`: a model on a device, and the instances that run its batches
+//! - `tensors.rs`: the node's memory as tensors of libtorch
+//! - `staging.rs`: memory that batches are put together in
+//! - `steps.rs`: in which order a batch is copied and computed; `pipeline.rs`: the streams that do it
+//! - `device.rs`: which devices there are
 
 mod device;
 mod failure;
 mod model;
 mod pipeline;
 mod staging;
+mod steps;
+mod tensors;
 
 use std::{
-    ffi::{CStr, c_char, c_void},
-    panic::{AssertUnwindSafe, catch_unwind},
+    ffi::{CStr, c_void},
     ptr, slice,
 };
 
@@ -60,25 +65,9 @@ pub extern "C" fn netdiv_engine_plugin(_abi: u32) -> *const abi::Engine {
 
 /// Runs a function of the table: an error or a panic becomes a status and a text.
 fn guarded(error: Text, work: impl FnOnce() -> Result<(), Failure>) -> Status {
-    let failure = match catch_unwind(AssertUnwindSafe(work)) {
-        Ok(Ok(())) => return abi::OK,
-        Ok(Err(failure)) => failure,
-        Err(panic) => {
-            let text = panic.downcast_ref::<String>().map(String::as_str);
-            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
-            Failure::failed(format!("panic: {}", text.unwrap_or("no text")))
-        }
-    };
-    let room = usize::try_from(error.room).unwrap_or(0).saturating_sub(1);
-    let length = failure.text.floor_char_boundary(room);
-    if !error.at.is_null() && error.room > 0 {
-        // SAFETY: the caller gives `room` bytes; the text and its zero fit.
-        unsafe {
-            ptr::copy_nonoverlapping(failure.text.as_ptr().cast::<c_char>(), error.at, length);
-            *error.at.add(length) = 0;
-        }
-    }
-    failure.status
+    let work = || work().map_err(|failure| (failure.status, failure.text));
+    // SAFETY: the caller gives room for the text, as the ABI says.
+    unsafe { netdiv_plugin::guarded(error, work) }
 }
 
 unsafe extern "C" fn devices(
@@ -179,11 +168,11 @@ unsafe extern "C" fn release(instance: *mut abi::Instance, memory: *mut c_void) 
 ///
 /// There are that many, and they live through the call.
 unsafe fn tensors<'a>(tensors: *const abi::Tensor, count: u32) -> &'a [abi::Tensor] {
-    match count {
-        0 => &[],
-        // SAFETY: as above.
-        _ => unsafe { slice::from_raw_parts(tensors, count as usize) },
+    if count == 0 {
+        return &[];
     }
+    // SAFETY: as above.
+    unsafe { slice::from_raw_parts(tensors, count as usize) }
 }
 
 unsafe extern "C" fn warm_up(
@@ -229,4 +218,34 @@ unsafe extern "C" fn begin(
 unsafe extern "C" fn finish(instance: *mut abi::Instance, slot: u32, error: Text) -> Status {
     // SAFETY: the caller's instance.
     guarded(error, || unsafe { lent(instance) }.finish(slot as usize))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_whole_and_of_this_abi() {
+        let table = netdiv_engine_plugin(abi::ABI);
+        // SAFETY: the table is constant.
+        let (table, name) = unsafe { (&*table, CStr::from_ptr((*table).name)) };
+        assert_eq!((table.abi, table.size as usize), (abi::ABI, size_of::<abi::Engine>()));
+        assert_eq!((table.tensor_size as usize, name), (size_of::<abi::Tensor>(), c"torch"));
+    }
+
+    #[test]
+    fn a_failure_has_its_status_and_text() {
+        let mut room = [0; 8];
+        let error = Text { at: room.as_mut_ptr(), room: 8 };
+        let status = guarded(error, || Err(Failure::refused("no such model".into())));
+        assert_eq!(status, abi::REFUSED);
+        // SAFETY: `guarded` ends the text with a zero.
+        assert_eq!(unsafe { CStr::from_ptr(room.as_ptr()) }, c"no such");
+    }
+
+    #[test]
+    fn no_tensors_need_no_pointer() {
+        // SAFETY: there are none.
+        assert!(unsafe { tensors(ptr::null(), 0) }.is_empty());
+    }
 }

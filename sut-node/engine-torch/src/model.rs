@@ -14,6 +14,8 @@ use crate::{
     failure::Failure,
     pipeline::{self, InferenceMode, Pipeline},
     staging::Staging,
+    steps,
+    tensors::{tensors_of, view},
 };
 
 /// Batches that an instance on a GPU can have begun: one computes while the next is copied.
@@ -50,7 +52,7 @@ impl Model {
         };
         let device = device::find(&device)?;
         if device.is_cuda() {
-            // The fastest algorithm is looked for, and kernels are made, for each shape: worth it for few.
+            // Each new shape costs a search for the fastest algorithm and new kernels: worth it only for few shapes.
             let few_shapes = settings.fixed_shapes == 1;
             Cuda::cudnn_set_benchmark(few_shapes);
             tch::jit::f_set_tensor_expr_fuser_enabled(few_shapes)?;
@@ -67,33 +69,42 @@ impl Model {
     }
 }
 
-/// Compares the type of the weights with the manifest's. A frozen file has constants in their place, which it does not list.
+/// Compares the type of the weights with the manifest's. A frozen file has constants instead, which it does not list.
 fn check_precision(module: &CModule, precision: &str) -> Result<(), Failure> {
-    let want = match precision {
-        "fp32" | "tf32" => Kind::Float,
-        "fp16" => Kind::Half,
-        "bf16" => Kind::BFloat16,
-        other => return Err(Failure::refused(format!("the precision {other} is unknown"))),
-    };
+    let want = weights_of(precision)?;
     for (name, tensor) in module.named_parameters()? {
-        let kind = tensor.f_kind()?;
-        if kind != want && matches!(kind, Kind::Float | Kind::Half | Kind::BFloat16 | Kind::Double)
-        {
-            return Err(Failure::refused(format!(
-                "the manifest says {precision}, but the weight {name} is {kind:?}; export the model with that precision"
-            )));
-        }
+        check_weight(&name, tensor.f_kind()?, want, precision)?;
     }
     Ok(())
 }
 
-/// What one engine thread owns.
+/// Type of the weights of a model with that precision.
+fn weights_of(precision: &str) -> Result<Kind, Failure> {
+    match precision {
+        "fp32" | "tf32" => Ok(Kind::Float),
+        "fp16" => Ok(Kind::Half),
+        "bf16" => Ok(Kind::BFloat16),
+        other => Err(Failure::refused(format!("the precision {other} is unknown"))),
+    }
+}
+
+/// Whole numbers, such as tables of indices, may have any type.
+fn check_weight(name: &str, kind: Kind, want: Kind, precision: &str) -> Result<(), Failure> {
+    if kind == want || !matches!(kind, Kind::Float | Kind::Half | Kind::BFloat16 | Kind::Double) {
+        return Ok(());
+    }
+    Err(Failure::refused(format!(
+        "the manifest says {precision}, but the weight {name} is {kind:?}; export the model with that precision"
+    )))
+}
+
+/// An instance, which one engine thread owns.
 pub(crate) struct Instance<'a> {
     model: &'a Model,
     staging: Staging,
     /// On a CUDA device.
     pipeline: Option<Pipeline>,
-    /// Inputs on the device; each slot has its own, which grow with the batches.
+    /// Inputs on the device, separate for each slot; they grow with the batches.
     on_device: Vec<Vec<Tensor>>,
 }
 
@@ -108,11 +119,8 @@ impl<'a> Instance<'a> {
     }
 
     pub(crate) fn in_flight(&self) -> u32 {
-        match self.pipeline {
-            Some(_) => SLOTS as u32,
-            // begin does all the work.
-            None => 1,
-        }
+        // Without a pipeline, begin does all the work.
+        if self.pipeline.is_some() { SLOTS as u32 } else { 1 }
     }
 
     pub(crate) fn allocate(&mut self, bytes: u64) -> Result<*mut c_void, Failure> {
@@ -139,13 +147,14 @@ impl<'a> Instance<'a> {
             return model.run(inputs, outputs);
         };
         let room = &mut self.on_device[slot];
-        let begun = pipeline.run(
+        let begun = steps::run(
+            pipeline,
             slot,
             || copy_to_device(room, inputs, model.device),
             |inputs| model.run(inputs, outputs),
         );
         if begun.as_ref().is_err_and(|failure| failure.status == abi::OUT_OF_MEMORY) {
-            // It is in the way of a smaller batch. Nothing of this slot is under way any more.
+            // It takes memory from a smaller batch. No work of this slot is in progress any more.
             self.on_device[slot].clear();
         }
         begun
@@ -156,7 +165,7 @@ impl<'a> Instance<'a> {
     }
 }
 
-/// A slot's inputs on the device, in room that is used again.
+/// A slot's inputs on the device, in memory that is reused.
 fn copy_to_device(
     room: &mut Vec<Tensor>,
     inputs: &[abi::Tensor],
@@ -181,7 +190,7 @@ fn copy_to_device(
 }
 
 impl Model {
-    /// Runs the model and copies what it gives to the outputs' memory.
+    /// Runs the model and copies its results to the outputs' memory.
     fn run(&self, inputs: Vec<Tensor>, outputs: &[abi::Tensor]) -> Result<(), Failure> {
         let inputs: Vec<_> = inputs.into_iter().map(IValue::Tensor).collect();
         let given = tensors_of(self.module.forward_is(&inputs)?)?;
@@ -193,63 +202,105 @@ impl Model {
         }
         for ((given, output), name) in given.iter().zip(outputs).zip(&self.outputs) {
             let mut to = view(output)?;
-            if given.size() != to.size() {
-                return Err(Failure::refused(format!(
-                    "the model's output {name} has the shape {:?}, the manifest says {:?} (the batch comes first)",
-                    given.size(),
-                    to.size()
-                )));
-            }
-            let (from_kind, to_kind) = (given.f_kind()?, to.f_kind()?);
-            // Half precision widens without loss; nothing else is converted unasked.
-            let widens = matches!(from_kind, Kind::Half | Kind::BFloat16) && to_kind == Kind::Float;
-            if from_kind != to_kind && !widens {
-                return Err(Failure::refused(format!(
-                    "the model's output {name} is {from_kind:?}, the manifest says {to_kind:?}"
-                )));
-            }
+            check_shape(name, &given.size(), &to.size())?;
+            check_kind(name, given.f_kind()?, to.f_kind()?)?;
             pipeline::copy(&mut to, given)?;
         }
         Ok(())
     }
 }
 
-/// A tensor, or a tuple or list of some.
-fn tensors_of(value: IValue) -> Result<Vec<Tensor>, Failure> {
-    let tensor = |value| match value {
-        IValue::Tensor(tensor) => Ok(tensor),
-        other => {
-            Err(Failure::refused(format!("the model gives a {other:?} where a tensor belongs")))
-        }
-    };
-    match value {
-        IValue::Tensor(tensor) => Ok(vec![tensor]),
-        IValue::TensorList(tensors) => Ok(tensors),
-        IValue::Tuple(values) => values.into_iter().map(tensor).collect(),
-        _ => {
-            Err(Failure::refused("the model gives neither a tensor nor a tuple of tensors".into()))
-        }
+fn check_shape(name: &str, given: &[i64], want: &[i64]) -> Result<(), Failure> {
+    if given == want {
+        return Ok(());
     }
+    Err(Failure::refused(format!(
+        "the model's output {name} has the shape {given:?}, the manifest says {want:?} (the batch comes first)"
+    )))
 }
 
-/// The caller's memory as a tensor, without a copy.
-fn view(tensor: &abi::Tensor) -> Result<Tensor, Failure> {
-    let kind = match tensor.data_type {
-        1 => Kind::Uint8,
-        2 => Kind::Int8,
-        3 => Kind::Int,
-        4 => Kind::Int64,
-        5 => Kind::Half,
-        6 => Kind::Float,
-        other => return Err(Failure::refused(format!("the data type {other} is unknown"))),
-    };
-    let shape = &tensor.shape[..(tensor.rank as usize).min(abi::MAX_RANK)];
-    let mut strides = vec![1; shape.len()];
-    for place in (1..shape.len()).rev() {
-        strides[place - 1] = strides[place] * shape[place].max(1);
+/// Half precision widens without loss; nothing else is converted implicitly.
+fn check_kind(name: &str, given: Kind, want: Kind) -> Result<(), Failure> {
+    let widens = matches!(given, Kind::Half | Kind::BFloat16) && want == Kind::Float;
+    if given == want || widens {
+        return Ok(());
     }
-    // SAFETY: the caller's tensor is contiguous and stays until the batch is finished; views do not outlive it.
-    Ok(unsafe {
-        Tensor::f_from_blob(tensor.data.cast::<u8>(), shape, &strides, kind, Device::Cpu)
-    }?)
+    Err(Failure::refused(format!(
+        "the model's output {name} is {given:?}, the manifest says {want:?}"
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr;
+
+    use super::*;
+
+    fn text(outcome: Result<(), Failure>) -> String {
+        let failure = outcome.expect_err("a refusal");
+        assert_eq!(failure.status, abi::REFUSED);
+        failure.text
+    }
+
+    #[test]
+    fn weights_have_the_type_of_the_manifest() {
+        for (precision, kind) in [
+            ("fp32", Kind::Float),
+            ("tf32", Kind::Float),
+            ("fp16", Kind::Half),
+            ("bf16", Kind::BFloat16),
+        ] {
+            let want = weights_of(precision).ok();
+            assert_eq!(want, Some(kind));
+            assert!(check_weight("w", kind, kind, precision).is_ok());
+            assert!(check_weight("indices", Kind::Int64, kind, precision).is_ok());
+            let other = text(check_weight("w", Kind::Double, kind, precision));
+            assert!(
+                other.contains(&format!("says {precision}, but the weight w is Double")),
+                "{other}"
+            );
+        }
+        assert!(text(weights_of("fp8").map(drop)).contains("fp8 is unknown"));
+    }
+
+    #[test]
+    fn outputs_have_the_shape_and_type_of_the_manifest() {
+        assert!(check_shape("logits", &[4, 10], &[4, 10]).is_ok());
+        let shape = text(check_shape("logits", &[4, 10], &[4, 1000]));
+        assert!(
+            shape.contains("logits has the shape [4, 10], the manifest says [4, 1000]"),
+            "{shape}"
+        );
+        for kind in [Kind::Half, Kind::BFloat16, Kind::Float] {
+            assert!(check_kind("logits", kind, Kind::Float).is_ok());
+        }
+        for (given, want) in
+            [(Kind::Float, Kind::Half), (Kind::Double, Kind::Float), (Kind::Int64, Kind::Int)]
+        {
+            let kind = text(check_kind("logits", given, want));
+            assert!(
+                kind.contains(&format!("logits is {given:?}, the manifest says {want:?}")),
+                "{kind}"
+            );
+        }
+    }
+
+    #[test]
+    fn settings_of_another_size_are_refused() {
+        let settings = abi::ModelSettings {
+            size: 8,
+            path: ptr::null(),
+            device: ptr::null(),
+            precision: ptr::null(),
+            threads: 1,
+            fixed_shapes: 0,
+            input_count: 0,
+            output_count: 0,
+            inputs: ptr::null(),
+            outputs: ptr::null(),
+        };
+        // SAFETY: with another size, nothing else is looked at.
+        let refused = text(unsafe { Model::load(&settings) }.map(drop));
+        assert!(refused.contains("another size"), "{refused}");
+    }
 }

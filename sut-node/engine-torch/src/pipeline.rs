@@ -1,14 +1,15 @@
-//! The shim's functions: streams, events, pinned memory.
+//! The shim's functions: CUDA streams, events, pinned memory.
 
 use std::{
     ffi::{CStr, c_char, c_int},
+    mem,
     ptr::{self, NonNull},
 };
 
 use tch::Tensor;
 use torch_sys::C_tensor;
 
-use crate::failure::Failure;
+use crate::{failure::Failure, steps::Streams};
 
 enum RawPipeline {}
 enum RawEntered {}
@@ -64,16 +65,20 @@ pub(crate) fn pinned(bytes: i64) -> Result<Tensor, Failure> {
     }
 }
 
-/// Copies without waiting, where the device and the memory allow it.
+/// Copies without waiting, if the device and the memory allow it.
 pub(crate) fn copy(to: &mut Tensor, from: &Tensor) -> Result<(), Failure> {
     // SAFETY: both tensors live through the call; the caller keeps their memory until the stream is done with it.
     check(unsafe { netdiv_copy(to.as_mut_ptr(), from.as_ptr()) })
 }
 
 /// A copying and a computing stream of one CUDA device.
-pub(crate) struct Pipeline(NonNull<RawPipeline>);
+pub(crate) struct Pipeline {
+    raw: NonNull<RawPipeline>,
+    /// This thread's use of the streams, while a batch begins; else null.
+    entered: *mut RawEntered,
+}
 
-// SAFETY: streams and events are not bound to a thread; a pipeline is used by one at a time.
+// SAFETY: streams and events are not bound to a thread; a pipeline is used by one at a time, and entered within one call.
 unsafe impl Send for Pipeline {}
 
 impl Pipeline {
@@ -81,75 +86,49 @@ impl Pipeline {
         let mut pipeline = ptr::null_mut();
         // SAFETY: the shim writes a new pipeline there when it succeeds.
         check(unsafe { netdiv_pipeline_new(index as c_int, slots, &mut pipeline) })?;
-        let pipeline = NonNull::new(pipeline);
-        pipeline.map(Self).ok_or_else(|| Failure::failed("the device gave no streams".into()))
-    }
-
-    /// Lets this thread's work for a slot go to the streams. `copy` comes first and goes to the copying stream, `compute` to
-    /// the other one, which waits for the copies. When either fails, nothing of it goes on afterwards.
-    pub(crate) fn run<T>(
-        &mut self,
-        slot: usize,
-        copy: impl FnOnce() -> Result<T, Failure>,
-        compute: impl FnOnce(T) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let mut entered = ptr::null_mut();
-        // SAFETY: the pipeline is ours; the shim writes a guard there when it succeeds.
-        check(unsafe { netdiv_pipeline_enter(self.0.as_ptr(), &mut entered) })?;
-        let entered = Entered { guard: entered, slot };
-        let outcome = copy().and_then(|copied| {
-            // SAFETY: the guard is open, on this thread.
-            check(unsafe { netdiv_pipeline_compute(entered.guard, slot) })?;
-            compute(copied)
-        });
-        let outcome = match entered.leave() {
-            Ok(()) => outcome,
-            left => outcome.and(left),
-        };
-        if outcome.is_err() {
-            // The caller takes its memory back. There is an error to report already.
-            // SAFETY: the pipeline is ours.
-            let _ = check(unsafe { netdiv_pipeline_synchronize(self.0.as_ptr()) });
-        }
-        outcome
+        let raw = NonNull::new(pipeline)
+            .ok_or_else(|| Failure::failed("the device gave no streams".into()))?;
+        Ok(Self { raw, entered: ptr::null_mut() })
     }
 
     /// Waits for the slot's work.
     pub(crate) fn wait(&mut self, slot: usize) -> Result<(), Failure> {
-        // SAFETY: as above.
-        check(unsafe { netdiv_pipeline_wait(self.0.as_ptr(), slot) })
+        // SAFETY: the pipeline is ours.
+        check(unsafe { netdiv_pipeline_wait(self.raw.as_ptr(), slot) })
     }
 }
 
-/// This thread's use of a pipeline's streams; a panic ends it too.
-struct Entered {
-    guard: *mut RawEntered,
-    slot: usize,
-}
+impl Streams for Pipeline {
+    fn enter(&mut self) -> Result<(), Failure> {
+        // SAFETY: the pipeline is ours; the shim writes a guard there when it succeeds.
+        check(unsafe { netdiv_pipeline_enter(self.raw.as_ptr(), &mut self.entered) })
+    }
 
-impl Entered {
-    fn leave(self) -> Result<(), Failure> {
-        let guard = std::mem::ManuallyDrop::new(self);
+    fn compute(&mut self, slot: usize) -> Result<(), Failure> {
+        // SAFETY: the guard is open, on this thread.
+        check(unsafe { netdiv_pipeline_compute(self.entered, slot) })
+    }
+
+    fn leave(&mut self, slot: usize) -> Result<(), Failure> {
+        let entered = mem::replace(&mut self.entered, ptr::null_mut());
         // SAFETY: the guard is open, on this thread, and closed once.
-        check(unsafe { netdiv_pipeline_leave(guard.guard, guard.slot) })
+        check(unsafe { netdiv_pipeline_leave(entered, slot) })
     }
-}
 
-impl Drop for Entered {
-    fn drop(&mut self) {
-        // SAFETY: as above; nobody is left to hear of an error.
-        let _ = check(unsafe { netdiv_pipeline_leave(self.guard, self.slot) });
+    fn synchronize(&mut self) -> Result<(), Failure> {
+        // SAFETY: the pipeline is ours.
+        check(unsafe { netdiv_pipeline_synchronize(self.raw.as_ptr()) })
     }
 }
 
 impl Drop for Pipeline {
     fn drop(&mut self) {
         // SAFETY: it is ours and used no more.
-        unsafe { netdiv_pipeline_free(self.0.as_ptr()) }
+        unsafe { netdiv_pipeline_free(self.raw.as_ptr()) }
     }
 }
 
-/// No gradients on this thread while it lives.
+/// Disables gradients on this thread while it lives.
 pub(crate) struct InferenceMode(*mut RawInferenceMode);
 
 impl InferenceMode {
@@ -166,7 +145,7 @@ impl Drop for InferenceMode {
     }
 }
 
-/// Whether fp32 matrices are multiplied as TF32, where the device can.
+/// Whether fp32 matrices are multiplied as TF32, if the device can.
 pub(crate) fn allow_tf32(allowed: bool) -> Result<(), Failure> {
     // SAFETY: it changes settings of libtorch.
     check(unsafe { netdiv_tf32(allowed) })
@@ -174,6 +153,6 @@ pub(crate) fn allow_tf32(allowed: bool) -> Result<(), Failure> {
 
 /// Lets the process keep freed memory for the next batch.
 pub(crate) fn keep_memory() {
-    // SAFETY: it changes settings of malloc, which is allowed at any time.
+    // SAFETY: it changes settings of malloc, which is always allowed.
     unsafe { netdiv_keep_memory() }
 }

@@ -1,4 +1,4 @@
-//! Memory in which the node puts batches together.
+//! Memory that the node puts batches together in.
 
 use std::{collections::HashMap, ffi::c_void, ptr};
 
@@ -7,10 +7,10 @@ use tch::{Device, Tensor};
 
 use crate::{failure::Failure, pipeline};
 
-/// What the ABI promises.
+/// Alignment that the ABI requires, in bytes.
 const ALIGNMENT: usize = 64;
 
-/// Pinned for a CUDA device, else aligned.
+/// Staging memory: pinned for a CUDA device, else aligned.
 pub(crate) struct Staging {
     device: Device,
     pinned: HashMap<*mut c_void, Tensor>,
@@ -38,10 +38,8 @@ impl Staging {
         }
         let mut memory = ptr::null_mut();
         // SAFETY: the alignment is a power of two and a multiple of a pointer's size.
-        match unsafe { libc::posix_memalign(&mut memory, ALIGNMENT, length) } {
-            0 => Ok(memory),
-            _ => Err(full()),
-        }
+        let error = unsafe { libc::posix_memalign(&mut memory, ALIGNMENT, length) };
+        if error == 0 { Ok(memory) } else { Err(full()) }
     }
 
     pub(crate) fn release(&mut self, memory: *mut c_void) {
@@ -49,5 +47,33 @@ impl Staging {
             // SAFETY: what is not pinned comes from posix_memalign, and is given back once.
             unsafe { libc::free(memory) }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::slice;
+
+    use super::*;
+
+    #[test]
+    fn memory_of_the_host_is_aligned_and_ours() {
+        let mut staging = Staging::new(Device::Cpu);
+        let given: Vec<_> = (1..100)
+            .map(|bytes| (staging.allocate(bytes).map_err(|f| f.text).unwrap(), bytes))
+            .collect();
+        for (memory, bytes) in &given {
+            assert_eq!(*memory as usize % ALIGNMENT, 0);
+            // SAFETY: it has that many bytes.
+            unsafe { slice::from_raw_parts_mut(memory.cast::<u8>(), *bytes as usize) }.fill(7);
+        }
+        given.into_iter().for_each(|(memory, _)| staging.release(memory));
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_an_error() {
+        let full = Staging::new(Device::Cpu).allocate(1 << 60).expect_err("an error");
+        assert_eq!(full.status, abi::OUT_OF_MEMORY);
+        assert!(full.text.contains("1152921504606846976 bytes"), "{}", full.text);
     }
 }

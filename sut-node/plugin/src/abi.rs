@@ -1,4 +1,4 @@
-//! `include/netdiv_engine.h` in Rust, name by name; the header has the meaning.
+//! `include/netdiv_engine.h` in Rust; the header explains each name.
 
 use std::ffi::{c_char, c_void};
 
@@ -14,7 +14,7 @@ pub const ENTRY: &str = "netdiv_engine_plugin";
 /// That function.
 pub type Entry = unsafe extern "C" fn(abi: u32) -> *const Engine;
 
-/// What a function returns; a number, as the other side may return any.
+/// The result of a function: a number, as a plug-in may return any.
 pub type Status = u32;
 
 /// Done.
@@ -23,7 +23,7 @@ pub const OK: Status = 0;
 pub const FAILED: Status = 1;
 /// The device's memory is full.
 pub const OUT_OF_MEMORY: Status = 2;
-/// The model, device or precision is none that the plug-in serves.
+/// The plug-in does not support the model, device or precision.
 pub const REFUSED: Status = 3;
 
 /// Room for an error text.
@@ -52,7 +52,7 @@ pub struct Tensor {
     pub bytes: u64,
 }
 
-/// What the manifest says of an input or output.
+/// An input or output, from the manifest.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct TensorSpec {
@@ -70,15 +70,15 @@ pub struct TensorSpec {
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
 pub struct Device {
-    /// As `--devices` takes it.
+    /// Its name for `--devices`.
     pub name: [c_char; 32],
-    /// Make and driver, or what is missing.
+    /// Model and driver, or what is missing.
     pub description: [c_char; 256],
     /// 1 or 0.
     pub usable: u32,
 }
 
-/// What a model is loaded with.
+/// Settings of a model.
 #[derive(Debug)]
 #[repr(C)]
 pub struct ModelSettings {
@@ -92,7 +92,7 @@ pub struct ModelSettings {
     pub precision: *const c_char,
     /// Threads of one instance.
     pub threads: u32,
-    /// 1: batches come only in shapes that were warmed up.
+    /// 1: batches have only shapes that were warmed up.
     pub fixed_shapes: u32,
     /// Number of inputs.
     pub input_count: u32,

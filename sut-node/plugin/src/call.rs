@@ -1,23 +1,23 @@
-//! Calls and the texts of their errors.
+//! The node's side of a call that may fail.
 
-use std::ffi::{CStr, c_char};
+use std::ffi::CStr;
 
 use crate::{
-    PluginError,
     abi::{self, Status, Text},
+    error::PluginError,
 };
 
-/// Longest error text that is taken, in bytes: those of libtorch can hold whole tensors.
+/// Longest error text, in bytes: those of libtorch can hold whole tensors.
 const MAX_ERROR_BYTES: usize = 4096;
 
 /// Makes a call that may fail, with room for its error text.
 pub(crate) fn call(function: impl FnOnce(Text) -> Status) -> Result<(), PluginError> {
     let mut room = vec![0_u8; MAX_ERROR_BYTES];
-    let status = function(Text { at: room.as_mut_ptr().cast(), room: room.len() as u64 });
+    let status = function(Text { at: room.as_mut_ptr().cast(), room: MAX_ERROR_BYTES as u64 });
     if status == abi::OK {
         return Ok(());
     }
-    // A plug-in that forgets the zero must not make us read on.
+    // The plug-in may have forgotten the zero.
     room[MAX_ERROR_BYTES - 1] = 0;
     let text = CStr::from_bytes_until_nul(&room).map(CStr::to_string_lossy).unwrap_or_default();
     let text = match text.trim() {
@@ -29,10 +29,4 @@ pub(crate) fn call(function: impl FnOnce(Text) -> Status) -> Result<(), PluginEr
         abi::REFUSED => PluginError::Refused(text),
         _ => PluginError::Failed(text),
     })
-}
-
-/// The text in an array that should end with a zero.
-pub(crate) fn text(chars: &[c_char]) -> String {
-    let bytes: Vec<u8> = chars.iter().map(|c| *c as u8).take_while(|byte| *byte != 0).collect();
-    String::from_utf8_lossy(&bytes).into_owned()
 }

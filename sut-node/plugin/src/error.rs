@@ -2,10 +2,12 @@
 
 use std::path::PathBuf;
 
-/// What a plug-in, or loading one, can say.
+use crate::abi::{ABI, ENTRY};
+
+/// An error of a plug-in, or of loading it.
 #[derive(Debug, thiserror::Error)]
 pub enum PluginError {
-    /// Not a library, not there, or it lacks something.
+    /// The file is missing, is not a library, or lacks a symbol.
     #[error("cannot load {}: {why}", path.display())]
     Unloadable {
         /// The file.
@@ -13,22 +15,22 @@ pub enum PluginError {
         /// What the system says.
         why: String,
     },
-    /// A library that is no plug-in.
+    /// The library is not a plug-in.
     #[error(
         "{} is not an engine plug-in: it does not export {}",
-        .0.display(), crate::abi::ENTRY
+        .0.display(), ENTRY
     )]
     NotAPlugin(PathBuf),
-    /// Written for another ABI.
-    #[error("{} has the plug-in ABI {theirs}, this node has {}; build the {} again", path.display(), crate::abi::ABI,
-        if *theirs < crate::abi::ABI { "plug-in" } else { "node" })]
+    /// The plug-in has another ABI.
+    #[error("{} has the plug-in ABI {theirs}, this node has {}; build the {} again", path.display(), ABI,
+        if *theirs < ABI { "plug-in" } else { "node" })]
     Abi {
         /// The file.
         path: PathBuf,
         /// Its ABI.
         theirs: u32,
     },
-    /// The same ABI by number, another by its bytes.
+    /// The plug-in has the same ABI, but a struct of another size.
     #[error("{}: its {what} has {theirs} bytes, this node's has {ours}; build it with the node's netdiv_engine.h", path.display())]
     Size {
         /// The file.
@@ -40,7 +42,7 @@ pub enum PluginError {
         /// Bytes here.
         ours: usize,
     },
-    /// A table with a hole.
+    /// A function is missing from the table.
     #[error("{}: its `{function}` is null or gives null", path.display())]
     Missing {
         /// The file.
@@ -54,7 +56,7 @@ pub enum PluginError {
     /// The device's memory is full.
     #[error("out of memory: {0}")]
     OutOfMemory(String),
-    /// The model, the device or the precision is none that the plug-in serves.
+    /// The plug-in does not support the model, the device or the precision.
     #[error("{0}")]
     Refused(String),
 }

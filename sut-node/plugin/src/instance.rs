@@ -1,22 +1,28 @@
-//! One instance of a model: what an engine thread owns.
+//! An instance of a model, which one engine thread owns.
 
 use std::{
     ptr::{self, NonNull},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
 };
 
-use netdiv_proto::layout::DataType;
+use netdiv_contract::layout::DataType;
 
-use crate::{PluginError, Tensor, abi, call::call, model};
+use crate::{
+    abi,
+    call::call,
+    error::PluginError,
+    handle::{InstanceHandle, ModelHandle},
+    memory::Tensor,
+};
 
-/// An instance, and the batches that it has begun.
+/// An instance, with the batches that it has begun.
 #[derive(Debug)]
 pub struct Instance {
-    handle: Arc<Handle>,
+    handle: Arc<InstanceHandle>,
     slots: Vec<Option<Batch>>,
 }
 
-/// What the model reads and what it writes.
+/// The model's inputs and outputs.
 #[derive(Debug)]
 pub struct Batch {
     /// In the order of the manifest.
@@ -25,51 +31,12 @@ pub struct Batch {
     pub outputs: Vec<Tensor>,
 }
 
-/// The plug-in's instance, which its memory keeps open.
-#[derive(Debug)]
-pub(crate) struct Handle {
-    pub(crate) model: Arc<model::Handle>,
-    instance: Mutex<InstancePointer>,
-}
-
-#[derive(Debug)]
-struct InstancePointer(*mut abi::Instance);
-
-// SAFETY: the header lets any thread use an instance, one at a time, which the mutex sees to.
-unsafe impl Send for InstancePointer {}
-
-/// The instance, for as long as this thread may use it.
-pub(crate) struct Locked<'a>(std::sync::MutexGuard<'a, InstancePointer>);
-
-impl std::ops::Deref for Locked<'_> {
-    type Target = *mut abi::Instance;
-
-    fn deref(&self) -> &Self::Target {
-        &self.0.0
-    }
-}
-
-impl Handle {
-    pub(crate) fn lock(&self) -> Locked<'_> {
-        Locked(self.instance.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        let _alone = self.model.plugin.alone();
-        let instance = self.lock();
-        // SAFETY: nobody else holds the handle, so all of its memory is released and no batch is under way.
-        unsafe { (self.model.plugin.functions.close)(*instance) }
-    }
-}
-
 impl Instance {
-    pub(crate) fn open(model: Arc<model::Handle>) -> Result<Self, PluginError> {
-        let functions = &model.plugin.functions;
+    pub(crate) fn open(model: Arc<ModelHandle>) -> Result<Self, PluginError> {
+        let functions = &model.table.functions;
         let mut instance = ptr::null_mut();
         {
-            let _alone = model.plugin.alone();
+            let _alone = model.table.alone();
             // SAFETY: the model is loaded.
             call(|error| unsafe { (functions.open)(model.model.as_ptr(), &mut instance, error) })?;
         }
@@ -78,14 +45,13 @@ impl Instance {
         })?;
         // SAFETY: the instance is open, and ours alone.
         let in_flight = unsafe { (functions.in_flight)(instance.as_ptr()) };
-        let instance = Mutex::new(InstancePointer(instance.as_ptr()));
-        let handle = Arc::new(Handle { model, instance });
-        // A slot costs a set of staging memory; no device gains from more.
+        let handle = Arc::new(InstanceHandle::new(model, instance));
+        // Each slot costs a set of staging memory, and no device gains from more.
         let slots = (0..in_flight.clamp(1, 8)).map(|_| None).collect();
         Ok(Self { handle, slots })
     }
 
-    /// Number of batches that can be under way at once.
+    /// Number of batches that can be in progress at once.
     pub fn in_flight(&self) -> usize {
         self.slots.len()
     }
@@ -95,11 +61,11 @@ impl Instance {
         Tensor::new(self.handle.clone(), data_type, shape)
     }
 
-    /// Runs a batch of zeros, and compares what the model gives with the outputs' shapes.
+    /// Runs a batch of zeros, and compares the model's outputs with the expected shapes.
     pub fn warm_up(&mut self, batch: &Batch) -> Result<(), PluginError> {
         let (inputs, outputs) = batch.raw();
         let instance = self.handle.lock();
-        let warm_up = self.handle.model.plugin.functions.warm_up;
+        let warm_up = self.handle.table().functions.warm_up;
         // SAFETY: the tensors live through the call.
         call(|error| unsafe {
             let (ins, outs) = (inputs.len() as u32, outputs.len() as u32);
@@ -121,7 +87,7 @@ impl Instance {
         let (inputs, outputs) = batch.raw();
         let begun = {
             let instance = self.handle.lock();
-            let begin = self.handle.model.plugin.functions.begin;
+            let begin = self.handle.table().functions.begin;
             // SAFETY: the slot is free. The tensors' memory is not touched until `finish`: the batch is kept here, and
             // moving it does not move the memory.
             call(|error| unsafe {
@@ -138,11 +104,11 @@ impl Instance {
         }
     }
 
-    /// Waits for a slot's batch; gives it back, and whether it went well. `None` when the slot holds none.
+    /// Waits for a slot's batch, and returns it with its outcome. `None` if the slot holds none.
     pub fn finish(&mut self, slot: usize) -> Option<(Batch, Result<(), PluginError>)> {
         let batch = self.slots.get_mut(slot)?.take()?;
         let instance = self.handle.lock();
-        let finish = self.handle.model.plugin.functions.finish;
+        let finish = self.handle.table().functions.finish;
         // SAFETY: the slot holds a batch.
         let finished = call(|error| unsafe { finish(*instance, slot as u32, error) });
         Some((batch, finished))
@@ -157,7 +123,7 @@ impl Batch {
 }
 
 impl Drop for Instance {
-    /// The plug-in must not write into memory that is gone.
+    /// Finishes all batches: the plug-in must not write to memory that is gone.
     fn drop(&mut self) {
         for slot in 0..self.slots.len() {
             drop(self.finish(slot));

@@ -7,35 +7,35 @@ use std::{
     sync::Arc,
 };
 
-use netdiv_proto::layout::{DataType, element_bytes};
+use netdiv_contract::layout::{DataType, element_bytes};
 
 use crate::{
-    PluginError,
     abi::{self, MAX_RANK},
     call::call,
-    instance::Handle,
+    error::PluginError,
+    handle::InstanceHandle,
 };
 
-/// What the header asks of memory, in bytes.
+/// Alignment that the header requires, in bytes.
 const ALIGNMENT: usize = 64;
 
-/// A tensor in a plug-in's memory: room for its longest shape, and the shape that it has now.
+/// A tensor in a plug-in's memory: room for its largest shape, and its current shape.
 pub struct Tensor {
     data_type: DataType,
     shape: Vec<usize>,
     bytes: usize,
     memory: NonNull<u8>,
     room: usize,
-    owner: Arc<Handle>,
+    owner: Arc<InstanceHandle>,
 }
 
 // SAFETY: the memory belongs to this value alone; the plug-in's function to release it is called by one thread at a time,
-// which `Handle::lock` sees to.
+// which `InstanceHandle::lock` ensures.
 unsafe impl Send for Tensor {}
 
 impl Tensor {
     pub(crate) fn new(
-        owner: Arc<Handle>,
+        owner: Arc<InstanceHandle>,
         data_type: DataType,
         shape: &[usize],
     ) -> Result<Self, PluginError> {
@@ -43,7 +43,7 @@ impl Tensor {
         let mut memory = ptr::null_mut();
         {
             let instance = owner.lock();
-            let allocate = owner.model.plugin.functions.allocate;
+            let allocate = owner.table().functions.allocate;
             // SAFETY: the instance is open and locked.
             call(|error| unsafe { allocate(*instance, room.max(1) as u64, &mut memory, error) })?;
         }
@@ -121,10 +121,8 @@ fn byte_length(data_type: DataType, shape: &[usize]) -> Result<usize, PluginErro
 impl Drop for Tensor {
     fn drop(&mut self) {
         let instance = self.owner.lock();
-        // SAFETY: the memory came from this instance, and no batch holds it: a batch that is under way owns its tensors.
-        unsafe {
-            (self.owner.model.plugin.functions.release)(*instance, self.memory.as_ptr().cast())
-        }
+        // SAFETY: the memory came from this instance, and no batch holds it: a batch in progress owns its tensors.
+        unsafe { (self.owner.table().functions.release)(*instance, self.memory.as_ptr().cast()) }
     }
 }
 

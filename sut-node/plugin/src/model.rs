@@ -1,19 +1,21 @@
 //! A model on a device.
 
 use std::{
-    ffi::CString,
+    ffi::{CString, c_char},
     path::PathBuf,
     ptr::{self, NonNull},
     sync::Arc,
 };
 
-use netdiv_proto::layout::TensorSpec;
+use netdiv_contract::layout::TensorSpec;
 
 use crate::{
-    Instance, PluginError,
     abi::{self, MAX_RANK},
     call::call,
-    library::Loaded,
+    error::PluginError,
+    handle::{ModelHandle, Specs},
+    instance::Instance,
+    table::Table,
 };
 
 /// Floating-point type of a model's weights.
@@ -21,7 +23,7 @@ use crate::{
 pub enum Precision {
     /// IEEE 754, 32 bits.
     Fp32,
-    /// The same; matrices are multiplied with 10 bits of the fraction, where the device can.
+    /// The same, but matrices are multiplied with 10 bits of fraction, if the device can.
     Tf32,
     /// IEEE 754, 16 bits.
     Fp16,
@@ -30,6 +32,9 @@ pub enum Precision {
 }
 
 impl Precision {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Fp32, Self::Tf32, Self::Fp16, Self::Bf16];
+
     /// Its name in manifests.
     pub const fn name(self) -> &'static str {
         match self {
@@ -41,7 +46,7 @@ impl Precision {
     }
 }
 
-/// What a model is loaded with.
+/// Settings of a model.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// The model file.
@@ -50,9 +55,9 @@ pub struct Settings {
     pub device: String,
     /// Type of the weights.
     pub precision: Precision,
-    /// Threads that one instance may use on the host's processors.
+    /// Host threads that one instance may use.
     pub threads: usize,
-    /// Batches come only in shapes that were warmed up.
+    /// Whether batches have only shapes that were warmed up.
     pub fixed_shapes: bool,
     /// Inputs without the batch dimension; -1 is a free length.
     pub inputs: Vec<TensorSpec>,
@@ -62,56 +67,16 @@ pub struct Settings {
 
 /// A loaded model, shared by its instances.
 #[derive(Debug, Clone)]
-pub struct Model(pub(crate) Arc<Handle>);
-
-#[derive(Debug)]
-pub(crate) struct Handle {
-    pub(crate) plugin: Arc<Loaded>,
-    pub(crate) model: NonNull<abi::Model>,
-    _specs: Specs,
-}
-
-// SAFETY: the header lets several threads use a model, one at a time for load and unload, which `Loaded::alone` sees to.
-unsafe impl Send for Handle {}
-// SAFETY: as above.
-unsafe impl Sync for Handle {}
-
-/// What the plug-in may look at until it unloads the model.
-#[derive(Debug)]
-struct Specs {
-    _strings: Vec<CString>,
-    _inputs: Vec<abi::TensorSpec>,
-    _outputs: Vec<abi::TensorSpec>,
-}
+pub struct Model(Arc<ModelHandle>);
 
 impl Model {
-    pub(crate) fn load(plugin: Arc<Loaded>, settings: Settings) -> Result<Self, PluginError> {
-        let mut strings = Vec::new();
-        let mut string = |text: &str| {
-            let text = CString::new(text)
-                .map_err(|_| PluginError::Refused(format!("{text:?} holds a zero byte")))?;
-            // A CString does not move its bytes when it is moved.
-            let at = text.as_ptr();
-            strings.push(text);
-            Ok(at)
-        };
-        let path = string(&settings.path.to_string_lossy())?;
-        let device = string(&settings.device)?;
-        let precision = string(settings.precision.name())?;
+    pub(crate) fn load(table: Arc<Table>, settings: &Settings) -> Result<Self, PluginError> {
+        let mut strings = Strings::default();
+        let path = strings.add(&settings.path.to_string_lossy())?;
+        let device = strings.add(&settings.device)?;
+        let precision = strings.add(settings.precision.name())?;
         let mut specs = |specs: &[TensorSpec]| {
-            let spec = |spec: &TensorSpec| {
-                let mut shape = [0; MAX_RANK];
-                let rank = spec.shape.len() + 1;
-                if rank > MAX_RANK {
-                    let text = format!("{} has more than {} dimensions", spec.name, MAX_RANK - 1);
-                    return Err(PluginError::Refused(text));
-                }
-                shape[0] = -1;
-                shape[1..rank].copy_from_slice(&spec.shape);
-                let (data_type, rank) = (spec.data_type as u32, rank as u32);
-                Ok(abi::TensorSpec { name: string(&spec.name)?, data_type, rank, shape })
-            };
-            specs.iter().map(spec).collect::<Result<Vec<_>, _>>()
+            specs.iter().map(|spec| raw_spec(spec, &mut strings)).collect::<Result<Vec<_>, _>>()
         };
         let (inputs, outputs) = (specs(&settings.inputs)?, specs(&settings.outputs)?);
         let asked = abi::ModelSettings {
@@ -128,14 +93,14 @@ impl Model {
         };
         let mut model = ptr::null_mut();
         {
-            let _alone = plugin.alone();
+            let _alone = table.alone();
             // SAFETY: what `asked` points at is kept in the handle, at the same addresses.
-            call(|error| unsafe { (plugin.functions.load)(&asked, &mut model, error) })?;
+            call(|error| unsafe { (table.functions.load)(&asked, &mut model, error) })?;
         }
         let model = NonNull::new(model)
             .ok_or_else(|| PluginError::Failed("load gave neither a model nor an error".into()))?;
-        let specs = Specs { _strings: strings, _inputs: inputs, _outputs: outputs };
-        Ok(Self(Arc::new(Handle { plugin, model, _specs: specs })))
+        let specs = Specs { _strings: strings.0, _inputs: inputs, _outputs: outputs };
+        Ok(Self(Arc::new(ModelHandle { table, model, _specs: specs })))
     }
 
     /// Makes an instance.
@@ -144,10 +109,31 @@ impl Model {
     }
 }
 
-impl Drop for Handle {
-    fn drop(&mut self) {
-        let _alone = self.plugin.alone();
-        // SAFETY: instances hold the handle, so none is left; the specs are dropped after this.
-        unsafe { (self.plugin.functions.unload)(self.model.as_ptr()) }
+/// Strings that C points at.
+#[derive(Default)]
+struct Strings(Vec<CString>);
+
+impl Strings {
+    fn add(&mut self, text: &str) -> Result<*const c_char, PluginError> {
+        let text = CString::new(text)
+            .map_err(|_| PluginError::Refused(format!("{text:?} holds a zero byte")))?;
+        // A CString does not move its bytes when it is moved.
+        let at = text.as_ptr();
+        self.0.push(text);
+        Ok(at)
     }
+}
+
+/// A spec with the batch dimension in front.
+fn raw_spec(spec: &TensorSpec, strings: &mut Strings) -> Result<abi::TensorSpec, PluginError> {
+    let rank = spec.shape.len() + 1;
+    if rank > MAX_RANK {
+        let text = format!("{} has more than {} dimensions", spec.name, MAX_RANK - 1);
+        return Err(PluginError::Refused(text));
+    }
+    let mut shape = [0; MAX_RANK];
+    shape[0] = -1;
+    shape[1..rank].copy_from_slice(&spec.shape);
+    let name = strings.add(&spec.name)?;
+    Ok(abi::TensorSpec { name, data_type: spec.data_type as u32, rank: rank as u32, shape })
 }

@@ -5,8 +5,11 @@ use std::{thread, time::Duration};
 
 use bytes::Bytes;
 
-use super::{EngineError, Inference, one_by_one::Infer};
-use crate::config::EchoConfig;
+use crate::{
+    engine::{error::EngineError, interface::Inference, one_by_one::Infer},
+    model::payload::Payload,
+    settings::engine::EchoConfig,
+};
 
 pub(super) struct Echo {
     settings: EchoConfig,
@@ -31,20 +34,21 @@ impl Echo {
 }
 
 impl Infer for Echo {
-    fn infer(&mut self, batch: &[Bytes]) -> Result<Inference, EngineError> {
+    fn infer(&mut self, batch: &[Payload]) -> Result<Inference, EngineError> {
         let samples = u32::try_from(batch.len()).unwrap_or(u32::MAX);
         let pause = self.settings.per_batch + self.settings.per_sample * samples;
         if !pause.is_zero() {
             thread::sleep(pause);
         }
-        let answers = batch.iter().map(|sample| Ok(self.answer(sample))).collect();
+        let answers = batch.iter().map(|sample| Ok(self.answer(sample.bytes()))).collect();
         Ok(Inference { answers, prepare: Duration::ZERO })
     }
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
+    use netdiv_contract::layout::InputLayout;
+
     use super::*;
 
     #[test]
@@ -52,7 +56,8 @@ mod tests {
         for (answer_bytes, want) in [(0, "abc"), (2, "ab"), (3, "abc"), (5, "abc\0\0")] {
             let settings =
                 EchoConfig { answer_bytes, per_batch: Duration::ZERO, per_sample: Duration::ZERO };
-            let answers = Echo::new(settings).infer(&["abc".into()]).unwrap();
+            let sample = Payload::read(&InputLayout::default(), "abc".into()).unwrap();
+            let answers = Echo::new(settings).infer(&[sample]).unwrap();
             assert_eq!(answers.responses().unwrap(), [want]);
         }
     }

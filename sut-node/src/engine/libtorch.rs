@@ -1,4 +1,4 @@
-//! Where libtorch is. The node does not link it: it is loaded for the engine `torch`, and nothing else needs it.
+//! Finding and loading libtorch. The node does not link it; only the engine `torch` needs it.
 
 use std::{
     env,
@@ -9,7 +9,7 @@ use std::{
 use netdiv_plugin::{Plugin, PluginError, preload};
 use tracing::{info, warn};
 
-use super::{EngineError, plugin::PluginFile};
+use crate::engine::error::EngineError;
 
 /// The plug-in's file, beside the program.
 const PLUGIN: &str = "libnetdiv_engine_torch.so";
@@ -23,7 +23,7 @@ const VERSION: &str = "2.11.";
 /// Loads libtorch and the plug-in that uses it; gives libtorch's folder too.
 pub(super) fn open(chosen: Option<&Path>) -> Result<(Plugin, PathBuf), EngineError> {
     let folder = find(chosen)?;
-    // CUDA must be there before anybody asks for it: libtorch remembers the answer.
+    // CUDA must be loaded before it is first asked for: libtorch remembers the answer.
     preload(&folder.join("libtorch_cpu.so"))?;
     let cuda = folder.join("libtorch_cuda.so");
     if cuda.is_file()
@@ -122,18 +122,4 @@ fn plugin_file() -> Result<PathBuf, EngineError> {
             "{PLUGIN} is not in {beside}; copy it there, it is built with the node"
         ))
     })
-}
-
-/// What an engine plug-in finds to compute on, for people.
-pub fn devices(file: &PluginFile) -> Result<String, EngineError> {
-    let (plugin, libtorch) = file.open()?;
-    let mut text = format!("{} ({})\n", plugin.name(), plugin.version());
-    if let Some(folder) = libtorch {
-        text.push_str(&format!("  libtorch in {}\n", folder.display()));
-    }
-    for device in plugin.devices()? {
-        let usable = if device.usable { "" } else { "not usable: " };
-        text.push_str(&format!("  {:<8} {usable}{}\n", device.name, device.description));
-    }
-    Ok(text)
 }

@@ -3,9 +3,12 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use netdiv_proto::probe;
+use netdiv_contract::probe;
 
-use super::{EngineError, Inference, one_by_one::Infer};
+use crate::{
+    engine::{error::EngineError, interface::Inference, one_by_one::Infer},
+    model::payload::Payload,
+};
 
 /// Bytes of the answer to a sample that is no probe.
 const ANSWER_BYTES: usize = 8;
@@ -13,7 +16,7 @@ const ANSWER_BYTES: usize = 8;
 /// Runs where samples are read.
 #[derive(Debug, Clone)]
 pub(crate) struct NoModel {
-    /// As many as the longest answer; pages that nobody writes cost no memory.
+    /// As many as the longest answer; pages that are never written cost no memory.
     zeros: Bytes,
 }
 
@@ -32,8 +35,8 @@ impl NoModel {
 }
 
 impl Infer for NoModel {
-    fn infer(&mut self, batch: &[Bytes]) -> Result<Inference, EngineError> {
-        let answers = batch.iter().map(|sample| Ok(self.answer(sample))).collect();
+    fn infer(&mut self, batch: &[Payload]) -> Result<Inference, EngineError> {
+        let answers = batch.iter().map(|sample| Ok(self.answer(sample.bytes()))).collect();
         Ok(Inference { answers, prepare: Duration::ZERO })
     }
 }

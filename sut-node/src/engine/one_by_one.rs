@@ -1,13 +1,17 @@
 //! Engines that do one batch at a time.
 
-use bytes::Bytes;
-
-use super::{Engine, EngineError, Inference};
+use crate::{
+    engine::{
+        error::EngineError,
+        interface::{Engine, Inference},
+    },
+    model::payload::Payload,
+};
 
 /// Runs a batch from begin to end.
 pub(crate) trait Infer: Send {
-    /// Runs decoded payloads, which fit the model's layout.
-    fn infer(&mut self, batch: &[Bytes]) -> Result<Inference, EngineError>;
+    /// Runs decoded samples.
+    fn infer(&mut self, batch: &[Payload]) -> Result<Inference, EngineError>;
 
     /// Runs before the node says that it is ready.
     fn warm_up(&mut self) -> Result<(), EngineError> {
@@ -18,7 +22,7 @@ pub(crate) trait Infer: Send {
 /// Such an engine, and the batch that waits for `finish`.
 pub(crate) struct OneByOne<E> {
     engine: E,
-    batch: Vec<Bytes>,
+    batch: Vec<Payload>,
 }
 
 impl<E: Infer + 'static> OneByOne<E> {
@@ -36,7 +40,7 @@ impl<E: Infer> Engine for OneByOne<E> {
         1
     }
 
-    fn begin(&mut self, batch: Vec<Bytes>) {
+    fn begin(&mut self, batch: Vec<Payload>) {
         self.batch = batch;
     }
 

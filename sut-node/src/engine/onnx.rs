@@ -7,19 +7,19 @@ use std::{
 };
 
 use bytes::Bytes;
-use netdiv_proto::{
-    digest::in_hex,
-    encoding,
-    layout::{self, DataType, InputLayout, TensorSpec, TensorView},
+use clap::ValueEnum as _;
+use netdiv_contract::{
+    encoding::Encoding,
+    layout::{self, DataType, InputLayout, Tensor, TensorSpec},
 };
 use rten::{Dimension, NodeId, RunOptions, ThreadPool, Value, ValueType, ValueView};
 use rten_tensor::{AsView as _, Layout as _};
 use sha2::{Digest as _, Sha256};
 
-use super::{EngineError, Inference, Model, one_by_one::Infer};
 use crate::{
-    config::{OnnxConfig, Postprocess},
-    workload::first_largest,
+    engine::{error::EngineError, interface::Inference, one_by_one::Infer},
+    model::{identity::Model, payload::Payload, workloads::classification::first_largest},
+    settings::engine::{OnnxConfig, Postprocess},
 };
 
 /// The network of the demo; `deploy/digits/train.py` makes it.
@@ -49,7 +49,7 @@ impl OnnxModel {
                 (name, path.display().to_string(), bytes)
             }
         };
-        let sha256 = in_hex(&Sha256::digest(&bytes));
+        let sha256 = hex::encode(Sha256::digest(&bytes));
         let model = rten::Model::load(bytes)
             .map_err(|e| EngineError::NotAModel { path: path.clone(), why: e.to_string() })?;
         let unsupported = |why| EngineError::Unsupported { path: path.clone(), why };
@@ -75,7 +75,7 @@ impl OnnxModel {
             name: self.name.clone(),
             sha256: self.sha256.clone(),
             input: self.input.clone(),
-            encodings: encoding::SUPPORTED.to_vec(),
+            encodings: Encoding::value_variants().to_vec(),
             workload: None,
         }
     }
@@ -124,7 +124,7 @@ impl Onnx {
     }
 
     /// Runs samples of one shape; returns a response for each, and the time that it took to stack them.
-    fn run(&self, samples: &[&[TensorView<'_>]]) -> Result<(Vec<Bytes>, Duration), EngineError> {
+    fn run(&self, samples: &[&[Tensor<Bytes>]]) -> Result<(Vec<Bytes>, Duration), EngineError> {
         let failed = |why: String| EngineError::Failed(why);
         let started = Instant::now();
         let model = &self.model.model;
@@ -145,17 +145,14 @@ impl Onnx {
 }
 
 impl Infer for Onnx {
-    fn infer(&mut self, batch: &[Bytes]) -> Result<Inference, EngineError> {
+    fn infer(&mut self, batch: &[Payload]) -> Result<Inference, EngineError> {
         let started = Instant::now();
-        let samples: Vec<_> = batch
-            .iter()
-            .map(|payload| layout::read(&self.model.input, payload))
-            .collect::<Result<_, _>>()?;
+        let samples: Vec<_> = batch.iter().map(Payload::tensors).collect();
         let groups = group_by_shape(&samples, self.model.single_samples);
         let mut prepare = started.elapsed();
         let mut answers: Vec<_> = batch.iter().map(|_| Ok(Bytes::new())).collect();
         for places in groups {
-            let group: Vec<_> = places.iter().map(|place| samples[*place].as_slice()).collect();
+            let group: Vec<_> = places.iter().map(|place| samples[*place]).collect();
             match self.run(&group) {
                 Ok((responses, stacking)) => {
                     prepare += stacking;
@@ -183,7 +180,7 @@ impl Infer for Onnx {
     fn warm_up(&mut self) -> Result<(), EngineError> {
         let Some(spec) = layout::raw_tensor(&self.model.input) else { return Ok(()) };
         let Some(bytes) = layout::fixed_bytes(spec) else { return Ok(()) };
-        let zeros = vec![Bytes::from(vec![0; bytes]); 2];
+        let zeros = vec![Payload::read(&self.model.input, vec![0; bytes].into())?; 2];
         for _ in 0..3 {
             self.infer(&zeros).and_then(Inference::responses).map_err(|error| {
                 EngineError::Unsupported { path: self.model.path.clone(), why: error.to_string() }
@@ -194,7 +191,7 @@ impl Infer for Onnx {
 }
 
 /// Places in the batch of the samples that can run together.
-fn group_by_shape(samples: &[Vec<TensorView<'_>>], single: bool) -> Vec<Vec<usize>> {
+fn group_by_shape(samples: &[&[Tensor<Bytes>]], single: bool) -> Vec<Vec<usize>> {
     if single {
         return (0..samples.len()).map(|place| vec![place]).collect();
     }
@@ -212,11 +209,11 @@ fn group_by_shape(samples: &[Vec<TensorView<'_>>], single: bool) -> Vec<Vec<usiz
 }
 
 /// Input number `place` of all samples as one tensor.
-fn stack(samples: &[&[TensorView<'_>]], place: usize) -> Result<Value, EngineError> {
+fn stack(samples: &[&[Tensor<Bytes>]], place: usize) -> Result<Value, EngineError> {
     let first = &samples[0][place];
     let mut shape = vec![samples.len()];
     shape.extend(&first.shape);
-    let parts = samples.iter().map(|tensors| tensors[place].data);
+    let parts = samples.iter().map(|tensors| &tensors[place].data[..]);
     match first.data_type {
         DataType::Uint8 => value(&shape, collect(parts, u8::from_le_bytes)),
         DataType::Int8 => value(&shape, collect(parts, i8::from_le_bytes)),
@@ -285,7 +282,6 @@ fn responses<T: PartialOrd + Copy, const N: usize>(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -304,8 +300,10 @@ mod tests {
     fn a_batch_gives_the_same_answers_as_its_samples_alone() {
         let model = Arc::new(OnnxModel::load(&digits()).unwrap());
         let settings = OnnxConfig { postprocess: Postprocess::None, ..digits() };
-        let mut engine = Onnx::new(model, &settings);
-        let batch: Vec<_> = (0..5_u8).map(|n| Bytes::from(vec![n * 3; 64])).collect();
+        let mut engine = Onnx::new(model.clone(), &settings);
+        let batch: Vec<_> = (0..5_u8)
+            .map(|n| Payload::read(&model.input, vec![n * 3; 64].into()).unwrap())
+            .collect();
         let together = engine.infer(&batch).unwrap().responses().unwrap();
         for (sample, answer) in batch.into_iter().zip(together) {
             let alone = engine.infer(&[sample]).unwrap().responses().unwrap().remove(0);
@@ -332,9 +330,10 @@ mod tests {
     #[test]
     fn samples_of_one_shape_run_together() {
         let tensor = |length: usize| {
-            vec![TensorView { data_type: DataType::Uint8, shape: vec![length], data: &[] }]
+            vec![Tensor { data_type: DataType::Uint8, shape: vec![length], data: Bytes::new() }]
         };
         let samples = [tensor(1), tensor(2), tensor(1)];
+        let samples: Vec<_> = samples.iter().map(Vec::as_slice).collect();
         assert_eq!(group_by_shape(&samples, false), [vec![0, 2], vec![1]]);
         assert_eq!(group_by_shape(&samples, true), [[0], [1], [2]]);
     }

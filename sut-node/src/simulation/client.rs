@@ -4,7 +4,7 @@ use std::{
     collections::{BTreeMap, VecDeque},
     pin::Pin,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, Wake, Waker},
@@ -12,14 +12,15 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::Stream;
-use netdiv_proto::{
+use netdiv_contract::{
     burst::{Messages, Next},
     checksum, encoding,
     v1::{self, InferRequest, InferResponse},
 };
+use parking_lot::Mutex;
 use tonic::Status;
 
-use crate::{lock, replies::Replies};
+use crate::intake::replies::Replies;
 
 /// More than any message here has.
 pub(super) const LONGEST: usize = 10_000;
@@ -57,7 +58,7 @@ pub(super) struct Wire(pub(super) Arc<Mutex<Way>>);
 
 impl Wire {
     pub(super) fn change(&self, change: impl FnOnce(&mut Way)) {
-        let mut way = lock(&self.0);
+        let mut way = self.0.lock();
         change(&mut way);
         if let Some(waker) = way.waker.take() {
             waker.wake();
@@ -69,7 +70,7 @@ impl Stream for Wire {
     type Item = Result<Bytes, Status>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let mut way = lock(&self.0);
+        let mut way = self.0.lock();
         match way.chunks.pop_front() {
             Some(chunk) => Poll::Ready(Some(chunk)),
             None if way.ended => Poll::Ready(None),

@@ -14,12 +14,18 @@ use bytes::Bytes;
 use rand::{Rng as _, rngs::StdRng};
 
 use super::MAX_BATCH;
-use crate::engine::{Engine, EngineError, Inference};
+use crate::{
+    engine::{
+        error::EngineError,
+        interface::{Engine, Inference},
+    },
+    model::payload::Payload,
+};
 
 /// Fails in any way that an engine can.
 pub(super) struct Unreliable {
     pub(super) random: StdRng,
-    pub(super) batches: VecDeque<Vec<Bytes>>,
+    pub(super) batches: VecDeque<Vec<Payload>>,
     /// Whether it still has faults.
     pub(super) faulty: Arc<AtomicBool>,
 }
@@ -29,7 +35,7 @@ impl Engine for Unreliable {
         2
     }
 
-    fn begin(&mut self, batch: Vec<Bytes>) {
+    fn begin(&mut self, batch: Vec<Payload>) {
         assert!(!batch.is_empty() && batch.len() <= MAX_BATCH, "a batch of {}", batch.len());
         let panics = self.faulty.load(Ordering::SeqCst) && self.random.random_ratio(1, 30);
         self.batches.push_back(if panics { Vec::new() } else { batch });
@@ -41,7 +47,7 @@ impl Engine for Unreliable {
 
     fn finish(&mut self) -> Result<Inference, EngineError> {
         let batch = self.batches.pop_front().unwrap_or_default();
-        let mut answers: Vec<_> = batch.into_iter().map(Ok).collect();
+        let mut answers: Vec<_> = batch.iter().map(|sample| Ok(sample.bytes().clone())).collect();
         let fault = match self.faulty.load(Ordering::SeqCst) {
             true => self.random.random_range(0..20),
             false => 20,

@@ -1,6 +1,6 @@
 //! What a node answers to everything but samples, as the LoadGen node reads it.
 
-use netdiv_proto::{
+use netdiv_contract::{
     is_name,
     layout::{accepts, describe},
     tally::Tally,

@@ -1,10 +1,10 @@
 //! Data sets and labels in NumPy's format.
 
 use bytes::Bytes;
+use netdiv_contract::layout;
 use netdiv_dataset::{Dataset, labels, open};
-use netdiv_proto::layout;
 
-use crate::with_file;
+use crate::input::with_file;
 
 /// A `.npy` file, as samples and as labels.
 pub(crate) fn arrays(data: &[u8]) {

@@ -1,19 +1,18 @@
-//! Everything that reads what others wrote, as functions of hostile bytes: what comes over the network, and what lies in
-//! files. Each must come back, and what it says must be true; a panic is a finding.
+//! Every reader of data from others, as a function of hostile bytes, from the network or from files. Each must return, and its
+//! result must be true; a panic is a finding.
 //!
 //! `make test` runs each on its corpus and on mutations of it; `make fuzz MINUTES=n` runs each under libFuzzer, which
 //! follows the branches that are taken.
 
 mod answers;
 mod arrays;
+mod input;
 mod payloads;
 mod run_folders;
 mod samples;
 mod settings;
 mod streams;
 mod submissions;
-
-use std::{io::Write as _, path::Path};
 
 /// A target and its name.
 pub type Target = (&'static str, fn(&[u8]));
@@ -41,16 +40,4 @@ pub const TARGETS: [Target; 16] = [
 /// Runs the target of that name; libFuzzer's programs have no more than this in them.
 pub fn run(name: &str, data: &[u8]) {
     TARGETS.iter().filter(|(known, _)| *known == name).for_each(|(_, target)| target(data));
-}
-
-/// Limits of a decoder under test, in bytes.
-const LONGEST: usize = 4096;
-
-/// Gives a reader of files these bytes. A file that cannot be made is no finding.
-fn with_file(data: &[u8], read: impl FnOnce(&Path)) {
-    if let Ok(mut file) = tempfile::NamedTempFile::new()
-        && file.write_all(data).is_ok()
-    {
-        read(file.path());
-    }
 }

@@ -1,13 +1,13 @@
 //! What a message carries.
 
 use bytes::Bytes;
-use netdiv_proto::{
+use netdiv_contract::{
     encoding,
     layout::{self, DataType, InputLayout, TensorSpec},
     probe,
 };
 
-use crate::LONGEST;
+use crate::input::LONGEST;
 
 /// A compressed payload: the first byte is the encoding, the next two are the announced length.
 pub(crate) fn encodings(data: &[u8]) {

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use sut_node::{DryRun, Manifest};
 
-use crate::with_file;
+use crate::input::with_file;
 
 /// The manifests of the tests' own models; one that also limits what numbers of a sample may be.
 const MODELS: [&str; 4] = [

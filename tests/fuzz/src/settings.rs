@@ -4,12 +4,12 @@ use netdiv_evidence::{Machine, check, supply};
 use netdiv_transport::security::{ClientTls, ServerTls, TlsFiles, Token};
 use sut_node::{Args, DryRun, Manifest};
 
-use crate::with_file;
+use crate::input::with_file;
 
 /// A node's settings file. Files that it names are not opened.
 pub(crate) fn settings(data: &[u8]) {
     with_file(data, |path| {
-        let Ok(mut args) = node_process::layered(&Args::default(), Some(path)) else { return };
+        let Ok(mut args) = netdiv_process::layered(&Args::default(), Some(path)) else { return };
         let network = &mut args.network;
         for path in [
             &mut network.tls_certificate,

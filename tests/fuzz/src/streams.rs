@@ -1,13 +1,13 @@
 //! Streams of messages, as both ends read them.
 
 use bytes::Bytes;
-use netdiv_proto::{
+use netdiv_contract::{
     checksum,
     framing::{Decoder, Encoder, Frame, Framed},
     v1::{CallHeader, InferRequest, InferResponse},
 };
 
-use crate::{LONGEST, payloads::decode};
+use crate::{input::LONGEST, payloads::decode};
 
 /// A stream of requests, as a node reads it: the first byte says how it is cut.
 pub(crate) fn requests(data: &[u8]) {

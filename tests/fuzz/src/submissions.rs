@@ -3,14 +3,14 @@
 use std::{fs, path::Path};
 
 use netdiv_rules::{
-    benchmarks::Table,
+    book::Table,
     check::check,
     compliance::{accuracy_hash, accuracy_of},
-    submission::{Settings, build},
+    submission::{Settings, make},
     user_conf,
 };
 
-use crate::with_file;
+use crate::input::with_file;
 
 /// The first byte says which file it is.
 pub(crate) fn submissions(data: &[u8]) {
@@ -28,14 +28,15 @@ pub(crate) fn submissions(data: &[u8]) {
 fn submission_toml(path: &Path) {
     let Ok(settings) = Settings::read(path) else { return };
     let base = path.parent().unwrap_or(path);
-    for rehearsal in [false, true] {
-        let _ = build(&settings, base, Table::builtin(), &[], rehearsal);
+    let (Ok(table), Ok(out)) = (Table::builtin(), tempfile::tempdir()) else { return };
+    for (rehearsal, name) in [(false, "tree"), (true, "rehearsal")] {
+        let _ = make(&settings, base, table, &[], rehearsal, &out.path().join(name));
     }
 }
 
 fn accuracy_txt(path: &Path) {
     let _ = accuracy_hash(path);
-    for benchmark in &Table::builtin().benchmarks {
+    for benchmark in Table::builtin().map(|table| &table.benchmarks).into_iter().flatten() {
         let _ = accuracy_of(path, benchmark);
     }
 }
@@ -47,6 +48,6 @@ fn system_json(content: &[u8]) {
     let written =
         fs::create_dir_all(&folder).and_then(|()| fs::write(folder.join("a-system.json"), content));
     if written.is_ok() {
-        let _ = check(root.path(), Table::builtin(), None);
+        let _ = Table::builtin().map(|table| check(root.path(), table, None));
     }
 }

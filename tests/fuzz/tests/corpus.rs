@@ -5,7 +5,7 @@
 use std::{fs, io::Write as _, path::PathBuf};
 
 use fuzz_targets::{TARGETS, Target};
-use loadgen_node::RunArgs;
+use loadgen_node::{RunArgs, TableArgs};
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
 /// Mutations of each target's corpus.
@@ -72,9 +72,10 @@ fn no_settings_of_a_run_make_it_fall_over() {
     fn settings(data: &[u8]) {
         let mut file = tempfile::NamedTempFile::new().expect("a file");
         file.write_all(data).expect("room for it");
-        let args = node_process::layered(&RunArgs::default(), Some(file.path()));
+        let args = netdiv_process::layered(&RunArgs::default(), Some(file.path()));
         // What they name is not opened here.
-        let _ = args.map(|args| RunArgs { evidence: None, benchmarks: None, ..args }.check());
+        let _ = args
+            .map(|args| RunArgs { evidence: None, table: TableArgs::default(), ..args }.resolve());
     }
     let seeds = [
         "nodes = [\"127.0.0.1:50051\"]\nscenario = \"server\"\nmode = \"find-peak\"\nbenchmark = \"resnet50\"\n\

@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "offline" => (Scenario::Offline, "offline_expected_qps", "result_samples_per_second"),
         _ => (Scenario::Server, "server_target_qps", "result_completed_samples_per_sec"),
     };
-    let mut settings = TestSettings::new(scenario, Mode::PerformanceOnly);
+    let mut settings = TestSettings::new(scenario, Mode::Performance);
     settings.set(rate_field, rate)?;
     settings.set("min_duration_ms", milliseconds)?;
     settings.set("min_query_count", "1")?;

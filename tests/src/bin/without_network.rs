@@ -11,8 +11,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (digits, labels) = (dataset::open(dataset::DIGITS)?, dataset::digits_labels()?);
     let samples =
         (0..digits.sample_count()).map(|n| digits.read(n)).collect::<Result<Vec<_>, _>>()?;
-    let samples: Vec<_> = samples.into_iter().map(|s| s.into_payload(&model.input)).collect();
-    let answers = engines[0].infer(&samples)?.responses()?;
+    let samples = samples.into_iter().map(|s| model.read(s.into_payload(&model.input)));
+    let answers = engines[0].infer(samples.collect::<Result<_, _>>()?)?.responses()?;
     let right = answers
         .iter()
         .zip(&labels)
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .count();
     let percent = 100.0 * right as f64 / labels.len() as f64;
     println!(
-        "{} without a network\n  accuracy          {percent:.3} % top-1 ({right} of {})",
+        "{} without a network\n  accuracy  {percent:.3} % top-1 ({right} of {})",
         model.name,
         labels.len()
     );

@@ -5,54 +5,25 @@ mod faults;
 mod tcp;
 mod udp;
 mod way;
+mod wire;
 
-pub use faults::{Counts, Faults};
+pub use self::{
+    faults::{Counts, Faults},
+    wire::Direction,
+};
 
-use std::{net::SocketAddr, sync::Arc};
+use std::sync::Arc;
 
 use tokio::{runtime::Runtime, sync::watch};
 
+use self::{
+    way::Way,
+    wire::{End, Wire},
+};
 use crate::process::transport;
-use way::Way;
 
 /// Seed of the faults that are up to chance, unless a test says otherwise.
 const SEED: u64 = 1;
-
-/// Which way bytes go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Direction {
-    /// From the client to the node: requests.
-    ToNode,
-    /// From the node to the client: answers.
-    ToClient,
-}
-
-/// How connections end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// TCP: with a FIN to both ends.
-    Closed,
-    /// TCP: with an RST to both ends.
-    Reset,
-}
-
-/// What all connections of a relay share.
-struct Wire {
-    node: SocketAddr,
-    to_node: Way,
-    to_client: Way,
-    /// Tells the connections that there are to end. Those that come later do not see it.
-    end: watch::Sender<End>,
-}
-
-impl Wire {
-    fn way(&self, direction: Direction) -> &Way {
-        match direction {
-            Direction::ToNode => &self.to_node,
-            Direction::ToClient => &self.to_client,
-        }
-    }
-}
 
 /// A running relay; ended with the value.
 pub struct Relay {

@@ -4,7 +4,7 @@ use e2e::{
     Behaviour,
     fake_node::{BEFORE_THE_RUN, answer},
 };
-use netdiv_proto::v1::{InferRequest, InferResponse, Status};
+use netdiv_contract::v1::{InferRequest, InferResponse, Status};
 
 use super::fault::{Expected, Fault, Run};
 
@@ -53,7 +53,7 @@ pub fn faults() -> Vec<Fault> {
         .args(&patience),
         Fault::answers(
             "node loses one sample",
-            "owes the answer to a sample for more than 0.5 s",
+            "has not answered one of its samples for 0.5 s",
             || {
                 replies(
                     |number, request| if number == 10 { vec![] } else { vec![answer(&request)] },

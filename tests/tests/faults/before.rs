@@ -14,7 +14,7 @@ const SOON: [&str; 4] = ["--connect-timeout-ms", "1000", "--control-timeout-ms",
 
 pub fn faults(papers: &Papers) -> Vec<Fault> {
     let unreachable = "no node answers at ";
-    let silent = "takes connections but says nothing for 1 s";
+    let silent = "accepts connections but has not answered for 1 s";
     // Nobody listens at the UDP port of that number.
     let elsewhere = |name: &str, words, address| {
         Fault::refused(name, words, Node::Elsewhere(address))
@@ -28,7 +28,11 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
     vec![
         elsewhere("nobody listens at the port", unreachable, closed_port),
         elsewhere("something listens at the port and says nothing", silent, silent_port),
-        elsewhere("a web server listens at the port", unreachable, web_server),
+        elsewhere(
+            "a web server listens at the port",
+            "; if the node uses TLS, give --tls-ca",
+            web_server,
+        ),
         fake("node of another version", "speaks version 2 of the wire contract", || {
             let mut behaviour = Behaviour::good("fake");
             behaviour.description.protocol_version = 2;

@@ -56,8 +56,8 @@ pub enum Expected {
 /// What is said of the struck node when nothing is heard of it.
 pub fn unheard() -> &'static str {
     match transport() {
-        "quic" => "node struck was lost (nothing was heard of it for too long)",
-        _ => "node struck was lost (it did not answer a ping within --keepalive-timeout-ms)",
+        "quic" => "lost node struck: nothing was heard of it for too long.",
+        _ => "lost node struck: it did not answer a ping within --keepalive-timeout-ms.",
     }
 }
 

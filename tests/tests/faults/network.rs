@@ -13,7 +13,7 @@ use super::{
 const MS: Duration = Duration::from_millis(1);
 
 pub fn faults(papers: &Papers) -> Vec<Fault> {
-    let lost = "node struck was lost";
+    let lost = "lost node struck: ";
     let breaks = |name: &str, inject: fn(&mut Stage)| Fault::fails(name, lost, inject).wired();
     let silences = |name: &str, inject| breaks(name, inject).expect(Expected::Failed(unheard()));
     let over_tcp = |fault: Fault, words| match transport() {
@@ -40,11 +40,11 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
         }),
         over_tcp(
             breaks("connection reset (TCP RST; UDP: silence)", |stage| stage.wire().reset()),
-            "node struck was lost (Connection reset by peer",
+            "lost node struck: Connection reset by peer",
         ),
         over_tcp(
             breaks("connection closed (TCP FIN; UDP: silence)", |stage| stage.wire().close()),
-            "node struck was lost (it closed the connection)",
+            "lost node struck: it closed the connection.",
         ),
         breaks("answer cut in its middle, then closed", |stage| {
             let faults = Faults { truncate_at: Some(1001), ..Faults::none() };

@@ -5,7 +5,7 @@ use std::{thread, time::Duration};
 use super::fault::{Expected, Fault, Run, When, unheard};
 
 pub fn faults() -> Vec<Fault> {
-    let lost = "node struck was lost";
+    let lost = "lost node struck: ";
     let kill = |name: &str| Fault::fails(name, lost, |stage| stage.signal("-KILL")).for_good();
     let silent = "node struck has not answered any of its samples for 0.5 s";
     let hangs = |name: &str| {
@@ -38,7 +38,7 @@ pub fn faults() -> Vec<Fault> {
         hangs("engine hangs, Server").scenario("server"),
         hangs("engine hangs, SingleStream").scenario("single-stream"),
         hangs("engine hangs, MultiStream").scenario("multi-stream"),
-        Fault::fails("engine hangs, and the node sees it first", "node struck was lost", |_| {})
+        Fault::fails("engine hangs, and the node sees it first", "lost node struck: ", |_| {})
             .node(&["--echo-batch-us", "3600000000", "--engine-timeout-ms", "500"])
             .when(When::Before)
             .for_good(),

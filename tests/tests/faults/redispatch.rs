@@ -40,7 +40,7 @@ pub fn faults() -> Vec<Fault> {
             .args(&["--sample-timeout-ms", "500"])
             .when(When::Before)
             .for_good(),
-        Fault::fails("redispatch: the last node killed", "node struck was lost", |stage| {
+        Fault::fails("redispatch: the last node killed", "lost node struck: ", |stage| {
             stage.signal("-KILL");
         })
         .args(&redispatch)

@@ -7,13 +7,13 @@ use std::{
 };
 
 use e2e::{
-    Direction, FakeNode, Flood, LoadGen, Outcome, Relay, SutNode,
-    process::{Running, send_signal, transport},
+    Direction, FakeNode, Flood, LoadGen, Outcome, Relay, Running, SutNode,
+    process::{send_signal, transport},
     relay::Counts,
 };
 use loadgen_node::official_log::read_responses;
+use netdiv_contract::layout::InputLayout;
 use netdiv_dataset as dataset;
-use netdiv_proto::layout::InputLayout;
 
 use super::fault::{Expected, Fault, Node, Run, When};
 

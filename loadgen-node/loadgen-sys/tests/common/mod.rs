@@ -31,14 +31,22 @@ pub struct Queue {
 pub struct Library;
 
 pub fn settings() -> TestSettings {
-    TestSettings::new(Scenario::Offline, Mode::AccuracyOnly)
+    TestSettings::new(Scenario::Offline, Mode::Accuracy)
 }
 
 pub fn answer_in_background() -> (Queue, JoinHandle<usize>) {
+    answer_in_background_with(|_| {})
+}
+
+/// The same, with something to do before each answer.
+pub fn answer_in_background_with(
+    before: impl Fn(&Sample) + Send + 'static,
+) -> (Queue, JoinHandle<usize>) {
     let (sender, samples) = mpsc::channel::<Sample>();
     let answering = thread::spawn(move || {
         let mut answered = 0;
         for sample in samples {
+            before(&sample);
             let bytes = (sample.index as i32).to_le_bytes();
             complete([(sample.response_id, &bytes[..])]);
             answered += 1;

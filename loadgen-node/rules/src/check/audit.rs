@@ -2,16 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use netdiv_proto::v1::Machine;
+use netdiv_contract::v1::Machine;
 
-use super::{
-    findings::Findings,
-    machines::{adapters, carriers},
-    subject::Subject,
-    system_json::NETWORK_FIELDS,
-    topology,
-};
-use crate::{Rule, result::RunResult};
+use super::{checked_folder::Subject, findings::Findings, system_json::NETWORK_FIELDS, topology};
+use crate::{Rule, facts::interfaces::Interfaces as _, result::RunResult};
 
 const N37: Rule = Rule::new(37);
 
@@ -123,8 +117,8 @@ fn of_run(record: &RunResult) -> Vec<(&'static str, String)> {
 /// The adapters in use: what they are, and how many.
 fn interfaces(machine: &Machine) -> String {
     let mut all: BTreeMap<String, usize> = BTreeMap::new();
-    for interface in carriers(machine).used {
-        for adapter in adapters(machine, interface) {
+    for interface in machine.carriers().used {
+        for adapter in machine.adapters(&interface.name).into_values().flatten() {
             let word = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".into());
             let speed = adapter.speed_mbit_per_second.map_or(0, |speed| speed);
             let text = format!(

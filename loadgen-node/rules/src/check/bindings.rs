@@ -1,12 +1,12 @@
 //! Whether records, logs and places belong together; what a record says otherwise than its run's log is of the rule that it
 //! is about: of N2, N3, N14, N20, N31, N32 and N35.
 
+use netdiv_words::Mode;
 use std::collections::BTreeMap;
 
 use super::{
+    checked_folder::{Entry, Kind, Run, Subject},
     findings::Findings,
-    subject::{Entry, Kind, Run, Subject},
-    topology::LOADGEN,
 };
 use crate::{Rule, Scenario, official_log::DetailLog, result::RunResult};
 
@@ -17,14 +17,6 @@ const N20: Rule = Rule::new(20);
 const N31: Rule = Rule::new(31);
 const N32: Rule = Rule::new(32);
 const N35: Rule = Rule::new(35);
-
-/// Modes of the record with LoadGen's names of them.
-const MODES: [(&str, &str); 4] = [
-    ("performance", "PerformanceOnly"),
-    ("accuracy", "AccuracyOnly"),
-    ("submission", "SubmissionRun"),
-    ("find-peak", "FindPeakPerformance"),
-];
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for (entry, run) in subject.runs() {
@@ -52,7 +44,7 @@ pub(super) fn is_of_benchmark(entry: &Entry, record: &RunResult) -> bool {
 
 /// Whether a record is of that scenario.
 pub(super) fn is_of_scenario(entry: &Entry, record: &RunResult) -> bool {
-    entry.scenario.is_none_or(|scenario| scenario.word() == record.scenario)
+    entry.scenario.is_none_or(|scenario| scenario == record.scenario)
 }
 
 /// The record is of the result that it lies with.
@@ -68,13 +60,14 @@ fn place(entry: &Entry, run: &Run, record: &RunResult, found: &mut Findings) {
     if !is_of_scenario(entry, record) {
         found.fail(N32, place, format!("the run was one of {}", record.scenario));
     }
-    let allowed: &[&str] = match run.kind {
-        Kind::Performance | Kind::Submission => &["performance", "submission"],
-        Kind::Accuracy => &["accuracy", "submission"],
-        Kind::Test(_) => &["performance"],
-        Kind::Digests => &["performance", "accuracy", "submission"],
+    let allowed: &[Mode] = match run.kind {
+        Kind::Performance | Kind::Submission => &[Mode::Performance, Mode::Submission],
+        Kind::Accuracy => &[Mode::Accuracy, Mode::Submission],
+        Kind::Test(_) => &[Mode::Performance],
+        Kind::Digests => &[Mode::Performance, Mode::Accuracy, Mode::Submission],
     };
-    if !allowed.contains(&record.mode.as_str()) {
+    if !allowed.contains(&record.mode) {
+        let allowed: Vec<_> = allowed.iter().map(|mode| mode.word()).collect();
         let text = format!("the run was in mode {}, not {}", record.mode, allowed.join(" or "));
         found.fail(N32, place, text);
     }
@@ -90,12 +83,11 @@ fn logged(run: &Run, record: &RunResult, detail: &DetailLog, found: &mut Finding
     };
     let scenario = detail.text("effective_scenario").and_then(Scenario::of_official_name);
     if let Some(scenario) = scenario {
-        let recorded = record.scenario.clone();
-        differ(N32, "effective_scenario", scenario.word().into(), recorded);
+        differ(N32, "effective_scenario", scenario.to_string(), record.scenario.to_string());
     }
-    let mode = MODES.iter().find(|(word, _)| *word == record.mode);
-    if let (Some(logged), Some((_, recorded))) = (detail.text("effective_test_mode"), mode) {
-        differ(N32, "effective_test_mode", logged.into(), (*recorded).into());
+    if let Some(logged) = detail.text("effective_test_mode") {
+        let recorded = record.mode.official_name();
+        differ(N32, "effective_test_mode", logged.into(), recorded.into());
     }
     if let Some(logged) = detail.text("loadgen_version") {
         differ(N3, "loadgen_version", logged.into(), record.versions.loadgen.clone());
@@ -131,8 +123,7 @@ fn machines(subject: &Subject, found: &mut Findings) {
     for (entry, run) in subject.runs() {
         let (Some(tree), Some(record)) = (&entry.tree, run.result()) else { continue };
         let Some(evidence) = &record.evidence else { continue };
-        let nodes = evidence.nodes.iter().map(|(name, machine)| (name.as_str(), machine));
-        for (name, machine) in nodes.chain([(LOADGEN, &evidence.loadgen_node)]) {
+        for (name, machine) in evidence.machines() {
             let Some(id) = machine.machine_id.as_deref() else { continue };
             let place = run.record_place.as_str();
             let (first, where_) = *known.entry((&tree.system, name)).or_insert((id, place));

@@ -2,9 +2,9 @@
 
 use super::{
     bindings::{is_of_benchmark, is_of_scenario},
+    checked_folder::{Entry, Kind, Run, Subject},
     findings::Findings,
     machines::NO_RECORD,
-    subject::{Entry, Kind, Run, Subject},
 };
 use crate::{
     Rule,

@@ -1,17 +1,18 @@
 //! N34: the compliance tests were made with their settings, and pass (policies and official checker).
 
+use netdiv_words::Mode;
 use std::path::Path;
 
 use super::{
+    checked_folder::{Entry, Kind, Run, Subject, Tree},
     findings::Findings,
-    subject::{Entry, Kind, Run, Subject, Tree},
 };
 use crate::{
     Rule,
-    benchmarks::{Benchmark, Test},
+    book::{Benchmark, Test},
     compliance::{Reference, baseline_agrees, verify},
+    facts::files,
     official_log::{self, DetailLog},
-    regular,
     result::RunResult,
     tree::{ACCURACY_LOG, Place, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},
 };
@@ -56,7 +57,11 @@ fn tests(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Fi
     for test in &benchmark.compliance {
         let folder = place.compliance(test.name());
         if !tree.path(&folder).is_dir() {
-            let text = format!("is missing: run {test}, which {} needs", benchmark.name);
+            let text = format!(
+                "is missing: make {test}, which {} needs, with loadgen-node audit, and name its folder in compliance of \
+                 submission.toml",
+                benchmark.name
+            );
             found.fail(N34, folder, text);
             continue;
         }
@@ -82,13 +87,13 @@ pub(super) fn verdicts(
     found: &mut Findings,
 ) {
     let folder = place.compliance(test.name());
-    let text = |name: &str| regular::read_to_string(&tree.path(&format!("{folder}/{name}")));
+    let text = |name: &str| files::read_to_string(&tree.path(&format!("{folder}/{name}")));
     let says = |text: &str, line: &str| text.lines().any(|found| found.trim() == line);
     let mut wrong = |what: String| found.fail(N34, &folder, what);
     if test != Test::Test06 {
         match text(VERIFY_PERFORMANCE) {
             Ok(text) if text.contains("TEST PASS") => {}
-            Ok(_) => wrong(format!("{VERIFY_PERFORMANCE} does not say TEST PASS")),
+            Ok(text) => wrong(format!("{VERIFY_PERFORMANCE} does not say TEST PASS{}", why(&text))),
             Err(error) => wrong(format!("{VERIFY_PERFORMANCE} cannot be read: {error}")),
         }
     }
@@ -103,17 +108,32 @@ pub(super) fn verdicts(
                 .any(|word| says(&text, &format!("First token check pass: {word}")));
             let others = ["EOS check pass: True", "Sample length check pass: True"];
             if !(first && others.iter().all(|line| says(&text, line))) {
-                wrong(format!("{VERIFY_ACCURACY} does not say that all three checks passed"));
+                let why = why(&text);
+                wrong(format!("{VERIFY_ACCURACY} does not say that all three checks passed{why}"));
             }
         }
         (_, Ok(text)) if text.contains("TEST PASS") => {}
-        (_, Ok(_)) => {
+        (_, Ok(text)) => {
             let accuracy = tree.path(&place.compliance_accuracy(test.name()));
-            if let Err(why) = scores_agree(&accuracy, benchmark) {
-                wrong(format!("{VERIFY_ACCURACY} does not say TEST PASS, and {why}"));
+            if let Err(scores) = scores_agree(&accuracy, benchmark) {
+                wrong(format!(
+                    "{VERIFY_ACCURACY} does not say TEST PASS{}. Where the benchmark is not deterministic, score the same \
+                     samples of both runs and put the official script's outputs into its folder: {scores}",
+                    why(&text)
+                ));
             }
         }
     }
+}
+
+/// What a verification says of a failure.
+fn why(text: &str) -> String {
+    let mark = "TEST FAIL: ";
+    let failed = text.lines().filter_map(|line| line.strip_prefix(mark));
+    let of_test06 =
+        text.lines().skip_while(|line| !line.starts_with("TEST06 verification")).skip(1);
+    let reasons: Vec<_> = failed.chain(of_test06).collect();
+    if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) }
 }
 
 /// The way out of TEST01 for a benchmark that is not deterministic.
@@ -121,7 +141,8 @@ fn scores_agree(accuracy: &Path, benchmark: &Benchmark) -> Result<(), String> {
     let files = ["baseline_accuracy.txt", "compliance_accuracy.txt"];
     let [baseline, compliance] = files.map(|name| accuracy.join(name));
     let part = baseline_agrees(&baseline, &compliance, benchmark)
-        .map_err(|error| format!("the scores of the same samples cannot be compared: {error}"))?;
+        .map_err(|error| error.problems().join("; "))
+        .map_err(|why| format!("the scores of the same samples cannot be compared: {why}"))?;
     let problems = [part.problems.as_slice(), &part.stricter].concat();
     if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
 }
@@ -178,11 +199,11 @@ fn used(
 fn has_sampled(tree: &Tree, place: &Place, run: &Run) -> bool {
     let path = tree.path(&format!("{}/{ACCURACY_LOG}", place.compliance_accuracy("TEST06")));
     let is_that_of = |record: &RunResult| {
-        record.mode == "performance"
-            && regular::sha256(&path).is_ok_and(|hash| record.logs.get(ACCURACY_LOG) == Some(&hash))
+        record.mode == Mode::Performance
+            && files::sha256(&path).is_ok_and(|hash| record.logs.get(ACCURACY_LOG) == Some(&hash))
     };
     let has_entries =
-        || regular::read_to_string(&path).is_ok_and(|text| text.contains("\"token_data\""));
+        || files::read_to_string(&path).is_ok_and(|text| text.contains("\"token_data\""));
     run.result().is_some_and(is_that_of) && has_entries()
 }
 

@@ -4,11 +4,12 @@
 use std::path::Path;
 
 use super::{
+    checked_folder::{Run, Subject, Tree},
     findings::Findings,
+    logs::disagreements,
     machines::NO_RECORD,
-    subject::{Run, Subject, Tree},
 };
-use crate::{Rule, official_log, regular, submission::sources_sha256, tree};
+use crate::{Rule, facts::files, official_log, sources_digest::sources_sha256, tree};
 
 const N11: Rule = Rule::new(11);
 const N12: Rule = Rule::new(12);
@@ -86,7 +87,7 @@ fn read_sources(folder: &Path) -> std::io::Result<Vec<(String, String)>> {
         return Ok(Vec::new());
     }
     let files = tree::list_files(folder)?.into_iter().map(|path| {
-        let text = regular::read(&folder.join(&path))?;
+        let text = files::read(&folder.join(&path))?;
         let path = path.to_string_lossy().replace('\\', "/");
         Ok((path, String::from_utf8_lossy(&text).into_owned()))
     });
@@ -115,8 +116,8 @@ fn by_construction(proven: bool, found: &mut Findings) {
 }
 
 fn single_test(run: &Run, found: &mut Findings) {
-    let Some(logs) = run.logs.as_ref().filter(|logs| logs.detail.is_ok()) else { return };
-    match logs.tests {
+    let Some(detail) = run.detail() else { return };
+    match detail.tests() {
         1 => found.pass(N12, &run.place, "one test in each log"),
         0 => found.fail(N12, &run.place, "the detail log has no test_datetime"),
         tests => {
@@ -132,7 +133,7 @@ fn figures(run: &Run, found: &mut Findings) {
     let before = found.problems(N21);
     match run.logs.as_ref().map(|logs| &logs.summary) {
         Some(Ok(summary)) => {
-            for text in summary.disagreements(detail) {
+            for text in disagreements(summary, detail) {
                 found.fail(N21, &run.place, format!("the summary is not of this log: {text}"));
             }
         }
@@ -141,9 +142,8 @@ fn figures(run: &Run, found: &mut Findings) {
     }
     if let Some(record) = run.result()
         && let Some(metric) = &record.metric
-        && let Some(scenario) = crate::Scenario::of_word(&record.scenario)
     {
-        let logged = official_log::metric(scenario, detail).map(|metric| metric.value);
+        let logged = official_log::metric(record.scenario, detail).map(|metric| metric.value);
         if logged.is_none_or(|logged| (logged - metric.value).abs() > logged.abs() * 1e-9) {
             let text = format!(
                 "result.json has {} {}, LoadGen's log {}",

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::{
+    checked_folder::{Entry, Kind, Subject, Tree},
     files::{N35, entries},
     findings::Findings,
     measurements,
-    subject::{Entry, Kind, Subject, Tree},
 };
 use crate::{
     placeholder::is_placeholder,

@@ -1,7 +1,7 @@
 //! N38: what does not conform goes to the Open division (rules, section 6.2).
 
-use super::{findings::Findings, subject::Subject};
-use crate::{Rule, result::Division, tree::documents};
+use super::{checked_folder::Subject, findings::Findings};
+use crate::{Outcome, Rule, grouped::by_reason, result::Division, tree::documents};
 
 const N37: Rule = Rule::new(37);
 const N38: Rule = Rule::new(38);
@@ -28,7 +28,7 @@ fn open(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Runs that were rehearsals for the Network division are told from others.
+/// A submission with rehearsals for the Network division says so.
 fn rehearsed(subject: &Subject, place: &str, why: &str, found: &mut Findings) {
     let rehearsals = subject.records().filter(|(_, record)| record.rehearsal).count();
     let text = match rehearsals {
@@ -67,9 +67,9 @@ fn conforming(subject: &Subject, found: &mut Findings) {
         if record.rehearsal {
             found.fail(N38, place, "the run was a rehearsal: run again without --rehearsal");
         }
-        let broken = record.broken_rules();
-        if !broken.is_empty() {
-            let text = format!("the run itself found broken before it began: {broken}");
+        let broken = record.findings.iter().filter(|finding| finding.outcome == Outcome::Fail);
+        for finding in by_reason(broken) {
+            let text = format!("the run itself found before it began: {finding}");
             found.fail(N38, place, text);
         }
     }
@@ -95,7 +95,7 @@ fn conforming(subject: &Subject, found: &mut Findings) {
         );
         found.fail(N38, "", text);
     }
-    // N37 is told by a second submission, which need not be.
+    // N37 needs a second submission, which is optional.
     let unknown = found.unknown_rules().into_iter().filter(|rule| ![N37, N38].contains(rule));
     let unknown: Vec<_> = unknown.map(|rule| rule.to_string()).collect();
     if subject.tree.is_some() && found.problems(N38) == before && !unknown.is_empty() {

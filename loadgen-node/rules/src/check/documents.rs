@@ -3,13 +3,16 @@
 use std::collections::BTreeSet;
 
 use super::{
+    checked_folder::{Run, Subject, Tree},
     findings::Findings,
-    machines::{adapters, carriers},
-    rate::bits_per_second,
-    subject::{Run, Subject, Tree},
-    topology::{self, LOADGEN},
+    topology,
 };
-use crate::{Rule, result::RunResult, tree::documents};
+use crate::{
+    Rule,
+    facts::{interfaces::Interfaces as _, rate::bits_per_second},
+    result::RunResult,
+    tree::documents,
+};
 
 const N22: Rule = Rule::new(22);
 const N23: Rule = Rule::new(23);
@@ -37,12 +40,10 @@ fn ports<'a>(
     let mut ports = BTreeSet::new();
     for (_, record) in records {
         let Some(evidence) = &record.evidence else { continue };
-        let nodes = evidence.nodes.iter().map(|(name, machine)| (name.as_str(), machine));
-        for (name, machine) in nodes.chain([(LOADGEN, &evidence.loadgen_node)]) {
-            for used in carriers(machine).used {
-                for adapter in adapters(machine, used) {
-                    ports.insert((name.to_owned(), adapter.name.clone()));
-                }
+        for (name, machine) in evidence.machines() {
+            for carrier in machine.carriers().used {
+                let adapters = machine.adapters(&carrier.name).into_keys();
+                ports.extend(adapters.map(|adapter| (name.to_owned(), adapter.to_owned())));
             }
         }
     }
@@ -129,9 +130,10 @@ fn diagram(
     }
     if ports.is_empty() {
         let has_evidence = subject.records().any(|(_, record)| record.evidence.is_some());
-        let why = match has_evidence {
-            true => "no route in the runs' evidence is over an interface that it describes",
-            false => "the runs have no evidence",
+        let why = if has_evidence {
+            "no route in the runs' evidence is over an interface that it describes"
+        } else {
+            "the runs have no evidence"
         };
         let text = format!("which machines and interfaces it must show is not known: {why}");
         found.unknown(N23, &place, text);

@@ -1,15 +1,17 @@
 //! N25 and N26: how samples are compressed, and what an LLM is sent (rules, section 6.2.4).
 
+use netdiv_contract::encoding::Encoding;
 use std::collections::BTreeSet;
 
 use super::{
+    checked_folder::{Entry, Subject},
     findings::Findings,
     machines::NO_RECORD,
-    subject::{Entry, Subject},
 };
 use crate::{
     Rule,
-    benchmarks::{Benchmark, Compression},
+    book::Benchmark,
+    judge::samples::{is_allowed_input, may_be_encoded, wanted_input},
     placeholder::is_placeholder,
     result::RunResult,
     tree::documents,
@@ -17,9 +19,6 @@ use crate::{
 
 const N25: Rule = Rule::new(25);
 const N26: Rule = Rule::new(26);
-
-/// Element types of tensors, as nodes name them.
-const DATA_TYPES: [&str; 6] = ["uint8", "int8", "int32", "int64", "float16", "float32"];
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for entry in &subject.results {
@@ -56,14 +55,13 @@ fn encoding(
 ) {
     let of_responses = record.nodes.iter().flat_map(|node| &node.response_encodings);
     let used: BTreeSet<_> = of_responses
-        .map(|encoding| ("responses", encoding.as_str()))
-        .chain([("samples", record.encoding.as_str())])
-        .filter(|(_, encoding)| *encoding != "none")
+        .map(|encoding| ("responses", *encoding))
+        .chain([("samples", record.encoding)])
+        .filter(|(_, encoding)| *encoding != Encoding::None)
         .collect();
-    let lossless = benchmark.compression != Compression::None;
     let before = found.problems(N25);
     for (what, encoding) in &used {
-        if !(lossless && matches!(*encoding, "zstd" | "lz4")) {
+        if !may_be_encoded(benchmark, *encoding) {
             let text = format!(
                 "{what} were sent with {encoding}, which section 6.2.4 does not allow for {}",
                 benchmark.name
@@ -89,8 +87,8 @@ fn encoding(
         }
         None => {
             let text = "what was sent was compressed: the scheme needs approval by the working \
-                        group two weeks before the deadline; say in the measurements file or in \
-                        documentation/compression.md when it was given";
+                        group two weeks before the deadline; say when it was given, in compression_approval \
+                        of submission.toml, which writes documentation/compression.md";
             found.fail(N25, place, text);
         }
     }
@@ -115,25 +113,22 @@ fn approval(subject: &Subject, entry: &Entry) -> Option<String> {
 }
 
 fn input(benchmark: &Benchmark, place: &str, record: &RunResult, found: &mut Findings) {
-    let lists: Vec<_> = benchmark.inputs.iter().map(|tensors| tensors.join(" + ")).collect();
-    let wanted = format!("{}, as {}", lists.join(", or "), benchmark.input_types.join(" or "));
-    let has_type = |tensor: &String, is_one: &dyn Fn(&str) -> bool| {
-        tensor.split(|c: char| !c.is_alphanumeric()).any(is_one)
-    };
-    let is_allowed = |word: &str| benchmark.input_types.iter().any(|data_type| data_type == word);
-    let tensors = &record.input;
-    if !tensors.iter().any(|tensor| has_type(tensor, &|word| DATA_TYPES.contains(&word))) {
-        let text = format!("what a sample held is not known; it should be {wanted}");
-        return found.unknown(N26, place, text);
+    let wanted = wanted_input(benchmark);
+    match is_allowed_input(benchmark, &record.input) {
+        None => {
+            let text = format!("what a sample held is not known; it should be {wanted}");
+            found.unknown(N26, place, text);
+        }
+        Some(true) => {
+            let text = format!("samples are what the benchmark allows: {wanted}");
+            found.pass(N26, place, text);
+        }
+        Some(false) => {
+            let text = format!(
+                "a sample held {}, and should be {wanted}; all else is made of it at the nodes, timed",
+                record.input.join(" + ")
+            );
+            found.fail(N26, place, text);
+        }
     }
-    let fits = benchmark.inputs.iter().any(|list| list.len() == tensors.len());
-    if fits && tensors.iter().all(|tensor| has_type(tensor, &is_allowed)) {
-        let text = format!("samples are what the benchmark allows: {wanted}");
-        return found.pass(N26, place, text);
-    }
-    let text = format!(
-        "a sample held {}, and should be {wanted}; all else is made of it at the nodes, timed",
-        tensors.join(" + ")
-    );
-    found.fail(N26, place, text);
 }

@@ -1,6 +1,6 @@
 //! Of N2: every node ran a model (rules, section 4.1.1: a result is of the reference model).
 
-use super::{findings::Findings, subject::Subject};
+use super::{checked_folder::Subject, findings::Findings};
 use crate::{
     Rule,
     result::{Node, RunResult},
@@ -17,7 +17,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 }
 
 /// The nodes that ran no model, each with why.
-pub(crate) fn without_model(record: &RunResult) -> impl Iterator<Item = String> {
+fn without_model(record: &RunResult) -> impl Iterator<Item = String> {
     record.nodes.iter().filter_map(|node| {
         let Node { name, engine, model_sha256, .. } = node;
         let why = match engine.trim().to_lowercase().as_str() {

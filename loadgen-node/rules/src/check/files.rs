@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{findings::Findings, subject::Subject};
+use super::{checked_folder::Subject, findings::Findings};
 use crate::{Rule, tree::DIVISIONS};
 
 pub(super) const N35: Rule = Rule::new(35);
@@ -151,7 +151,6 @@ pub(super) fn entries(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -70,11 +70,6 @@ impl Findings {
         Rule::all().filter(|rule| !is_told(rule)).collect()
     }
 
-    /// All that was found, one by one.
-    pub(super) fn all(self) -> impl Iterator<Item = Finding> {
-        self.list.into_iter()
-    }
-
     /// One finding for what is said of several places, one for all that passes of a rule, and at least one for each
     /// rule; by rule, and what is broken first.
     pub(super) fn settled(self) -> Vec<Grouped> {
@@ -144,7 +139,6 @@ pub(super) fn listed<T: AsRef<str>>(items: &[T]) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

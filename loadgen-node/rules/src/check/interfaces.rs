@@ -2,15 +2,20 @@
 
 use std::collections::BTreeSet;
 
-use netdiv_proto::v1::{Interface, Machine};
+use netdiv_contract::v1::{Interface, Machine};
 
 use super::{
+    checked_folder::Subject,
     findings::Findings,
-    machines::{Seen, adapters, carriers, is_said, lacking, seen},
-    subject::Subject,
-    topology::LOADGEN,
+    machines::{Seen, lacking, seen},
 };
-use crate::Rule;
+use crate::{
+    Rule,
+    facts::{
+        interfaces::Interfaces as _,
+        machines::{LOADGEN, said},
+    },
+};
 
 const N22: Rule = Rule::new(22);
 
@@ -31,23 +36,25 @@ pub(super) fn of_runs(subject: &Subject, found: &mut Findings) {
 
 fn interfaces(subject: &Subject, seen: &Seen, found: &mut Findings) {
     for (who, machine) in seen.machines() {
-        let carriers = carriers(machine);
+        let carriers = machine.carriers();
         if carriers.used.is_empty() || !carriers.unknown.is_empty() {
             let text = format!("{who}: the interfaces of its routes are not all known");
             found.unknown(N22, seen.place, text);
         }
         for interface in carriers.used {
-            let mut unknown = Vec::new();
-            let hardware = adapters(machine, interface);
-            let all = |has: fn(&Interface) -> bool| hardware.iter().all(|i| has(i));
+            let adapters = machine.adapters(&interface.name);
+            let all = |of: fn(&Interface) -> &Option<String>| {
+                adapters.values().all(|adapter| adapter.is_some_and(|one| said(of(one)).is_some()))
+            };
             let known = [
-                ("model", all(|i| is_said(i.model.as_deref()))),
-                ("driver", all(|i| is_said(i.driver.as_deref()))),
-                ("firmware", all(|i| is_said(i.firmware.as_deref()))),
+                ("model", all(|adapter| &adapter.model)),
+                ("driver", all(|adapter| &adapter.driver)),
+                ("firmware", all(|adapter| &adapter.firmware)),
                 ("speed", interface.speed_mbit_per_second.is_some()),
                 ("MTU", interface.mtu_bytes.is_some()),
             ];
-            unknown.extend(known.iter().filter(|(_, known)| !known).map(|(what, _)| *what));
+            let unknown = known.iter().filter(|(_, known)| !known).map(|(what, _)| *what);
+            let unknown: Vec<_> = unknown.collect();
             if !unknown.is_empty() {
                 let (name, unknown) = (&interface.name, unknown.join(", "));
                 let text = format!("{unknown} of {name} of {who} not known");
@@ -61,11 +68,11 @@ fn interfaces(subject: &Subject, seen: &Seen, found: &mut Findings) {
 fn published(subject: &Subject, found: &mut Findings) {
     let Some(tree) = &subject.tree else { return };
     let evidence = || subject.records().filter_map(|(_, record)| record.evidence.as_ref());
-    let mut names: BTreeSet<&str> =
-        evidence().flat_map(|all| all.nodes.keys().map(String::as_str)).collect();
-    if !names.is_empty() {
-        names.insert(LOADGEN);
-    }
+    let names: BTreeSet<&str> = evidence()
+        .filter(|all| !all.nodes.is_empty())
+        .flat_map(|all| all.machines())
+        .map(|(name, _)| name)
+        .collect();
     for name in names {
         let place = tree.home.evidence(name);
         let Some(text) = tree.text(&place) else { continue };

@@ -1,14 +1,10 @@
 //! LoadGen's logs of one run: the detail log, and the summary that must say the same.
 
-use std::{
-    collections::BTreeMap,
-    io::{BufRead as _, BufReader},
-    path::Path,
-};
+use std::path::Path;
 
 use crate::{
+    facts::official_log::Summary,
     official_log::DetailLog,
-    regular,
     tree::{DETAIL, SUMMARY},
 };
 
@@ -19,95 +15,60 @@ pub(super) struct Logs {
     pub(super) detail: Result<DetailLog, String>,
     /// The summary, or why it cannot be read.
     pub(super) summary: Result<Summary, String>,
-    /// Whether the detail log's first line is an entry, as the official checkers ask.
-    pub(super) begins_with_an_entry: bool,
-    /// Tests that the detail log is of: a log that was appended to has more than one.
-    pub(super) tests: usize,
 }
 
 impl Logs {
     /// Reads the logs in `folder`.
     pub(super) fn read(folder: &Path) -> Self {
-        // Places are told by those who report it.
+        // The caller names the place.
         let here = format!("{}/", folder.display());
         let detail = DetailLog::read(&folder.join(DETAIL))
             .map_err(|error| error.to_string().replace(&here, ""));
-        let (begins_with_an_entry, tests) = outline(&folder.join(DETAIL)).unwrap_or_default();
-        let summary = regular::read_to_string(&folder.join(SUMMARY))
-            .map(|text| Summary::of(&text))
+        let summary = Summary::read(&folder.join(SUMMARY))
             .map_err(|error| format!("{SUMMARY} cannot be read: {error}"));
-        Self { detail, summary, begins_with_an_entry, tests }
+        Self { detail, summary }
     }
 }
 
-fn outline(detail: &Path) -> std::io::Result<(bool, usize)> {
-    let (mut begins, mut tests) = (false, 0);
-    for (number, line) in BufReader::new(regular::open(detail)?).lines().enumerate() {
-        let line = line?;
-        begins |= number == 0 && line.starts_with(":::MLLOG ");
-        tests += usize::from(line.contains("\"key\": \"test_datetime\""));
-    }
-    Ok((begins, tests))
-}
-
-/// `mlperf_log_summary.txt`: what stands before and after the colon of each line, the first of each name.
-#[derive(Debug, Default)]
-pub(super) struct Summary(BTreeMap<String, String>);
-
-impl Summary {
-    fn of(text: &str) -> Self {
-        let mut entries = BTreeMap::new();
-        for (name, value) in text.lines().filter_map(|line| line.split_once(':')) {
-            entries.entry(name.trim().into()).or_insert_with(|| value.trim().into());
+/// Where the summary does not say what the detail log says; a summary of an accuracy run says nothing.
+pub(super) fn disagreements(summary: &Summary, detail: &DetailLog) -> Vec<String> {
+    let texts = [
+        ("SUT name", "sut_name"),
+        ("Scenario", "effective_scenario"),
+        ("Mode", "effective_test_mode"),
+        ("Result is", "result_validity"),
+    ];
+    let numbers = [
+        ("Samples per second", "result_samples_per_second"),
+        ("Completed samples per second", "result_completed_samples_per_sec"),
+        ("Mean latency (ns)", "result_mean_latency_ns"),
+        ("99.00 percentile latency (ns)", "result_99.00_percentile_latency_ns"),
+        ("min_duration (ms)", "effective_min_duration_ms"),
+        ("samples_per_query", "effective_samples_per_query"),
+        ("target_latency (ns)", "effective_target_latency_ns"),
+        ("performance_sample_count", "effective_performance_sample_count"),
+        ("qsl_rng_seed", "effective_qsl_rng_seed"),
+        ("sample_index_rng_seed", "effective_sample_index_rng_seed"),
+        ("schedule_rng_seed", "effective_schedule_rng_seed"),
+    ];
+    let mut found = Vec::new();
+    for (name, key) in texts {
+        let Some(logged) = detail.text(key) else { continue };
+        for said in summary.values(name).iter().filter(|said| *said != logged) {
+            found.push(format!("`{name}` is {said}, the detail log's {key} is {logged}"));
         }
-        Self(entries)
     }
-
-    fn text(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+    for (name, key) in numbers {
+        let Some(logged) = detail.number(key) else { continue };
+        let is_said = |said: &&String| said.parse().is_ok_and(|said: f64| is_rounded(said, logged));
+        for said in summary.values(name).iter().filter(|said| !is_said(said)) {
+            found.push(format!("`{name}` is {said}, the detail log's {key} is {logged}"));
+        }
     }
-
-    /// Where it does not say what the detail log says; a summary of an accuracy run says nothing.
-    pub(super) fn disagreements(&self, detail: &DetailLog) -> Vec<String> {
-        let texts = [
-            ("SUT name", "sut_name"),
-            ("Scenario", "effective_scenario"),
-            ("Mode", "effective_test_mode"),
-            ("Result is", "result_validity"),
-        ];
-        let numbers = [
-            ("Samples per second", "result_samples_per_second"),
-            ("Completed samples per second", "result_completed_samples_per_sec"),
-            ("Mean latency (ns)", "result_mean_latency_ns"),
-            ("99.00 percentile latency (ns)", "result_99.00_percentile_latency_ns"),
-            ("min_duration (ms)", "effective_min_duration_ms"),
-            ("samples_per_query", "effective_samples_per_query"),
-            ("target_latency (ns)", "effective_target_latency_ns"),
-            ("performance_sample_count", "effective_performance_sample_count"),
-            ("qsl_rng_seed", "effective_qsl_rng_seed"),
-            ("sample_index_rng_seed", "effective_sample_index_rng_seed"),
-            ("schedule_rng_seed", "effective_schedule_rng_seed"),
-        ];
-        let mut found = Vec::new();
-        for (name, key) in texts {
-            if let (Some(said), Some(logged)) = (self.text(name), detail.text(key))
-                && said != logged
-            {
-                found.push(format!("`{name}` is {said}, the detail log's {key} is {logged}"));
-            }
-        }
-        for (name, key) in numbers {
-            if let (Some(said), Some(logged)) = (self.text(name), detail.number(key))
-                && !said.parse().is_ok_and(|said: f64| is_rounded(said, logged))
-            {
-                found.push(format!("`{name}` is {said}, the detail log's {key} is {logged}"));
-            }
-        }
-        if self.text("Result is").is_none() && detail.text("result_validity").is_some() {
-            found.push("it gives no result, and the detail log does".into());
-        }
-        found
+    if summary.results.is_empty() && detail.text("result_validity").is_some() {
+        found.push("it gives no result, and the detail log does".into());
     }
+    found
 }
 
 /// LoadGen's summary has two decimals or six significant figures.
@@ -116,7 +77,6 @@ fn is_rounded(said: f64, logged: f64) -> bool {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use std::fs;
 
@@ -147,8 +107,9 @@ mod tests {
         let told = |summary: &str| {
             fs::write(folder.path().join(SUMMARY), summary).unwrap();
             let logs = Logs::read(folder.path());
-            assert!(logs.begins_with_an_entry && logs.tests == 1);
-            logs.summary.unwrap().disagreements(&logs.detail.unwrap())
+            let detail = logs.detail.unwrap();
+            assert!(detail.begins_with_an_entry() && detail.tests() == 1);
+            disagreements(&logs.summary.unwrap(), &detail)
         };
         assert_eq!(told(summary), Vec::<String>::new());
         for (from, to) in [("996.34", "1996.34"), ("VALID", "INVALID"), ("x N", "y N")] {
@@ -162,6 +123,5 @@ mod tests {
         let logs = Logs::read(Path::new("/no/such/folder"));
         assert!(logs.detail.unwrap_err().contains(DETAIL));
         assert!(logs.summary.unwrap_err().contains(SUMMARY));
-        assert_eq!(logs.tests, 0);
     }
 }

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::{
+    checked_folder::{Entry, Kind, Subject},
     files::N35,
     findings::Findings,
-    subject::{Entry, Kind, Subject},
 };
 use crate::{
     Rule,

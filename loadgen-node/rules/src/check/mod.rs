@@ -1,21 +1,21 @@
 //! The MUSTs N1 to N38 over a run or a submission.
 //!
-//! [`check`] reads all of it once (`read.rs`, `subject.rs`), lets every rule judge it, and returns a [`Report`] with at
+//! [`check`] reads all of it once (`read.rs`, `checked_folder.rs`), lets every rule judge it, and returns a [`Report`] with at
 //! least one finding for each rule. The files are by subject: which rule is judged where stands in the first line of each.
 
 mod audit;
 mod bandwidth;
 mod bindings;
 mod bytes;
+mod checked_folder;
 mod compliance_tests;
+mod configuration;
 mod construction;
 mod contents;
-mod described;
 mod division;
 mod documents;
 mod encoding;
 mod engines;
-mod evidence;
 mod fabric;
 mod files;
 mod findings;
@@ -23,50 +23,43 @@ mod interfaces;
 mod logs;
 mod machines;
 mod measurements;
+mod memories;
 mod modes;
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod mutations;
 mod names;
 mod osi;
 mod protocol;
 mod purposes;
 mod quality;
-pub(crate) mod rate;
 mod read;
 mod releases;
 mod report;
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod run_folders;
 mod schedule;
 mod separation;
-mod shared;
-mod subject;
+mod shared_machines;
 mod suite;
 mod system_json;
-mod text;
 mod throughput;
 mod topology;
 mod unchanged;
+mod used_settings;
 mod validity;
 mod versions;
 
 use std::path::{Path, PathBuf};
 
-pub(crate) use engines::without_model;
-pub(crate) use evidence::evidence;
-pub(crate) use quality::is_as_counted;
 pub use report::Report;
-pub(crate) use shared::is_one;
 
 use crate::{
     Grouped, Outcome, Rule,
-    benchmarks::Table,
+    book::Table,
     tree::{DIVISIONS, Home, list_homes},
 };
+use checked_folder::Subject;
 use findings::Findings;
-use subject::Subject;
 
 /// Why nothing can be checked.
 #[derive(Debug, thiserror::Error)]
@@ -179,11 +172,12 @@ fn judge(
     construction::judge(subject, &mut found);
     throughput::judge(subject, &mut found);
     names::judge(subject, &mut found);
-    shared::judge(subject, &mut found);
+    shared_machines::judge(subject, &mut found);
     protocol::judge(subject, &mut found);
     documents::judge(subject, &mut found);
     interfaces::judge(subject, &mut found);
-    described::judge(subject, &mut found);
+    configuration::judge(subject, &mut found);
+    memories::judge(subject, &mut found);
     versions::judge(subject, &mut found);
     encoding::judge(subject, &mut found);
     bandwidth::judge(subject, &mut found);
@@ -197,6 +191,7 @@ fn judge(
     }
     contents::judge(subject, &mut found);
     unchanged::judge(subject, &mut found);
+    used_settings::judge(subject, &mut found);
     system_json::judge(subject, &mut found);
     audit::judge(subject, others, &mut found);
     division::judge(subject, &mut found);

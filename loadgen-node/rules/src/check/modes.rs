@@ -1,14 +1,14 @@
 //! N30: the same program answers the same in accuracy and performance mode (rules, section 5.1).
 
 use super::{
+    checked_folder::{Entry, Subject},
     compliance_tests::verdicts,
     findings::Findings,
     machines::NO_RECORD,
-    subject::{Entry, Subject},
 };
 use crate::{
     Rule,
-    benchmarks::{Benchmark, Test},
+    book::{Benchmark, Test},
     result::{Node, RunResult},
 };
 

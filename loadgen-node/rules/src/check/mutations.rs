@@ -14,14 +14,14 @@ mod tree;
 use std::collections::BTreeSet;
 
 use super::{Report, check};
-use crate::{Outcome, Rule, benchmarks::Table};
+use crate::{Outcome, Rule, book::Table};
 use tree::Tree;
 
 /// What is edited, the rules that it breaks beside N38, and the edit.
 type Row = (&'static str, &'static [u8], fn(&Tree));
 
 fn report(tree: &Tree) -> Report {
-    check(tree.root(), Table::builtin(), None).unwrap()
+    check(tree.root(), Table::builtin().unwrap(), None).unwrap()
 }
 
 fn broken(report: &Report) -> BTreeSet<String> {
@@ -70,7 +70,7 @@ fn a_valid_submission_breaks_nothing() {
 #[test]
 fn a_submitters_folder_is_checked_as_the_tree_is() {
     let tree = Tree::new();
-    let report = check(&tree.path("network/acme"), Table::builtin(), None).unwrap();
+    let report = check(&tree.path("network/acme"), Table::builtin().unwrap(), None).unwrap();
     assert!(!report.failed(), "{}", report.text());
 }
 
@@ -175,7 +175,8 @@ fn the_open_division_asks_for_less_and_for_a_reason() {
 #[test]
 fn for_an_audit_the_networking_must_be_the_same() {
     let (one, other) = (Tree::new(), Tree::new());
-    let against = |tree: &Tree| check(tree.root(), Table::builtin(), Some(one.root())).unwrap();
+    let against =
+        |tree: &Tree| check(tree.root(), Table::builtin().unwrap(), Some(one.root())).unwrap();
     assert_eq!(against(&other).outcome(Rule::new(37)), Outcome::Pass);
     other.every_record(|record| {
         for node in record.evidence.as_mut().unwrap().nodes.values_mut() {

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::{
+    checked_folder::{Entry, Run, Subject},
     findings::Findings,
-    shared,
-    subject::{Entry, Run, Subject},
 };
 use crate::Rule;
 
@@ -119,7 +118,7 @@ fn nodes(subject: &Subject, entry: &Entry, run: &Run, name: &str, found: &mut Fi
         .and_then(|place| subject.systems.iter().find(|system| system.name == place.system));
     // Nodes may share a machine.
     let evidence = run.result().and_then(|record| record.evidence.as_ref());
-    let machines = evidence.map_or(0, |evidence| shared::machines(evidence).len());
+    let machines = evidence.map_or(0, |evidence| evidence.nodes_by_machine().len());
     if let Some(system) = system
         && let Some(count) = system.text("number_of_nodes")
         && ![listed.len(), machines].map(|number| number.to_string()).contains(&count)

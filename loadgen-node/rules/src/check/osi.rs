@@ -1,17 +1,26 @@
 //! N6: layers 1 to 4 can be told from the metadata, and the metadata is true (rules, section 6.2.2).
 
+use crate::result::Carrier;
+use netdiv_words::Transport;
 use std::net::IpAddr;
 
-use netdiv_proto::v1::{Interface, Machine};
+use netdiv_contract::v1::{Interface, Machine};
 
 use super::{
+    checked_folder::{Subject, System},
     findings::Findings,
-    machines::{Seen, adapters, carriers, ip, seen},
-    rate::{bits_per_second, in_words},
-    subject::{Subject, System},
+    machines::{Seen, seen},
     system_json::NETWORK_FIELDS,
 };
-use crate::{Rule, placeholder::is_placeholder};
+use crate::{
+    Rule,
+    facts::{
+        interfaces::Interfaces as _,
+        machines::ip,
+        rate::{bits_per_second, in_words},
+    },
+    placeholder::is_placeholder,
+};
 
 const N6: Rule = Rule::new(6);
 
@@ -88,18 +97,24 @@ fn differences(text: &str, seen: &Seen) -> Vec<String> {
     let record = seen.record;
     let mut all = Vec::new();
     let mut differ = |what: String| all.push(what);
-    match record.transport.as_str() {
-        "grpc" if !lower.contains("tcp") => differ("the runs used gRPC, which is on TCP".into()),
-        "quic" if !lower.contains("quic") && !lower.contains("udp") => {
+    match record.transport {
+        Carrier::Network(Transport::Grpc) if !lower.contains("tcp") => {
+            differ("the runs used gRPC, which is on TCP".into())
+        }
+        Carrier::Network(Transport::Quic) if !lower.contains("quic") && !lower.contains("udp") => {
             differ("the runs used QUIC, which is on UDP".into());
         }
-        "grpc" if lower.contains("quic") => differ("the runs used gRPC".into()),
+        Carrier::Network(Transport::Grpc) if lower.contains("quic") => {
+            differ("the runs used gRPC".into())
+        }
         _ => {}
     }
     let says_tls = lower.contains("tls") && !lower.contains("no tls");
-    match (record.transport.as_str(), record.tls, says_tls) {
-        ("grpc", true, false) => differ("the runs used TLS".into()),
-        ("grpc", false, true) => differ("the runs did not use TLS".into()),
+    match (record.transport, record.tls, says_tls) {
+        (Carrier::Network(Transport::Grpc), true, false) => differ("the runs used TLS".into()),
+        (Carrier::Network(Transport::Grpc), false, true) => {
+            differ("the runs did not use TLS".into())
+        }
         _ => {}
     }
     let routes = seen.evidence.loadgen_node.routes.iter();
@@ -133,8 +148,7 @@ fn rate(system: &System, seen: &Seen, found: &mut Findings) {
     let loadgen = &seen.evidence.loadgen_node;
     for (name, bits) in traffic(seen) {
         // A rate may be that of each adapter of a bond.
-        let carrier = loadgen.interfaces.iter().find(|interface| interface.name == name);
-        let count = carrier.map_or(1, |carrier| adapters(loadgen, carrier).len());
+        let count = loadgen.adapters(&name).len();
         if bits > most * count as f64 * TOLERANCE {
             let text = format!(
                 "network_rate is `{text}`, but {name} carried {} in the run",
@@ -144,7 +158,7 @@ fn rate(system: &System, seen: &Seen, found: &mut Findings) {
         }
     }
     for (who, machine) in seen.machines() {
-        for carrier in carriers(machine).used {
+        for carrier in machine.carriers().used {
             let Some(speed) = fastest(machine, carrier) else { continue };
             if least > speed * TOLERANCE {
                 let text = format!(
@@ -160,19 +174,19 @@ fn rate(system: &System, seen: &Seen, found: &mut Findings) {
 
 /// What an interface can carry by its own word or that of its adapters, in bits per second.
 fn fastest(machine: &Machine, carrier: &Interface) -> Option<f64> {
-    let megabits =
-        |interface: &Interface| interface.speed_mbit_per_second.map(|speed| speed as f64);
-    let below = adapters(machine, carrier);
-    let sum: Option<f64> = below.iter().map(|adapter| megabits(adapter)).sum();
-    let speeds = [megabits(carrier), sum].into_iter().flatten();
-    speeds.reduce(f64::max).map(|speed| speed * 1e6)
+    let bits =
+        |interface: &Interface| interface.speed_mbit_per_second.map(|speed| speed as f64 * 1e6);
+    let below = machine.adapters(&carrier.name).into_values();
+    let sum: Option<f64> = below.map(|adapter| bits(adapter?)).sum();
+    [bits(carrier), sum].into_iter().flatten().reduce(f64::max)
 }
 
 /// The numbers of adapters and of connections are those of the runs.
 fn numbers(system: &System, seen: &Seen, found: &mut Findings) {
     let loadgen = &seen.evidence.loadgen_node;
     let record = seen.record;
-    let adapters = (carriers(loadgen).unknown.is_empty()).then(|| in_use(loadgen).len() as u64);
+    let all_known = loadgen.carriers().unknown.is_empty();
+    let adapters = all_known.then(|| loadgen.adapters_in_use().len() as u64);
     let connections = (record.nodes.len() as u64).saturating_mul(record.connections_per_node);
     let counted = [
         ("number_nic_loadgen", adapters.filter(|count| *count > 0)),
@@ -188,15 +202,6 @@ fn numbers(system: &System, seen: &Seen, found: &mut Findings) {
     }
 }
 
-/// The adapters on all routes of a machine, each once.
-fn in_use(machine: &Machine) -> Vec<&Interface> {
-    let used = carriers(machine).used;
-    let mut all: Vec<_> = used.into_iter().flat_map(|used| adapters(machine, used)).collect();
-    all.sort_by(|one, other| one.name.cmp(&other.name));
-    all.dedup_by(|one, other| one.name == other.name);
-    all
-}
-
 /// What the LoadGen node's interfaces carried against what they can.
 fn speeds(seen: &Seen, found: &mut Findings) {
     let traffic = traffic(seen);
@@ -204,9 +209,8 @@ fn speeds(seen: &Seen, found: &mut Findings) {
         found.unknown(N6, seen.place, "the run did not count what its interfaces carried");
     }
     for (name, bits) in traffic {
-        let interfaces = &seen.evidence.loadgen_node.interfaces;
-        let interface = interfaces.iter().find(|interface| interface.name == name);
-        let speed = interface.and_then(|one| fastest(&seen.evidence.loadgen_node, one));
+        let loadgen = &seen.evidence.loadgen_node;
+        let speed = loadgen.interface(&name).and_then(|one| fastest(loadgen, one));
         let Some(speed) = speed else {
             let text = format!("the speed of {name} is not known: state it in the evidence file");
             found.unknown(N6, seen.place, text);

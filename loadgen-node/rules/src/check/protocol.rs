@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{findings::Findings, subject::Subject};
+use super::{checked_folder::Subject, findings::Findings};
 use crate::{Rule, tree::documents};
 
 const N17: Rule = Rule::new(17);
@@ -56,13 +56,12 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_fields_are_those_of_the_wire_contract() {
-        let proto = include_str!("../../../../proto/proto/netdiv/v1/sut_node.proto");
+        let proto = include_str!("../../../../proto/contract/netdiv/v1/sut_node.proto");
         for (message, fields) in MESSAGES {
             let (_, body) = proto.split_once(&format!("message {message} {{")).unwrap();
             let (body, _) = body.split_once('}').unwrap();

@@ -1,12 +1,13 @@
 //! One run serves one purpose: of N34 and N35.
 
+use netdiv_words::Mode;
 use std::collections::BTreeMap;
 
 use super::{
+    checked_folder::{Entry, Kind, Run, Subject},
     findings::Findings,
-    subject::{Entry, Kind, Run, Subject},
 };
-use crate::{Rule, regular, tree::DETAIL};
+use crate::{Rule, facts::files, tree::DETAIL};
 
 const N34: Rule = Rule::new(34);
 const N35: Rule = Rule::new(35);
@@ -36,7 +37,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 /// By the log itself, or by the record where only that is kept.
 fn detail_sha256(run: &Run) -> Option<String> {
     match run.logs {
-        Some(_) => regular::sha256(&run.folder.join(DETAIL)).ok(),
+        Some(_) => files::sha256(&run.folder.join(DETAIL)).ok(),
         None => run.result()?.logs.get(DETAIL).cloned(),
     }
 }
@@ -44,8 +45,8 @@ fn detail_sha256(run: &Run) -> Option<String> {
 /// The two halves of a run in mode `submission`.
 fn is_both(one: &Run, other: &Run) -> bool {
     let is_half = |run: &Run| match run.detail().and_then(|d| d.text("effective_test_mode")) {
-        Some(mode) => mode == "SubmissionRun",
-        None => run.result().is_some_and(|record| record.mode == "submission"),
+        Some(mode) => mode == Mode::Submission.official_name(),
+        None => run.result().is_some_and(|record| record.mode == Mode::Submission),
     };
     let kinds = [&one.kind, &other.kind];
     let halves = [Kind::Performance, Kind::Accuracy];

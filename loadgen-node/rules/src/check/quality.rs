@@ -1,13 +1,14 @@
 //! N2: the Closed division's targets of accuracy and latency, and its calibration document (rules, sections 4.1.1 and 2.3).
 
 use super::{
+    checked_folder::{Entry, Kind, Run, Subject},
     findings::Findings,
-    subject::{Entry, Kind, Run, Subject},
 };
 use crate::{
-    Rule, Scenario,
-    benchmarks::{Benchmark, Quality, TokenLatencies},
+    Rule,
+    book::{Benchmark, Quality, TokenLatencies},
     compliance::accuracy_of,
+    judge::limits::{Limits, Server},
     official_log::DetailLog,
     placeholder::is_placeholder,
     result::Accuracy,
@@ -24,7 +25,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         match entry.benchmark {
             Some(benchmark) => {
                 accuracy(subject, entry, benchmark, found);
-                latency(entry, benchmark, found);
+                latency(subject, entry, benchmark, found);
             }
             None => found.unknown(N2, &entry.place, "the table has no targets for it (N1)"),
         }
@@ -88,7 +89,7 @@ fn as_counted(
 }
 
 /// Whether an accuracy is the one that a run counted, but for the digits that are printed.
-pub(crate) fn is_as_counted(value: f64, counted: &Accuracy) -> bool {
+fn is_as_counted(value: f64, counted: &Accuracy) -> bool {
     (value - counted.metric.value).abs() <= PRINTED
 }
 
@@ -100,13 +101,19 @@ fn targets(place: &str, benchmark: &Benchmark, values: &[(String, f64)], found: 
         let of_metric: Vec<_> =
             values.iter().filter(|(name, _)| name == metric).map(|(_, value)| *value).collect();
         if of_metric.is_empty() {
-            found.fail(N2, place, format!("{metric} is missing; at least {least} is asked for"));
+            found.fail(
+                N2,
+                place,
+                format!("{metric} is missing; at least {} is asked for", shown(*least)),
+            );
         }
         for value in of_metric {
             if value < *least {
+                let least = shown(*least);
                 found.fail(N2, place, format!("{metric} is {value}, less than {least}"));
             }
             if let Some(most) = most.filter(|most| value > *most) {
+                let most = shown(most);
                 found.fail(N2, place, format!("{metric} is {value}, more than {most}"));
             }
         }
@@ -114,7 +121,12 @@ fn targets(place: &str, benchmark: &Benchmark, values: &[(String, f64)], found: 
     found.pass_unless_more(N2, before, place, "the accuracy reaches its target");
 }
 
-fn latency(entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
+/// A target as people write it: products of decimal fractions have long tails.
+fn shown(target: f64) -> f64 {
+    (target * 1e6).round() / 1e6
+}
+
+fn latency(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
     let measures_tokens = benchmark.token_latencies == Some(TokenLatencies::Measured);
     for run in entry.runs.iter().filter(|run| run.measures()) {
         let Some(detail) = run.detail() else { continue };
@@ -127,22 +139,24 @@ fn latency(entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
             let text = "use_token_latencies is not on, which the benchmark asks for";
             found.fail(N2, &run.place, text);
         }
-        if entry.scenario == Some(Scenario::Server) {
-            bounds(run, detail, benchmark, found);
+        let limits = Limits::of(subject.table, subject.round, benchmark, entry.scenario);
+        if let Some(limits) = limits.server {
+            bounds(run, detail, &limits, found);
+            measured(run, detail, benchmark, found);
             let text = "Server's latency bounds are those of the table, and were met";
             found.pass_unless_more(N2, before, &run.place, text);
         }
     }
 }
 
-fn bounds(run: &Run, detail: &DetailLog, benchmark: &Benchmark, found: &mut Findings) {
+fn bounds(run: &Run, detail: &DetailLog, limits: &Server, found: &mut Findings) {
     const TTFT: &str = "result_first_token_99.00_percentile_latency_ns";
     const TPOT: &str = "result_time_per_output_token_99.00_percentile_ns";
     const TARGET: &str = "effective_target_latency_ns";
     let measured = [
-        (TARGET, benchmark.server_latency_ms),
-        (TTFT, benchmark.ttft_ms),
-        (TPOT, benchmark.tpot_ms),
+        (TARGET, limits.latency_ms),
+        (TTFT, limits.first_token_ms),
+        (TPOT, limits.further_token_ms),
     ];
     for (key, most_ms) in measured {
         let Some(most_ms) = most_ms else { continue };
@@ -155,7 +169,10 @@ fn bounds(run: &Run, detail: &DetailLog, benchmark: &Benchmark, found: &mut Find
             None => found.fail(N2, &run.place, format!("the detail log has no {key}")),
         }
     }
-    // LoadGen's verdict is about the target; this is what was measured, in one place with it.
+}
+
+/// LoadGen's verdict is about the target; this is what was measured, in one place with it.
+fn measured(run: &Run, detail: &DetailLog, benchmark: &Benchmark, found: &mut Findings) {
     let percentile = detail.number("result_99.00_percentile_latency_ns");
     if let (Some(most_ms), Some(value)) = (benchmark.server_latency_ms, percentile)
         && value > most_ms * 1e6

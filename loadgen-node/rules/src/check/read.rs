@@ -1,19 +1,20 @@
 //! Reads what is to be checked: a run folder, a whole tree, or one submitter's folder of a tree.
 
+use netdiv_words::Mode;
 use std::{
     collections::BTreeSet,
     path::{Path, PathBuf},
 };
 
 use super::{
+    checked_folder::{Entry, Kind, Measurements, Run, Subject, System, Tree, read_object},
     files::entries,
     logs::Logs,
-    subject::{Entry, Kind, Measurements, Run, Subject, System, Tree, read_object},
 };
 use crate::{
     Scenario,
-    benchmarks::{Round, Table},
-    regular,
+    book::{Round, Table},
+    facts::files,
     result::{Division, RunResult},
     tree::{self, DETAIL, Home, Layout, Place},
 };
@@ -35,13 +36,13 @@ pub(super) fn run<'t>(dir: &Path, table: &'t Table) -> Subject<'t> {
     let logs = Logs::read(dir);
     let entry = |key: &str| logs.detail.as_ref().ok()?.text(key);
     let logged = || Scenario::of_official_name(entry("effective_scenario")?);
-    let mode = result.map(|result| result.mode.as_str()).or_else(|| entry("effective_test_mode"));
-    let kind = match mode {
-        Some("accuracy" | "AccuracyOnly") => Kind::Accuracy,
-        Some("submission" | "SubmissionRun") => Kind::Submission,
+    let logged_mode = || Mode::of_official_name(entry("effective_test_mode")?);
+    let kind = match result.map(|result| result.mode).or_else(logged_mode) {
+        Some(Mode::Accuracy) => Kind::Accuracy,
+        Some(Mode::Submission) => Kind::Submission,
         _ => Kind::Performance,
     };
-    let scenario = result.and_then(|result| Scenario::of_word(&result.scenario)).or_else(logged);
+    let scenario = result.map(|result| result.scenario).or_else(logged);
     let run = Run {
         kind,
         place: ".".into(),
@@ -61,14 +62,14 @@ pub(super) fn run<'t>(dir: &Path, table: &'t Table) -> Subject<'t> {
     };
     let results = vec![entry];
     let round = round(table, &results, None);
-    Subject { round, division, tree: None, systems: Vec::new(), results }
+    Subject { table, round, division, tree: None, systems: Vec::new(), results }
 }
 
 fn record(path: &Path) -> Option<Result<Box<RunResult>, String>> {
     if !path.exists() {
         return None;
     }
-    let text = regular::read_to_string(path).map_err(|error| error.to_string());
+    let text = files::read_to_string(path).map_err(|error| error.to_string());
     Some(text.and_then(|text| {
         serde_json::from_str(&text).map_err(|error| format!("it is no record of a run: {error}"))
     }))
@@ -83,13 +84,9 @@ fn round<'t>(table: &'t Table, results: &[Entry], layout: Option<Layout>) -> Opt
     let details = results.iter().flat_map(|entry| &entry.runs).filter_map(Run::detail);
     let has_seeds = |round: &&Round| {
         details.clone().any(|detail| {
-            [
-                ("effective_qsl_rng_seed", round.seeds.qsl),
-                ("effective_sample_index_rng_seed", round.seeds.sample_index),
-                ("effective_schedule_rng_seed", round.seeds.schedule),
-            ]
-            .iter()
-            .all(|(key, seed)| detail.integer(key) == Some(*seed))
+            round.seeds.by_setting().iter().all(|(setting, seed)| {
+                detail.integer(&format!("effective_{setting}")) == Some(*seed)
+            })
         })
     };
     let rounds = || table.rounds.iter().filter(fits);
@@ -104,7 +101,7 @@ pub(super) fn home<'t>(root: &Path, home: Home, table: &'t Table) -> std::io::Re
     let division = if tree.home.division == "open" { Division::Open } else { Division::Network };
     let systems = systems(&tree, &results);
     let round = round(table, &results, Some(tree.home.layout));
-    Ok(Subject { round, division, tree: Some(tree), systems, results })
+    Ok(Subject { table, round, division, tree: Some(tree), systems, results })
 }
 
 /// Those that have a description, and those that have results.

@@ -1,40 +1,21 @@
 //! N3: every log is of a tagged release of LoadGen, unaltered (rules, section 5.1).
 
-use std::sync::OnceLock;
-
-use netdiv_proto::digest::in_hex;
-use serde::Deserialize;
-use sha2::{Digest as _, Sha256};
-
-use super::{findings::Findings, subject::Subject};
-use crate::{Rule, official_log::DetailLog};
+use super::{checked_folder::Subject, findings::Findings};
+use crate::{
+    Rule,
+    book::{Release, Table},
+    facts::files::sha256_of,
+    official_log::DetailLog,
+};
 
 const N3: Rule = Rule::new(3);
 
 const CONF_HEADER: &str = "/mlperf_conf.h";
 
-/// A tag of mlcommons/inference.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Release {
-    /// Its name.
-    tag: String,
-    version: String,
-    revisions: Vec<String>,
-    sources_sha256: String,
-    mlperf_conf_h_sha1: String,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct File {
-    release: Vec<Release>,
-}
-
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let mut first: Option<(&str, &str)> = None;
     for (_, run, detail) in subject.details() {
-        let release = match release_of(detail) {
+        let release = match release_of(detail, subject.table) {
             Ok(release) => release,
             Err(wrong) => {
                 for text in wrong {
@@ -53,9 +34,10 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         match allowed {
             Some((name, allowed)) if !allowed.iter().any(|allowed| allowed.tag == tag) => {
                 let text = format!("it is of LoadGen {tag}, which is not one of round {name}");
-                match allowed.is_empty() {
-                    true => found.unknown(N3, &run.place, text),
-                    false => found.fail(N3, &run.place, text),
+                if allowed.is_empty() {
+                    found.unknown(N3, &run.place, text);
+                } else {
+                    found.fail(N3, &run.place, text);
                 }
             }
             _ => found.pass(N3, &run.place, format!("every log is of LoadGen's tag {tag}")),
@@ -66,24 +48,15 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// All of them; none where the built-in file cannot be read, which a test excludes.
-fn releases() -> &'static [Release] {
-    static RELEASES: OnceLock<Vec<Release>> = OnceLock::new();
-    RELEASES.get_or_init(|| {
-        toml::from_str(include_str!("loadgen_releases.toml"))
-            .map_or_else(|_| Vec::new(), |file: File| file.release)
-    })
-}
-
 /// The release that wrote the log, or all that speaks against it.
-fn release_of(log: &DetailLog) -> Result<&'static Release, Vec<String>> {
+fn release_of<'t>(log: &DetailLog, table: &'t Table) -> Result<&'t Release, Vec<String>> {
     let Some(version) = log.text("loadgen_version") else {
         return Err(vec!["the log does not say which LoadGen wrote it (loadgen_version)".into()]);
     };
     let (number, revision) = version.split_once(" @ ").unwrap_or((version, "NA"));
-    let Some(release) = releases().iter().find(|release| release.version == number) else {
+    let Some(release) = table.releases().find(|release| release.version == number) else {
         let known: Vec<_> =
-            releases().iter().map(|r| format!("{} (tag {})", r.version, r.tag)).collect();
+            table.releases().map(|r| format!("{} (tag {})", r.version, r.tag)).collect();
         let known = known.join(", ");
         return Err(vec![format!("LoadGen {version} is of no known tag; use one of {known}")]);
     };
@@ -120,14 +93,13 @@ fn sources_differ(release: &Release, log: &DetailLog) -> Option<String> {
         .map(|(path, sha1)| format!("{path} {}\n", sha1.as_str().unwrap_or_default()))
         .collect();
     lines.sort();
-    let digest = in_hex(&Sha256::digest(lines.concat()));
+    let digest = sha256_of(lines.concat());
     (digest != release.sources_sha256).then(|| {
         format!("its sources (loadgen_file_sha1) are not those of tag {tag}: build it from the tag")
     })
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
@@ -149,9 +121,10 @@ mod tests {
 
     #[test]
     fn the_package_is_the_tag() {
-        assert_eq!(releases().len(), 4);
+        let table = Table::builtin().unwrap();
+        assert_eq!(table.releases().count(), 4);
         for version in ["5.0.11 @ ef1bd3b95e", "5.0.11 @ dcd0c3eadb", "5.0.11 @ NA"] {
-            assert_eq!(release_of(&log(version, "", MAP)).unwrap().tag, "v5.0");
+            assert_eq!(release_of(&log(version, "", MAP), table).unwrap().tag, "v5.0");
         }
     }
 
@@ -172,10 +145,10 @@ mod tests {
             log(version, "", "null"),
         ];
         for log in broken {
-            assert_eq!(release_of(&log).unwrap_err().len(), 1);
+            assert_eq!(release_of(&log, Table::builtin().unwrap()).unwrap_err().len(), 1);
         }
         // What is not compiled into the program does not count.
         let readme = MAP.replace("20a55bb946c2c0bbb564ced2af1e48efd096b3a8", zeros);
-        assert!(release_of(&log(version, "", &readme)).is_ok());
+        assert!(release_of(&log(version, "", &readme), Table::builtin().unwrap()).is_ok());
     }
 }

@@ -1,18 +1,19 @@
 //! Tests over run folders.
 
+use netdiv_words::Mode;
 use std::{fs, path::Path};
 
 use super::{CheckError, Report, check};
 use crate::{
     Outcome, Rule, Scenario,
-    benchmarks::Table,
+    book::Table,
     fixture::{self, RunSpec},
     result::Division,
     tree::{ACCURACY_LOG, DETAIL, SUMMARY},
 };
 
 fn report(dir: &Path) -> Report {
-    check(dir, Table::builtin(), None).unwrap()
+    check(dir, Table::builtin().unwrap(), None).unwrap()
 }
 
 fn run(spec: &RunSpec) -> (tempfile::TempDir, Report) {
@@ -22,13 +23,13 @@ fn run(spec: &RunSpec) -> (tempfile::TempDir, Report) {
     (folder, report)
 }
 
-fn spec(mode: &'static str) -> RunSpec {
+fn spec(mode: Mode) -> RunSpec {
     RunSpec::new("resnet50", Scenario::Server, mode)
 }
 
 #[test]
 fn a_valid_run_breaks_nothing() {
-    for mode in ["performance", "accuracy"] {
+    for mode in [Mode::Performance, Mode::Accuracy] {
         let (_folder, report) = run(&spec(mode));
         assert!(!report.failed(), "{mode}: {}", report.text());
         for number in [3, 4, 5, 9, 13, 14, 15, 18, 20, 22, 25, 26, 29, 31, 33, 38] {
@@ -44,7 +45,7 @@ fn a_valid_run_breaks_nothing() {
 
 #[test]
 fn digests_prove_what_counts_cannot() {
-    let (_folder, report) = run(&RunSpec { digests: true, ..spec("performance") });
+    let (_folder, report) = run(&RunSpec { digests: true, ..spec(Mode::Performance) });
     for number in [7, 8, 10] {
         assert_eq!(report.outcome(Rule::new(number)), Outcome::Pass, "N{number}");
     }
@@ -52,7 +53,7 @@ fn digests_prove_what_counts_cannot() {
 
 #[test]
 fn digests_of_one_mode_are_not_asked_for_again() {
-    let (_folder, report) = run(&RunSpec { digests: true, ..spec("performance") });
+    let (_folder, report) = run(&RunSpec { digests: true, ..spec(Mode::Performance) });
     assert!(report.text().contains("the digests are of one mode"), "{}", report.text());
 }
 
@@ -62,7 +63,7 @@ fn a_run_is_not_compared_with_a_submission() {
     let tree = fixture::submission_tree(folder.path(), "network", "v5.0");
     let run = folder.path().join("offline/performance");
     for (one, other) in [(&run, &tree), (&tree, &run)] {
-        let report = check(one, Table::builtin(), Some(other)).unwrap();
+        let report = check(one, Table::builtin().unwrap(), Some(other)).unwrap();
         let text = report.findings.iter().find(|finding| finding.rule == Rule::new(37)).unwrap();
         assert!(text.text.contains("compare a submission with a submission"), "{text}");
         assert_eq!(report.outcome(Rule::new(37)), Outcome::CannotTell);
@@ -72,13 +73,13 @@ fn a_run_is_not_compared_with_a_submission() {
 #[test]
 fn an_exploratory_run_is_no_result() {
     let (_folder, report) =
-        run(&RunSpec { division: Division::Exploratory, ..spec("performance") });
+        run(&RunSpec { division: Division::Exploratory, ..spec(Mode::Performance) });
     assert_eq!(report.outcome(Rule::new(38)), Outcome::Fail);
 }
 
 #[test]
 fn an_open_run_may_break_what_the_open_division_does_not_ask_for() {
-    let (folder, report) = run(&RunSpec { division: Division::Open, ..spec("performance") });
+    let (folder, report) = run(&RunSpec { division: Division::Open, ..spec(Mode::Performance) });
     assert!(!report.failed(), "{}", report.text());
     let path = folder.path().join("result.json");
     let text = fs::read_to_string(&path).unwrap();
@@ -91,7 +92,7 @@ fn an_open_run_may_break_what_the_open_division_does_not_ask_for() {
 #[test]
 fn folders_that_are_none_are_refused_in_words() {
     let folder = tempfile::tempdir().unwrap();
-    let refused = |path: &Path| check(path, Table::builtin(), None).unwrap_err();
+    let refused = |path: &Path| check(path, Table::builtin().unwrap(), None).unwrap_err();
     assert!(matches!(refused(&folder.path().join("x")), CheckError::NoFolder(_)));
     assert!(matches!(refused(folder.path()), CheckError::Unknown(_)));
     fs::create_dir(folder.path().join("results")).unwrap();
@@ -106,7 +107,7 @@ fn folders_that_are_none_are_refused_in_words() {
 fn files_that_cannot_be_read_are_findings() {
     for (file, rule) in [("result.json", 35), (DETAIL, 33), (SUMMARY, 21)] {
         for content in [None, Some("{ broken"), Some("")] {
-            let (folder, _) = run(&spec("performance"));
+            let (folder, _) = run(&spec(Mode::Performance));
             let path = folder.path().join(file);
             match content {
                 None => fs::remove_file(&path).unwrap(),
@@ -123,7 +124,7 @@ fn files_that_cannot_be_read_are_findings() {
             );
         }
     }
-    let (folder, _) = run(&spec("performance"));
+    let (folder, _) = run(&spec(Mode::Performance));
     for file in ["result.json", SUMMARY, ACCURACY_LOG] {
         fs::remove_file(folder.path().join(file)).unwrap();
     }

@@ -2,12 +2,13 @@
 //! and 4.1.1).
 
 use super::{
+    checked_folder::{Entry, Kind, Run, Subject},
     findings::Findings,
-    subject::{Entry, Kind, Run, Subject},
 };
 use crate::{
     Rule, Scenario,
-    benchmarks::{Benchmark, Round},
+    book::{Benchmark, Round},
+    judge::limits::{Limits, Server},
     official_log::DetailLog,
 };
 
@@ -37,14 +38,10 @@ fn seeds(round: Option<&Round>, run: &Run, detail: &DetailLog, found: &mut Findi
     let Some(round) = round else {
         return found.unknown(N31, &run.place, "the table has no round");
     };
-    let seeds = [
-        ("effective_qsl_rng_seed", round.seeds.qsl),
-        ("effective_sample_index_rng_seed", round.seeds.sample_index),
-        ("effective_schedule_rng_seed", round.seeds.schedule),
-    ];
     let before = found.problems(N31);
-    for (key, seed) in seeds {
-        match detail.integer(key) {
+    for (setting, seed) in round.seeds.by_setting() {
+        let key = format!("effective_{setting}");
+        match detail.integer(&key) {
             Some(logged) if logged == seed => {}
             Some(logged) => {
                 let text =
@@ -110,14 +107,14 @@ fn performance(
     detail: &DetailLog,
     found: &mut Findings,
 ) {
-    let mut least = vec![
-        ("effective_min_duration_ms", subject.round.map_or(600_000, |round| round.min_duration_ms)),
-        ("effective_performance_sample_count", benchmark.qsl_size),
+    let limits = Limits::of(subject.table, subject.round, benchmark, entry.scenario);
+    let least = [
+        ("effective_min_duration_ms", Some(limits.min_duration_ms)),
+        ("effective_performance_sample_count", Some(limits.performance_samples)),
+        ("effective_samples_per_query", limits.offline_samples),
     ];
-    if entry.scenario == Some(Scenario::Offline) {
-        least.push(("effective_samples_per_query", benchmark.offline_samples));
-    }
     for (key, least) in least {
+        let Some(least) = least else { continue };
         match detail.integer(key) {
             Some(value) if value >= least => {}
             Some(value) => {
@@ -135,8 +132,8 @@ fn performance(
         let text = "every sample must be issued equally often (sample_concatenate_permutation)";
         found.fail(N32, &run.place, text);
     }
-    if entry.scenario == Some(Scenario::Server) {
-        server(run, detail, found);
+    if let Some(limits) = &limits.server {
+        server(limits, run, detail, found);
     }
     if run.is_test() {
         return;
@@ -155,12 +152,13 @@ fn performance(
 }
 
 /// Server's percentile is at least the 99th, and each query is issued when it is due.
-fn server(run: &Run, detail: &DetailLog, found: &mut Findings) {
+fn server(limits: &Server, run: &Run, detail: &DetailLog, found: &mut Findings) {
     let key = "effective_target_latency_percentile";
     match detail.number(key) {
-        Some(percentile) if percentile >= 0.99 => {}
+        Some(percentile) if percentile >= limits.percentile => {}
         Some(percentile) => {
-            found.fail(N32, &run.place, format!("{key} is {percentile}, less than 0.99"));
+            let text = format!("{key} is {percentile}, less than {}", limits.percentile);
+            found.fail(N32, &run.place, text);
         }
         None => found.fail(N32, &run.place, format!("the detail log has no {key}")),
     }
@@ -177,10 +175,11 @@ fn scenarios(subject: &Subject, found: &mut Findings) {
         let text = "whether all required scenarios are there is seen in a submission";
         return found.unknown(N32, "", text);
     }
-    // The table has the scenarios of that round; later ones have other lists.
-    if subject.round.is_some_and(|round| round.name != "v5.0") {
-        let text = "which scenarios later rounds than v5.0 require is not in the table: see the \
-                    rules of the round";
+    if let Some(round) = subject.round.filter(|round| !round.has_suite) {
+        let name = round.name;
+        let text = format!(
+            "which scenarios round {name} requires is not in the table: see the rules of the round"
+        );
         return found.unknown(N32, "", text);
     }
     for entry in &subject.results {

@@ -2,11 +2,11 @@
 //! to the other (rules, section 6.2.2). What evidence says is judged as it is before a run (`policy/machines.rs`).
 
 use super::{
+    checked_folder::Subject,
     findings::Findings,
-    machines::{Seen, ip, seen},
-    subject::Subject,
+    machines::{Seen, seen},
 };
-use crate::{Finding, Outcome, Rule, grouped::by_reason, policy};
+use crate::{Finding, Outcome, Rule, facts::machines::ip, grouped::by_reason, policy};
 
 const N4: Rule = Rule::new(4);
 const N5: Rule = Rule::new(5);
@@ -46,9 +46,8 @@ fn by_evidence(seen: &Seen, rule: Rule, found: &mut Findings) {
 /// What the LoadGen node called is not itself, whatever the evidence says.
 fn addresses(seen: &Seen, found: &mut Findings) {
     for node in &seen.record.nodes {
-        let host = node.address.rsplit_once(':').map_or(node.address.as_str(), |(host, _)| host);
         let is_local = ip(&node.address).is_some_and(|ip| ip.is_loopback() || ip.is_unspecified());
-        if is_local || host == "localhost" {
+        if is_local {
             let text = format!(
                 "node {} was reached at {}, on the LoadGen node itself: run it on another machine",
                 node.name, node.address

@@ -1,7 +1,7 @@
 //! N1: the datacenter suite only (rules, section 6.2).
 
-use super::{findings::Findings, subject::Subject};
-use crate::{Rule, benchmarks::Suite};
+use super::{checked_folder::Subject, findings::Findings};
+use crate::{Rule, judge::suite::outside};
 
 const N1: Rule = Rule::new(1);
 
@@ -18,23 +18,13 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
     for entry in &subject.results {
         let name = &entry.name;
-        match entry.benchmark.map(|benchmark| benchmark.suite) {
-            Some(Suite::Datacenter) => {
-                found.pass(N1, &entry.place, "the benchmarks are of the datacenter suite");
-            }
-            Some(Suite::Edge) => {
-                found.fail(N1, &entry.place, format!("{name} is of the edge suite only"));
-            }
-            Some(Suite::Retired) => {
-                found.fail(N1, &entry.place, format!("{name} is no longer a benchmark"));
-            }
-            None if name.is_empty() => {
-                found.unknown(N1, &entry.place, "which benchmark it is only its result.json says");
-            }
-            None => {
-                let text = format!("`{name}` is no benchmark of the datacenter suite");
-                found.fail(N1, &entry.place, text);
-            }
+        if name.is_empty() {
+            found.unknown(N1, &entry.place, "which benchmark it is only its result.json says");
+            continue;
+        }
+        match outside(subject.table, name) {
+            Some(text) => found.fail(N1, &entry.place, text),
+            None => found.pass(N1, &entry.place, "the benchmarks are of the datacenter suite"),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! N36: the description of a system has the fields that the official checker asks for (network-division form).
 
 use super::{
+    checked_folder::{Subject, System, Tree},
     findings::Findings,
-    subject::{Subject, System, Tree},
 };
 use crate::{Rule, placeholder::is_placeholder, result::Division};
 

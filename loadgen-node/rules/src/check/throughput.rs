@@ -1,8 +1,8 @@
 //! Of N21: LoadGen's rate is the one that its own counts and times give, and the run took as long as that rate needs.
 
 use super::{
+    checked_folder::{Run, Subject},
     findings::Findings,
-    subject::{Run, Subject},
 };
 use crate::{
     Rule, Scenario,

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use super::subject::Subject;
-
-/// The LoadGen node's name in topologies.
-pub(super) const LOADGEN: &str = "loadgen";
+use super::checked_folder::Subject;
+use crate::facts::machines::LOADGEN;
 
 /// A cable.
 #[derive(Debug, PartialEq, Eq)]
@@ -48,7 +46,6 @@ pub(super) fn switches(subject: &Subject, links: &[Link]) -> BTreeSet<String> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 

@@ -1,16 +1,13 @@
 //! N35: every log is the one that its run made.
 
-use netdiv_proto::digest::in_hex;
-use sha2::{Digest as _, Sha256};
-
 use super::{
+    checked_folder::{Entry, Kind, Run, Subject, Tree},
     files::N35,
     findings::Findings,
-    subject::{Entry, Kind, Run, Subject, Tree},
 };
 use crate::{
     compliance::accuracy_hash,
-    regular,
+    facts::{files, official_log},
     tree::{ACCURACY_LOG, ACCURACY_TXT, DETAIL, Place, SUMMARY},
 };
 
@@ -52,8 +49,8 @@ fn hashes(subject: &Subject, run: &Run, found: &mut Findings) {
     };
     for name in names {
         let place = format!("{}/{name}", run.place);
-        match (record.logs.get(*name), regular::sha256(&run.folder.join(name))) {
-            // What cannot be read is told elsewhere (N33).
+        match (record.logs.get(*name), files::sha256(&run.folder.join(name))) {
+            // N33 finds what cannot be read.
             (_, Err(_)) => {}
             (None, Ok(_)) => found.fail(N35, &run.record_place, format!("has no hash of {name}")),
             (Some(recorded), Ok(here)) if *recorded != here => {
@@ -76,7 +73,7 @@ fn accuracy(tree: &Tree, place: &Place, entry: &Entry, found: &mut Findings) {
         let whole = run.result().and_then(|record| record.logs.get(ACCURACY_LOG));
         // The official checker and the tool that truncates leave TEST06's as it is.
         if run.kind == Kind::Test("TEST06".into()) {
-            let here = regular::sha256(&tree.path(&log)).ok();
+            let here = files::sha256(&tree.path(&log)).ok();
             if whole.zip(here).is_some_and(|(whole, here)| *whole != here) {
                 found.fail(N35, log, CHANGED);
             }
@@ -93,10 +90,10 @@ fn truncated(tree: &Tree, folder: &str, log: &str, whole: Option<&String>, found
         found.fail(N35, log, text);
     }
     let here = match length {
-        1..=LARGEST_ACCURACY_LOG => regular::read(&tree.path(log)).unwrap_or_default(),
+        1..=LARGEST_ACCURACY_LOG => files::read(&tree.path(log)).unwrap_or_default(),
         _ => Vec::new(),
     };
-    let is_whole = !here.is_empty() && !here.windows(7).any(|part| part == b"\n\n...\n\n");
+    let is_whole = !here.is_empty() && !official_log::is_truncated(&here);
     let text = format!("{folder}/{ACCURACY_TXT}");
     let Ok(hash) = accuracy_hash(&tree.path(&text)) else { return };
     match (hash, whole) {
@@ -105,7 +102,7 @@ fn truncated(tree: &Tree, folder: &str, log: &str, whole: Option<&String>, found
             let why = "its hash= is not that of the accuracy log that the run made";
             found.fail(N35, text, why);
         }
-        (Some(hash), _) if is_whole && hash != in_hex(&Sha256::digest(&here)) => {
+        (Some(hash), _) if is_whole && hash != files::sha256_of(&here) => {
             found.fail(N35, text, "its hash= is not that of the accuracy log beside it");
         }
         _ => {}

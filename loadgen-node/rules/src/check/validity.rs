@@ -1,8 +1,8 @@
 //! N33: LoadGen calls every result VALID, and no log has an error (rules, section 5.1).
 
 use super::{
+    checked_folder::{Run, Subject},
     findings::Findings,
-    subject::{Run, Subject},
 };
 use crate::{
     Rule,
@@ -28,7 +28,7 @@ fn validity(run: &Run, found: &mut Findings) {
         Ok(detail) => detail,
         Err(why) => return found.fail(N33, &run.place, why),
     };
-    if !logs.begins_with_an_entry {
+    if !detail.begins_with_an_entry() {
         let text = "the detail log does not begin with an entry (:::MLLOG)";
         found.fail(N33, &run.place, text);
     }

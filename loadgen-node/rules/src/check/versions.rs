@@ -1,13 +1,16 @@
 //! N24: an available system names the versions of all its parts (rules, section 6.2.3).
 
-use netdiv_proto::v1::Machine;
+use netdiv_contract::v1::{Interface, Machine};
 
 use super::{
+    checked_folder::Subject,
     findings::{Findings, listed},
-    machines::{adapters, carriers, is_said, lacking, seen},
-    subject::Subject,
+    machines::{lacking, seen},
 };
-use crate::Rule;
+use crate::{
+    Rule,
+    facts::{interfaces::Interfaces as _, machines::said},
+};
 
 const N24: Rule = Rule::new(24);
 
@@ -41,18 +44,22 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 
 /// What is not known of a machine's software. No container image is as good as one: there need not be a container.
 fn unnamed(machine: &Machine, is_node: bool) -> Vec<&'static str> {
-    let drivers = carriers(machine).used.into_iter().flat_map(|used| adapters(machine, used));
-    let drivers = drivers.into_iter().all(|adapter| is_said(adapter.driver.as_deref()));
-    let accelerators = machine.accelerators.iter().all(|one| is_said(one.driver.as_deref()));
-    let said = [
-        ("kernel", is_said(machine.kernel.as_deref())),
-        ("operating system", is_said(machine.operating_system.as_deref())),
-        ("firmware (BIOS)", is_said(machine.bios_version.as_deref())),
+    let is_said = |text: &Option<String>| said(text).is_some();
+    let carriers = machine.carriers().used;
+    let adapters =
+        carriers.iter().flat_map(|carrier| machine.adapters(&carrier.name).into_values());
+    let has_driver = |adapter: Option<&Interface>| adapter.is_some_and(|one| is_said(&one.driver));
+    let drivers = adapters.into_iter().all(has_driver);
+    let accelerators = machine.accelerators.iter().all(|one| is_said(&one.driver));
+    let known = [
+        ("kernel", is_said(&machine.kernel)),
+        ("operating system", is_said(&machine.operating_system)),
+        ("firmware (BIOS)", is_said(&machine.bios_version)),
         ("drivers of the interfaces", drivers),
         ("number of the accelerators", machine.accelerator_count.is_some()),
         ("drivers of the accelerators", accelerators),
-        ("program", is_said(machine.program.as_deref())),
-        ("framework", !is_node || is_said(machine.framework.as_deref())),
+        ("program", is_said(&machine.program)),
+        ("framework", !is_node || is_said(&machine.framework)),
     ];
-    said.iter().filter(|(_, said)| !said).map(|(what, _)| *what).collect()
+    known.iter().filter(|(_, known)| !known).map(|(what, _)| *what).collect()
 }

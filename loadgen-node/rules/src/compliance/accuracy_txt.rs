@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::ComplianceError;
-use crate::{benchmarks::Benchmark, regular};
+use super::error::ComplianceError;
+use crate::{book::Benchmark, facts::files};
 
 /// The benchmark's metrics in `accuracy.txt`, by the checker's names, as often as they are there and in that order.
 /// The checker wants each of them to be good enough.
@@ -13,7 +13,7 @@ pub fn accuracy_of(
     path: &Path,
     benchmark: &Benchmark,
 ) -> Result<Vec<(String, f64)>, ComplianceError> {
-    let text = regular::read_to_string(path).map_err(|error| ComplianceError::new(path, error))?;
+    let text = files::read_to_string(path).map_err(|error| ComplianceError::new(path, error))?;
     let metrics = benchmark.quality.iter().map(|quality| quality.metric.as_str());
     let (mut found, mut problems) = (vec![], vec![]);
     for line in text.split(['\n', '\r']) {
@@ -44,7 +44,7 @@ pub fn accuracy_of(
 /// The hash in `accuracy.txt`: the SHA-256 of the accuracy log before it was truncated, in hex. None where no line has
 /// it.
 pub fn accuracy_hash(path: &Path) -> Result<Option<String>, ComplianceError> {
-    let text = regular::read_to_string(path).map_err(|error| ComplianceError::new(path, error))?;
+    let text = files::read_to_string(path).map_err(|error| ComplianceError::new(path, error))?;
     let is_word = |hash: &&str| {
         !hash.is_empty() && hash.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     };
@@ -124,12 +124,12 @@ fn last<'a>(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::benchmarks::Table;
+    use crate::book::Table;
 
     fn read(benchmark: &str, text: &str) -> Result<Vec<(String, f64)>, ComplianceError> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
-        accuracy_of(file.path(), Table::builtin().find(benchmark).unwrap())
+        accuracy_of(file.path(), Table::builtin().unwrap().find(benchmark).unwrap())
     }
 
     /// With the official patterns' answers; none where they find nothing.
@@ -180,7 +180,9 @@ mod tests {
         let error = read("stable-diffusion-xl", "{'CLIP_SCORE': 3.1.7}").unwrap_err();
         assert_eq!(error.problems().len(), 3, "{error}");
         assert_eq!(read("resnet50", "accuracy=76.5%\r\n").unwrap(), [("acc".into(), 76.5)]);
-        assert!(accuracy_of(Path::new("/nowhere"), &Table::builtin().benchmarks[0]).is_err());
+        assert!(
+            accuracy_of(Path::new("/nowhere"), &Table::builtin().unwrap().benchmarks[0]).is_err()
+        );
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! `audit.config`: the settings that make LoadGen run a compliance test.
 
-use super::{part::BEYOND, summary::Summary};
+use super::part::BEYOND;
 use crate::{
     Scenario,
-    benchmarks::{Benchmark, Test},
+    book::{Benchmark, Test},
+    facts::official_log::Summary,
 };
 
 /// Seed by which LoadGen chooses the responses that it logs.
@@ -57,7 +58,7 @@ pub fn audit_config(test: Test, benchmark: &Benchmark) -> String {
 /// Whether a run was made with the test's settings, by LoadGen's summary.
 pub(super) fn in_effect(test: Test, run: &Summary) -> Result<(), String> {
     let wanted: &[_] = if test == Test::Test04 { &SAME_SAMPLE } else { &[SEED] };
-    let unlike = |(key, value): &&(&str, &str)| run.values.get(*key).is_none_or(|is| is != value);
+    let unlike = |(key, value): &&(&str, &str)| run.value(key) != Some(*value);
     match wanted.iter().find(unlike) {
         None => Ok(()),
         Some((key, value)) => Err(format!(
@@ -70,10 +71,10 @@ pub(super) fn in_effect(test: Test, run: &Summary) -> Result<(), String> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::benchmarks::Table;
+    use crate::book::Table;
 
     fn settings(test: Test, benchmark: &str) -> Vec<String> {
-        let text = audit_config(test, Table::builtin().find(benchmark).unwrap());
+        let text = audit_config(test, Table::builtin().unwrap().find(benchmark).unwrap());
         text.lines().filter(|line| !line.starts_with('#')).map(Into::into).collect()
     }
 

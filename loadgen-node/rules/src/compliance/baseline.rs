@@ -2,8 +2,12 @@
 
 use std::{collections::BTreeSet, fmt::Write as _, path::Path};
 
-use super::{ComplianceError, Part, accuracy_log::for_each_entry, accuracy_of, both};
-use crate::benchmarks::Benchmark;
+use super::{
+    accuracy_txt::accuracy_of,
+    error::{ComplianceError, both},
+    part::Part,
+};
+use crate::{book::Benchmark, facts::official_log::for_each_entry};
 
 /// The entries of the accuracy run's log whose samples are in the compliance run's, as a log of their own.
 ///
@@ -65,7 +69,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::benchmarks::Table;
+    use crate::book::Table;
 
     #[test]
     fn a_baseline_has_the_lines_of_the_same_samples() {
@@ -90,7 +94,7 @@ mod tests {
         let agrees = |benchmark, a: &str, b: &str| {
             fs::write(&before, a).unwrap();
             fs::write(&after, b).unwrap();
-            let benchmark = Table::builtin().find(benchmark).unwrap();
+            let benchmark = Table::builtin().unwrap().find(benchmark).unwrap();
             baseline_agrees(&before, &after, benchmark).map(|part| part.passed())
         };
         let dice = ["Accuracy: mean = 0.8617", "Accuracy: mean = 0.8600"];

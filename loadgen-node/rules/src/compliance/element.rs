@@ -1,14 +1,12 @@
 //! Responses as the numbers they are made of.
 
+use netdiv_contract::layout::{DataType, element_bytes};
+
+use crate::book::ElementType;
+
 /// What kind of number a response is made of.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Element {
-    Int8,
-    Int16,
-    Int32,
-    Int64,
-    Float32,
-}
+pub(super) struct Element(DataType);
 
 /// One number. As for numpy, NaN is unlike itself, and both zeros are alike.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -27,26 +25,19 @@ impl Number {
 }
 
 impl Element {
-    /// The kind of that name.
-    pub(super) fn of(word: &str) -> Result<Self, String> {
-        Ok(match word {
-            "uint8" | "int8" => Self::Int8,
-            "int16" => Self::Int16,
-            "int32" => Self::Int32,
-            "int64" => Self::Int64,
-            "float32" => Self::Float32,
-            _ => return Err(format!("responses of type `{word}` cannot be compared")),
-        })
+    /// Numbers of that type, where they can be compared.
+    pub(super) fn of(kind: Option<ElementType>) -> Result<Self, String> {
+        use DataType::{Float32, Int8, Int32, Int64, Uint8};
+        let kind = kind.ok_or("the table does not say of what type its responses are")?;
+        match kind.data_type() {
+            known @ (Uint8 | Int8 | Int32 | Int64 | Float32) => Ok(Self(known)),
+            _ => Err(format!("responses of type {kind} cannot be compared")),
+        }
     }
 
     /// Bytes of a number.
-    pub(super) const fn size(self) -> usize {
-        match self {
-            Self::Int8 => 1,
-            Self::Int16 => 2,
-            Self::Int32 | Self::Float32 => 4,
-            Self::Int64 => 8,
-        }
+    const fn size(self) -> usize {
+        element_bytes(self.0)
     }
 
     /// All numbers of a response.
@@ -76,30 +67,30 @@ impl Element {
         let mut wide = [0; 8];
         wide[..bytes.len()].copy_from_slice(bytes);
         let bits = i64::from_le_bytes(wide);
-        match self {
-            Self::Int8 => Number::Whole(i64::from(bits as i8)),
-            Self::Int16 => Number::Whole(i64::from(bits as i16)),
-            Self::Int32 => Number::Whole(i64::from(bits as i32)),
-            Self::Int64 => Number::Whole(bits),
-            Self::Float32 => Number::Real(f32::from_bits(bits as u32)),
+        match self.0 {
+            DataType::Float32 => Number::Real(f32::from_bits(bits as u32)),
+            // The official scripts read bytes with a sign.
+            DataType::Uint8 | DataType::Int8 => Number::Whole(i64::from(bits as i8)),
+            DataType::Int32 => Number::Whole(i64::from(bits as i32)),
+            _ => Number::Whole(bits),
         }
     }
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
     #[test]
     fn numbers_are_little_endian_and_whole() {
         let bytes = [0xfe, 0xff, 0xff, 0xff, 2, 0, 0, 0];
-        let int32 = Element::of("int32").unwrap();
+        let of = |word: &str| Element::of(ElementType::try_from(word.to_owned()).ok());
+        let int32 = of("int32").unwrap();
         assert_eq!(int32.numbers(&bytes).unwrap(), [Number::Whole(-2), Number::Whole(2)]);
         assert_eq!(int32.first(&bytes, 8).unwrap(), Some(Number::Whole(-2)));
         assert_eq!(int32.first(&[], 0).unwrap(), None);
         assert!(int32.numbers(&bytes[..3]).is_err());
-        assert!(Element::of("float32").unwrap().numbers(&[0, 0, 0, 64]).unwrap()[0].is(2));
-        assert!(Element::of("string").is_err());
+        assert!(of("float32").unwrap().numbers(&[0, 0, 0, 64]).unwrap()[0].is(2));
+        assert!(of("float16").is_err() && of("string").is_err());
     }
 }

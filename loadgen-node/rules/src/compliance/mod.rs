@@ -3,132 +3,22 @@
 //! [`audit_config`] makes LoadGen run a test, [`verify`] says what came of it. A run that an official script fails
 //! never passes here. Where we ask for more than a script does, [`Part::stricter`] says so.
 
-mod accuracy_log;
 mod accuracy_txt;
 mod audit_config;
 mod baseline;
 #[cfg(test)]
 mod cases;
 mod element;
+mod error;
 mod part;
 mod performance;
-mod summary;
 mod test01;
 mod test06;
-
-use std::{collections::BTreeMap, path::Path};
+mod verify;
 
 pub use accuracy_txt::{accuracy_hash, accuracy_of};
 pub use audit_config::audit_config;
 pub use baseline::{baseline, baseline_agrees};
+pub use error::ComplianceError;
 pub use part::Part;
-
-use crate::{
-    benchmarks::{Benchmark, Test},
-    tree::{ACCURACY_LOG, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},
-};
-use element::Element;
-use summary::Summary;
-
-/// The runs that are submitted, which a compliance run is held against.
-#[derive(Debug, Clone, Copy)]
-pub struct Reference<'a> {
-    /// `mlperf_log_accuracy.json` of the accuracy run, whole and not truncated. Only TEST01 reads it.
-    pub accuracy_log: &'a Path,
-    /// `mlperf_log_summary.txt` of the performance run. TEST06 does not read it.
-    pub summary: &'a Path,
-}
-
-/// What came of a test.
-#[derive(Debug, Clone)]
-pub struct Verified {
-    /// Whether all parts pass.
-    pub passed: bool,
-    /// The responses, in TEST01 and TEST06. Where a benchmark is not deterministic and TEST01 fails here, [`baseline`]
-    /// is the way on.
-    pub accuracy: Option<Part>,
-    /// The speed, in TEST01 and TEST04.
-    pub performance: Option<Part>,
-    /// `verify_accuracy.txt` and `verify_performance.txt`, which the official checker reads, by their name.
-    pub files: BTreeMap<String, String>,
-}
-
-/// Why something cannot be verified: all that is wrong.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", .0.join("\n"))]
-pub struct ComplianceError(Vec<String>);
-
-impl ComplianceError {
-    pub(crate) fn new(path: &Path, why: impl std::fmt::Display) -> Self {
-        Self(vec![format!("{}: {why}", path.display())])
-    }
-
-    /// What is wrong, one by one.
-    pub fn problems(&self) -> &[String] {
-        &self.0
-    }
-}
-
-/// Verifies a run that LoadGen made with the test's `audit.config`.
-///
-/// Files that are missing or that no LoadGen wrote are errors. So are runs that the test's settings did not reach, and
-/// runs without a response or a score, some of which the official scripts pass. TEST01 and TEST06 read responses as
-/// numbers of the benchmark's `accuracy_dtype`. Whether the benchmark needs the test is not asked.
-pub fn verify(
-    test: Test,
-    benchmark: &Benchmark,
-    reference: &Reference<'_>,
-    compliance_run: &Path,
-) -> Result<Verified, ComplianceError> {
-    let log = compliance_run.join(ACCURACY_LOG);
-    let summary = compliance_run.join(SUMMARY);
-    let needed: &[&Path] = match test {
-        Test::Test01 => &[reference.accuracy_log, reference.summary, &log, &summary],
-        Test::Test04 => &[reference.summary, &summary],
-        Test::Test06 => &[&log, &summary],
-    };
-    let missing = needed.iter().filter(|path| !path.is_file());
-    let missing: Vec<_> = missing.map(|path| format!("{}: no such file", path.display())).collect();
-    if !missing.is_empty() {
-        return Err(ComplianceError(missing));
-    }
-
-    let run = Summary::read(&summary)?;
-    audit_config::in_effect(test, &run).map_err(|why| ComplianceError::new(&summary, why))?;
-    let element = Element::of(&benchmark.accuracy_dtype)
-        .map_err(|why| ComplianceError(vec![format!("{}: {why}", benchmark.name)]));
-    let mut files = BTreeMap::new();
-    let (accuracy, performance) = match test {
-        Test::Test01 => {
-            let accuracy = element.and_then(|e| test01::accuracy(reference.accuracy_log, &log, e));
-            let performance = performance::compare(test, reference.summary, &summary);
-            let (accuracy, performance) = both(accuracy, performance)?;
-            (Some(accuracy), Some(performance))
-        }
-        Test::Test04 => (None, Some(performance::compare(test, reference.summary, &summary)?)),
-        Test::Test06 => {
-            let (part, text) = test06::verify(&log, &run, benchmark, element?)?;
-            files.insert(VERIFY_ACCURACY.to_owned(), text);
-            (Some(part), None)
-        }
-    };
-    for (name, part) in [(VERIFY_ACCURACY, &accuracy), (VERIFY_PERFORMANCE, &performance)] {
-        if let Some(part) = part {
-            files.entry(name.to_owned()).or_insert_with(|| part.report());
-        }
-    }
-    let passed = accuracy.iter().chain(&performance).all(Part::passed);
-    Ok(Verified { passed, accuracy, performance, files })
-}
-
-/// Both, or what is wrong with either.
-fn both<A, B>(
-    one: Result<A, ComplianceError>,
-    other: Result<B, ComplianceError>,
-) -> Result<(A, B), ComplianceError> {
-    match (one, other) {
-        (Ok(one), Ok(other)) => Ok((one, other)),
-        (Err(one), Err(other)) => Err(ComplianceError([one.0, other.0].concat())),
-        (Err(error), _) | (_, Err(error)) => Err(error),
-    }
-}
+pub use verify::{Reference, Verified, verify};

@@ -3,15 +3,18 @@
 use std::path::Path;
 
 use super::{
-    ComplianceError, Part, both,
-    summary::{Score, Summary},
+    error::{ComplianceError, both, read_summary},
+    part::Part,
 };
-use crate::benchmarks::Test;
+use crate::{
+    book::Test,
+    facts::official_log::{Score, Summary},
+};
 
 /// TEST01 wants the same speed within a margin. TEST04 wants it no faster than that, so that a SUT that knows a sample
 /// again fails.
 pub(super) fn compare(test: Test, reference: &Path, run: &Path) -> Result<Part, ComplianceError> {
-    let (before, after) = both(Summary::read(reference), Summary::read(run))?;
+    let (before, after) = both(read_summary(reference), read_summary(run))?;
     let mut part = Part::default();
     for (summary, whose) in [(&before, "reference"), (&after, "test")] {
         let warning = |n| format!("WARNING: {n} ERROR reported in {whose} results");
@@ -71,9 +74,9 @@ fn rate(latency: &Score) -> Score {
 }
 
 /// What queries may take in the Server scenario. The script's pattern for it matches no line that LoadGen writes.
-fn bounds(summary: &Summary) -> impl Iterator<Item = (&String, &String)> {
+fn bounds(summary: &Summary) -> impl Iterator<Item = (&String, &Vec<String>)> {
     let server = summary.scenario == "Server";
-    summary.values.iter().filter(move |(key, _)| server && key.starts_with("target_latency "))
+    summary.starting_with("target_latency ").filter(move |_| server)
 }
 
 /// The score of a finished run. Without one the script takes 0, which TEST04 then passes.

@@ -8,10 +8,11 @@ use std::{
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    ComplianceError, Part,
-    accuracy_log::for_each_entry,
     element::{Element, Number},
+    error::ComplianceError,
+    part::Part,
 };
+use crate::facts::official_log::for_each_entry;
 
 /// What is kept of a response, whose bytes can be many.
 #[derive(PartialEq)]
@@ -67,9 +68,10 @@ pub(super) fn accuracy(
             }
             Place::Occupied(mut before) => {
                 matched += 1;
-                match before.get().first(element)? == number {
-                    false => unlike += 1,
-                    true => unlike_later += u64::from(*before.get() != response),
+                if before.get().first(element)? == number {
+                    unlike_later += u64::from(*before.get() != response)
+                } else {
+                    unlike += 1
                 }
                 before.insert(response);
             }

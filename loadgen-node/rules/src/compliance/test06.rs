@@ -3,13 +3,15 @@
 use std::path::Path;
 
 use super::{
-    ComplianceError, Part,
-    accuracy_log::for_each_entry,
     element::{Element, Number},
-    part::BEYOND,
-    summary::Summary,
+    error::ComplianceError,
+    part::{BEYOND, Part},
 };
-use crate::{Scenario, benchmarks::Benchmark};
+use crate::{
+    Scenario,
+    book::Benchmark,
+    facts::official_log::{Summary, for_each_entry},
+};
 
 /// What the official script takes for the end of a response: Llama 2's and Mixtral's token.
 const OFFICIAL_END: [i64; 1] = [2];

@@ -1,12 +1,12 @@
-//! What a run will take: how long, how many queries, how much memory, and what bandwidth. `text.rs` says it in words.
+//! What a run will take: how long, how many queries, how much memory, and what bandwidth. `printed.rs` prints it.
 
-mod text;
+mod printed;
 
 use serde::Serialize;
 
 use crate::{
     Scenario,
-    benchmarks::{Benchmark, Suite, Table},
+    book::{Benchmark, Suite, Table},
     statistics::{self, CONFIDENCE, TOLERANCE, max_overlatency, min_queries},
 };
 
@@ -118,7 +118,7 @@ pub fn plan(
             "{queries} queries are too few for a valid result: set min_query_count to {least} or more in user.conf"
         ));
     }
-    let flow = |bandwidth: &crate::benchmarks::Bandwidth| Flow {
+    let flow = |bandwidth: &crate::book::Bandwidth| Flow {
         name: bandwidth.name.clone(),
         formula: bandwidth.formula.clone(),
         ingress_bytes_per_second: bandwidth.ingress_bytes() as f64 * samples_per_second,
@@ -145,9 +145,12 @@ fn loadgen_issues(benchmark: &Benchmark, scenario: Scenario, rate: f64) -> (u64,
     let samples_per_query = if scenario == Scenario::MultiStream { 8 } else { 1 };
     let in_time = |slack: f64| (slack * SECONDS * rate / samples_per_query as f64) as u64;
     // With equal issue, whole passes over the samples that are loaded.
-    let passes = |count: u64| match benchmark.equal_issue {
-        true => count.div_ceil(benchmark.qsl_size).saturating_mul(benchmark.qsl_size),
-        false => count,
+    let passes = |count: u64| {
+        if benchmark.equal_issue {
+            count.div_ceil(benchmark.qsl_size).saturating_mul(benchmark.qsl_size)
+        } else {
+            count
+        }
     };
     match scenario {
         Scenario::Offline => {
@@ -195,7 +198,7 @@ mod tests {
     use super::*;
 
     fn of(benchmark: &str, scenario: Scenario, rate: f64) -> Plan {
-        plan(Table::builtin(), benchmark, scenario, rate).unwrap()
+        plan(Table::builtin().unwrap(), benchmark, scenario, rate).unwrap()
     }
 
     #[test]
@@ -267,7 +270,7 @@ mod tests {
     #[test]
     fn nonsense_is_no_plan() {
         let error = |name, rate| {
-            plan(Table::builtin(), name, Scenario::Offline, rate).unwrap_err().to_string()
+            plan(Table::builtin().unwrap(), name, Scenario::Offline, rate).unwrap_err().to_string()
         };
         assert!(error("gptk", 1.0).contains("no `gptk`"));
         assert!(error("rgat", 0.0).contains("above 0"));

@@ -1,18 +1,22 @@
 //! What the machines are, and the way between them.
 
-use std::{collections::BTreeSet, net::IpAddr};
+use netdiv_contract::v1::{Interface, Machine, Route};
 
-use netdiv_proto::v1::{Interface, Machine, Route};
-
-use super::Choice;
-use crate::{Finding, Rule, result::Evidence};
+use super::choice::Choice;
+use crate::{
+    Finding, Outcome, Rule,
+    facts::{
+        fabric,
+        interfaces::Interfaces as _,
+        machines::{ip, said},
+    },
+    judge::ecc,
+    result::Evidence,
+};
 
 const SEPARATE: Rule = Rule::new(4);
 const FABRIC: Rule = Rule::new(5);
 const LOADGEN_NODE: &str = "LoadGen node";
-
-/// Kinds of interfaces that are permitted fabrics (rules, section 6.2.2). 3GPP has no kind of its own.
-const FABRICS: [&str; 3] = ["ethernet", "wifi", "infiniband"];
 
 /// Words in the product's name of a virtual machine.
 const VIRTUAL: [&str; 8] = [
@@ -59,7 +63,8 @@ pub fn machines(evidence: &Evidence) -> Vec<Finding> {
     for (name, machine) in [(LOADGEN_NODE, mine)].into_iter().chain(nodes) {
         findings.extend(ways(machine, name));
         findings.extend(virtual_machine(machine, name));
-        findings.extend(ecc(machine, name));
+        let memories = ecc::memories(machine, name).into_iter();
+        findings.extend(memories.filter(|finding| finding.outcome == Outcome::Fail));
     }
     findings
 }
@@ -74,7 +79,7 @@ fn separate(mine: &Machine, other: &Machine, node: &str) -> Option<Finding> {
         ("board serial number", &mine.board_serial, &other.board_serial, true),
     ];
     for (what, here, there, is_digest) in pairs {
-        if let (Some(here), Some(there)) = (known(here), known(there)) {
+        if let (Some(here), Some(there)) = (said(here), said(there)) {
             compared = true;
             if here.eq_ignore_ascii_case(there) {
                 let here = if is_digest { start(here) } else { here.to_owned() };
@@ -82,11 +87,11 @@ fn separate(mine: &Machine, other: &Machine, node: &str) -> Option<Finding> {
             }
         }
     }
-    let (here, there) = (macs(mine), macs(other));
+    let (here, there) = (mine.hardware_addresses(), other.hardware_addresses());
     compared |= !here.is_empty() && !there.is_empty();
     equal.extend(here.intersection(&there).map(|mac| format!("hardware address {mac}")));
     if !equal.is_empty() {
-        let booted = (known(&mine.boot_id), known(&other.boot_id));
+        let booted = (said(&mine.boot_id), said(&other.boot_id));
         let advice = match booted {
             (Some(here), Some(there)) if here != there => {
                 "run the node on a machine of its own; where it is one, a copied installation or a container may have taken \
@@ -104,31 +109,9 @@ fn separate(mine: &Machine, other: &Machine, node: &str) -> Option<Finding> {
     })
 }
 
-fn known(text: &Option<String>) -> Option<&str> {
-    text.as_deref().map(str::trim).filter(|text| !text.is_empty())
-}
-
 /// The start of a text: enough of a digest to recognize it by.
 fn start(text: &str) -> String {
     text.chars().take(8).collect::<String>() + "…"
-}
-
-/// Hardware addresses of the interfaces on routes. Virtual ones of different machines may have the same, and so may the
-/// management interfaces of one model.
-fn macs(machine: &Machine) -> BTreeSet<String> {
-    let is_used = |interface: &&Interface| {
-        let carries = |route: &Route| {
-            let used = route.interface.as_deref();
-            let bond = machine.interfaces.iter().find(|bond| Some(bond.name.as_str()) == used);
-            let below = bond.is_some_and(|bond| bond.over.contains(&interface.name));
-            used == Some(interface.name.as_str()) || below
-        };
-        machine.routes.iter().any(carries)
-    };
-    let physical = machine.interfaces.iter().filter(|interface| interface.kind != "virtual");
-    let macs = physical.filter(is_used).filter_map(|interface| known(&interface.mac));
-    let macs = macs.map(str::to_lowercase);
-    macs.filter(|mac| mac.contains(|c: char| c.is_alphanumeric() && c != '0')).collect()
 }
 
 /// What is wrong with the ways from a machine to its peers.
@@ -138,7 +121,7 @@ fn ways(machine: &Machine, name: &str) -> Vec<Finding> {
 
 fn way(machine: &Machine, route: &Route, name: &str) -> Vec<Finding> {
     let place = format!("{name} to {}", route.peer);
-    let (peer, local) = (address(&route.peer), known(&route.local_address).and_then(address));
+    let (peer, local) = (ip(&route.peer), said(&route.local_address).and_then(ip));
     let at_home = [peer, local].into_iter().flatten().any(|address| address.is_loopback());
     if at_home || peer.is_some() && peer == local || is_loopback(route.interface.as_deref()) {
         let here = "both ends are on this machine; run them on machines of their own, and name the other's address";
@@ -146,12 +129,12 @@ fn way(machine: &Machine, route: &Route, name: &str) -> Vec<Finding> {
             "the loopback interface is no fabric; take the way over Ethernet, Wi-Fi or InfiniBand";
         return vec![Finding::fail(SEPARATE, &place, here), Finding::fail(FABRIC, place, there)];
     }
-    let Some(used) = known(&route.interface) else {
+    let Some(used) = said(&route.interface) else {
         let text = "the interface is not known; name the peer by an address that this machine has a route to, and let the \
                     program run in the network namespace of the host";
         return vec![Finding::cannot_tell(FABRIC, place, text)];
     };
-    let Some(interface) = machine.interfaces.iter().find(|interface| interface.name == used) else {
+    let Some(interface) = machine.interface(used) else {
         let text = format!(
             "nothing is known of the interface {used}; let the program read /sys/class/net of the host"
         );
@@ -164,13 +147,13 @@ fn fabric(machine: &Machine, interface: &Interface, place: String) -> Option<Fin
     let Interface { name, kind, .. } = interface;
     let is_stated = machine.supplied.contains(&format!("interfaces.{name}.kind"));
     match kind.as_str() {
-        kind if FABRICS.contains(&kind) && is_stated => {
+        kind if fabric::of_kind(kind).is_some() && is_stated => {
             let text = format!(
                 "the kind of {name}, {kind}, was stated, not measured; the documentation has to show what carries it"
             );
             Some(Finding::cannot_tell(FABRIC, place, text))
         }
-        kind if FABRICS.contains(&kind) => None,
+        kind if fabric::of_kind(kind).is_some() => None,
         "virtual" => {
             let text = format!(
                 "{name} is a virtual interface; use the address of a physical one. Where it is a bond or a VLAN of one, state \
@@ -192,22 +175,8 @@ fn is_loopback(interface: Option<&str>) -> bool {
     interface.is_some_and(|name| name == "lo" || name == "lo0")
 }
 
-/// The address in `10.0.0.2`, `10.0.0.2:50051`, `fe80::1%eth0` or `[::1]:50051`; none in a host's name.
-fn address(text: &str) -> Option<IpAddr> {
-    let host = match text.strip_prefix('[') {
-        Some(rest) => rest.split(']').next()?,
-        None if text.matches(':').count() == 1 => text.split(':').next()?,
-        None => text,
-    };
-    if host.eq_ignore_ascii_case("localhost") {
-        return Some(IpAddr::from([127, 0, 0, 1]));
-    }
-    let address: IpAddr = host.split('%').next()?.parse().ok()?;
-    Some(address.to_canonical())
-}
-
 fn virtual_machine(machine: &Machine, name: &str) -> Option<Finding> {
-    let product = known(&machine.product)?;
+    let product = said(&machine.product)?;
     let is_virtual =
         VIRTUAL.iter().any(|word| product.to_lowercase().contains(&word.to_lowercase()));
     is_virtual.then(|| {
@@ -217,15 +186,4 @@ fn virtual_machine(machine: &Machine, name: &str) -> Option<Finding> {
         );
         Finding::cannot_tell(SEPARATE, name, text)
     })
-}
-
-/// ECC that is known to be off (rules, section 4.1.1).
-fn ecc(machine: &Machine, name: &str) -> Vec<Finding> {
-    let off = "it does not correct errors; switch ECC on, in all runs";
-    let memory = (machine.memory_ecc == Some(false)).then(|| format!("its main memory: {off}"));
-    let accelerators =
-        machine.accelerators.iter().filter(|accelerator| accelerator.ecc == Some(false));
-    let texts =
-        memory.into_iter().chain(accelerators.map(|a| format!("memory of its {}: {off}", a.name)));
-    texts.map(|text| Finding::fail(Rule::new(29), name, text)).collect()
 }

@@ -1,13 +1,12 @@
 //! What is sent: its encoding, its tensors, and how many samples there are.
 
-use super::Choice;
+use super::choice::Choice;
 use crate::{
     Finding, Rule,
-    benchmarks::{Benchmark, Compression},
+    book::Benchmark,
+    judge::samples::{is_allowed_input, may_be_encoded, wanted_input},
 };
-
-/// Encodings that lose nothing.
-const LOSSLESS: [&str; 2] = ["zstd", "lz4"];
+use netdiv_contract::encoding::Encoding;
 
 pub(super) fn check(benchmark: &Benchmark, choice: &Choice<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -27,38 +26,27 @@ pub(super) fn check(benchmark: &Benchmark, choice: &Choice<'_>) -> Vec<Finding> 
     findings
 }
 
-fn encoding(benchmark: &Benchmark, encoding: &str) -> Option<Finding> {
+fn encoding(benchmark: &Benchmark, encoding: Encoding) -> Option<Finding> {
     let name = &benchmark.name;
     let (rule, place) = (Rule::new(25), "encoding");
-    if encoding == "none" {
+    if encoding == Encoding::None {
         return None;
     }
-    if !LOSSLESS.contains(&encoding) {
-        let text = format!("`{encoding}` is not known to be lossless; choose none, zstd or lz4");
+    if !may_be_encoded(benchmark, encoding) {
+        let text =
+            format!("samples of {name} may not be compressed, and {encoding} does; choose none");
         return Some(Finding::fail(rule, place, text));
     }
-    Some(match benchmark.compression {
-        Compression::None => {
-            let text = format!(
-                "samples of {name} may not be compressed, and {encoding} does; choose none"
-            );
-            Finding::fail(rule, place, text)
-        }
-        Compression::Lossless | Compression::LosslessOrOriginal => {
-            let text = format!(
-                "{encoding} is lossless, as {name} allows; whether the Working Group has approved it, two weeks before \
-                 the deadline, is not known here"
-            );
-            Finding::cannot_tell(rule, place, text)
-        }
-    })
+    let text = format!(
+        "{encoding} is lossless, as {name} allows; whether the Working Group has approved it, two weeks before the \
+         deadline, is not known here"
+    );
+    Some(Finding::cannot_tell(rule, place, text))
 }
 
 fn tensors(benchmark: &Benchmark, choice: &Choice<'_>) -> Option<Finding> {
     let (rule, place) = (Rule::new(26), "input");
-    let lists: Vec<_> = benchmark.inputs.iter().map(|list| list.join(" + ")).collect();
-    let types = benchmark.input_types.join(", ");
-    let want = format!("a sample of {} is {}, as {types}", benchmark.name, lists.join(", or "));
+    let want = format!("a sample of {} is {}", benchmark.name, wanted_input(benchmark));
     let tensors = match choice.input {
         None => {
             let text = format!("it is not known what a sample holds; {want}");
@@ -79,18 +67,11 @@ fn tensors(benchmark: &Benchmark, choice: &Choice<'_>) -> Option<Finding> {
         }
         Some(tensors) => tensors,
     };
-    let fits = benchmark.inputs.iter().any(|list| list.len() == tensors.len())
-        && tensors.iter().all(|tensor| benchmark.input_types.iter().any(|t| t == tensor.data_type));
-    if fits {
+    let have: Vec<_> = tensors.iter().map(ToString::to_string).collect();
+    if is_allowed_input(benchmark, &have) == Some(true) {
         return None;
     }
-    let have = tensors.iter().map(|tensor| {
-        let lengths = tensor.shape.iter();
-        let lengths = lengths.map(|n| if *n < 0 { "?".into() } else { n.to_string() });
-        let lengths = lengths.collect::<Vec<_>>().join(", ");
-        format!("{} {}[{lengths}]", tensor.name, tensor.data_type)
-    });
-    let have = have.collect::<Vec<_>>().join(" + ");
+    let have = have.join(" + ");
     let text =
         format!("a sample holds {have}, but {want}; all else is made of it at the nodes, timed");
     Some(Finding::fail(rule, place, text))

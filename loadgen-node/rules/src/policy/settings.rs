@@ -2,10 +2,11 @@
 
 use std::{collections::BTreeMap, str::FromStr};
 
-use super::Choice;
+use super::choice::Choice;
 use crate::{
-    Finding, Rule, Scenario,
-    benchmarks::{Benchmark, Table, TokenLatencies},
+    Finding, Rule,
+    book::{Benchmark, Table, TokenLatencies},
+    judge::limits::{Limits, Server},
 };
 
 /// LoadGen asks for a tenth more samples in Offline than the duration takes.
@@ -88,17 +89,17 @@ pub(super) fn check(table: &Table, benchmark: &Benchmark, choice: &Choice<'_>) -
         None => {}
     }
     if choice.performs() {
-        duration(&mut settings, table);
-        samples(&mut settings, benchmark, choice);
-        if choice.scenario == Scenario::Server {
-            latencies(&mut settings, benchmark);
+        let limits = Limits::of(table, None, benchmark, Some(choice.scenario));
+        duration(&mut settings, limits.min_duration_ms);
+        samples(&mut settings, benchmark, &limits, choice);
+        if let Some(limits) = &limits.server {
+            latencies(&mut settings, name, limits);
         }
     }
     settings.findings
 }
 
-fn duration(settings: &mut Settings<'_>, table: &Table) {
-    let least = table.rounds.iter().map(|round| round.min_duration_ms).max().unwrap_or(0);
+fn duration(settings: &mut Settings<'_>, least: u64) {
     if let Some(ms) = settings.get::<u64>(QUERIES, "min_duration_ms")
         && ms < least
     {
@@ -117,7 +118,12 @@ fn duration(settings: &mut Settings<'_>, table: &Table) {
     }
 }
 
-fn samples(settings: &mut Settings<'_>, benchmark: &Benchmark, choice: &Choice<'_>) {
+fn samples(
+    settings: &mut Settings<'_>,
+    benchmark: &Benchmark,
+    limits: &Limits,
+    choice: &Choice<'_>,
+) {
     let name = &benchmark.name;
     let field = "performance_sample_count_override";
     if let Some(over) = settings.get::<u64>(QUERIES, field) {
@@ -125,7 +131,7 @@ fn samples(settings: &mut Settings<'_>, benchmark: &Benchmark, choice: &Choice<'
             0 => (choice.performance_samples, "performance samples"),
             over => (over.min(choice.dataset_samples), field),
         };
-        let least = benchmark.qsl_size;
+        let least = limits.performance_samples;
         if count < least {
             let text = format!(
                 "{count} samples, but the QSL of {name} has {least} at least; use as many, or more"
@@ -146,13 +152,12 @@ fn samples(settings: &mut Settings<'_>, benchmark: &Benchmark, choice: &Choice<'
             "samples are chosen at random; only an audit.config sets it",
         );
     }
-    if choice.scenario == Scenario::Offline {
+    if let Some(least) = limits.offline_samples {
         let seconds = settings.get::<f64>(QUERIES, "min_duration_ms").map(|ms| ms / 1000.0);
         let rate = settings.get::<f64>(QUERIES, "offline_expected_qps");
         let count = settings.get::<u64>(QUERIES, "min_query_count");
         let (Some(seconds), Some(rate), Some(count)) = (seconds, rate, count) else { return };
         let samples = count.max((OFFLINE_SLACK * seconds * rate) as u64);
-        let least = benchmark.offline_samples;
         if samples < least {
             let text = format!(
                 "Offline's query would have {samples} samples, and {name} wants {least} at least; leave min_query_count to \
@@ -163,23 +168,20 @@ fn samples(settings: &mut Settings<'_>, benchmark: &Benchmark, choice: &Choice<'
     }
 }
 
-fn latencies(settings: &mut Settings<'_>, benchmark: &Benchmark) {
-    let name = &benchmark.name;
-    let (field, bound) = ("server_target_latency_ns", "Server's latency bound");
-    // Where the rules say nothing, the official checker may.
-    let most = benchmark.server_latency_ms.or(benchmark.checker("server_latency_ms"));
-    if let Some(most) = most {
-        settings.bound(field, bound, name, most);
-    }
-    if let Some(most) = benchmark.ttft_ms {
-        settings.bound("server_ttft_latency", "the bound for the first token", name, most);
-    }
-    if let Some(most) = benchmark.tpot_ms {
-        settings.bound("server_tpot_latency", "the bound for each further token", name, most);
+fn latencies(settings: &mut Settings<'_>, name: &str, limits: &Server) {
+    let bounds = [
+        ("server_target_latency_ns", "Server's latency bound", limits.latency_ms),
+        ("server_ttft_latency", "the bound for the first token", limits.first_token_ms),
+        ("server_tpot_latency", "the bound for each further token", limits.further_token_ms),
+    ];
+    for (field, bound, most) in bounds {
+        if let Some(most) = most {
+            settings.bound(field, bound, name, most);
+        }
     }
     let field = "server_target_latency_percentile";
     if let Some(share) = settings.get::<f64>(QUERIES, field)
-        && share < 0.99
+        && share < limits.percentile
     {
         let text =
             format!("99 % of queries have to meet the bound, not {} %; remove it", share * 100.0);
@@ -200,7 +202,7 @@ pub(super) fn seeds(table: &Table, choice: &Choice<'_>) -> Vec<Finding> {
             [seeds.qsl, seeds.sample_index, seeds.schedule] == [qsl, sample_index, schedule]
         });
         if !known {
-            let rounds: Vec<_> = table.rounds.iter().map(|round| round.name.as_str()).collect();
+            let rounds: Vec<_> = table.rounds.iter().map(|round| round.name.to_string()).collect();
             let text = format!(
                 "{qsl}, {sample_index} and {schedule} are not the seeds of {}; leave them to LoadGen's mlperf.conf, and \
                  use the LoadGen of the round",

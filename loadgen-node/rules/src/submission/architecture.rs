@@ -2,13 +2,14 @@
 //! architecture (N28).
 
 use super::{
-    cluster::{self, Cluster, Named},
+    cable::Cable,
+    cluster::{Cluster, Named},
     markdown::{known, table},
-    settings::{Switch, Topology},
-    topology::Cable,
+    submission_toml::{Switch, Topology},
 };
+use crate::facts::{interfaces::Interfaces as _, rate};
 
-/// `system-diagram.md`: the diagram in words.
+/// `system-diagram.md`: the text of the diagram.
 pub(super) fn diagram_text(
     system: &str,
     cluster: &Cluster,
@@ -73,7 +74,7 @@ fn interfaces(cluster: &Cluster) -> String {
                 name,
                 nic.kind,
                 known(&nic.model),
-                known(&nic.speed_mbit_per_second.map(cluster::speed)),
+                known(&nic.speed_mbit_per_second.map(rate::of_interface)),
                 known(&nic.mtu_bytes),
                 format!("{}, firmware {}", known(&nic.driver), known(&nic.firmware)),
                 known(&nic.bus_address),
@@ -124,5 +125,5 @@ pub(super) fn architecture(
 }
 
 fn together(named: &Named) -> String {
-    known(&named.megabits_per_second().map(cluster::speed))
+    known(&named.machine.bits_per_second().map(rate::in_words))
 }

@@ -1,17 +1,18 @@
 //! Compliance tests: the runs that `loadgen-node audit` made, verified against the runs that are submitted.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, io, path::Path};
 
 use super::{
-    Tree, accuracy_txt,
+    folder::Tree,
+    make_accuracy_txt::with_hash,
     problems::Problems,
-    runs::{self, Run, Wanted},
-    settings::ResultSettings,
+    runs::{self, Run},
+    submission_toml::ResultSettings,
 };
 use crate::{
-    benchmarks::{Benchmark, Test},
+    book::{Benchmark, Test},
     compliance::{self, Reference},
-    regular,
+    facts::files,
     tree::{self, Place},
 };
 
@@ -28,85 +29,57 @@ pub(super) struct Audit {
     accuracy: BTreeMap<String, Vec<u8>>,
 }
 
-/// Reads and verifies the tests that the benchmark asks for.
+/// Reads and verifies the tests that the benchmark asks for, as far as they are there. What came of it is in the files,
+/// which a check of the tree reads.
 pub(super) fn load(
     base: &Path,
     settings: &ResultSettings,
     benchmark: Option<&Benchmark>,
     [performance, accuracy]: [&Run; 2],
-    wanted: &Wanted<'_>,
     problems: &mut Problems,
 ) -> Vec<Audit> {
     let Some(benchmark) = benchmark else { return Vec::new() };
-    let place = format!("{} {}", benchmark.name, wanted.scenario.official_name());
     let mut audits = Vec::new();
     for test in &benchmark.compliance {
-        let name = test.name();
-        let folder = settings.compliance.as_ref().map(|folder| folder.join(name));
-        let Some(folder) = folder.filter(|folder| base.join(folder).is_dir()) else {
-            let text = format!(
-                "{name} is missing; make it with loadgen-node audit and write compliance, the folder that it is in"
-            );
-            problems.broken(34, &place, text);
-            continue;
-        };
-        let Some(run) = runs::load(base, &folder, wanted, problems) else { continue };
+        let folder = settings.compliance.as_ref().map(|folder| folder.join(test.name()));
+        let Some(folder) = folder.filter(|folder| base.join(folder).is_dir()) else { continue };
+        let Some(run) = runs::load(base, &folder, problems) else { continue };
         let accuracy_log = accuracy.folder.join(tree::ACCURACY_LOG);
         let summary = performance.folder.join(tree::SUMMARY);
         let reference = Reference { accuracy_log: &accuracy_log, summary: &summary };
-        let verified = match compliance::verify(*test, benchmark, &reference, &run.folder) {
-            Ok(verified) => verified,
-            Err(error) => {
-                for problem in error.problems() {
-                    problems.broken(34, &place, format!("{name}: {problem}"));
-                }
-                continue;
-            }
+        let verified = compliance::verify(*test, benchmark, &reference, &run.folder);
+        let mut accuracy = BTreeMap::new();
+        let mut keep = |name: &str| match files::read(&run.folder.join(name)) {
+            Ok(bytes) => drop(accuracy.insert(name.to_owned(), bytes)),
+            // Scores are there where somebody made them.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => problems.fault(format!("{}/{name}: {error}", run.name)),
         };
-        let mut files = BTreeMap::new();
-        let differs = verified.accuracy.as_ref().is_some_and(|part| !part.passed());
-        if *test == Test::Test01 && differs {
-            files = baseline(&run, benchmark, &place, problems);
-        } else if differs {
-            problems.broken(34, &place, format!("{name} fails: {}", run.name));
-        }
-        if verified.performance.as_ref().is_some_and(|part| !part.passed()) {
-            problems.broken(34, &place, format!("{name} fails by its performance: {}", run.name));
-        }
-        if *test == Test::Test06 {
+        match test {
+            Test::Test01 => BASELINE.into_iter().for_each(keep),
             // It has a hundred responses, and no hash that would stand for them.
-            match regular::read(&run.folder.join(tree::ACCURACY_LOG)) {
-                Ok(log) => drop(files.insert(tree::ACCURACY_LOG.to_owned(), log)),
-                Err(error) => problems.fault(format!("{}: {error}", run.name)),
-            }
+            Test::Test06 => keep(tree::ACCURACY_LOG),
+            Test::Test04 => {}
         }
-        audits.push(Audit { test: *test, run, verified: verified.files, accuracy: files });
+        let verified = match verified {
+            Ok(verified) => verified.files,
+            Err(error) => refuted(*test, &error.problems().join("; "), base),
+        };
+        audits.push(Audit { test: *test, run, verified, accuracy });
     }
     audits
 }
 
-/// The way on for TEST01 where responses differ.
-fn baseline(
-    run: &Run,
-    benchmark: &Benchmark,
-    place: &str,
-    problems: &mut Problems,
-) -> BTreeMap<String, Vec<u8>> {
-    let [baseline, compliance] = BASELINE.map(|name| run.folder.join(name));
-    match compliance::baseline_agrees(&baseline, &compliance, benchmark) {
-        Ok(part) if part.passed() => {}
-        Ok(_) => problems.broken(34, place, "TEST01 fails: the accuracies of both runs differ"),
-        Err(error) => {
-            let why = error.problems().join("; ");
-            let text = format!(
-                "TEST01 fails: responses differ. Where the benchmark is not deterministic, score the same samples of both \
-                 runs and put the official script's outputs into its folder: {why}"
-            );
-            problems.broken(34, place, text);
-        }
-    }
-    let read = |name: &str| Some((name.to_owned(), regular::read(&run.folder.join(name)).ok()?));
-    BASELINE.into_iter().filter_map(read).collect()
+/// The files of a test that cannot be verified: they say why.
+fn refuted(test: Test, why: &str, base: &Path) -> BTreeMap<String, String> {
+    let why = why.replace(&format!("{}/", base.display()), "");
+    let text = format!("TEST FAIL: it cannot be verified: {why}\n");
+    let files: &[&str] = match test {
+        Test::Test01 => &[tree::VERIFY_ACCURACY, tree::VERIFY_PERFORMANCE],
+        Test::Test04 => &[tree::VERIFY_PERFORMANCE],
+        Test::Test06 => &[tree::VERIFY_ACCURACY],
+    };
+    files.iter().map(|name| ((*name).to_owned(), text.clone())).collect()
 }
 
 impl Audit {
@@ -124,7 +97,7 @@ impl Audit {
         if self.test == Test::Test01 {
             let log = &self.run.accuracy_log;
             put(&folder, tree::ACCURACY_LOG, &log.truncated);
-            put(&folder, tree::ACCURACY_TXT, accuracy_txt::with_hash("", &log.sha256).as_bytes());
+            put(&folder, tree::ACCURACY_TXT, with_hash("", &log.sha256).as_bytes());
         }
         for (name, bytes) in &self.accuracy {
             put(&folder, name, bytes);

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use netdiv_proto::v1::{Interface, Machine};
+use netdiv_contract::v1::{Interface, Machine};
 
-use crate::{check, result::RunResult};
-
-/// The LoadGen node's name in topologies and documents.
-pub(super) const LOADGEN: &str = "loadgen";
+use crate::{
+    facts::{interfaces::Interfaces as _, machines::LOADGEN},
+    result::RunResult,
+};
 
 /// The machines, the LoadGen node first, then the nodes in the order of the run.
 #[derive(Debug, Clone)]
@@ -45,18 +45,6 @@ impl Cluster {
         &self.machines[1..]
     }
 
-    /// The machines of the nodes, each once, with the routes of all nodes on it.
-    pub(super) fn nodes_machines(&self) -> Vec<Named> {
-        let mut all: Vec<Named> = Vec::new();
-        for node in self.nodes() {
-            match all.iter_mut().find(|known| check::is_one(&known.machine, &node.machine)) {
-                Some(known) => known.machine.routes.extend(node.machine.routes.iter().cloned()),
-                None => all.push(node.clone()),
-            }
-        }
-        all
-    }
-
     /// The machine of that name.
     pub(super) fn find(&self, name: &str) -> Option<&Named> {
         self.machines.iter().find(|named| named.name == name)
@@ -64,76 +52,33 @@ impl Cluster {
 }
 
 impl Named {
-    /// The interface of that name.
-    pub(super) fn interface(&self, name: &str) -> Option<&Interface> {
-        self.machine.interfaces.iter().find(|interface| interface.name == name)
-    }
-
     /// Whether it has that interface; what a route names counts as well.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.interface(name).is_some() || self.on_routes().contains(name)
+        self.machine.interface(name).is_some() || self.on_routes().contains(name)
     }
 
     /// Names of the interfaces on all its routes: those that a cable can be put into.
     pub(super) fn on_routes(&self) -> BTreeSet<String> {
-        (0..self.machine.routes.len()).flat_map(|route| self.on_route(route)).collect()
+        self.machine.adapters_in_use().into_keys().map(str::to_owned).collect()
     }
 
     /// Names of the interfaces on that route. A bond, bridge or VLAN stands for those below it.
     pub(super) fn on_route(&self, route: usize) -> BTreeSet<String> {
-        let mut below = BTreeSet::new();
-        let mut seen = BTreeSet::new();
-        let first = self.machine.routes.get(route).and_then(|route| route.interface.clone());
-        let mut waiting: Vec<_> = first.into_iter().collect();
-        while let Some(name) = waiting.pop() {
-            if !seen.insert(name.clone()) {
-                continue;
-            }
-            match self.interface(&name).map_or(&[][..], |interface| &interface.over) {
-                [] => drop(below.insert(name)),
-                over => waiting.extend(over.iter().cloned()),
-            }
-        }
-        below
+        let interface = self.machine.routes.get(route).and_then(|route| route.interface.as_deref());
+        let adapters = interface.into_iter().flat_map(|name| self.machine.adapters(name));
+        adapters.map(|(name, _)| name.to_owned()).collect()
     }
 
     /// The same, with what the machine says of them; nothing where it says nothing.
     pub(super) fn nics(&self) -> Vec<(String, Option<&Interface>)> {
-        let describe = |name: String| {
-            let interface = self.interface(&name);
-            (name, interface)
-        };
-        self.on_routes().into_iter().map(describe).collect()
-    }
-
-    /// What its interfaces on routes carry together, in each direction; none where one of them does not say.
-    pub(super) fn megabits_per_second(&self) -> Option<u64> {
-        let nics = self.nics();
-        let speeds = nics.iter().map(|(_, nic)| (*nic)?.speed_mbit_per_second);
-        if nics.is_empty() { None } else { total(speeds) }
-    }
-}
-
-/// The sum, where all are known; a record may say anything.
-pub(super) fn total(speeds: impl Iterator<Item = Option<u64>>) -> Option<u64> {
-    speeds.into_iter().try_fold(0_u64, |sum, speed| Some(sum.saturating_add(speed?)))
-}
-
-/// A speed, as people write it: `100 Gb/s`.
-pub(super) fn speed(megabits_per_second: u64) -> String {
-    match megabits_per_second {
-        gigabits if gigabits >= 1000 && gigabits.is_multiple_of(1000) => {
-            format!("{} Gb/s", gigabits / 1000)
-        }
-        gigabits if gigabits >= 1000 => format!("{:.1} Gb/s", gigabits as f64 / 1000.0),
-        megabits => format!("{megabits} Mb/s"),
+        let adapters = self.machine.adapters_in_use().into_iter();
+        adapters.map(|(name, interface)| (name.to_owned(), interface)).collect()
     }
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
-    use netdiv_proto::v1::Route;
+    use netdiv_contract::v1::Route;
 
     use super::*;
 
@@ -158,14 +103,7 @@ mod tests {
         };
         let mut named = Named { name: "a".into(), machine };
         assert_eq!(named.on_routes().into_iter().collect::<Vec<_>>(), ["eth0", "eth1"]);
-        assert_eq!(named.megabits_per_second(), Some(50_000));
         named.machine.routes.push(route("lo"));
         assert!(named.has("lo") && !named.has("eth2"));
-        assert_eq!(named.megabits_per_second(), None);
-    }
-
-    #[test]
-    fn speeds_read_well() {
-        assert_eq!([100_000, 2500, 100].map(speed), ["100 Gb/s", "2.5 Gb/s", "100 Mb/s"]);
     }
 }

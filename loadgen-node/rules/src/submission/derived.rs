@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use netdiv_proto::v1::Machine;
+use netdiv_contract::v1::Machine;
 
 use super::{
+    cable::Cable,
     cluster::{Cluster, Named},
-    graph, network,
-    topology::Cable,
+    graph,
+    network::{self, joined},
 };
 use crate::result::RunResult;
 
@@ -67,17 +68,6 @@ pub(super) fn derived(
     }
     derived.extend(accelerators(nodes));
     derived
-}
-
-/// Different values, in order of appearance, with ` / ` between them.
-pub(super) fn joined(values: Vec<String>) -> Option<String> {
-    let mut different: Vec<String> = Vec::new();
-    for value in values {
-        if !different.contains(&value) {
-            different.push(value);
-        }
-    }
-    (!different.is_empty()).then(|| different.join(" / "))
 }
 
 /// The machines' values; none where a machine does not say.
@@ -145,8 +135,9 @@ fn accelerators(nodes: &[Named]) -> Vec<(&'static str, String)> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
+    use netdiv_words::Mode;
+
     use super::*;
     use crate::{
         Scenario,
@@ -155,7 +146,7 @@ mod tests {
 
     fn run(accelerators: usize) -> RunResult {
         let folder = tempfile::tempdir().unwrap();
-        let spec = RunSpec::new("resnet50", Scenario::Offline, "performance");
+        let spec = RunSpec::new("resnet50", Scenario::Offline, Mode::Performance);
         fixture::run(folder.path(), &RunSpec { accelerators, ..spec })
     }
 

@@ -1,13 +1,14 @@
 //! The system diagram (N23): every machine, every network interface on a route, every switch and every link.
 
 use super::{
-    cluster::{self, Cluster, LOADGEN, Named},
-    graph,
-    layout::{self, Device, LINE, MARGIN, Placed},
-    settings::{Switch, Topology},
+    cable::Cable,
+    cluster::{Cluster, Named},
+    graph, layout,
+    shapes::{Device, LINE, MARGIN, Placed, count},
+    submission_toml::{Switch, Topology},
     svg::{Rect, Svg},
-    topology::Cable,
 };
+use crate::facts::{machines::LOADGEN, rate};
 
 const STYLE: &str = "text { font: 11px monospace; fill: #1a1a1a; }\n\
     .name { font-weight: bold; }\n\
@@ -51,7 +52,7 @@ fn draw(svg: &mut Svg, placed: &Placed, cluster: &Cluster) {
         y += LINE;
         svg.text(if number == 0 { "name" } else { "line" }, rect.x + MARGIN, y - 4, line);
     }
-    for square in 0..layout::count(device.squares) {
+    for square in 0..count(device.squares) {
         let x = rect.x + MARGIN + square * LINE;
         svg.rect("accelerator", Rect { x, y: y + 1, width: LINE - 4, height: LINE - 4 });
     }
@@ -106,7 +107,9 @@ fn machine(named: &Named, column: usize) -> Device {
     }
     let ports = machine.interfaces.iter().map(|interface| {
         let mut text = interface.name.clone();
-        for part in [interface.model.clone(), interface.speed_mbit_per_second.map(cluster::speed)] {
+        for part in
+            [interface.model.clone(), interface.speed_mbit_per_second.map(rate::of_interface)]
+        {
             text.extend(part.map(|part| format!("  {part}")));
         }
         (interface.name.clone(), text)
@@ -116,13 +119,14 @@ fn machine(named: &Named, column: usize) -> Device {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
+    use netdiv_words::Mode;
+
     use super::*;
     use crate::{
         Scenario,
         fixture::{self, RunSpec},
-        submission::{problems::Problems, settings::Link, topology},
+        submission::{problems::Problems, shapes::Line, submission_toml::Link, topology},
     };
 
     const NODES: [&str; 16] = [
@@ -143,7 +147,7 @@ mod tests {
     /// Sixteen nodes on two leaves below a spine, one of them also right beside the LoadGen node, two beside each other.
     fn large() -> (Cluster, Topology) {
         let folder = tempfile::tempdir().unwrap();
-        let spec = RunSpec::new("resnet50", Scenario::Offline, "performance");
+        let spec = RunSpec::new("resnet50", Scenario::Offline, Mode::Performance);
         let spec = RunSpec { nodes: NODES.to_vec(), accelerators: 8, dataset_samples: 9, ..spec };
         let cluster = Cluster::of(&fixture::run(folder.path(), &spec));
         let mut links = vec![
@@ -170,7 +174,7 @@ mod tests {
         let (cluster, topology) = large();
         let mut problems = Problems::default();
         let cables = topology::cables(&topology, &cluster, &mut problems);
-        problems.settle(false, false).unwrap();
+        assert_eq!(problems.faults(), [""; 0]);
         let layout = layout::place(devices(&cluster, &topology, &cables), &cables);
         assert_eq!((layout.boxes.len(), layout.lines.len()), (1 + 3 + 16, topology.links.len()));
         let boxes: Vec<_> = layout.boxes.iter().map(|placed| placed.rect).collect();
@@ -184,7 +188,7 @@ mod tests {
                 assert!(apart(a, b), "{a:?} and {b:?}");
             }
         }
-        let segments = |line: &layout::Line| -> Vec<Rect> {
+        let segments = |line: &Line| -> Vec<Rect> {
             let between = |ends: &[(i32, i32)]| {
                 let (a, b) = (ends[0], ends[1]);
                 let (x, y) = (a.0.min(b.0), a.1.min(b.1));

@@ -5,52 +5,34 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::{
-    Tree,
     markdown::table,
     measurements::retraining_tag,
     problems::Problems,
-    settings::{Retraining, Settings},
+    submission_toml::{Retrained, Retraining, Settings},
 };
-use crate::{
-    Grouped,
-    tree::{Home, documents as names},
-};
-
-/// What is said of the submission as a whole; `rehearsed` are the runs that were rehearsals.
-pub(super) fn put_notes(
-    settings: &Settings,
-    home: &Home,
-    is_rehearsal: bool,
-    rehearsed: &[&str],
-    noted: &[Grouped],
-    tree: &mut Tree,
-) {
-    let mut put = |name: &str, text: String| {
-        tree.insert(home.document(name), text.into_bytes());
-    };
-    if home.division == "open" {
-        let reason = settings.reason.as_deref().unwrap_or_default();
-        put(names::WHY_OPEN, why_open(reason, rehearsed, noted));
-    }
-    if is_rehearsal {
-        put(names::REHEARSAL, rehearsal(noted));
-    }
-}
+use crate::{Division, Grouped, tree::documents as names};
 
 /// `REHEARSAL.md`.
-fn rehearsal(findings: &[Grouped]) -> String {
+pub(super) fn rehearsal(findings: &[Grouped]) -> (&'static str, String) {
     let mut text =
         "# A rehearsal: do not submit this\n\nThis folder was made to try things out. ".to_owned();
     if findings.is_empty() {
-        return text + "Nothing that stands against a submission was found.\n";
+        text += "Nothing that stands against a submission was found.\n";
+    } else {
+        text += "What stands against a submission:\n\n";
+        list(&mut text, findings);
     }
-    text += "What stands against a submission:\n\n";
-    list(&mut text, findings);
-    text
+    (names::REHEARSAL, text)
 }
 
-/// `why-open.md` (N38).
-fn why_open(reason: &str, rehearsed: &[&str], findings: &[Grouped]) -> String {
+/// `why-open.md` (N38); `rehearsed` are the runs that were rehearsals, `open` those made for this division.
+pub(super) fn why_open(
+    settings: &Settings,
+    rehearsed: &[String],
+    open: &[String],
+    findings: &[Grouped],
+) -> (&'static str, String) {
+    let reason = settings.reason.as_deref().unwrap_or_default();
     let mut text = format!("# Why this is in the Open division\n\n{}\n", reason.trim());
     if !rehearsed.is_empty() {
         let _ = writeln!(
@@ -60,11 +42,15 @@ fn why_open(reason: &str, rehearsed: &[&str], findings: &[Grouped]) -> String {
             rehearsed.join(", ")
         );
     }
+    if !open.is_empty() {
+        let open = open.join(", ");
+        let _ = writeln!(text, "\nThese runs were made for the Open division (N38): {open}.");
+    }
     if !findings.is_empty() {
         text += "\nRules of the Network division (section 6.2) that it does not keep:\n\n";
         list(&mut text, findings);
     }
-    text
+    (names::WHY_OPEN, text)
 }
 
 fn list(text: &mut String, findings: &[Grouped]) {
@@ -103,9 +89,8 @@ pub(super) fn retraining(tag: &Retraining) -> String {
 
 /// What is missing of it, and whether it may be there.
 pub(super) fn check_retraining(settings: &Settings, problems: &mut Problems) {
-    let retrained =
-        settings.results.iter().any(|result| result.retraining.as_deref() == Some("Yes"));
-    let open = settings.division.as_deref() == Some("open");
+    let retrained = settings.results.iter().any(|result| result.retraining == Retrained::Yes);
+    let open = settings.division == Some(Division::Open);
     if retrained && !open {
         problems.fault("retraining is for the Open division (retraining rules, section 1); write division = \"open\"");
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    layout::{Device, Edge, Item, LINE, Layout, Line, MARGIN, Placed, Port, count},
+    shapes::{Device, Edge, Item, LINE, Layout, Line, MARGIN, Placed, Port, count},
     svg::{self, Rect},
 };
 

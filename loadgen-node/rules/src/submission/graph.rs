@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    cluster::{Cluster, LOADGEN},
-    settings::Topology,
-    topology::{Cable, End},
+    cable::{Cable, End},
+    cluster::Cluster,
+    submission_toml::Topology,
 };
+use crate::facts::machines::LOADGEN;
 
 /// All ends that are reached from one, through cables and switches but not through machines.
 pub(super) fn reach(start: &End, cluster: &Cluster, cables: &[Cable<'_>]) -> BTreeSet<End> {
@@ -76,7 +77,6 @@ pub(super) fn levels(topology: &Topology, cables: &[Cable<'_>]) -> BTreeMap<Stri
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
     use crate::submission::{

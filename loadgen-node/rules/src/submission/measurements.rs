@@ -9,8 +9,8 @@ use super::{
     problems::Problems,
     results::Loaded,
     runs::Run,
-    settings::{ResultSettings, Retraining},
     stated,
+    submission_toml::{ResultSettings, Retrained, Retraining},
 };
 
 /// The measurements file: the five fields that the official checkers want, and what else tells this result from others.
@@ -48,12 +48,8 @@ pub(super) fn measurements(
     for input in runs.collect::<BTreeSet<_>>() {
         stated::input_types(name, stated, input, problems);
     }
-    let retrained = settings.retraining.as_deref().unwrap_or("No");
-    if !["Yes", "No"].contains(&retrained) {
-        problems.fault(format!("[[result]] {name}: retraining is `{retrained}`; write Yes or No"));
-    }
-    fields.insert("retraining".into(), retrained.into());
-    if retrained == "Yes"
+    fields.insert("retraining".into(), json!(settings.retraining));
+    if settings.retraining == Retrained::Yes
         && let Some(tag) = retraining
     {
         fields.insert("retraining_tag".into(), retraining_tag(tag));
@@ -189,9 +185,10 @@ fn plain(value: &Value) -> String {
 fn quoted(value: &Value) -> String {
     let text = plain(value);
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@%".contains(c);
-    match !text.is_empty() && text.chars().all(is_plain) {
-        true => text,
-        false => format!("'{}'", text.replace('\'', "'\\''")),
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
     }
 }
 

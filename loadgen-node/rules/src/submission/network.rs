@@ -2,29 +2,37 @@
 
 use std::net::IpAddr;
 
-use netdiv_proto::v1::Route;
+use netdiv_contract::v1::Route;
 
-use super::{
-    cluster::{self, Cluster, Named},
-    derived::joined,
+use super::cluster::{Cluster, Named};
+use crate::{
+    facts::{fabric, rate},
+    result::{Carrier, RunResult, Transport},
 };
-use crate::result::RunResult;
+
+/// Different values, in order of appearance, with ` / ` between them.
+pub(super) fn joined(values: Vec<String>) -> Option<String> {
+    let mut different: Vec<String> = Vec::new();
+    for value in values {
+        if !different.contains(&value) {
+            different.push(value);
+        }
+    }
+    (!different.is_empty()).then(|| different.join(" / "))
+}
 
 /// The fabric of the routes; none where an interface on one is unknown or no permitted one (section 6.2.2).
 pub(super) fn network_type(machines: &[Named]) -> Option<String> {
-    let kind = |kind: &str| match kind {
-        "ethernet" => Some("Ethernet".to_owned()),
-        "wifi" => Some("802.11".to_owned()),
-        "infiniband" => Some("InfiniBand".to_owned()),
-        _ => None,
-    };
     let nics = machines.iter().flat_map(Named::nics);
-    joined(nics.map(|(_, nic)| kind(&nic?.kind)).collect::<Option<_>>()?)
+    joined(
+        nics.map(|(_, nic)| Some(fabric::of_kind(&nic?.kind)?.name.to_owned()))
+            .collect::<Option<_>>()?,
+    )
 }
 
 pub(super) fn rate(machines: &[Named]) -> Option<String> {
     let nics = machines.iter().flat_map(Named::nics);
-    let speeds = nics.map(|(_, nic)| Some(cluster::speed(nic?.speed_mbit_per_second?)));
+    let speeds = nics.map(|(_, nic)| Some(rate::of_interface(nic?.speed_mbit_per_second?)));
     joined(speeds.collect::<Option<_>>()?)
 }
 
@@ -38,7 +46,7 @@ pub(super) fn host_networking(nodes: &[Named]) -> Option<String> {
     let node = |node: &Named| {
         let nics = node.nics();
         let speeds =
-            nics.iter().map(|(_, nic)| Some(cluster::speed((*nic)?.speed_mbit_per_second?)));
+            nics.iter().map(|(_, nic)| Some(rate::of_interface((*nic)?.speed_mbit_per_second?)));
         let speeds: Vec<_> = speeds.collect::<Option<_>>()?;
         let count = speeds.len();
         Some(format!("{count} x {} {kind}", joined(speeds)?))
@@ -55,9 +63,10 @@ pub(super) fn nic_count(machines: &[Named]) -> Option<String> {
     if counts.len() == 1 {
         return Some(total.to_string());
     }
-    let each = match counts.iter().all(|count| *count == counts[0]) {
-        true => format!("{} in each node", counts[0]),
-        false => counts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+    let each = if counts.iter().all(|count| *count == counts[0]) {
+        format!("{} in each node", counts[0])
+    } else {
+        counts.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
     };
     Some(format!("{total} ({each})"))
 }
@@ -88,11 +97,11 @@ pub(super) fn protocol(run: &RunResult, cluster: &Cluster) -> Option<String> {
     };
     let versions: Option<Vec<_>> = routes.map(version).collect();
     let ip = versions.and_then(joined)?.replace(" / ", " and ");
-    let above = match (run.transport.as_str(), run.tls) {
-        ("grpc", true) => "gRPC over HTTP/2 over TLS 1.3 over TCP",
-        ("grpc", false) => "gRPC over HTTP/2 over TCP",
-        ("quic", _) => "netdiv frames over QUIC (TLS 1.3) over UDP",
-        _ => return None,
+    let Carrier::Network(transport) = run.transport else { return None };
+    let above = match (transport, run.tls) {
+        (Transport::Grpc, true) => "gRPC over HTTP/2 over TLS 1.3 over TCP",
+        (Transport::Grpc, false) => "gRPC over HTTP/2 over TCP",
+        (Transport::Quic, _) => "netdiv frames over QUIC (TLS 1.3) over UDP",
     };
     Some(format!("{above} over {ip}"))
 }

@@ -2,21 +2,26 @@
 
 use std::path::Path;
 
+use netdiv_contract::encoding::Encoding;
 use serde::Serialize;
 
 use super::{
-    Tree, architecture,
-    bandwidth::{self, Need},
+    architecture, bandwidth_document,
     cluster::Cluster,
-    derived, diagram, documents, is_folder_name, measurements,
+    derived, diagram, documents,
+    folder::{Tree, is_folder_name},
+    make_user_conf::user_conf,
+    measurements,
     problems::Problems,
     results::Loaded,
     runs::Run,
-    settings::Settings,
-    stated, systems, topology, user_conf,
+    stated,
+    submission_toml::Settings,
+    systems, topology,
 };
 use crate::{
-    check, regular,
+    Division,
+    facts::files,
     result::RunResult,
     tree::{Home, documents as names},
 };
@@ -40,7 +45,7 @@ impl Parts<'_> {
     /// A file of the settings, which has to say something.
     fn file(&mut self, key: &str, path: &Path) -> Option<String> {
         let place = path.display();
-        match regular::read_to_string(&self.base.join(path)) {
+        match files::read_to_string(&self.base.join(path)) {
             Ok(text) if !text.trim().is_empty() => return Some(text),
             Ok(_) => self.problems.fault(format!("{key} {place}: the file is empty")),
             Err(error) => self.problems.fault(format!("{key} {place}: {error}")),
@@ -57,7 +62,7 @@ impl Parts<'_> {
                     self.document(names::CALIBRATION, text);
                 }
             }
-            None if self.home.division == "open" => {}
+            None if settings.division == Some(Division::Open) => {}
             None => self.problems.fault(
                 "write calibration, a Markdown file on how quantization was calibrated (section 2.3); if nothing was \
                  quantized, it says so",
@@ -74,21 +79,16 @@ impl Parts<'_> {
 
     fn compression(&mut self) {
         let runs = self.results.iter().flat_map(Loaded::runs);
-        let mut encodings: Vec<_> = runs.map(|run| run.result.encoding.as_str()).collect();
-        encodings.retain(|encoding| *encoding != "none");
+        let mut encodings: Vec<_> = runs.map(|run| run.result.encoding).collect();
+        encodings.retain(|encoding| *encoding != Encoding::None);
         encodings.sort_unstable();
         encodings.dedup();
+        let encodings: Vec<_> = encodings.into_iter().map(Encoding::word).collect();
         if encodings.is_empty() {
             return;
         }
         let approval = self.settings.compression_approval.as_deref().unwrap_or_default().trim();
-        if approval.is_empty() {
-            let text = format!(
-                "samples were sent with {}; write compression_approval: who approved it, and when (section 6.2.4)",
-                encodings.join(" and ")
-            );
-            self.problems.broken(25, "", text);
-        } else {
+        if !approval.is_empty() {
             self.document(names::COMPRESSION, documents::compression(&encodings, approval));
         }
     }
@@ -103,18 +103,13 @@ impl Parts<'_> {
         let retraining = self.settings.retraining.as_ref();
         let fields = measurements::measurements(result, retraining, self.problems);
         self.tree.insert(place.measurements_json(), json(&fields));
-        let conf = user_conf::user_conf(
-            self.base,
-            &result.performance,
-            result.model(),
-            result.scenario,
-            self.problems,
-        );
+        let conf = user_conf(self.base, &result.performance, result.model());
         self.tree.insert(place.user_conf(), conf.into_bytes());
         let readme = result.settings.readme.as_deref().unwrap_or_default().trim();
-        let written = match is_path(readme) {
-            true => self.file("readme", Path::new(readme)).unwrap_or_default(),
-            false => readme.to_owned(),
+        let written = if is_path(readme) {
+            self.file("readme", Path::new(readme)).unwrap_or_default()
+        } else {
+            readme.to_owned()
         };
         self.tree.insert(place.readme(), measurements::readme(result, &written).into_bytes());
     }
@@ -132,13 +127,6 @@ impl Parts<'_> {
         let description = systems::description(settings, &derived, self.problems);
         let rate = description.get("network_rate").and_then(|rate| rate.as_str());
         stated::network_rate(rate.unwrap_or_default(), &cables, self.problems);
-        let runs = self.results.iter().flat_map(Loaded::runs);
-        // That a run has none at all is told already.
-        let seen = runs.filter(|run| run.result.evidence.is_some());
-        let seen = seen.map(|run| (run.name.as_str(), &run.result));
-        for finding in check::evidence(self.home, &description, seen) {
-            self.problems.told(finding);
-        }
         self.tree.insert(self.home.system_json(system), json(&description));
         for named in &cluster.machines {
             let name = &named.name;
@@ -158,13 +146,7 @@ impl Parts<'_> {
         self.document(names::DIAGRAM_TEXT, text);
         let text = architecture::architecture(system, cluster, data_path, &measured);
         self.document(names::ARCHITECTURE, text);
-        let needs = self.results.iter().map(|result| Need {
-            name: result.name.clone(),
-            benchmark: result.benchmark,
-            performance: &result.performance,
-        });
-        let needs: Vec<_> = needs.collect();
-        let text = bandwidth::bandwidth(system, cluster, &needs, self.problems);
+        let text = bandwidth_document::bandwidth(system, self.results);
         self.document(names::BANDWIDTH, text);
     }
 

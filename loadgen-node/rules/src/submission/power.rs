@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{parts::Parts, results::Loaded};
 use crate::{
-    regular,
+    facts::files,
     tree::{self, Place},
 };
 
@@ -32,8 +32,7 @@ impl Parts<'_> {
             }
         }
         let measured = folder.join("run_1").join(tree::DETAIL);
-        if regular::read(&self.base.join(&measured)).ok().as_ref()
-            != Some(&result.performance.detail)
+        if files::read(&self.base.join(&measured)).ok().as_ref() != Some(&result.performance.detail)
         {
             self.problems.fault(format!(
                 "power {}: its log is not that of {}; write performance = \"{}\"",
@@ -65,7 +64,7 @@ impl Parts<'_> {
     /// A file that has something in it.
     fn bytes(&mut self, key: &str, path: &Path) -> Option<Vec<u8>> {
         let place = path.display();
-        match regular::read(&self.base.join(path)) {
+        match files::read(&self.base.join(path)) {
             Ok(bytes) if !bytes.is_empty() => return Some(bytes),
             Ok(_) => self.problems.fault(format!("{key} {place}: the file is empty")),
             Err(error) => self.problems.fault(format!("{key} {place}: {error}")),

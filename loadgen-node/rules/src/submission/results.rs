@@ -1,20 +1,18 @@
-//! One `[[result]]`: its runs, read and checked, and the files that a submission has of them.
+//! One `[[result]]`: its runs, and the files that a submission has of them.
 
-use std::{
-    collections::BTreeSet,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use super::{
-    Tree, accuracy_txt,
     audits::{self, Audit},
+    folder::{Tree, is_folder_name},
+    make_accuracy_txt, make_user_conf,
     problems::Problems,
-    runs::{self, Run, Wanted},
-    settings::ResultSettings,
+    runs::{self, Run},
+    submission_toml::ResultSettings,
 };
 use crate::{
     Scenario,
-    benchmarks::{Benchmark, Suite, Table},
+    book::{Benchmark, Table},
     tree::{self, Home, Place},
 };
 
@@ -39,7 +37,6 @@ pub(super) struct Loaded<'a> {
 pub(super) struct Common<'a> {
     pub(super) base: &'a Path,
     pub(super) table: &'a Table,
-    pub(super) sources_sha256: &'a str,
 }
 
 /// Reads a result. None when that cannot be done; then there are faults.
@@ -52,14 +49,11 @@ pub(super) fn load<'a>(
     let place = format!("[[result]] {number}");
     let what = format!("{place}: write benchmark, such as \"resnet50\"");
     let benchmark_name = problems.need(&settings.benchmark, &what).to_owned();
-    let what = format!("{place}: write scenario, \"offline\" or \"server\"");
-    let word = problems.need(&settings.scenario, &what);
-    let scenario = settings.scenario();
-    if scenario.is_none() && !word.is_empty() {
-        problems.fault(format!("{place}: there is no scenario `{word}`; write offline or server"));
+    if settings.scenario.is_none() {
+        problems.fault(format!("{place}: write scenario, \"offline\" or \"server\""));
     }
-    let scenario = scenario?;
-    if !super::is_folder_name(&benchmark_name) {
+    let scenario = settings.scenario?;
+    if !is_folder_name(&benchmark_name) {
         if !benchmark_name.is_empty() {
             problems
                 .fault(format!("{place}: benchmark `{benchmark_name}` cannot be a folder's name"));
@@ -69,51 +63,28 @@ pub(super) fn load<'a>(
     let benchmark = common.table.find(&benchmark_name);
     let benchmark_name = benchmark.map_or(benchmark_name, |benchmark| benchmark.name.clone());
     let name = format!("{benchmark_name} {}", scenario.official_name());
-    match benchmark {
-        None => problems.invalid(1, &name, "there is no such benchmark in the suite"),
-        Some(known) if known.suite != Suite::Datacenter => {
-            problems.broken(1, &name, "the benchmark is not in the datacenter suite");
-        }
-        Some(known) if !known.scenarios.contains(&scenario) => {
-            problems.broken(32, &name, "the datacenter suite does not have this scenario of it");
-        }
-        Some(_) => {}
-    }
-
-    let other = benchmark.map_or(benchmark_name.as_str(), Benchmark::checker_name);
-    let wanted = |mode| Wanted {
-        benchmark: [&benchmark_name, other],
-        scenario,
-        mode,
-        sources_sha256: common.sources_sha256,
-    };
-    let mut run = |folder: &Option<PathBuf>, mode: Option<&'static str>, what: &str| match folder {
-        Some(folder) => runs::load(common.base, folder, &wanted(mode), problems),
+    let mut run = |folder: &Option<PathBuf>, what: &str| match folder {
+        Some(folder) => runs::load(common.base, folder, problems),
         None => {
             problems.fault(format!("{place} ({name}): write {what}, the folder of that run"));
             None
         }
     };
-    let performance = run(&settings.performance, Some("performance"), "performance");
-    let accuracy = run(&settings.accuracy, Some("accuracy"), "accuracy");
-    let digests = settings.digests.is_some().then(|| run(&settings.digests, None, "digests"));
+    let performance = run(&settings.performance, "performance");
+    let accuracy = run(&settings.accuracy, "accuracy");
+    let digests = settings.digests.as_ref().and_then(|folder| {
+        let run = runs::load(common.base, folder, problems)?;
+        if run.result.digests.is_none() {
+            problems.fault(format!("{}: that run was made without --digests", run.name));
+        }
+        Some(run)
+    });
     let (performance, accuracy) = (performance?, accuracy?);
-    let digests = digests.flatten();
-    runs::check_untested(&performance, problems);
-    if let Some(run) = &digests {
-        check_digests(run, problems);
-    }
     let accuracy_txt =
-        accuracy_txt::make(common.base, &name, settings, &accuracy, benchmark, problems);
-    let audits = audits::load(
-        common.base,
-        settings,
-        benchmark,
-        [&performance, &accuracy],
-        &wanted(Some("performance")),
-        problems,
-    );
-    let loaded = Loaded {
+        make_accuracy_txt::make(common.base, &name, settings, &accuracy, benchmark, problems);
+    let runs = [&performance, &accuracy];
+    let audits = audits::load(common.base, settings, benchmark, runs, problems);
+    Some(Loaded {
         settings,
         name,
         benchmark_name,
@@ -124,48 +95,13 @@ pub(super) fn load<'a>(
         digests,
         audits,
         accuracy_txt: accuracy_txt.unwrap_or_default(),
-    };
-    check_models(&loaded, problems);
-    Some(loaded)
-}
-
-fn check_digests(run: &Run, problems: &mut Problems) {
-    let Some(digests) = &run.result.digests else {
-        problems.fault(format!("{}: that run was made without --digests", run.name));
-        return;
-    };
-    for (rule, what, comparison) in
-        [(7, "samples", &digests.samples), (8, "responses", &digests.responses)]
-    {
-        if comparison.differences > 0 {
-            let count = comparison.differences;
-            problems.broken(
-                rule,
-                &run.name,
-                format!("{count} {what} did not arrive as they were sent"),
-            );
-        }
-    }
-}
-
-fn check_models(loaded: &Loaded<'_>, problems: &mut Problems) {
-    let models = |run: &Run| -> BTreeSet<_> {
-        run.result.nodes.iter().map(|node| (node.name.clone(), node.model_sha256.clone())).collect()
-    };
-    let first = &loaded.performance;
-    for run in loaded.runs() {
-        if models(run) != models(first) {
-            let pair = format!("{} and {}", first.name, run.name);
-            problems.broken(30, &pair, "the nodes ran different models");
-        }
-    }
+    })
 }
 
 impl Loaded<'_> {
     /// All of its runs.
     pub(super) fn runs(&self) -> impl Iterator<Item = &Run> {
-        let audits = self.audits.iter().map(|audit| &audit.run);
-        [&self.performance, &self.accuracy].into_iter().chain(&self.digests).chain(audits)
+        self.records().map(|(_, run)| run)
     }
 
     /// The model's name in user.conf.
@@ -181,6 +117,36 @@ impl Loaded<'_> {
             benchmark: self.benchmark_name.clone(),
             scenario: self.scenario.official_name().into(),
         }
+    }
+
+    /// Its folders and files in a tree, each with the run folder that it was made of. A compliance test that is not there
+    /// has its name.
+    pub(super) fn places(&self, home: &Home, system: &str) -> Vec<(String, String)> {
+        let place = self.place(home, system);
+        let mut places = vec![
+            (place.performance(), self.performance.name.clone()),
+            (place.accuracy(), self.accuracy.name.clone()),
+        ];
+        let user_conf = make_user_conf::path(&self.performance).unwrap_or("user.conf");
+        places.push((place.user_conf(), user_conf.to_owned()));
+        for (name, run) in self.records() {
+            places.push((place.record(name), run.name.clone()));
+        }
+        for test in self.benchmark.iter().flat_map(|benchmark| &benchmark.compliance) {
+            let run = self.audits.iter().find(|audit| audit.test == *test);
+            let name =
+                run.map_or_else(|| format!("{} {test}", self.name), |audit| audit.run.name.clone());
+            places.push((place.compliance(test.name()), name));
+        }
+        places
+    }
+
+    /// The runs with the names of their records.
+    fn records(&self) -> impl Iterator<Item = (&'static str, &Run)> {
+        let both = [("performance", &self.performance), ("accuracy", &self.accuracy)];
+        let digests = self.digests.iter().map(|run| ("digests", run));
+        let audits = self.audits.iter().map(|audit| (audit.test.name(), &audit.run));
+        both.into_iter().chain(digests).chain(audits)
     }
 
     /// Logs, accuracy, compliance, and the records of all runs.
@@ -199,10 +165,7 @@ impl Loaded<'_> {
         for audit in &self.audits {
             audit.put(place, tree);
         }
-        let records = [("performance", &self.performance), ("accuracy", &self.accuracy)];
-        let digests = self.digests.iter().map(|run| ("digests", run));
-        let audits = self.audits.iter().map(|audit| (audit.test.name(), &audit.run));
-        for (name, run) in records.into_iter().chain(digests).chain(audits) {
+        for (name, run) in self.records() {
             tree.insert(place.record(name), run.record.clone());
         }
     }

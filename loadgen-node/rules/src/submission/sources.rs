@@ -1,28 +1,13 @@
 //! The sources of this program, which a submission holds (N16), and the description of the wire (N17).
 
-use sha2::{Digest as _, Sha256};
-
-use netdiv_proto::digest::in_hex;
-
-use super::{Tree, problems::Problems};
-use crate::tree::{Home, IMPLEMENTATION, documents};
+use super::{folder::Tree, problems::Problems};
+use crate::{
+    sources_digest::sources_sha256,
+    tree::{Home, IMPLEMENTATION, documents},
+};
 
 /// The description of the wire among the sources.
 const PROTOCOL: &str = "docs/PROTOCOL.md";
-
-/// SHA-256 over a program's sources, each a path and its text: path, NUL, text, NUL, in the order of the paths. In hex.
-pub fn sources_sha256(sources: &[(&str, &str)]) -> String {
-    let mut sorted: Vec<_> = sources.to_vec();
-    sorted.sort_unstable();
-    let mut hash = Sha256::new();
-    for (path, text) in sorted {
-        for part in [path, text] {
-            hash.update(part);
-            hash.update([0]);
-        }
-    }
-    in_hex(&hash.finalize())
-}
 
 /// The sources, their SHA-256, the description of the wire, and for each benchmark the file that leads to the sources.
 pub(super) fn put(
@@ -53,18 +38,5 @@ pub(super) fn put(
             tree.insert(home.document(documents::PROTOCOL), text.as_bytes().to_vec());
         }
         None => problems.fault(format!("this program was built without {PROTOCOL}")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_order_of_sources_is_of_no_matter() {
-        let hash = sources_sha256(&[("b", "2"), ("a", "1")]);
-        assert_eq!(hash, sources_sha256(&[("a", "1"), ("b", "2")]));
-        assert_ne!(hash, sources_sha256(&[("a", "1b"), ("", "2")]));
-        assert_eq!(hash, in_hex(&Sha256::digest(b"a\x001\x00b\x002\x00")));
     }
 }

@@ -8,16 +8,34 @@ mod trees;
 
 use std::{fs, path::Path};
 
-use super::*;
+use super::{MakeError, Settings, Tree, folder::Beside, make};
 use crate::{
-    benchmarks::Table,
+    book::Table,
     fixture::{self, SOURCES},
     result::RunResult,
 };
 
 fn build_in(folder: &Path, rehearsal: bool) -> Result<Tree, Vec<String>> {
+    build_by(folder, rehearsal, Table::builtin().unwrap())
+}
+
+fn build_by(folder: &Path, rehearsal: bool, table: &Table) -> Result<Tree, Vec<String>> {
     let settings = Settings::read(&folder.join("submission.toml")).unwrap();
-    build(&settings, folder, Table::builtin(), &SOURCES, rehearsal)
+    let out = tempfile::tempdir().unwrap();
+    let made = make(&settings, folder, table, &SOURCES, rehearsal, &out.path().join("tree"));
+    made.map_err(|error| match error {
+        MakeError::Refused(problems) => problems,
+        MakeError::Folder(error) => panic!("{error}"),
+    })
+}
+
+/// With NETDIV_TREE_OUT, writes the tree there, for the official checkers.
+fn keep(tree: &Tree, name: &str) {
+    if let Some(out) = std::env::var_os("NETDIV_TREE_OUT") {
+        let beside = Beside::new(&Path::new(&out).join(name)).unwrap();
+        beside.write(tree).unwrap();
+        beside.finish().unwrap();
+    }
 }
 
 /// What stands against the submission of a folder that was changed.

@@ -3,37 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::{
-    cluster::{Cluster, LOADGEN},
+    cable::{Cable, End},
+    cluster::Cluster,
     graph::reach,
     problems::Problems,
-    settings::{Link, Topology},
+    submission_toml::{Link, Topology},
 };
-use crate::check::rate::bits_per_second;
-
-/// An end of a link.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct End {
-    /// Name of the machine or the switch.
-    pub(super) device: String,
-    /// Name of the interface or the port.
-    pub(super) port: String,
-}
-
-/// A link whose ends exist.
-#[derive(Debug, Clone)]
-pub(super) struct Cable<'a> {
-    pub(super) ends: [End; 2],
-    pub(super) link: &'a Link,
-}
-
-impl Cable<'_> {
-    /// Its media, rate and length, in words.
-    pub(super) fn text(&self) -> String {
-        let Link { media, rate, length, .. } = self.link;
-        let length = length.as_ref().map_or_else(String::new, |length| format!(", {length}"));
-        format!("{media}, {rate}{length}")
-    }
-}
+use crate::facts::{machines::LOADGEN, rate::bits_per_second};
 
 /// All links, in the order of the settings.
 pub(super) fn cables<'a>(
@@ -190,8 +166,9 @@ fn check_routes(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 pub(super) mod tests {
+    use netdiv_words::Mode;
+
     use super::*;
     use crate::{
         Scenario,
@@ -202,7 +179,7 @@ pub(super) mod tests {
         let folder = tempfile::tempdir().unwrap();
         let spec = RunSpec {
             dataset_samples: 10,
-            ..RunSpec::new("resnet50", Scenario::Offline, "performance")
+            ..RunSpec::new("resnet50", Scenario::Offline, Mode::Performance)
         };
         Cluster::of(&fixture::run(folder.path(), &spec))
     }
@@ -211,7 +188,7 @@ pub(super) mod tests {
         let topology: Topology = toml::from_str(text).unwrap();
         let mut problems = Problems::default();
         cables(&topology, &cluster(), &mut problems);
-        problems.settle(false, false).err().unwrap_or_default()
+        problems.faults()
     }
 
     pub(in crate::submission) const SWITCH: &str =

@@ -20,10 +20,8 @@ pub fn list_homes(root: &Path) -> io::Result<Vec<Home>> {
         for submitter in folders(&root.join(&division))? {
             let folder = root.join(&division).join(&submitter);
             let is_there = |name: &&str| folder.join(name).exists();
-            let layout = match ["measurements", "compliance", "code"].iter().any(is_there) {
-                true => Layout::A,
-                false => Layout::B,
-            };
+            let is_a = ["measurements", "compliance", "code"].iter().any(is_there);
+            let layout = if is_a { Layout::A } else { Layout::B };
             homes.push(Home { layout, division: division.clone(), submitter });
         }
     }
@@ -73,7 +71,7 @@ pub fn list_files(root: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Folders by their names, as far as these are text; others are told by those who check names.
+/// Folders by their names, as far as these are text; the check of names finds the others.
 fn folders(path: &Path) -> io::Result<Vec<String>> {
     let folders = entries(path)?.into_iter().filter(|(_, is_folder)| *is_folder);
     Ok(folders.filter_map(|(name, _)| name.into_string().ok()).collect())

@@ -1,9 +1,8 @@
 //! Files of operators, beside what was measured.
-#![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
 
-use netdiv_proto::v1::{Accelerator, Interface};
+use netdiv_contract::v1::{Accelerator, Interface};
 
 use super::*;
 

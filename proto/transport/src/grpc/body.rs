@@ -1,4 +1,4 @@
-//! Streams of chunks as HTTP bodies, and back.
+//! HTTP bodies from streams of chunks, and back.
 
 use std::{
     pin::Pin,
@@ -13,10 +13,10 @@ use tonic::{Status, body::Body};
 
 use super::ending::Ending;
 
-/// The chunks of a body that is being received. A call that failed ends with its status as an error.
+/// The chunks of a received body. The status of a failed call is the last item, an error.
 pub(crate) struct BodyChunks {
     pub(super) body: Body,
-    /// Who calls is told how the connection ended.
+    /// At a client: how the connection ended.
     pub(super) ending: Option<Ending>,
 }
 
@@ -47,9 +47,9 @@ impl Stream for BodyChunks {
     }
 }
 
-/// The status in headers or trailers. None is as good as OK: the stream's end is then the end.
+/// The status in headers or trailers. No status means OK: then the end of the stream ends the call.
 pub(super) fn status(mut headers: HeaderMap) -> Result<(), Status> {
-    // tonic panics on details that are not base64; nobody reads them here.
+    // tonic panics on details that are not base64, and they are not needed.
     headers.remove("grpc-status-details-bin");
     match Status::from_header_map(&headers) {
         Some(status) if status.code() != tonic::Code::Ok => Err(status),
@@ -73,7 +73,7 @@ impl<S: Stream<Item = Bytes> + Unpin> http_body::Body for RequestBody<S> {
     }
 }
 
-/// The body of a node's stream of replies, and its status as trailers.
+/// The body of a node's stream of responses; the status becomes its trailers.
 pub(super) struct ReplyBody<S>(pub(super) Option<S>);
 
 impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> http_body::Body for ReplyBody<S> {

@@ -1,7 +1,7 @@
 //! The client's end of gRPC.
 
 use std::{
-    error::Error as _,
+    error::Error,
     future::{poll_fn, ready},
     io,
     sync::{
@@ -14,7 +14,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use http::{Extensions, HeaderMap, Method, Request, StatusCode, Uri, header};
 use hyper_util::rt::TokioIo;
-use netdiv_proto::{
+use netdiv_contract::{
     CHECKSUMS_HEADER, DIGESTS_HEADER, SESSION_HEADER, SessionHeader, limits,
     v1::{
         DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
@@ -33,16 +33,12 @@ use tower::{Service, service_fn};
 use super::{
     body::{BodyChunks, RequestBody, status},
     ending::Ending,
-    listener::Wire,
     service::{INFER, is_grpc},
+    wire::Wire,
 };
-use crate::{
-    OpenError, Options,
-    connection::{Address, chain},
-    security::Token,
-};
+use crate::{address::Address, open_error::OpenError, options::Options, security::Token};
 
-/// One HTTP/2 connection. It is never opened again by itself: a node that was lost stays lost.
+/// One HTTP/2 connection. It never reconnects: a lost node stays lost.
 #[derive(Debug, Clone)]
 pub(crate) struct Client {
     channel: Channel,
@@ -93,15 +89,15 @@ impl Client {
         answer.map(tonic::Response::into_inner).map_err(|status| self.cause(status))
     }
 
-    /// What broke the connection says more than that it is broken.
+    /// Replaces the status of a broken connection by the error that broke it.
     fn cause(&self, status: Status) -> Status {
         if status.source().is_none() {
             return status;
         }
         match self.ending.error() {
-            // TLS 1.3 lets a client begin before the node has looked at its certificate.
+            // With TLS 1.3, a client may send before the node has checked its certificate.
             Some(error) if error.contains("fatal alert") => Status::unauthenticated(error),
-            // A node closes a connection that begins with something else than TLS.
+            // A node with TLS closes a connection that begins in plaintext.
             _ if !self.has_tls && !self.answered.load(Ordering::Relaxed) => {
                 let cause = chain(&status).replace(&status.to_string(), status.message());
                 let text = format!("{cause}; if the node uses TLS, give --tls-ca");
@@ -127,7 +123,7 @@ impl Client {
         tonic::Request::from_parts(MetadataMap::from_headers(headers), Extensions::new(), message)
     }
 
-    /// Opens a stream of requests. Samples flow before the node has answered with its headers.
+    /// Opens a stream of requests. Samples are sent before the node has answered with its headers.
     pub(crate) async fn infer(
         &self,
         session: &SessionHeader,
@@ -160,13 +156,13 @@ impl Client {
             let text = format!("it answers as a web server does, with {}", head.status);
             return Err(Status::unknown(text));
         }
-        // A call that is refused at once has its status here.
+        // The status of a call that is refused at once.
         status(head.headers)?;
         Ok(BodyChunks { body, ending: Some(self.ending.clone()) })
     }
 }
 
-/// Opens the TCP connection and, where it is on, TLS.
+/// Opens the TCP connection and, if enabled, TLS.
 async fn wire(address: &Address, options: &Options, ending: &Ending) -> Result<Wire, OpenError> {
     let unreachable = |error: io::Error| OpenError::Unreachable {
         address: address.to_string(),
@@ -183,7 +179,7 @@ async fn wire(address: &Address, options: &Options, ending: &Ending) -> Result<W
                 let hint = match error.get_ref().and_then(|e| e.downcast_ref::<rustls::Error>()) {
                     Some(rustls::Error::InvalidMessage(_)) => "; does the node use TLS?",
                     Some(_) => "",
-                    // The node may be starting again.
+                    // The node may be restarting.
                     None => return unreachable(error),
                 };
                 let why = format!("{error}{hint}");
@@ -201,7 +197,7 @@ fn endpoint(address: &Address, options: &Options) -> Result<Endpoint, OpenError>
     let uri = |scheme: &str| format!("{scheme}://{address}").parse::<Uri>().map_err(bad);
     let connection_window = limits::connection_window_bytes(options.window_bytes);
     Ok(Endpoint::from(uri("http")?)
-        // What the node reads in `:scheme`.
+        // This becomes `:scheme`.
         .origin(uri(if options.tls.is_some() { "https" } else { "http" })?)
         .http2_keep_alive_interval(options.keepalive_interval)
         .keep_alive_timeout(options.keepalive_timeout)
@@ -211,7 +207,7 @@ fn endpoint(address: &Address, options: &Options) -> Result<Endpoint, OpenError>
         .initial_connection_window_size(connection_window))
 }
 
-/// Hands tonic the connection that is open, and no other one later.
+/// Gives tonic the open connection once, and never another.
 fn only_once(
     wire: Wire,
 ) -> impl Service<Uri, Response = TokioIo<Wire>, Error = io::Error, Future: Send> + Send {
@@ -220,4 +216,18 @@ fn only_once(
         let wire = wire.take().map(TokioIo::new);
         ready(wire.ok_or_else(|| io::Error::other("the connection was lost")))
     })
+}
+
+/// An error and its causes, without repeating what a cause already says.
+fn chain(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let deeper = error.to_string();
+        if !text.contains(&deeper) {
+            text = format!("{text}: {deeper}");
+        }
+        cause = error.source();
+    }
+    text
 }

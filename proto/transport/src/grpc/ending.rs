@@ -1,4 +1,4 @@
-//! How a connection ended, for its calls, which see only that it is broken.
+//! How a connection ended. Its calls only see that it is broken.
 
 use std::{
     error::Error,
@@ -13,7 +13,7 @@ use std::{
 
 use tonic::{Code, Status};
 
-/// hyper drops a connection whose ping is not answered.
+/// hyper drops a connection that does not answer a ping.
 const NO_PONG: &str = "it did not answer a ping within --keepalive-timeout-ms";
 
 /// How a connection ended. Clones are the same connection's.
@@ -21,7 +21,7 @@ const NO_PONG: &str = "it did not answer a ping within --keepalive-timeout-ms";
 pub(super) struct Ending {
     /// The first error; later ones follow from it.
     error: Arc<OnceLock<String>>,
-    /// The peer sends nothing any more.
+    /// The peer has closed its end.
     closed: Arc<AtomicBool>,
 }
 
@@ -30,7 +30,7 @@ impl Ending {
     pub(super) fn note<T>(&self, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if let Poll::Ready(Err(error)) = &outcome {
             match error.kind() {
-                // TLS, and who writes, learn so that the peer is gone.
+                // How TLS and writers learn that the peer is gone.
                 ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe => self.close(),
                 _ => drop(self.error.set(error.to_string())),
             }
@@ -48,7 +48,7 @@ impl Ending {
         self.error.get().map(String::as_str)
     }
 
-    /// Says of a call that broke off how its connection ended. What a node says itself stays as it is.
+    /// Explains a broken call by the end of its connection. A status that the node sent is not changed.
     pub(super) fn explain(&self, status: Status) -> Status {
         let how = match self.error() {
             _ if status.source().is_none() => return status,
@@ -61,8 +61,8 @@ impl Ending {
     }
 }
 
-/// Whether a call ended only because its connection did: a ping that is not answered is a timeout to a call that waits for
-/// headers, and a broken pipe to others.
+/// Whether a call ended only because its connection did: an unanswered ping is a timeout for a call that waits for its
+/// headers, and a broken pipe for others.
 fn is_cut_off(status: &Status) -> bool {
     let is_cut = |cause: &(dyn Error + 'static)| {
         cause.downcast_ref().is_some_and(h2::Error::is_io)
@@ -85,7 +85,7 @@ mod tests {
         ending.explain(Status::from_error(Box::new(io::Error::from(ErrorKind::NotConnected))))
     }
 
-    // That a connection was closed or silent is for real ones to show: `tests/tests/faults/`.
+    // Closed and silent connections are tested with sockets, in `src/tests/lifecycle.rs`.
     #[test]
     fn a_call_that_broke_off_says_the_first_error_of_its_connection() {
         let status = explained(&[ErrorKind::ConnectionReset, ErrorKind::TimedOut]);

@@ -1,7 +1,7 @@
 //! gRPC: HTTP/2 by tonic and hyper.
 //!
-//! `Describe` and `Flush` are ordinary calls. `Infer` goes through bodies of our own (`body.rs`), so that its
-//! messages are not copied; on the wire it is the same as what generated code sends.
+//! `Describe`, `Flush` and `Digests` are ordinary unary calls. `Infer` has its own bodies (`body.rs`), so that its messages
+//! are not copied; the bytes on the wire are those of generated code.
 
 mod body;
 mod client;
@@ -9,7 +9,9 @@ mod ending;
 mod listener;
 mod newcomer;
 mod service;
+mod wire;
 
 pub(crate) use client::Client;
-pub use listener::{Incoming, Wire, incoming};
+pub use listener::{Incoming, incoming};
 pub use service::SutNodeService;
+pub use wire::Wire;

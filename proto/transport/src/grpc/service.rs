@@ -9,7 +9,7 @@ use std::{
 };
 
 use http::{HeaderMap, Request, Response, header};
-use netdiv_proto::{
+use netdiv_contract::{
     CHECKSUMS_HEADER, DIGESTS_HEADER, SESSION_HEADER, SessionHeader,
     burst::Messages,
     limits::MAX_HEADER_BYTES,
@@ -28,10 +28,10 @@ use tower::Service;
 
 use super::{
     body::{BodyChunks, ReplyBody},
-    listener::Caller,
+    wire::Caller,
 };
 use crate::{
-    Handler,
+    handler::Handler,
     security::{ServerToken, WRONG_TOKEN},
 };
 
@@ -40,7 +40,7 @@ const FLUSH: &str = "/netdiv.v1.SutNode/Flush";
 const DIGESTS: &str = "/netdiv.v1.SutNode/Digests";
 pub(super) const INFER: &str = "/netdiv.v1.SutNode/Infer";
 
-/// The service, to be added to tonic's server.
+/// The service, for tonic's server.
 #[derive(Debug, Clone)]
 pub struct SutNodeService<H> {
     handler: H,
@@ -48,7 +48,7 @@ pub struct SutNodeService<H> {
 }
 
 impl<H> SutNodeService<H> {
-    /// Calls without the token, where there is one, are refused.
+    /// If there is a token, calls without it are refused.
     pub fn new(handler: H, token: Option<Arc<ServerToken>>) -> Self {
         Self { handler, token }
     }
@@ -91,7 +91,7 @@ impl<H: Handler> Service<Request<Body>> for SutNodeService<H> {
     }
 }
 
-/// A call with one request, which is short: many that are half sent must not fill the memory.
+/// A unary call. Its request is short, so that many incomplete ones cannot fill the memory.
 fn unary<Reply, Asked>() -> Grpc<ProstCodec<Reply, Asked>>
 where
     Reply: prost::Message + Send + 'static,
@@ -118,7 +118,7 @@ fn infer<H: Handler>(handler: &H, request: Request<Body>) -> Result<Response<Bod
     Ok(response)
 }
 
-/// Whether a message's headers are those of gRPC.
+/// Whether these are headers of gRPC.
 pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
     let content_type = headers.get(header::CONTENT_TYPE).map(|value| value.as_bytes());
     content_type.is_some_and(|value| value.starts_with(b"application/grpc"))
@@ -134,7 +134,7 @@ impl<H: Handler> UnaryService<DescribeRequest> for Describe<H> {
 
     fn call(&mut self, request: tonic::Request<DescribeRequest>) -> Self::Future {
         let handler = self.0.clone();
-        // What `Wire` says of itself.
+        // From `Wire`.
         let peer = request.extensions().get::<Caller>().and_then(|caller| caller.address);
         Box::pin(async move {
             handler.describe(request.into_inner(), peer).await.map(tonic::Response::new)

@@ -1,4 +1,4 @@
-//! A call's two directions: what is received, and what is sent.
+//! The two directions of a call: received chunks, and chunks to send.
 
 use std::{
     collections::VecDeque,
@@ -12,10 +12,10 @@ use futures_core::Stream;
 use quinn::{ConnectionError, RecvStream, SendStream, WriteError};
 use tonic::Status;
 
-/// Chunks taken from or handed to quinn at once: it locks its connection each time.
+/// Chunks that go from or to quinn together, as each call locks its connection.
 const CHUNKS: usize = 32;
 
-/// Chunks that are received.
+/// Received chunks.
 pub(crate) struct Received {
     stream: RecvStream,
     ready: VecDeque<Bytes>,
@@ -35,18 +35,20 @@ impl Stream for Received {
             return Poll::Ready(Some(Ok(chunk)));
         }
         let mut chunks: [Bytes; CHUNKS] = Default::default();
-        // The waker is kept by the stream, not by this future.
+        // The stream keeps the waker, not this future.
         let count = match ready!(pin!(self.stream.read_chunks(&mut chunks)).poll(context)) {
             Ok(Some(count)) => count,
             Ok(None) => return Poll::Ready(None),
-            Err(error) => return Poll::Ready(Some(Err(Status::unavailable(words(&error))))),
+            Err(error) => {
+                return Poll::Ready(Some(Err(Status::unavailable(deepest_cause(&error)))));
+            }
         };
         self.ready.extend(chunks.into_iter().take(count));
         Poll::Ready(self.ready.pop_front().map(Ok))
     }
 }
 
-/// Sends chunks as they come, those that are ready together, until there are no more or one is an error.
+/// Sends chunks as they come, those that are ready together, until the stream ends or has an error.
 pub(super) async fn send_all<S, E>(
     stream: &mut SendStream,
     mut chunks: S,
@@ -77,8 +79,8 @@ where
     }
 }
 
-/// An error of quinn in words: the deepest cause, which says most.
-pub(super) fn words(error: &(dyn std::error::Error + 'static)) -> String {
+/// The text of an error's deepest cause, which says most.
+pub(super) fn deepest_cause(error: &(dyn std::error::Error + 'static)) -> String {
     let mut deepest = error;
     while let Some(cause) = deepest.source() {
         deepest = cause;

@@ -9,7 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::Stream;
-use netdiv_proto::{
+use netdiv_contract::{
     PROTOCOL_VERSION, SessionHeader,
     burst::Messages,
     framing, limits,
@@ -23,17 +23,17 @@ use quinn::{Connection, ConnectionError, Endpoint, VarInt, crypto::rustls::QuicC
 use tonic::Status;
 
 use super::{
-    ALPN,
-    chunks::{Received, send_all, words},
-    endpoint::{self, Path, default_mtu},
+    chunks::{Received, deepest_cause, send_all},
+    endpoint::{self, ALPN, Path, default_mtu},
 };
 use crate::{
-    OpenError, Options,
-    connection::Address,
+    address::Address,
+    open_error::OpenError,
+    options::Options,
     security::{ClientTls, Token, server_name},
 };
 
-/// Error codes that stand for alerts of TLS (RFC 9001, section 4.8).
+/// Error codes for alerts of TLS (RFC 9001, section 4.8).
 const CRYPTO_ERRORS: std::ops::Range<u64> = 0x100..0x200;
 
 /// One QUIC connection.
@@ -45,7 +45,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Opens a connection, once, on a socket of its own.
+    /// Opens a connection, once, on its own socket.
     pub(crate) async fn open(address: &Address, options: &Options) -> Result<Self, OpenError> {
         let unreachable =
             |why: String| OpenError::Unreachable { address: address.to_string(), why };
@@ -87,19 +87,19 @@ impl Client {
                     return Ok(Self { endpoint, connection, token: options.token.clone() });
                 }
                 Ok(Err(error)) if is_distrust(&error) => {
-                    let why = words(&error);
+                    let why = deepest_cause(&error);
                     return Err(OpenError::Untrusted { address: address.to_string(), why });
                 }
                 Ok(Err(ConnectionError::TimedOut)) | Err(_) => {
                     last = unreachable("no answer".into())
                 }
-                Ok(Err(error)) => last = unreachable(words(&error)),
+                Ok(Err(error)) => last = unreachable(deepest_cause(&error)),
             }
         }
         Err(last)
     }
 
-    /// Tells the node that nothing follows, and waits until the system has sent that.
+    /// Closes the connection, and waits until the close frame is sent.
     pub(crate) async fn close(&self) {
         self.connection.close(VarInt::from_u32(0), b"done");
         self.endpoint.wait_idle().await;
@@ -139,11 +139,11 @@ impl Client {
     ) -> Result<R, Status> {
         let (mut send, receive) = self.connection.open_bi().await.map_err(|e| lost(&e))?;
         let mut parts = [self.header(method, &SessionHeader::default()), framing::encode(request)];
-        // A node that refuses the call may stop reading; then its answer says why.
+        // A node that refuses the call may stop reading; its answer has the reason.
         let _ = send.write_all_chunks(&mut parts).await;
         let _ = send.finish();
         let mut replies = Messages::new(Received::new(receive), limits::MAX_ANSWER_BYTES);
-        // What ended the connection says more than that the stream has ended.
+        // The end of the connection explains the end of the stream.
         let reply = replies.next_message().await;
         let reply = reply.map_err(|status| match self.connection.close_reason() {
             Some(reason) => lost(&reason),
@@ -160,9 +160,11 @@ impl Client {
     ) -> Result<Received, Status> {
         let (mut send, receive) = self.connection.open_bi().await.map_err(|e| lost(&e))?;
         let header = self.header("Infer", session);
-        send.write_chunk(header).await.map_err(|error| Status::unavailable(words(&error)))?;
+        send.write_chunk(header)
+            .await
+            .map_err(|error| Status::unavailable(deepest_cause(&error)))?;
         tokio::spawn(async move {
-            // A connection that is lost is seen by whoever waits for the replies.
+            // The reader of the responses detects a lost connection.
             if send_all(&mut send, Endless(requests)).await.is_ok() {
                 let _ = send.finish();
             }
@@ -172,10 +174,11 @@ impl Client {
 }
 
 fn lost(error: &ConnectionError) -> Status {
-    match is_distrust(error) {
-        // The handshake is over for a client before the node has looked at its certificate.
-        true => Status::unauthenticated(words(error)),
-        false => Status::unavailable(words(error)),
+    if is_distrust(error) {
+        // A client has finished its handshake before the node has checked its certificate.
+        Status::unauthenticated(deepest_cause(error))
+    } else {
+        Status::unavailable(deepest_cause(error))
     }
 }
 
@@ -189,7 +192,7 @@ fn is_distrust(error: &ConnectionError) -> bool {
     CRYPTO_ERRORS.contains(&u64::from(code))
 }
 
-/// A stream that has no errors, as one that could.
+/// A stream without errors, as a stream of results.
 struct Endless<S>(S);
 
 impl<S: Stream<Item = Bytes> + Unpin> Stream for Endless<S> {

@@ -1,4 +1,4 @@
-//! Sockets and settings of QUIC, the same at both ends.
+//! Sockets and settings of QUIC, equal at both ends.
 
 use std::{
     io,
@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use netdiv_proto::limits::UDP_PAYLOAD_BYTES;
+use netdiv_contract::limits::UDP_PAYLOAD_BYTES;
 use quinn::{
     Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TokioRuntime, TransportConfig,
     VarInt,
@@ -15,19 +15,22 @@ use quinn::{
 use socket2::{Domain, Protocol, Socket, Type};
 use tracing::info;
 
-/// What the system is asked to hold of datagrams that were not read yet, in bytes: at 10 Gb/s, 6 ms.
+/// ALPN of the wire contract, version 1.
+pub(super) const ALPN: &[u8] = b"netdiv/1";
+
+/// Buffer of a socket, in bytes: 6 ms at 10 Gb/s.
 const SOCKET_BUFFER_BYTES: usize = 8 << 20;
 
-/// Longest UDP payload that Ethernet carries in one frame of 1,500 bytes, with some room for tunnels.
+/// Longest UDP payload in an Ethernet frame of 1,500 bytes, with some room for tunnels.
 const ETHERNET_MTU: u16 = 1452;
 
 /// Longest UDP payload that the loopback interface carries, rounded down.
 const LOOPBACK_MTU: u16 = 65_000;
 
-/// Datagrams that quinn hands to the system in one call (segmentation offload); they may have 64 KiB together.
+/// Datagrams that quinn sends with one system call (segmentation offload), at most 64 KiB together.
 const SEGMENTS: u16 = 10;
 
-/// Calls that one connection may have open at the same time.
+/// Concurrent calls of one connection.
 const MAX_CALLS: u32 = 64;
 
 /// Longest UDP payload to try on the path to that address.
@@ -35,7 +38,7 @@ pub fn default_mtu(peer: IpAddr) -> u16 {
     if peer.is_loopback() { LOOPBACK_MTU } else { ETHERNET_MTU }
 }
 
-/// What both ends of a connection are set to.
+/// Settings of a connection, equal at both ends.
 pub(super) struct Path {
     pub(super) mtu: u16,
     pub(super) window_bytes: u32,
@@ -48,7 +51,7 @@ impl Path {
     pub(super) fn transport(&self) -> Arc<TransportConfig> {
         let mut discovery = MtuDiscoveryConfig::default();
         discovery.upper_bound(self.mtu);
-        // Several signs of life may get lost before the connection does.
+        // Several pings may get lost before the connection counts as lost.
         let interval = self.keepalive_interval.min(self.keepalive_timeout / 3);
         let mut config = TransportConfig::default();
         config
@@ -59,10 +62,10 @@ impl Path {
             .receive_window(self.connection_window_bytes.into())
             .send_window(self.window_bytes.into())
             .mtu_discovery_config(Some(discovery))
-            // Longer ones together would be refused by the system, and lost without a word.
+            // The system would refuse longer ones together, and they would be lost silently.
             .enable_segmentation_offload(self.mtu <= 65_507 / SEGMENTS)
             .keep_alive_interval(Some(interval))
-            // Days of silence are as good as none at all: the conversion fails beyond 2^62 ms.
+            // The conversion fails beyond 2^62 ms, which is no limit at all.
             .max_idle_timeout(IdleTimeout::try_from(self.keepalive_timeout).ok());
         Arc::new(config)
     }
@@ -78,7 +81,7 @@ pub fn bind(local: SocketAddr) -> io::Result<UdpSocket> {
     socket.set_recv_buffer_size(SOCKET_BUFFER_BYTES)?;
     socket.set_send_buffer_size(SOCKET_BUFFER_BYTES)?;
     socket.set_nonblocking(true)?;
-    // Linux says twice what it gives.
+    // Linux reports twice the size.
     let given = socket.recv_buffer_size()? / 2;
     static SAID: Once = Once::new();
     if given < SOCKET_BUFFER_BYTES {

@@ -7,42 +7,33 @@ use std::{
     time::Duration,
 };
 
-use netdiv_proto::{
-    PROTOCOL_VERSION, SessionHeader,
-    burst::Messages,
-    framing, limits,
-    v1::{CallHeader, CallStatus},
-};
-use prost::Message;
-use quinn::{Endpoint, Incoming, RecvStream, SendStream, VarInt, crypto::rustls::QuicServerConfig};
+use quinn::{Connection, Endpoint, Incoming, VarInt, crypto::rustls::QuicServerConfig};
 use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    sync::{OwnedSemaphorePermit, watch},
     task::JoinSet,
     time::{Instant, sleep, timeout},
 };
-use tonic::Status;
 use tracing::debug;
 
 use super::{
-    ALPN,
-    chunks::{Received, send_all},
-    endpoint::{self, Path, default_mtu},
+    calls::call,
+    endpoint::{self, ALPN, Path, default_mtu},
 };
 use crate::{
-    Handler,
-    connections::{Connections, FIRST_CALL, MAX_HANDSHAKES},
+    connections::{Connections, FIRST_CALL},
+    handler::Handler,
     security::{SecurityError, ServerTls, ServerToken},
 };
 
-/// How long a call may take to say what it is, and a connection to shake hands.
+/// How long a connection may take for its handshake.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What a node's QUIC is set to.
+/// Settings of a node's QUIC.
 #[derive(Debug)]
 pub struct QuicServer {
-    /// Certificate and demands. `None`: a certificate that nobody can check.
+    /// Certificate, and demands on clients. `None`: a new certificate, which proves no identity.
     pub tls: Option<Arc<ServerTls>>,
-    /// Calls without it are refused.
+    /// If set, calls without it are refused.
     pub token: Option<Arc<ServerToken>>,
     /// The places for connections.
     pub connections: Connections,
@@ -52,13 +43,13 @@ pub struct QuicServer {
     pub window_bytes: u32,
     /// The same for all streams of a connection.
     pub connection_window_bytes: u32,
-    /// How often a connection is asked whether it lives.
+    /// Interval of keepalive pings.
     pub keepalive_interval: Duration,
-    /// How long the answer to that may take.
+    /// How long a connection may be silent before it counts as lost.
     pub keepalive_timeout: Duration,
 }
 
-/// Serves on a socket until `ending` turns true and all calls are answered. An error means that it could not begin.
+/// Serves on a socket until `ending` turns true and all calls are answered. An error means that it could not start.
 pub fn serve<H: Handler>(
     settings: QuicServer,
     socket: UdpSocket,
@@ -102,7 +93,7 @@ async fn accept<H: Handler>(
     mut ending: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
-    let handshakes = Arc::new(Semaphore::new(MAX_HANDSHAKES));
+    let handshakes = settings.connections.handshakes();
     loop {
         let incoming = tokio::select! {
             incoming = endpoint.accept() => incoming,
@@ -111,7 +102,7 @@ async fn accept<H: Handler>(
         };
         let Some(incoming) = incoming else { break };
         if connections.len() >= settings.connections.trusting() && incoming.may_retry() {
-            // An address that somebody made up does not come back.
+            // A forged address does not answer.
             let _ = incoming.retry();
             continue;
         }
@@ -135,7 +126,7 @@ async fn accept<H: Handler>(
             }
         }
     }
-    // What was read is answered before the connections are closed.
+    // Requests that were read are answered before the connections are closed.
     endpoint.set_server_config(None);
     while connections.join_next().await.is_some() {}
     endpoint.close(VarInt::from_u32(0), b"the node ends");
@@ -149,30 +140,45 @@ async fn connection<H: Handler>(
     connections: Connections,
     handler: H,
     token: Option<Arc<ServerToken>>,
-    mut ending: watch::Receiver<bool>,
+    ending: watch::Receiver<bool>,
 ) {
     let peer = incoming.remote_address();
-    let refused = |why: &str| connections.refusals().warn(peer, "a connection was refused", why);
-    let shaken = match incoming.accept_with(Arc::new(config)) {
-        Ok(connecting) => timeout(PATIENCE, connecting).await,
-        Err(error) => return refused(&error.to_string()),
+    let outcome = match shake_hands(incoming, config, turn).await {
+        Ok(connection) => answer_calls(connection, &connections, &handler, token, ending).await,
+        Err(why) => Err(why),
     };
-    let connection = match shaken {
-        Ok(Ok(connection)) => connection,
-        Ok(Err(error)) => return refused(&error.to_string()),
-        Err(_) => return refused("no handshake in time"),
-    };
-    drop(turn);
-    let _place = match connections.take() {
-        Ok(place) => place,
-        Err(why) => {
-            connection.close(VarInt::from_u32(0), why.as_bytes());
-            return refused(&why);
-        }
-    };
+    if let Err(why) = outcome {
+        connections.refusals().warn(peer, "a connection was refused", why);
+    }
+}
+
+/// Makes the handshake, within its permit. The error says why there is no connection.
+async fn shake_hands(
+    incoming: Incoming,
+    config: quinn::ServerConfig,
+    _turn: OwnedSemaphorePermit,
+) -> Result<Connection, String> {
+    let connecting = incoming.accept_with(Arc::new(config)).map_err(|error| error.to_string())?;
+    let shaken = timeout(PATIENCE, connecting).await;
+    let shaken = shaken.map_err(|_| "no handshake in time".to_owned())?;
+    shaken.map_err(|error| error.to_string())
+}
+
+/// Answers calls until the connection or the node ends. The error is the reason why the node closed the connection.
+async fn answer_calls<H: Handler>(
+    connection: Connection,
+    connections: &Connections,
+    handler: &H,
+    token: Option<Arc<ServerToken>>,
+    mut ending: watch::Receiver<bool>,
+) -> Result<(), String> {
+    let close = |why: &str| connection.close(VarInt::from_u32(0), why.as_bytes());
+    let _place = connections.take().inspect_err(|why| close(why))?;
+    let peer = connection.remote_address();
     debug!(%peer, "a connection begins");
     let mut calls = JoinSet::new();
     let mut welcome = false;
+    let mut refused = Ok(());
     let patience = sleep(FIRST_CALL);
     tokio::pin!(patience);
     loop {
@@ -185,14 +191,14 @@ async fn connection<H: Handler>(
                 welcome |= matches!(call, Ok(true));
                 continue;
             }
-            // One that makes no call, or none that is allowed, would keep its place for ever.
+            // A connection without an authorized call would keep its place for ever.
             () = &mut patience, if !welcome && calls.is_empty() => {
                 if !connections.are_scarce() {
                     patience.as_mut().reset(Instant::now() + FIRST_CALL);
                     continue;
                 }
-                refused("no call in time, and others want its place");
-                connection.close(VarInt::from_u32(0), b"no call in time");
+                close("no call in time");
+                refused = Err("no authorized call in time, and places are scarce".into());
                 break;
             }
             _ = ending.wait_for(|ending| *ending) => break,
@@ -207,77 +213,5 @@ async fn connection<H: Handler>(
         });
     }
     while calls.join_next().await.is_some() {}
-}
-
-/// Answers one call. The error was sent to the caller.
-async fn call<H: Handler>(
-    mut send: SendStream,
-    receive: RecvStream,
-    handler: &H,
-    token: Option<&ServerToken>,
-    peer: SocketAddr,
-) -> Result<(), Status> {
-    let outcome = answer(&mut send, receive, handler, token, peer).await;
-    let status = outcome.as_ref().err();
-    let end = CallStatus {
-        code: status.map_or(0, |status| status.code() as i32),
-        message: status.map_or_else(String::new, |status| status.message().into()),
-    };
-    // A caller that has gone does not want to know.
-    if send.write_chunk(framing::encode_end(&end)).await.is_ok() && send.finish().is_ok() {
-        let _ = send.stopped().await;
-    }
-    outcome
-}
-
-async fn answer<H: Handler>(
-    send: &mut SendStream,
-    receive: RecvStream,
-    handler: &H,
-    token: Option<&ServerToken>,
-    peer: SocketAddr,
-) -> Result<(), Status> {
-    let mut requests = Messages::new(Received::new(receive), limits::MAX_HEADER_BYTES);
-    let header: CallHeader = timeout(PATIENCE, requests.next_message())
-        .await
-        .map_err(|_| Status::deadline_exceeded("the call does not say what it is"))??
-        .ok_or_else(|| Status::invalid_argument("a call begins with a CallHeader"))?;
-    if token.is_some_and(|token| !token.is(&header.token)) {
-        return Err(Status::unauthenticated(crate::security::WRONG_TOKEN));
-    }
-    if header.protocol_version != PROTOCOL_VERSION {
-        let theirs = header.protocol_version;
-        let text = format!("version {theirs} of the wire contract; this is {PROTOCOL_VERSION}");
-        return Err(Status::failed_precondition(text));
-    }
-    match header.method.as_str() {
-        "Describe" => {
-            let asked = request(&mut requests).await?;
-            reply(send, &handler.describe(asked, Some(peer)).await?).await
-        }
-        "Digests" => reply(send, &handler.digests(request(&mut requests).await?).await?).await,
-        "Flush" => reply(send, &handler.flush(request(&mut requests).await?).await?).await,
-        "Infer" => {
-            requests.set_longest(handler.longest_request());
-            let CallHeader { session: name, digests, checksums, .. } = header;
-            let session = SessionHeader { name, digests, checksums };
-            let replies = handler.infer(&session, requests)?;
-            // A caller that has gone is seen by who reads its requests.
-            send_all(send, replies).await.unwrap_or(Ok(()))
-        }
-        other => Err(Status::unimplemented(format!("no method `{}`", other.escape_debug()))),
-    }
-}
-
-/// The only request of a call.
-async fn request<M: Message + Default>(requests: &mut Messages<Received>) -> Result<M, Status> {
-    let request = timeout(PATIENCE, requests.next_message()).await;
-    let request = request.map_err(|_| Status::deadline_exceeded("no request in time"))??;
-    request.ok_or_else(|| Status::invalid_argument("the request is missing"))
-}
-
-/// The only reply of a call.
-async fn reply(send: &mut SendStream, message: &impl Message) -> Result<(), Status> {
-    let sent = send.write_chunk(framing::encode(message)).await;
-    sent.map_err(|error| Status::unavailable(error.to_string()))
+    refused
 }

@@ -1,4 +1,4 @@
-//! Certificates for a lab: an authority, one certificate for each node, one for clients.
+//! Certificates for a lab: an authority, a certificate for each node, and one for clients.
 
 use std::{fs, io, os::unix::fs::OpenOptionsExt as _, path::Path};
 
@@ -10,7 +10,7 @@ use rcgen::{
 /// Why certificates could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
-    /// A name that no certificate can bear.
+    /// A name that a certificate cannot have.
     #[error("cannot make a certificate for `{name}`: {error}")]
     Name {
         /// The host.
@@ -18,12 +18,12 @@ pub enum CertificateError {
         /// What the library says.
         error: rcgen::Error,
     },
-    /// Two files would have the same name, or one would lie elsewhere.
+    /// Two files would have the same name, or one would be in another folder.
     #[error(
-        "`{0}` is no host (give it without a port), is given twice, or is one of the names that are taken (ca, client)"
+        "`{0}` is not a host (give it without a port), is given twice, or is a reserved name (ca, client)"
     )]
     FileName(String),
-    /// A file is there already.
+    /// A file exists already.
     #[error("{0} exists already; choose another folder, or move it away")]
     Exists(String),
     /// The library failed.
@@ -40,11 +40,11 @@ pub enum CertificateError {
 }
 
 /// Writes `ca.pem`, `HOST.pem` and `HOST.key` for each host (a DNS name or an IP address), and `client.pem` and
-/// `client.key` into a folder. Existing files are an error, before anything is written. The authority's key is not kept:
-/// nobody can add to the set.
+/// `client.key` into a folder. Existing files are an error, before anything is written. The authority's key is not
+/// kept, so nobody can add certificates.
 pub fn make_certificates(folder: &Path, hosts: &[String]) -> Result<Vec<String>, CertificateError> {
     for (place, host) in hosts.iter().enumerate() {
-        // `HOST:PORT` is no host, though it makes a certificate that nobody can use; IPv6 addresses have colons too.
+        // `HOST:PORT` is not a host, and its certificate would be useless; but IPv6 addresses have colons too.
         let is_name = host.parse::<std::net::IpAddr>().is_ok() || !host.contains(':');
         let taken = !is_name || ["ca", "client", "", ".", ".."].contains(&host.as_str());
         if taken || host.contains('/') || hosts[..place].contains(host) {

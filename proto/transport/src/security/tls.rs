@@ -1,11 +1,12 @@
-//! Certificates from files, and what rustls makes of them. TLS 1.3 only, one crypto provider (ring).
+//! TLS of both ends, from files: TLS 1.3 only, with one crypto provider (ring).
 
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::{Arc, PoisonError, RwLock},
+    sync::Arc,
 };
 
+use parking_lot::RwLock;
 use rustls::{
     ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
@@ -18,10 +19,12 @@ use rustls::{
     version::TLS13,
 };
 
+use super::error::SecurityError;
+
 /// Files of one end.
 #[derive(Debug, Clone, Default)]
 pub struct TlsFiles {
-    /// Certificates of those who may vouch for the peer, in PEM.
+    /// Certificates of the authorities that sign the peer's certificate, in PEM.
     pub ca: Option<PathBuf>,
     /// Own certificate and its chain, in PEM.
     pub certificate: Option<PathBuf>,
@@ -29,44 +32,7 @@ pub struct TlsFiles {
     pub key: Option<PathBuf>,
 }
 
-/// Why the files or settings cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum SecurityError {
-    /// A file cannot be read.
-    #[error("cannot read {path}: {error}")]
-    Unreadable {
-        /// The file.
-        path: String,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// A file does not hold what it should.
-    #[error("{path} holds no {what} in PEM format: {why}")]
-    NotPem {
-        /// The file.
-        path: String,
-        /// What was looked for.
-        what: &'static str,
-        /// What the reader says.
-        why: String,
-    },
-    /// Only one of the pair was given.
-    #[error("a certificate needs its key and a key its certificate; give both files")]
-    HalfAPair,
-    /// A certificate, its key or the authority cannot be used.
-    #[error("{path} cannot be used: {why}")]
-    Unusable {
-        /// The file.
-        path: String,
-        /// What TLS says.
-        why: String,
-    },
-    /// Not a token.
-    #[error("{0} holds no token: write one line of at least 16 letters, digits or signs")]
-    BadToken(String),
-}
-
-/// Ciphers in order of preference. With AES in hardware, 128 bits are as safe here as 256 and cost less.
+/// Ciphers in order of preference. With AES in hardware, 128 bits cost less than 256 and are as safe here.
 fn provider() -> Arc<CryptoProvider> {
     use ring::cipher_suite::{
         TLS13_AES_128_GCM_SHA256, TLS13_AES_256_GCM_SHA384, TLS13_CHACHA20_POLY1305_SHA256,
@@ -76,7 +42,7 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(CryptoProvider { cipher_suites, ..ring::default_provider() })
 }
 
-/// What a node shows and demands. The files can be read again while it runs.
+/// A node's certificate, and its demands on clients. The files can be reloaded while the node runs.
 #[derive(Debug)]
 pub struct ServerTls {
     files: Option<TlsFiles>,
@@ -84,13 +50,13 @@ pub struct ServerTls {
 }
 
 impl ServerTls {
-    /// Certificate and key, and, where `ca` is set, the demand that clients have a certificate of that authority.
+    /// Certificate and key; with `ca`, clients must have a certificate of that authority.
     pub fn load(files: TlsFiles) -> Result<Self, SecurityError> {
         let current = RwLock::new(server_config(&files)?);
         Ok(Self { files: Some(files), current })
     }
 
-    /// A certificate that was made this moment and that nobody can check, for QUIC, which has no plaintext.
+    /// A new self-signed certificate, which proves no identity; for QUIC, which has no plaintext.
     pub(crate) fn unproven() -> Result<Self, SecurityError> {
         let unusable =
             |why: String| SecurityError::Unusable { path: "a new certificate".into(), why };
@@ -107,18 +73,18 @@ impl ServerTls {
         Ok(Self { files: None, current: RwLock::new(config) })
     }
 
-    /// Reads the files again; what was read before stays in use when that fails. For connections to come.
+    /// Reloads the files for new connections; if that fails, the old ones stay in use.
     pub fn reload(&self) -> Result<(), SecurityError> {
         if let Some(files) = &self.files {
             let new = server_config(files)?;
-            *self.current.write().unwrap_or_else(PoisonError::into_inner) = new;
+            *self.current.write() = new;
         }
         Ok(())
     }
 
     /// The configuration for one protocol.
     pub(crate) fn config(&self, alpn: &[u8]) -> ServerConfig {
-        let mut config = self.current.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut config = self.current.read().clone();
         config.alpn_protocols = vec![alpn.to_vec()];
         config
     }
@@ -146,13 +112,13 @@ fn server_config(files: &TlsFiles) -> Result<ServerConfig, SecurityError> {
         .map_err(|error| unusable(certificate, error))
 }
 
-/// Whom a client trusts, and what it shows.
+/// The authority that a client trusts, and its own certificate.
 #[derive(Debug, Clone)]
 pub struct ClientTls(ClientConfig);
 
 impl ClientTls {
-    /// Nodes must have a certificate of the authority `ca`; certificate and key are the client's own, where nodes
-    /// demand them.
+    /// Nodes must have a certificate of the authority `ca`; certificate and key are the client's own, for nodes that
+    /// require them.
     pub fn load(files: &TlsFiles) -> Result<Self, SecurityError> {
         let Some(ca) = &files.ca else { return Err(SecurityError::HalfAPair) };
         let builder = ClientConfig::builder_with_provider(provider())
@@ -168,7 +134,7 @@ impl ClientTls {
         }))
     }
 
-    /// Takes any certificate: encrypted, and no proof of who the node is. For QUIC, which has no plaintext.
+    /// Accepts any certificate: encrypted, but the node is not authenticated. For QUIC, which has no plaintext.
     pub(crate) fn trusting() -> Result<Self, SecurityError> {
         let config = ClientConfig::builder_with_provider(provider())
             .with_protocol_versions(&[&TLS13])
@@ -187,7 +153,7 @@ impl ClientTls {
     }
 }
 
-/// The name that a node's certificate must bear.
+/// The name that a node's certificate must have.
 pub(crate) fn server_name(host: &str) -> io::Result<ServerName<'static>> {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let named = ServerName::try_from(host.to_owned());
@@ -228,7 +194,7 @@ fn roots(path: &Path) -> Result<RootCertStore, SecurityError> {
     Ok(store)
 }
 
-/// Believes everybody; signatures are still checked, so that the handshake is a whole one.
+/// Accepts every certificate. Signatures are still checked, as in any handshake.
 #[derive(Debug)]
 struct Anybody(Arc<CryptoProvider>);
 
@@ -250,7 +216,7 @@ impl ServerCertVerifier for Anybody {
         _certificate: &CertificateDer<'_>,
         _signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(rustls::Error::General("TLS 1.2 is not spoken".into()))
+        Err(rustls::Error::General("TLS 1.2 is not supported".into()))
     }
 
     fn verify_tls13_signature(

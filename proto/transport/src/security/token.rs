@@ -1,18 +1,23 @@
-//! The bearer token: one secret that all nodes and clients of a closed lab share.
+//! The bearer token: a secret shared by all nodes and clients of a closed lab.
 
 use std::{
     fmt,
     path::{Path, PathBuf},
-    sync::{Arc, PoisonError, RwLock},
+    sync::Arc,
 };
 
 use http::{HeaderMap, HeaderValue, header};
+use parking_lot::RwLock;
 use subtle::ConstantTimeEq as _;
 
-use super::SecurityError;
+use super::error::SecurityError;
 
-/// Shortest token: 16 characters of 6 bits are more than anybody can try.
+/// Shortest token: 16 characters of 6 bits cannot be guessed.
 const SHORTEST: usize = 16;
+
+/// The refusal of a call without the token.
+pub(crate) const WRONG_TOKEN: &str =
+    "the token is missing or wrong; give --token-file with this node's token";
 
 /// A secret. It is never printed.
 #[derive(Clone)]
@@ -38,7 +43,7 @@ impl Token {
         Ok(Self(token.into()))
     }
 
-    /// Whether a stranger's text is the token; takes as long for one that begins well as for any other.
+    /// Whether a text is the token, compared in constant time.
     fn is(&self, text: &str) -> bool {
         self.0.as_bytes().ct_eq(text.as_bytes()).into()
     }
@@ -48,7 +53,7 @@ impl Token {
     }
 
     pub(crate) fn header(&self) -> HeaderValue {
-        // Visible ASCII is always a header's value.
+        // Visible ASCII is always a valid header value.
         let value = HeaderValue::from_str(&format!("Bearer {}", self.0));
         let mut value = value.unwrap_or_else(|_| HeaderValue::from_static(""));
         value.set_sensitive(true);
@@ -56,7 +61,7 @@ impl Token {
     }
 }
 
-/// The token that a node asks for. Its file can be read again while the node runs.
+/// The token that a node requires. Its file can be reloaded while the node runs.
 #[derive(Debug)]
 pub struct ServerToken {
     path: PathBuf,
@@ -70,16 +75,16 @@ impl ServerToken {
         Ok(Self { path, current })
     }
 
-    /// Reads the file again; what was read before stays in use when that fails. For calls to come.
+    /// Reloads the file for new calls; if that fails, the old token stays in use.
     pub fn reload(&self) -> Result<(), SecurityError> {
         let new = Token::read(&self.path)?;
-        *self.current.write().unwrap_or_else(PoisonError::into_inner) = new;
+        *self.current.write() = new;
         Ok(())
     }
 
-    /// Whether a stranger's text is the token.
+    /// Whether a text is the token.
     pub(crate) fn is(&self, text: &str) -> bool {
-        self.current.read().unwrap_or_else(PoisonError::into_inner).is(text)
+        self.current.read().is(text)
     }
 
     pub(crate) fn is_in(&self, headers: &HeaderMap) -> bool {

@@ -8,16 +8,20 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
 use netdiv_plugin::{Batch, Instance, PluginError, Tensor};
 use tracing::warn;
 
-use super::PluginConfig;
 use crate::{
-    config::Batching,
-    engine::{Engine, EngineError, Inference},
-    manifest::Shape,
-    workload::{Answer, Job, Lengths, Pass, Workload},
+    engine::{
+        error::EngineError,
+        interface::{Engine, Inference},
+    },
+    model::{
+        manifest::Shape,
+        payload::Payload,
+        workload::{Answer, Job, Lengths, Pass, Workload},
+    },
+    settings::{batching::Batching, engine::PluginConfig},
 };
 
 pub(super) struct PluginEngine {
@@ -52,7 +56,7 @@ struct Begun {
 /// A batch on its way.
 struct Running {
     number: usize,
-    batch: Vec<Bytes>,
+    batch: Arc<[Payload]>,
     job: Box<dyn Job>,
     /// Passes that are begun and not finished.
     passes: usize,
@@ -85,7 +89,7 @@ impl PluginEngine {
         }
     }
 
-    fn start(&self, number: usize, batch: Vec<Bytes>) -> Running {
+    fn start(&self, number: usize, batch: Arc<[Payload]>) -> Running {
         let job = self.workload.clone().job(batch.clone());
         Running {
             number,
@@ -220,19 +224,19 @@ impl PluginEngine {
             let why = failure.to_string();
             return running.batch.iter().map(|_| Err(EngineError::Failed(why.clone()))).collect();
         }
-        // What was put by for the large batch is in the way of the halves.
+        // Memory kept for the large batch would leave too little for the halves.
         self.spare.clear();
         let fill = if is_full { Fill::Exactly } else { Fill::Up };
         let (first, second) = running.batch.split_at(samples / 2);
-        let mut answers = self.run_alone(first.to_vec(), fill, tries);
-        answers.extend(self.run_alone(second.to_vec(), fill, tries));
+        let mut answers = self.run_alone(first, fill, tries);
+        answers.extend(self.run_alone(second, fill, tries));
         answers
     }
 
     /// Runs samples by themselves, between the batches.
-    fn run_alone(&mut self, batch: Vec<Bytes>, fill: Fill, tries: &mut u32) -> Vec<Answer> {
+    fn run_alone(&mut self, batch: &[Payload], fill: Fill, tries: &mut u32) -> Vec<Answer> {
         // It is in no queue and needs no number of its own.
-        let mut running = self.start(self.oldest, batch);
+        let mut running = self.start(self.oldest, batch.into());
         while !running.exhausted && running.failure.is_none() {
             let Some(slot) = self.instance.free_slot() else {
                 if !self.finish_oldest() {
@@ -301,10 +305,10 @@ impl Engine for PluginEngine {
         self.instance.in_flight()
     }
 
-    fn begin(&mut self, batch: Vec<Bytes>) {
+    fn begin(&mut self, batch: Vec<Payload>) {
         let number = self.next;
         self.next += 1;
-        let running = self.start(number, batch);
+        let running = self.start(number, batch.into());
         self.running.push_back(running);
         self.pump();
     }
@@ -344,10 +348,10 @@ impl Engine for PluginEngine {
 
     /// Runs zeros of every shape that is known to come, the largest first.
     fn warm_up(&mut self) -> Result<(), EngineError> {
-        let mut rows = match self.settings.batch_sizes.is_empty() {
-            true => vec![1, self.max_batch],
-            false => self.settings.batch_sizes.clone(),
-        };
+        let mut rows = self.settings.batch_sizes.clone();
+        if rows.is_empty() {
+            rows = vec![1, self.max_batch];
+        }
         rows.sort_unstable_by(|a, b| b.cmp(a));
         rows.dedup();
         for mut pass in self.workload.warm_up(&rows, &self.length_steps) {

@@ -4,24 +4,21 @@
 //! - `transports.rs`: the QDL without LoadGen, beside plain sockets (`raw.rs`) and generated code (`stock.rs`)
 //! - `with_loadgen.rs`: the real programs with the official LoadGen
 //! - `scaling.rs`: cost per sample over nodes, connections and samples
+//! - `compare.rs`: two builds in turn, by rounds (`round.rs`) of the same figures
 
+mod compare;
+mod figures;
+mod meter;
 mod ours;
 mod raw;
+mod round;
 mod scaling;
+mod server;
 mod stock;
 mod transports;
 mod with_loadgen;
 
-use std::{
-    env,
-    error::Error,
-    fs,
-    io::{BufRead as _, BufReader},
-    net::TcpListener,
-    path::Path,
-    process::{Child, Command, Stdio},
-    thread,
-};
+use std::{env, error::Error, fs, path::Path, thread};
 
 use e2e::document::Marks;
 
@@ -31,8 +28,10 @@ const RUNS: usize = 5;
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<String> = env::args().skip(1).collect();
     match args.first().map(String::as_str) {
-        Some("serve-raw") => return raw::serve(&announced()?),
-        Some("serve-stock") => return stock::serve(announced()?),
+        Some("serve-raw") => return raw::serve(&server::announced()?),
+        Some("serve-stock") => return stock::serve(server::announced()?),
+        Some("round") => return round::print(),
+        Some("compare") => return compare::print(&args[1..]),
         _ => {}
     }
     let runs = args.first().map_or(Ok(RUNS), |n| n.parse::<usize>())?.max(1);
@@ -65,57 +64,4 @@ fn machine(runs: usize) -> Result<String, Box<dyn Error>> {
          medians, with the least and the most in brackets. A ratio is taken within a round.\n",
         kernel.trim()
     ))
-}
-
-/// A listener whose address is printed.
-fn announced() -> Result<TcpListener, std::io::Error> {
-    let listener = TcpListener::bind("127.0.0.1:0")?;
-    println!("{}", listener.local_addr()?);
-    Ok(listener)
-}
-
-/// This program in another role; ended with the value.
-struct Server {
-    child: Child,
-    address: String,
-}
-
-impl Server {
-    fn start(role: &str) -> Result<Self, Box<dyn Error>> {
-        let own = env::current_exe()?;
-        let mut child = Command::new(own).arg(role).stdout(Stdio::piped()).spawn()?;
-        let mut address = String::new();
-        BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut address)?;
-        Ok(Self { child, address: address.trim().into() })
-    }
-
-    fn cpu_seconds(&self) -> f64 {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
-        loadgen_node::cpu_seconds(&stat.unwrap_or_default())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Processor time of this process, in seconds.
-fn own_cpu_seconds() -> f64 {
-    loadgen_node::cpu_seconds(&fs::read_to_string("/proc/self/stat").unwrap_or_default())
-}
-
-fn median(values: impl IntoIterator<Item = f64>) -> f64 {
-    let mut values: Vec<_> = values.into_iter().collect();
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
-}
-
-/// Median, least and most.
-fn spread(values: impl IntoIterator<Item = f64> + Clone, digits: usize) -> String {
-    let least = values.clone().into_iter().fold(f64::MAX, f64::min);
-    let most = values.clone().into_iter().fold(f64::MIN, f64::max);
-    format!("{:.digits$} ({least:.digits$} – {most:.digits$})", median(values))
 }

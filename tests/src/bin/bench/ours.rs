@@ -3,14 +3,18 @@
 use std::{error::Error, sync::Arc};
 
 use bytes::Bytes;
-use netdiv_proto::encoding::{Encoded, Encoding};
+use netdiv_contract::encoding::{Encoded, Encoding};
 use netdiv_qdl::{Expectation, LoadGen, LoadedSamples, Policy, Qdl, SampleSource, Settings};
+
+use crate::meter::{Cost, Meter};
 
 /// Takes answers and does nothing with them.
 struct Nobody;
 
 impl LoadGen for Nobody {
     type Ticket = ();
+
+    fn first_token(&self, (): &(), _: &Bytes) {}
 
     fn complete(&self, tickets: &mut Vec<()>, _: &[Bytes]) {
         tickets.clear();
@@ -25,26 +29,40 @@ impl SampleSource for Loaded {
     }
 }
 
+/// Payloads of that length, as many as fit the caches of nobody: 64 MB, or 1,024.
+pub fn payloads(bytes: usize) -> Vec<Bytes> {
+    let count = (64_000_000 / bytes).clamp(64, 1024);
+    (0..count).map(|n| Bytes::from(vec![n as u8; bytes])).collect()
+}
+
 /// Sends that many samples as one query and waits for all answers.
-pub fn send(settings: Settings, payloads: &[Bytes], samples: usize) -> Result<(), Box<dyn Error>> {
+pub fn send(
+    meter: &Meter,
+    settings: Settings,
+    payloads: &[Bytes],
+    samples: usize,
+) -> Result<Cost, Box<dyn Error>> {
     let qdl = connect(settings, payloads)?;
+    let started = meter.start();
     qdl.issue((0..samples).map(|sample| ((), sample % payloads.len())))?;
     qdl.flush()?;
-    Ok(())
+    Ok(started.stop())
 }
 
 /// Sends each as a query of its own to the stream with the fewest outstanding.
 pub fn send_singly(
+    meter: &Meter,
     settings: Settings,
     payloads: &[Bytes],
     samples: usize,
-) -> Result<(), Box<dyn Error>> {
+) -> Result<Cost, Box<dyn Error>> {
     let qdl = connect(Settings { policy: Policy::LeastOutstanding, ..settings }, payloads)?;
+    let started = meter.start();
     for sample in 0..samples {
         qdl.issue(std::iter::once(((), sample % payloads.len())))?;
     }
     qdl.flush()?;
-    Ok(())
+    Ok(started.stop())
 }
 
 fn connect(settings: Settings, payloads: &[Bytes]) -> Result<Qdl<Nobody>, Box<dyn Error>> {

@@ -10,6 +10,8 @@ use std::{
 
 use bytes::Bytes;
 
+use crate::meter::{Cost, Meter};
+
 /// Bytes of a header: length and id.
 const HEADER: usize = 12;
 
@@ -67,9 +69,15 @@ fn answer(stream: &mut TcpStream) -> Result<(), Box<dyn Error>> {
 }
 
 /// Sends that many samples and waits for all replies.
-pub fn send(address: &str, payloads: &[Bytes], samples: usize) -> Result<(), Box<dyn Error>> {
+pub fn send(
+    meter: &Meter,
+    address: &str,
+    payloads: &[Bytes],
+    samples: usize,
+) -> Result<Cost, Box<dyn Error>> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_nodelay(true)?;
+    let started = meter.start();
     let mut reader = stream.try_clone()?;
     let replies = thread::spawn(move || {
         let mut buffer = vec![0; READ];
@@ -110,5 +118,5 @@ pub fn send(address: &str, payloads: &[Bytes], samples: usize) -> Result<(), Box
         next += count;
     }
     replies.join().map_err(|_| "the reader panicked")??;
-    Ok(())
+    Ok(started.stop())
 }

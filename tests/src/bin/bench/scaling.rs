@@ -1,12 +1,15 @@
 //! Cost per sample over nodes, connections and samples: none may make it grow.
 
-use std::{error::Error, fmt::Write as _, time::Instant};
+use std::{error::Error, fmt::Write as _};
 
-use bytes::Bytes;
 use e2e::SutNode;
 use netdiv_qdl::Settings;
 
-use crate::{median, ours, own_cpu_seconds};
+use crate::{
+    figures::median,
+    meter::{Cost, Meter},
+    ours,
+};
 
 /// Bytes of a sample.
 const BYTES: usize = 64;
@@ -39,26 +42,23 @@ pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
     let most = ROWS.iter().map(|row| row.0).max().unwrap_or(1);
     let nodes: Vec<_> =
         (0..most).map(|n| SutNode::start(&format!("n{n}"), &["--engine", "none"])).collect();
-    let payloads: Vec<_> = (0..1024).map(|n| Bytes::from(vec![n as u8; BYTES])).collect();
+    let meter = Meter::with(nodes.iter().map(SutNode::id));
+    let payloads = ours::payloads(BYTES);
     let mut figures: Vec<Vec<(f64, f64)>> = ROWS.iter().map(|_| Vec::new()).collect();
     for run in 1..=runs {
         eprintln!("scaling, round {run} of {runs}");
         for ((count, connections, samples, single), figures) in ROWS.into_iter().zip(&mut figures) {
-            let cpu = || own_cpu_seconds() + nodes.iter().map(SutNode::cpu_seconds).sum::<f64>();
-            let (before, start) = (cpu(), Instant::now());
+            let mut cost = Cost::default();
             let times = LEAST_SAMPLES.div_ceil(samples);
             for _ in 0..times {
                 let addresses = nodes[..count].iter().map(|node| node.address.clone());
                 let mut settings = Settings::new(addresses.collect());
                 settings.connections_per_node = connections;
-                match single {
-                    true => ours::send_singly(settings, &payloads, samples)?,
-                    false => ours::send(settings, &payloads, samples)?,
-                }
+                let send = if single { ours::send_singly } else { ours::send };
+                cost += send(&meter, settings, &payloads, samples)?;
             }
             let all = (samples * times) as f64;
-            let seconds = start.elapsed().as_secs_f64();
-            figures.push((all / seconds, (cpu() - before) * 1e6 / all));
+            figures.push((all / cost.seconds, cost.cpu_seconds * 1e6 / all));
         }
     }
     let mut text = String::from(

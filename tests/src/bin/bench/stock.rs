@@ -3,7 +3,7 @@
 use std::{error::Error, net::TcpListener, pin::Pin};
 
 use bytes::Bytes;
-use netdiv_proto::{
+use netdiv_contract::{
     limits::{CONNECTION_WINDOW_BYTES, MAX_PAYLOAD_BYTES, STREAM_WINDOW_BYTES},
     v1::{
         DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
@@ -18,6 +18,8 @@ use tonic::{
     Request, Response, Status, Streaming,
     transport::{Channel, Endpoint, Server, server::TcpIncoming},
 };
+
+use crate::meter::{Cost, Meter};
 
 /// Calls in flight of the unary contender.
 const UNARY_IN_FLIGHT: usize = 64;
@@ -90,7 +92,12 @@ async fn connect(address: &str) -> Result<SutNodeClient<Channel>, tonic::transpo
 }
 
 /// Sends samples over one stream and waits for all replies.
-pub fn stream(address: &str, payloads: &[Bytes], samples: usize) -> Result<(), Box<dyn Error>> {
+pub fn stream(
+    meter: &Meter,
+    address: &str,
+    payloads: &[Bytes],
+    samples: usize,
+) -> Result<Cost, Box<dyn Error>> {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let payloads = payloads.to_vec();
     runtime.block_on(async {
@@ -100,23 +107,30 @@ pub fn stream(address: &str, payloads: &[Bytes], samples: usize) -> Result<(), B
             payload: payloads[id % payloads.len()].clone(),
             ..InferRequest::default()
         };
+        let started = meter.start();
         let requests = tokio_stream::iter((0..samples).map(request));
         let mut replies = client.infer(requests).await?.into_inner();
         let mut left = samples;
         while replies.message().await?.is_some() {
             left -= 1;
         }
-        if left == 0 { Ok(()) } else { Err("replies are missing".into()) }
+        if left == 0 { Ok(started.stop()) } else { Err("replies are missing".into()) }
     })
 }
 
 /// Sends each sample as a call of its own.
-pub fn unary(address: &str, payloads: &[Bytes], samples: usize) -> Result<(), Box<dyn Error>> {
+pub fn unary(
+    meter: &Meter,
+    address: &str,
+    payloads: &[Bytes],
+    samples: usize,
+) -> Result<Cost, Box<dyn Error>> {
     let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     // The contract has no unary call with a payload; a text of the same length stands for it.
     let text = "x".repeat(payloads[0].len());
     runtime.block_on(async {
         let client = connect(address).await?;
+        let started = meter.start();
         let mut calls = JoinSet::new();
         for caller in 0..UNARY_IN_FLIGHT {
             let (mut client, text) = (client.clone(), text.clone());
@@ -132,6 +146,6 @@ pub fn unary(address: &str, payloads: &[Bytes], samples: usize) -> Result<(), Bo
         while let Some(done) = calls.join_next().await {
             done??;
         }
-        Ok(())
+        Ok(started.stop())
     })
 }

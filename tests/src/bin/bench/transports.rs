@@ -5,15 +5,20 @@ use std::{
     fmt::Write as _,
     process::{Command, Stdio},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use bytes::Bytes;
 use e2e::SutNode;
 use netdiv_qdl::{Settings, Transport};
 use netdiv_transport::security::{ClientTls, TlsFiles, make_certificates};
 
-use crate::{Server, median, ours, own_cpu_seconds, raw, spread, stock};
+use crate::{
+    figures::{median, spread},
+    meter::Meter,
+    ours, raw,
+    server::Server,
+    stock,
+};
 
 /// Message sizes in bytes, with the number of samples of a run.
 const SIZES: [(usize, usize); 2] = [(150_528, 40_000), (64, 4_000_000)];
@@ -103,13 +108,9 @@ impl Bench {
         bytes: usize,
         samples: usize,
     ) -> Result<Figures, Box<dyn Error>> {
-        // As many different payloads as fit the caches of nobody: 64 MB, or 1,024.
-        let count = (64_000_000 / bytes).clamp(64, 1024);
-        let payloads: Vec<_> = (0..count).map(|n| Bytes::from(vec![n as u8; bytes])).collect();
-        let cpu = || {
-            let nodes = self.node.cpu_seconds() + self.tls_node.cpu_seconds();
-            own_cpu_seconds() + self.raw.cpu_seconds() + self.stock.cpu_seconds() + nodes
-        };
+        let payloads = ours::payloads(bytes);
+        let nodes = [self.node.id(), self.tls_node.id()];
+        let meter = Meter::with([self.raw.id(), self.stock.id()].into_iter().chain(nodes));
         let settings = |node: &SutNode, transport, tls, mtu| {
             let mut settings = Settings::new(vec![node.address.clone()]);
             settings.network.options.transport = transport;
@@ -118,29 +119,22 @@ impl Bench {
             settings
         };
         let tls = Some(self.tls.clone());
-        let (cpu_before, start) = (cpu(), Instant::now());
-        match contender {
-            Contender::Raw => raw::send(&self.raw.address, &payloads, samples),
-            Contender::StockStream => stock::stream(&self.stock.address, &payloads, samples),
-            Contender::StockUnary => stock::unary(&self.stock.address, &payloads, samples),
-            Contender::Grpc => {
-                ours::send(settings(&self.node, Transport::Grpc, None, None), &payloads, samples)
-            }
-            Contender::GrpcTls => {
-                ours::send(settings(&self.tls_node, Transport::Grpc, tls, None), &payloads, samples)
-            }
-            Contender::Quic => {
-                ours::send(settings(&self.tls_node, Transport::Quic, tls, None), &payloads, samples)
-            }
+        let ours = |settings| ours::send(&meter, settings, &payloads, samples);
+        let (raw, stock) = (&self.raw.address, &self.stock.address);
+        let cost = match contender {
+            Contender::Raw => raw::send(&meter, raw, &payloads, samples),
+            Contender::StockStream => stock::stream(&meter, stock, &payloads, samples),
+            Contender::StockUnary => stock::unary(&meter, stock, &payloads, samples),
+            Contender::Grpc => ours(settings(&self.node, Transport::Grpc, None, None)),
+            Contender::GrpcTls => ours(settings(&self.tls_node, Transport::Grpc, tls, None)),
+            Contender::Quic => ours(settings(&self.tls_node, Transport::Quic, tls, None)),
             Contender::QuicEthernet => {
-                let mtu = Some(ETHERNET_MTU);
-                ours::send(settings(&self.tls_node, Transport::Quic, tls, mtu), &payloads, samples)
+                ours(settings(&self.tls_node, Transport::Quic, tls, Some(ETHERNET_MTU)))
             }
         }?;
-        let seconds = start.elapsed().as_secs_f64();
         Ok(Figures {
-            samples_per_second: samples as f64 / seconds,
-            cpu_us_per_sample: (cpu() - cpu_before) * 1e6 / samples as f64,
+            samples_per_second: samples as f64 / cost.seconds,
+            cpu_us_per_sample: cost.cpu_seconds * 1e6 / samples as f64,
         })
     }
 }

@@ -1,18 +1,21 @@
 //! The real programs with the official LoadGen: two nodes and the LoadGen node. In the same rounds: the QDL without
 //! LoadGen, and LoadGen with a system under test that does nothing.
 
-use std::{error::Error, fmt::Write as _, process::Command, time::Instant};
+use std::{error::Error, fmt::Write as _, process::Command};
 
-use bytes::Bytes;
 use e2e::{LoadGen, Outcome, SutNode, process::program};
 use netdiv_qdl::Settings;
 use serde_json::Value;
 
-use crate::{median, ours, spread};
+use crate::{
+    figures::{median, spread},
+    meter::Meter,
+    ours,
+};
 
 /// One line: label, scenario, bytes of a sample, samples per second asked for, options of the nodes and of the run.
-struct Row {
-    label: &'static str,
+pub struct Row {
+    pub label: &'static str,
     scenario: &'static str,
     bytes: usize,
     rate: u64,
@@ -29,12 +32,17 @@ const fn row(
     Row { label, scenario, bytes, rate, busy }
 }
 
+pub const OFFLINE_SHORT: Row = row("Offline, 64 B", "offline", 64, 2_000_000, false);
+pub const OFFLINE_LONG: Row =
+    row("Offline, 150,528 B (ResNet50)", "offline", 150_528, 25_000, false);
+pub const SERVER_SLOW: Row = row("Server 1,000 QPS, 64 B", "server", 64, 1000, false);
+
 const ROWS: [Row; 6] = [
-    row("Offline, 64 B", "offline", 64, 2_000_000, false),
-    row("Offline, 150,528 B (ResNet50)", "offline", 150_528, 25_000, false),
+    OFFLINE_SHORT,
+    OFFLINE_LONG,
     row("Server 50,000 QPS, 64 B", "server", 64, 50_000, false),
     row("Server 150,000 QPS, 64 B", "server", 64, 150_000, false),
-    row("Server 1,000 QPS, 64 B", "server", 64, 1000, false),
+    SERVER_SLOW,
     row("Server 1,000 QPS, 64 B, one node, `--busy-poll`", "server", 64, 1000, true),
 ];
 
@@ -44,15 +52,13 @@ const MILLISECONDS: u64 = 3000;
 
 /// One run's figures; latencies in microseconds.
 #[derive(Clone)]
-struct Figures {
+pub struct Figures {
     verdict: String,
-    samples_per_second: f64,
-    cpu_us_per_sample: f64,
-    p50: f64,
+    completed: usize,
+    pub samples_per_second: f64,
+    pub cpu_us_per_sample: f64,
+    pub p50: f64,
     p99: f64,
-    /// What the same is without network: samples per second of the QDL without LoadGen (Offline), or p50 of a system
-    /// that does nothing (Server).
-    beside: f64,
 }
 
 /// The table, and the memory for ten million samples.
@@ -60,25 +66,39 @@ pub fn tables(runs: usize) -> Result<String, Box<dyn Error>> {
     let start =
         |name: &str, args: &[&str]| SutNode::start(name, &[&["--engine", "none"], args].concat());
     let nodes = [start("a", &[]), start("b", &[])];
-    let mut figures: Vec<Vec<Figures>> = ROWS.iter().map(|_| Vec::new()).collect();
+    let mut figures: Vec<Vec<(Figures, f64)>> = ROWS.iter().map(|_| Vec::new()).collect();
     for run in 1..=runs {
         for (row, figures) in ROWS.iter().zip(&mut figures) {
             eprintln!("{}, round {run} of {runs}", row.label);
-            figures.push(match row.busy {
+            figures.push(if row.busy {
                 // Nodes that poll would take the cores of the other rows.
-                true => measure(&[start("c", &["--busy-poll"])], row)?,
-                false => measure(&nodes, row)?,
+                measure_beside(&[start("c", &["--busy-poll"])], row)?
+            } else {
+                measure_beside(&nodes, row)?
             });
         }
     }
     Ok(format!("{}\n{}", table(&figures)?, memory(&nodes)?))
 }
 
-fn measure(nodes: &[SutNode], row: &Row) -> Result<Figures, Box<dyn Error>> {
+/// A run's figures, and what the same is without network: samples per second of the QDL without LoadGen (Offline), or
+/// p50 of a system that does nothing (Server).
+fn measure_beside(nodes: &[SutNode], row: &Row) -> Result<(Figures, f64), Box<dyn Error>> {
+    let figures = measure(nodes, row)?;
+    let beside = if row.scenario == "offline" {
+        without_loadgen(nodes, row.bytes, figures.completed)?
+    } else {
+        let alone = loadgen_alone("server", row.rate, MILLISECONDS)?;
+        alone["p50_ns"].as_f64().ok_or("no latency")? / 1e3
+    };
+    Ok((figures, beside))
+}
+
+/// One run's figures.
+pub fn measure(nodes: &[SutNode], row: &Row) -> Result<Figures, Box<dyn Error>> {
     let cpu = || nodes.iter().map(SutNode::cpu_seconds).sum::<f64>();
     let before = cpu();
-    // As many samples as fit the caches of nobody: 64 MB, or 1,024.
-    let samples = (64_000_000 / row.bytes).clamp(64, 1024);
+    let samples = ours::payloads(row.bytes).len();
     let dataset = format!("synthetic:{samples}x{}", row.bytes);
     let busy: &[&str] = if row.busy { &["--busy-poll"] } else { &[] };
     let outcome = run(nodes, row.scenario, &dataset, MILLISECONDS, row.rate, busy);
@@ -90,19 +110,11 @@ fn measure(nodes: &[SutNode], row: &Row) -> Result<Figures, Box<dyn Error>> {
     let latency = &result["loadgen_latency_ns"];
     Ok(Figures {
         verdict: result["verdict"].as_str().unwrap_or_default().into(),
+        completed: completed as usize,
         samples_per_second: number(&result["metric"]["value"])?,
         cpu_us_per_sample: cpu_seconds * 1e6 / completed,
         p50: number(&latency["50.00"])? / 1e3,
         p99: number(&latency["99.00"])? / 1e3,
-        beside: match row.scenario {
-            "offline" => without_loadgen(nodes, row.bytes, samples, completed as usize)?,
-            _ => {
-                loadgen_alone("server", row.rate, MILLISECONDS)?["p50_ns"]
-                    .as_f64()
-                    .ok_or("no latency")?
-                    / 1e3
-            }
-        },
     })
 }
 
@@ -124,17 +136,11 @@ fn run(
 }
 
 /// Samples per second of the QDL alone.
-fn without_loadgen(
-    nodes: &[SutNode],
-    bytes: usize,
-    payloads: usize,
-    samples: usize,
-) -> Result<f64, Box<dyn Error>> {
-    let payloads: Vec<_> = (0..payloads).map(|n| Bytes::from(vec![n as u8; bytes])).collect();
+fn without_loadgen(nodes: &[SutNode], bytes: usize, samples: usize) -> Result<f64, Box<dyn Error>> {
     let settings = Settings::new(nodes.iter().map(|node| node.address.clone()).collect());
-    let start = Instant::now();
-    ours::send(settings, &payloads, samples)?;
-    Ok(samples as f64 / start.elapsed().as_secs_f64())
+    let meter = Meter::with(nodes.iter().map(SutNode::id));
+    let cost = ours::send(&meter, settings, &ours::payloads(bytes), samples)?;
+    Ok(samples as f64 / cost.seconds)
 }
 
 fn loadgen_alone(scenario: &str, rate: u64, ms: u64) -> Result<Value, Box<dyn Error>> {
@@ -143,24 +149,25 @@ fn loadgen_alone(scenario: &str, rate: u64, ms: u64) -> Result<Value, Box<dyn Er
     Ok(serde_json::from_slice(&alone.stdout)?)
 }
 
-fn table(figures: &[Vec<Figures>]) -> Result<String, std::fmt::Error> {
+fn table(figures: &[Vec<(Figures, f64)>]) -> Result<String, std::fmt::Error> {
     let mut text = String::from(
         "| with LoadGen, two nodes | samples/s | CPU per sample, all processes | p50 | p99 | beside it | VALID runs \
          |\n|---|---|---|---|---|---|---|\n",
     );
     for (row, runs) in ROWS.iter().zip(figures) {
-        let of = |pick: fn(&Figures) -> f64| median(runs.iter().map(pick));
-        let rates: Vec<_> = runs.iter().map(|run| run.samples_per_second).collect();
+        let of = |pick: fn(&Figures) -> f64| median(runs.iter().map(|(run, _)| pick(run)));
+        let rates: Vec<_> = runs.iter().map(|(run, _)| run.samples_per_second).collect();
         // Offline's latencies are times since the one query was issued, and say nothing; a run that is faster than
         // the asked rate is too short for LoadGen's taste, and not wrong.
         let (latency, beside, valid) = match row.scenario {
             "offline" => {
-                let ratio = of(|run| run.samples_per_second / run.beside);
+                let ratio = |(run, beside): &(Figures, f64)| run.samples_per_second / beside;
+                let ratio = median(runs.iter().map(ratio));
                 ("– | –".into(), format!("{ratio:.2} of the QDL without LoadGen"), "–".into())
             }
             _ => {
-                let added = of(|run| run.p50 - run.beside);
-                let valid = runs.iter().filter(|run| run.verdict == "VALID").count();
+                let added = median(runs.iter().map(|(run, beside)| run.p50 - beside));
+                let valid = runs.iter().filter(|(run, _)| run.verdict == "VALID").count();
                 (
                     format!("{:.0} µs | {:.0} µs", of(|run| run.p50), of(|run| run.p99)),
                     format!("p50 is {added:.0} µs more than without a network"),

@@ -5,11 +5,14 @@ use std::{
     fs::{self, File},
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
-    thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
-use e2e::process::{program, ready_at, send_signal};
+use e2e::{
+    process::{program, send_signal},
+    sut_node::wait_until_ready,
+};
+use wait_timeout::ChildExt as _;
 
 /// Names of the nodes.
 pub const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -17,7 +20,7 @@ pub const NAMES: [&str; 3] = ["a", "b", "c"];
 /// The node that faults may end; the others' memory is watched over the whole soak.
 pub const MORTAL: usize = 2;
 
-/// How long a node may take to start or to end.
+/// How long a node may take to end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running `sut-node` whose log is a file: nobody would read a pipe for hours.
@@ -40,9 +43,12 @@ impl Node {
     ) -> Result<Self, Box<dyn Error>> {
         let before = fs::read_dir(folder)?.count();
         let log = folder.join(format!("node-{name}-{before}.log"));
+        let ready = log.with_extension("json");
         let child = Command::new(program("sut-node"))
             .args(["--name", name, "--listen", listen])
             .args(args)
+            .arg("--ready-file")
+            .arg(&ready)
             .env_remove("RUST_LOG")
             // glibc would keep up to 64 MiB of what was freed for later, which hides growth in noise.
             .env("MALLOC_TRIM_THRESHOLD_", "131072")
@@ -50,29 +56,17 @@ impl Node {
             .stdout(Stdio::null())
             .spawn()?;
         let mut node = Self { name, child, address: String::new(), log };
-        let deadline = Instant::now() + PATIENCE;
-        while Instant::now() < deadline {
-            let text = node.log();
-            if let Some(address) = ready_at(&text) {
-                node.address = address;
-                return Ok(node);
-            }
-            if !node.is_alive() {
-                return Err(format!("node {name} did not start: {text}").into());
-            }
-            thread::sleep(Duration::from_millis(5));
+        match wait_until_ready(&ready, &mut node.child) {
+            Some(address) => node.address = address,
+            None => return Err(format!("node {name} did not start: {}", node.log()).into()),
         }
-        Err(format!("node {name} is not ready after {} s", PATIENCE.as_secs()).into())
+        Ok(node)
     }
 
     /// Starts it again, at the same address, once it has ended.
     pub fn start_again(&mut self, args: &[&str], folder: &Path) -> Result<(), Box<dyn Error>> {
-        let deadline = Instant::now() + PATIENCE;
-        while self.is_alive() {
-            if Instant::now() > deadline {
-                return Err(format!("node {} was told to end and did not", self.name).into());
-            }
-            thread::sleep(Duration::from_millis(5));
+        if self.child.wait_timeout(PATIENCE)?.is_none() {
+            return Err(format!("node {} was told to end and did not", self.name).into());
         }
         *self = Self::start(self.name, &self.address, args, folder)?;
         Ok(())

@@ -6,10 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use e2e::{
-    Faults, Flood, Relay,
-    process::{Running, send_signal},
-};
+use e2e::{Faults, Flood, Relay, Running, process::send_signal};
 
 use crate::{
     cluster::Node,

@@ -1,8 +1,11 @@
 //! Edits that a check must not find fault with.
 
+use crate::result::Carrier;
+use netdiv_words::Mode;
+use netdiv_words::{Scenario, Transport};
 use std::fs;
 
-use netdiv_proto::v1::Interface;
+use netdiv_contract::v1::Interface;
 use serde_json::json;
 
 use super::{
@@ -53,8 +56,8 @@ fn nodes_that_share_a_machine() {
 fn a_transport_for_each_scenario() {
     let tree = Tree::new();
     tree.every_record(|record| {
-        if record.scenario == "server" {
-            record.transport = "quic".into();
+        if record.scenario == Scenario::Server {
+            record.transport = Carrier::Network(Transport::Quic);
         }
     });
     assert_eq!(outcome(&tree, 6), Outcome::Fail);
@@ -79,7 +82,7 @@ fn a_bond_that_carries_more_than_one_adapter() {
             route.interface = Some("bond0".into());
         }
         record.interfaces[0].name = "bond0".into();
-        if record.scenario == "offline" && record.mode == "performance" {
+        if record.scenario == Scenario::Offline && record.mode == Mode::Performance {
             record.interfaces[0].bytes_sent = (150e9 / 8.0 * record.test_seconds) as u64;
         }
     });

@@ -70,6 +70,10 @@ pub(super) const ROWS: &[Row] = &[
         tree.replace(&path, "\"pid\": 4711", "\"pid\": 4712");
     }),
     ("no user.conf", &[35], |tree| tree.remove(&format!("{MEASUREMENTS}/user.conf"))),
+    ("a user.conf of another run", &[2], |tree| {
+        let path = format!("{MEASUREMENTS}/user.conf");
+        tree.replace(&path, "resnet50.Offline.target_qps = ", "resnet50.Offline.target_qps = 1");
+    }),
     ("an empty README.md", &[35], |tree| tree.write(&format!("{MEASUREMENTS}/README.md"), "")),
     ("no weight_transformations", &[35], |tree| {
         let path = format!("{MEASUREMENTS}/two-H100-nodes_netdiv_Offline.json");
@@ -94,7 +98,8 @@ pub(super) const ROWS: &[Row] = &[
         tree.replace(&format!("{ACCURACY}/accuracy.txt"), "accuracy=", "top1=");
     }),
     ("an edge system, too", &[1], |tree| tree.field("system_type", json!("datacenter,edge"))),
-    ("only one scenario", &[32], |tree| {
+    // The evidence of the LoadGen node, with its settings, is that of the Offline run.
+    ("only one scenario", &[22, 32], |tree| {
         for part in ["results", "measurements", "compliance"] {
             tree.remove(&format!("{HOME}/{part}/two-H100-nodes/resnet50/Offline"));
         }

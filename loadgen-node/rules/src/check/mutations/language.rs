@@ -1,14 +1,15 @@
 //! Edits of a submission of a language model: what other benchmarks have no rules for.
 
 use super::Row;
+use netdiv_contract::encoding::Encoding;
 
 const RESULTS: &str = "network/acme/results/two-H100-nodes/llama2-70b-99";
 const TEST06: &str = "network/acme/compliance/two-H100-nodes/llama2-70b-99/Server/TEST06";
 
 pub(super) const ROWS: &[Row] = &[
-    ("compression", &[25], |tree| tree.every_record(|record| record.encoding = "zstd".into())),
+    ("compression", &[25], |tree| tree.every_record(|record| record.encoding = Encoding::Zstd)),
     ("compressed responses", &[25], |tree| {
-        tree.every_record(|record| record.nodes[0].response_encodings = vec!["lz4".into()]);
+        tree.every_record(|record| record.nodes[0].response_encodings = vec![Encoding::Lz4]);
     }),
     ("text instead of token ids", &[26], |tree| {
         tree.every_record(|record| record.input = vec!["prompt uint8 [?]".into()]);

@@ -1,10 +1,15 @@
 //! Edits of the records of runs, and of what the machines said in them.
 
-use netdiv_proto::v1::Machine;
+use crate::result::Carrier;
+use netdiv_contract::encoding::Encoding;
+use netdiv_contract::v1::{Interface, Machine};
+use netdiv_words::Mode;
+use netdiv_words::{Scenario, Transport};
 
 use super::{Row, Tree};
 use crate::{
     Finding, Rule,
+    facts::files::sha256_of,
     result::{Division, RunResult, Verdict},
 };
 
@@ -38,7 +43,7 @@ pub(super) const ROWS: &[Row] = &[
     }),
     ("a node that was lost", &[15], |tree| {
         tree.record("Server/performance", |record| {
-            record.nodes[1].lost = Some("node node-b was lost".into());
+            record.nodes[1].lost = Some("lost node node-b: connection closed".into());
         });
     }),
     ("the same boot", &[4], |tree| {
@@ -87,7 +92,7 @@ pub(super) const ROWS: &[Row] = &[
         });
     }),
     ("another transport than the metadata's", &[6], |tree| {
-        tree.every_record(|record| record.transport = "quic".into());
+        tree.every_record(|record| record.transport = Carrier::Network(Transport::Quic));
     }),
     ("no TLS, where the metadata has it", &[6], |tree| {
         tree.every_record(|record| record.tls = false);
@@ -148,6 +153,59 @@ pub(super) const ROWS: &[Row] = &[
     ("other settings than those recorded", &[20], |tree| {
         node(tree, |machine| machine.settings_sha256 = Some("0".repeat(64)));
     }),
+    ("settings whose text was edited", &[20], |tree| {
+        node(tree, |machine| *machine.settings.as_mut().unwrap() += "batch_size = 1\n");
+    }),
+    ("settings whose text and digest were edited", &[20], |tree| {
+        node(tree, |machine| {
+            let text = machine.settings.take().unwrap() + "batch_size = 1\n";
+            machine.settings_sha256 = Some(sha256_of(&text));
+            machine.settings = Some(text);
+        });
+    }),
+    ("other settings for accuracy, with all their digests", &[30], |tree| {
+        tree.record("Offline/accuracy", |record| {
+            let machine = record.evidence.as_mut().unwrap().nodes.get_mut("node-b").unwrap();
+            let text = machine.settings.take().unwrap() + "batch_size = 1\n";
+            machine.settings_sha256 = Some(sha256_of(&text));
+            machine.settings = Some(text);
+            let node = record.nodes.iter_mut().find(|node| node.name == "node-b").unwrap();
+            node.config_sha256 = machine.settings_sha256.clone().unwrap();
+        });
+    }),
+    ("a digest that a node did not announce", &[20], |tree| {
+        tree.every_record(|record| record.nodes[1].config_sha256 = String::new());
+    }),
+    ("settings of the LoadGen node that were edited in its evidence", &[20], |tree| {
+        loadgen(tree, |machine| {
+            let text = machine.settings.take().unwrap().replace("50051", "50052");
+            machine.settings_sha256 = Some(sha256_of(&text));
+            machine.settings = Some(text);
+        });
+    }),
+    ("settings of the LoadGen node with another digest", &[20], |tree| {
+        loadgen(tree, |machine| machine.settings_sha256 = Some("0".repeat(64)));
+    }),
+    ("the same adapter under a VLAN on a bond", &[4], |tree| {
+        tree.every_record(|record| {
+            let mac = loadgens(record).interfaces[0].mac.clone();
+            let node = record.evidence.as_mut().unwrap().nodes.get_mut("node-b").unwrap();
+            node.interfaces[0].mac = mac;
+            let over = |name: &str, kind: &str, below: &str| Interface {
+                name: name.into(),
+                kind: kind.into(),
+                mac: Some("02:00:00:00:0a:0b".into()),
+                speed_mbit_per_second: Some(100_000),
+                mtu_bytes: Some(9000),
+                up: true,
+                over: vec![below.into()],
+                ..Interface::default()
+            };
+            node.interfaces.push(over("bond0", "virtual", "ens1f0np0"));
+            node.interfaces.push(over("vlan7", "ethernet", "bond0"));
+            node.routes[0].interface = Some("vlan7".into());
+        });
+    }),
     ("settings that are not recorded", &[20], |tree| node(tree, |machine| machine.settings = None)),
     ("a better figure in the record", &[21], |tree| {
         tree.record("Server/performance", |record| {
@@ -175,10 +233,11 @@ pub(super) const ROWS: &[Row] = &[
         node(tree, |machine| machine.accelerator_count = None);
     }),
     ("compression without approval", &[25], |tree| {
-        tree.every_record(|record| record.encoding = "zstd".into());
+        tree.every_record(|record| record.encoding = Encoding::Zstd);
     }),
-    ("an encoding of no table", &[25], |tree| {
-        tree.every_record(|record| record.encoding = "jpeg-xl".into());
+    ("an encoding that there is not", &[35], |tree| {
+        let (known, unknown) = ("\"encoding\": \"none\"", "\"encoding\": \"jpeg-xl\"");
+        tree.record_text("Offline/performance", known, unknown);
     }),
     ("two tensors for a picture", &[26], |tree| {
         tree.every_record(|record| record.input.push("label int32 []".into()));
@@ -191,10 +250,12 @@ pub(super) const ROWS: &[Row] = &[
         tree.record("Offline/accuracy", |record| record.nodes[0].model_sha256 = "0".repeat(64));
     }),
     ("another encoding for accuracy", &[25, 30], |tree| {
-        tree.record("Offline/accuracy", |record| record.encoding = "lz4".into());
+        tree.record("Offline/accuracy", |record| record.encoding = Encoding::Lz4);
     }),
     ("another transport for TEST01", &[6, 30], |tree| {
-        tree.record("Offline/TEST01", |record| record.transport = "quic".into());
+        tree.record("Offline/TEST01", |record| {
+            record.transport = Carrier::Network(Transport::Quic)
+        });
     }),
     ("a verdict of INVALID", &[33], |tree| {
         tree.record("Server/accuracy", |record| record.verdict = Verdict::Invalid);
@@ -227,7 +288,7 @@ pub(super) const ROWS: &[Row] = &[
         tree.record("Server/performance", |record| record.benchmark = "gptj-99".into());
     }),
     ("a record of another mode", &[32], |tree| {
-        tree.record("Server/accuracy", |record| record.mode = "performance".into());
+        tree.record("Server/accuracy", |record| record.mode = Mode::Performance);
     }),
     ("a record of another seed", &[31], |tree| {
         tree.record("Server/accuracy", |record| {
@@ -258,7 +319,7 @@ pub(super) const ROWS: &[Row] = &[
         tree.record("Offline/digests", |record| record.benchmark = "gptj-99".into());
     }),
     ("digests of another scenario", &[7, 8, 10, 32], |tree| {
-        tree.record("Offline/digests", |record| record.scenario = "server".into());
+        tree.record("Offline/digests", |record| record.scenario = Scenario::Server);
     }),
     ("digests of a few samples", &[7, 8, 10], |tree| {
         digests(tree, |digests| digests.samples.sent = 999);
@@ -273,13 +334,11 @@ pub(super) const ROWS: &[Row] = &[
     }),
     ("compressed responses without approval", &[25], |tree| {
         tree.record("Server/performance", |record| {
-            record.nodes[0].response_encodings.push("zstd".into());
+            record.nodes[0].response_encodings.push(Encoding::Zstd);
         });
     }),
-    ("responses in an encoding of no table", &[25], |tree| {
-        tree.record("Server/performance", |record| {
-            record.nodes[0].response_encodings = vec!["7".into()];
-        });
+    ("responses in an encoding that there is not", &[35], |tree| {
+        tree.record_text("Server/performance", "        \"none\"", "        \"7\"");
     }),
     ("nodes on one machine, with one interface", &[6, 27], |tree| {
         tree.every_record(|record| {

@@ -1,5 +1,6 @@
 //! A valid submission in a folder of its own, and ways to edit it.
 
+use netdiv_words::Mode;
 use std::{
     collections::BTreeMap,
     fs,
@@ -7,17 +8,16 @@ use std::{
     sync::OnceLock,
 };
 
-use netdiv_proto::digest::in_hex;
 use serde_json::{Map, Value};
-use sha2::{Digest as _, Sha256};
 
 use crate::{
     Scenario,
-    benchmarks::Table,
+    book::Table,
+    facts::files::sha256_of,
     fixture::{self, RunSpec},
     result::RunResult,
     submission::{self, Settings},
-    tree::{self, DETAIL, SUMMARY, documents},
+    tree::{self, DETAIL, SUMMARY},
 };
 
 /// The submitter's folder.
@@ -46,20 +46,19 @@ impl Tree {
     /// One of a language model, Network division, round v5.0.
     pub(super) fn of_llama() -> Self {
         static FILES: OnceLock<Files> = OnceLock::new();
-        let tree = Self::with(FILES.get_or_init(|| {
+        Self::with(FILES.get_or_init(|| {
             let folder = tempfile::tempdir().unwrap();
             let dir = folder.path();
             let runs = [Scenario::Offline, Scenario::Server]
-                .map(|scenario| RunSpec::llama(scenario, "performance"));
+                .map(|scenario| RunSpec::llama(scenario, Mode::Performance));
             fixture::submission_folder_of(dir, "network", "v5.0", &runs);
             let settings = Settings::read(&dir.join("submission.toml")).unwrap();
             let sources = &fixture::SOURCES;
-            let tree = submission::build(&settings, dir, Table::builtin(), sources, false).unwrap();
-            submission::write(&tree, &dir.join("tree")).unwrap();
-            read(&dir.join("tree"), "network")
-        }));
-        tree.every_record(|record| record.input = vec!["input_ids int32 [1024]".into()]);
-        tree
+            let tree = dir.join("tree");
+            submission::make(&settings, dir, Table::builtin().unwrap(), sources, false, &tree)
+                .unwrap();
+            read(&tree)
+        }))
     }
 
     fn with(files: &Files) -> Self {
@@ -108,6 +107,11 @@ impl Tree {
         let mut system: Map<String, Value> = serde_json::from_str(&self.read(SYSTEM)).unwrap();
         assert!(system.insert(name.into(), value).is_some(), "{name}");
         self.write(SYSTEM, &serde_json::to_string(&system).unwrap());
+    }
+
+    /// Edits the text of one run's record.
+    pub(super) fn record_text(&self, run: &str, from: &str, to: &str) {
+        self.replace(&format!("{}/{run}.result.json", self.under("measurements")), from, to);
     }
 
     /// Edits the record of one run: `Offline/performance`, `Server/TEST01` and so on.
@@ -208,7 +212,7 @@ impl Tree {
         let path = format!("{}/{name}", self.folder(run));
         let text = change(self.read(&path));
         self.write(&path, &text);
-        let hash = in_hex(&Sha256::digest(&text));
+        let hash = sha256_of(&text);
         self.record(run, |record| {
             record.logs.insert(name.into(), hash);
         });
@@ -217,13 +221,11 @@ impl Tree {
 
 fn files(division: &str, round: &str) -> Files {
     let folder = tempfile::tempdir().unwrap();
-    read(&fixture::submission_tree(folder.path(), division, round), division)
+    read(&fixture::submission_tree(folder.path(), division, round))
 }
 
-/// The files of a tree, with the whole description of the wire.
-fn read(root: &Path, division: &str) -> Files {
-    let protocol = format!("{division}/acme/documentation/{}", documents::PROTOCOL);
-    fs::write(root.join(protocol), include_str!("../../../../../docs/PROTOCOL.md")).unwrap();
+/// The files of a tree.
+fn read(root: &Path) -> Files {
     let read = |path: PathBuf| {
         let bytes = fs::read(root.join(&path)).unwrap();
         (path, bytes)

@@ -8,10 +8,13 @@ mod responses;
 mod speed;
 mod tokens;
 
-use std::fs;
+use std::{fs, path::Path};
 
-use super::*;
-use crate::benchmarks::Table;
+use super::{Reference, verify};
+use crate::{
+    book::{ElementType, Table, Test},
+    tree::{ACCURACY_LOG, SUMMARY},
+};
 
 /// Our verdict.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -58,8 +61,8 @@ impl Case {
             }
         }
 
-        let mut benchmark = Table::builtin().find(self.benchmark).unwrap().clone();
-        benchmark.accuracy_dtype = self.dtype.into();
+        let mut benchmark = Table::builtin().unwrap().find(self.benchmark).unwrap().clone();
+        benchmark.accuracy_dtype = ElementType::try_from(self.dtype.to_owned()).ok();
         let reference = Reference { accuracy_log: &accuracy_log, summary: &summary };
         let (ours, why) = match verify(self.test, &benchmark, &reference, &run) {
             Err(error) => {

@@ -175,12 +175,12 @@ fn ecc_is_on() {
         images(),
         29,
         "LoadGen node",
-        "its main memory: it does not correct errors; switch ECC on",
+        "ECC is off in its main memory: turn it on, in all runs",
         |case| {
             loadgen(case).memory_ecc = Some(false);
         },
     );
-    fails(images(), 29, "rack-a", "memory of its Acme GPU", |case| {
+    fails(images(), 29, "rack-a", "ECC is off in the memory of its Acme GPU", |case| {
         node(case).accelerators[0].ecc = Some(false);
     });
 }

@@ -1,21 +1,23 @@
 //! A run that may start, and every way to spoil it.
-#![allow(clippy::unwrap_used)]
 
 mod machines;
 mod run;
 
-use netdiv_proto::v1::{Accelerator, Interface, Machine, Route};
+use netdiv_contract::encoding::Encoding;
+use netdiv_contract::v1::{Accelerator, Interface, Machine, Route};
+use netdiv_words::{Mode, Scenario};
+use std::collections::BTreeMap;
 
 use super::*;
-use crate::Outcome;
+use crate::{Outcome, result::Evidence};
 
 /// All that a [`Choice`] borrows.
 #[derive(Clone)]
 struct Case {
     benchmark: &'static str,
     scenario: Scenario,
-    mode: &'static str,
-    encoding: &'static str,
+    mode: Mode,
+    encoding: Encoding,
     input: Option<Vec<Tensor<'static>>>,
     dataset_samples: u64,
     performance_samples: u64,
@@ -96,8 +98,8 @@ fn images() -> Case {
     Case {
         benchmark: "resnet50",
         scenario: Scenario::Server,
-        mode: "performance",
-        encoding: "none",
+        mode: Mode::Performance,
+        encoding: Encoding::None,
         input: Some(vec![tensor("uint8", &[224, 224, 3])]),
         dataset_samples: 50_000,
         performance_samples: 50_000,
@@ -142,7 +144,7 @@ fn found(division: Division, case: &Case) -> Vec<Finding> {
         in_process: case.in_process,
         evidence: case.evidence.as_ref(),
     };
-    before_run(Table::builtin(), division, &choice)
+    before_run(Table::builtin().unwrap(), division, &choice)
 }
 
 /// What is found when a good case is spoiled: one finding, and what its text says.

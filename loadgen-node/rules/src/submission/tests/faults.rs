@@ -1,21 +1,22 @@
 //! What stands against a submission is said, all of it at once.
 
+use netdiv_words::Scenario;
 use std::{fs, path::Path};
 
 use super::{change_result, change_settings, problems_of};
 use crate::{
-    benchmarks::Table,
+    book::Table,
     fixture::SOURCES,
     result::{Division, Verdict},
-    submission::{Settings, build},
+    submission::{Settings, make},
     tree,
 };
 
 #[test]
 fn an_empty_file_is_told_all_that_it_needs() {
-    let problems =
-        build(&Settings::default(), Path::new("."), Table::builtin(), &SOURCES, true).unwrap_err();
-    let all = problems.join("\n");
+    let (table, output) = (Table::builtin().unwrap(), Path::new("/no/such/folder/tree"));
+    let made = make(&Settings::default(), Path::new("."), table, &SOURCES, true, output);
+    let all = made.unwrap_err().to_string();
     for want in [
         "write submitter",
         "write division",
@@ -45,22 +46,23 @@ fn each_thing_that_is_wrong_with_the_runs_is_said_at_once() {
             result.versions.loadgen = "5.0.12 @ abc".into();
             result.nodes[0].model_sha256 = "f".repeat(64);
         });
-        change_result(&folder.join("server/accuracy"), |result| result.scenario = "offline".into());
+        change_result(&folder.join("server/accuracy"), |result| {
+            result.scenario = Scenario::Offline
+        });
         change_result(&folder.join("server/digests"), |result| result.digests = None);
         fs::remove_dir_all(folder.join("offline/compliance/TEST04")).unwrap();
         change_settings(folder, "two-H100-nodes", "two nodes");
     });
     let all = problems.join("\n");
     for want in [
-        "offline/performance: mlperf_log_summary.txt is not the one",
-        "N33 (section 5.1): offline/accuracy: the run is INVALID: 3 samples lost",
-        "server/performance: the run was exploratory",
-        "N3 (section 5.1): server/performance: LoadGen is 5.0.12 @ abc; round v5.0 has 5.0.11",
-        "LoadGen is 5.0.11 @ ef1bd3b95e and 5.0.12 @ abc",
-        "the nodes ran different models (in server/performance and server/accuracy and ",
-        "server/accuracy: its scenario is offline, not server",
+        "offline/performance/mlperf_log_summary.txt: was changed after the run",
+        "N33 (section 5.1): offline/accuracy: the run's verdict is Invalid: 3 samples lost",
+        "server/performance: the run was exploratory, and is no result: run again with --division",
+        "N3 (section 5.1): server/performance: the log's loadgen_version is 5.0.11 @ ef1bd3b95e, result.json has 5.0.12 @ abc",
+        "N30 (section 5.1): model not as in server/performance: run all again alike (in server/accuracy and ",
+        "N32 (section 3, 4.1.1): server/accuracy: the run was one of offline",
         "server/digests: that run was made without --digests",
-        "resnet50 Offline: TEST04 is missing",
+        "resnet50 Offline TEST04: is missing: make TEST04, which resnet50 needs, with loadgen-node audit",
         "[system] id `two nodes`: write a name without spaces",
     ] {
         assert!(all.contains(want), "{want}: {all}");
@@ -75,7 +77,6 @@ fn settings_that_do_not_fit_are_said() {
             "[[result]]\nbenchmark = \"resnet50\"\nscenario = \"server\"",
             "[[result]]\nbenchmark = \"resnet50\"\nscenario = \"offline\"",
         );
-        change_settings(folder, "status = \"available\"", "status = \"soon\"\n");
         change_settings(folder, "weight_data_types = \"fp16\"\n", "");
         change_settings(folder, "fp16 conversion", "fp16 conversion\"\nretraining = \"Yes");
         fs::remove_file(folder.join("calibration.md")).unwrap();
@@ -83,14 +84,32 @@ fn settings_that_do_not_fit_are_said() {
     .join("\n");
     for want in [
         "[[result]] resnet50 Offline is there twice",
-        "N32 (section 3, 4.1.1): resnet50: the scenario Server is missing",
-        "status `soon`",
         "write weight_data_types, such as \"fp16\"",
         "retraining is for the Open division",
         "calibration calibration.md",
     ] {
         assert!(all.contains(want), "{want}: {all}");
     }
+}
+
+#[test]
+fn names_that_lead_elsewhere_are_not_written() {
+    let all = problems_of(|folder| change_settings(folder, "two-H100-nodes", "../../../../x"));
+    assert_eq!(all.len(), 1, "{all:#?}");
+    assert!(all[0].contains("[system] id `../../../../x`: write a name without spaces"), "{all:?}");
+}
+
+#[test]
+fn a_scenario_that_the_suite_requires_is_missed() {
+    let all = problems_of(|folder| {
+        let path = folder.join("submission.toml");
+        let text = fs::read_to_string(&path).unwrap();
+        let server = text.rfind("[[result]]").unwrap();
+        fs::write(&path, &text[..server]).unwrap();
+    });
+    assert_eq!(all.len(), 1, "{all:#?}");
+    let want = "N32 (section 3, 4.1.1): results/two-H100-nodes/resnet50: Server missing, which resnet50 requires";
+    assert_eq!(all[0], want);
 }
 
 #[test]
@@ -104,10 +123,12 @@ fn bandwidth_that_is_too_small_is_found() {
             });
         }
     });
-    // Both results are of the same machines.
-    assert_eq!(all.len(), 1, "{all:#?}");
-    let want = "(in offline/performance and server/performance)";
-    assert!(all[0].starts_with("N27") && all[0].ends_with(want), "{all:?}");
+    assert_eq!(all.len(), 2, "{all:#?}");
+    for (text, node) in all.iter().zip(["node-a", "node-b"]) {
+        let want = format!("need 12 Gb/s at node {node}, whose interfaces have 10 Gb/s");
+        assert!(text.starts_with("N27 ") && text.contains("offline/performance: "), "{text}");
+        assert!(text.ends_with(&want), "{text}");
+    }
 }
 
 #[test]
@@ -119,7 +140,7 @@ fn machines_that_differ_between_runs_are_found() {
         });
     });
     assert_eq!(all.len(), 1, "{all:#?}");
-    assert!(all[0].contains("node-b is another machine there"), "{all:?}");
+    assert!(all[0].contains("server/performance: node-b is another machine than in "), "{all:?}");
 }
 
 #[test]
@@ -129,6 +150,10 @@ fn unknown_keys_and_wrong_types_are_named_with_their_line() {
     for (text, want) in [
         ("colour = 1", "unknown field `colour`"),
         ("submitter = 1", "invalid type"),
+        ("status = \"soon\"", "unknown variant `soon`, expected one of `available`"),
+        ("division = \"closed\"", "unknown variant `closed`"),
+        ("round = \"5\"", "`5` is not the name of a round; write one such as v5.0"),
+        ("[[result]]\nscenario = \"ofline\"", "unknown variant `ofline`"),
         ("[[result]]\nbenchmrk = \"x\"", "unknown field `benchmrk`"),
         ("[[topology.link]]\nfrom = \"a\"", "missing field `to`"),
     ] {
@@ -154,8 +179,8 @@ fn accuracy_below_the_target_and_a_foreign_hash_are_found() {
     })
     .join("\n");
     for want in [
-        "N2 (section 6.2, 4.1.1): offline/accuracy: acc is 60; at least 75.6954",
-        "resnet50 Server: the hash in accuracy_txt is not that of the accuracy log",
+        "N2 (section 6.2, 4.1.1): offline/accuracy/accuracy.txt: acc is 60, less than 75.6954",
+        "server/accuracy/accuracy.txt: its hash= is not that of the accuracy log that the run made",
     ] {
         assert!(all.contains(want), "{want}: {all}");
     }
@@ -173,9 +198,15 @@ fn compliance_runs_are_verified_against_the_runs_that_are_submitted() {
         let test04 = folder.join("offline/compliance/TEST04");
         crate::fixture::replace_log(&test04, tree::SUMMARY, faster);
     });
-    assert_eq!(all.len(), 2, "{all:#?}");
-    assert!(all[0].contains("TEST01 fails: responses differ"), "{}", all[0]);
-    assert!(all[1].contains("TEST04 fails by its performance"), "{}", all[1]);
+    // N21 and N30 are about the same edits.
+    let rules: Vec<_> = all.iter().map(|text| text.split(' ').next().unwrap()).collect();
+    assert_eq!(rules, ["N21", "N30", "N34", "N34", "N34"], "{all:#?}");
+    let test01 = "offline/compliance/TEST01: verify_accuracy.txt does not say TEST PASS: ";
+    assert!(all[2].contains(test01), "{}", all[2]);
+    assert!(all[2].contains("responses are not those of the accuracy run"), "{}", all[2]);
+    assert!(all[2].contains("score the same samples of both runs"), "{}", all[2]);
+    let test04 = "offline/compliance/TEST04: verify_performance.txt does not say TEST PASS: the test score is +";
+    assert!(all[3].contains(test04), "{}", all[3]);
 }
 
 #[test]

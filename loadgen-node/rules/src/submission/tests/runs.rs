@@ -21,8 +21,8 @@ fn a_run_serves_one_purpose() {
     })
     .join("\n");
     for want in [
-        "server/performance and server/performance are one run",
-        "server/performance: it was run with the audit.config of a compliance test",
+        "server/performance: is the run of server/performance, by its detail log: one run serves one purpose",
+        "server/performance: effective_accuracy_log_sampling_target is not 0: it is the run of a compliance test",
     ] {
         assert!(all.contains(want), "{want}: {all}");
     }

@@ -59,7 +59,7 @@ fn what_the_evidence_lacks_is_said_before_anybody_packs() {
     let wants = [
         "N22 (section 6.2.3): firmware of ens1f0np0 of node node-b not known",
         "N24 (section 6.2.3): node node-b: firmware (BIOS) not known",
-        "N29 (section 4.1.1): whether ECC is on in the main memory of the LoadGen node is not known",
+        "N29 (section 4.1.1): the LoadGen node: whether ECC is on in its main memory is not known",
     ];
     // Of the stack too little is known to describe it.
     let described = "cooling = \"air\"\nnet_software_stack_sut = \"Linux 6.8 TCP\"";
@@ -97,7 +97,7 @@ fn runs_of_another_round_are_one_problem() {
     assert_eq!(
         all,
         [
-            "N31 (section 2.4): the runs were made with LoadGen 5.0.11, which is of round v5.0; write round = \"v5.0\", or \
+            "round is v5.1, and the runs were made with LoadGen 5.0.11, which is of round v5.0; write round = \"v5.0\", or \
           build with NETDIV_LOADGEN_RELEASE=5.0.22 and run again (releases: 5.0.11 for v5.0, 5.0.22 for v5.1)"
         ]
     );

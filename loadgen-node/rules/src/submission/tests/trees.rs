@@ -1,14 +1,17 @@
 //! The trees are what the official checkers ask for.
 
-use std::{fs, path::Path};
+use netdiv_contract::encoding::Encoding;
+use netdiv_words::Mode;
+use std::fs;
 
-use super::{build_in, change_result, change_settings, text};
+use super::{build_by, build_in, change_result, change_settings, keep, text};
 use crate::{
     Scenario,
+    book::Table,
     fixture::{self, RunSpec, SEEDS_5_1, SEEDS_6_0, SOURCES},
     result::{Division, RunResult, Verdict},
-    submission::{Tree, sources_sha256, write},
-    tree::{self, Layout},
+    submission::{Settings, Tree, make, sources_sha256},
+    tree,
 };
 
 /// Rounds, divisions and what is run for them. With NETDIV_TREE_OUT, the trees are written there, for the official
@@ -16,27 +19,34 @@ use crate::{
 #[test]
 fn both_layouts_have_what_the_official_checkers_ask_for() {
     let both = [Scenario::Offline, Scenario::Server];
-    let llama = both.map(|scenario| RunSpec::llama(scenario, "performance")).to_vec();
+    let llama = both.map(|scenario| RunSpec::llama(scenario, Mode::Performance)).to_vec();
     let of_5_1 = |spec: RunSpec| RunSpec { seeds: SEEDS_5_1, loadgen: "5.0.22 @ 0b9dd6b", ..spec };
     let of_6_0 = |spec: RunSpec| RunSpec { seeds: SEEDS_6_0, ..spec };
     let cases = [
         ("resnet", "v5.0", "network", fixture::performance_runs("v5.0")),
         ("resnet", "v5.0", "open", fixture::performance_runs("v5.0")),
-        ("unet", "v5.0", "network", vec![RunSpec::unet("performance")]),
+        ("unet", "v5.0", "network", vec![RunSpec::unet(Mode::Performance)]),
         ("llama", "v5.0", "network", llama.clone()),
         ("llama", "v5.1", "network", llama.clone().into_iter().map(of_5_1).collect()),
         ("unet", "v6.0", "network", fixture::performance_runs("v6.0")),
         ("llama", "v6.0", "network", llama.into_iter().map(of_6_0).collect()),
     ];
+    // The fixture has the sources of v5.0's LoadGen for all rounds.
+    let mut table = Table::builtin().unwrap().clone();
+    let sources = table.rounds[0].loadgen[0].clone();
+    let later = &mut table.rounds[1].loadgen[0];
+    later.revisions.push("0b9dd6b".into());
+    later.sources_sha256 = sources.sources_sha256;
+    later.mlperf_conf_h_sha1 = sources.mlperf_conf_h_sha1;
     for (name, round, division, runs) in cases {
         let folder = tempfile::tempdir().unwrap();
         fixture::submission_folder_of(folder.path(), division, round, &runs);
         if division == "open" {
             change_settings(folder.path(), "status", "reason = \"To compare.\"\nstatus");
         }
-        let tree = build_in(folder.path(), false).unwrap();
+        let tree = build_by(folder.path(), false, &table).unwrap();
         let home = tree::Home {
-            layout: Layout::of_round(round).unwrap(),
+            layout: Table::builtin().unwrap().round(round.parse().unwrap()).unwrap().layout,
             division: division.into(),
             submitter: "acme".into(),
         };
@@ -59,9 +69,7 @@ fn both_layouts_have_what_the_official_checkers_ask_for() {
         }
         let why_open = home.document(tree::documents::WHY_OPEN);
         assert_eq!(tree.contains_key(&why_open), division == "open");
-        if let Some(out) = std::env::var_os("NETDIV_TREE_OUT") {
-            write(&tree, &Path::new(&out).join(format!("{round}-{division}-{name}"))).unwrap();
-        }
+        keep(&tree, &format!("{round}-{division}-{name}"));
     }
 }
 
@@ -114,9 +122,7 @@ fn a_benchmark_that_is_not_deterministic_shows_its_accuracies() {
     for name in names {
         assert!(tree.contains_key(&format!("{place}/accuracy/{name}")));
     }
-    if let Some(out) = std::env::var_os("NETDIV_TREE_OUT") {
-        write(&tree, &Path::new(&out).join("v5.0-network-baseline")).unwrap();
-    }
+    keep(&tree, "v5.0-network-baseline");
 }
 
 #[test]
@@ -126,7 +132,8 @@ fn a_benchmark_that_no_suite_has_can_be_rehearsed() {
         accuracy_txt: None,
         tests: &[],
         dataset_samples: 500,
-        ..RunSpec::unet("performance")
+        sample_bytes: 4096,
+        ..RunSpec::unet(Mode::Performance)
     };
     fixture::submission_folder_of(
         folder.path(),
@@ -134,7 +141,8 @@ fn a_benchmark_that_no_suite_has_can_be_rehearsed() {
         "v5.0",
         &[RunSpec { benchmark: "digits", ..spec }],
     );
-    assert_eq!(build_in(folder.path(), false).unwrap_err().len(), 1);
+    let refused = build_in(folder.path(), false).unwrap_err();
+    assert_eq!(refused.len(), 1, "{refused:#?}");
     let tree = build_in(folder.path(), true).unwrap();
     assert!(text(&tree, "network/acme/documentation/REHEARSAL.md").contains("N1 "));
     assert!(text(&tree, "network/acme/documentation/bandwidth.md").contains("does not name"));
@@ -147,19 +155,19 @@ fn the_same_inputs_make_the_same_bytes_and_folders_are_whole_or_absent() {
     let tree = build_in(folder.path(), false).unwrap();
     assert_eq!(tree, build_in(folder.path(), false).unwrap());
     let out = folder.path().join("tree");
-    write(&tree, &out).unwrap();
+    let settings = Settings::read(&folder.path().join("submission.toml")).unwrap();
+    let table = Table::builtin().unwrap();
+    let make = || make(&settings, folder.path(), table, &SOURCES, false, &out);
+    assert_eq!(make().unwrap(), tree);
     let files = tree::list_files(&out).unwrap();
     assert_eq!(files.len(), tree.len());
     for path in files {
         assert_eq!(fs::read(out.join(&path)).unwrap(), tree[path.to_str().unwrap()]);
     }
     assert_eq!(tree::list_results(&out).unwrap().len(), 2);
-    let again = write(&tree, &out).unwrap_err().to_string();
+    let again = make().unwrap_err().to_string();
     assert!(again.contains("is there already"), "{again}");
-    // A file where a folder has to be: nothing is left of it.
-    let broken = Tree::from([("a".into(), Vec::new()), ("a/b".into(), Vec::new())]);
-    assert!(write(&broken, &folder.path().join("broken")).is_err());
-    assert!(!folder.path().join("broken").exists() && !folder.path().join("broken.part").exists());
+    assert!(!folder.path().join("tree.part").exists());
 }
 
 #[test]
@@ -168,7 +176,7 @@ fn a_rehearsal_may_be_made_of_anything_that_can_be_read_and_says_so() {
     fixture::submission_folder(folder.path(), "network", "v5.0");
     change_result(&folder.path().join("offline/performance"), |result| {
         result.verdict = Verdict::Invalid;
-        result.encoding = "zstd".into();
+        result.encoding = Encoding::Zstd;
     });
     fs::remove_dir_all(folder.path().join("server/compliance")).unwrap();
     let tree = build_in(folder.path(), true).unwrap();
@@ -218,13 +226,15 @@ fn user_conf_is_the_file_of_the_run_where_it_is_still_there() {
     assert_eq!(text(&tree, path), conf);
     fs::write(folder.path().join("user.conf"), conf.replace("18000", "19000")).unwrap();
     let problems = build_in(folder.path(), false).unwrap_err();
-    assert!(problems[0].contains("user.conf is not what the run was made with: target_qps"));
+    let want = "N2 (section 6.2, 4.1.1): user.conf: is not what server/performance was made with: target_qps;";
+    assert!(problems[0].starts_with(want), "{problems:?}");
 }
 
 #[test]
 fn the_fixture_is_what_it_says() {
     let folder = tempfile::tempdir().unwrap();
-    let spec = RunSpec { digests: true, ..RunSpec::new("resnet50", Scenario::Server, "accuracy") };
+    let spec =
+        RunSpec { digests: true, ..RunSpec::new("resnet50", Scenario::Server, Mode::Accuracy) };
     let run = fixture::run(folder.path(), &spec);
     assert_eq!(run.verdict, Verdict::Complete);
     let responses =

@@ -1,0 +1,29 @@
+//! A first token before each answer. One file for each case: LoadGen is one per process.
+
+mod common;
+
+use common::{Library, answer_in_background_with};
+use loadgen_sys::{LogSettings, Mode, Sample, Scenario, TestSettings, first_token, start_test};
+
+#[test]
+fn loadgen_is_told_of_each_first_token_before_the_answer() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let tell = |sample: &Sample| first_token(&sample.response_id, &[sample.index as u8, 0xAB]);
+    let (queue, answering) = answer_in_background_with(tell);
+    let log = LogSettings { outdir: folder.path().display().to_string(), ..Default::default() };
+    let mut settings = TestSettings::new(Scenario::SingleStream, Mode::Accuracy);
+    settings.set("use_token_latencies", "true").expect("a setting of LoadGen");
+    let none = folder.path().join("no audit.config");
+    start_test(&queue, &Library, &settings, &log, &none).expect("runs");
+    drop(queue);
+    assert_eq!(answering.join().expect("no panic"), 100);
+
+    let read = |name| std::fs::read_to_string(folder.path().join(name)).expect("a log");
+    let accuracy = read("mlperf_log_accuracy.json");
+    for index in 0..100 {
+        let entry = format!("\"data\" : \"{index:02X}000000\", \"token_data\" : \"{index:02X}AB\"");
+        assert_eq!(accuracy.matches(&entry).count(), 1, "{entry} in {accuracy}");
+    }
+    let detail = read("mlperf_log_detail.txt");
+    assert!(!detail.contains("first token latency"), "each in its place: {detail}");
+}

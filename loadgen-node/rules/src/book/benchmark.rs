@@ -1,0 +1,284 @@
+//! One benchmark: the keys of `table.toml`.
+
+use std::collections::BTreeMap;
+
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+use strum::{Display, IntoStaticStr};
+
+use super::element_type::ElementType;
+use crate::Scenario;
+
+/// A benchmark of the suite, of one quality target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Benchmark {
+    /// Its name: `--benchmark`, and the folder in a submission.
+    pub name: String,
+    /// Its name in the official checker, where that is another.
+    #[serde(default)]
+    pub(super) checker_name: Option<String>,
+    /// Its key in LoadGen's mlperf.conf.
+    pub loadgen_model: String,
+    /// Where it belongs.
+    pub suite: Suite,
+    /// The area, as the rules name it.
+    pub area: String,
+    /// The task, as the rules name it.
+    pub task: String,
+    /// The model, as the rules name it.
+    pub model: String,
+    /// The data set, as the rules name it.
+    pub dataset: String,
+    /// What a sample is (section 3).
+    #[serde(default)]
+    pub sample: String,
+    /// Samples of the validation data set: as many as an accuracy run has.
+    pub dataset_samples: u64,
+    /// "QSL Size": least number of samples in performance mode.
+    pub qsl_size: u64,
+    /// The share of the reference's quality that counts where [`Quality`] names no other.
+    #[serde(default = "whole")]
+    pub quality_share: f64,
+    /// Quality targets; all must be met.
+    pub quality: Vec<Quality>,
+    /// Latency that 99 % of Server's queries must meet, in milliseconds.
+    #[serde(default)]
+    pub server_latency_ms: Option<f64>,
+    /// Time to the first token that 99 % of Server's queries must meet, in milliseconds.
+    #[serde(default)]
+    pub ttft_ms: Option<f64>,
+    /// Time for each further token that 99 % of Server's queries must meet, in milliseconds.
+    #[serde(default)]
+    pub tpot_ms: Option<f64>,
+    /// How LoadGen counts tokens, for language models.
+    #[serde(default)]
+    pub token_latencies: Option<TokenLatencies>,
+    /// The scenarios that its suite requires.
+    #[serde(default)]
+    pub scenarios: Vec<Scenario>,
+    /// Least number of samples in Offline's query: 24,576, or the data set's where that has fewer.
+    #[serde(default)]
+    pub offline_samples: u64,
+    /// Whether every sample is issued equally often (`sample_concatenate_permutation`).
+    #[serde(default)]
+    pub equal_issue: bool,
+    /// What a sample may hold: each entry is one possible list of tensors.
+    #[serde(default)]
+    pub inputs: Vec<Vec<String>>,
+    /// Element types that these tensors may have.
+    #[serde(default)]
+    pub input_types: Vec<ElementType>,
+    /// What the response holds.
+    #[serde(default)]
+    pub output: String,
+    /// Element type of the responses in the accuracy log.
+    #[serde(default)]
+    pub accuracy_dtype: Option<ElementType>,
+    /// Parameters of the inference that the Closed division prescribes (section 4.1.3).
+    #[serde(default)]
+    pub parameters: BTreeMap<String, String>,
+    /// Bytes of a sample (Appendix B). The first entry is the usual one, the others are further encodings.
+    #[serde(default)]
+    pub bandwidth: Vec<Bandwidth>,
+    /// How samples may be compressed (section 6.2.4).
+    #[serde(default)]
+    pub compression: Compression,
+    /// The data set's own compression, where it may stay.
+    #[serde(default)]
+    pub original_compression: Option<String>,
+    /// Scenarios in which a whole query may be compressed at once.
+    #[serde(default)]
+    pub per_query_compression: Vec<Scenario>,
+    /// Compliance tests that a submission needs.
+    #[serde(default)]
+    pub compliance: Vec<Test>,
+    /// TEST01's `accuracy_log_sampling_target`; 0 without TEST01.
+    #[serde(default)]
+    pub sampling: u32,
+    /// Where the rules and the official checker differ.
+    #[serde(default)]
+    pub differences: Vec<Difference>,
+    /// What else there is to know.
+    #[serde(default)]
+    pub notes: Vec<String>,
+    /// Where each figure comes from, by its key.
+    #[serde(default)]
+    pub sources: BTreeMap<String, String>,
+}
+
+impl Benchmark {
+    /// Its name in the official checker: "resnet" for resnet50.
+    pub fn checker_name(&self) -> &str {
+        self.checker_name.as_deref().unwrap_or(&self.name)
+    }
+
+    /// All words of the input types.
+    pub fn input_types(&self, between: &str) -> String {
+        let words: Vec<_> = self.input_types.iter().map(|one| one.word()).collect();
+        words.join(between)
+    }
+
+    /// The official checker's value of a figure, where it differs from the rules; a metric's name stands for its
+    /// reference.
+    pub fn checker(&self, figure: &str) -> Option<f64> {
+        self.differences.iter().find(|difference| difference.figure == figure)?.checker
+    }
+}
+
+/// The whole of the reference's quality.
+fn whole() -> f64 {
+    1.0
+}
+
+/// A part of the suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Suite {
+    /// The datacenter suite of v5.0: all that the Network division has (section 6.2).
+    Datacenter,
+    /// The edge suite only.
+    Edge,
+    /// No longer a benchmark.
+    Retired,
+}
+
+/// A quality target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Quality {
+    /// The official checker's name of the metric: acc, mAP, F1, AUC, DICE, ROUGE1 and so on.
+    pub metric: String,
+    /// The reference implementation's quality, in the unit of accuracy.txt.
+    pub reference: f64,
+    /// The share of it that is enough, where it is not the benchmark's.
+    #[serde(default)]
+    pub share: Option<f64>,
+    /// Least value: the reference times the share. Not in the file.
+    #[serde(skip_deserializing)]
+    pub least: f64,
+    /// Greatest value.
+    #[serde(default)]
+    pub most: Option<f64>,
+}
+
+/// How LoadGen counts tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TokenLatencies {
+    /// The SUT reports them (`use_token_latencies`).
+    Measured,
+    /// By a factor (`infer_token_latencies`).
+    Inferred,
+}
+
+/// What Appendix B asks for a sample.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Bandwidth {
+    /// The family, or one of its encodings.
+    pub name: String,
+    /// The formula with its numbers and element types.
+    pub formula: String,
+    /// Numeric formula of section B.1.
+    pub rules_ingress: String,
+    /// Numeric formula of section B.2.
+    pub rules_egress: String,
+    /// What goes to the SUT; nothing where it is negligible.
+    #[serde(default)]
+    pub ingress: Vec<Elements>,
+    /// What comes back.
+    #[serde(default)]
+    pub egress: Vec<Elements>,
+}
+
+impl Bandwidth {
+    /// Bytes of a sample to the SUT.
+    pub fn ingress_bytes(&self) -> u64 {
+        self.ingress.iter().map(Elements::bytes).sum()
+    }
+
+    /// Bytes of its response.
+    pub fn egress_bytes(&self) -> u64 {
+        self.egress.iter().map(Elements::bytes).sum()
+    }
+}
+
+/// Elements of one type.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Elements {
+    /// How many.
+    pub elements: u64,
+    /// Their type.
+    pub data_type: ElementType,
+}
+
+impl Elements {
+    /// Their bytes.
+    pub fn bytes(&self) -> u64 {
+        self.elements * self.data_type.bytes()
+    }
+}
+
+/// How samples may be compressed (section 6.2.4).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Compression {
+    /// Not at all.
+    #[default]
+    None,
+    /// Without loss.
+    Lossless,
+    /// Without loss, or as the data set is.
+    LosslessOrOriginal,
+}
+
+/// A compliance test.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    ValueEnum,
+    Display,
+    IntoStaticStr,
+)]
+#[serde(rename_all = "UPPERCASE")]
+#[strum(serialize_all = "UPPERCASE")]
+#[value(rename_all = "UPPER")]
+pub enum Test {
+    /// Answers in performance mode are those of accuracy mode
+    Test01,
+    /// One sample repeated is not faster: nothing is cached
+    Test04,
+    /// Answers of language models are consistent
+    Test06,
+}
+
+impl Test {
+    /// Its name, as folders have it.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// A figure that the rules and the official checker give differently.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Difference {
+    /// The key, or the metric.
+    pub figure: String,
+    /// In the rules; absent where they say nothing.
+    #[serde(default)]
+    pub rules: Option<f64>,
+    /// In the submission checker; absent where it does not look.
+    #[serde(default)]
+    pub checker: Option<f64>,
+}

@@ -1,0 +1,19 @@
+//! The rule book as data: every benchmark, each figure with the section that it comes from, the rounds, and the releases
+//! of LoadGen. All of it is in `table.toml`, which `table_file.rs` reads and checks.
+
+mod benchmark;
+mod element_type;
+pub mod listing;
+mod round;
+mod table;
+mod table_file;
+#[cfg(test)]
+mod tests;
+
+pub use benchmark::{
+    Bandwidth, Benchmark, Compression, Difference, Elements, Quality, Suite, Test, TokenLatencies,
+};
+pub use element_type::ElementType;
+pub use round::{Release, Round, RoundName, Seeds};
+pub use table::{Need, Table};
+pub use table_file::TableError;

@@ -1,0 +1,140 @@
+//! A round of submissions: its name, its seeds, and the releases of LoadGen that it takes.
+
+use std::{fmt, str::FromStr};
+
+use serde::{Deserialize, Serialize};
+
+use crate::tree::Layout;
+
+/// The name of a round, such as `v5.0`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct RoundName {
+    major: u32,
+    minor: u32,
+}
+
+impl FromStr for RoundName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.trim().strip_prefix('v').and_then(|numbers| numbers.split_once('.'));
+        let number = |digits: &str| digits.parse().ok();
+        parts
+            .and_then(|(major, minor)| Some(Self { major: number(major)?, minor: number(minor)? }))
+            .ok_or_else(|| format!("`{text}` is not the name of a round; write one such as v5.0"))
+    }
+}
+
+impl TryFrom<String> for RoundName {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for RoundName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "v{}.{}", self.major, self.minor)
+    }
+}
+
+impl From<RoundName> for String {
+    fn from(name: RoundName) -> Self {
+        name.to_string()
+    }
+}
+
+/// A round of submissions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Round {
+    /// Its name.
+    pub name: RoundName,
+    /// Whether the table's benchmarks, with their scenarios, are those of this round.
+    pub has_suite: bool,
+    /// How submissions are laid out.
+    pub layout: Layout,
+    /// Least duration of a performance run, in milliseconds (rules, section 3).
+    pub min_duration_ms: u64,
+    /// The seeds announced for it (section 2.4).
+    pub seeds: Seeds,
+    /// The tagged releases of LoadGen with these seeds (section 5.1).
+    #[serde(default)]
+    pub loadgen: Vec<Release>,
+}
+
+/// LoadGen's seeds for std::mt19937.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Seeds {
+    /// `qsl_rng_seed`: which samples are loaded.
+    #[serde(with = "decimal")]
+    pub qsl: u64,
+    /// `sample_index_rng_seed`: the order of samples.
+    #[serde(with = "decimal")]
+    pub sample_index: u64,
+    /// `schedule_rng_seed`: when queries are issued.
+    #[serde(with = "decimal")]
+    pub schedule: u64,
+}
+
+impl Seeds {
+    /// Each seed with its setting, as LoadGen names it.
+    pub const fn by_setting(&self) -> [(&'static str, u64); 3] {
+        [
+            ("qsl_rng_seed", self.qsl),
+            ("sample_index_rng_seed", self.sample_index),
+            ("schedule_rng_seed", self.schedule),
+        ]
+    }
+}
+
+/// A tagged release of LoadGen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Release {
+    /// The version that LoadGen writes into its logs.
+    pub version: String,
+    /// The tag of mlcommons/inference.
+    pub tag: String,
+    /// The revisions that LoadGen may report.
+    pub revisions: Vec<String>,
+    /// SHA-256 over the names and the SHA-1 of its sources, in hex; `table.toml` says how it is computed.
+    pub sources_sha256: String,
+    /// SHA-1 of `mlperf_conf.h`, which the build makes of `mlperf.conf`.
+    pub mlperf_conf_h_sha1: String,
+}
+
+/// Seeds as decimal text: TOML's integers have 63 bits.
+mod decimal {
+    use serde::{Deserialize as _, Deserializer, Serializer, de::Error as _};
+
+    pub(super) fn serialize<S: Serializer>(seed: &u64, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(seed)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        let text = String::deserialize(from)?;
+        text.parse().map_err(|_| {
+            D::Error::custom(format!("`{text}` is no seed: write a decimal number as a text"))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_v_and_two_numbers() {
+        for name in ["v5.0", "v5.1", "v10.2"] {
+            assert_eq!(name.parse::<RoundName>().unwrap().to_string(), name);
+        }
+        for text in ["5.0", "v5", "vX.0", "v5.", ""] {
+            let why = text.parse::<RoundName>().unwrap_err();
+            assert!(why.contains("write one such as v5.0"), "{why}");
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Reading a table: families become benchmarks, and all that is wrong is said at once.
+
+use std::{path::Path, sync::LazyLock};
+
+use serde::Deserialize;
+
+use super::{
+    benchmark::{Benchmark, Suite, Test, TokenLatencies},
+    round::Round,
+    table::Table,
+};
+use crate::{Scenario, facts::files};
+
+/// Why a table cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name} is no table of benchmarks: {}", problems.join("; "))]
+pub struct TableError {
+    name: String,
+    problems: Vec<String>,
+}
+
+impl Table {
+    /// The table of this program, parsed once.
+    ///
+    /// # Errors
+    ///
+    /// When the program was built with a broken `table.toml`, which a test excludes.
+    pub fn builtin() -> Result<&'static Self, TableError> {
+        static TABLE: LazyLock<Result<Table, TableError>> = LazyLock::new(|| {
+            let name = "the built-in table.toml".to_owned();
+            table(include_str!("table.toml")).map_err(|problems| TableError { name, problems })
+        });
+        TABLE.as_ref().map_err(Clone::clone)
+    }
+
+    /// A table from a file of the same form as `table.toml`, which replaces all of the built-in one.
+    ///
+    /// # Errors
+    ///
+    /// All that is wrong with the file.
+    pub fn read(path: &Path) -> Result<Self, TableError> {
+        let error = |problems| TableError { name: path.display().to_string(), problems };
+        let text = files::read_to_string(path).map_err(|why| error(vec![why.to_string()]))?;
+        table(&text).map_err(error)
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    defaults: toml::Table,
+    rounds: Vec<Round>,
+    benchmarks: Vec<toml::Table>,
+}
+
+/// The table in a file's text, or its problems.
+fn table(text: &str) -> Result<Table, Vec<String>> {
+    let file: File = toml::from_str(text).map_err(|error| vec![error.to_string()])?;
+    let mut problems = Vec::new();
+    let mut benchmarks: Vec<Benchmark> = Vec::new();
+    for mut family in file.benchmarks {
+        let variants = match family.remove("variants") {
+            None => vec![toml::Value::Table(toml::Table::new())],
+            Some(toml::Value::Array(variants)) => variants,
+            Some(_) => {
+                problems.push("`variants` must be a list of tables".into());
+                continue;
+            }
+        };
+        for variant in variants {
+            let mut merged = toml::Value::Table(file.defaults.clone());
+            merge(&mut merged, toml::Value::Table(family.clone()));
+            merge(&mut merged, variant);
+            match benchmark(merged) {
+                Ok(benchmark) => benchmarks.push(benchmark),
+                Err(problem) => problems.push(problem),
+            }
+        }
+    }
+    for (place, benchmark) in benchmarks.iter().enumerate() {
+        let name = &benchmark.name;
+        let is_it = |other: &Benchmark| {
+            [&other.name, other.checker_name()]
+                .into_iter()
+                .any(|n| n == name || n == benchmark.checker_name())
+        };
+        if benchmarks[..place].iter().any(is_it) {
+            problems.push(format!("{name} is there twice"));
+        }
+        problems.extend(check(benchmark).into_iter().map(|problem| format!("{name}: {problem}")));
+    }
+    for (place, round) in file.rounds.iter().enumerate() {
+        if file.rounds[..place].iter().any(|before| before.name == round.name) {
+            problems.push(format!("the round {} is there twice", round.name));
+        }
+    }
+    if benchmarks.is_empty() || file.rounds.is_empty() {
+        problems.push("no benchmark or no round".into());
+    }
+    if problems.is_empty() { Ok(Table { benchmarks, rounds: file.rounds }) } else { Err(problems) }
+}
+
+/// Puts the keys of `over` in place of those of `base`; tables are merged key by key.
+fn merge(base: &mut toml::Value, over: toml::Value) {
+    match (base, over) {
+        (toml::Value::Table(base), toml::Value::Table(over)) => {
+            for (key, value) in over {
+                match base.get_mut(&key) {
+                    Some(old) => merge(old, value),
+                    None => drop(base.insert(key, value)),
+                }
+            }
+        }
+        (base, over) => *base = over,
+    }
+}
+
+fn benchmark(merged: toml::Value) -> Result<Benchmark, String> {
+    let name = merged.get("name").and_then(toml::Value::as_str).unwrap_or("one without a name");
+    let name = name.to_owned();
+    let mut benchmark =
+        Benchmark::deserialize(merged).map_err(|error| format!("{name}: {}", error.message()))?;
+    for quality in &mut benchmark.quality {
+        quality.least = quality.reference * quality.share.unwrap_or(benchmark.quality_share);
+    }
+    Ok(benchmark)
+}
+
+/// What one benchmark lacks.
+fn check(benchmark: &Benchmark) -> Vec<String> {
+    let good_name = |name: &str| {
+        !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || "/\\".contains(c))
+    };
+    let mut wrong = Vec::new();
+    let mut require = |holds: bool, what: &str| {
+        if !holds {
+            wrong.push(what.to_owned());
+        }
+    };
+    require(good_name(&benchmark.name), "a name has no spaces and no slashes");
+    require(good_name(benchmark.checker_name()), "checker_name has no spaces and no slashes");
+    require(benchmark.dataset_samples > 0, "dataset_samples must be above 0");
+    require(
+        (1..=benchmark.dataset_samples).contains(&benchmark.qsl_size),
+        "qsl_size must be from 1 to dataset_samples",
+    );
+    require(!benchmark.quality.is_empty(), "there is no quality");
+    for quality in &benchmark.quality {
+        let share = quality.share.unwrap_or(benchmark.quality_share);
+        let numbers =
+            quality.reference > 0.0 && quality.reference.is_finite() && share > 0.0 && share <= 1.0;
+        require(numbers, "a quality needs a reference above 0 and a share above 0 and at most 1");
+        require(
+            quality.most.is_none_or(|most| most >= quality.least),
+            "a quality's most is below its least",
+        );
+    }
+    let times = [benchmark.server_latency_ms, benchmark.ttft_ms, benchmark.tpot_ms];
+    require(
+        times.into_iter().flatten().all(|ms| ms.is_finite() && ms > 0.0),
+        "a latency must be above 0",
+    );
+    if benchmark.suite != Suite::Retired {
+        let in_server = benchmark.scenarios.contains(&Scenario::Server);
+        let tokens = benchmark.ttft_ms.is_some() && benchmark.tpot_ms.is_some();
+        require(!benchmark.scenarios.is_empty(), "there are no scenarios");
+        require(
+            !in_server || tokens || benchmark.server_latency_ms.is_some(),
+            "Server needs server_latency_ms, or ttft_ms and tpot_ms",
+        );
+        require(
+            tokens == (benchmark.token_latencies == Some(TokenLatencies::Measured)),
+            "ttft_ms and tpot_ms go with token_latencies = \"measured\"",
+        );
+        require(benchmark.offline_samples > 0, "offline_samples must be above 0");
+        require(
+            !benchmark.inputs.is_empty() && !benchmark.input_types.is_empty(),
+            "inputs or input_types are missing",
+        );
+        require(!benchmark.bandwidth.is_empty(), "bandwidth is missing");
+        require(benchmark.accuracy_dtype.is_some(), "accuracy_dtype is missing");
+        require(
+            benchmark.compliance.contains(&Test::Test01) == (benchmark.sampling > 0),
+            "sampling goes with TEST01",
+        );
+    }
+    wrong
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(replace: &str, by: &str) -> Vec<String> {
+        let text = include_str!("table.toml");
+        assert!(text.contains(replace), "{replace}");
+        table(&text.replacen(replace, by, 1)).unwrap_err()
+    }
+
+    #[test]
+    fn all_problems_are_said_at_once() {
+        let text = include_str!("table.toml")
+            .replacen("qsl_size = 1024", "qsl_size = 60000", 1)
+            .replacen("server_latency_ms = 100", "server_latency = 100", 1)
+            .replacen("name = \"rgat\"", "name = \"gptj-99\"", 1);
+        let problems = table(&text).unwrap_err();
+        let has = |text: &str| problems.iter().any(|problem| problem.contains(text));
+        assert!(has("retinanet: unknown field `server_latency`"), "{problems:?}");
+        assert!(has("resnet50: qsl_size must be from 1 to dataset_samples"), "{problems:?}");
+        assert!(has("gptj-99 is there twice"), "{problems:?}");
+        assert_eq!(problems.len(), 3, "{problems:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_right_is_refused() {
+        for (replace, by, want) in [
+            ("quality_share = 0.99", "quality_share = 1.99", "at most 1"),
+            ("most = 323.895", "most = 1", "below its least"),
+            ("server_latency_ms = 15", "", "Server needs server_latency_ms"),
+            ("token_latencies = \"measured\"", "", "go with token_latencies"),
+            ("data_type = \"uint8\"", "data_type = \"byte\"", "data types are"),
+            ("sampling = 256", "", "sampling goes with TEST01"),
+            ("scenarios = [\"offline\"]", "scenarios = [\"ofline\"]", "unknown variant `ofline`"),
+            ("qsl = \"60236", "qsl = \"x60236", "is no seed"),
+            ("name = \"v5.1\"", "name = \"v5.0\"", "v5.0 is there twice"),
+            ("name = \"retinanet\"", "name = \"resnet\"", "resnet is there twice"),
+        ] {
+            let problems = with(replace, by);
+            assert!(problems.iter().any(|p| p.contains(want)), "{by}: {problems:?}");
+        }
+        assert!(table("rounds = []\nbenchmarks = []").unwrap_err()[0].contains("no benchmark"));
+    }
+
+    #[test]
+    fn a_file_replaces_the_table() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text = include_str!("table.toml")
+            .replace("server_latency_ms = 15\n", "server_latency_ms = 7.5\n");
+        std::fs::write(file.path(), text).unwrap();
+        let table = Table::read(file.path()).unwrap();
+        assert_eq!(table.find("resnet50").unwrap().server_latency_ms, Some(7.5));
+        std::fs::write(file.path(), "nonsense").unwrap();
+        let error = Table::read(file.path()).unwrap_err().to_string();
+        assert!(error.contains(&file.path().display().to_string()), "{error}");
+    }
+}

@@ -1,0 +1,3 @@
+//! The table is what the rules say.
+
+mod against_rules_text;

@@ -1,0 +1,198 @@
+//! What is checked, read once: runs with their records and logs, and the tree around them.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::logs::Logs;
+use crate::{
+    Scenario,
+    book::{Benchmark, Round, Table},
+    facts::files,
+    official_log::DetailLog,
+    result::{Division, RunResult},
+    tree::{Home, Place},
+};
+
+/// A run folder, or what one submitter hands in to one division.
+pub(super) struct Subject<'t> {
+    /// The rule book that it is checked against.
+    pub(super) table: &'t Table,
+    /// The round whose seeds the logs have; else the first one of the layout.
+    pub(super) round: Option<&'t Round>,
+    /// What it is made for.
+    pub(super) division: Division,
+    /// The tree; none for a run folder.
+    pub(super) tree: Option<Tree>,
+    /// The systems of a tree, in order.
+    pub(super) systems: Vec<System>,
+    pub(super) results: Vec<Entry<'t>>,
+}
+
+/// The files of one submitter.
+pub(super) struct Tree {
+    /// The folder that holds the divisions.
+    pub(super) root: PathBuf,
+    pub(super) home: Home,
+}
+
+impl Tree {
+    /// The text of a file, by its path from the root; none where there is no text.
+    pub(super) fn text(&self, path: &str) -> Option<String> {
+        let text = files::read_to_string(&self.root.join(path)).ok()?;
+        (!text.trim().is_empty()).then_some(text)
+    }
+
+    /// The full path of one that is relative to the root.
+    pub(super) fn path(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+}
+
+/// A system of a tree.
+pub(super) struct System {
+    /// Its name: that of its file and of its folder.
+    pub(super) name: String,
+    /// Its file.
+    pub(super) place: String,
+    /// What the file says, or why it cannot be read.
+    pub(super) json: Result<Map<String, Value>, String>,
+}
+
+impl System {
+    /// A text of the file; numbers as their digits.
+    pub(super) fn text(&self, key: &str) -> Option<String> {
+        match self.json.as_ref().ok()?.get(key)? {
+            Value::String(text) => Some(text.trim().to_owned()),
+            Value::Number(number) => Some(number.to_string()),
+            _ => None,
+        }
+    }
+}
+
+/// One result: a benchmark in a scenario on a system. A run folder is one, too.
+pub(super) struct Entry<'t> {
+    /// Its folder from the root; empty for a run folder.
+    pub(super) place: String,
+    /// Where all of it is, in a tree.
+    pub(super) tree: Option<Place>,
+    /// The name of the benchmark, as it is written; empty where nothing says it.
+    pub(super) name: String,
+    /// The benchmark; none where the table has none of that name.
+    pub(super) benchmark: Option<&'t Benchmark>,
+    /// The scenario; none where the name is none.
+    pub(super) scenario: Option<Scenario>,
+    /// The measurements file, or why it cannot be read; none in a run folder.
+    pub(super) measurements: Option<Result<Measurements, String>>,
+    pub(super) runs: Vec<Run>,
+}
+
+/// The measurements file: where it is, and what it says.
+pub(super) type Measurements = (String, Map<String, Value>);
+
+impl Entry<'_> {
+    /// The run of that kind.
+    pub(super) fn run(&self, kind: &Kind) -> Option<&Run> {
+        self.runs.iter().find(|run| run.kind == *kind)
+    }
+
+    /// The records of its runs, with their places.
+    pub(super) fn records(&self) -> impl Iterator<Item = (&str, &RunResult)> {
+        self.runs.iter().filter_map(|run| Some((run.record_place.as_str(), run.result()?)))
+    }
+}
+
+/// What a run was for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// The performance run.
+    Performance,
+    /// The accuracy run.
+    Accuracy,
+    /// Both at once, in a run folder.
+    Submission,
+    /// The run with digests, of which only the record is kept.
+    Digests,
+    /// A compliance test, by its name.
+    Test(String),
+}
+
+/// One run.
+pub(super) struct Run {
+    pub(super) kind: Kind,
+    /// The folder of its logs.
+    pub(super) place: String,
+    /// The same, to read from.
+    pub(super) folder: PathBuf,
+    /// Where its record is, or would be.
+    pub(super) record_place: String,
+    /// The record, or why it cannot be read; none where there is none.
+    pub(super) record: Option<Result<Box<RunResult>, String>>,
+    /// Its logs; none where no logs are asked for and none are there.
+    pub(super) logs: Option<Logs>,
+}
+
+impl Run {
+    /// Its record.
+    pub(super) fn result(&self) -> Option<&RunResult> {
+        self.record.as_ref()?.as_ref().ok().map(Box::as_ref)
+    }
+
+    /// Its detail log.
+    pub(super) fn detail(&self) -> Option<&DetailLog> {
+        self.logs.as_ref()?.detail.as_ref().ok()
+    }
+
+    /// Whether LoadGen measured performance in it.
+    pub(super) fn measures(&self) -> bool {
+        matches!(self.kind, Kind::Performance | Kind::Submission | Kind::Test(_))
+    }
+
+    /// Whether it is a compliance test.
+    pub(super) fn is_test(&self) -> bool {
+        matches!(self.kind, Kind::Test(_))
+    }
+
+    /// Whether LoadGen issued the whole data set in it.
+    pub(super) fn is_accuracy(&self) -> bool {
+        matches!(self.kind, Kind::Accuracy | Kind::Submission)
+    }
+}
+
+impl Subject<'_> {
+    /// All runs, each with the result that it belongs to.
+    pub(super) fn runs(&self) -> impl Iterator<Item = (&Entry<'_>, &Run)> {
+        self.results.iter().flat_map(|entry| entry.runs.iter().map(move |run| (entry, run)))
+    }
+
+    /// All records that could be read.
+    pub(super) fn records(&self) -> impl Iterator<Item = (&Run, &RunResult)> {
+        self.runs().filter_map(|(_, run)| Some((run, run.result()?)))
+    }
+
+    /// Those of a system's runs.
+    pub(super) fn records_of<'a>(
+        &'a self,
+        system: &'a System,
+    ) -> impl Iterator<Item = (&'a Run, &'a RunResult)> {
+        let is_its = |entry: &Entry| entry.tree.as_ref().is_some_and(|t| t.system == system.name);
+        let runs = self.runs().filter(move |(entry, _)| is_its(entry));
+        runs.filter_map(|(_, run)| Some((run, run.result()?)))
+    }
+
+    /// All detail logs that could be read.
+    pub(super) fn details(&self) -> impl Iterator<Item = (&Entry<'_>, &Run, &DetailLog)> {
+        self.runs().filter_map(|(entry, run)| Some((entry, run, run.detail()?)))
+    }
+
+    /// Whether it is made for the Open division, which has fewer rules.
+    pub(super) fn is_open(&self) -> bool {
+        self.division == Division::Open
+    }
+}
+
+/// The text of a JSON object's file.
+pub(super) fn read_object(path: &Path) -> Result<Map<String, Value>, String> {
+    let text = files::read_to_string(path).map_err(|error| error.to_string())?;
+    serde_json::from_str(&text).map_err(|error| format!("it is no JSON object: {error}"))
+}

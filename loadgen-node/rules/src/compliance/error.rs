@@ -1,0 +1,45 @@
+//! Why a compliance test cannot be verified.
+
+use std::path::Path;
+
+use crate::facts::official_log::{LogError, Summary};
+
+/// Why something cannot be verified: all that is wrong.
+#[derive(Debug, thiserror::Error)]
+#[error("{}", .0.join("\n"))]
+pub struct ComplianceError(pub(super) Vec<String>);
+
+impl ComplianceError {
+    pub(crate) fn new(path: &Path, why: impl std::fmt::Display) -> Self {
+        Self(vec![format!("{}: {why}", path.display())])
+    }
+
+    /// What is wrong, one by one.
+    pub fn problems(&self) -> &[String] {
+        &self.0
+    }
+}
+
+impl From<LogError> for ComplianceError {
+    fn from(error: LogError) -> Self {
+        Self(vec![error.to_string()])
+    }
+}
+
+/// A summary that the official scripts can read.
+pub(super) fn read_summary(path: &Path) -> Result<Summary, ComplianceError> {
+    let summary = Summary::read(path).map_err(|error| ComplianceError::new(path, error))?;
+    summary.well_formed().map_err(|why| ComplianceError::new(path, why))
+}
+
+/// Both, or what is wrong with either.
+pub(super) fn both<A, B>(
+    one: Result<A, ComplianceError>,
+    other: Result<B, ComplianceError>,
+) -> Result<(A, B), ComplianceError> {
+    match (one, other) {
+        (Ok(one), Ok(other)) => Ok((one, other)),
+        (Err(one), Err(other)) => Err(ComplianceError([one.0, other.0].concat())),
+        (Err(error), _) | (_, Err(error)) => Err(error),
+    }
+}

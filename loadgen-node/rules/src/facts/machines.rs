@@ -1,0 +1,74 @@
+//! The machines of a run, as their evidence has them.
+
+use std::net::IpAddr;
+
+use netdiv_contract::v1::Machine;
+
+use super::result::Evidence;
+
+/// The LoadGen node's name in topologies, documents and among files.
+pub(crate) const LOADGEN: &str = "loadgen";
+
+impl Evidence {
+    /// All machines with their names: the LoadGen node, then the nodes.
+    pub(crate) fn machines(&self) -> impl Iterator<Item = (&str, &Machine)> {
+        let nodes = self.nodes.iter().map(|(name, machine)| (name.as_str(), machine));
+        std::iter::once((LOADGEN, &self.loadgen_node)).chain(nodes)
+    }
+
+    /// The nodes' machines, each once with the names of its nodes and the routes of all of them.
+    pub(crate) fn nodes_by_machine(&self) -> Vec<(Vec<&str>, Machine)> {
+        let mut all: Vec<(Vec<&str>, Machine)> = Vec::new();
+        for (name, machine) in &self.nodes {
+            match all.iter_mut().find(|(_, known)| is_one(known, machine)) {
+                Some((names, known)) => {
+                    names.push(name);
+                    known.routes.extend(machine.routes.iter().cloned());
+                }
+                None => all.push((vec![name], machine.clone())),
+            }
+        }
+        all
+    }
+}
+
+/// Whether two descriptions are of the same machine in the same boot.
+pub(crate) fn is_one(one: &Machine, other: &Machine) -> bool {
+    let same = |one: &Option<String>, other: &Option<String>| one.is_some() && one == other;
+    same(&one.machine_id, &other.machine_id) && same(&one.boot_id, &other.boot_id)
+}
+
+/// A text that says something, without the white space around it.
+pub(crate) fn said(text: &Option<String>) -> Option<&str> {
+    text.as_deref().map(str::trim).filter(|text| !text.is_empty())
+}
+
+/// The address in `10.0.0.2`, `10.0.0.2:50051`, `fe80::1%eth0`, `[::1]` or `[::1]:50051`; that of the machine itself in
+/// `localhost`, none in another host's name.
+pub(crate) fn ip(text: &str) -> Option<IpAddr> {
+    let host = match text.strip_prefix('[') {
+        Some(rest) => rest.split(']').next()?,
+        None if text.matches(':').count() == 1 => text.split(':').next()?,
+        None => text,
+    };
+    if host.eq_ignore_ascii_case("localhost") {
+        return Some(IpAddr::from([127, 0, 0, 1]));
+    }
+    let address: IpAddr = host.split('%').next()?.parse().ok()?;
+    Some(address.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_with_and_without_a_port() {
+        for text in ["10.0.0.1:5", "10.0.0.1", "[::1]:5", "::1", "[::1]", "fe80::1%eth0"] {
+            assert!(ip(text).is_some(), "{text}");
+        }
+        assert!(ip("localhost:5").is_some_and(|ip| ip.is_loopback()));
+        assert_eq!(ip("[::ffff:10.0.0.1]:5"), ip("10.0.0.1"));
+        assert_eq!(ip("rack1-a:50051"), None);
+    }
+}

@@ -1,0 +1,13 @@
+//! What the files of a run say, read once: each kind of file has one reader, and so have the machines in the evidence.
+//!
+//! - [`files`]: regular files and their SHA-256; [`official_log`]: LoadGen's logs; [`result`]: `result.json`
+//! - [`machines`]: the machines of a run and what tells them apart; [`interfaces`]: which adapters carry their traffic
+//! - [`fabric`]: the permitted fabrics; [`rate`]: bits per second, read and written
+
+pub(crate) mod fabric;
+pub(crate) mod files;
+pub(crate) mod interfaces;
+pub(crate) mod machines;
+pub mod official_log;
+pub(crate) mod rate;
+pub mod result;

@@ -1,0 +1,193 @@
+//! `mlperf_log_detail.txt`, and LoadGen's metric and latencies in it.
+
+use std::{
+    collections::BTreeMap,
+    io::{BufRead as _, BufReader},
+    path::Path,
+};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::LogError;
+use crate::{
+    Scenario,
+    facts::{files, result::Metric},
+};
+
+/// Characters of a line that are shown.
+const LONGEST_QUOTE: usize = 200;
+
+/// Start of each line of the detail log.
+const MARK: &str = ":::MLLOG ";
+
+/// The entries of `mlperf_log_detail.txt`.
+#[derive(Debug, Clone, Default)]
+pub struct DetailLog {
+    values: BTreeMap<String, Value>,
+    errors: Vec<String>,
+    begins_with_an_entry: bool,
+    tests: usize,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    key: String,
+    value: Value,
+    #[serde(default)]
+    metadata: Metadata,
+}
+
+#[derive(Deserialize, Default)]
+struct Metadata {
+    #[serde(default)]
+    is_error: bool,
+}
+
+impl DetailLog {
+    /// Reads the file. As the official checker does, the first entry of a key counts.
+    pub fn read(path: &Path) -> Result<Self, LogError> {
+        let file = files::open(path).map_err(|error| LogError::new(path, error))?;
+        let mut log = Self::default();
+        for (number, line) in BufReader::new(file).lines().enumerate() {
+            let line = line.map_err(|error| LogError::new(path, error))?;
+            let Some(json) = line.strip_prefix(MARK) else { continue };
+            log.begins_with_an_entry |= number == 0;
+            let Ok(entry) = parse(json) else {
+                // A line may hold as many numbers as there are samples.
+                let start: String = json.chars().take(LONGEST_QUOTE).collect();
+                log.errors.push(format!("a line that is not JSON: {start}"));
+                continue;
+            };
+            if entry.metadata.is_error {
+                let text = entry.value.as_str().map_or_else(|| entry.value.to_string(), Into::into);
+                log.errors.push(text);
+            }
+            log.tests += usize::from(entry.key == "test_datetime");
+            log.values.entry(entry.key).or_insert(entry.value);
+        }
+        Ok(log)
+    }
+
+    /// What LoadGen marked as an error; any of them makes a run invalid.
+    pub fn errors(&self) -> &[String] {
+        &self.errors
+    }
+
+    /// Whether the first line is an entry, as the official checkers ask.
+    pub(crate) fn begins_with_an_entry(&self) -> bool {
+        self.begins_with_an_entry
+    }
+
+    /// Tests that the log is of: a log that was appended to has more than one.
+    pub(crate) fn tests(&self) -> usize {
+        self.tests
+    }
+
+    /// A text entry.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.values.get(key)?.as_str()
+    }
+
+    /// Any entry.
+    pub fn value(&self, key: &str) -> Option<&Value> {
+        self.values.get(key)
+    }
+
+    /// A whole number, all of its digits: seeds have 64 bits.
+    pub fn integer(&self, key: &str) -> Option<u64> {
+        self.values.get(key)?.as_u64()
+    }
+
+    /// A number.
+    pub fn number(&self, key: &str) -> Option<f64> {
+        self.values.get(key)?.as_f64()
+    }
+
+    /// All keys that start so, with their numbers.
+    pub fn numbers(&self, prefix: &str) -> impl Iterator<Item = (&str, f64)> {
+        let with_prefix = self.values.range(prefix.to_owned()..);
+        let prefix = prefix.to_owned();
+        with_prefix
+            .take_while(move |(key, _)| key.starts_with(&prefix))
+            .filter_map(|(key, value)| Some((key.as_str(), value.as_f64()?)))
+    }
+}
+
+/// LoadGen's metric of the scenario (rules, section 3). For the streams it is the early-stopping estimate of the
+/// percentile (Appendix A), as in the official checker; the percentile as measured where there is none.
+pub fn metric(scenario: Scenario, log: &DetailLog) -> Option<Metric> {
+    let choices: &[(&str, &str, &str)] = match scenario {
+        Scenario::Offline => &[("result_samples_per_second", "samples per second", "samples/s")],
+        Scenario::Server => {
+            &[("result_completed_samples_per_sec", "completed samples per second", "samples/s")]
+        }
+        Scenario::SingleStream => &[
+            ("early_stopping_latency_ss", "90th percentile latency, early-stopping estimate", "ns"),
+            ("result_90.00_percentile_latency_ns", "90th percentile latency, as measured", "ns"),
+        ],
+        Scenario::MultiStream => &[
+            (
+                "early_stopping_latency_ms",
+                "99th percentile query latency, early-stopping estimate",
+                "ns",
+            ),
+            (
+                "result_99.00_percentile_per_query_latency_ns",
+                "99th percentile query latency, as measured",
+                "ns",
+            ),
+        ],
+    };
+    choices.iter().find_map(|(key, name, unit)| {
+        let value = log.number(key).filter(|value| *value > 0.0)?;
+        Some(Metric { name: (*name).into(), value, unit: (*unit).into() })
+    })
+}
+
+/// LoadGen's latencies: `result_mean_latency_ns` becomes `mean`.
+pub fn latencies(log: &DetailLog) -> BTreeMap<String, f64> {
+    let name = |key: &str| {
+        let name = key.strip_prefix("result_")?.strip_suffix("latency_ns")?;
+        Some(name.trim_end_matches('_').replace("_percentile", ""))
+    };
+    log.numbers("result_").filter_map(|(key, value)| Some((name(key)?, value))).collect()
+}
+
+/// LoadGen writes numbers that JSON does not have, such as the rate of a run with one query.
+fn parse(json: &str) -> Result<Entry, serde_json::Error> {
+    serde_json::from_str(json).or_else(|_| {
+        let number = |text: &str| format!("\"value\": {text},");
+        let null = ["-nan", "nan", "-inf", "inf", "NaN", "Infinity", "-Infinity"]
+            .iter()
+            .fold(json.to_owned(), |json, text| json.replace(&number(text), &number("null")));
+        serde_json::from_str(&null)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> tempfile::NamedTempFile {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        file
+    }
+
+    #[test]
+    fn the_first_entry_of_a_key_counts_and_errors_are_found() {
+        let log = file(concat!(
+            ":::MLLOG {\"key\": \"a\", \"value\": 1, \"metadata\": {\"is_error\": false}}\n",
+            "noise\n",
+            ":::MLLOG {\"key\": \"rate\", \"value\": -nan, \"metadata\": {\"is_error\": false}}\n",
+            ":::MLLOG {\"key\": \"bad\n",
+            ":::MLLOG {\"key\": \"a\", \"value\": 2, \"metadata\": {\"is_error\": false}}\n",
+            ":::MLLOG {\"key\": \"error_runtime\", \"value\": \"lost\", \"metadata\": {\"is_error\": true}}\n",
+        ));
+        let log = DetailLog::read(log.path()).unwrap();
+        assert_eq!((log.number("a"), log.number("rate")), (Some(1.0), None));
+        assert_eq!(log.errors(), ["a line that is not JSON: {\"key\": \"bad", "lost"]);
+        assert_eq!(log.numbers("a").count(), 1);
+    }
+}

@@ -1,0 +1,16 @@
+//! LoadGen's own logs, read back: what counts is what they say.
+
+mod accuracy;
+mod detail;
+mod digests;
+mod error;
+mod summary;
+mod truncated;
+
+pub(crate) use accuracy::for_each_entry;
+pub use accuracy::{Response, read_responses, responses};
+pub use detail::{DetailLog, latencies, metric};
+pub use digests::{digest, digests};
+pub use error::LogError;
+pub(crate) use summary::{Score, Summary};
+pub(crate) use truncated::{TruncatedLog, is_truncated};

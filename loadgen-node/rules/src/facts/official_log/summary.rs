@@ -1,0 +1,128 @@
+//! `mlperf_log_summary.txt`, read as the official scripts read it.
+
+use std::{collections::BTreeMap, io, path::Path};
+
+use crate::facts::files;
+
+/// What a summary says.
+#[derive(Debug, Default)]
+pub(crate) struct Summary {
+    /// The scenario's official name; empty where the file has none.
+    pub(crate) scenario: String,
+    /// What the scenario is scored by: samples per second, or nanoseconds in the streams.
+    pub(crate) score: Option<Score>,
+    /// What LoadGen calls the result, each time that it does.
+    pub(crate) results: Vec<String>,
+    /// Numbers of errors, where LoadGen counts any.
+    pub(crate) errors: Vec<String>,
+    /// All `key: value` lines, among them the settings that were in effect: the values of each key, in their order.
+    values: BTreeMap<String, Vec<String>>,
+    /// The first line that an official script would stumble over.
+    malformed: Option<String>,
+}
+
+/// A score, as it is written and as a number.
+#[derive(Debug, Clone)]
+pub(crate) struct Score {
+    pub(crate) text: String,
+    pub(crate) value: f64,
+}
+
+impl Summary {
+    /// Reads the file.
+    pub(crate) fn read(path: &Path) -> io::Result<Self> {
+        Ok(Self::of(&files::read_to_string(path)?))
+    }
+
+    fn of(text: &str) -> Self {
+        let mut summary = Self::default();
+        for line in text.split(['\n', '\r']) {
+            if let Some((key, value)) = line.split_once(": ") {
+                let values = summary.values.entry(key.trim_end().into()).or_default();
+                values.push(trim(value).into());
+            }
+            if let Err(why) = summary.add(line) {
+                summary.malformed.get_or_insert(why);
+            }
+        }
+        summary
+    }
+
+    fn add(&mut self, line: &str) -> Result<(), String> {
+        // The order counts: what stands before the scenario is no score.
+        if line.starts_with("Scenario") {
+            self.scenario = value(line)?.into();
+        } else if is_score(&self.scenario, line) {
+            self.score = Some(score(value(line)?)?);
+        } else if line.starts_with("Result is") {
+            self.results.push(value(line)?.into());
+        } else if let Some((count, rest)) = line.split_once(' ')
+            && rest.starts_with("ERROR")
+            && !count.is_empty()
+            && count.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            self.errors.push(count.into());
+        }
+        Ok(())
+    }
+
+    /// The summary, where an official script can read all of it; else why not.
+    pub(crate) fn well_formed(self) -> Result<Self, String> {
+        match self.malformed {
+            None => Ok(self),
+            Some(why) => Err(why),
+        }
+    }
+
+    /// Whether LoadGen calls the result invalid.
+    pub(crate) fn invalid(&self) -> bool {
+        self.results.iter().any(|result| result == "INVALID")
+    }
+
+    /// The value of a key; the last one counts.
+    pub(crate) fn value(&self, key: &str) -> Option<&str> {
+        self.values(key).last().map(String::as_str)
+    }
+
+    /// All values of a key.
+    pub(crate) fn values(&self, key: &str) -> &[String] {
+        self.values.get(key).map_or(&[], Vec::as_slice)
+    }
+
+    /// All keys that start so, with their values.
+    pub(crate) fn starting_with(
+        &self,
+        prefix: &'static str,
+    ) -> impl Iterator<Item = (&String, &Vec<String>)> {
+        self.values.iter().filter(move |(key, _)| key.starts_with(prefix))
+    }
+}
+
+fn is_score(scenario: &str, line: &str) -> bool {
+    match scenario {
+        "SingleStream" => line.contains("Early stopping 90th percentile estimate"),
+        "MultiStream" => line.contains("Early stopping 99th percentile estimate"),
+        "Server" => line.starts_with("Completed samples per second"),
+        "Offline" => line.starts_with("Samples per second"),
+        _ => false,
+    }
+}
+
+/// What follows the first `: `.
+fn value(line: &str) -> Result<&str, String> {
+    line.split_once(": ")
+        .map(|(_, value)| trim(value))
+        .ok_or_else(|| format!("the line `{line}` has no value"))
+}
+
+/// What Python calls white space has four control characters more.
+fn trim(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || ('\x1c'..='\x1f').contains(&c))
+}
+
+fn score(text: &str) -> Result<Score, String> {
+    match text.parse() {
+        Ok(value) if value > 0.0 && f64::is_finite(value) => Ok(Score { text: text.into(), value }),
+        _ => Err(format!("the score `{text}` is no positive number")),
+    }
+}

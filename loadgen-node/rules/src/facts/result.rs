@@ -1,0 +1,377 @@
+//! `result.json`: what a run was, what LoadGen says of it, and where the time went.
+//!
+//! Its schema is `result.schema.json` beside this crate's manifest, generated from these types; a test keeps them together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use netdiv_contract::v1::Machine;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Finding, Outcome};
+
+pub use netdiv_contract::encoding::Encoding;
+pub use netdiv_words::{Division, Mode, Scenario, Transport};
+
+/// A finished or failed run.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RunResult {
+    /// How the run ended.
+    pub verdict: Verdict,
+    /// Why, when it is not valid.
+    pub reasons: Vec<String>,
+    /// What the run was made for.
+    pub division: Division,
+    /// Whether rules of the division that the settings break were only noted: such a run is for practice.
+    pub rehearsal: bool,
+    /// Those rules, as they were found before the run.
+    pub findings: Vec<Finding>,
+    /// LoadGen's scenario.
+    pub scenario: Scenario,
+    /// LoadGen's mode.
+    pub mode: Mode,
+    /// The benchmark: the model's name in user.conf.
+    pub benchmark: String,
+    /// Name of the data set.
+    pub dataset: String,
+    /// Number of samples in the data set.
+    pub dataset_samples: u64,
+    /// What a sample holds once decoded, tensor by tensor, as the nodes name them; one text where they are bytes of unknown
+    /// meaning.
+    pub input: Vec<String>,
+    /// How samples were encoded.
+    pub encoding: Encoding,
+    /// Length of the samples that LoadGen had loaded, as encoded.
+    pub sample_bytes: Option<Lengths>,
+    /// How messages travelled.
+    pub transport: Carrier,
+    /// Whether nodes had to prove who they are (TLS 1.3 with certificates).
+    pub tls: bool,
+    /// Whether every message had a checksum (CRC32C).
+    #[serde(default)]
+    pub checksums: bool,
+    /// LoadGen's metric for the scenario, from its log; absent in accuracy mode.
+    pub metric: Option<Metric>,
+    /// Accuracy, when labels were given.
+    pub accuracy: Option<Accuracy>,
+    /// The official script that computes the benchmark's accuracy from the accuracy log, where this program cannot.
+    pub official_accuracy: Option<String>,
+    /// LoadGen's latencies in nanoseconds, from its log, by the name of the statistic; empty in accuracy
+    /// mode.
+    pub loadgen_latency_ns: BTreeMap<String, f64>,
+    /// Samples, as the Query Dispatch Library counted them.
+    pub samples: Samples,
+    /// What LoadGen calls the system under test.
+    pub sut_name: Option<String>,
+    /// Time that LoadGen waited for that name, in nanoseconds; it includes a round trip to every node.
+    pub get_sut_name_duration_ns: Option<u64>,
+    /// Node by node, over the whole run: both parts of a submission run, all probes of find-peak.
+    pub nodes: Vec<Node>,
+    /// Connections to each node.
+    pub connections_per_node: u64,
+    /// Streams of samples on each connection.
+    pub streams_per_connection: u64,
+    /// Time from the start of LoadGen's test to its end, in seconds.
+    pub test_seconds: f64,
+    /// What this machine's interfaces to the nodes have carried in that time, whoever it was from.
+    pub interfaces: Vec<InterfaceTraffic>,
+    /// What the machines are.
+    pub evidence: Option<Evidence>,
+    /// Whether every byte arrived as it was sent, where the run was asked to prove it.
+    pub digests: Option<Digests>,
+    /// The settings of this program, as they were given.
+    pub settings: BTreeMap<String, serde_json::Value>,
+    /// SHA-256 of LoadGen's log files, in hex, by their name.
+    pub logs: BTreeMap<String, String>,
+    /// Every field of LoadGen's TestSettings, as asked for.
+    pub test_settings: BTreeMap<String, String>,
+    /// What this process used.
+    pub process: Process,
+    /// Versions of the programs.
+    pub versions: Versions,
+}
+
+/// What the LoadGen node's process used, from its start to the end of the run.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Process {
+    /// Most memory that was resident, in bytes; 0 where the system does not say.
+    pub peak_resident_bytes: u64,
+    /// Processor time, user and system, in seconds; 0 where the system does not say.
+    pub cpu_seconds: f64,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Verdict {
+    /// LoadGen calls the result valid.
+    Valid,
+    /// An accuracy run has a response to every sample.
+    Complete,
+    /// The run finished; LoadGen or a check finds fault with it.
+    Invalid,
+    /// The run did not finish.
+    Failed,
+}
+
+/// A named value.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Metric {
+    /// What is measured.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+    /// Its unit.
+    pub unit: String,
+}
+
+/// Accuracy over the whole data set.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Accuracy {
+    /// The value.
+    pub metric: Metric,
+    /// The value to five significant figures, half to even, as results are reported (rules, section 4.1.1).
+    pub reported: String,
+    /// Samples whose response is right.
+    pub correct: u64,
+    /// Samples.
+    pub total: u64,
+}
+
+/// Samples, as the Query Dispatch Library counted them over the whole run.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Samples {
+    /// Issued by LoadGen.
+    pub issued: u64,
+    /// Answered.
+    pub completed: u64,
+    /// Issued and never answered.
+    pub lost: u64,
+    /// Answered later than the latency bound, as LoadGen counts it; Server in performance mode only.
+    pub late: Option<u64>,
+}
+
+/// One SUT node.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// Its address.
+    pub address: String,
+    /// Least of some round trips to it before the run, in nanoseconds.
+    pub round_trip_ns: u64,
+    /// Its engine.
+    pub engine: String,
+    /// Its model.
+    pub model: String,
+    /// SHA-256 of the model file, in hex; empty without a model.
+    pub model_sha256: String,
+    /// SHA-256 of its configuration, in hex.
+    pub config_sha256: String,
+    /// Version of its program.
+    pub software_version: String,
+    /// Samples sent to it.
+    pub sent: u64,
+    /// Samples that it says it has received, at the last flush.
+    pub acknowledged: u64,
+    /// Samples that it answered.
+    pub answered: u64,
+    /// Why it was lost, where the run went on without it (`--on-node-loss redispatch`).
+    #[serde(default)]
+    pub lost: Option<String>,
+    /// Samples that were given to it and then, as it was lost, to other nodes.
+    #[serde(default)]
+    pub redispatched: u64,
+    /// Replies that belonged to no sample in flight, and were dropped.
+    pub unmatched_replies: u64,
+    /// Payload bytes sent to it, as encoded.
+    pub bytes_sent: u64,
+    /// Response bytes received from it, as encoded.
+    pub bytes_received: u64,
+    /// How its responses were encoded, as they came.
+    #[serde(default)]
+    pub response_encodings: Vec<Encoding>,
+    /// Number of batches by their size in samples.
+    pub batches: BTreeMap<u32, u64>,
+    /// From IssueQuery to completion, in nanoseconds.
+    pub latency_ns: Distribution,
+    /// Where that time went.
+    pub stages_ns: StageTimes,
+}
+
+/// Where the time of samples went, in nanoseconds.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StageTimes {
+    /// From IssueQuery until the sample was handed to the transport.
+    pub qdl_queue: Distribution,
+    /// On the way to the node and back: the round trip without the time at the node.
+    pub network: Distribution,
+    /// At the node, waiting for a batch.
+    pub sut_queue: Distribution,
+    /// At the node, in the engine.
+    pub compute: Distribution,
+}
+
+/// A distribution of times, in nanoseconds; zeros when there was no sample.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Distribution {
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: u64,
+    /// 90th percentile.
+    pub p90: u64,
+    /// 99th percentile.
+    pub p99: u64,
+    /// 99.9th percentile.
+    pub p99_9: u64,
+    /// Maximum.
+    pub max: u64,
+}
+
+/// Versions of the programs.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Versions {
+    /// Version of this program.
+    pub loadgen_node: String,
+    /// SHA-256 of the sources that this program was made of, in hex.
+    pub sources_sha256: String,
+    /// Version and git revision that LoadGen reports.
+    pub loadgen: String,
+    /// Where the LoadGen sources came from.
+    pub loadgen_origin: String,
+    /// Version of the wire contract.
+    pub wire_contract: u32,
+}
+
+impl RunResult {
+    /// The rules that were found broken before the run, each once, in a line; empty where there is none.
+    pub fn broken_rules(&self) -> String {
+        let broken = self.findings.iter().filter(|finding| finding.outcome == Outcome::Fail);
+        let rules: BTreeSet<_> = broken.map(|finding| finding.rule).collect();
+        rules.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// What messages travelled over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Carrier {
+    /// A network.
+    Network(Transport),
+    /// Nothing: the model ran in the process of the LoadGen node.
+    Process(InProcess),
+}
+
+impl std::fmt::Display for Carrier {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Network(transport) => transport.fmt(f),
+            Self::Process(word) => word.fmt(f),
+        }
+    }
+}
+
+/// The word for a run without a network.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum InProcess {
+    /// In the process of the LoadGen node.
+    InProcess,
+}
+
+/// Least and greatest length, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Lengths {
+    /// The least.
+    pub least: u64,
+    /// The greatest.
+    pub most: u64,
+}
+
+/// What an interface has carried.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InterfaceTraffic {
+    /// Its name.
+    pub name: String,
+    /// Bytes sent, headers included.
+    pub bytes_sent: u64,
+    /// Bytes received, headers included.
+    pub bytes_received: u64,
+}
+
+/// What the machines are.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Evidence {
+    /// The machine of the LoadGen node; its routes are in the order of the nodes.
+    pub loadgen_node: Machine,
+    /// The nodes' machines by the node's name.
+    pub nodes: BTreeMap<String, Machine>,
+}
+
+/// Digests of samples and responses at both ends.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Digests {
+    /// Samples: issued by LoadGen as the QSL holds them, and received by the nodes (rules N7, N9, N10, N18).
+    pub samples: Comparison,
+    /// Responses: sent by the nodes before their encoding, and handed to LoadGen (N8).
+    pub responses: Comparison,
+    /// Bytes of the issued samples, as the QSL holds them.
+    pub bytes_issued: u64,
+}
+
+impl Digests {
+    /// Both comparisons with what they are about.
+    pub fn by_name(&self) -> [(&'static str, &Comparison); 2] {
+        [("samples", &self.samples), ("responses", &self.responses)]
+    }
+}
+
+/// Two tallies of digests, at the end that sends and at the end that receives.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Comparison {
+    /// Payloads that were sent.
+    pub sent: u64,
+    /// Payloads that were received.
+    pub received: u64,
+    /// Different ones.
+    pub distinct: u64,
+    /// Payloads that one end has seen more often than the other: how often they differ, all together.
+    pub differences: u64,
+    /// Some of them, in words.
+    pub examples: Vec<String>,
+    /// SHA-256 over both ends' equal tallies; absent when they differ.
+    pub sha256: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checked_in_schema_is_that_of_the_types() {
+        let schema = schemars::schema_for!(RunResult);
+        let schema = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/result.schema.json");
+        if std::env::var_os("NETDIV_WRITE_SCHEMA").is_some() {
+            std::fs::write(path, &schema).unwrap();
+        }
+        let checked_in = std::fs::read_to_string(path).unwrap();
+        assert_eq!(checked_in, schema, "run this test with NETDIV_WRITE_SCHEMA=1 to renew it");
+    }
+}

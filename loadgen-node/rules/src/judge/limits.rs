@@ -1,0 +1,61 @@
+//! N2 and N32: what the rules ask of LoadGen's settings in a performance run (rules, sections 3 and 4.1.1).
+
+use crate::{
+    Scenario,
+    book::{Benchmark, Round, Table},
+};
+
+/// The limits for a benchmark in a scenario.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Least duration, in milliseconds.
+    pub(crate) min_duration_ms: u64,
+    /// Least number of samples that are loaded.
+    pub(crate) performance_samples: u64,
+    /// Least number of samples in Offline's query.
+    pub(crate) offline_samples: Option<u64>,
+    /// Those of Server.
+    pub(crate) server: Option<Server>,
+}
+
+/// The limits of the Server scenario: latencies in milliseconds, as far as there are any.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Server {
+    /// Least share of the queries that meet the latency bound.
+    pub(crate) percentile: f64,
+    /// Greatest latency bound.
+    pub(crate) latency_ms: Option<f64>,
+    /// Greatest bound for the first token.
+    pub(crate) first_token_ms: Option<f64>,
+    /// Greatest bound for each further token.
+    pub(crate) further_token_ms: Option<f64>,
+}
+
+impl Limits {
+    /// Those of the round; of all rounds where it is not known.
+    pub(crate) fn of(
+        table: &Table,
+        round: Option<&Round>,
+        benchmark: &Benchmark,
+        scenario: Option<Scenario>,
+    ) -> Self {
+        let strictest = || table.rounds.iter().map(|round| round.min_duration_ms).max();
+        let server = Server {
+            percentile: 0.99,
+            // Where the rules say nothing, the official checker may.
+            latency_ms: benchmark.server_latency_ms.or(benchmark.checker("server_latency_ms")),
+            first_token_ms: benchmark.ttft_ms,
+            further_token_ms: benchmark.tpot_ms,
+        };
+        Self {
+            min_duration_ms: round
+                .map(|round| round.min_duration_ms)
+                .or_else(strictest)
+                .unwrap_or(0),
+            performance_samples: benchmark.qsl_size,
+            offline_samples: (scenario == Some(Scenario::Offline))
+                .then_some(benchmark.offline_samples),
+            server: (scenario == Some(Scenario::Server)).then_some(server),
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! What the rules ask, one function for each: asked before a run, by the check, and where a document says it.
+
+pub(crate) mod bandwidth;
+pub(crate) mod ecc;
+pub(crate) mod limits;
+pub(crate) mod samples;
+pub(crate) mod settings;
+pub(crate) mod suite;
+pub(crate) mod user_conf;

@@ -1,0 +1,27 @@
+//! N25 and N26: how samples may be compressed, and what they hold (rules, section 6.2.4).
+
+use netdiv_contract::encoding::Encoding;
+
+use crate::book::{Benchmark, Compression, ElementType};
+
+/// Whether the table allows what an encoding does. That the Working Group has approved it is another matter.
+pub(crate) fn may_be_encoded(benchmark: &Benchmark, encoding: Encoding) -> bool {
+    encoding == Encoding::None || benchmark.compression != Compression::None
+}
+
+/// What a sample of the benchmark is.
+pub(crate) fn wanted_input(benchmark: &Benchmark) -> String {
+    let lists: Vec<_> = benchmark.inputs.iter().map(|tensors| tensors.join(" + ")).collect();
+    format!("{}, as {}", lists.join(", or "), benchmark.input_types(" or "))
+}
+
+/// Whether tensors, described as `image uint8 [224, 224, 3]`, are what the benchmark allows; none where no type of them is
+/// known.
+pub(crate) fn is_allowed_input(benchmark: &Benchmark, tensors: &[String]) -> Option<bool> {
+    let is_known = |tensor: &String| ElementType::all().any(|one| one.is_in(tensor));
+    let is_allowed = |tensor: &String| benchmark.input_types.iter().any(|one| one.is_in(tensor));
+    tensors.iter().any(is_known).then(|| {
+        let is_counted = benchmark.inputs.iter().any(|list| list.len() == tensors.len());
+        is_counted && tensors.iter().all(is_allowed)
+    })
+}

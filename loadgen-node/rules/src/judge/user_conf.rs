@@ -1,0 +1,121 @@
+//! Of N2: LoadGen's `user.conf` in a submission is what the run was made with.
+
+use std::collections::BTreeMap;
+
+use crate::Scenario;
+
+/// A key of user.conf: the field of TestSettings that it sets, and what its value is multiplied by.
+pub(crate) struct Key {
+    pub(crate) name: &'static str,
+    pub(crate) field: &'static str,
+    pub(crate) factor: f64,
+}
+
+const fn key(name: &'static str, field: &'static str, factor: f64) -> Key {
+    Key { name, field, factor }
+}
+
+const ALL: [Key; 8] = [
+    key("min_duration", "min_duration_ms", 1.0),
+    key("max_duration", "max_duration_ms", 1.0),
+    key("min_query_count", "min_query_count", 1.0),
+    key("max_query_count", "max_query_count", 1.0),
+    key("performance_sample_count_override", "performance_sample_count_override", 1.0),
+    key("sample_concatenate_permutation", "sample_concatenate_permutation", 1.0),
+    key("use_token_latencies", "use_token_latencies", 1.0),
+    key("infer_token_latencies", "infer_token_latencies", 1.0),
+];
+const OFFLINE: [Key; 1] = [key("target_qps", "offline_expected_qps", 1.0)];
+const SERVER: [Key; 5] = [
+    key("target_qps", "server_target_qps", 1.0),
+    key("target_latency", "server_target_latency_ns", 1e6),
+    key("target_latency_percentile", "server_target_latency_percentile", 0.01),
+    key("coalesce_queries", "server_coalesce_queries", 1.0),
+    key("max_async_queries", "server_max_async_queries", 1.0),
+];
+const SINGLE_STREAM: [Key; 2] = [
+    key("target_latency", "single_stream_expected_latency_ns", 1e6),
+    key("target_latency_percentile", "single_stream_target_latency_percentile", 0.01),
+];
+const MULTI_STREAM: [Key; 3] = [
+    key("target_latency", "multi_stream_expected_latency_ns", 1e6),
+    key("target_latency_percentile", "multi_stream_target_latency_percentile", 0.01),
+    key("samples_per_query", "multi_stream_samples_per_query", 1.0),
+];
+
+/// The keys of a scenario.
+pub(crate) fn keys(scenario: Scenario) -> impl Iterator<Item = &'static Key> {
+    let own: &[Key] = match scenario {
+        Scenario::Offline => &OFFLINE,
+        Scenario::Server => &SERVER,
+        Scenario::SingleStream => &SINGLE_STREAM,
+        Scenario::MultiStream => &MULTI_STREAM,
+    };
+    own.iter().chain(&ALL)
+}
+
+/// Values of TestSettings and of user.conf: numbers, and words for yes and no.
+pub(crate) fn number(text: &str) -> Option<f64> {
+    match text {
+        "true" => Some(1.0),
+        "false" => Some(0.0),
+        number => number.parse().ok(),
+    }
+}
+
+/// The keys of which a `user.conf` says something else than the run's settings.
+pub(crate) fn differences(
+    file: &str,
+    settings: &BTreeMap<String, String>,
+    model: &str,
+    scenario: Scenario,
+) -> Vec<String> {
+    let lines: BTreeMap<_, _> = file
+        .lines()
+        .filter_map(|line| match line.split_whitespace().collect::<Vec<_>>()[..] {
+            [key, "=", value] if !key.starts_with('#') => Some((key, value)),
+            _ => None,
+        })
+        .collect();
+    let name = scenario.official_name();
+    let differs = |key: &&Key| {
+        // In LoadGen's order.
+        let places = [(model, name), ("*", name), (model, "*"), ("*", "*")];
+        let mut said = places.iter().filter_map(|(model, scenario)| {
+            lines.get(format!("{model}.{scenario}.{}", key.name).as_str())
+        });
+        let said = said.next().and_then(|value| number(value)).map(|value| value * key.factor);
+        let run = settings.get(key.field).and_then(|value| number(value));
+        match (said, run) {
+            (Some(said), Some(run)) => (said - run).abs() > 1e-6 * run.abs().max(1e-3),
+            _ => false,
+        }
+    };
+    keys(scenario).filter(differs).map(|key| key.name.to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings() -> BTreeMap<String, String> {
+        [
+            ("server_target_qps", "18000.500000"),
+            ("server_target_latency_ns", "15000000"),
+            ("server_target_latency_percentile", "0.990000"),
+            ("server_coalesce_queries", "false"),
+            ("min_duration_ms", "600000"),
+        ]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into()
+    }
+
+    #[test]
+    fn a_file_that_says_something_else_is_seen() {
+        let unlike = |text: &str| differences(text, &settings(), "resnet50", Scenario::Server);
+        assert_eq!(unlike("*.Server.target_qps = 17000\n"), ["target_qps"]);
+        // What is nearer to the run counts, and other models and scenarios do not.
+        assert!(unlike("*.*.min_duration = 1\n*.Server.min_duration = 600000\n").is_empty());
+        assert!(unlike("gptj.Server.target_qps = 1\nresnet50.Offline.target_qps = 1\n").is_empty());
+    }
+}

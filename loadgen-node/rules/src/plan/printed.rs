@@ -1,0 +1,98 @@
+//! A plan as text, for the terminal.
+
+use std::fmt::Write as _;
+
+use super::Plan;
+use crate::Scenario;
+
+impl Plan {
+    /// The plan as text, for the terminal.
+    pub fn text(&self) -> String {
+        let rate = self.samples_per_second;
+        let mut text = format!("{} {} at {rate} samples/s", self.benchmark, self.scenario.word());
+        let mut row = |label: &str, value: String| {
+            // Writing into a String cannot fail.
+            let _ = write!(text, "\n  {label:<17}{value}");
+        };
+        row("queries", format!("{} with {} samples", self.queries, self.samples));
+        match self.scenario {
+            Scenario::Offline => {
+                let target = (rate * 1100.0).round() / 1000.0;
+                row(
+                    "user.conf",
+                    format!(
+                        "*.Offline.target_qps = {target}, the rate and a tenth, so that a faster SUT still runs 600 s; LoadGen then \
+                         issues about a tenth more samples than these"
+                    ),
+                );
+            }
+            Scenario::Server => row(
+                "user.conf",
+                "*.Server.target_qps: --mode find-peak searches for the highest that keeps the bound".into(),
+            ),
+            Scenario::SingleStream | Scenario::MultiStream => {}
+        }
+        row("duration", duration(self.seconds) + "; at least 600 s (section 3)");
+        row("LoadGen's memory", amount(self.loadgen_bytes as f64, "B"));
+        let accuracy =
+            format!("{} samples, {}", self.accuracy_samples, duration(self.accuracy_seconds));
+        row("accuracy run", accuracy);
+        for flow in &self.flows {
+            let (to, back) = (flow.ingress_bytes_per_second, flow.egress_bytes_per_second);
+            let way = |bytes: f64| match bytes {
+                0.0 => "negligible".to_owned(),
+                bytes => format!("{} ({})", amount(bytes, "B/s"), amount(bytes * 8.0, "b/s")),
+            };
+            row(
+                "network",
+                format!(
+                    "{} to the SUT, {} back: {} (Appendix B)",
+                    way(to),
+                    way(back),
+                    flow.formula
+                ),
+            );
+        }
+        if let Some(early) = &self.early_stopping {
+            let percent = early.percentile * 100.0;
+            let above = match self.scenario {
+                Scenario::Server => "over the bound",
+                _ => "above the estimate",
+            };
+            let allowed = early.allowed.map_or("too few queries".into(), |allowed| {
+                format!("at most {allowed} of {} queries {above}", self.queries)
+            });
+            row("early stopping", format!("{allowed}, {percent:.0}th percentile (Appendix A)"));
+            for (overlatency, queries) in &early.least_queries {
+                row("", format!("{overlatency} {above}: {queries} queries or more"));
+            }
+            row(
+                "",
+                format!("section 3 suggests {} queries to start with", early.suggested_queries),
+            );
+        }
+        for note in &self.notes {
+            row("note", note.clone());
+        }
+        text
+    }
+}
+
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 10.0 => format!("{s:.1} s"),
+        s if s < 7200.0 => format!("{s:.0} s"),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+/// A number with a decimal prefix, in three digits or so.
+fn amount(number: f64, unit: &str) -> String {
+    let prefixes = ["", "k", "M", "G", "T", "P"];
+    let (mut number, mut place) = (number, 0);
+    while number >= 999.5 && place + 1 < prefixes.len() {
+        (number, place) = (number / 1000.0, place + 1);
+    }
+    let digits = if number >= 99.5 || place == 0 { 0 } else { 1 };
+    format!("{number:.digits$} {}{unit}", prefixes[place])
+}

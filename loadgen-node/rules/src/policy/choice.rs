@@ -1,0 +1,69 @@
+//! What a run is about to do.
+
+use std::{collections::BTreeMap, fmt};
+
+use netdiv_contract::encoding::Encoding;
+use netdiv_words::Mode;
+
+use crate::{Scenario, result::Evidence};
+
+/// What a run is about to do.
+#[derive(Debug, Clone, Copy)]
+pub struct Choice<'a> {
+    /// `--benchmark`.
+    pub benchmark: &'a str,
+    /// `--scenario`.
+    pub scenario: Scenario,
+    /// `--mode`.
+    pub mode: Mode,
+    /// `--encoding`.
+    pub encoding: Encoding,
+    /// What a sample holds once decoded; empty where it is bytes of unknown meaning, `None` where nothing is known.
+    pub input: Option<&'a [Tensor<'a>]>,
+    /// Samples of the data set.
+    pub dataset_samples: u64,
+    /// Samples in performance mode, where LoadGen's settings do not name another number.
+    pub performance_samples: u64,
+    /// LoadGen's TestSettings, as they will be used; without what an audit.config changes.
+    pub test_settings: &'a BTreeMap<String, String>,
+    /// What the SUT's name will contain whatever the nodes are called.
+    pub sut_name_part: &'a str,
+    /// Whether the run is made for its digests (`--digests`): it stands beside a result, and may be short.
+    pub digests: bool,
+    /// Whether the model runs in this process.
+    pub in_process: bool,
+    /// What the machines are; `None` where nobody has asked them.
+    pub evidence: Option<&'a Evidence>,
+}
+
+/// One tensor of a sample.
+#[derive(Debug, Clone, Copy)]
+pub struct Tensor<'a> {
+    /// The name that the model gives it.
+    pub name: &'a str,
+    /// uint8, int8, int32, int64, float16 or float32.
+    pub data_type: &'a str,
+    /// Length of each dimension; below 0 where it differs from sample to sample.
+    pub shape: &'a [i64],
+}
+
+impl Choice<'_> {
+    /// Whether the run measures performance.
+    pub(super) fn performs(&self) -> bool {
+        self.mode != Mode::Accuracy && !self.digests
+    }
+
+    /// Whether it measures accuracy.
+    pub(super) fn is_accurate(&self) -> bool {
+        matches!(self.mode, Mode::Accuracy | Mode::Submission)
+    }
+}
+
+impl fmt::Display for Tensor<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let lengths = self.shape.iter();
+        let lengths = lengths.map(|n| if *n < 0 { "?".into() } else { n.to_string() });
+        let lengths = lengths.collect::<Vec<_>>().join(", ");
+        write!(f, "{} {}[{lengths}]", self.name, self.data_type)
+    }
+}

@@ -1,0 +1,70 @@
+//! `bandwidth.md`: what Appendix B asks for at the measured throughput, against what the network interfaces carry (N27).
+
+use super::{
+    markdown::{known, table},
+    results::Loaded,
+};
+use crate::{
+    facts::rate::in_words,
+    judge::bandwidth::{Demand, End},
+};
+
+/// The document, by the computation that the check judges by.
+pub(super) fn bandwidth(system: &str, results: &[Loaded<'_>]) -> String {
+    let mut text = format!(
+        "# Bandwidth of {system}\n\nAppendix B of the rules: throughput times the bytes of a sample, by the formula with the \
+         element types that were sent. Where what was sent is longer on average, that counts instead. The longer of both \
+         directions is asked of each machine, for the samples that went through it. The capacity is what the interfaces on \
+         its routes carry together, in each direction.\n"
+    );
+    for result in results {
+        text += &format!("\n## {}\n\n{}", result.name, one(result));
+    }
+    text
+}
+
+fn one(result: &Loaded<'_>) -> String {
+    let run = &result.performance;
+    let Some(benchmark) = result.benchmark else {
+        return "Appendix B does not name this benchmark.\n".into();
+    };
+    let Some(evidence) = &run.result.evidence else {
+        return "The run has no evidence of the machines.\n".into();
+    };
+    let Some(rate) = run.throughput() else { return "The run has no throughput.\n".into() };
+    let demand = Demand::of(benchmark, &run.result, evidence, rate);
+    let Some(row) = demand.row else {
+        return "Appendix B does not name this benchmark.\n".into();
+    };
+    let mut text = format!(
+        "{rate:.1} samples per second. Formula: {}; to the SUT {}, from it {} (`{}`): {} bytes. Sent: {:.0} bytes on \
+         average.\n\n",
+        row.formula,
+        row.rules_ingress,
+        row.rules_egress,
+        row.name,
+        demand.formula_bytes,
+        demand.sent_bytes
+    );
+    let line = |end: &End| {
+        let share = end.capacity.map(|capacity| format!("{:.1} %", 100.0 * end.asked / capacity));
+        [
+            end.who.clone(),
+            format!("{:.0}", end.asked / 8.0),
+            in_words(end.asked),
+            known(&end.capacity.map(in_words)),
+            known(&share),
+        ]
+    };
+    let head = ["machine", "bytes per second", "asked", "capacity", "of the capacity"];
+    text += &table(head, demand.ends.iter().map(line));
+    let met: Vec<_> = demand.ends.iter().map(End::is_met).collect();
+    text += if met.contains(&Some(false)) {
+        "\n**The interfaces do not carry it.**\n"
+    } else if met.contains(&None) {
+        "\nWhether the interfaces carry it is not known.\n"
+    } else {
+        "\nThe interfaces carry it.\n"
+    };
+    text
+}

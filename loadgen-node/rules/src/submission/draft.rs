@@ -1,0 +1,179 @@
+//! Drafts a submission: the files that settings, runs and machines make, and what has to be mended in the settings.
+
+use std::path::Path;
+
+use super::{
+    documents,
+    folder::{Tree, is_folder_name},
+    parts::Parts,
+    problems::Problems,
+    results::{self, Common, Loaded},
+    runs, sources,
+    submission_toml::Settings,
+    systems,
+};
+use crate::{
+    book::Table,
+    result::{Division, RunResult},
+    tree::{Home, Layout},
+};
+
+/// A submission before its check.
+pub(super) struct Draft {
+    pub(super) tree: Tree,
+    pub(super) home: Home,
+    /// What has to be mended in the settings and the files they name.
+    pub(super) faults: Vec<String>,
+    /// Folders and files of the tree, each with the run folder that it was made of.
+    pub(super) runs: Vec<(String, String)>,
+    /// Runs that were rehearsals.
+    pub(super) rehearsed: Vec<String>,
+    /// Runs that were made for the Open division.
+    pub(super) open: Vec<String>,
+}
+
+impl Draft {
+    /// Adds a document.
+    pub(super) fn note(&mut self, (name, text): (&str, String)) {
+        self.tree.insert(self.home.document(name), text.into_bytes());
+    }
+}
+
+/// Makes the files, and says all that is wrong with the settings.
+pub(super) fn draft(
+    settings: &Settings,
+    base: &Path,
+    table: &Table,
+    sources: &[(&str, &str)],
+) -> Draft {
+    let mut problems = Problems::default();
+    let (home, system) = home(settings, table, &mut problems);
+    let common = Common { base, table };
+    if settings.results.is_empty() {
+        problems.fault("there is no [[result]]; add one for each benchmark and scenario");
+    }
+    let results = settings.results.iter().zip(1..);
+    let results: Vec<_> = results
+        .filter_map(|(settings, number)| results::load(&common, settings, number, &mut problems))
+        .collect();
+    check_once(&results, &mut problems);
+    runs::check_one_system(results.iter().flat_map(Loaded::runs), &mut problems);
+    check_round(settings, table, &results, &mut problems);
+    documents::check_retraining(settings, &mut problems);
+    if settings.division == Some(Division::Open) {
+        problems.need(&settings.reason, "the division is open; write reason, why it is");
+    }
+
+    let mut tree = Tree::new();
+    let names: Vec<_> = results.iter().map(|result| result.benchmark_name.as_str()).collect();
+    sources::put(sources, &home, &names, &mut tree, &mut problems);
+    let mut parts = Parts {
+        settings,
+        base,
+        home: &home,
+        system: &system,
+        results: &results,
+        tree: &mut tree,
+        problems: &mut problems,
+    };
+    parts.texts();
+    for result in &results {
+        parts.result(result);
+    }
+    match results.first() {
+        Some(first) => parts.machines(&first.performance),
+        // What the description lacks is worth knowing already.
+        None => drop(systems::description(settings, &Default::default(), &mut problems)),
+    }
+    let runs = results.iter().flat_map(|result| result.places(&home, &system)).collect();
+    let named = |is_it: fn(&RunResult) -> bool| {
+        let all = results.iter().flat_map(Loaded::runs).filter(move |run| is_it(&run.result));
+        all.map(|run| run.name.clone()).collect()
+    };
+    let rehearsed = named(|result| result.rehearsal);
+    let open = named(|result| result.division == Division::Open);
+    Draft { tree, home, faults: problems.faults(), runs, rehearsed, open }
+}
+
+/// Where the submission lies, and the name of its system.
+fn home(settings: &Settings, table: &Table, problems: &mut Problems) -> (Home, String) {
+    let submitter = problems.need(&settings.submitter, "write submitter, the name of your folder");
+    let mut missing = |is_missing: bool, what: &str| {
+        if is_missing {
+            problems.fault(what);
+        }
+    };
+    missing(settings.division.is_none(), "write division, \"network\" or \"open\"");
+    missing(settings.status.is_none(), "write status: \"available\", \"preview\" or \"rdi\"");
+    missing(settings.round.is_none(), "write round, such as \"v5.0\"");
+    let id = settings.system.get("id").and_then(|id| id.as_str()).map(str::to_owned);
+    let id = problems.need(&id, "[system] write id, the name of the system's folder").to_owned();
+    for (key, name) in [("submitter", submitter), ("[system] id", &id)] {
+        if !name.is_empty() && !is_folder_name(name) {
+            problems.fault(format!(
+                "{key} `{name}`: write a name without spaces, slashes and a dot in front"
+            ));
+        }
+    }
+    // The official checker takes the first file that starts with it for the measurements.
+    let records = ["performance", "accuracy", "digests", "TEST0"];
+    if !id.is_empty() && records.iter().any(|record| record.starts_with(&id)) {
+        problems.fault(format!("[system] id `{id}`: files of ours begin so; write another"));
+    }
+    let division = settings.division.unwrap_or_default();
+    if settings.division == Some(Division::Exploratory) {
+        problems.fault(format!("division `{division}`: write \"network\" or \"open\""));
+    }
+    let round = settings.round.and_then(|name| table.round(name));
+    if let (Some(name), None) = (settings.round, round) {
+        let known: Vec<_> = table.rounds.iter().map(|round| round.name.to_string()).collect();
+        problems.fault(format!("round `{name}`: the table has {}", known.join(", ")));
+    }
+    let layout = round.map_or(Layout::A, |round| round.layout);
+    (Home { layout, division: division.to_string(), submitter: submitter.into() }, id)
+}
+
+/// Each result is there once.
+fn check_once(results: &[Loaded<'_>], problems: &mut Problems) {
+    for (place, result) in results.iter().enumerate() {
+        if results[..place].iter().any(|other| other.name == result.name) {
+            problems.fault(format!("[[result]] {} is there twice", result.name));
+        }
+    }
+}
+
+/// The settings name the round of the runs. A check of the tree cannot know it: it tells the round by the seeds.
+fn check_round(
+    settings: &Settings,
+    table: &Table,
+    results: &[Loaded<'_>],
+    problems: &mut Problems,
+) {
+    let Some(wanted) = settings.round.and_then(|name| table.round(name)) else { return };
+    let runs = || results.iter().flat_map(Loaded::runs);
+    let of = |seeds: &dyn Fn(&str) -> Option<u64>| table.round_of_seeds(seeds);
+    let rounds: Vec<_> = runs().map(|run| of(&|setting| run.seed(setting))).collect();
+    let [Some(first), others @ ..] = rounds.as_slice() else { return };
+    if first.name == wanted.name || others.iter().any(|other| *other != Some(first)) {
+        return;
+    }
+    let mut versions: Vec<_> = runs().map(|run| run.loadgen_version()).collect();
+    versions.dedup();
+    let latest = table
+        .rounds
+        .iter()
+        .filter_map(|round| Some(format!("{} for {}", round.loadgen.first()?.version, round.name)));
+    let build = match wanted.loadgen.first() {
+        Some(release) => format!("build with NETDIV_LOADGEN_RELEASE={}", release.version),
+        None => format!("build with a LoadGen of round {}, once there is one,", wanted.name),
+    };
+    problems.fault(format!(
+        "round is {}, and the runs were made with LoadGen {}, which is of round {}; write round = \"{}\", or {build} and \
+         run again (releases: {})",
+        wanted.name,
+        versions.join(" and "),
+        first.name,
+        first.name,
+        latest.collect::<Vec<_>>().join(", ")
+    ));
+}

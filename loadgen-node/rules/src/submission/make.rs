@@ -1,0 +1,92 @@
+//! Makes a submission: the draft is written beside its place, checked as any submission is, and moved there if it holds.
+
+use std::{io, path::Path};
+
+use super::{
+    documents,
+    draft::draft,
+    folder::{Beside, Tree, is_folder_name, is_inside},
+    refusals::Refusals,
+    submission_toml::Settings,
+};
+use crate::{book::Table, check::check, result::Division};
+
+/// The official checker takes no file that is larger, in bytes.
+const MOST_BYTES: usize = 50 << 20;
+
+/// Why no submission was made.
+#[derive(Debug, thiserror::Error)]
+pub enum MakeError {
+    /// Everything that stands against it, each with what to do.
+    #[error("no submission was made:\n{}", .0.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n"))]
+    Refused(Vec<String>),
+    /// The folder is there already, or cannot be written.
+    #[error(transparent)]
+    Folder(#[from] io::Error),
+}
+
+/// Makes the submission in the new folder `output`, which is there as a whole or not at all, and returns its files.
+///
+/// `base` is the folder that paths of the settings start from, `sources` are the program's own: path and text. A
+/// `rehearsal` may be made of runs that no submission can have; the tree then says so.
+///
+/// # Errors
+///
+/// When settings are missing or wrong, or when a check of the tree would find a rule broken that its division asks for.
+pub fn make(
+    settings: &Settings,
+    base: &Path,
+    table: &Table,
+    sources: &[(&str, &str)],
+    rehearsal: bool,
+    output: &Path,
+) -> Result<Tree, MakeError> {
+    let mut draft = draft(settings, base, table, sources);
+    let mut refused = std::mem::take(&mut draft.faults);
+    for (path, bytes) in draft.tree.iter().filter(|(_, bytes)| bytes.len() > MOST_BYTES) {
+        let megabytes = bytes.len() >> 20;
+        refused.push(format!("{path} has {megabytes} MiB; the official checker takes 50"));
+    }
+    // What has no place, or would lie outside of it, is not even written to be checked; the faults say why.
+    let has_division = matches!(settings.division, Some(Division::Network | Division::Open));
+    let has_place = has_division && is_folder_name(&draft.home.submitter);
+    if !has_place || !draft.tree.keys().all(|path| is_inside(path)) {
+        return Err(MakeError::Refused(refused));
+    }
+    let beside = Beside::new(output)?;
+    let is_open = settings.division == Some(Division::Open);
+    if is_open {
+        draft.note(documents::why_open(settings, &draft.rehearsed, &draft.open, &[]));
+    }
+    beside.write(&draft.tree)?;
+    let report = match check(beside.path(), table, None) {
+        Ok(report) => report,
+        Err(error) => {
+            refused.push(error.to_string());
+            return Err(MakeError::Refused(refused));
+        }
+    };
+    let home = &draft.home.root();
+    let found = Refusals { report: &report, part: beside.path(), home, runs: &draft.runs };
+    if refused.is_empty() {
+        if !rehearsal {
+            refused = found.refused(is_open);
+        }
+    } else {
+        // What is missing in the tree is missing because of the faults.
+        refused.extend(found.of_runs(is_open));
+    }
+    if !refused.is_empty() {
+        return Err(MakeError::Refused(refused));
+    }
+    let noted = found.noted();
+    if is_open {
+        draft.note(documents::why_open(settings, &draft.rehearsed, &draft.open, &noted));
+    }
+    if rehearsal {
+        draft.note(documents::rehearsal(&noted));
+    }
+    beside.write(&draft.tree)?;
+    beside.finish()?;
+    Ok(draft.tree)
+}

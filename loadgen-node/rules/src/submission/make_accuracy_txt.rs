@@ -1,0 +1,81 @@
+//! Makes `accuracy.txt`: what the official accuracy script prints, and the hash of the whole accuracy log.
+
+use std::path::Path;
+
+use super::{problems::Problems, runs::Run, submission_toml::ResultSettings};
+use crate::{book::Benchmark, compliance, facts::files, result::Accuracy};
+
+/// Makes it from the script's output, or from the run's own count where that is what the script counts. None, with a
+/// fault, where neither is there.
+pub(super) fn make(
+    base: &Path,
+    name: &str,
+    settings: &ResultSettings,
+    run: &Run,
+    benchmark: Option<&Benchmark>,
+    problems: &mut Problems,
+) -> Option<String> {
+    let text = match (&settings.accuracy_txt, &run.result.accuracy) {
+        (Some(path), _) => given(&base.join(path), benchmark, problems)?,
+        (None, Some(accuracy)) => counted(accuracy),
+        (None, None) => {
+            let script = run.result.official_accuracy.as_deref();
+            let script = script.unwrap_or("the official accuracy script of the benchmark");
+            problems.fault(format!(
+                "[[result]] {name}: write accuracy_txt, the file with the output of: {script}"
+            ));
+            return None;
+        }
+    };
+    let has_hash = text.lines().any(|line| line.starts_with("hash="));
+    Some(if has_hash { text } else { with_hash(&text, &run.accuracy_log.sha256) })
+}
+
+/// The text with the hash of the log, as the official script appends it.
+pub(super) fn with_hash(text: &str, sha256: &str) -> String {
+    format!("{text}\nhash={sha256}\n")
+}
+
+/// The script's output, which has the benchmark's metrics.
+fn given(path: &Path, benchmark: Option<&Benchmark>, problems: &mut Problems) -> Option<String> {
+    let read = benchmark.map(|benchmark| compliance::accuracy_of(path, benchmark));
+    if let Some(Err(error)) = read {
+        for problem in error.problems() {
+            problems.fault(format!(
+                "accuracy_txt {problem}; give the output of the official accuracy script"
+            ));
+        }
+        return None;
+    }
+    files::read_to_string(path)
+        .map_err(|error| problems.fault(format!("accuracy_txt {}: {error}", path.display())))
+        .ok()
+}
+
+/// The line of the official accuracy-imagenet.py.
+fn counted(accuracy: &Accuracy) -> String {
+    let Accuracy { correct, total, .. } = accuracy;
+    let percent = 100.0 * *correct as f64 / *total as f64;
+    format!("accuracy={percent:.3}%, good={correct}, total={total}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::result::Metric;
+
+    #[test]
+    fn the_line_is_that_of_the_official_script() {
+        // Python rounds exact ties to even, too.
+        for (correct, total, want) in [
+            (493, 500, "accuracy=98.600%, good=493, total=500\n"),
+            (1, 1600, "accuracy=0.062%, good=1, total=1600\n"),
+            (3, 1600, "accuracy=0.188%, good=3, total=1600\n"),
+            (38_500, 50_000, "accuracy=77.000%, good=38500, total=50000\n"),
+        ] {
+            let metric = Metric { name: "acc".into(), value: 0.0, unit: "%".into() };
+            let accuracy = Accuracy { metric, correct, total, reported: String::new() };
+            assert_eq!(counted(&accuracy), want);
+        }
+    }
+}

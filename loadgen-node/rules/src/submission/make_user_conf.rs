@@ -1,0 +1,73 @@
+//! Makes LoadGen's `user.conf`: the file of the run where it is still there; else the settings of the run, written as such a
+//! file.
+
+use std::{collections::BTreeMap, path::Path};
+
+use super::runs::Run;
+use crate::{
+    Scenario,
+    facts::files,
+    judge::user_conf::{Key, keys, number},
+};
+
+/// The text of the file, for the model as LoadGen names it.
+pub(super) fn user_conf(base: &Path, run: &Run, model: &str) -> String {
+    let file = path(run).and_then(|path| {
+        let places = [base.join(path), run.folder.join(path)];
+        places.iter().find_map(|path| files::read_to_string(path).ok())
+    });
+    let result = &run.result;
+    file.filter(|text| !text.trim().is_empty())
+        .unwrap_or_else(|| reconstructed(&result.test_settings, model, result.scenario))
+}
+
+/// The path of the run's file, as the run had it.
+pub(super) fn path(run: &Run) -> Option<&str> {
+    run.result.settings.get("user_conf")?.as_str()
+}
+
+/// The effective settings.
+fn reconstructed(settings: &BTreeMap<String, String>, model: &str, scenario: Scenario) -> String {
+    let mut text = "# The settings of the run, from its result.json.\n".to_owned();
+    let name = scenario.official_name();
+    for Key { name: key, field, factor } in keys(scenario) {
+        if let Some(value) = settings.get(*field).and_then(|value| number(value)) {
+            // LoadGen's factors are no binary fractions.
+            let value = (value / factor * 1e6).round() / 1e6;
+            text += &format!("{model}.{name}.{key} = {value}\n");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judge::user_conf::differences;
+
+    fn settings() -> BTreeMap<String, String> {
+        [
+            ("server_target_qps", "18000.500000"),
+            ("server_target_latency_ns", "15000000"),
+            ("server_target_latency_percentile", "0.990000"),
+            ("server_coalesce_queries", "false"),
+            ("min_duration_ms", "600000"),
+        ]
+        .map(|(key, value)| (key.to_owned(), value.to_owned()))
+        .into()
+    }
+
+    #[test]
+    fn the_settings_become_a_file_that_says_the_same() {
+        let text = reconstructed(&settings(), "resnet50", Scenario::Server);
+        let want = "# The settings of the run, from its result.json.\n\
+                    resnet50.Server.target_qps = 18000.5\n\
+                    resnet50.Server.target_latency = 15\n\
+                    resnet50.Server.target_latency_percentile = 99\n\
+                    resnet50.Server.coalesce_queries = 0\n\
+                    resnet50.Server.min_duration = 600000\n";
+        assert_eq!(text, want);
+        let differ = differences(&text, &settings(), "resnet50", Scenario::Server);
+        assert!(differ.is_empty());
+    }
+}

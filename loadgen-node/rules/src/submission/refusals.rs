@@ -1,0 +1,93 @@
+//! What the check of a tree under way found. Its maker knows run folders, not the files made of them: a finding about such a
+//! file names the run folder.
+
+use std::path::Path;
+
+use crate::{Grouped, Outcome, Rule, check::Report};
+
+/// Rules about the machines. What is not known of them is refused, too: the operator states it in a machine's evidence file
+/// and runs again.
+const MACHINES: [Rule; 4] = [Rule::new(20), Rule::new(22), Rule::new(24), Rule::new(29)];
+
+/// What N38 concludes from the other findings.
+const CONCLUSION: Rule = Rule::new(38);
+
+/// The findings about a tree that is being made.
+pub(super) struct Refusals<'a> {
+    pub(super) report: &'a Report,
+    /// The folder that was checked.
+    pub(super) part: &'a Path,
+    /// The submitter's folder in it.
+    pub(super) home: &'a str,
+    /// Folders and files of the tree, each with the run folder that it was made of.
+    pub(super) runs: &'a [(String, String)],
+}
+
+impl Refusals<'_> {
+    /// All that stands against the submission.
+    pub(super) fn refused(&self, is_open: bool) -> Vec<String> {
+        self.standing(is_open).map(|finding| self.told(finding)).collect()
+    }
+
+    /// The same, of what is about runs.
+    pub(super) fn of_runs(&self, is_open: bool) -> Vec<String> {
+        let is_of_run = |finding: &&Grouped| finding.places.iter().any(|place| self.is_run(place));
+        self.standing(is_open).filter(is_of_run).map(|finding| self.told(finding)).collect()
+    }
+
+    /// All rules of the Network division that are not kept, with places in the tree.
+    pub(super) fn noted(&self) -> Vec<Grouped> {
+        let waived = self.report.waived.iter();
+        let mut noted: Vec<_> = self.standing(false).chain(waived).cloned().collect();
+        noted.sort_by_key(|finding| finding.rule);
+        for finding in &mut noted {
+            finding.text = finding.text.replace(&self.prefix(), "");
+        }
+        noted
+    }
+
+    fn standing(&self, is_open: bool) -> impl Iterator<Item = &Grouped> {
+        self.report.findings.iter().filter(move |finding| match finding.outcome {
+            Outcome::Pass => false,
+            Outcome::Fail => finding.rule != CONCLUSION || !finding.places.is_empty(),
+            Outcome::CannotTell => {
+                let of_run = finding.places.iter().any(|place| self.is_run(place));
+                !is_open && MACHINES.contains(&finding.rule) && of_run
+            }
+        })
+    }
+
+    fn is_run(&self, place: &str) -> bool {
+        self.runs.iter().any(|(path, _)| within(place, path).is_some())
+    }
+
+    /// A line about the run folders.
+    fn told(&self, finding: &Grouped) -> String {
+        let mut finding = finding.clone();
+        let named = |place: &String| {
+            let run = self.runs.iter().find_map(|(path, run)| Some((within(place, path)?, run)));
+            run.map_or_else(|| place.clone(), |(rest, run)| format!("{run}{rest}"))
+        };
+        let mut places: Vec<String> = Vec::new();
+        for place in finding.places.iter().map(named) {
+            if !places.contains(&place) {
+                places.push(place);
+            }
+        }
+        finding.places = places;
+        finding.text = finding.text.replace(&self.prefix(), "");
+        for (path, run) in self.runs {
+            finding.text = finding.text.replace(path, run);
+        }
+        finding.brief(&format!("{}/", self.home))
+    }
+
+    fn prefix(&self) -> String {
+        format!("{}/", self.part.display())
+    }
+}
+
+/// What of a place is below that path.
+fn within<'a>(place: &'a str, path: &str) -> Option<&'a str> {
+    place.strip_prefix(path).filter(|rest| rest.is_empty() || rest.starts_with('/'))
+}

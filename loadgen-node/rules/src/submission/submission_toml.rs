@@ -1,0 +1,212 @@
+//! `submission.toml`: what a submitter has to say, beside what the runs say themselves.
+//!
+//! All keys are optional here; what is missing is found when the tree is built, all of it at once.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use serde::{Deserialize, Deserializer, Serialize, de::IntoDeserializer as _};
+use strum::Display;
+
+use crate::{Division, Scenario, book::RoundName, facts::files};
+
+/// The file. Paths in it are relative to its folder.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// The submitter: the name of its folder.
+    pub submitter: Option<String>,
+    /// network or open.
+    pub division: Option<Division>,
+    /// Whether others can have the system.
+    pub status: Option<Status>,
+    /// The round, such as v5.0.
+    pub round: Option<RoundName>,
+    /// How quantization was calibrated (rules, section 2.3): a Markdown file.
+    pub calibration: Option<PathBuf>,
+    /// Who approved the compression of samples, when, and how to find that (section 6.2.4).
+    pub compression_approval: Option<String>,
+    /// How power was measured.
+    pub power: Option<Power>,
+    /// Why the submission is in the Open division.
+    pub reason: Option<String>,
+    /// `id`, the system's folder, and any field of the system description.
+    #[serde(default)]
+    pub system: BTreeMap<String, toml::Value>,
+    /// What is between the machines.
+    #[serde(default)]
+    pub topology: Topology,
+    /// The way from the network to the accelerators (section 5.1).
+    #[serde(default)]
+    pub architecture: Architecture,
+    /// Each benchmark and scenario that is submitted.
+    #[serde(default, rename = "result")]
+    pub results: Vec<ResultSettings>,
+    /// What the retraining rules ask a result with a retrained model to report (their section 10).
+    pub retraining: Option<Retraining>,
+}
+
+/// Whether others can have a system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Display)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+pub enum Status {
+    /// All of it can be bought or used.
+    Available,
+    /// It will be available soon.
+    Preview,
+    /// Research, development or internal.
+    Rdi,
+}
+
+/// Whether a model was retrained.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Retrained {
+    /// It was.
+    Yes,
+    /// It was not.
+    #[default]
+    No,
+}
+
+/// Switches and links between the machines (section 6.2.3).
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Topology {
+    /// What the diagram shows.
+    pub text: Option<String>,
+    /// Switches.
+    #[serde(default, rename = "switch")]
+    pub switches: Vec<Switch>,
+    /// Links.
+    #[serde(default, rename = "link")]
+    pub links: Vec<Link>,
+}
+
+/// A switch.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Switch {
+    /// Its name in this file.
+    pub name: String,
+    /// Vendor and model.
+    pub model: String,
+    /// Number of its ports.
+    pub ports: u32,
+    /// What a port can do, such as "400 Gb/s".
+    pub speed: String,
+}
+
+/// A cable.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// One end: `MACHINE:INTERFACE` or `SWITCH:PORT`. The LoadGen node is `loadgen`, SUT nodes have their names.
+    pub from: String,
+    /// The other end.
+    pub to: String,
+    /// What it is made of, such as "copper DAC" or "fiber".
+    pub media: String,
+    /// What it carries, such as "100 Gb/s".
+    pub rate: String,
+    /// Its length, such as "2 m".
+    pub length: Option<String>,
+}
+
+/// How power was measured. The measurements are with the results.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Power {
+    /// The setup.
+    pub text: Option<String>,
+    /// The analyzers: a file.
+    pub analyzer_table: Option<PathBuf>,
+    /// Settings that bear on power: a file.
+    pub power_settings: Option<PathBuf>,
+}
+
+/// The way from the network to the accelerators.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Architecture {
+    /// The way from the NIC to the accelerator, with the bandwidth of each part.
+    pub data_path: Option<String>,
+    /// What shows that it carries this: a text, or a file such as the fabric.json of `loadgen-node fabric`.
+    pub measurement: Option<String>,
+}
+
+/// A benchmark in a scenario: the folders of its runs, and what was done to the model.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResultSettings {
+    /// The benchmark.
+    pub benchmark: Option<String>,
+    /// offline or server; the official names will do as well.
+    #[serde(default, deserialize_with = "scenario")]
+    pub scenario: Option<Scenario>,
+    /// Folder of the performance run.
+    pub performance: Option<PathBuf>,
+    /// Folder of the accuracy run.
+    pub accuracy: Option<PathBuf>,
+    /// What the official accuracy script printed. Not needed where the run had labels to compare with.
+    pub accuracy_txt: Option<PathBuf>,
+    /// Folder that `loadgen-node audit` made, with TEST01 and so on in it.
+    pub compliance: Option<PathBuf>,
+    /// Folder of a run with `--digests`.
+    pub digests: Option<PathBuf>,
+    /// Folder that the measurement client of mlcommons/power-dev made; the performance run is `run_1` in it.
+    pub power: Option<PathBuf>,
+    /// The file with the weights that the model was made of.
+    pub starting_weights_filename: Option<String>,
+    /// Data types of the weights, such as "fp16".
+    pub weight_data_types: Option<String>,
+    /// What was done to the weights, such as "fp16 conversion"; "none" for nothing.
+    pub weight_transformations: Option<String>,
+    /// Data types of the inputs, such as "uint8".
+    pub input_data_types: Option<String>,
+    /// Whether the model was retrained.
+    #[serde(default)]
+    pub retraining: Retrained,
+    /// How to do it again: a Markdown file, or text, put before what is generated.
+    pub readme: Option<String>,
+}
+
+/// A retrained model.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Retraining {
+    /// Share of the training data that was used.
+    pub retraining_data_fraction: Option<f64>,
+    /// Share of the epochs of the original training.
+    pub retraining_epoch_fraction: Option<f64>,
+    /// Parameters that are not zero.
+    pub non_zero_parameters: Option<u64>,
+    /// Size of the model in bytes.
+    pub model_size_bytes: Option<u64>,
+    /// Its number formats.
+    pub numerics: Option<String>,
+    /// How it was quantized, so that others can do the same.
+    pub quantization: Option<String>,
+}
+
+/// A scenario, by our word for it or by the official one.
+fn scenario<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Scenario>, D::Error> {
+    let word = String::deserialize(from)?;
+    let known = || Scenario::deserialize(word.as_str().into_deserializer());
+    Scenario::of_official_name(&word).map_or_else(known, Ok).map(Some)
+}
+
+impl Settings {
+    /// Reads the file.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read or is no `submission.toml`, with the line.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+        let text = files::read_to_string(path).map_err(|error| named(&error))?;
+        toml::from_str(&text).map_err(|error| named(&error))
+    }
+}

@@ -1,0 +1,176 @@
+//! `loadgen-node audit`: the compliance tests that a benchmark demands, run with the settings of its performance run and
+//! verified against the runs that are to be submitted.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use netdiv_rules::{
+    Mode,
+    book::{Benchmark, Test},
+    compliance::{self, Reference, Verified},
+    official_log,
+    result::RunResult,
+};
+use tracing::info;
+
+use crate::{
+    RunArgs, RunError,
+    output::{self, say},
+    settings::{TableArgs, usage},
+};
+
+/// Keys of `loadgen-node audit`.
+#[derive(Debug, clap::Args)]
+pub struct AuditArgs {
+    /// Folder of the performance run; its settings are used again
+    #[arg(long, value_name = "DIR")]
+    performance: PathBuf,
+    /// Folder of the accuracy run
+    #[arg(long, value_name = "DIR")]
+    accuracy: PathBuf,
+    /// Folder for the tests, one folder each
+    #[arg(long, value_name = "DIR")]
+    output: PathBuf,
+    /// Run only these of the benchmark's tests [default: all], for instance to repeat one in a new --output
+    #[arg(long, value_delimiter = ',')]
+    tests: Vec<Test>,
+    #[command(flatten)]
+    table: TableArgs,
+    /// Options of `loadgen-node run` that replace those of the performance run, such as --nodes; --setting replaces all
+    /// its fields
+    #[arg(last = true, value_name = "OPTION")]
+    options: Vec<String>,
+}
+
+impl AuditArgs {
+    /// Runs and verifies the tests. LoadGen is one per process, so each test is a process of its own.
+    pub(super) fn execute(&self) -> Result<u8, RunError> {
+        let performance = read(&self.performance, Mode::Performance)?;
+        let accuracy = read(&self.accuracy, Mode::Accuracy)?;
+        let of = |run: &RunResult| (run.benchmark.clone(), run.scenario);
+        if of(&performance) != of(&accuracy) {
+            return usage(format!(
+                "the performance run is of {} {}, the accuracy run of {} {}",
+                performance.benchmark, performance.scenario, accuracy.benchmark, accuracy.scenario
+            ));
+        }
+        refuse_own(&self.options)?;
+        let table = self.table.read()?;
+        let Some(benchmark) = table.find(&performance.benchmark) else {
+            return usage(format!("{} is not in the table of benchmarks", performance.benchmark));
+        };
+        let tests = chosen(benchmark, &self.tests)?;
+        if tests.is_empty() {
+            say(format_args!("{} needs no compliance test", benchmark.name))?;
+            return Ok(0);
+        }
+        let log = self.accuracy.join(output::ACCURACY);
+        let summary = self.performance.join(output::SUMMARY);
+        let reference = Reference { accuracy_log: &log, summary: &summary };
+        let mut settings = performance.settings;
+        if let Some(file) = &self.table.benchmarks {
+            settings.insert("benchmarks".into(), file.display().to_string().into());
+        }
+        let mut passed = true;
+        for test in tests {
+            let folder = self.output.join(test.name());
+            run_test(test, benchmark, settings.clone(), &folder, &self.options)?;
+            let verified = compliance::verify(test, benchmark, &reference, &folder)
+                .map_err(|error| RunError::Failed(format!("{}: {error}", test.name())))?;
+            for (name, text) in &verified.files {
+                output::write(&folder.join(name), text.as_bytes())?;
+            }
+            output::report(report(test, &verified, &folder));
+            passed &= verified.passed;
+        }
+        Ok(u8::from(!passed))
+    }
+}
+
+/// The record of a run, whose logs must be those that the run wrote.
+fn read(folder: &Path, mode: Mode) -> Result<RunResult, RunError> {
+    let path = folder.join(output::RESULT);
+    let refused = |why: String| RunError::Usage(format!("{}: {why}", path.display()));
+    let text = std::fs::read_to_string(&path).map_err(|error| refused(error.to_string()))?;
+    let run: RunResult = serde_json::from_str(&text)
+        .map_err(|error| refused(format!("not a record of a run: {error}")))?;
+    if run.mode != mode && run.mode != Mode::Submission {
+        return Err(refused(format!("a run in mode {}, not {mode}", run.mode)));
+    }
+    let now = official_log::digests(folder).map_err(|error| RunError::Usage(error.to_string()))?;
+    match run.logs.iter().find(|(name, digest)| now.get(*name) != Some(*digest)) {
+        Some((name, _)) => Err(refused(format!("{name} is not what LoadGen wrote in this run"))),
+        None => Ok(run),
+    }
+}
+
+/// The benchmark's tests, or those of them that were asked for.
+fn chosen(benchmark: &Benchmark, wanted: &[Test]) -> Result<Vec<Test>, RunError> {
+    let tests = &benchmark.compliance;
+    if let Some(other) = wanted.iter().find(|test| !tests.contains(test)) {
+        let names: Vec<_> = tests.iter().map(|test| test.name()).collect();
+        let names = if names.is_empty() { "none".into() } else { names.join(", ") };
+        return usage(format!("--tests {other}: the tests of {} are {names}", benchmark.name));
+    }
+    let is_wanted = |test: &&Test| wanted.is_empty() || wanted.contains(test);
+    Ok(tests.iter().filter(is_wanted).copied().collect())
+}
+
+/// What a test sets itself cannot be set.
+fn refuse_own(options: &[String]) -> Result<(), RunError> {
+    const OWN: [&str; 4] = ["--output", "--audit-config", "--mode", "--config"];
+    let is_own = |option: &&String| OWN.contains(&option.split('=').next().unwrap_or_default());
+    match options.iter().find(is_own) {
+        Some(own) => usage(format!("{own} is set by the test; leave it out after --")),
+        None => Ok(()),
+    }
+}
+
+/// Runs LoadGen with the test's audit.config.
+fn run_test(
+    test: Test,
+    benchmark: &Benchmark,
+    settings: BTreeMap<String, serde_json::Value>,
+    folder: &Path,
+    options: &[String],
+) -> Result<(), RunError> {
+    let failed = |error: &dyn std::fmt::Display| RunError::Failed(error.to_string());
+    output::prepare(folder)?;
+    let (config, audit_config) = (folder.join("run.toml"), folder.join("audit.config"));
+    let settings = serde_json::Value::from_iter(settings);
+    let mut settings: RunArgs = serde_json::from_value(settings).map_err(|error| failed(&error))?;
+    settings.output = Some(folder.to_path_buf());
+    settings.audit_config = Some(audit_config.clone());
+    settings.mode = None;
+    let settings = toml::to_string(&settings).map_err(|error| failed(&error))?;
+    output::write(&config, settings.as_bytes())?;
+    output::write(&audit_config, compliance::audit_config(test, benchmark).as_bytes())?;
+    info!(test = test.name(), "running");
+    let program = std::env::current_exe().map_err(|error| failed(&error))?;
+    let mut run = Command::new(program);
+    run.arg("run").arg("--config").arg(&config).args(options);
+    let status = run.status().map_err(|error| failed(&error))?;
+    match status.code() {
+        // What LoadGen thinks of the result is part of the verification.
+        Some(0 | 1) => Ok(()),
+        Some(2) => usage(format!("{}: the run was refused; see above", test.name())),
+        _ => Err(RunError::Failed(format!("{}: the run failed: {status}", test.name()))),
+    }
+}
+
+fn report(test: Test, verified: &Verified, folder: &Path) -> String {
+    let verdict = |passed: bool| if passed { "pass" } else { "FAIL" };
+    let mut lines = vec![format!("{}: {}", test.name(), verdict(verified.passed))];
+    for (name, part) in [("accuracy", &verified.accuracy), ("performance", &verified.performance)] {
+        if let Some(part) = part {
+            lines.push(format!("  {name:<12} {}", verdict(part.passed())));
+            let parts = [&part.notes, &part.figures, &part.problems, &part.stricter];
+            lines.extend(parts.into_iter().flatten().map(|line| format!("    {line}")));
+        }
+    }
+    lines.push(format!("  in {}", folder.display()));
+    lines.join("\n")
+}

@@ -1,0 +1,35 @@
+//! `loadgen-node benchmarks`: the table of benchmarks, or one of them.
+
+use netdiv_rules::book::listing;
+
+use crate::{
+    RunError,
+    output::say,
+    settings::{TableArgs, usage},
+};
+
+/// Keys of `loadgen-node benchmarks`.
+#[derive(Debug, clap::Args)]
+pub struct BenchmarksArgs {
+    /// Show all that is known of this benchmark
+    name: Option<String>,
+    #[command(flatten)]
+    table: TableArgs,
+}
+
+impl BenchmarksArgs {
+    pub(super) fn execute(&self) -> Result<u8, RunError> {
+        let table = self.table.read()?;
+        let Some(name) = &self.name else {
+            say(listing::list(&table))?;
+            return Ok(0);
+        };
+        let Some(benchmark) = table.find(name) else {
+            return usage(format!(
+                "there is no benchmark {name}; `loadgen-node benchmarks` lists all"
+            ));
+        };
+        say(listing::describe(benchmark))?;
+        Ok(0)
+    }
+}

@@ -1,0 +1,43 @@
+//! `loadgen-node check`: the rules of the Network division, one by one, over a run or a submission.
+
+use std::path::PathBuf;
+
+use netdiv_rules::{Outcome, Rule, check};
+
+use crate::{RunError, output::say, settings::TableArgs};
+
+/// Keys of `loadgen-node check`.
+#[derive(Debug, clap::Args)]
+pub struct CheckArgs {
+    /// The folder of a run, or the tree of a submission
+    path: PathBuf,
+    /// Another run or submission to compare the network with, for an audit
+    #[arg(long, value_name = "DIR")]
+    against: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Count a rule that cannot be decided as broken, except N37 without --against
+    #[arg(long)]
+    strict: bool,
+    #[command(flatten)]
+    table: TableArgs,
+}
+
+impl CheckArgs {
+    pub(super) fn execute(&self) -> Result<u8, RunError> {
+        let report = check::check(&self.path, &*self.table.read()?, self.against.as_deref())
+            .map_err(|error| RunError::Usage(error.to_string()))?;
+        if self.json {
+            let json = serde_json::to_string_pretty(&report);
+            say(json.map_err(|error| RunError::Failed(error.to_string()))?)?;
+        } else {
+            say(report.text())?;
+        }
+        // Without --against there is nothing to compare with.
+        let counts = |rule: &Rule| *rule != Rule::new(37) || self.against.is_some();
+        let is_open = |rule: Rule| report.outcome(rule) == Outcome::CannotTell;
+        let is_unknown = self.strict && Rule::all().filter(counts).any(is_open);
+        Ok(u8::from(report.failed() || is_unknown))
+    }
+}

@@ -1,0 +1,69 @@
+//! The subcommands, a file for each. `execute` does what the keys say and returns the process's exit code.
+
+mod audit;
+mod benchmarks;
+mod certificates;
+mod check;
+mod fabric;
+mod nodes;
+mod plan;
+mod run;
+mod settings_file;
+mod submission;
+#[cfg(feature = "in-process")]
+mod tax;
+
+use clap::Subcommand;
+
+pub use self::run::exit_code;
+use crate::RunError;
+
+/// What `loadgen-node` can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run LoadGen. Exit code 0: valid or complete; 1: finished, not valid; 2: settings, files or nodes do not allow a run;
+    /// 3: the run failed
+    Run(Box<run::RunCommand>),
+    /// Measure what the network costs: the same run over the loopback interface and in one process, in turn
+    #[cfg(feature = "in-process")]
+    Tax(tax::TaxArgs),
+    /// Measure what the network to the nodes can carry; they run with --engine none. Exit code 0: measured, and every
+    /// target is carried; 1: a target is not; 2: settings or nodes do not allow it; 3: a node was lost
+    Fabric(fabric::FabricCommand),
+    /// Make certificates for a lab: an authority (ca.pem), one certificate and key for each node (HOST.pem,
+    /// HOST.key), and one for LoadGen nodes (client.pem, client.key)
+    Certificates(certificates::CertificatesArgs),
+    /// Run the compliance tests that the benchmark demands, and verify them. Exit code 0: all pass; 1: one does not; 2:
+    /// files or settings do not allow it; 3: a run failed
+    Audit(audit::AuditArgs),
+    /// Check the rules of the Network division, N1 to N38, over a run or a submission. Exit code 0: none is broken; 1: one
+    /// is; 2: the folder is neither
+    Check(check::CheckArgs),
+    /// Make a submission from runs
+    Submission(submission::SubmissionArgs),
+    /// Tell how long a run takes, how many queries it has, and what bandwidth it needs
+    Plan(plan::PlanArgs),
+    /// Show the benchmarks of the suite and what the rules demand of each
+    Benchmarks(benchmarks::BenchmarksArgs),
+    /// Ask the nodes who they are
+    Nodes(nodes::NodesCommand),
+}
+
+impl Command {
+    /// Does it, and returns the exit code.
+    pub fn execute(&self) -> Result<u8, RunError> {
+        match self {
+            Self::Run(command) => command.execute(),
+            #[cfg(feature = "in-process")]
+            Self::Tax(args) => args.execute(),
+            Self::Fabric(command) => command.execute(),
+            Self::Certificates(args) => args.execute(),
+            Self::Audit(args) => args.execute(),
+            Self::Check(args) => args.execute(),
+            Self::Submission(args) => args.execute(),
+            Self::Plan(args) => args.execute(),
+            Self::Benchmarks(args) => args.execute(),
+            Self::Nodes(command) => command.execute(),
+        }
+    }
+}

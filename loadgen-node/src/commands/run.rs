@@ -1,0 +1,31 @@
+//! `loadgen-node run`: a run of LoadGen.
+
+use super::settings_file::SettingsFile;
+use crate::{RunArgs, RunError, error::EXIT_FAILED, result::Verdict};
+
+/// `loadgen-node run`.
+#[derive(Debug, clap::Args)]
+pub struct RunCommand {
+    #[command(flatten)]
+    file: SettingsFile,
+    #[command(flatten)]
+    args: RunArgs,
+}
+
+impl RunCommand {
+    pub(super) fn execute(&self) -> Result<u8, RunError> {
+        match self.file.resolve(&self.args, RunArgs::resolve)? {
+            None => Ok(0),
+            Some(config) => crate::run(config).map(exit_code),
+        }
+    }
+}
+
+/// The exit code of a run.
+pub const fn exit_code(verdict: Verdict) -> u8 {
+    match verdict {
+        Verdict::Valid | Verdict::Complete => 0,
+        Verdict::Invalid => 1,
+        Verdict::Failed => EXIT_FAILED,
+    }
+}

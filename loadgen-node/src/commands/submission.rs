@@ -1,0 +1,49 @@
+//! `loadgen-node submission`: from runs to a submission.
+
+use std::path::{Path, PathBuf};
+
+use netdiv_rules::submission::{self, MakeError, Settings};
+
+use crate::{
+    RunError, output,
+    settings::{TableArgs, usage},
+    sources::SOURCES,
+};
+
+/// Keys of `loadgen-node submission`.
+#[derive(Debug, clap::Args)]
+pub struct SubmissionArgs {
+    /// What the runs are, and what no machine knows; docs/SUBMISSION.md lists the keys
+    #[arg(long, value_name = "FILE", default_value = "submission.toml")]
+    settings: PathBuf,
+    /// Folder for the tree; it must not exist
+    #[arg(long, value_name = "DIR")]
+    output: PathBuf,
+    /// Make a tree of the Network division even if rules are broken, for practice; the tree says so
+    #[arg(long)]
+    rehearsal: bool,
+    #[command(flatten)]
+    table: TableArgs,
+}
+
+impl SubmissionArgs {
+    pub(super) fn execute(&self) -> Result<u8, RunError> {
+        if self.output.exists() {
+            let output = self.output.display();
+            return usage(format!("--output {output}: it exists already; choose a new folder"));
+        }
+        let table = self.table.read()?;
+        let refused = |problems| RunError::Usage(MakeError::Refused(problems).to_string());
+        let settings = Settings::read(&self.settings).map_err(|problem| refused(vec![problem]))?;
+        let base = self.settings.parent().unwrap_or(Path::new("."));
+        let made = submission::make(&settings, base, &table, SOURCES, self.rehearsal, &self.output);
+        let tree = made.map_err(|error| match error {
+            MakeError::Refused(problems) => refused(problems),
+            MakeError::Folder(error) => {
+                RunError::Output { path: self.output.display().to_string(), error }
+            }
+        })?;
+        output::report(format_args!("{} files in {}", tree.len(), self.output.display()));
+        Ok(0)
+    }
+}

@@ -1,0 +1,183 @@
+//! `loadgen-node tax`: what the network costs. The same run over the network and in one process, in turn.
+
+use std::{
+    ffi::OsString,
+    fs, io,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
+};
+
+use serde::Deserialize;
+use tracing::info;
+
+use crate::{
+    RunError,
+    output::{self, say},
+    report::tax::{Round, render},
+    result::{RunResult, Verdict},
+    settings::usage,
+};
+
+/// Keys of `loadgen-node tax`.
+#[derive(Debug, clap::Args)]
+pub struct TaxArgs {
+    /// Settings file of a SUT node, both for the node that is started and for the run in one process
+    #[arg(long, value_name = "FILE")]
+    node_config: PathBuf,
+    /// The program of the node [default: sut-node beside this program]
+    #[arg(long, value_name = "FILE")]
+    sut_node: Option<PathBuf>,
+    /// How often to run both
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    rounds: usize,
+    /// Folder for the runs
+    #[arg(long, value_name = "DIR", default_value = "out/tax")]
+    output: PathBuf,
+    /// An option of the runs over the network alone, such as --network-option=--transport=quic; any number of them
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
+    network_option: Vec<String>,
+    /// Options of `loadgen-node run`, for both: scenario, data set, settings
+    #[arg(last = true, required = true)]
+    run: Vec<String>,
+}
+
+impl TaxArgs {
+    /// Runs both, as often as asked, and prints the ratio. An odd round begins with the network.
+    pub(super) fn execute(&self) -> Result<u8, RunError> {
+        if self.rounds == 0 {
+            return usage("--rounds 0: must be at least 1");
+        }
+        let mut rounds = Vec::new();
+        for number in 1..=self.rounds {
+            let folder = |kind: &str| self.output.join(format!("{number}-{kind}"));
+            let over_network = || over_network(self, &folder("network"));
+            let in_process = || in_process(self, &folder("in-process"));
+            let (network, alone) = if number % 2 == 1 {
+                let network = over_network()?;
+                (network, in_process()?)
+            } else {
+                let alone = in_process()?;
+                (over_network()?, alone)
+            };
+            let ratio = ratio(&network, &alone)?;
+            info!("round {number} of {}: network / one process {ratio:.4}", self.rounds);
+            rounds.push(Round { network, alone, ratio });
+        }
+        say(render(&rounds))?;
+        Ok(0)
+    }
+}
+
+/// A rate's ratio, or a latency's inverse one: below 1 the network costs something.
+fn ratio(network: &RunResult, alone: &RunResult) -> Result<f64, RunError> {
+    let value = |result: &RunResult| {
+        let metric = result.metric.as_ref().filter(|_| result.verdict != Verdict::Failed);
+        metric.map(|metric| (metric.value, metric.unit == "ns"))
+    };
+    match (value(network), value(alone)) {
+        (Some((network, is_time)), Some((alone, _))) if network > 0.0 && alone > 0.0 => {
+            Ok(if is_time { alone / network } else { network / alone })
+        }
+        _ => Err(RunError::Failed("a run has no figure to compare; see its result.json".into())),
+    }
+}
+
+fn over_network(args: &TaxArgs, folder: &Path) -> Result<RunResult, RunError> {
+    let node = Node::start(args)?;
+    let mut target = vec!["--nodes".into(), node.address.clone().into()];
+    target.extend(args.network_option.iter().map(OsString::from));
+    run(args, folder, &target)
+}
+
+fn in_process(args: &TaxArgs, folder: &Path) -> Result<RunResult, RunError> {
+    run(args, folder, &["--in-process".into(), args.node_config.clone().into()])
+}
+
+/// Runs this program again: LoadGen runs once in a process.
+fn run(args: &TaxArgs, folder: &Path, target: &[OsString]) -> Result<RunResult, RunError> {
+    let failed = |why: String| RunError::Failed(why);
+    let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
+    let ran = Command::new(program)
+        .arg("run")
+        .args(&args.run)
+        .args(target)
+        .arg("--output")
+        .arg(folder)
+        .stdout(Stdio::null())
+        .status()
+        .map_err(|error| failed(error.to_string()))?;
+    // 1: finished and not valid, which the table shows.
+    if !matches!(ran.code(), Some(0 | 1)) {
+        return Err(failed(format!("`loadgen-node run` ended with {ran}")));
+    }
+    let path = folder.join(output::RESULT);
+    let bad = |why: String| failed(format!("{}: {why}", path.display()));
+    let text = fs::read_to_string(&path).map_err(|error| bad(error.to_string()))?;
+    serde_json::from_str(&text).map_err(|error| bad(error.to_string()))
+}
+
+/// How often to look whether the node is ready.
+const PERIOD: Duration = Duration::from_millis(5);
+
+/// What a node writes into its ready file.
+#[derive(Deserialize)]
+struct Ready {
+    grpc: Option<String>,
+    quic: Option<String>,
+    pid: u32,
+}
+
+/// A SUT node on this machine; ended with the value.
+struct Node {
+    child: Child,
+    address: String,
+}
+
+impl Node {
+    fn start(args: &TaxArgs) -> Result<Self, RunError> {
+        let own = std::env::current_exe().unwrap_or_default();
+        let program = args.sut_node.clone().unwrap_or_else(|| own.with_file_name("sut-node"));
+        let failed = |why: String| RunError::Usage(format!("{}: {why}", program.display()));
+        let unusable = |error: io::Error| failed(error.to_string());
+        fs::create_dir_all(&args.output).map_err(unusable)?;
+        let ready_file = args.output.join("node.json");
+        let child = Command::new(&program)
+            .arg("--config")
+            .arg(&args.node_config)
+            .args(["--listen", "127.0.0.1:0", "--name", "tax", "--ready-file"])
+            .arg(&ready_file)
+            .spawn()
+            .map_err(unusable)?;
+        // From here on, dropping the node ends it.
+        let mut node = Self { child, address: String::new() };
+        loop {
+            if let Some(ready) = read_ready(&ready_file).filter(|r| r.pid == node.child.id()) {
+                node.address = ready
+                    .grpc
+                    .or(ready.quic)
+                    .ok_or_else(|| failed("says no address in its ready file".into()))?;
+                return Ok(node);
+            }
+            if let Some(status) = node.child.try_wait().map_err(unusable)? {
+                return Err(failed(format!(
+                    "ended before it was ready ({status}); its log says why"
+                )));
+            }
+            thread::sleep(PERIOD);
+        }
+    }
+}
+
+/// The node writes the file whole, once it is ready; until then there is none, or that of an earlier node.
+fn read_ready(file: &Path) -> Option<Ready> {
+    serde_json::from_slice(&fs::read(file).ok()?).ok()
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,9 @@
+//! What people read: tables for the terminal, and pictures.
+
+pub(crate) mod fabric;
+pub(crate) mod fabric_plot;
+pub(crate) mod nodes;
+pub(crate) mod run;
+mod table;
+#[cfg(feature = "in-process")]
+pub(crate) mod tax;

@@ -1,0 +1,114 @@
+//! The closing table of a run.
+
+use super::table;
+use crate::result::{Distribution, Division, Node, RunResult, Verdict};
+
+/// The run for the terminal.
+pub(crate) fn render(result: &RunResult) -> String {
+    let mut lines = vec![format!(
+        "{} {} {}: {}, {}",
+        result.benchmark,
+        result.scenario,
+        result.mode,
+        verdict(result.verdict),
+        purpose(result)
+    )];
+    lines.extend(result.reasons.iter().map(|reason| format!("  {reason}")));
+    lines.push(table::facts(facts(result)));
+    lines.push(String::new());
+    lines.push(nodes(&result.nodes));
+    lines.join("\n")
+}
+
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Valid => "VALID",
+        Verdict::Complete => "COMPLETE",
+        Verdict::Invalid => "INVALID",
+        Verdict::Failed => "FAILED",
+    }
+}
+
+/// What the run was for; whatever is not for a division is no MLPerf result.
+fn purpose(result: &RunResult) -> &'static str {
+    match (result.division, result.rehearsal) {
+        (Division::Exploratory, _) => "exploratory",
+        (Division::Network, true) => "rehearsal for the Network division",
+        (Division::Network, false) => "Network division",
+        (Division::Open, _) => "Open division",
+    }
+}
+
+fn facts(result: &RunResult) -> Vec<(&str, String)> {
+    let mut facts = Vec::new();
+    let broken = result.broken_rules();
+    if !broken.is_empty() {
+        facts.push(("rules broken", format!("{broken}; result.json says how")));
+    }
+    if let Some(metric) = &result.metric {
+        let value = match metric.unit.as_str() {
+            "ns" => format!("{:.3} ms", metric.value / 1e6),
+            unit => format!("{:.1} {unit}", metric.value),
+        };
+        facts.push((&metric.name, value));
+    }
+    if let Some(accuracy) = &result.accuracy {
+        let (value, unit) = (&accuracy.reported, &accuracy.metric.unit);
+        let (correct, total) = (accuracy.correct, accuracy.total);
+        facts.push(("accuracy", format!("{value} {unit} top-1 ({correct} of {total})")));
+    }
+    if let Some(command) = &result.official_accuracy {
+        facts.push(("accuracy", format!("computed by {command}")));
+    }
+    let samples = &result.samples;
+    let late = samples.late.map(|late| format!(", {late} late")).unwrap_or_default();
+    let (issued, completed, lost) = (samples.issued, samples.completed, samples.lost);
+    facts.push(("samples", format!("{issued} issued, {completed} completed, {lost} lost{late}")));
+    if let Some(digests) = &result.digests {
+        let compared = digests.by_name().map(|(what, compared)| {
+            format!("{} {what} with {} differences", compared.received, compared.differences)
+        });
+        facts.push(("digests", compared.join(", ")));
+    }
+    if let (Some(name), Some(ns)) = (&result.sut_name, result.get_sut_name_duration_ns) {
+        facts.push(("SUT name", format!("{name} ({} µs)", ns / 1000)));
+    }
+    facts
+}
+
+fn nodes(nodes: &[Node]) -> String {
+    let titles = [
+        "\nnode",
+        "\nanswered",
+        "batch\nmean",
+        "latency, ms\np50",
+        "\np99",
+        "\np99.9",
+        "\nmax",
+        "mean ms in\nQDL",
+        "\nnetwork",
+        "\nqueue",
+        "\ncompute",
+    ];
+    table::table(titles, 1, nodes.iter().map(node))
+}
+
+fn node(node: &Node) -> [String; 11] {
+    let batches: u64 = node.batches.values().sum();
+    let ms = |ns: f64| format!("{:.2}", ns / 1e6);
+    let mean = |times: &Distribution| ms(times.mean);
+    let (latency, stages) = (&node.latency_ns, &node.stages_ns);
+    [
+        node.name.clone(),
+        node.answered.to_string(),
+        format!("{:.1}", node.answered as f64 / batches.max(1) as f64),
+        ms(latency.p50 as f64),
+        ms(latency.p99 as f64),
+        ms(latency.p99_9 as f64),
+        ms(latency.max as f64),
+        mean(&stages.qdl_queue),
+        mean(&stages.network),
+        mean(&stages.sut_queue),
+        mean(&stages.compute),
+    ]
+}

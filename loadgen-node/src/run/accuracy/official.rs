@@ -1,0 +1,140 @@
+//! Benchmarks whose metric needs what a LoadGen node does not have (annotations, official evaluation code): their accuracy
+//! log is checked for what the official script will read, and the script is named. Scripts are those of mlcommons/inference, tag
+//! v5.0.1.
+
+use std::path::Path;
+
+use super::one_for_each_sample;
+use crate::official_log::{LogError, Response};
+
+/// A benchmark's answers, and the script that turns them into its metric.
+pub(crate) struct OfficialScript {
+    /// Names of the benchmark begin with it.
+    name: &'static str,
+    /// The command, without the log's path.
+    command: &'static str,
+    answers: Answers,
+}
+
+/// What an answer looks like.
+enum Answers {
+    /// float32, so many at a time, each within these bounds.
+    Floats { group: usize, least: f32, most: f32 },
+    /// uint8, each at most so large.
+    Bytes { most: u8 },
+}
+
+const ANY: (f32, f32) = (f32::MIN, f32::MAX);
+
+const SCRIPTS: [OfficialScript; 4] = [
+    OfficialScript {
+        name: "retinanet",
+        // It prints a line for each detection, since a node does not know a sample's index (docs/MODELS.md).
+        command: "vision/classification_and_detection/tools/accuracy-openimages.py --openimages-dir DIR \
+                  --mlperf-accuracy-file",
+        answers: Answers::Floats { group: 7, least: ANY.0, most: ANY.1 },
+    },
+    OfficialScript {
+        name: "bert",
+        command: "language/bert/accuracy-squad.py --vocab_file FILE --val_data FILE --features_cache_file FILE \
+                  --output_dtype float32 --log_file",
+        answers: Answers::Floats { group: 2, least: ANY.0, most: ANY.1 },
+    },
+    OfficialScript {
+        name: "3d-unet",
+        command: "vision/medical_imaging/3d-unet-kits19/accuracy_kits.py --output_dtype uint8 \
+                  --preprocessed_data_dir DIR --postprocessed_data_dir DIR --log_file",
+        answers: Answers::Bytes { most: 2 },
+    },
+    OfficialScript {
+        name: "dlrm",
+        command: "recommendation/dlrm_v2/pytorch/tools/accuracy-dlrm.py --day-23-file FILE \
+                  --aggregation-trace-file FILE --dtype float32 --mlperf-accuracy-file",
+        answers: Answers::Floats { group: 1, least: 0.0, most: 1.0 },
+    },
+];
+
+/// The script of a benchmark: of `3d-unet-99.9` as of `3d-unet`.
+pub(crate) fn script(benchmark: &str) -> Option<&'static OfficialScript> {
+    SCRIPTS.iter().find(|script| benchmark.starts_with(script.name))
+}
+
+impl OfficialScript {
+    /// What to run for the official metric.
+    pub(crate) fn command(&self, log: &Path) -> String {
+        format!("python3 {} {}", self.command, log.display())
+    }
+
+    /// Checks that each sample has one answer that the script can read.
+    pub(crate) fn check(
+        &self,
+        responses: impl Iterator<Item = Result<Response, LogError>>,
+        total: usize,
+    ) -> Result<(), String> {
+        let keep = |response: &Response| {
+            self.answers.check(&response.data).map_err(|why| {
+                format!(
+                    "the response to sample {} {why}, which is no answer of {}",
+                    response.qsl_idx, self.name
+                )
+            })?;
+            // MultiStream asks for some samples twice; in a batch of another size floats may differ in the last bits.
+            Ok(response.data.len())
+        };
+        one_for_each_sample(responses, total, keep).map(drop)
+    }
+}
+
+impl Answers {
+    fn check(&self, data: &[u8]) -> Result<(), String> {
+        match self {
+            Self::Floats { group, least, most } => {
+                let (floats, rest) = data.as_chunks::<4>();
+                if !rest.is_empty() || !floats.len().is_multiple_of(*group) {
+                    return Err(format!("has {} bytes", data.len()));
+                }
+                let bounds = least..=most;
+                let float = |bytes: &[u8; 4]| f32::from_le_bytes(*bytes);
+                match floats.iter().map(float).find(|float| !bounds.contains(&float)) {
+                    Some(float) => Err(format!("holds {float}")),
+                    None => Ok(()),
+                }
+            }
+            Self::Bytes { most } => match data.iter().find(|byte| *byte > most) {
+                Some(byte) => Err(format!("holds {byte}")),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_that_the_script_cannot_read_are_found() {
+        let floats =
+            |floats: &[f32]| floats.iter().flat_map(|f| f.to_le_bytes()).collect::<Vec<_>>();
+        for (benchmark, data, want) in [
+            ("retinanet", floats(&[0.0; 14]), None),
+            ("retinanet", Vec::new(), None),
+            ("retinanet", floats(&[0.0; 6]), Some("has 24 bytes")),
+            ("bert-99.9", floats(&[1.0, f32::NAN]), Some("holds NaN")),
+            ("bert-99", vec![0; 5], Some("has 5 bytes")),
+            ("3d-unet-99", vec![0, 1, 2], None),
+            ("3d-unet-99.9", vec![0, 3], Some("holds 3")),
+            ("dlrm-v2-99", floats(&[0.5, 1.5]), Some("holds 1.5")),
+        ] {
+            let response = Response { qsl_idx: 0, data };
+            let outcome = script(benchmark).unwrap().check([Ok(response)].into_iter(), 1);
+            match want {
+                None => outcome.unwrap(),
+                Some(want) => assert!(outcome.unwrap_err().contains(want), "{benchmark}"),
+            }
+        }
+        assert!(script("resnet50").is_none());
+        let missing = script("bert").unwrap().check(std::iter::empty(), 1);
+        assert!(missing.unwrap_err().contains("lacks sample 0"));
+    }
+}

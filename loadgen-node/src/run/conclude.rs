@@ -1,0 +1,115 @@
+//! From LoadGen's logs and our own counts to `result.json`.
+
+use loadgen_sys::{Mode, StartTestError};
+use netdiv_contract::layout::{self, InputLayout};
+use tracing::error;
+
+use super::{
+    counted::Counted, judgement::Judgement, loadgen_test::LoadGenTest, process::process, record,
+    watchdog,
+};
+use crate::{
+    RunError,
+    error::EXIT_FAILED,
+    official_log::{self, DetailLog},
+    output, report,
+    result::{RunResult, Samples, Verdict},
+};
+
+/// Writes the result and prints the closing table.
+pub(super) fn finish(
+    test: &LoadGenTest,
+    counted: Counted,
+    outcome: Result<(), StartTestError>,
+) -> Result<Verdict, RunError> {
+    let folder = &test.config.output;
+    let log = DetailLog::read(&folder.join(output::DETAIL));
+    let judgement = Judgement::new(test, &counted, outcome, log.as_ref());
+    let result = result(test, counted, judgement, &log.unwrap_or_default())?;
+    let json = serde_json::to_vec_pretty(&result)
+        .map_err(|error| RunError::Failed(format!("result.json: {error}")))?;
+    output::write(&folder.join(output::RESULT), &json)?;
+    let table = report::run::render(&result);
+    output::report(format_args!("{table}\n  logs in {}", folder.display()));
+    Ok(result.verdict)
+}
+
+/// Ends a process whose LoadGen does not end its test.
+pub(super) fn give_up(test: &LoadGenTest, counted: Counted, reason: String) -> ! {
+    watchdog::end_loadgen(reason.clone());
+    let finished = finish(test, counted, Err(StartTestError::Aborted(reason)));
+    finished.inspect_err(|error| error!("{error}")).ok();
+    loadgen_sys::exit_now(EXIT_FAILED);
+}
+
+/// Puts together what LoadGen wrote and what was counted.
+fn result(
+    test: &LoadGenTest,
+    counted: Counted,
+    judgement: Judgement,
+    log: &DetailLog,
+) -> Result<RunResult, RunError> {
+    let LoadGenTest { config, library, settings, .. } = test;
+    let measured = config.mode != Mode::Accuracy && judgement.verdict != Verdict::Failed;
+    Ok(RunResult {
+        samples: samples(&counted, config.mode, log),
+        verdict: judgement.verdict,
+        reasons: judgement.reasons,
+        division: config.division,
+        rehearsal: config.rehearsal,
+        findings: counted.findings,
+        scenario: config.scenario,
+        mode: config.mode,
+        benchmark: config.benchmark.clone(),
+        dataset: config.dataset.clone(),
+        dataset_samples: library.total_samples() as u64,
+        input: input(library.layout(), counted.input),
+        encoding: config.encoding,
+        sample_bytes: library.lengths(),
+        transport: counted.transport,
+        tls: counted.tls,
+        checksums: config.checksums,
+        metric: if measured { official_log::metric(config.scenario, log) } else { None },
+        accuracy: judgement.accuracy,
+        official_accuracy: judgement.official_accuracy,
+        loadgen_latency_ns: official_log::latencies(log),
+        sut_name: log.text("sut_name").map(Into::into),
+        get_sut_name_duration_ns: log.number("get_sut_name_duration_ns").map(|ns| ns as u64),
+        nodes: counted.nodes,
+        connections_per_node: counted.connections_per_node,
+        streams_per_connection: counted.streams_per_connection,
+        test_seconds: counted.test_seconds,
+        interfaces: counted.interfaces,
+        evidence: counted.evidence,
+        digests: counted.digests,
+        settings: config.given.clone(),
+        logs: official_log::digests(&config.output).map_err(|e| RunError::Failed(e.to_string()))?,
+        test_settings: settings.fields().into_iter().collect(),
+        process: process(),
+        versions: record::versions(),
+    })
+}
+
+fn samples(counted: &Counted, mode: Mode, log: &DetailLog) -> Samples {
+    let (issued, completed) = (counted.issued, counted.completed());
+    let late = || log.number("result_overlatency_query_count").map(|late| late as u64);
+    Samples {
+        issued,
+        completed,
+        lost: issued - completed,
+        late: if mode == Mode::Performance { late() } else { None },
+    }
+}
+
+/// What a sample holds: the data set's shapes with the nodes' names for them.
+fn input(holds: Option<InputLayout>, takes: Option<InputLayout>) -> Vec<String> {
+    let Some(holds) = holds else { return vec!["bytes".into()] };
+    let names = takes.map(|takes| takes.tensors).unwrap_or_default();
+    let name = |place: usize| names.get(place).map_or("", |tensor| tensor.name.as_str());
+    let tensors = holds.tensors.iter().enumerate();
+    tensors
+        .map(|(place, tensor)| {
+            format!("{} {}", name(place), layout::in_words(tensor)).trim().into()
+        })
+        .collect()
+}

@@ -1,0 +1,63 @@
+//! Whether a run is eligible for its division: the rules that its settings break.
+
+use std::collections::BTreeMap;
+
+use loadgen_sys::QuerySampleLibrary as _;
+use netdiv_contract::layout::{self, TensorSpec};
+use netdiv_qdl::SUT_NAME_PART;
+use netdiv_rules::{
+    Finding, Outcome,
+    policy::{self, Choice, Tensor},
+    result::{Division, Evidence},
+};
+use tracing::warn;
+
+use super::loadgen_test::LoadGenTest;
+use crate::{RunError, settings::Target};
+
+fn tensor(spec: &TensorSpec) -> Tensor<'_> {
+    Tensor { name: &spec.name, data_type: layout::type_name(spec.data_type()), shape: &spec.shape }
+}
+
+/// The rules that the settings of a run for a division break or may break. There is evidence once the nodes were asked.
+/// Refuses a run for the Network division that breaks one, unless it is a rehearsal.
+pub(crate) fn findings(
+    test: &LoadGenTest,
+    evidence: Option<&Evidence>,
+) -> Result<Vec<Finding>, RunError> {
+    let config = &test.config;
+    let settings: BTreeMap<String, String> = test.settings.fields().into_iter().collect();
+    let layout = test.library.layout().unwrap_or_default();
+    let tensors: Vec<_> = layout.tensors.iter().map(tensor).collect();
+    let findings = policy::before_run(
+        &config.benchmarks,
+        config.division,
+        &Choice {
+            benchmark: &config.benchmark,
+            scenario: config.scenario,
+            mode: config.mode,
+            encoding: config.encoding,
+            input: Some(&tensors),
+            dataset_samples: test.library.total_samples() as u64,
+            performance_samples: test.library.performance_sample_count() as u64,
+            test_settings: &settings,
+            sut_name_part: SUT_NAME_PART,
+            digests: config.digests,
+            in_process: !matches!(config.target, Target::Nodes(_)),
+            evidence,
+        },
+    );
+    let broken: Vec<_> = findings.iter().filter(|f| f.outcome == Outcome::Fail).collect();
+    if config.division == Division::Network && !broken.is_empty() && !config.rehearsal {
+        let list: Vec<_> = broken.iter().map(|finding| format!("  {finding}")).collect();
+        return Err(RunError::Usage(format!(
+            "this is no run of the Network division:\n{}\nChange the settings, or give --rehearsal to run anyway, for \
+             practice; without --division a run is exploratory",
+            list.join("\n")
+        )));
+    }
+    if evidence.is_some() {
+        findings.iter().for_each(|finding| warn!("{finding}"));
+    }
+    Ok(findings)
+}

@@ -1,0 +1,45 @@
+//! A run, from its settings to its result.
+
+mod accuracy;
+mod conclude;
+mod counted;
+mod eligibility;
+mod fitness;
+#[cfg(feature = "in-process")]
+mod in_process;
+mod judgement;
+mod library;
+mod loadgen_test;
+mod machines;
+mod over_network;
+mod process;
+mod progress;
+mod record;
+mod signals;
+mod sut;
+mod test_settings;
+mod watchdog;
+mod witness;
+
+pub use self::process::{cpu_seconds, process};
+use self::{loadgen_test::LoadGenTest, test_settings::check_user_conf};
+use crate::{RunConfig, RunError, output, result::Verdict, settings::Target};
+
+/// Runs LoadGen against the nodes, writes `result.json`, prints the closing table, and returns the verdict.
+///
+/// LoadGen is one per process, and a failed run leaves it unusable: one call per process.
+pub fn run(config: RunConfig) -> Result<Verdict, RunError> {
+    let test = LoadGenTest::new(config)?;
+    let RunConfig { output, min_free_bytes, target, .. } = &test.config;
+    // What is wrong without asking a node is said before one is asked.
+    let findings = eligibility::findings(&test, None)?;
+    check_user_conf(&test.config, &test.warnings)?;
+    output::prepare(output)?;
+    fitness::has_room(output, *min_free_bytes)
+        .map_err(|why| RunError::Usage(format!("--output: {why}")))?;
+    match target {
+        Target::Nodes(settings) => over_network::run(&test, settings),
+        #[cfg(feature = "in-process")]
+        Target::InProcess(node) => in_process::run(&test, node, findings),
+    }
+}

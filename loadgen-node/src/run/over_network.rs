@@ -1,0 +1,123 @@
+//! A run against nodes, over the network.
+
+use std::{sync::Arc, time::Instant};
+
+use loadgen_sys::StartTestError;
+use netdiv_qdl::{Failure, Qdl, SampleSource, Settings};
+use tracing::{error, info};
+
+use super::{
+    conclude,
+    counted::Counted,
+    eligibility,
+    fitness::Fitness,
+    loadgen_test::LoadGenTest,
+    machines::{self, Traffic},
+    progress, record,
+    signals::end_on_signal,
+    sut::{self, NetworkSut, OfficialLoadGen},
+    watchdog,
+};
+use crate::{
+    RunError, output,
+    result::{Carrier, Digests, Verdict},
+};
+
+/// Runs LoadGen against the nodes.
+pub(super) fn run(test: &LoadGenTest, settings: &Settings) -> Result<Verdict, RunError> {
+    let qdl = connect(test, settings)?;
+    let evidence = machines::evidence(qdl.nodes(), &test.config)?;
+    let findings = eligibility::findings(test, Some(&evidence))?;
+    let (stop, unfit) = (qdl.stopper(), qdl.stopper());
+    end_on_signal(move |signal| stop(Failure::Interrupted(signal.into())))?;
+    let fitness = Fitness::new(&test.config.output, test.config.min_free_bytes);
+    let started = Instant::now();
+    let traffic = Traffic::now(&evidence);
+
+    let counted = |digests| Counted {
+        test_seconds: started.elapsed().as_secs_f64(),
+        interfaces: Traffic::now(&evidence).since(&traffic),
+        findings: findings.clone(),
+        evidence: Some(evidence.clone()),
+        digests,
+        ..count(&qdl, settings)
+    };
+    let failure = || {
+        if qdl.failure().is_none() {
+            fitness.check().unwrap_or_else(|why| unfit(Failure::Unfit(why)));
+        }
+        qdl.failure().map(sut::reason)
+    };
+    let give_up = |reason| conclude::give_up(test, counted(None), reason);
+    let (witness, owes_calls) = (test.witness.as_deref(), test.library.owes_calls());
+    let outcome = watchdog::guard(failure, owes_calls, give_up, || {
+        progress::while_running(
+            test.config.quiet,
+            || qdl.progress(),
+            || test.start(&NetworkSut { qdl: &qdl, witness, owes_calls }),
+        )
+    });
+    let (digests, outcome) = match outcome.and_then(|()| prove(test, &qdl, &fitness)) {
+        Ok(digests) => (digests, Ok(())),
+        Err(error) => (None, Err(error)),
+    };
+    conclude::finish(test, counted(digests), outcome)
+}
+
+/// Connects to the nodes, which must take the data set's samples.
+fn connect(test: &LoadGenTest, settings: &Settings) -> Result<Qdl<OfficialLoadGen>, RunError> {
+    let library = &test.library;
+    let source: Arc<dyn SampleSource> = library.clone();
+    let loadgen = OfficialLoadGen { witness: test.witness.clone() };
+    let qdl = Qdl::connect(settings.clone(), &library.expectation(), loadgen, source)?;
+    let input = qdl.nodes().first().and_then(|node| node.description.input.clone());
+    let limits = qdl.nodes().iter().map(|node| node.description.max_payload_bytes);
+    library
+        .prepare(input.unwrap_or_default(), limits.min().unwrap_or(u64::MAX))
+        .map_err(RunError::Usage)?;
+    for node in qdl.nodes() {
+        let d = &node.description;
+        info!(node = d.node_name, address = node.address, model = d.model_name, "connected");
+    }
+    Ok(qdl)
+}
+
+/// What the QDL has counted until now.
+fn count(qdl: &Qdl<OfficialLoadGen>, settings: &Settings) -> Counted {
+    Counted {
+        tls: settings.network.options.tls.is_some(),
+        connections_per_node: settings.connections_per_node as u64,
+        streams_per_connection: settings.streams_per_connection as u64,
+        // Before the samples that were issued, so that these are at least as many as those that were answered.
+        nodes: qdl.nodes().iter().zip(&qdl.report()).map(|(i, r)| record::node(i, r)).collect(),
+        issued: qdl.progress().issued,
+        input: qdl.nodes().first().and_then(|node| node.description.input.clone()),
+        failure: qdl.failure().map(ToString::to_string),
+        ..Counted::new(Carrier::Network(settings.network.options.transport))
+    }
+}
+
+/// What spoils a run although LoadGen has ended its test well: this machine, since the last look at it; or digests, which
+/// were asked for as a proof and cannot be had.
+fn prove(
+    test: &LoadGenTest,
+    qdl: &Qdl<OfficialLoadGen>,
+    fitness: &Fitness,
+) -> Result<Option<Digests>, StartTestError> {
+    let digests = || match &test.witness {
+        None => Ok(None),
+        Some(witness) => {
+            let (received, sent) = qdl.digests().map_err(|failure| failure.to_string())?;
+            Ok(Some(witness.compare(&received, &sent)))
+        }
+    };
+    fitness.check().and_then(|()| digests()).map_err(|reason| {
+        let error = StartTestError::Aborted(reason);
+        // LoadGen has closed its logs, which may say VALID. A result that says why is written all the same.
+        let marked = output::mark_failed(&test.config.output, &error.to_string());
+        marked.unwrap_or_else(|error| {
+            error!("{error}: LoadGen's own log does not say that the run failed")
+        });
+        error
+    })
+}

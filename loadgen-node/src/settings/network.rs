@@ -1,0 +1,151 @@
+//! Settings of everything that connects to nodes.
+
+use std::{path::PathBuf, sync::Arc};
+
+use netdiv_contract::limits;
+use netdiv_qdl::{NetworkSettings, OnThreadStart, Options, Settings, Transport};
+use netdiv_transport::security::{ClientTls, SecurityError, TlsFiles, Token, is_loopback};
+use serde::{Deserialize, Serialize};
+
+use super::bounds::{at_least_one, set_ms, usage, within};
+use crate::RunError;
+
+/// Keys of everything that connects to nodes.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+pub struct NetworkArgs {
+    /// The SUT nodes
+    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
+    pub nodes: Option<Vec<String>>,
+    /// How messages travel [default: grpc]
+    #[arg(long)]
+    pub transport: Option<Transport>,
+    /// Connections to each node [default: 1]
+    #[arg(long, value_name = "N")]
+    pub connections: Option<usize>,
+    /// Streams of samples on each connection [default: 1]
+    #[arg(long, value_name = "N")]
+    pub streams: Option<usize>,
+    /// I/O threads, which serve the connections [default: 1]
+    #[arg(long, value_name = "N")]
+    pub io_threads: Option<usize>,
+    /// Cores to pin the I/O threads to, in turn [default: any]
+    #[arg(long, value_name = "CORES", value_delimiter = ',')]
+    pub pin: Option<Vec<usize>>,
+    /// Let the I/O threads poll instead of sleeping: lower latency, but each takes a whole core
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    pub busy_poll: Option<bool>,
+    /// Certificates of the authority that signed the nodes' certificates, in PEM: turns TLS on
+    #[arg(long, value_name = "FILE")]
+    pub tls_ca: Option<PathBuf>,
+    /// This machine's certificate and its chain, in PEM, for nodes that ask for one
+    #[arg(long, value_name = "FILE")]
+    pub tls_certificate: Option<PathBuf>,
+    /// The key of that certificate, in PEM
+    #[arg(long, value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// The token that the nodes ask for
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Connect to other machines without TLS (gRPC), or without verifying their certificates (QUIC)
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    pub insecure: Option<bool>,
+    /// Flow control: bytes that a node may send on one stream before they are read [default: 67108864]
+    #[arg(long, value_name = "BYTES")]
+    pub receive_window_bytes: Option<u32>,
+    /// QUIC: longest UDP payload to try; above 6550 there is no segmentation offload [default: 1452; on loopback 65000]
+    #[arg(long, value_name = "BYTES")]
+    pub quic_mtu: Option<u16>,
+    /// How long to try to connect to a node [default: 10000]
+    #[arg(long, value_name = "MS")]
+    pub connect_timeout_ms: Option<u64>,
+    /// Time-out for a node to tell its name or to acknowledge a flush [default: 10000]
+    #[arg(long, value_name = "MS")]
+    pub control_timeout_ms: Option<u64>,
+    /// How long a connection may be silent before its node counts as lost [default: 3000]
+    #[arg(long, value_name = "MS")]
+    pub keepalive_timeout_ms: Option<u64>,
+}
+
+impl NetworkArgs {
+    /// The QDL's settings, as far as they are about the network. Reads certificates and token.
+    pub(crate) fn resolve(&self) -> Result<Settings, RunError> {
+        let nodes = self.addresses()?;
+        let mut network = NetworkSettings { options: self.options()?, ..Default::default() };
+        set_ms("control-timeout-ms", &mut network.control_timeout, self.control_timeout_ms)?;
+        let is_secure = network.options.tls.is_some();
+        let stranger = nodes.iter().find(|address| !is_loopback(address));
+        match (self.insecure.unwrap_or(false), stranger) {
+            (true, _) if is_secure => return usage("--insecure and --tls-ca exclude each other"),
+            (false, Some(address)) if !is_secure => {
+                return usage(format!(
+                    "{address} is on another machine; give --tls-ca, or say --insecure to talk to it without TLS"
+                ));
+            }
+            _ => {}
+        }
+        let cores = self.pin.clone().unwrap_or_default();
+        netdiv_process::check_cores(&cores)
+            .map_err(|error| RunError::Usage(format!("--pin: {error}")))?;
+        let pin = move |thread| netdiv_process::pin(&cores, thread);
+        let count = |key, given: Option<usize>| at_least_one(key, given.unwrap_or(1));
+        Ok(Settings {
+            network,
+            connections_per_node: count("connections", self.connections)?,
+            streams_per_connection: count("streams", self.streams)?,
+            io_threads: count("io-threads", self.io_threads)?,
+            busy_poll: self.busy_poll.unwrap_or(false),
+            on_thread_start: Some(OnThreadStart(Arc::new(pin))),
+            ..Settings::new(nodes)
+        })
+    }
+
+    fn addresses(&self) -> Result<Vec<String>, RunError> {
+        let nodes: Vec<_> =
+            self.nodes.iter().flatten().map(|address| address.trim().to_owned()).collect();
+        if nodes.is_empty() {
+            return usage("no nodes; give --nodes HOST:PORT,…");
+        }
+        for (place, address) in nodes.iter().enumerate() {
+            netdiv_transport::check_address(address)
+                .map_err(|error| RunError::Usage(error.to_string()))?;
+            if nodes[..place].contains(address) {
+                return usage(format!("--nodes: {address} is given twice"));
+            }
+        }
+        Ok(nodes)
+    }
+
+    fn options(&self) -> Result<Options, RunError> {
+        let refused = |error: SecurityError| RunError::Usage(error.to_string());
+        let mut options = Options {
+            transport: self.transport.unwrap_or_default(),
+            tls: self.tls()?,
+            token: self.token_file.as_deref().map(Token::read).transpose().map_err(refused)?,
+            window_bytes: self.receive_window_bytes.unwrap_or(limits::STREAM_WINDOW_BYTES),
+            quic_mtu: self.quic_mtu,
+            ..Options::default()
+        };
+        within("receive-window-bytes", options.window_bytes, limits::WINDOW_BYTES)?;
+        if let Some(mtu) = options.quic_mtu {
+            within("quic-mtu", mtu, limits::UDP_PAYLOAD_BYTES)?;
+        }
+        set_ms("connect-timeout-ms", &mut options.connect_timeout, self.connect_timeout_ms)?;
+        set_ms("keepalive-timeout-ms", &mut options.keepalive_timeout, self.keepalive_timeout_ms)?;
+        Ok(options)
+    }
+
+    fn tls(&self) -> Result<Option<ClientTls>, RunError> {
+        if self.tls_ca.is_none() {
+            if self.tls_certificate.is_some() || self.tls_key.is_some() {
+                return usage("--tls-certificate and --tls-key need --tls-ca: it turns TLS on");
+            }
+            return Ok(None);
+        }
+        let files = TlsFiles {
+            ca: self.tls_ca.clone(),
+            certificate: self.tls_certificate.clone(),
+            key: self.tls_key.clone(),
+        };
+        ClientTls::load(&files).map(Some).map_err(|error| RunError::Usage(error.to_string()))
+    }
+}

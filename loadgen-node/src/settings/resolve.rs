@@ -1,0 +1,194 @@
+//! From the keys of a run to the run: checks that they fit together and fills in the defaults.
+
+use std::path::PathBuf;
+
+use netdiv_contract::encoding::Encoding;
+use netdiv_dataset as dataset;
+use netdiv_qdl::{OnNodeLoss, Policy, Settings};
+use netdiv_rules::{Division, Mode, Scenario};
+
+use super::{
+    RunArgs, RunConfig, Target,
+    bounds::{at_least_one, set_ms, usage},
+};
+use crate::RunError;
+
+/// Free space for LoadGen's logs by default: a performance run's are some hundred kilobytes, an accuracy run's twice its
+/// answers.
+const MIN_FREE_BYTES: u64 = 64 << 20;
+
+impl RunArgs {
+    /// The run. Reads what the settings name, once: certificates, token, table of benchmarks, a node's settings.
+    pub fn resolve(&self) -> Result<RunConfig, RunError> {
+        let (scenario, mode) = self.test()?;
+        let (division, rehearsal) = self.division()?;
+        let benchmark = self.benchmark.clone().unwrap_or_else(|| dataset::DIGITS.into());
+        if benchmark.is_empty() || benchmark.contains(|c: char| c.is_whitespace() || c == '/') {
+            return usage(format!("--benchmark `{benchmark}`: not a name"));
+        }
+        let benchmarks = self.table.read()?;
+        let known = benchmarks.find(&benchmark);
+        let default_output = || PathBuf::from("out").join(format!("{benchmark}-{scenario}-{mode}"));
+        let performance_samples = self.performance_samples;
+        Ok(RunConfig {
+            loadgen_model: known.map_or(&benchmark, |known| &known.loadgen_model).clone(),
+            dataset: self.dataset_of(&benchmark)?,
+            output: self.output.clone().unwrap_or_else(default_output),
+            performance_samples: performance_samples
+                .map(|samples| at_least_one("performance-samples", samples))
+                .transpose()?,
+            evidence: self.evidence()?,
+            audit_config: self.audit_config()?,
+            settings: self.loadgen_settings()?,
+            target: self.target(scenario)?,
+            given: self.given()?,
+            scenario,
+            mode,
+            division,
+            rehearsal,
+            digests: self.digests.unwrap_or(false),
+            checksums: self.checksums.unwrap_or(false),
+            labels: self.labels.clone(),
+            user_conf: self.user_conf.clone(),
+            min_free_bytes: self.min_free_bytes.unwrap_or(MIN_FREE_BYTES),
+            encoding: self.encoding.unwrap_or(Encoding::None),
+            trace: self.trace.unwrap_or(false),
+            quiet: self.quiet.unwrap_or(false),
+            benchmarks,
+            benchmark,
+        })
+    }
+
+    fn test(&self) -> Result<(Scenario, Mode), RunError> {
+        let Some(scenario) = self.scenario else {
+            let words = Scenario::ALL.map(Scenario::word).join(", ");
+            return usage(format!("no scenario; give --scenario with one of {words}"));
+        };
+        let mode = self.mode.unwrap_or_default();
+        if mode == Mode::FindPeak && scenario != Scenario::Server {
+            return usage("--mode find-peak: LoadGen searches in the scenario server only");
+        }
+        Ok((scenario, mode))
+    }
+
+    fn division(&self) -> Result<(Division, bool), RunError> {
+        let division = self.division.unwrap_or_default();
+        let rehearsal = self.rehearsal.unwrap_or(false);
+        if rehearsal && division != Division::Network {
+            return usage("--rehearsal: give --division network, whose rules it is about");
+        }
+        Ok((division, rehearsal))
+    }
+
+    fn dataset_of(&self, benchmark: &str) -> Result<String, RunError> {
+        match &self.dataset {
+            Some(dataset) => Ok(dataset.clone()),
+            None if benchmark == dataset::DIGITS => Ok(dataset::DIGITS.into()),
+            None => usage(format!("no data set for {benchmark}; give --dataset PATH")),
+        }
+    }
+
+    fn evidence(&self) -> Result<Option<PathBuf>, RunError> {
+        if let Some(file) = &self.evidence {
+            netdiv_evidence::check(file)
+                .map_err(|error| RunError::Usage(format!("--evidence: {error}")))?;
+        }
+        Ok(self.evidence.clone())
+    }
+
+    fn audit_config(&self) -> Result<PathBuf, RunError> {
+        match &self.audit_config {
+            Some(path) if !path.is_file() => {
+                usage(format!("--audit-config {}: no such file", path.display()))
+            }
+            Some(path) => Ok(path.clone()),
+            None => Ok("audit.config".into()),
+        }
+    }
+
+    fn loadgen_settings(&self) -> Result<Vec<(String, String)>, RunError> {
+        let field = |pair: &String| match pair.split_once('=') {
+            Some((field, value)) => Ok((field.to_owned(), value.to_owned())),
+            None => usage(format!("--setting {pair}: write FIELD=VALUE")),
+        };
+        self.setting.iter().flatten().map(field).collect()
+    }
+
+    #[cfg(feature = "in-process")]
+    fn target(&self, scenario: Scenario) -> Result<Target, RunError> {
+        let Some(file) = &self.in_process else { return self.nodes(scenario) };
+        let network = toml::Table::try_from(&self.network)
+            .map_err(|error| RunError::Usage(format!("cannot read the settings: {error}")))?;
+        let own = [
+            ("policy", self.policy.is_some()),
+            ("window_samples", self.window_samples.is_some()),
+            ("window_bytes", self.window_bytes.is_some()),
+            ("sample_timeout_ms", self.sample_timeout_ms.is_some()),
+            ("sample_deadline_ms", self.sample_deadline_ms.is_some()),
+            ("on_node_loss", self.on_node_loss.is_some()),
+            ("checksums", self.checksums.is_some()),
+            ("digests", self.digests.is_some_and(|on| on)),
+            ("encoding", self.encoding.is_some_and(|encoding| encoding != Encoding::None)),
+            ("cluster_name", self.cluster_name.is_some()),
+        ];
+        let own = own.iter().filter(|(_, is_set)| *is_set).map(|(key, _)| *key);
+        let unused: Vec<_> = network.keys().map(String::as_str).chain(own).collect();
+        if !unused.is_empty() {
+            let unused = unused.join(", ");
+            return usage(format!("--in-process uses no network: {unused} cannot be set"));
+        }
+        let refused =
+            |error: &dyn std::fmt::Display| RunError::Usage(format!("--in-process: {error}"));
+        let node = netdiv_process::layered(&sut_node::Args::default(), Some(file))
+            .map_err(|error| refused(&error))?;
+        let node = node.resolve().map_err(|error| refused(&error))?;
+        Ok(Target::InProcess(Box::new(node)))
+    }
+
+    #[cfg(not(feature = "in-process"))]
+    fn target(&self, scenario: Scenario) -> Result<Target, RunError> {
+        match self.in_process {
+            None => self.nodes(scenario),
+            Some(_) => usage("--in-process: this program was built without the feature in-process"),
+        }
+    }
+
+    /// The QDL's settings.
+    fn nodes(&self, scenario: Scenario) -> Result<Target, RunError> {
+        let mut settings = self.network.resolve()?;
+        let network = &mut settings.network;
+        set_ms("sample-timeout-ms", &mut network.sample_timeout, self.sample_timeout_ms)?;
+        set_ms("sample-deadline-ms", &mut network.sample_deadline, self.sample_deadline_ms)?;
+        let cluster_name = self.cluster_name.clone().unwrap_or(settings.cluster_name);
+        if !netdiv_contract::is_name(&cluster_name) {
+            return usage(format!(
+                "--cluster-name `{cluster_name}`: a name is not empty and has no comma, bracket, quote or backslash"
+            ));
+        }
+        let digests = self.digests.unwrap_or(false);
+        let on_node_loss = self.on_node_loss.unwrap_or_default();
+        if digests && on_node_loss == OnNodeLoss::Redispatch {
+            return usage(
+                "--digests needs --on-node-loss fail: a lost node cannot be asked what it has received",
+            );
+        }
+        let window = |key, given: Option<usize>| given.map(|n| at_least_one(key, n)).transpose();
+        let default_policy = match scenario {
+            Scenario::Offline => Policy::Pull,
+            Scenario::Server | Scenario::SingleStream | Scenario::MultiStream => {
+                Policy::LeastOutstanding
+            }
+        };
+        Ok(Target::Nodes(Box::new(Settings {
+            policy: self.policy.unwrap_or(default_policy),
+            window_samples: window("window-samples", self.window_samples)?,
+            window_bytes: window("window-bytes", self.window_bytes)?,
+            checksums: self.checksums.unwrap_or(false),
+            one_query_at_a_time: matches!(scenario, Scenario::SingleStream | Scenario::MultiStream),
+            cluster_name,
+            digests,
+            on_node_loss,
+            ..settings
+        })))
+    }
+}

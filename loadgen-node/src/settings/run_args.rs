@@ -1,0 +1,107 @@
+//! The keys of a run, on the command line and in the settings file.
+
+use std::path::PathBuf;
+
+use netdiv_contract::encoding::Encoding;
+use netdiv_qdl::{OnNodeLoss, Policy};
+use netdiv_rules::{Division, Mode, Scenario};
+use serde::{Deserialize, Serialize};
+
+use super::{NetworkArgs, TableArgs};
+
+/// Keys of `loadgen-node run`. Each is also a key of the settings file, with underscores instead of hyphens.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+pub struct RunArgs {
+    /// The network side.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub network: NetworkArgs,
+    /// What the run is for [default: exploratory]. A run for the Network division is refused if its settings break a
+    /// rule of the division
+    #[arg(long)]
+    pub division: Option<Division>,
+    /// List the rules of the division that are broken, and run anyway: for practice, not for a submission
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    pub rehearsal: Option<bool>,
+    /// Prove that every byte arrived as it was sent, by digests of each sample and response at both ends. Costs time
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    pub digests: Option<bool>,
+    /// Facts about this machine that cannot be read from it, in TOML; docs/SUBMISSION.md lists the keys
+    #[arg(long, value_name = "FILE")]
+    pub evidence: Option<PathBuf>,
+    /// The table of benchmarks.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub table: TableArgs,
+    /// How LoadGen issues queries
+    #[arg(long)]
+    pub scenario: Option<Scenario>,
+    /// What LoadGen does with the scenario [default: performance]
+    #[arg(long)]
+    pub mode: Option<Mode>,
+    /// The benchmark: the model's name in user.conf [default: digits]
+    #[arg(long, value_name = "NAME")]
+    pub benchmark: Option<String>,
+    /// Samples: a .npy file, a folder, several of these joined by + (a sample has one tensor of each),
+    /// synthetic:COUNTxBYTES, synthetic:COUNTxBYTES@SEED, or digits [default for the benchmark digits: digits]
+    #[arg(long, value_name = "PATH")]
+    pub dataset: Option<String>,
+    /// Labels of the samples for top-1 accuracy, a .npy file [default for the data set digits: its own]
+    #[arg(long, value_name = "FILE")]
+    pub labels: Option<PathBuf>,
+    /// Samples used in performance mode [default: all]
+    #[arg(long, value_name = "N")]
+    pub performance_samples: Option<usize>,
+    /// LoadGen's user.conf
+    #[arg(long, value_name = "FILE")]
+    pub user_conf: Option<PathBuf>,
+    /// LoadGen's audit.config, for compliance tests [default: audit.config, if it exists]
+    #[arg(long, value_name = "FILE")]
+    pub audit_config: Option<PathBuf>,
+    /// Any field of LoadGen's TestSettings, for experiments; a submission sets them in user.conf
+    #[arg(long, value_name = "FIELD=VALUE")]
+    pub setting: Option<Vec<String>>,
+    /// Folder for the logs and result.json; it must not hold another run [default: out/BENCHMARK-SCENARIO-MODE]
+    #[arg(long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// How samples are encoded [default: none]
+    #[arg(long)]
+    pub encoding: Option<Encoding>,
+    /// Name of the cluster, the first part of the SUT's name [default: netdiv]
+    #[arg(long, value_name = "NAME")]
+    pub cluster_name: Option<String>,
+    /// Which stream gets which sample [default: pull for offline, else least-outstanding]
+    #[arg(long)]
+    pub policy: Option<Policy>,
+    /// Window: samples in flight to each node [default: as many as the node accepts]
+    #[arg(long, value_name = "SAMPLES")]
+    pub window_samples: Option<usize>,
+    /// Window: payload bytes in flight to each node [default: as many as the node accepts]
+    #[arg(long, value_name = "BYTES")]
+    pub window_bytes: Option<usize>,
+    /// How long a node with samples in flight may answer none of them [default: 60000]
+    #[arg(long, value_name = "MS")]
+    pub sample_timeout_ms: Option<u64>,
+    /// Deadline of each sample, while its node answers others [default: 300000]
+    #[arg(long, value_name = "MS")]
+    pub sample_deadline_ms: Option<u64>,
+    /// What to do when a node is lost [default: fail]
+    #[arg(long)]
+    pub on_node_loss: Option<OnNodeLoss>,
+    /// Give every message a checksum (CRC32C), which detects bits that change on the way. Costs time
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    pub checksums: Option<bool>,
+    /// Free space that the file system of --output must keep during the run [default: 67108864]
+    #[arg(long, value_name = "BYTES")]
+    pub min_free_bytes: Option<u64>,
+    /// Run the model in this process, without a network; FILE has the settings of a SUT node. For comparison: such a result
+    /// is not one of the Network division
+    #[arg(long, value_name = "FILE")]
+    pub in_process: Option<PathBuf>,
+    /// Let LoadGen log each sample in mlperf_log_trace.json
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    pub trace: Option<bool>,
+    /// Do not show progress
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    pub quiet: Option<bool>,
+}

@@ -1,0 +1,48 @@
+//! A run whose settings fit together: what travels from here on.
+
+use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+
+use netdiv_contract::encoding::Encoding;
+use netdiv_qdl::Settings;
+use netdiv_rules::{Division, Mode, Scenario, book::Table};
+
+/// A run whose settings fit together. Its certificates, token and table of benchmarks have been read.
+#[derive(Debug)]
+pub struct RunConfig {
+    pub(crate) scenario: Scenario,
+    pub(crate) mode: Mode,
+    pub(crate) benchmark: String,
+    /// The benchmark's name in LoadGen's mlperf.conf and user.conf.
+    pub(crate) loadgen_model: String,
+    pub(crate) division: Division,
+    pub(crate) rehearsal: bool,
+    pub(crate) digests: bool,
+    pub(crate) checksums: bool,
+    pub(crate) evidence: Option<PathBuf>,
+    pub(crate) benchmarks: Arc<Table>,
+    /// The settings as they were given, by key.
+    pub(crate) given: BTreeMap<String, serde_json::Value>,
+    pub(crate) dataset: String,
+    pub(crate) labels: Option<PathBuf>,
+    pub(crate) performance_samples: Option<usize>,
+    pub(crate) user_conf: Option<PathBuf>,
+    pub(crate) audit_config: PathBuf,
+    /// Fields of LoadGen's TestSettings and their values.
+    pub(crate) settings: Vec<(String, String)>,
+    pub(crate) output: PathBuf,
+    pub(crate) min_free_bytes: u64,
+    pub(crate) encoding: Encoding,
+    pub(crate) target: Target,
+    pub(crate) trace: bool,
+    pub(crate) quiet: bool,
+}
+
+/// The system under test.
+#[derive(Debug)]
+pub(crate) enum Target {
+    /// Nodes, over the network.
+    Nodes(Box<Settings>),
+    /// A SUT node in this process.
+    #[cfg(feature = "in-process")]
+    InProcess(Box<sut_node::Config>),
+}

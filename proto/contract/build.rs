@@ -1,0 +1,43 @@
+//! Generates the messages, the client and the server from the `.proto` files, without a system `protoc`.
+
+use std::{env, error::Error, fs, path::PathBuf};
+
+use prost::Message as _;
+
+const PROTOS: [&str; 3] =
+    ["netdiv/v1/sut_node.proto", "netdiv/v1/quic.proto", "netdiv/v1/evidence.proto"];
+
+/// Messages that are also written to files: evidence.
+const WRITTEN: [&str; 4] = ["Machine", "Accelerator", "Interface", "Route"];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    for proto in PROTOS {
+        println!("cargo::rerun-if-changed={proto}");
+    }
+    let descriptors = protox::compile(PROTOS, ["."])?;
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    // The reflection service gives these to grpcurl and similar tools.
+    fs::write(out.join("netdiv_v1.bin"), descriptors.encode_to_vec())?;
+    let written = WRITTEN.iter().fold(tonic_prost_build::configure(), |builder, message| {
+        builder.message_attribute(
+            format!("netdiv.v1.{message}"),
+            "#[derive(serde::Serialize, serde::Deserialize, schemars::JsonSchema)] \
+             #[serde(default, deny_unknown_fields)]",
+        )
+    });
+    written
+        // A word of settings and records too; see the crate netdiv-words.
+        .enum_attribute(
+            "netdiv.v1.Encoding",
+            "#[derive(clap::ValueEnum, serde::Serialize, serde::Deserialize, schemars::JsonSchema)] \
+             #[derive(strum::Display, strum::IntoStaticStr)] \
+             #[serde(rename_all = \"kebab-case\")] \
+             #[strum(serialize_all = \"kebab-case\")]",
+        )
+        // Payloads as `Bytes`: a slice of what was received, not a copy of it.
+        .bytes(".")
+        // It holds a secret.
+        .skip_debug(["netdiv.v1.CallHeader"])
+        .compile_fds(descriptors)?;
+    Ok(())
+}

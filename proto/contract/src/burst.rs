@@ -1,0 +1,145 @@
+//! All messages that a stream has ready are taken together, so that a burst costs one wake-up.
+
+use std::{
+    future::poll_fn,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use prost::Message;
+use tonic::Status;
+
+use crate::framing::{Decoder, Frame, Framed, ended};
+
+/// Most messages taken at once, so that other tasks of the thread get their turn.
+pub const MESSAGES: usize = 256;
+
+/// Most bytes taken at once, so that a burst of long messages takes no more memory than one of them and this.
+pub const BYTES: usize = 4 << 20;
+
+/// What [`Messages::next_burst`] found.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Next {
+    /// There are messages, and the stream goes on.
+    Burst,
+    /// The stream has ended; there may be messages before its end.
+    End,
+    /// A message of that many bytes is being received, and is longer than may be assembled: see [`Messages::ask_above`].
+    Long(usize),
+}
+
+/// The messages of a stream of chunks.
+#[derive(Debug)]
+pub struct Messages<S> {
+    chunks: S,
+    decoder: Decoder,
+    ask_above: usize,
+    granted: usize,
+}
+
+impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> Messages<S> {
+    /// Reads messages of at most `longest` bytes.
+    pub fn new(chunks: S, longest: usize) -> Self {
+        let decoder = Decoder::new(longest);
+        Self { chunks, decoder, ask_above: usize::MAX, granted: 0 }
+    }
+
+    /// Lets [`Self::next_burst`] stop before it receives the rest of a message longer than that, in bytes, until it is
+    /// granted.
+    pub fn ask_above(&mut self, bytes: usize) {
+        self.ask_above = bytes;
+    }
+
+    /// Lets a message of that length be received.
+    pub fn grant(&mut self, bytes: usize) {
+        self.granted = bytes;
+    }
+
+    /// Changes the limit, for the messages to come.
+    pub fn set_longest(&mut self, longest: usize) {
+        self.decoder.set_longest(longest);
+    }
+
+    /// What was received and not taken yet.
+    pub fn decoder(&mut self) -> &mut Decoder {
+        &mut self.decoder
+    }
+
+    /// Waits for a message and adds it, with all that are ready behind it, to the empty `burst`, up to the limits.
+    /// After an error, `burst` still holds the messages before it.
+    pub async fn next_burst<M: Framed>(&mut self, burst: &mut Vec<M>) -> Result<Next, Status> {
+        let mut bytes = 0;
+        poll_fn(|context| {
+            while burst.len() < MESSAGES && bytes < BYTES {
+                match self.poll_step::<M>(context) {
+                    Poll::Ready(Ok(Step::Message(message, length))) => {
+                        bytes += length;
+                        burst.push(message);
+                    }
+                    Poll::Ready(Ok(Step::End)) => return Poll::Ready(Ok(Next::End)),
+                    // The messages before it go first.
+                    Poll::Ready(Ok(Step::Long(_))) if !burst.is_empty() => break,
+                    Poll::Ready(Ok(Step::Long(long))) => return Poll::Ready(Ok(Next::Long(long))),
+                    Poll::Ready(Err(status)) => return Poll::Ready(Err(status)),
+                    Poll::Pending if burst.is_empty() => return Poll::Pending,
+                    Poll::Pending => break,
+                }
+            }
+            Poll::Ready(Ok(Next::Burst))
+        })
+        .await
+    }
+
+    /// Waits for one message; `None` when the stream has ended.
+    pub async fn next_message<M: Message + Default>(&mut self) -> Result<Option<M>, Status> {
+        poll_fn(|context| {
+            loop {
+                match ready!(self.poll_step(context))? {
+                    Step::Message(message, _) => return Poll::Ready(Ok(Some(message))),
+                    Step::End => return Poll::Ready(Ok(None)),
+                    Step::Long(long) => self.grant(long),
+                }
+            }
+        })
+        .await
+    }
+
+    fn poll_step<M: Message + Default>(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Step<M>, Status>> {
+        loop {
+            match self.decoder.next_with_length()? {
+                Some((Frame::Message(message), length)) => {
+                    self.granted = 0;
+                    return Poll::Ready(Ok(Step::Message(message, length)));
+                }
+                Some((Frame::End(end), _)) => {
+                    return Poll::Ready(ended(end).map(|()| Step::End));
+                }
+                None => {}
+            }
+            if let Some(long) = self.decoder.incomplete_bytes()
+                && long > self.ask_above.max(self.granted)
+            {
+                return Poll::Ready(Ok(Step::Long(long)));
+            }
+            match ready!(Pin::new(&mut self.chunks).poll_next(context)) {
+                Some(chunk) => self.decoder.push(chunk?),
+                None => {
+                    self.decoder.finish()?;
+                    return Poll::Ready(Ok(Step::End));
+                }
+            }
+        }
+    }
+}
+
+/// A message with its length, the end, or the length of a long message.
+enum Step<M> {
+    Message(M, usize),
+    End,
+    Long(usize),
+}

@@ -1,0 +1,147 @@
+//! Checksums of messages: CRC32C (RFC 3720, appendix B.4), which processors compute at many gigabytes per second.
+//!
+//! The 16-bit checksums of TCP and UDP miss one damaged packet in 65,536, and do not cover what happens inside an
+//! adapter or a switch. These checksums cover the whole way from the QSL to the engine and back to LoadGen.
+
+use crate::v1::{InferRequest, InferResponse};
+
+/// Why a message is not the one that was sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChecksumError {
+    /// The session has checksums, but the message has none.
+    #[error("message {id:#018x} has no checksum, in a session where every message has one")]
+    Missing {
+        /// The id in the message, which may be damaged too.
+        id: u64,
+    },
+    /// It does not match.
+    #[error(
+        "message {id:#018x} of {bytes} bytes has the CRC32C {found:#010x} and says {said:#010x}: it was changed on \
+         the way"
+    )]
+    Mismatch {
+        /// The id in the message, which may be damaged too.
+        id: u64,
+        /// Length of its payload, in bytes.
+        bytes: usize,
+        /// The checksum in the message.
+        said: u32,
+        /// The checksum of its content.
+        found: u32,
+    },
+}
+
+/// The payload's part of a request's checksum. It is the same each time the sample is sent.
+pub fn of_payload(payload: &[u8]) -> u32 {
+    crc32c::crc32c(payload)
+}
+
+/// The checksum of a request, from that of its payload.
+pub fn of_request(payload: u32, id: u64, encoding: i32, decoded_bytes: u64) -> u32 {
+    let mut header = [0; 20];
+    header[..8].copy_from_slice(&id.to_le_bytes());
+    header[8..12].copy_from_slice(&encoding.to_le_bytes());
+    header[12..].copy_from_slice(&decoded_bytes.to_le_bytes());
+    crc32c::crc32c_append(payload, &header)
+}
+
+/// The checksum of a response.
+pub fn of_response(response: &InferResponse) -> u32 {
+    let sum = crc32c::crc32c_append(of_payload(&response.payload), response.error.as_bytes());
+    let mut header = [0; 52];
+    header[..8].copy_from_slice(&response.id.to_le_bytes());
+    header[8..12].copy_from_slice(&response.status.to_le_bytes());
+    header[12..16].copy_from_slice(&response.encoding.to_le_bytes());
+    let numbers =
+        [response.decoded_bytes, response.queue_ns, response.prepare_ns, response.compute_ns];
+    for (bytes, number) in header[16..48].chunks_exact_mut(8).zip(numbers) {
+        bytes.copy_from_slice(&number.to_le_bytes());
+    }
+    header[48..].copy_from_slice(&response.batch_size.to_le_bytes());
+    crc32c::crc32c_append(sum, &header)
+}
+
+/// Checks a request of a session with checksums.
+pub fn check_request(request: &InferRequest) -> Result<(), ChecksumError> {
+    let InferRequest { id, encoding, decoded_bytes, crc32c, payload } = request;
+    let found = of_request(of_payload(payload), *id, *encoding, *decoded_bytes);
+    compare(*id, payload.len(), *crc32c, found)
+}
+
+/// Checks a response of a session with checksums.
+pub fn check_response(response: &InferResponse) -> Result<(), ChecksumError> {
+    let found = of_response(response);
+    compare(response.id, response.payload.len(), response.crc32c, found)
+}
+
+fn compare(id: u64, bytes: usize, said: Option<u32>, found: u32) -> Result<(), ChecksumError> {
+    match said {
+        None => Err(ChecksumError::Missing { id }),
+        Some(said) if said != found => Err(ChecksumError::Mismatch { id, bytes, said, found }),
+        Some(_) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> InferRequest {
+        let (id, encoding, decoded_bytes) = (0x0001_0000_0200_0003, 1, 300);
+        let payload = bytes::Bytes::from_static(b"a sample");
+        let sum = of_request(of_payload(&payload), id, encoding, decoded_bytes);
+        InferRequest { id, encoding, decoded_bytes, crc32c: Some(sum), payload }
+    }
+
+    fn response() -> InferResponse {
+        let mut response = InferResponse {
+            id: 7,
+            status: 2,
+            error: "too warm".into(),
+            encoding: 2,
+            decoded_bytes: 9,
+            queue_ns: 1000,
+            prepare_ns: 200,
+            compute_ns: 30_000,
+            batch_size: 4,
+            crc32c: None,
+            payload: bytes::Bytes::from_static(b"an answer"),
+        };
+        response.crc32c = Some(of_response(&response));
+        response
+    }
+
+    #[test]
+    fn the_polynomial_is_that_of_the_rfc() {
+        // RFC 3720, appendix B.4: 32 bytes of zeros.
+        assert_eq!(of_payload(&[0; 32]), 0x8a91_36aa);
+    }
+
+    /// Each bit of a message, flipped: the message is refused, by its form or by its checksum, or means the same.
+    fn every_flipped_bit_is_found<M: prost::Message + Default + PartialEq>(
+        message: &M,
+        check: impl Fn(&M) -> Result<(), ChecksumError>,
+    ) {
+        check(message).unwrap();
+        let bytes = message.encode_to_vec();
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            if let Ok(read) = M::decode(&damaged[..]) {
+                assert!(check(&read).is_err() || read == *message, "bit {bit}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_flipped_bit_of_a_message_is_found() {
+        every_flipped_bit_is_found(&request(), check_request);
+        every_flipped_bit_is_found(&response(), check_response);
+    }
+
+    #[test]
+    fn a_message_without_a_checksum_is_refused() {
+        let bare = InferRequest { crc32c: None, ..request() };
+        assert!(matches!(check_request(&bare), Err(ChecksumError::Missing { .. })));
+    }
+}

@@ -1,0 +1,141 @@
+//! Received chunks, read as one piece.
+
+use std::collections::VecDeque;
+
+use bytes::{Buf, BufMut as _, Bytes, BytesMut};
+use prost::Message;
+
+/// A slice keeps its whole chunk alive. A chunk longer than this is sliced only for payloads of at least a sixteenth of
+/// it, so that a few slow samples do not keep megabytes alive.
+const ALWAYS_SLICED_BYTES: usize = 64 << 10;
+
+/// What is left of a chunk.
+#[derive(Debug)]
+struct Chunk {
+    left: Bytes,
+    received_bytes: usize,
+}
+
+impl Chunk {
+    /// Whether that many bytes of it may be a slice.
+    fn slices(&self, length: usize) -> bool {
+        self.received_bytes <= ALWAYS_SLICED_BYTES || length >= self.received_bytes / 16
+    }
+}
+
+/// A message that lies in one chunk. Its payload becomes a slice of the chunk directly, without slicing the message first:
+/// counting references costs more than reading a short message.
+struct Whole<'a> {
+    chunk: &'a Chunk,
+    at: usize,
+    end: usize,
+}
+
+impl Buf for Whole<'_> {
+    fn remaining(&self) -> usize {
+        self.end - self.at
+    }
+
+    fn chunk(&self) -> &[u8] {
+        &self.chunk.left[self.at..self.end]
+    }
+
+    fn advance(&mut self, count: usize) {
+        assert!(count <= self.remaining(), "advanced beyond the message");
+        self.at += count;
+    }
+
+    fn copy_to_bytes(&mut self, length: usize) -> Bytes {
+        let begin = self.at;
+        self.advance(length);
+        if self.chunk.slices(length) {
+            self.chunk.left.slice(begin..self.at)
+        } else {
+            Bytes::copy_from_slice(&self.chunk.left[begin..self.at])
+        }
+    }
+}
+
+/// Chunks, read as one piece.
+#[derive(Debug, Default)]
+pub(crate) struct Chunks {
+    queue: VecDeque<Chunk>,
+    bytes: usize,
+}
+
+impl Chunks {
+    /// Adds what was received.
+    pub(crate) fn push(&mut self, chunk: Bytes) {
+        if !chunk.is_empty() {
+            self.bytes += chunk.len();
+            self.queue.push_back(Chunk { received_bytes: chunk.len(), left: chunk });
+        }
+    }
+
+    /// Puts a chunk in front of all others.
+    pub(crate) fn put_back(&mut self, chunk: Bytes) {
+        self.bytes += chunk.len();
+        self.queue.push_front(Chunk { received_bytes: chunk.len(), left: chunk });
+    }
+
+    /// Chunks that are not empty.
+    pub(crate) fn count(&self) -> usize {
+        self.queue.len()
+    }
+
+    /// Reads a message of that many bytes, all of which have been received.
+    pub(crate) fn read<M: Message + Default>(
+        &mut self,
+        length: usize,
+    ) -> Result<M, prost::DecodeError> {
+        // Short messages nearly always lie in one chunk, and one chunk is faster to read than a list.
+        let Some(front) = self.queue.front().filter(|front| front.left.len() >= length) else {
+            return M::decode(self.take(length));
+        };
+        let message = M::decode(Whole { chunk: front, at: 0, end: length });
+        self.advance(length);
+        message
+    }
+}
+
+impl Buf for Chunks {
+    fn remaining(&self) -> usize {
+        self.bytes
+    }
+
+    fn chunk(&self) -> &[u8] {
+        self.queue.front().map_or(&[], |front| &front.left)
+    }
+
+    fn advance(&mut self, mut count: usize) {
+        self.bytes -= count;
+        while let Some(front) = self.queue.front_mut() {
+            if count < front.left.len() {
+                return front.left.advance(count);
+            }
+            count -= front.left.len();
+            self.queue.pop_front();
+        }
+    }
+
+    /// A slice where the bytes lie in one chunk, else a copy.
+    fn copy_to_bytes(&mut self, length: usize) -> Bytes {
+        let slice = match self.queue.front_mut() {
+            Some(front) if front.left.len() > length && front.slices(length) => {
+                front.left.split_to(length)
+            }
+            Some(front) if front.left.len() == length && front.slices(length) => {
+                let whole = std::mem::take(&mut front.left);
+                self.queue.pop_front();
+                whole
+            }
+            _ => {
+                let mut copy = BytesMut::with_capacity(length);
+                copy.put(self.take(length));
+                return copy.freeze();
+            }
+        };
+        self.bytes -= length;
+        slice
+    }
+}

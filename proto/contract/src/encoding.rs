@@ -1,0 +1,205 @@
+//! Lossless compression of one payload, one sample at a time (rules, section 6.2.4).
+//!
+//! Decoding never produces more bytes than the message announces, nor more than the given limit, so a few hostile
+//! bytes cannot fill the memory.
+
+use std::io::Read as _;
+
+use bytes::Bytes;
+
+pub use crate::v1::Encoding;
+
+/// Level of Zstandard: its default. Samples are encoded once, outside the timed region.
+const ZSTD_LEVEL: i32 = 3;
+
+/// A payload as it travels.
+#[derive(Debug, Clone)]
+pub struct Encoded {
+    /// The bytes on the wire.
+    pub bytes: Bytes,
+    /// How they are compressed.
+    pub encoding: Encoding,
+    /// Length once decoded, in bytes; 0 for [`Encoding::None`].
+    pub decoded_bytes: u64,
+    /// CRC32C of the bytes, where messages have checksums: see [`crate::checksum::of_payload`].
+    pub crc32c: Option<u32>,
+}
+
+impl Encoded {
+    /// What the sample counts in windows and in a node's limits: its encoded or decoded length, whichever is more, as
+    /// a node needs memory for both. See [`cost`].
+    pub fn cost(&self) -> usize {
+        usize::try_from(cost(self.bytes.len(), self.decoded_bytes)).unwrap_or(usize::MAX)
+    }
+}
+
+/// What a payload counts at both ends, in bytes.
+pub fn cost(encoded_bytes: usize, decoded_bytes: u64) -> u64 {
+    decoded_bytes.max(encoded_bytes as u64)
+}
+
+/// Why a payload could not be encoded or decoded.
+#[derive(Debug, thiserror::Error)]
+pub enum EncodingError {
+    /// The message names no known encoding.
+    #[error("unknown encoding number {0}")]
+    Unknown(i32),
+    /// The message announces more than is allowed.
+    #[error("decodes to {announced} bytes, the limit is {limit}")]
+    TooLong {
+        /// The announced length, in bytes.
+        announced: u64,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// The compressed bytes are damaged, or longer or shorter than announced.
+    #[error("damaged {encoding} payload: {why}")]
+    Damaged {
+        /// Name of the encoding.
+        encoding: Encoding,
+        /// What the decoder says.
+        why: String,
+    },
+    /// The encoder failed.
+    #[error("cannot encode with {encoding}: {why}")]
+    Encoder {
+        /// Name of the encoding.
+        encoding: Encoding,
+        /// What the encoder says.
+        why: String,
+    },
+}
+
+impl Encoding {
+    /// The word of the command line, settings files and results.
+    pub fn word(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// Encodes one payload.
+pub fn encode(encoding: Encoding, plain: Bytes) -> Result<Encoded, EncodingError> {
+    let decoded_bytes = plain.len() as u64;
+    let failed = |why: String| EncodingError::Encoder { encoding, why };
+    let bytes = match encoding {
+        Encoding::None => {
+            return Ok(Encoded { bytes: plain, encoding, decoded_bytes: 0, crc32c: None });
+        }
+        Encoding::Zstd => {
+            zstd::bulk::compress(&plain, ZSTD_LEVEL).map_err(|e| failed(e.to_string()))?
+        }
+        Encoding::Lz4 => lz4_flex::block::compress(&plain),
+    };
+    Ok(Encoded { bytes: bytes.into(), encoding, decoded_bytes, crc32c: None })
+}
+
+/// The encoding that the wire names.
+pub fn of_wire(encoding: i32) -> Result<Encoding, EncodingError> {
+    Encoding::try_from(encoding).map_err(|_| EncodingError::Unknown(encoding))
+}
+
+/// Decodes one payload, as [`decode_known`] does, by the encoding that the wire names.
+pub fn decode(
+    encoding: i32,
+    bytes: Bytes,
+    decoded_bytes: u64,
+    limit: usize,
+) -> Result<Bytes, EncodingError> {
+    decode_known(of_wire(encoding)?, bytes, decoded_bytes, limit)
+}
+
+/// Decodes one payload of at most `limit` bytes. Without an encoding the bytes come back untouched.
+pub fn decode_known(
+    encoding: Encoding,
+    bytes: Bytes,
+    decoded_bytes: u64,
+    limit: usize,
+) -> Result<Bytes, EncodingError> {
+    let announced = match encoding {
+        Encoding::None => bytes.len() as u64,
+        Encoding::Zstd | Encoding::Lz4 => decoded_bytes,
+    };
+    let length = usize::try_from(announced).ok().filter(|length| *length <= limit);
+    let length = length.ok_or(EncodingError::TooLong { announced, limit })?;
+    let damaged = |why: String| EncodingError::Damaged { encoding, why };
+    let plain = match encoding {
+        Encoding::None => return Ok(bytes),
+        Encoding::Zstd => unzstd(&bytes, length).map_err(|e| damaged(e.to_string()))?,
+        Encoding::Lz4 => {
+            lz4_flex::block::decompress(&bytes, length).map_err(|e| damaged(e.to_string()))?
+        }
+    };
+    if plain.len() != length {
+        return Err(damaged(format!("{} bytes came out, the header says {length}", plain.len())));
+    }
+    Ok(plain.into())
+}
+
+/// Decodes a Zstandard frame, stopping one byte after `length`: enough to see that there is too much.
+fn unzstd(bytes: &[u8], length: usize) -> std::io::Result<Vec<u8>> {
+    let mut plain = Vec::with_capacity(length + 1);
+    zstd::Decoder::with_buffer(bytes)?.take(length as u64 + 1).read_to_end(&mut plain)?;
+    Ok(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum as _;
+    use proptest::prelude::*;
+    use serde::{Deserialize as _, de::IntoDeserializer};
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_encoding_returns_the_same_bytes(plain in proptest::collection::vec(any::<u8>(), 0..5000)) {
+            for encoding in Encoding::value_variants().iter().copied() {
+                let sent = encode(encoding, plain.clone().into()).unwrap();
+                let back = decode(encoding as i32, sent.bytes, sent.decoded_bytes, 5000).unwrap();
+                prop_assert_eq!(&back[..], &plain[..]);
+            }
+        }
+
+        #[test]
+        fn garbage_is_an_error_or_the_announced_length(
+            garbage in proptest::collection::vec(any::<u8>(), 0..200), announced in 0_u64..10_000,
+        ) {
+            for encoding in [Encoding::Zstd, Encoding::Lz4] {
+                if let Ok(plain) = decode(encoding as i32, garbage.clone().into(), announced, 10_000) {
+                    prop_assert_eq!(plain.len() as u64, announced);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_bomb_is_refused_by_its_header_and_by_its_content() {
+        let zeros = Bytes::from(vec![0; 10 << 20]);
+        for encoding in [Encoding::Zstd, Encoding::Lz4] {
+            let bomb = encode(encoding, zeros.clone()).unwrap();
+            let honest = decode(encoding as i32, bomb.bytes.clone(), bomb.decoded_bytes, 1 << 20);
+            assert!(matches!(honest, Err(EncodingError::TooLong { .. })), "{honest:?}");
+            let lying = decode(encoding as i32, bomb.bytes, 1000, 1 << 20);
+            assert!(matches!(lying, Err(EncodingError::Damaged { .. })), "{lying:?}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_encoding_and_a_long_plain_payload_are_refused() {
+        assert!(matches!(decode(9, Bytes::new(), 0, 10), Err(EncodingError::Unknown(9))));
+        let long = decode(0, Bytes::from_static(b"12345678901"), 0, 10);
+        assert!(matches!(long, Err(EncodingError::TooLong { announced: 11, limit: 10 })));
+    }
+
+    #[test]
+    fn clap_serde_and_display_agree_on_every_word() {
+        let words: Vec<_> = Encoding::value_variants().iter().map(|known| known.word()).collect();
+        assert_eq!(words, ["none", "zstd", "lz4"]);
+        for word in words {
+            let encoding = Encoding::from_str(word, false).unwrap();
+            let deserializer = IntoDeserializer::<serde::de::value::Error>::into_deserializer(word);
+            assert_eq!(Encoding::deserialize(deserializer), Ok(encoding));
+            assert_eq!(encoding.to_string(), word);
+        }
+    }
+}

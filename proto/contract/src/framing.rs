@@ -1,0 +1,481 @@
+//! Messages in a stream of bytes, without copying payloads.
+//!
+//! The framing is gRPC's: a flag byte, the message's length in four bytes (big-endian), the message. Messages
+//! are sent as a list of chunks: headers and short payloads are gathered in a buffer, and each long payload is the very
+//! `Bytes` that was handed in. They are received without a copy: a payload that arrived in one chunk is a slice of it; one
+//! that arrived in several chunks is copied once.
+
+use std::collections::VecDeque;
+
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use prost::Message;
+use tonic::{Code, Status};
+
+use crate::{
+    chunks::Chunks,
+    v1::{CallStatus, InferRequest, InferResponse},
+};
+
+/// Bytes in front of each message.
+const PREFIX_BYTES: usize = 5;
+
+/// Flag of an uncompressed message.
+const PLAIN: u8 = 0;
+
+/// Flag of the status that ends a QUIC stream, as gRPC-Web marks its trailers. gRPC itself uses the trailers of HTTP/2.
+const END: u8 = 0x80;
+
+/// Payloads shorter than this are copied behind their header: a separate chunk would cost more than the copy.
+const GATHER_BELOW_BYTES: usize = 4 << 10;
+
+/// Longest header that is encoded on the stack: all but those with an error's text.
+const SHORT_HEADER_BYTES: usize = 96;
+
+/// Key and length in front of a payload, at most.
+const PAYLOAD_PREFIX_BYTES: usize = 11;
+
+/// Size at which a buffer of headers and short payloads becomes a chunk.
+const GATHERED_BYTES: usize = 32 << 10;
+
+/// Chunks of an incomplete message that are held as they are.
+const MOST_HELD_CHUNKS: usize = 2;
+
+/// Key of the payload: field 15, length-delimited. It is the last field of both messages.
+const PAYLOAD_KEY: u8 = 15 << 3 | 2;
+
+/// A message that ends with a payload.
+pub trait Framed: Message + Default {
+    /// The payload, which the encoder takes.
+    fn payload_mut(&mut self) -> &mut Bytes;
+}
+
+impl Framed for InferRequest {
+    fn payload_mut(&mut self) -> &mut Bytes {
+        &mut self.payload
+    }
+}
+
+impl Framed for InferResponse {
+    fn payload_mut(&mut self) -> &mut Bytes {
+        &mut self.payload
+    }
+}
+
+/// One frame of a stream.
+#[derive(Debug, PartialEq)]
+pub enum Frame<M> {
+    /// A message.
+    Message(M),
+    /// How the call ended.
+    End(CallStatus),
+}
+
+/// One short message with its prefix.
+pub fn encode(message: &impl Message) -> Bytes {
+    encode_with(PLAIN, message)
+}
+
+/// A call's end with its prefix.
+pub fn encode_end(status: &CallStatus) -> Bytes {
+    encode_with(END, status)
+}
+
+fn encode_with(flag: u8, message: &impl Message) -> Bytes {
+    let mut bytes = BytesMut::with_capacity(PREFIX_BYTES + message.encoded_len());
+    bytes.put_u8(flag);
+    bytes.put_u32(message.encoded_len() as u32);
+    message.encode_raw(&mut bytes);
+    bytes.freeze()
+}
+
+/// Turns messages into chunks.
+#[derive(Debug, Default)]
+pub struct Encoder {
+    gathered: BytesMut,
+    chunks: VecDeque<Bytes>,
+}
+
+impl Encoder {
+    /// Adds a message.
+    pub fn push<M: Framed>(&mut self, mut message: M) {
+        let payload = std::mem::take(message.payload_mut());
+        let header = message.encoded_len();
+        let tail = match payload.len() {
+            0 => 0,
+            n => 1 + prost::length_delimiter_len(n) + n,
+        };
+        // A message is far shorter than 4 GiB: payloads are limited to `limits::MAX_PAYLOAD_BYTES`.
+        let length = (header + tail) as u32;
+        if header <= SHORT_HEADER_BYTES {
+            // prost writes numbers byte by byte, which is slow in a buffer that can grow.
+            let mut short = [0; PREFIX_BYTES + SHORT_HEADER_BYTES + PAYLOAD_PREFIX_BYTES];
+            let mut rest = &mut short[..];
+            put_header(&message, length, payload.len(), &mut rest);
+            let written = PREFIX_BYTES + SHORT_HEADER_BYTES + PAYLOAD_PREFIX_BYTES - rest.len();
+            self.gathered.put_slice(&short[..written]);
+        } else {
+            put_header(&message, length, payload.len(), &mut self.gathered);
+        }
+        if payload.len() < GATHER_BELOW_BYTES {
+            self.gathered.put_slice(&payload);
+            if self.gathered.len() >= GATHERED_BYTES {
+                self.close_gathered();
+            }
+        } else {
+            self.close_gathered();
+            self.chunks.push_back(payload);
+        }
+    }
+
+    /// The next chunk, short as it may be.
+    pub fn next_chunk(&mut self) -> Option<Bytes> {
+        if self.chunks.is_empty() {
+            self.close_gathered();
+        }
+        self.chunks.pop_front()
+    }
+
+    /// Whether every chunk was taken.
+    pub fn is_empty(&self) -> bool {
+        self.gathered.is_empty() && self.chunks.is_empty()
+    }
+
+    fn close_gathered(&mut self) {
+        if !self.gathered.is_empty() {
+            self.chunks.push_back(self.gathered.split().freeze());
+        }
+    }
+}
+
+/// All of a message up to its payload, which was taken out of it.
+fn put_header(message: &impl Message, length: u32, payload_bytes: usize, to: &mut impl BufMut) {
+    to.put_u8(PLAIN);
+    to.put_u32(length);
+    message.encode_raw(to);
+    if payload_bytes > 0 {
+        to.put_u8(PAYLOAD_KEY);
+        prost::encoding::encode_varint(payload_bytes as u64, to);
+    }
+}
+
+/// Why a stream does not consist of messages.
+#[derive(Debug, thiserror::Error)]
+pub enum FramingError {
+    /// The prefix announces more than is allowed.
+    #[error("message too large: {announced} bytes, the limit is {limit}")]
+    TooLong {
+        /// Length in the prefix, in bytes.
+        announced: usize,
+        /// The limit, in bytes.
+        limit: usize,
+    },
+    /// The flag byte is unknown.
+    #[error("a message begins with flag {0}; only uncompressed messages (flag 0) are taken")]
+    Flag(u8),
+    /// The bytes behind a prefix are not the expected message.
+    #[error("damaged message: {0}")]
+    Damaged(#[from] prost::DecodeError),
+    /// The stream ended inside a message.
+    #[error("the stream ended in the middle of a message")]
+    Truncated,
+}
+
+impl From<FramingError> for tonic::Status {
+    fn from(error: FramingError) -> Self {
+        let text = error.to_string();
+        match error {
+            FramingError::TooLong { .. } => Self::out_of_range(text),
+            FramingError::Flag(_) => Self::unimplemented(text),
+            FramingError::Damaged(_) | FramingError::Truncated => Self::invalid_argument(text),
+        }
+    }
+}
+
+/// Turns chunks into messages. It holds no more than one message and one chunk.
+#[derive(Debug)]
+pub struct Decoder {
+    chunks: Chunks,
+    /// Flag and length of the message that is being received.
+    prefix: Option<(u8, usize)>,
+    /// The start of that message, if it comes in many chunks: each is copied while it is in the cache.
+    assembled: BytesMut,
+    longest: usize,
+}
+
+impl Decoder {
+    /// A decoder that refuses messages longer than that, in bytes.
+    pub fn new(longest: usize) -> Self {
+        let (chunks, assembled) = (Chunks::default(), BytesMut::new());
+        Self { chunks, prefix: None, assembled, longest }
+    }
+
+    /// Adds what was received.
+    pub fn push(&mut self, chunk: Bytes) {
+        self.chunks.push(chunk);
+    }
+
+    /// Changes the limit, for the messages to come.
+    pub fn set_longest(&mut self, longest: usize) {
+        self.longest = longest;
+    }
+
+    /// Adds all messages that have been received as a whole; a part of one may be left. An error if the bytes are no
+    /// message, or if the call failed.
+    pub fn take_messages<M: Message + Default>(&mut self, into: &mut Vec<M>) -> Result<(), Status> {
+        while let Some(frame) = self.next_frame()? {
+            match frame {
+                Frame::Message(message) => into.push(message),
+                Frame::End(end) => return ended(end),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a part of a message was received.
+    pub fn is_mid_message(&self) -> bool {
+        self.prefix.is_some() || self.chunks.remaining() > 0
+    }
+
+    /// The next message or end, if it is complete.
+    pub fn next_frame<M: Message + Default>(&mut self) -> Result<Option<Frame<M>>, FramingError> {
+        Ok(self.next_with_length()?.map(|(frame, _)| frame))
+    }
+
+    /// The same with its length, in bytes.
+    pub(crate) fn next_with_length<M: Message + Default>(
+        &mut self,
+    ) -> Result<Option<(Frame<M>, usize)>, FramingError> {
+        if self.prefix.is_none() {
+            if self.chunks.remaining() < PREFIX_BYTES {
+                return Ok(None);
+            }
+            let mut prefix = [0; PREFIX_BYTES];
+            self.chunks.copy_to_slice(&mut prefix);
+            let [flag, announced @ ..] = prefix;
+            let announced = u32::from_be_bytes(announced) as usize;
+            if flag != PLAIN && flag != END {
+                return Err(FramingError::Flag(flag));
+            }
+            if announced > self.longest {
+                return Err(FramingError::TooLong { announced, limit: self.longest });
+            }
+            self.prefix = Some((flag, announced));
+        }
+        let Some((flag, length)) = self.prefix else { return Ok(None) };
+        if !self.assembled.is_empty() {
+            self.assemble(length);
+            if self.assembled.len() < length {
+                return Ok(None);
+            }
+            self.chunks.put_back(std::mem::take(&mut self.assembled).freeze());
+        }
+        if self.chunks.remaining() < length {
+            // A header and its payload come in two chunks; after a third, more are likely.
+            if self.chunks.count() > MOST_HELD_CHUNKS {
+                self.assembled.reserve(length);
+                self.assemble(length);
+            }
+            return Ok(None);
+        }
+        self.prefix = None;
+        let frame = match flag {
+            END => Frame::End(self.chunks.read(length)?),
+            _ => Frame::Message(self.chunks.read(length)?),
+        };
+        Ok(Some((frame, length)))
+    }
+
+    /// Length of the message that is being received, while it is incomplete.
+    pub fn incomplete_bytes(&self) -> Option<usize> {
+        self.prefix.map(|(_, length)| length)
+    }
+
+    /// Copies the received part of a message of that length behind its start.
+    fn assemble(&mut self, length: usize) {
+        let missing = (length - self.assembled.len()).min(self.chunks.remaining());
+        self.assembled.put((&mut self.chunks).take(missing));
+    }
+
+    /// Checks that nothing is left at the end of the stream.
+    pub fn finish(&self) -> Result<(), FramingError> {
+        if self.is_mid_message() { Err(FramingError::Truncated) } else { Ok(()) }
+    }
+}
+
+/// The status that ends a call.
+pub(crate) fn ended(end: CallStatus) -> Result<(), Status> {
+    match Code::from_i32(end.code) {
+        Code::Ok => Ok(()),
+        code => Err(Status::new(code, end.message)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::limits::MAX_PAYLOAD_BYTES;
+
+    fn request(id: u64, payload: Bytes) -> InferRequest {
+        InferRequest { id, payload, ..InferRequest::default() }
+    }
+
+    fn next(decoder: &mut Decoder) -> Result<Option<InferRequest>, FramingError> {
+        decoder.next_frame().map(|frame| {
+            frame.map(|frame| match frame {
+                Frame::Message(message) => message,
+                Frame::End(status) => panic!("{status:?}"),
+            })
+        })
+    }
+
+    fn chunks(messages: Vec<InferRequest>) -> Vec<Bytes> {
+        let mut encoder = Encoder::default();
+        messages.into_iter().for_each(|message| encoder.push(message));
+        std::iter::from_fn(|| encoder.next_chunk()).collect()
+    }
+
+    #[test]
+    fn bytes_on_the_wire_are_those_of_grpc() {
+        for payload in [0, 3, 5000] {
+            let message = request(7, vec![1; payload].into());
+            let plain = message.encode_to_vec();
+            let wire = chunks(vec![message]).concat();
+            assert_eq!(wire[..5], [&[0], &(plain.len() as u32).to_be_bytes()[..]].concat());
+            assert_eq!(wire[5..], plain);
+        }
+    }
+
+    #[test]
+    fn long_payloads_are_neither_copied_out_nor_in() {
+        let payload = Bytes::from(vec![3; 100_000]);
+        let sent = chunks(vec![request(1, payload.clone()), request(2, payload.clone())]);
+        assert_eq!(sent.len(), 4, "header, payload, header, payload");
+        assert_eq!(sent[1].as_ptr(), payload.as_ptr());
+        let mut decoder = Decoder::new(MAX_PAYLOAD_BYTES);
+        sent.into_iter().for_each(|chunk| decoder.push(chunk));
+        for id in [1, 2] {
+            let message = next(&mut decoder).unwrap().unwrap();
+            assert_eq!((message.id, message.payload.as_ptr()), (id, payload.as_ptr()));
+        }
+        assert!(decoder.finish().is_ok());
+    }
+
+    #[test]
+    fn a_short_payload_does_not_hold_on_to_a_long_chunk() {
+        let short = (0..2000).map(|id| request(id, vec![1; 64].into()));
+        let mut chunk = BytesMut::new();
+        chunks(short.collect()).iter().for_each(|part| chunk.put_slice(part));
+        let chunk = chunk.freeze();
+        let place = chunk.as_ptr_range();
+        let mut decoder = Decoder::new(1000);
+        decoder.push(chunk);
+        let first = next(&mut decoder).unwrap().unwrap();
+        assert!(!place.contains(&first.payload.as_ptr()));
+    }
+
+    #[test]
+    fn bad_prefixes_bad_messages_and_early_ends_are_errors() {
+        let only = |bytes: &'static [u8]| {
+            let mut decoder = Decoder::new(10);
+            decoder.push(Bytes::from_static(bytes));
+            let message = next(&mut decoder);
+            message.and_then(|message| decoder.finish().map(|()| message))
+        };
+        assert!(matches!(only(&[1, 0, 0, 0, 0]), Err(FramingError::Flag(1))));
+        let long = only(&[0, 0, 0, 0, 11]);
+        assert!(matches!(long, Err(FramingError::TooLong { announced: 11, limit: 10 })));
+        assert!(matches!(only(&[0, 0, 0, 0, 1, 0xff]), Err(FramingError::Damaged(_))));
+        assert!(matches!(only(&[0, 0, 0, 0, 2, 0]), Err(FramingError::Truncated)));
+        assert!(matches!(only(&[0, 0, 0]), Err(FramingError::Truncated)));
+        assert_eq!(only(&[0, 0, 0, 0, 0]).unwrap(), Some(InferRequest::default()));
+        assert_eq!(only(&[]).unwrap(), None);
+    }
+
+    #[test]
+    fn a_status_ends_a_stream() {
+        let status = CallStatus { code: 3, message: "no".into() };
+        let mut decoder = Decoder::new(10);
+        decoder.push(encode(&request(1, Bytes::new())));
+        decoder.push(encode_end(&status));
+        assert_eq!(next(&mut decoder).unwrap().unwrap().id, 1);
+        assert_eq!(decoder.next_frame::<InferRequest>().unwrap(), Some(Frame::End(status)));
+    }
+
+    #[test]
+    fn short_and_long_headers_are_written_as_prost_writes_them() {
+        for (error, number) in [(0, 0), (0, u64::MAX), (60, 0), (2000, u64::MAX)] {
+            let response = InferResponse {
+                id: number,
+                status: 2,
+                error: "x".repeat(error),
+                encoding: 2,
+                decoded_bytes: number,
+                queue_ns: number,
+                prepare_ns: number,
+                compute_ns: number,
+                batch_size: number as u32,
+                crc32c: Some(number as u32),
+                payload: Bytes::from_static(b"an answer"),
+            };
+            let mut encoder = Encoder::default();
+            encoder.push(response.clone());
+            assert_eq!(encoder.next_chunk().unwrap(), encode(&response));
+        }
+    }
+
+    #[test]
+    fn whole_messages_are_taken_and_a_part_is_left() {
+        let mut decoder = Decoder::new(10);
+        let message = |id| encode(&request(id, Bytes::new()));
+        decoder.push(message(1));
+        decoder.push(message(2));
+        decoder.push(message(3).slice(..8));
+        let mut taken: Vec<InferRequest> = Vec::new();
+        decoder.take_messages(&mut taken).unwrap();
+        assert_eq!(taken.iter().map(|message| message.id).collect::<Vec<_>>(), [1, 2]);
+        assert!(decoder.is_mid_message());
+
+        decoder.push(message(3).slice(8..));
+        decoder.push(encode_end(&CallStatus { code: Code::DataLoss as i32, message: "no".into() }));
+        let end = decoder.take_messages(&mut taken).unwrap_err();
+        assert_eq!((taken.len(), end.code(), end.message()), (3, Code::DataLoss, "no"));
+        assert!(!decoder.is_mid_message());
+    }
+
+    proptest! {
+        #[test]
+        fn messages_survive_any_cut_of_the_stream(
+            sizes in proptest::collection::vec(0_usize..10_000, 1..20), cut in 1_usize..5000,
+        ) {
+            let messages: Vec<_> = sizes
+                .iter()
+                .zip(0_u8..)
+                .map(|(size, n)| request(n.into(), vec![n; *size].into()))
+                .collect();
+            let wire = Bytes::from(chunks(messages.clone()).concat());
+            let mut decoder = Decoder::new(20_000);
+            let mut received = Vec::new();
+            for at in (0..wire.len()).step_by(cut) {
+                decoder.push(wire.slice(at..wire.len().min(at + cut)));
+                while let Some(message) = next(&mut decoder).unwrap() {
+                    received.push(message);
+                }
+            }
+            prop_assert!(decoder.finish().is_ok());
+            prop_assert_eq!(received, messages);
+        }
+
+        #[test]
+        fn garbage_is_an_error_or_messages(garbage in proptest::collection::vec(any::<u8>(), 0..300)) {
+            let mut decoder = Decoder::new(100);
+            for part in garbage.chunks(7) {
+                decoder.push(Bytes::copy_from_slice(part));
+                if decoder.next_frame::<InferRequest>().is_err() {
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,352 @@
+//! The layouts of a decoded payload.
+//!
+//! - *Raw*: a sample of one tensor whose shape is fixed is that tensor's elements and nothing else,
+//!   little-endian, last dimension fastest (as in a C array).
+//! - *Packed*: a sample of several tensors, or of varying shape, starts with a table of them:
+//!
+//! ```text
+//! u32 number of tensors, u32 zero
+//! per tensor:  u32 data type (enum DataType), u32 rank, u64 length of each dimension
+//! per tensor:  zeros up to a multiple of 8 bytes from the payload's start, then its elements
+//! ```
+//!
+//! An [`InputLayout`] without tensors takes any bytes.
+
+use bytes::{BufMut as _, Bytes, BytesMut};
+
+pub use crate::v1::{DataType, InputLayout, TensorSpec};
+
+/// Longest list of tensors in one sample.
+const MAX_TENSORS: usize = 64;
+/// Largest number of dimensions of one tensor.
+const MAX_RANK: usize = 8;
+/// Elements of a packed tensor start at a multiple of this, in bytes.
+const ALIGNMENT: usize = 8;
+
+/// One tensor of a sample.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tensor<Data> {
+    /// Element type.
+    pub data_type: DataType,
+    /// Length of each dimension, without the batch.
+    pub shape: Vec<usize>,
+    /// Elements, little-endian.
+    pub data: Data,
+}
+
+/// A tensor borrowed from its payload.
+pub type TensorView<'a> = Tensor<&'a [u8]>;
+
+/// Why a payload does not fit its layout.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum LayoutError {
+    /// A raw payload of the wrong length.
+    #[error("the payload has {got} bytes, {spec} needs {want}")]
+    Length {
+        /// Bytes in the payload.
+        got: usize,
+        /// The tensor, such as `uint8[1, 8, 8]`.
+        spec: String,
+        /// Bytes that it needs.
+        want: usize,
+    },
+    /// A packed payload whose table or data cannot be read.
+    #[error("damaged packed payload: {0}")]
+    Damaged(&'static str),
+    /// A packed payload whose tensors differ from the layout.
+    #[error("the payload holds {got}, the model takes {want}")]
+    Mismatch {
+        /// What the payload holds.
+        got: String,
+        /// What the layout requires.
+        want: String,
+    },
+    /// The layout itself cannot be used.
+    #[error("the layout names a tensor without a data type")]
+    NoDataType,
+}
+
+/// Bytes of one element.
+pub const fn element_bytes(data_type: DataType) -> usize {
+    match data_type {
+        DataType::Unspecified => 0,
+        DataType::Uint8 | DataType::Int8 => 1,
+        DataType::Float16 => 2,
+        DataType::Int32 | DataType::Float32 => 4,
+        DataType::Int64 => 8,
+    }
+}
+
+/// The name used in messages and by NumPy.
+pub const fn type_name(data_type: DataType) -> &'static str {
+    match data_type {
+        DataType::Unspecified => "unspecified",
+        DataType::Uint8 => "uint8",
+        DataType::Int8 => "int8",
+        DataType::Int32 => "int32",
+        DataType::Int64 => "int64",
+        DataType::Float16 => "float16",
+        DataType::Float32 => "float32",
+    }
+}
+
+/// The layout as text, for instance `uint8[1, 8, 8]`; `any bytes` if it names no tensor.
+pub fn describe(layout: &InputLayout) -> String {
+    if layout.tensors.is_empty() {
+        return "any bytes".into();
+    }
+    layout.tensors.iter().map(in_words).collect::<Vec<_>>().join(" + ")
+}
+
+/// A tensor as text, without its name: `uint8[3, 224, 224]`.
+pub fn in_words(tensor: &TensorSpec) -> String {
+    tensor_in_words(tensor.data_type(), &tensor.shape)
+}
+
+fn tensor_in_words(data_type: DataType, shape: &[i64]) -> String {
+    let lengths: Vec<_> =
+        shape.iter().map(|n| if *n < 0 { "?".to_owned() } else { n.to_string() }).collect();
+    format!("{}[{}]", type_name(data_type), lengths.join(", "))
+}
+
+/// Whether a receiver of one layout accepts samples of the other; names of tensors do not matter.
+pub fn accepts(takes: &InputLayout, holds: &InputLayout) -> bool {
+    takes.tensors.is_empty()
+        || takes.tensors.len() == holds.tensors.len()
+            && takes.tensors.iter().zip(&holds.tensors).all(|(a, b)| {
+                a.data_type == b.data_type
+                    && a.shape.len() == b.shape.len()
+                    && a.shape.iter().zip(&b.shape).all(|(a, b)| *a < 0 || a == b)
+            })
+}
+
+/// The only tensor of a raw layout; `None` if payloads are packed or arbitrary bytes.
+pub fn raw_tensor(layout: &InputLayout) -> Option<&TensorSpec> {
+    match layout.tensors.as_slice() {
+        [only] if only.shape.iter().all(|length| *length >= 0) => Some(only),
+        _ => None,
+    }
+}
+
+/// Bytes of a tensor of fixed shape; `None` if its shape varies or the product overflows.
+pub fn fixed_bytes(spec: &TensorSpec) -> Option<usize> {
+    let shape = spec.shape.iter().map(|n| usize::try_from(*n).ok()).collect::<Option<Vec<_>>>()?;
+    byte_length(spec.data_type(), &shape)
+}
+
+fn byte_length(data_type: DataType, shape: &[usize]) -> Option<usize> {
+    shape.iter().try_fold(element_bytes(data_type), |product, n| product.checked_mul(*n))
+}
+
+/// Packs tensors into one payload.
+pub fn pack(tensors: &[TensorView<'_>]) -> Bytes {
+    let mut payload = BytesMut::new();
+    payload.put_u32_le(tensors.len() as u32);
+    payload.put_u32_le(0);
+    for tensor in tensors {
+        payload.put_u32_le(tensor.data_type as u32);
+        payload.put_u32_le(tensor.shape.len() as u32);
+        for length in &tensor.shape {
+            payload.put_u64_le(*length as u64);
+        }
+    }
+    for tensor in tensors {
+        payload.put_bytes(0, payload.len().next_multiple_of(ALIGNMENT) - payload.len());
+        payload.put_slice(tensor.data);
+    }
+    payload.freeze()
+}
+
+/// Reads a payload's tensors and compares them with the layout. A layout without tensors gives none.
+pub fn read<'a>(
+    layout: &InputLayout,
+    payload: &'a [u8],
+) -> Result<Vec<TensorView<'a>>, LayoutError> {
+    if layout.tensors.is_empty() {
+        return Ok(Vec::new());
+    }
+    if let Some(spec) = raw_tensor(layout) {
+        return read_raw(spec, payload).map(|tensor| vec![tensor]);
+    }
+    let tensors = unpack(payload)?;
+    let fits = tensors.len() == layout.tensors.len()
+        && layout.tensors.iter().zip(&tensors).all(|(spec, tensor)| fits(spec, tensor));
+    if fits {
+        return Ok(tensors);
+    }
+    let got = tensors.iter().map(|t| {
+        tensor_in_words(t.data_type, &t.shape.iter().map(|n| *n as i64).collect::<Vec<_>>())
+    });
+    Err(LayoutError::Mismatch { got: got.collect::<Vec<_>>().join(" + "), want: describe(layout) })
+}
+
+fn read_raw<'a>(spec: &TensorSpec, payload: &'a [u8]) -> Result<TensorView<'a>, LayoutError> {
+    let data_type = spec.data_type();
+    let want = fixed_bytes(spec).filter(|_| data_type != DataType::Unspecified);
+    let want = want.ok_or(LayoutError::NoDataType)?;
+    if payload.len() != want {
+        let spec = tensor_in_words(data_type, &spec.shape);
+        return Err(LayoutError::Length { got: payload.len(), spec, want });
+    }
+    let shape = spec.shape.iter().map(|n| *n as usize).collect();
+    Ok(TensorView { data_type, shape, data: payload })
+}
+
+fn fits(spec: &TensorSpec, tensor: &TensorView<'_>) -> bool {
+    spec.data_type() == tensor.data_type
+        && spec.shape.len() == tensor.shape.len()
+        && spec.shape.iter().zip(&tensor.shape).all(|(want, got)| *want < 0 || *want == *got as i64)
+}
+
+/// Reads a packed payload, whatever tensors it holds.
+pub fn unpack(payload: &[u8]) -> Result<Vec<TensorView<'_>>, LayoutError> {
+    let mut table = Cursor { payload, at: 0 };
+    let count = table.u32()? as usize;
+    if count > MAX_TENSORS {
+        return Err(LayoutError::Damaged("more than 64 tensors"));
+    }
+    if table.u32()? != 0 {
+        return Err(LayoutError::Damaged("the second word is not zero"));
+    }
+    let mut tensors = Vec::with_capacity(count);
+    for _ in 0..count {
+        let data_type = DataType::try_from(table.u32()? as i32)
+            .ok()
+            .filter(|data_type| *data_type != DataType::Unspecified)
+            .ok_or(LayoutError::Damaged("unknown data type"))?;
+        let rank = table.u32()? as usize;
+        if rank > MAX_RANK {
+            return Err(LayoutError::Damaged("more than 8 dimensions"));
+        }
+        let shape = (0..rank).map(|_| table.length()).collect::<Result<Vec<_>, _>>()?;
+        tensors.push(TensorView { data_type, shape, data: &[] });
+    }
+    for tensor in &mut tensors {
+        let bytes = byte_length(tensor.data_type, &tensor.shape)
+            .ok_or(LayoutError::Damaged("a shape overflows"))?;
+        table.align()?;
+        tensor.data = table.take(bytes)?;
+    }
+    if table.at != payload.len() {
+        return Err(LayoutError::Damaged("bytes are left over"));
+    }
+    Ok(tensors)
+}
+
+/// Reads a payload from its start, never past its end.
+struct Cursor<'a> {
+    payload: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn take(&mut self, bytes: usize) -> Result<&'a [u8], LayoutError> {
+        let end = self.at.checked_add(bytes).ok_or(LayoutError::Damaged("a length overflows"))?;
+        let slice = self.payload.get(self.at..end).ok_or(LayoutError::Damaged("it ends early"))?;
+        self.at = end;
+        Ok(slice)
+    }
+
+    fn word<const N: usize>(&mut self) -> Result<[u8; N], LayoutError> {
+        self.take(N)?.try_into().map_err(|_| LayoutError::Damaged("it ends early"))
+    }
+
+    fn u32(&mut self) -> Result<u32, LayoutError> {
+        self.word().map(u32::from_le_bytes)
+    }
+
+    fn length(&mut self) -> Result<usize, LayoutError> {
+        let length = u64::from_le_bytes(self.word()?);
+        usize::try_from(length).map_err(|_| LayoutError::Damaged("a length overflows"))
+    }
+
+    fn align(&mut self) -> Result<(), LayoutError> {
+        let gap = self.take(self.at.next_multiple_of(ALIGNMENT) - self.at)?;
+        if gap.iter().any(|byte| *byte != 0) {
+            return Err(LayoutError::Damaged("the gap before a tensor is not zero"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn spec(name: &str, data_type: DataType, shape: &[i64]) -> TensorSpec {
+        TensorSpec { name: name.into(), data_type: data_type as i32, shape: shape.to_vec() }
+    }
+
+    fn images() -> InputLayout {
+        InputLayout { tensors: vec![spec("image", DataType::Uint8, &[1, 2, 3])] }
+    }
+
+    fn tokens() -> InputLayout {
+        let ids = spec("ids", DataType::Int64, &[-1]);
+        InputLayout { tensors: vec![ids, spec("mask", DataType::Uint8, &[-1])] }
+    }
+
+    #[test]
+    fn a_raw_payload_is_the_tensor_itself() {
+        let tensors = read(&images(), &[1, 2, 3, 4, 5, 6]).unwrap();
+        assert_eq!(tensors[0].data, [1, 2, 3, 4, 5, 6]);
+        assert_eq!(tensors[0].shape, [1, 2, 3]);
+        let short = read(&images(), &[1, 2]).unwrap_err();
+        assert_eq!(short.to_string(), "the payload has 2 bytes, uint8[1, 2, 3] needs 6");
+    }
+
+    #[test]
+    fn packed_tensors_come_back_and_are_checked_against_the_layout() {
+        let ids = [7_i64.to_le_bytes(), 8_i64.to_le_bytes()].concat();
+        let ids = TensorView { data_type: DataType::Int64, shape: vec![2], data: &ids };
+        let mask = TensorView { data_type: DataType::Uint8, shape: vec![2], data: &[1, 0] };
+        let payload = pack(&[mask.clone(), ids.clone()]);
+        assert_eq!(unpack(&payload).unwrap(), [mask.clone(), ids.clone()]);
+        let wrong = read(&tokens(), &payload).unwrap_err();
+        assert_eq!(
+            wrong.to_string(),
+            "the payload holds uint8[2] + int64[2], the model takes int64[?] + uint8[?]"
+        );
+        let payload = pack(&[ids.clone(), mask.clone()]);
+        assert_eq!(read(&tokens(), &payload).unwrap(), [ids, mask]);
+    }
+
+    #[test]
+    fn the_packed_layout_is_the_documented_one() {
+        let mask = TensorView { data_type: DataType::Uint8, shape: vec![3], data: &[9, 8, 7] };
+        let golden = [
+            1, 0, 0, 0, 0, 0, 0, 0, // one tensor, zero
+            1, 0, 0, 0, 1, 0, 0, 0, // uint8, rank 1
+            3, 0, 0, 0, 0, 0, 0, 0, // length 3
+            9, 8, 7,
+        ];
+        assert_eq!(pack(&[mask])[..], golden);
+    }
+
+    #[test]
+    fn a_shape_that_overflows_is_an_error() {
+        let mut payload = vec![1, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 2, 0, 0, 0];
+        payload.extend([0xff; 16]);
+        assert_eq!(unpack(&payload), Err(LayoutError::Damaged("a shape overflows")));
+    }
+
+    proptest! {
+        #[test]
+        fn unpacking_garbage_never_panics(garbage in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = unpack(&garbage);
+            let _ = read(&tokens(), &garbage);
+        }
+
+        #[test]
+        fn unpacking_a_damaged_payload_never_panics(at in 0_usize..60, value: u8) {
+            let a = TensorView { data_type: DataType::Float32, shape: vec![2, 1], data: &[1; 8] };
+            let b = TensorView { data_type: DataType::Uint8, shape: vec![5], data: &[2; 5] };
+            let mut payload = pack(&[a, b]).to_vec();
+            let at = at % payload.len();
+            payload[at] = value;
+            let _ = unpack(&payload);
+        }
+    }
+}

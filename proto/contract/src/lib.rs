@@ -1,0 +1,72 @@
+//! The wire contract between a LoadGen node and a SUT node. No sockets here.
+//!
+//! - [`v1`]: messages, client and server, generated from `netdiv/v1/*.proto`
+//! - [`layout`]: the layout of a sample's bytes
+//! - [`encoding`]: lossless compression of one payload, with a cap on what comes out
+//! - [`framing`]: messages as chunks of a byte stream, without copying payloads
+//! - [`burst`]: all messages that a stream has ready, in one wake-up
+//! - [`probe`]: samples that test the network
+//! - [`tally`]: how often each payload was seen
+//! - [`digest`]: how digests are written
+//! - [`checksum`]: CRC32C of a message, so that a flipped bit is found
+//! - [`limits`]: every limit of the wire, each with its reason
+
+pub mod burst;
+pub mod checksum;
+mod chunks;
+pub mod digest;
+pub mod encoding;
+pub mod framing;
+pub mod layout;
+pub mod limits;
+pub mod probe;
+pub mod tally;
+
+/// Messages, client and server of package `netdiv.v1`.
+#[allow(missing_docs, unreachable_pub, clippy::all, clippy::unwrap_used)]
+pub mod v1 {
+    tonic::include_proto!("netdiv.v1");
+}
+
+impl std::fmt::Debug for v1::CallHeader {
+    /// Without the token.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { protocol_version, method, session, digests, checksums, token: _ } = self;
+        write!(
+            f,
+            "CallHeader({protocol_version}, {method:?}, {session:?}, digests: {digests}, checksums: {checksums})"
+        )
+    }
+}
+
+/// Version of the wire contract. A node and a LoadGen node talk only when theirs are equal.
+pub const PROTOCOL_VERSION: u32 = 1;
+
+/// Request header of an `Infer` stream that names the session it belongs to.
+pub const SESSION_HEADER: &str = "netdiv-session";
+
+/// Request header of an `Infer` stream that asks the node, with the value `1`, to keep digests of the session.
+pub const DIGESTS_HEADER: &str = "netdiv-digests";
+
+/// Request header of an `Infer` stream that asks, with the value `1`, for a checksum in every message, either way.
+pub const CHECKSUMS_HEADER: &str = "netdiv-checksums";
+
+/// The headers of a stream of samples.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SessionHeader {
+    /// The session that the stream belongs to.
+    pub name: String,
+    /// Whether the node keeps digests of what it receives and sends.
+    pub digests: bool,
+    /// Whether every message has a checksum.
+    pub checksums: bool,
+}
+
+/// Whether a text can be the name of a node or a cluster. LoadGen logs the names as a list and does not escape them.
+pub fn is_name(text: &str) -> bool {
+    let excluded = |c: char| c.is_control() || ",[]\"\\".contains(c);
+    !text.trim().is_empty() && !text.contains(excluded)
+}
+
+/// The compiled `.proto` files, for the reflection service.
+pub const FILE_DESCRIPTOR_SET: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/netdiv_v1.bin"));

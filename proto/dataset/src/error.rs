@@ -1,0 +1,36 @@
+//! Why a data set cannot be used.
+
+use std::path::PathBuf;
+
+/// Why a data set cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DatasetError {
+    /// The file or folder cannot be read.
+    #[error("cannot read {}: {error}", path.display())]
+    Unreadable {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        error: std::io::Error,
+    },
+    /// The file is not a usable array.
+    #[error("{path}: {why}")]
+    BadArray {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is no sample.
+    #[error("{} holds no sample", .0.display())]
+    Empty(PathBuf),
+    /// The folder holds something that is not a file.
+    #[error("{} is not a file; a data set folder holds one file for each sample", .0.display())]
+    NotAFile(PathBuf),
+    /// Data sets that cannot be joined.
+    #[error("{0}")]
+    CannotJoin(String),
+    /// The generator's description cannot be read.
+    #[error("`{0}`: write synthetic:COUNTxBYTES, or synthetic:COUNTxBYTES@SEED")]
+    BadSynthetic(String),
+}

@@ -1,0 +1,55 @@
+//! Data sets by name.
+
+use std::path::Path;
+
+use bytes::Bytes;
+
+use crate::{
+    error::DatasetError,
+    folder::Folder,
+    joined::Joined,
+    mapped_file,
+    npy::{Array, Npy, labels},
+    sample::Dataset,
+    synthetic::Synthetic,
+};
+
+/// The data set of the demo: 500 held-out handwritten digits (`deploy/digits/README.md`).
+pub const DIGITS: &str = "digits";
+const DIGITS_IMAGES: &[u8] = include_bytes!("../../../deploy/digits/images.npy");
+const DIGITS_LABELS: &[u8] = include_bytes!("../../../deploy/digits/labels.npy");
+
+/// Opens the data set of that name: `digits`, `synthetic:COUNTxBYTES[@SEED]`, a `.npy` file, or a folder; or several,
+/// joined by `+`, whose samples have the tensors of each.
+pub fn open(name: &str) -> Result<Box<dyn Dataset>, DatasetError> {
+    if name == DIGITS {
+        let array = Array::parse("digits (embedded)", Bytes::from_static(DIGITS_IMAGES))?;
+        return Ok(Box::new(Npy::new(DIGITS.into(), array).checked()?));
+    }
+    if let Some(description) = name.strip_prefix("synthetic:") {
+        return Ok(Box::new(Synthetic::parse(name, description)?));
+    }
+    let path = Path::new(name);
+    if !path.exists() && name.contains('+') {
+        let parts = name.split('+').map(open).collect::<Result<_, _>>()?;
+        return Ok(Box::new(Joined::new(name, parts)?));
+    }
+    let metadata = std::fs::metadata(path)
+        .map_err(|error| DatasetError::Unreadable { path: path.into(), error })?;
+    if metadata.is_dir() {
+        return Ok(Box::new(Folder::open(path)?));
+    }
+    let array = Array::parse(name, mapped_file::map(path)?)?;
+    let file_name = path.file_name().unwrap_or_default().to_string_lossy();
+    Ok(Box::new(Npy::new(file_name.into_owned(), array).checked()?))
+}
+
+/// The labels that belong to the embedded data set.
+pub fn digits_labels() -> Result<Vec<i64>, DatasetError> {
+    labels("digits labels (embedded)", Bytes::from_static(DIGITS_LABELS))
+}
+
+/// The labels in a `.npy` file: one whole number for each sample.
+pub fn labels_of_file(path: &Path) -> Result<Vec<i64>, DatasetError> {
+    labels(&path.display().to_string(), mapped_file::map(path)?)
+}

@@ -1,0 +1,96 @@
+//! The node's end of one call: a bidirectional stream of a QUIC connection.
+
+use std::{net::SocketAddr, time::Duration};
+
+use netdiv_contract::{
+    PROTOCOL_VERSION, SessionHeader,
+    burst::Messages,
+    framing, limits,
+    v1::{CallHeader, CallStatus},
+};
+use prost::Message;
+use quinn::{RecvStream, SendStream};
+use tokio::time::timeout;
+use tonic::Status;
+
+use super::chunks::{Received, send_all};
+use crate::{
+    handler::Handler,
+    security::{ServerToken, WRONG_TOKEN},
+};
+
+/// How long a call may take to send its header, or its only request.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Answers one call. The caller has been sent the error.
+pub(super) async fn call<H: Handler>(
+    mut send: SendStream,
+    receive: RecvStream,
+    handler: &H,
+    token: Option<&ServerToken>,
+    peer: SocketAddr,
+) -> Result<(), Status> {
+    let outcome = answer(&mut send, receive, handler, token, peer).await;
+    let status = outcome.as_ref().err();
+    let end = CallStatus {
+        code: status.map_or(0, |status| status.code() as i32),
+        message: status.map_or_else(String::new, |status| status.message().into()),
+    };
+    // The caller may be gone.
+    if send.write_chunk(framing::encode_end(&end)).await.is_ok() && send.finish().is_ok() {
+        let _ = send.stopped().await;
+    }
+    outcome
+}
+
+async fn answer<H: Handler>(
+    send: &mut SendStream,
+    receive: RecvStream,
+    handler: &H,
+    token: Option<&ServerToken>,
+    peer: SocketAddr,
+) -> Result<(), Status> {
+    let mut requests = Messages::new(Received::new(receive), limits::MAX_HEADER_BYTES);
+    let header: CallHeader = timeout(PATIENCE, requests.next_message())
+        .await
+        .map_err(|_| Status::deadline_exceeded("the call does not say what it is"))??
+        .ok_or_else(|| Status::invalid_argument("a call begins with a CallHeader"))?;
+    if token.is_some_and(|token| !token.is(&header.token)) {
+        return Err(Status::unauthenticated(WRONG_TOKEN));
+    }
+    if header.protocol_version != PROTOCOL_VERSION {
+        let theirs = header.protocol_version;
+        let text = format!("version {theirs} of the wire contract; this is {PROTOCOL_VERSION}");
+        return Err(Status::failed_precondition(text));
+    }
+    match header.method.as_str() {
+        "Describe" => {
+            let asked = request(&mut requests).await?;
+            reply(send, &handler.describe(asked, Some(peer)).await?).await
+        }
+        "Digests" => reply(send, &handler.digests(request(&mut requests).await?).await?).await,
+        "Flush" => reply(send, &handler.flush(request(&mut requests).await?).await?).await,
+        "Infer" => {
+            requests.set_longest(handler.longest_request());
+            let CallHeader { session: name, digests, checksums, .. } = header;
+            let session = SessionHeader { name, digests, checksums };
+            let replies = handler.infer(&session, requests)?;
+            // The reader of its requests detects that the caller is gone.
+            send_all(send, replies).await.unwrap_or(Ok(()))
+        }
+        other => Err(Status::unimplemented(format!("no method `{}`", other.escape_debug()))),
+    }
+}
+
+/// The only request of a call.
+async fn request<M: Message + Default>(requests: &mut Messages<Received>) -> Result<M, Status> {
+    let request = timeout(PATIENCE, requests.next_message()).await;
+    let request = request.map_err(|_| Status::deadline_exceeded("no request in time"))??;
+    request.ok_or_else(|| Status::invalid_argument("the request is missing"))
+}
+
+/// The only reply of a call.
+async fn reply(send: &mut SendStream, message: &impl Message) -> Result<(), Status> {
+    let sent = send.write_chunk(framing::encode(message)).await;
+    sent.map_err(|error| Status::unavailable(error.to_string()))
+}

@@ -1,0 +1,25 @@
+//! Where plaintext is allowed.
+
+use std::net::IpAddr;
+
+/// Whether an address, `HOST:PORT`, can only be on this machine.
+pub fn is_loopback(address: &str) -> bool {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_this_machine_is_loopback() {
+        for address in ["localhost:1", "127.0.0.1:1", "127.8.9.1:1", "[::1]:1", "localhost"] {
+            assert!(is_loopback(address), "{address}");
+        }
+        for address in ["0.0.0.0:1", "[::]:1", "10.0.0.1:1", "localhost.example:1", ":1", ""] {
+            assert!(!is_loopback(address), "{address}");
+        }
+    }
+}

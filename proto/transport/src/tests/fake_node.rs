@@ -1,0 +1,130 @@
+//! A node that sends bytes in the pieces that a test gives it, and breaks off as it is told.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{HeaderMap, Response};
+use netdiv_contract::{framing::encode_end, v1::CallStatus};
+use quinn::crypto::rustls::QuicServerConfig;
+use tokio::{
+    net::{TcpListener, TcpStream},
+    time::sleep,
+};
+use tonic::Code;
+
+use crate::{Transport, security::ServerTls};
+
+/// What the fake node does after its pieces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Then {
+    /// Ends the stream with this status.
+    Status(Code),
+    /// Ends the stream without a status.
+    Ends,
+    /// Resets the stream.
+    ResetsStream,
+    /// Closes the connection.
+    Closes,
+    /// Resets the TCP connection.
+    ResetsConnection,
+}
+
+/// Answers the first call of one connection.
+pub(super) async fn answer(transport: Transport, pieces: Vec<Bytes>, then: Then) -> SocketAddr {
+    let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+    match transport {
+        Transport::Grpc => {
+            let listener = TcpListener::bind(any).await.unwrap();
+            let address = listener.local_addr().unwrap();
+            tokio::spawn(async move {
+                let (stream, _) = listener.accept().await.unwrap();
+                over_http2(stream, pieces, then).await;
+            });
+            address
+        }
+        Transport::Quic => {
+            let tls = ServerTls::unproven().unwrap().config(b"netdiv/1");
+            let tls = QuicServerConfig::try_from(tls).unwrap();
+            let config = quinn::ServerConfig::with_crypto(Arc::new(tls));
+            let endpoint = quinn::Endpoint::server(config, any).unwrap();
+            let address = endpoint.local_addr().unwrap();
+            tokio::spawn(async move {
+                let connection = endpoint.accept().await.unwrap().await.unwrap();
+                over_quic(connection, pieces, then).await;
+                endpoint.wait_idle().await;
+            });
+            address
+        }
+    }
+}
+
+async fn pause() {
+    sleep(Duration::from_micros(200)).await;
+}
+
+/// Time for what was sent to arrive before the connection ends.
+async fn arrive() {
+    sleep(Duration::from_millis(50)).await;
+}
+
+async fn over_http2(stream: TcpStream, pieces: Vec<Bytes>, then: Then) {
+    stream.set_nodelay(true).unwrap();
+    if then == Then::ResetsConnection {
+        socket2::SockRef::from(&stream).set_linger(Some(Duration::ZERO)).unwrap();
+    }
+    let mut connection = h2::server::handshake(stream).await.unwrap();
+    let (_request, mut respond) = connection.accept().await.unwrap().unwrap();
+    let response = Response::builder().header("content-type", "application/grpc");
+    let mut send = respond.send_response(response.body(()).unwrap(), false).unwrap();
+    let sent = async {
+        for piece in pieces {
+            send.send_data(piece, false).unwrap();
+            pause().await;
+        }
+        match then {
+            Then::Status(code) => {
+                let mut trailers = HeaderMap::new();
+                trailers.insert("grpc-status", (code as i32).into());
+                send.send_trailers(trailers).unwrap();
+            }
+            Then::Ends => send.send_data(Bytes::new(), true).unwrap(),
+            Then::ResetsStream => send.send_reset(h2::Reason::INTERNAL_ERROR),
+            Then::Closes | Then::ResetsConnection => return arrive().await,
+        }
+        std::future::pending().await
+    };
+    tokio::select! {
+        () = sent => {}
+        // Drives the connection until the client closes it.
+        _ = async { while connection.accept().await.is_some() {} } => {}
+    }
+}
+
+async fn over_quic(connection: quinn::Connection, pieces: Vec<Bytes>, then: Then) {
+    let (mut send, _receive) = connection.accept_bi().await.unwrap();
+    for piece in pieces {
+        send.write_chunk(piece).await.unwrap();
+        pause().await;
+    }
+    match then {
+        Then::Status(code) => {
+            let status = CallStatus { code: code as i32, message: String::new() };
+            send.write_chunk(encode_end(&status)).await.unwrap();
+            send.finish().unwrap();
+        }
+        Then::Ends => send.finish().unwrap(),
+        Then::ResetsStream => {
+            arrive().await;
+            send.reset(7_u32.into()).unwrap();
+        }
+        Then::Closes | Then::ResetsConnection => {
+            arrive().await;
+            connection.close(7_u32.into(), b"this node goes");
+        }
+    }
+    connection.closed().await;
+}

@@ -1,0 +1,179 @@
+//! Connections: open, refused, lost, closed, reset.
+
+use std::time::Duration;
+
+use netdiv_contract::v1::*;
+use tokio::{
+    net::{TcpListener, UdpSocket},
+    sync::watch,
+};
+use tonic::Code;
+
+use super::{
+    BOTH, cut,
+    fake_node::{self, Then},
+    ids, infer,
+    node::Node,
+    open, options, requests, responses,
+};
+use crate::{OpenError, Options, Transport};
+
+#[tokio::test]
+async fn an_open_connection_carries_all_calls() {
+    for transport in BOTH {
+        let node = Node::default().serve(transport).await;
+        let connection = open(node.address, &options(transport)).await.unwrap();
+        let asked = DescribeRequest { nonce: 7, ..DescribeRequest::default() };
+        let said = connection.describe(asked).await.unwrap();
+        assert_eq!((said.nonce, said.host_name.as_str()), (7, "127.0.0.1"), "the peer's address");
+        let flush = FlushRequest { session: "s".into(), samples_sent: 3 };
+        assert_eq!(connection.flush(flush).await.unwrap().samples_received, 3);
+        let digests = connection.digests(DigestsRequest::default()).await.unwrap_err();
+        assert_eq!(digests.code(), Code::FailedPrecondition);
+
+        let (sender, mut replies) = infer(&connection).await.unwrap();
+        sender.send(requests(&[1, 2], 5).into()).await.unwrap();
+        drop(sender);
+        let (got, end) = ids(&mut replies).await;
+        assert_eq!((got, end.is_ok()), (vec![1, 2], true));
+        connection.close().await;
+        drop((connection, replies));
+        node.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_the_node_refuses_has_its_status() {
+    for transport in BOTH {
+        let node = Node::default().serve(transport).await;
+        let connection = open(node.address, &options(transport)).await.unwrap();
+        let session =
+            netdiv_contract::SessionHeader { name: "refused".into(), ..Default::default() };
+        let (_sender, receiver) = tokio::sync::mpsc::channel(1);
+        let status = match connection.infer(&session, super::Received(receiver)).await {
+            Err(status) => status,
+            Ok(mut replies) => ids(&mut replies).await.1.unwrap_err(),
+        };
+        assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
+        assert_eq!(status.message(), "no room for this session");
+    }
+}
+
+#[tokio::test]
+async fn where_nobody_listens_the_connection_is_refused() {
+    for transport in BOTH {
+        let free = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        let options = Options { connect_timeout: Duration::from_millis(100), ..options(transport) };
+        let error = open(free, &options).await.unwrap_err();
+        assert!(matches!(error, OpenError::Unreachable { .. }), "{error}");
+        assert!(error.to_string().contains(&free.to_string()), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_closes_or_resets_the_connection_is_lost() {
+    for (transport, then, why) in [
+        (Transport::Grpc, Then::Closes, "it closed the connection"),
+        (Transport::Grpc, Then::ResetsConnection, "Connection reset"),
+        (Transport::Quic, Then::Closes, "this node goes"),
+    ] {
+        let address = fake_node::answer(transport, cut(&responses(&[1], 5), 3), then).await;
+        let connection = open(address, &options(transport)).await.unwrap();
+        let (_requests, mut replies) = infer(&connection).await.unwrap();
+        let (got, end) = ids(&mut replies).await;
+        let status = end.unwrap_err();
+        assert_eq!((got, status.code()), (vec![1], Code::Unavailable), "{status}");
+        assert!(status.message().contains(why), "{status}");
+        let again = connection.describe(DescribeRequest::default()).await;
+        assert!(again.is_err(), "it never reconnects");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_reset_leaves_its_connection_open() {
+    for transport in BOTH {
+        let address =
+            fake_node::answer(transport, cut(&responses(&[1], 5), 3), Then::ResetsStream).await;
+        let connection = open(address, &options(transport)).await.unwrap();
+        let (_requests, mut replies) = infer(&connection).await.unwrap();
+        let (_, end) = ids(&mut replies).await;
+        let status = end.unwrap_err();
+        assert!(!status.message().contains("closed the connection"), "{status}");
+        assert!(infer_begins(&connection).await, "{transport}");
+    }
+}
+
+/// Whether the connection is alive: it takes another stream, though the fake node does not answer it.
+async fn infer_begins(connection: &crate::Connection) -> bool {
+    let beginning = infer(connection);
+    match tokio::time::timeout(Duration::from_millis(50), beginning).await {
+        Ok(Err(status)) => status.code() != Code::Unavailable,
+        _ => true,
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_ends_lets_its_calls_finish() {
+    for transport in BOTH {
+        let node = Node::default().serve(transport).await;
+        let connection = open(node.address, &options(transport)).await.unwrap();
+        let (sender, mut replies) = infer(&connection).await.unwrap();
+        sender.send(requests(&[1], 5).into()).await.unwrap();
+        let first = replies.next_message::<InferResponse>().await.unwrap().unwrap();
+        let ending = tokio::spawn(node.end());
+        sender.send(requests(&[2], 5).into()).await.unwrap();
+        drop(sender);
+        assert_eq!((first.id, ids(&mut replies).await.0), (1, vec![2]));
+        drop((connection, replies));
+        ending.await.unwrap();
+    }
+}
+
+fn impatient(transport: Transport) -> Options {
+    Options {
+        keepalive_interval: Duration::from_millis(50),
+        keepalive_timeout: Duration::from_millis(500),
+        ..options(transport)
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_does_not_answer_pings_is_lost() {
+    // The system takes the connection and nobody reads from it.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let connection = open(address, &impatient(Transport::Grpc)).await.unwrap();
+    let (_requests, receiver) = tokio::sync::mpsc::channel(1);
+    let session = netdiv_contract::SessionHeader::default();
+    let lost = connection.infer(&session, super::Received(receiver)).await.err().unwrap();
+    assert_eq!(lost.code(), Code::Unavailable, "{lost}");
+}
+
+#[tokio::test]
+async fn a_quic_node_that_falls_silent_is_lost() {
+    let node = Node::default().serve(Transport::Quic).await;
+    // Datagrams go through this relay until it is cut.
+    let relay = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let (address, target) = (relay.local_addr().unwrap(), node.address);
+    let (alive, mut cut) = watch::channel(true);
+    tokio::spawn(async move {
+        let (mut client, mut datagram) = (None, vec![0; 1 << 16]);
+        while *cut.borrow_and_update() {
+            let (length, from) = relay.recv_from(&mut datagram).await.unwrap();
+            if from != target {
+                client = Some(from);
+            }
+            if let Some(to) = if from == target { client } else { Some(target) } {
+                relay.send_to(&datagram[..length], to).await.unwrap();
+            }
+        }
+        std::future::pending::<()>().await;
+    });
+    let connection = open(address, &impatient(Transport::Quic)).await.unwrap();
+    connection.describe(DescribeRequest::default()).await.unwrap();
+    let (_requests, mut replies) = infer(&connection).await.unwrap();
+    alive.send_replace(false);
+    let lost = ids(&mut replies).await.1.unwrap_err();
+    assert_eq!(lost.code(), Code::Unavailable, "{lost}");
+    assert!(lost.message().contains("nothing was heard of it for too long"), "{lost}");
+}

@@ -1,0 +1,90 @@
+//! Both ends of both transports over real sockets: each against the other, and against a fake peer that cuts its bytes as
+//! no library would and breaks off where it likes.
+
+mod fake_client;
+mod fake_node;
+mod framing;
+mod lifecycle;
+mod limits;
+mod node;
+mod security;
+
+use std::{net::SocketAddr, time::Duration};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use netdiv_contract::{SessionHeader, burst::Messages, framing::encode, v1::*};
+use tokio::sync::mpsc;
+use tonic::Status;
+
+use crate::{Connection, OpenError, Options, Replies, Transport};
+
+const BOTH: [Transport; 2] = [Transport::Grpc, Transport::Quic];
+
+/// What a stream receives, over a channel.
+struct Received<T>(mpsc::Receiver<T>);
+
+impl<T> Stream for Received<T> {
+    type Item = T;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<T>> {
+        self.0.poll_recv(context)
+    }
+}
+
+/// Requests with these ids and payloads of that length.
+fn requests(ids: &[u64], bytes: usize) -> Vec<u8> {
+    let payload = Bytes::from(vec![7; bytes]);
+    let request =
+        |id: &u64| InferRequest { id: *id, payload: payload.clone(), ..Default::default() };
+    ids.iter().flat_map(|id| encode(&request(id))).collect()
+}
+
+/// Responses to them.
+fn responses(ids: &[u64], bytes: usize) -> Vec<u8> {
+    let payload = Bytes::from(vec![7; bytes]);
+    let response =
+        |id: &u64| InferResponse { id: *id, payload: payload.clone(), ..Default::default() };
+    ids.iter().flat_map(|id| encode(&response(id))).collect()
+}
+
+/// The prefix of a message of that length.
+fn prefix(flag: u8, length: usize) -> Vec<u8> {
+    [&[flag][..], &u32::try_from(length).unwrap().to_be_bytes()].concat()
+}
+
+fn cut(bytes: &[u8], pieces_of: usize) -> Vec<Bytes> {
+    bytes.chunks(pieces_of).map(Bytes::copy_from_slice).collect()
+}
+
+fn options(transport: Transport) -> Options {
+    Options { transport, connect_timeout: Duration::from_secs(5), ..Options::default() }
+}
+
+async fn open(address: SocketAddr, options: &Options) -> Result<Connection, OpenError> {
+    Connection::open(&address.to_string(), options).await
+}
+
+/// An open stream, and where its requests go in.
+async fn infer(
+    connection: &Connection,
+) -> Result<(mpsc::Sender<Bytes>, Messages<Replies>), Status> {
+    let (sender, receiver) = mpsc::channel(1);
+    let session = SessionHeader { name: "s".into(), ..SessionHeader::default() };
+    Ok((sender, connection.infer(&session, Received(receiver)).await?))
+}
+
+/// The ids of the replies up to the stream's end, and how it ended.
+async fn ids(replies: &mut Messages<Replies>) -> (Vec<u64>, Result<(), Status>) {
+    let mut ids = Vec::new();
+    loop {
+        match replies.next_message::<InferResponse>().await {
+            Ok(Some(response)) => ids.push(response.id),
+            Ok(None) => return (ids, Ok(())),
+            Err(status) => return (ids, Err(status)),
+        }
+    }
+}

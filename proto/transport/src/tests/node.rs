@@ -1,0 +1,189 @@
+//! A node without an engine, served as the product serves one.
+
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use netdiv_contract::{
+    SessionHeader,
+    burst::{Messages, Next},
+    framing::encode,
+    limits,
+    v1::*,
+};
+use tokio::{
+    net::TcpListener,
+    sync::{mpsc, watch},
+};
+use tonic::{Status, transport::Server};
+
+use super::Received;
+use crate::{
+    Connections, Handler, Transport, grpc,
+    quic::{self, QuicServer},
+    security::{ServerTls, ServerToken},
+};
+
+/// What the node is and does.
+#[derive(Debug, Clone)]
+pub(super) struct Node {
+    pub(super) longest: usize,
+    /// Window of QUIC streams, in bytes, for sending too.
+    pub(super) window_bytes: u32,
+    /// Length of the name that it gives, in bytes.
+    pub(super) name_bytes: usize,
+    /// Answers a stream without end instead of echoing it.
+    pub(super) endless: bool,
+    /// Chunks of endless replies that the transport has taken.
+    pub(super) taken: Arc<AtomicUsize>,
+    pub(super) connections: Connections,
+    pub(super) tls: Option<Arc<ServerTls>>,
+    pub(super) token: Option<Arc<ServerToken>>,
+}
+
+impl Default for Node {
+    fn default() -> Self {
+        Self {
+            longest: limits::MAX_MESSAGE_BYTES,
+            window_bytes: limits::STREAM_WINDOW_BYTES,
+            name_bytes: 4,
+            endless: false,
+            taken: Arc::default(),
+            connections: Connections::new(64, |_| ()),
+            tls: None,
+            token: None,
+        }
+    }
+}
+
+/// A node that serves until this is dropped, or is told to end.
+pub(super) struct Serving {
+    pub(super) address: SocketAddr,
+    closing: watch::Sender<bool>,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Serving {
+    /// Lets the node end, and waits until it has.
+    pub(super) async fn end(self) {
+        self.closing.send_replace(true);
+        self.task.await.unwrap();
+    }
+}
+
+impl Node {
+    pub(super) async fn serve(self, transport: Transport) -> Serving {
+        let (closing, mut watching) = watch::channel(false);
+        let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        let (address, task) = match transport {
+            Transport::Grpc => {
+                let listener = TcpListener::bind(any).await.unwrap();
+                let address = listener.local_addr().unwrap();
+                let incoming = grpc::incoming(
+                    listener,
+                    self.tls.clone(),
+                    self.connections.clone(),
+                    closing.subscribe(),
+                );
+                let service = grpc::SutNodeService::new(self.clone(), self.token);
+                let served = async move {
+                    let end = async { drop(watching.wait_for(|closing| *closing).await) };
+                    let server = Server::builder().add_service(service);
+                    server.serve_with_incoming_shutdown(incoming, end).await.unwrap();
+                };
+                (address, tokio::spawn(served))
+            }
+            Transport::Quic => {
+                let socket = quic::bind(any).unwrap();
+                let address = socket.local_addr().unwrap();
+                let settings = QuicServer {
+                    tls: self.tls.clone(),
+                    token: self.token.clone(),
+                    connections: self.connections.clone(),
+                    mtu: None,
+                    window_bytes: self.window_bytes,
+                    connection_window_bytes: limits::CONNECTION_WINDOW_BYTES,
+                    keepalive_interval: Duration::from_secs(5),
+                    keepalive_timeout: Duration::from_secs(10),
+                };
+                let served = quic::serve(settings, socket, self, watching).unwrap();
+                (address, tokio::spawn(served))
+            }
+        };
+        Serving { address, closing, task }
+    }
+}
+
+impl Handler for Node {
+    type Replies = Received<Result<Bytes, Status>>;
+
+    fn longest_request(&self) -> usize {
+        self.longest
+    }
+
+    async fn describe(
+        &self,
+        request: DescribeRequest,
+        peer: Option<SocketAddr>,
+    ) -> Result<DescribeResponse, Status> {
+        let host_name = peer.unwrap().ip().to_string();
+        let node_name = "n".repeat(self.name_bytes);
+        Ok(DescribeResponse { nonce: request.nonce, node_name, host_name, ..Default::default() })
+    }
+
+    async fn flush(&self, request: FlushRequest) -> Result<FlushResponse, Status> {
+        Ok(FlushResponse { samples_received: request.samples_sent })
+    }
+
+    async fn digests(&self, request: DigestsRequest) -> Result<DigestsResponse, Status> {
+        Err(Status::failed_precondition(format!("no digests of {}", request.session)))
+    }
+
+    fn infer<S>(
+        &self,
+        session: &SessionHeader,
+        mut requests: Messages<S>,
+    ) -> Result<Self::Replies, Status>
+    where
+        S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
+    {
+        if session.name == "refused" {
+            return Err(Status::resource_exhausted("no room for this session"));
+        }
+        let (sender, receiver) = mpsc::channel(1);
+        if self.endless {
+            let taken = self.taken.clone();
+            tokio::spawn(async move {
+                let chunk = Bytes::from(super::responses(&[1], 64 << 10));
+                while sender.send(Ok(chunk.clone())).await.is_ok() {
+                    taken.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+            return Ok(Received(receiver));
+        }
+        tokio::spawn(async move {
+            let mut burst: Vec<InferRequest> = Vec::new();
+            loop {
+                let next = requests.next_burst(&mut burst).await;
+                for InferRequest { id, payload, .. } in burst.drain(..) {
+                    let reply = InferResponse { id, payload, ..Default::default() };
+                    // A client that has gone wants nothing.
+                    let _ = sender.send(Ok(encode(&reply))).await;
+                }
+                match next {
+                    Ok(Next::End) => return,
+                    Ok(_) => {}
+                    Err(status) => return drop(sender.send(Err(status)).await),
+                }
+            }
+        });
+        Ok(Received(receiver))
+    }
+}

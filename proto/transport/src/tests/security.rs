@@ -1,0 +1,165 @@
+//! TLS and tokens that do not fit.
+
+use std::{path::Path, sync::Arc};
+
+use netdiv_contract::v1::DescribeRequest;
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpListener,
+};
+
+use super::{
+    BOTH,
+    node::{Node, Serving},
+    options,
+};
+use crate::{
+    Connection, OpenError, Options, Transport,
+    security::{ClientTls, ServerTls, ServerToken, TlsFiles, Token, make_certificates},
+};
+
+const HOST: &str = "127.0.0.1";
+
+/// Certificates of an authority of their own, for this host and for a client.
+fn papers() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    make_certificates(folder.path(), &[HOST.into()]).unwrap();
+    folder
+}
+
+fn files(folder: &Path, ca: bool, name: Option<&str>) -> TlsFiles {
+    let file = |name: &str, kind: &str| Some(folder.join(format!("{name}.{kind}")));
+    TlsFiles {
+        ca: ca.then(|| folder.join("ca.pem")),
+        certificate: name.and_then(|name| file(name, "pem")),
+        key: name.and_then(|name| file(name, "key")),
+    }
+}
+
+async fn node(folder: &Path, mutual: bool, transport: Transport) -> Serving {
+    let tls = ServerTls::load(files(folder, mutual, Some(HOST))).unwrap();
+    Node { tls: Some(Arc::new(tls)), ..Node::default() }.serve(transport).await
+}
+
+/// How `Describe` ends for a client with these settings.
+async fn describe(node: &Serving, options: &Options) -> Result<(), String> {
+    let connection = match Connection::open(&node.address.to_string(), options).await {
+        Ok(connection) => connection,
+        Err(OpenError::Untrusted { why, .. }) => return Err(format!("untrusted: {why}")),
+        Err(error) => return Err(error.to_string()),
+    };
+    let said = connection.describe(DescribeRequest::default()).await;
+    said.map(drop).map_err(|status| format!("{:?}: {}", status.code(), status.message()))
+}
+
+fn with_tls(transport: Transport, files: &TlsFiles) -> Options {
+    Options { tls: Some(ClientTls::load(files).unwrap()), ..options(transport) }
+}
+
+#[tokio::test]
+async fn a_certificate_of_the_authority_is_taken_and_no_other() {
+    let (ours, theirs) = (papers(), papers());
+    for transport in BOTH {
+        let node = node(ours.path(), false, transport).await;
+        let trusted = with_tls(transport, &files(ours.path(), true, None));
+        assert_eq!(describe(&node, &trusted).await, Ok(()));
+        let other = with_tls(transport, &files(theirs.path(), true, None));
+        let error = describe(&node, &other).await.unwrap_err();
+        assert!(error.starts_with("untrusted") && error.contains("certificate"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_without_the_right_certificate_is_refused() {
+    let (ours, theirs) = (papers(), papers());
+    for transport in BOTH {
+        let node = node(ours.path(), true, transport).await;
+        let right = with_tls(transport, &files(ours.path(), true, Some("client")));
+        assert_eq!(describe(&node, &right).await, Ok(()));
+        let mut wrong = files(theirs.path(), true, Some("client"));
+        wrong.ca = files(ours.path(), true, None).ca;
+        for files in [files(ours.path(), true, None), wrong] {
+            let error = describe(&node, &with_tls(transport, &files)).await.unwrap_err();
+            assert!(
+                error.starts_with("Unauthenticated") || error.contains("fatal alert"),
+                "{error}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_with_tls_and_one_without_do_not_talk() {
+    let ours = papers();
+    let node_with = node(ours.path(), false, Transport::Grpc).await;
+    let error = describe(&node_with, &options(Transport::Grpc)).await.unwrap_err();
+    assert!(error.contains("if the node uses TLS, give --tls-ca"), "{error}");
+
+    let listener = TcpListener::bind((HOST, 0)).await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        // Unread bytes would make the system reset the connection.
+        let mut hello = [0; 4096];
+        assert!(stream.read(&mut hello).await.unwrap() > 0);
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+        while stream.read(&mut hello).await.is_ok_and(|count| count > 0) {}
+    });
+    let with = with_tls(Transport::Grpc, &files(ours.path(), true, None));
+    let error = Connection::open(&address, &with).await.unwrap_err().to_string();
+    assert!(error.contains("does the node use TLS?"), "{error}");
+}
+
+#[tokio::test]
+async fn a_call_needs_the_token() {
+    let folder = tempfile::tempdir().unwrap();
+    let token = |text: &str| {
+        let path = folder.path().join(text);
+        std::fs::write(&path, format!("{text}\n")).unwrap();
+        path
+    };
+    let (right, wrong) = (token("0123456789abcdef"), token("0123456789abcdeX"));
+    for transport in BOTH {
+        let required = ServerToken::load(right.clone()).unwrap();
+        let node = Node { token: Some(Arc::new(required)), ..Node::default() };
+        let node = node.serve(transport).await;
+        let client =
+            |path: &Path| Options { token: Some(Token::read(path).unwrap()), ..options(transport) };
+        assert_eq!(describe(&node, &client(&right)).await, Ok(()));
+        for options in [client(&wrong), options(transport)] {
+            let error = describe(&node, &options).await.unwrap_err();
+            assert!(error.starts_with("Unauthenticated: the token is missing or wrong"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn a_token_is_one_line_of_visible_characters_and_is_never_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("token");
+    for (text, is_token) in [
+        ("0123456789abcdef", true),
+        (" 0123456789abcdef \n", true),
+        ("0123456789abcde", false),
+        ("0123456789 abcdef", false),
+        ("0123456789abcde\u{e9}", false),
+        ("", false),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        let token = Token::read(&path);
+        assert_eq!(token.is_ok(), is_token, "{text}");
+        assert!(!format!("{token:?}").contains("0123"), "{token:?}");
+    }
+    assert!(Token::read(&folder.path().join("nowhere")).is_err());
+}
+
+#[test]
+fn a_node_that_cannot_read_its_files_again_keeps_what_it_has() {
+    let folder = papers();
+    let tls = ServerTls::load(files(folder.path(), false, Some(HOST))).unwrap();
+    std::fs::write(folder.path().join("127.0.0.1.key"), "no key").unwrap();
+    let error = tls.reload().unwrap_err().to_string();
+    assert!(error.contains("127.0.0.1.key holds no private key"), "{error}");
+    let half = TlsFiles { key: None, ..files(folder.path(), false, Some(HOST)) };
+    assert!(ServerTls::load(half).is_err());
+}

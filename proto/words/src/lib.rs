@@ -1,0 +1,48 @@
+//! The words that the command line, settings files, records and reports share, each a type.
+//!
+//! A variant's name is its word, in kebab case: clap reads and lists it ([`clap::ValueEnum`]), serde reads and writes it,
+//! [`Display`](std::fmt::Display) prints it, and no list of words stands anywhere else. The encodings of payloads are words
+//! as well; they are part of the wire contract, so `netdiv.v1.Encoding` is generated with the same derives.
+
+mod division;
+mod mode;
+mod scenario;
+mod transport;
+
+pub use division::Division;
+pub use mode::Mode;
+pub use scenario::Scenario;
+pub use transport::Transport;
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Debug;
+
+    use clap::ValueEnum;
+    use serde::{Serialize, de::DeserializeOwned};
+
+    use super::*;
+
+    /// clap, serde and `Display` agree on every word.
+    fn agree<W>(words: &[&str])
+    where
+        W: ValueEnum + Serialize + DeserializeOwned + ToString + PartialEq + Debug,
+    {
+        assert_eq!(W::value_variants().iter().map(ToString::to_string).collect::<Vec<_>>(), words);
+        for word in W::value_variants() {
+            let text = word.to_string();
+            assert_eq!(W::from_str(&text, false).as_ref(), Ok(word));
+            let json = serde_json::Value::from(text);
+            assert_eq!(serde_json::to_value(word).ok().as_ref(), Some(&json));
+            assert_eq!(serde_json::from_value::<W>(json).ok().as_ref(), Some(word));
+        }
+    }
+
+    #[test]
+    fn a_word_is_the_same_everywhere() {
+        agree::<Scenario>(&["offline", "server", "single-stream", "multi-stream"]);
+        agree::<Mode>(&["performance", "accuracy", "submission", "find-peak"]);
+        agree::<Division>(&["exploratory", "network", "open"]);
+        agree::<Transport>(&["grpc", "quic"]);
+    }
+}

@@ -1,0 +1,48 @@
+//! A reply is an event in the answer to a sample.
+
+use netdiv_contract::v1::InferResponse;
+
+use crate::failure::Failure;
+
+/// What a node sends about one sample. Only the last event ends the answer: slot, window, deadlines and counters wait
+/// for it.
+#[cfg_attr(not(test), expect(dead_code, reason = "the wire contract has no first tokens yet"))]
+pub(crate) enum Reply {
+    /// The first token, which LoadGen is told of at once.
+    First(InferResponse),
+    /// More of the output, to look at only: LoadGen is never told.
+    Part(InferResponse),
+    /// The whole output, or why there is none.
+    Last(InferResponse),
+}
+
+impl From<InferResponse> for Reply {
+    /// In the wire contract of today every response is a whole answer.
+    fn from(response: InferResponse) -> Self {
+        Self::Last(response)
+    }
+}
+
+/// How a node breaks the order of events. A first token *after* the last event is not among these: its id belongs to no
+/// sample any more, as that of any stale reply.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OutOfOrder {
+    /// A second first token of one sample.
+    Second,
+    /// The last event came, and the first token that was due had not.
+    Missing,
+    /// A first token on a stream where none is due.
+    Unasked,
+}
+
+impl OutOfOrder {
+    /// The failure of the run, where that node has sent it.
+    pub(crate) fn failure(self, node: &str) -> Failure {
+        let node = node.to_owned();
+        match self {
+            Self::Second => Failure::SecondFirst { node },
+            Self::Missing => Failure::MissingFirst { node },
+            Self::Unasked => Failure::UnaskedFirst { node },
+        }
+    }
+}

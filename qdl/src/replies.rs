@@ -1,0 +1,183 @@
+//! Replies are matched with their samples, decoded and given to LoadGen.
+
+use std::{mem::take, time::Instant};
+
+use bytes::Bytes;
+use netdiv_contract::{
+    burst, checksum,
+    encoding::{self, Encoding, EncodingError},
+    limits,
+    v1::{InferResponse, Status},
+};
+
+use crate::{
+    event::Reply,
+    failure::Failure,
+    lane::{Lane, LaneState},
+    loadgen::LoadGen,
+};
+
+/// The answers of one burst: each ticket and its payload in the same place.
+pub(crate) struct Answers<T> {
+    tickets: Vec<T>,
+    payloads: Vec<Bytes>,
+}
+
+impl<T> Answers<T> {
+    pub(crate) fn new() -> Self {
+        let tickets = Vec::with_capacity(burst::MESSAGES);
+        Self { tickets, payloads: Vec::with_capacity(burst::MESSAGES) }
+    }
+}
+
+/// Tells LoadGen of replies, so many at a time that decoding takes little memory. `event` says which event a message is.
+pub(crate) fn handle<L: LoadGen>(
+    lane: &Lane<L>,
+    burst: &mut Vec<InferResponse>,
+    answers: &mut Answers<L::Ticket>,
+    checksums: bool,
+    event: impl Fn(InferResponse) -> Reply,
+) -> Result<(), Failure> {
+    let now = Instant::now();
+    let intact = if checksums { cut_at_damage(lane, burst) } else { Ok(()) };
+    let mut replies = burst.drain(..);
+    while !replies.as_slice().is_empty() {
+        handle_some(lane, &mut replies.by_ref().map(&event), answers, now)?;
+    }
+    intact
+}
+
+/// Drops a reply that was changed on the way and all that follow it, and says what is wrong.
+fn cut_at_damage<L: LoadGen>(
+    lane: &Lane<L>,
+    burst: &mut Vec<InferResponse>,
+) -> Result<(), Failure> {
+    let check = |(place, reply)| Some((place, checksum::check_response(reply).err()?));
+    let Some((place, error)) = burst.iter().enumerate().find_map(check) else { return Ok(()) };
+    burst.truncate(place);
+    Err(Failure::Corrupted { node: lane.node_name.clone(), why: error.to_string() })
+}
+
+fn handle_some<L: LoadGen>(
+    lane: &Lane<L>,
+    replies: &mut impl Iterator<Item = Reply>,
+    answers: &mut Answers<L::Ticket>,
+    now: Instant,
+) -> Result<(), Failure> {
+    let mut failure = None;
+    let sender = {
+        let mut state = lane.state.lock();
+        let mut bytes = 0;
+        while bytes < burst::BYTES
+            && let Some(reply) = replies.next()
+        {
+            let answer = match reply {
+                Reply::Last(response) => last(lane, &mut state, response, now),
+                Reply::First(response) => first(lane, &mut state, response, now).map(|()| None),
+                Reply::Part(response) => Ok(part(&mut state, &response, now)),
+            };
+            match answer {
+                Ok(Some((ticket, payload))) => {
+                    bytes += payload.len();
+                    answers.tickets.push(ticket);
+                    answers.payloads.push(payload);
+                }
+                Ok(None) => {}
+                Err(wrong) => {
+                    failure = Some(wrong);
+                    break;
+                }
+            }
+        }
+        if !answers.tickets.is_empty() {
+            state.in_flight.heard(now);
+        }
+        state.sender.take()
+    };
+    // Answers that came before a wrong one are answers.
+    let count = answers.tickets.len();
+    lane.run.loadgen.complete(&mut answers.tickets, &answers.payloads);
+    answers.payloads.clear();
+    lane.run.dispatch.answered(lane.number, count);
+    if count > 0 {
+        lane.run.completed(count as u64);
+    }
+    sender.into_iter().for_each(std::task::Waker::wake);
+    failure.map_or(Ok(()), Err)
+}
+
+/// LoadGen is told of a first token at once; the ticket stays with the sample.
+fn first<L: LoadGen>(
+    lane: &Lane<L>,
+    state: &mut LaneState<L::Ticket>,
+    mut response: InferResponse,
+    now: Instant,
+) -> Result<(), Failure> {
+    let first = state.in_flight.first(response.id);
+    let Some(sample) = first.map_err(|wrong| wrong.failure(&lane.node_name))? else {
+        state.report.unmatched += 1;
+        return Ok(());
+    };
+    let (_, token) = payload(lane, &mut response)?;
+    lane.run.loadgen.first_token(&sample.ticket, &token);
+    state.in_flight.heard(now);
+    Ok(())
+}
+
+/// A part of an output is for looking at only, and no one looks yet. It still shows that the node is not silent.
+fn part<T, A>(state: &mut LaneState<T>, response: &InferResponse, now: Instant) -> Option<A> {
+    if state.in_flight.part(response.id) {
+        state.in_flight.heard(now);
+    } else {
+        state.report.unmatched += 1;
+    }
+    None
+}
+
+/// The ticket of the sample that a last event answers, and the response. `None` when it belongs to no sample in flight.
+fn last<L: LoadGen>(
+    lane: &Lane<L>,
+    state: &mut LaneState<L::Ticket>,
+    mut response: InferResponse,
+    now: Instant,
+) -> Result<Option<(L::Ticket, Bytes)>, Failure> {
+    let Some(sample) = state.in_flight.last(response.id) else {
+        state.report.unmatched += 1;
+        return Ok(None);
+    };
+    let received = response.payload.len();
+    let (encoding, payload) = payload(lane, &mut response)?;
+    let may = state.in_flight.may_complete(&sample);
+    may.map_err(|wrong| wrong.failure(&lane.node_name))?;
+    let (queued, round_trip) = (sample.sent - sample.issued, now - sample.sent);
+    state.report.received(received, encoding);
+    state.report.answer(queued, round_trip, &response);
+    Ok(Some((sample.ticket, payload)))
+}
+
+/// How the payload was encoded and what it is decoded, or the failure that the node reports instead.
+fn payload<L: LoadGen>(
+    lane: &Lane<L>,
+    response: &mut InferResponse,
+) -> Result<(Encoding, Bytes), Failure> {
+    let node = || lane.node_name.clone();
+    match Status::try_from(response.status) {
+        Ok(Status::Ok) => {}
+        Ok(Status::BadSample) => {
+            return Err(Failure::BadSample { node: node(), why: take(&mut response.error) });
+        }
+        Ok(Status::EngineFailed) => {
+            return Err(Failure::EngineFailed { node: node(), why: take(&mut response.error) });
+        }
+        Err(_) => {
+            let why = format!("unknown status number {}", response.status);
+            return Err(Failure::BadResponse { node: node(), why });
+        }
+    }
+    let (encoded, limit) = (take(&mut response.payload), limits::MAX_PAYLOAD_BYTES);
+    let unreadable =
+        |error: EncodingError| Failure::BadResponse { node: node(), why: error.to_string() };
+    let encoding = encoding::of_wire(response.encoding).map_err(unreadable)?;
+    let decoded = encoding::decode_known(encoding, encoded, response.decoded_bytes, limit);
+    Ok((encoding, decoded.map_err(unreadable)?))
+}

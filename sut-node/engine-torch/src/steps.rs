@@ -1,0 +1,154 @@
+//! In which order a batch is copied and computed.
+
+use crate::failure::Failure;
+
+/// A copying and a computing stream of a device, for the work of one thread.
+pub(crate) trait Streams {
+    /// From here on this thread's work goes to the copying stream.
+    fn enter(&mut self) -> Result<(), Failure>;
+
+    /// From here on to the computing stream, which waits for the copies of this slot.
+    fn compute(&mut self, slot: usize) -> Result<(), Failure>;
+
+    /// Gives the thread back its own stream, and marks the end of the slot's work.
+    fn leave(&mut self, slot: usize) -> Result<(), Failure>;
+
+    /// Waits for all work of both streams.
+    fn synchronize(&mut self) -> Result<(), Failure>;
+}
+
+/// Runs this thread's work for a slot on the streams: first `copy` on the copying stream, then `compute` on the other one,
+/// which waits for the copies. If either fails, none of it is in progress afterwards.
+pub(crate) fn run<S: Streams, T>(
+    streams: &mut S,
+    slot: usize,
+    copy: impl FnOnce() -> Result<T, Failure>,
+    compute: impl FnOnce(T) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    streams.enter()?;
+    let mut entered = Entered { streams, slot, left: false };
+    let outcome = copy().and_then(|copied| {
+        entered.streams.compute(slot)?;
+        compute(copied)
+    });
+    let left = entered.leave();
+    drop(entered);
+    let outcome = outcome.and(left);
+    if outcome.is_err() {
+        // The caller takes its memory back. The first error is the one to report.
+        let _ = streams.synchronize();
+    }
+    outcome
+}
+
+/// This thread's use of the streams; a panic ends it too.
+struct Entered<'a, S: Streams> {
+    streams: &'a mut S,
+    slot: usize,
+    left: bool,
+}
+
+impl<S: Streams> Entered<'_, S> {
+    fn leave(&mut self) -> Result<(), Failure> {
+        self.left = true;
+        self.streams.leave(self.slot)
+    }
+}
+
+impl<S: Streams> Drop for Entered<'_, S> {
+    fn drop(&mut self) {
+        if !self.left {
+            // The panic is reported, not this error.
+            let _ = self.leave();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        cell::RefCell,
+        panic::{AssertUnwindSafe, catch_unwind},
+    };
+
+    use super::*;
+
+    /// Notes the steps; one of them fails.
+    struct Fake<'a> {
+        steps: &'a RefCell<Vec<&'static str>>,
+        fails: &'static str,
+    }
+
+    fn step(
+        steps: &RefCell<Vec<&'static str>>,
+        fails: &str,
+        step: &'static str,
+    ) -> Result<(), Failure> {
+        steps.borrow_mut().push(step);
+        if step == fails { Err(Failure::failed(step.into())) } else { Ok(()) }
+    }
+
+    impl Streams for Fake<'_> {
+        fn enter(&mut self) -> Result<(), Failure> {
+            step(self.steps, self.fails, "enter")
+        }
+
+        fn compute(&mut self, slot: usize) -> Result<(), Failure> {
+            assert_eq!(slot, 1);
+            step(self.steps, self.fails, "switch")
+        }
+
+        fn leave(&mut self, slot: usize) -> Result<(), Failure> {
+            assert_eq!(slot, 1);
+            step(self.steps, self.fails, "leave")
+        }
+
+        fn synchronize(&mut self) -> Result<(), Failure> {
+            step(self.steps, self.fails, "synchronize")
+        }
+    }
+
+    /// The steps of a batch of which one fails, and the error.
+    fn steps(fails: &'static str) -> (Vec<&'static str>, Option<String>) {
+        let steps = RefCell::default();
+        let outcome = run(
+            &mut Fake { steps: &steps, fails },
+            1,
+            || step(&steps, fails, "copy").map(|()| 7),
+            |copied| {
+                assert_eq!(copied, 7);
+                step(&steps, fails, "compute")
+            },
+        );
+        (steps.take(), outcome.err().map(|failure| failure.text))
+    }
+
+    #[test]
+    fn a_batch_is_copied_before_it_is_computed() {
+        let whole = vec!["enter", "copy", "switch", "compute", "leave"];
+        assert_eq!(steps(""), (whole, None));
+    }
+
+    #[test]
+    fn a_step_that_fails_ends_the_batch_and_nothing_goes_on() {
+        let all = ["enter", "copy", "switch", "compute", "leave", "synchronize"];
+        for (fails, want) in [
+            ("enter", &all[..1]),
+            ("copy", &["enter", "copy", "leave", "synchronize"]),
+            ("switch", &["enter", "copy", "switch", "leave", "synchronize"]),
+            ("compute", &all),
+            ("leave", &all),
+        ] {
+            assert_eq!(steps(fails), (want.to_vec(), Some(fails.into())));
+        }
+    }
+
+    #[test]
+    fn a_panic_leaves_the_streams() {
+        let steps = RefCell::default();
+        let mut streams = Fake { steps: &steps, fails: "" };
+        let panics = AssertUnwindSafe(|| run(&mut streams, 1, || Ok(()), |()| panic!("no")));
+        assert!(catch_unwind(panics).is_err());
+        assert_eq!(steps.take(), ["enter", "switch", "leave"]);
+    }
+}

@@ -1,0 +1,85 @@
+//! Owned handles of a plug-in's models and instances.
+
+use std::{ptr::NonNull, sync::Arc};
+
+use parking_lot::{Mutex, MutexGuard};
+
+use crate::{abi, table::Table};
+
+/// A plug-in's model, unloaded with the last of its instances.
+#[derive(Debug)]
+pub(crate) struct ModelHandle {
+    pub(crate) table: Arc<Table>,
+    pub(crate) model: NonNull<abi::Model>,
+    /// The plug-in may read these until then.
+    pub(crate) _specs: Specs,
+}
+
+/// Strings and specs, at the addresses that the plug-in was given.
+#[derive(Debug)]
+pub(crate) struct Specs {
+    pub(crate) _strings: Vec<std::ffi::CString>,
+    pub(crate) _inputs: Vec<abi::TensorSpec>,
+    pub(crate) _outputs: Vec<abi::TensorSpec>,
+}
+
+// SAFETY: the header lets several threads use a model, one at a time for load and unload, which `Table::alone` ensures.
+unsafe impl Send for ModelHandle {}
+// SAFETY: as above.
+unsafe impl Sync for ModelHandle {}
+
+impl Drop for ModelHandle {
+    fn drop(&mut self) {
+        let _alone = self.table.alone();
+        // SAFETY: instances hold the handle, so none is left; the specs are dropped after this.
+        unsafe { (self.table.functions.unload)(self.model.as_ptr()) }
+    }
+}
+
+/// A plug-in's instance, closed with the last of its memory.
+#[derive(Debug)]
+pub(crate) struct InstanceHandle {
+    pub(crate) model: Arc<ModelHandle>,
+    instance: Mutex<InstancePointer>,
+}
+
+#[derive(Debug)]
+struct InstancePointer(*mut abi::Instance);
+
+// SAFETY: the header lets any thread use an instance, one at a time, which the mutex ensures.
+unsafe impl Send for InstancePointer {}
+
+/// The instance, for as long as this thread may use it.
+pub(crate) struct Locked<'a>(MutexGuard<'a, InstancePointer>);
+
+impl std::ops::Deref for Locked<'_> {
+    type Target = *mut abi::Instance;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0.0
+    }
+}
+
+impl InstanceHandle {
+    /// Owns an instance that `open` gave.
+    pub(crate) fn new(model: Arc<ModelHandle>, instance: NonNull<abi::Instance>) -> Self {
+        Self { model, instance: Mutex::new(InstancePointer(instance.as_ptr())) }
+    }
+
+    pub(crate) fn table(&self) -> &Table {
+        &self.model.table
+    }
+
+    pub(crate) fn lock(&self) -> Locked<'_> {
+        Locked(self.instance.lock())
+    }
+}
+
+impl Drop for InstanceHandle {
+    fn drop(&mut self) {
+        let _alone = self.model.table.alone();
+        let instance = self.lock();
+        // SAFETY: nobody else holds the handle, so all of its memory is released and no batch is in progress.
+        unsafe { (self.model.table.functions.close)(*instance) }
+    }
+}

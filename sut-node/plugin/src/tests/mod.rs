@@ -1,0 +1,257 @@
+//! Tables, models, instances and memory of a plug-in in this process (`fake.rs`), which misbehaves.
+
+mod fake;
+
+use std::{path::Path, ptr};
+
+use fake::{FAULT, Fault, IN_FLIGHT, TABLE, calls};
+use netdiv_contract::layout::{DataType, TensorSpec};
+
+use crate::{
+    Batch, DeviceInfo, Instance, Model, Plugin, PluginError, Precision, Settings, Tensor,
+    abi::{self, Engine},
+};
+
+/// What a node says of a plug-in with that table; the last of them stays.
+fn plugin(table: Engine) -> Result<Plugin, PluginError> {
+    // Tests may share a thread.
+    FAULT.set(Fault::None);
+    IN_FLIGHT.set(2);
+    calls();
+    TABLE.set(Box::leak(Box::new(table)));
+    // SAFETY: the table lives for ever.
+    unsafe { Plugin::of(Path::new("fake.so"), fake::entry) }
+}
+
+fn settings() -> Settings {
+    let numbers = TensorSpec {
+        name: "numbers".into(),
+        data_type: DataType::Float32 as i32,
+        shape: vec![3, -1],
+    };
+    Settings {
+        path: "model.x".into(),
+        device: "fake:0".into(),
+        precision: Precision::Tf32,
+        threads: 1,
+        fixed_shapes: false,
+        inputs: vec![numbers.clone()],
+        outputs: vec![numbers],
+    }
+}
+
+fn model() -> Model {
+    plugin(fake::table()).unwrap().load(settings()).unwrap()
+}
+
+fn tensor(instance: &Instance) -> Tensor {
+    instance.tensor(DataType::Uint8, &[1, 4]).unwrap()
+}
+
+fn batch(instance: &Instance) -> Batch {
+    Batch { inputs: vec![tensor(instance)], outputs: vec![tensor(instance)] }
+}
+
+#[test]
+fn another_abi_is_refused_and_the_older_side_is_named() {
+    for (theirs, older) in [(0, "build the plug-in again"), (2, "build the node again")] {
+        // Of another version, nothing but the first number is looked at.
+        let error = plugin(Engine { abi: theirs, size: 0, ..fake::table() }).unwrap_err();
+        let error = error.to_string();
+        assert!(error.starts_with(&format!("fake.so has the plug-in ABI {theirs}")), "{error}");
+        assert!(error.ends_with(older), "{error}");
+    }
+}
+
+#[test]
+fn another_size_is_refused() {
+    let table = fake::table();
+    for (table, what) in [
+        (Engine { size: table.size - 8, ..table }, "table"),
+        (Engine { tensor_size: table.tensor_size + 8, ..table }, "netdiv_tensor"),
+    ] {
+        let error = plugin(table).unwrap_err();
+        assert!(matches!(error, PluginError::Size { what: found, .. } if found == what), "{error}");
+    }
+}
+
+#[test]
+fn no_table_and_every_missing_function_are_named() {
+    TABLE.set(ptr::null());
+    // SAFETY: null is what a plug-in may give.
+    let none = unsafe { Plugin::of(Path::new("fake.so"), fake::entry) }.unwrap_err();
+    assert!(matches!(none, PluginError::Missing { function: abi::ENTRY, .. }), "{none}");
+    let whole = fake::table();
+    for (table, missing) in [
+        (Engine { devices: None, ..whole }, "devices"),
+        (Engine { load: None, ..whole }, "load"),
+        (Engine { unload: None, ..whole }, "unload"),
+        (Engine { open: None, ..whole }, "open"),
+        (Engine { close: None, ..whole }, "close"),
+        (Engine { in_flight: None, ..whole }, "in_flight"),
+        (Engine { allocate: None, ..whole }, "allocate"),
+        (Engine { release: None, ..whole }, "release"),
+        (Engine { warm_up: None, ..whole }, "warm_up"),
+        (Engine { begin: None, ..whole }, "begin"),
+        (Engine { finish: None, ..whole }, "finish"),
+    ] {
+        let error = plugin(table).unwrap_err();
+        assert!(
+            matches!(error, PluginError::Missing { function, .. } if function == missing),
+            "{missing}: {error}"
+        );
+    }
+}
+
+#[test]
+fn names_that_are_null_or_not_utf8_are_taken() {
+    let plugin_of = |name| plugin(Engine { name, ..fake::table() }).unwrap();
+    assert_eq!(plugin_of(ptr::null()).name(), "");
+    assert_eq!(plugin_of(c"a\xffb".as_ptr()).name(), "a\u{fffd}b");
+    assert_eq!(plugin_of(c"fake".as_ptr()).version(), "fake 1");
+}
+
+#[test]
+fn devices_are_as_many_as_there_is_room_for_and_their_names_end() {
+    let devices = plugin(fake::table()).unwrap().devices().unwrap();
+    // The fake says that there are four billion.
+    assert_eq!(devices.len(), 64);
+    let names: Vec<_> = devices.iter().map(|device| device.name.as_str()).collect();
+    assert_eq!(names[..3], ["x".repeat(32).as_str(), "a\u{fffd}", ""]);
+    let usable = |device: &DeviceInfo| device.usable;
+    assert_eq!(devices.iter().map(usable).collect::<Vec<_>>()[..3], [false, true, false]);
+}
+
+#[test]
+fn every_status_becomes_its_error_with_the_text() {
+    let plugin = plugin(fake::table()).unwrap();
+    let load = |status, text| {
+        FAULT.set(Fault::Fails(status, text));
+        plugin.load(settings()).unwrap_err()
+    };
+    assert!(matches!(load(abi::FAILED, "a"), PluginError::Failed(_)));
+    assert!(matches!(load(abi::OUT_OF_MEMORY, "a"), PluginError::OutOfMemory(_)));
+    assert!(matches!(load(abi::REFUSED, "a"), PluginError::Refused(_)));
+    // A number that is not in the header, and a text that is not there.
+    let unknown = load(9, "").to_string();
+    assert_eq!(unknown, "the plug-in gives no reason (status 9)");
+    // A text without a zero ends with its room.
+    let endless = load(abi::FAILED, "endless").to_string();
+    assert!(endless.starts_with("endless....") && endless.len() == 4095, "{}", endless.len());
+    FAULT.set(Fault::Fails(abi::FAILED, "not \u{e9}\0"));
+    assert_eq!(plugin.devices().unwrap_err().to_string(), "not \u{e9}");
+}
+
+#[test]
+fn success_that_gives_nothing_is_an_error() {
+    let plugin = plugin(fake::table()).unwrap();
+    let model = plugin.load(settings()).unwrap();
+    let instance = model.open().unwrap();
+    FAULT.set(Fault::GivesNull);
+    let nothing = |what: String| assert!(what.contains("gave neither"), "{what}");
+    nothing(plugin.load(settings()).unwrap_err().to_string());
+    nothing(model.open().unwrap_err().to_string());
+    nothing(instance.tensor(DataType::Uint8, &[4]).unwrap_err().to_string());
+    assert_eq!(plugin.devices().unwrap(), []);
+}
+
+#[test]
+fn a_model_gets_its_settings_and_can_read_them_until_it_is_unloaded() {
+    drop(model());
+    let said = "model.x fake:0 tf32 numbers[-1, 3, -1]";
+    assert_eq!(calls(), [format!("load {said}"), format!("unload {said}")]);
+}
+
+#[test]
+fn settings_that_c_cannot_hold_are_refused() {
+    let plugin = plugin(fake::table()).unwrap();
+    let zero = Settings { device: "a\0b".into(), ..settings() };
+    assert!(plugin.load(zero).unwrap_err().to_string().contains("holds a zero byte"));
+    let mut long = settings();
+    long.inputs[0].shape = vec![1; 9];
+    let error = plugin.load(long).unwrap_err().to_string();
+    assert_eq!(error, "numbers has more than 8 dimensions");
+    assert_eq!(calls(), Vec::<String>::new());
+}
+
+#[test]
+fn everything_is_given_back_in_order() {
+    let model = model();
+    let mut instance = model.open().unwrap();
+    let (first, kept) = (batch(&instance), tensor(&instance));
+    assert!(instance.begin(1, first).is_ok());
+    drop(model);
+    calls();
+    // The batch that is under way is finished before its memory is released.
+    drop(instance);
+    assert_eq!(calls(), ["finish 1", "release", "release"]);
+    // Memory keeps its instance open, and an instance its model loaded.
+    assert_eq!((kept.data(), fake::allocated()), (&[0; 4][..], 1));
+    drop(kept);
+    assert_eq!((calls().len(), fake::allocated()), (3, 0), "release, close, unload");
+}
+
+#[test]
+fn memory_is_zero_aligned_and_of_the_length_that_was_asked_for() {
+    let instance = model().open().unwrap();
+    let mut tensor = instance.tensor(DataType::Int64, &[2, 3]).unwrap();
+    assert_eq!(tensor.data(), [0; 48]);
+    assert_eq!(tensor.data_mut().len(), 48);
+    tensor.reshape(&[1, 3]).unwrap();
+    assert_eq!((tensor.data().len(), tensor.shape()), (24, &[1, 3][..]));
+    assert!(tensor.has_room_for(&[6]) && !tensor.has_room_for(&[7]));
+    let long = tensor.reshape(&[7]).unwrap_err().to_string();
+    assert_eq!(long, "56 bytes do not fit into a tensor of 48");
+    for shape in [&[usize::MAX, 2][..], &[1; 10], &[isize::MAX as usize]] {
+        let error = instance.tensor(DataType::Int64, shape).unwrap_err().to_string();
+        assert!(error.ends_with("is too long"), "{error}");
+    }
+    // A tensor without elements needs memory of its own all the same.
+    assert!(instance.tensor(DataType::Uint8, &[0]).unwrap().data().is_empty());
+    drop(tensor);
+    FAULT.set(Fault::Misaligned);
+    let error = instance.tensor(DataType::Uint8, &[4]).unwrap_err().to_string();
+    assert!(error.contains("not aligned to 64 bytes"), "{error}");
+    assert_eq!(fake::allocated(), 0, "what cannot be used is given back");
+}
+
+#[test]
+fn slots_are_as_many_as_the_plugin_says_within_reason() {
+    let model = model();
+    for (says, slots) in [(0, 1), (1, 1), (8, 8), (u32::MAX, 8)] {
+        IN_FLIGHT.set(says);
+        assert_eq!(model.open().unwrap().in_flight(), slots);
+    }
+}
+
+#[test]
+fn a_slot_holds_one_batch_from_begin_to_finish() {
+    let mut instance = model().open().unwrap();
+    let mut first = batch(&instance);
+    first.inputs[0].data_mut().copy_from_slice(&[1, 2, 3, 4]);
+    instance.warm_up(&first).unwrap();
+    assert!(calls().contains(&"warm_up [1, 4]=4 to 1".to_owned()));
+    assert_eq!(instance.free_slot(), Some(0));
+    assert!(instance.begin(0, first).is_ok());
+    assert_eq!(instance.free_slot(), Some(1));
+
+    let second = batch(&instance);
+    let (error, second) = instance.begin(0, second).unwrap_err();
+    assert_eq!(error.to_string(), "slot 0 is not free");
+    let (error, second) = instance.begin(2, second).unwrap_err();
+    assert_eq!(error.to_string(), "slot 2 is not free");
+    FAULT.set(Fault::Fails(abi::OUT_OF_MEMORY, "full\0"));
+    let (error, second) = instance.begin(1, second).unwrap_err();
+    assert!(matches!(error, PluginError::OutOfMemory(text) if text == "full"));
+    assert_eq!((instance.free_slot(), second.inputs.len()), (Some(1), 1));
+
+    // A batch that fails comes back all the same, and its slot is free.
+    let (_, failed) = instance.finish(0).unwrap();
+    assert!(failed.is_err());
+    FAULT.set(Fault::None);
+    assert!(instance.finish(0).is_none() && instance.finish(9).is_none());
+    assert!(instance.begin(0, second).is_ok());
+    let (done, finished) = instance.finish(0).unwrap();
+    assert!(finished.is_ok());
+    assert_eq!(done.outputs[0].data(), done.inputs[0].data());
+}

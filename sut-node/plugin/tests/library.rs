@@ -1,0 +1,80 @@
+//! Plug-ins in files: C sources that are built as a submitter would build them, and files that are no plug-ins.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests")]
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use netdiv_plugin::{Plugin, PluginError, preload};
+
+/// A plug-in without functions.
+const TABLE: &str = r#"
+#include "netdiv_engine.h"
+static const netdiv_engine table = {
+    ABI, sizeof(netdiv_engine), sizeof(netdiv_tensor), 0, "tiny", "tiny 1",
+};
+const netdiv_engine *netdiv_engine_plugin(uint32_t abi) { (void)abi; return GIVEN; }
+"#;
+
+/// Builds a shared library from C.
+fn build(folder: &Path, source: &str, defines: &[&str]) -> PathBuf {
+    let (from, to) = (folder.join("plugin.c"), folder.join("plugin.so"));
+    std::fs::write(&from, source).unwrap();
+    let built = Command::new("cc")
+        .args(["-shared", "-fPIC", "-Wall", "-Werror", "-Wno-missing-field-initializers", "-I"])
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("include"))
+        .args(defines)
+        .args([&from, Path::new("-o"), &to])
+        .output()
+        .expect("there is a C compiler");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    to
+}
+
+fn opened(source: &str, defines: &[&str]) -> PluginError {
+    let folder = tempfile::tempdir().unwrap();
+    Plugin::open(&build(folder.path(), source, defines)).unwrap_err()
+}
+
+/// The header's structs are as long in C as in Rust: the first thing that this plug-in lacks is a function.
+#[test]
+fn a_table_of_the_header_has_the_right_sizes() {
+    let error = opened(TABLE, &["-DABI=NETDIV_ENGINE_ABI", "-DGIVEN=&table"]);
+    assert!(matches!(error, PluginError::Missing { function: "devices", .. }), "{error}");
+}
+
+#[test]
+fn another_abi_and_no_table_are_refused() {
+    let error = opened(TABLE, &["-DABI=7", "-DGIVEN=&table"]);
+    assert!(matches!(error, PluginError::Abi { theirs: 7, .. }), "{error}");
+    let error = opened(TABLE, &["-DABI=1", "-DGIVEN=(&table, (netdiv_engine *)0)", "-Wno-unused"]);
+    assert!(
+        matches!(error, PluginError::Missing { function: "netdiv_engine_plugin", .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_library_without_the_entry_is_not_a_plugin() {
+    let error = opened("int netdiv_engine_plugins = 1;", &[]);
+    assert!(matches!(error, PluginError::NotAPlugin(_)), "{error}");
+    assert!(error.to_string().contains("does not export netdiv_engine_plugin"), "{error}");
+}
+
+#[test]
+fn what_cannot_be_loaded_says_why() {
+    let missing = Plugin::open(Path::new("/nowhere/libmine.so")).unwrap_err().to_string();
+    assert!(missing.contains("cannot load /nowhere/libmine.so"), "{missing}");
+    assert!(missing.contains("No such file"), "{missing}");
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("text.so");
+    std::fs::write(&text, "no library").unwrap();
+    for error in [Plugin::open(&text).unwrap_err(), preload(&text).unwrap_err()] {
+        assert!(matches!(error, PluginError::Unloadable { .. }), "{error}");
+    }
+    // A symbol that nobody has is found when the library is loaded, not in the middle of a run.
+    let error = opened("extern int missing(void); int ask(void) { return missing(); }", &[]);
+    assert!(error.to_string().contains("missing"), "{error}");
+}

@@ -1,0 +1,272 @@
+//! When a batch closes, and which samples it holds: by count, tokens and bytes, by the age of its oldest sample, or by a
+//! flush. The time is passed in.
+
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
+
+/// What the batcher needs to know of a sample.
+pub(crate) trait Queued {
+    /// When it came.
+    fn arrived(&self) -> Instant;
+
+    /// Its tokens, pairs and so on.
+    fn length(&self) -> usize;
+
+    /// Its bytes once decoded.
+    fn bytes(&self) -> usize;
+}
+
+/// What an idle engine should do.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Next<T> {
+    /// Run this batch.
+    Batch(Vec<T>),
+    /// Wait for more samples, but not beyond this time.
+    WaitUntil(Instant),
+    /// Wait for a sample.
+    Wait,
+}
+
+/// What a batch may hold.
+#[derive(Debug, Clone)]
+pub(crate) struct Rules {
+    /// Samples.
+    pub(crate) samples: usize,
+    /// Tokens, where there is a limit.
+    pub(crate) tokens: Option<usize>,
+    /// Samples are padded to the longest, or to their bucket: each costs as many tokens as that.
+    pub(crate) pads: bool,
+    /// Bytes, where there is a limit.
+    pub(crate) bytes: Option<usize>,
+    /// How long a sample may wait for others.
+    pub(crate) age: Duration,
+    /// Samples run with others of their bucket: the first that is not shorter than they are. Ascending.
+    pub(crate) buckets: Vec<usize>,
+}
+
+/// Samples in order of arrival, by bucket. The batch is formed when an engine asks, as late as possible.
+#[derive(Debug)]
+pub(crate) struct Batcher<T> {
+    rules: Rules,
+    /// One for each bucket, and one for what is longer than all.
+    queues: Vec<Queue<T>>,
+}
+
+#[derive(Debug)]
+struct Queue<T> {
+    samples: VecDeque<T>,
+    /// Samples at the front that must not wait for others.
+    flushed: usize,
+}
+
+impl<T: Queued> Batcher<T> {
+    pub(crate) fn new(rules: Rules) -> Self {
+        let queue = |_| Queue { samples: VecDeque::new(), flushed: 0 };
+        Self { queues: (0..=rules.buckets.len()).map(queue).collect(), rules }
+    }
+
+    pub(crate) fn push(&mut self, samples: impl IntoIterator<Item = T>) {
+        if self.rules.buckets.is_empty() {
+            return self.queues[0].samples.extend(samples);
+        }
+        for sample in samples {
+            let bucket = self.rules.buckets.partition_point(|longest| *longest < sample.length());
+            self.queues[bucket].samples.push_back(sample);
+        }
+    }
+
+    /// What is here now goes out without waiting.
+    pub(crate) fn flush(&mut self) {
+        self.queues.iter_mut().for_each(|queue| queue.flushed = queue.samples.len());
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.queues.iter().map(|queue| queue.samples.len()).sum()
+    }
+
+    /// Of the batches that may go, the one whose first sample came first.
+    pub(crate) fn next(&mut self, now: Instant) -> Next<T> {
+        let mut wait = Next::Wait;
+        let mut ready: Option<(usize, usize, Instant)> = None;
+        for (bucket, queue) in self.queues.iter().enumerate() {
+            let Some(oldest) = queue.samples.front().map(T::arrived) else { continue };
+            let deadline = oldest + self.rules.age;
+            let bucket_length = self.rules.buckets.get(bucket).copied();
+            let (size, full) = self.rules.batch(&queue.samples, bucket_length.unwrap_or(0));
+            if full || queue.flushed > 0 || now >= deadline {
+                if ready.is_none_or(|(.., first)| oldest < first) {
+                    ready = Some((bucket, size, oldest));
+                }
+                continue;
+            }
+            wait = match wait {
+                Next::WaitUntil(earlier) => Next::WaitUntil(earlier.min(deadline)),
+                _ => Next::WaitUntil(deadline),
+            };
+        }
+        let Some((bucket, size, _)) = ready else { return wait };
+        let queue = &mut self.queues[bucket];
+        queue.flushed = queue.flushed.saturating_sub(size);
+        Next::Batch(queue.samples.drain(..size).collect())
+    }
+}
+
+impl Rules {
+    /// How many samples from the front make a batch, and whether no more would fit. A sample that exceeds a limit alone
+    /// goes alone.
+    fn batch<T: Queued>(&self, samples: &VecDeque<T>, bucket: usize) -> (usize, bool) {
+        let most = samples.len().min(self.samples.max(1));
+        if self.tokens.is_none() && self.bytes.is_none() {
+            return (most, most == self.samples.max(1));
+        }
+        let (tokens_most, bytes_most) =
+            (self.tokens.unwrap_or(usize::MAX), self.bytes.unwrap_or(usize::MAX));
+        let (mut longest, mut sum, mut bytes) = (bucket, 0_usize, 0_usize);
+        for (place, sample) in samples.iter().take(most).enumerate() {
+            longest = longest.max(sample.length());
+            sum = sum.saturating_add(sample.length());
+            bytes = bytes.saturating_add(sample.bytes());
+            let tokens = if self.pads { longest.saturating_mul(place + 1) } else { sum };
+            if place > 0 && (tokens > tokens_most || bytes > bytes_most) {
+                return (place, true);
+            }
+            if tokens >= tokens_most || bytes >= bytes_most {
+                return (place + 1, true);
+            }
+        }
+        (most, most == self.samples.max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    struct Sample(usize, Instant);
+
+    impl Queued for Sample {
+        fn arrived(&self) -> Instant {
+            self.1
+        }
+
+        fn length(&self) -> usize {
+            self.0 % 10
+        }
+
+        fn bytes(&self) -> usize {
+            self.0
+        }
+    }
+
+    const AGE: Duration = Duration::from_millis(5);
+
+    fn rules(samples: usize) -> Rules {
+        Rules { samples, tokens: None, pads: true, bytes: None, age: AGE, buckets: Vec::new() }
+    }
+
+    #[test]
+    fn a_batch_closes_by_size_by_age_or_by_flush() {
+        let start = Instant::now();
+        let mut batcher = Batcher::new(rules(3));
+        assert_eq!(batcher.next(start), Next::Wait);
+
+        batcher.push([Sample(0, start), Sample(1, start)]);
+        assert_eq!(batcher.next(start), Next::WaitUntil(start + AGE));
+        batcher.push([Sample(2, start), Sample(3, start)]);
+        let full = Next::Batch(vec![Sample(0, start), Sample(1, start), Sample(2, start)]);
+        assert_eq!(batcher.next(start), full);
+
+        assert_eq!(batcher.next(start), Next::WaitUntil(start + AGE));
+        assert_eq!(batcher.next(start + AGE), Next::Batch(vec![Sample(3, start)]));
+
+        batcher.push([Sample(4, start)]);
+        batcher.flush();
+        batcher.push([Sample(5, start)]);
+        let flushed = Next::Batch(vec![Sample(4, start), Sample(5, start)]);
+        assert_eq!(batcher.next(start), flushed, "samples that are here already may come along");
+        batcher.push([Sample(6, start)]);
+        assert_eq!(batcher.next(start), Next::WaitUntil(start + AGE), "a flush is used up");
+    }
+
+    #[test]
+    fn samples_run_with_those_of_their_length_and_the_oldest_first() {
+        let start = Instant::now();
+        let mut batcher = Batcher::new(Rules { buckets: vec![2, 5], ..rules(2) });
+        let later = start + Duration::from_millis(1);
+        batcher.push([Sample(9, start), Sample(1, later), Sample(4, later), Sample(12, later)]);
+        // 12 has the length 2, as long as its bucket.
+        assert_eq!(batcher.next(later), Next::Batch(vec![Sample(1, later), Sample(12, later)]));
+        assert_eq!(batcher.next(later), Next::WaitUntil(start + AGE));
+        batcher.flush();
+        assert_eq!(batcher.next(later), Next::Batch(vec![Sample(9, start)]));
+        assert_eq!(batcher.next(later), Next::Batch(vec![Sample(4, later)]));
+        assert_eq!(batcher.len(), 0);
+    }
+
+    #[test]
+    fn tokens_and_bytes_are_limited_too() {
+        let start = Instant::now();
+        let sizes = |rules: Rules, samples: &[usize]| {
+            let mut batcher = Batcher::new(rules);
+            batcher.push(samples.iter().map(|n| Sample(*n, start)));
+            let mut sizes = Vec::new();
+            while let Next::Batch(batch) = batcher.next(start + AGE) {
+                sizes.push(batch.len());
+            }
+            sizes
+        };
+        let tokens = Some(12);
+        assert_eq!(sizes(Rules { tokens, ..rules(9) }, &[4, 4, 4, 1, 9, 3, 3]), [3, 1, 1, 2]);
+        let sum = Rules { tokens, pads: false, ..rules(9) };
+        assert_eq!(sizes(sum, &[4, 4, 3, 1, 9, 3, 3]), [4, 2, 1]);
+        let padded = Rules { tokens, buckets: vec![6], ..rules(9) };
+        assert_eq!(sizes(padded, &[1, 1, 1]), [2, 1], "each as long as its bucket");
+        assert_eq!(sizes(Rules { bytes: Some(10), ..rules(9) }, &[40, 4, 6, 7]), [1, 2, 1]);
+        assert_eq!(sizes(Rules { bytes: Some(100), ..rules(2) }, &[1, 1, 1]), [2, 1]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_sample_leaves_once_in_order_and_in_time(
+            steps in proptest::collection::vec((0_usize..5, 0_u64..4, any::<bool>()), 1..100),
+            buckets in prop_oneof![Just(vec![]), Just(vec![3, 6])],
+            tokens in prop_oneof![Just(None), Just(Some(20))],
+        ) {
+            let mut now = Instant::now();
+            let in_order = buckets.is_empty();
+            let mut batcher = Batcher::new(Rules { buckets, tokens, ..rules(4) });
+            let (mut pushed, mut left) = (0, Vec::new());
+            for (count, pause_ms, flush) in steps {
+                batcher.push((pushed..pushed + count).map(|n| Sample(n, now)));
+                pushed += count;
+                if flush {
+                    batcher.flush();
+                }
+                now += Duration::from_millis(pause_ms);
+                while let Next::Batch(batch) = batcher.next(now) {
+                    prop_assert!(!batch.is_empty() && batch.len() <= 4);
+                    prop_assert!(batch.is_sorted_by_key(|sample| sample.0));
+                    left.extend(batch.iter().map(|sample| sample.0));
+                }
+                if flush {
+                    prop_assert_eq!(batcher.len(), 0);
+                }
+                if let Next::WaitUntil(deadline) = batcher.next(now) {
+                    prop_assert!(deadline > now && deadline <= now + AGE);
+                }
+            }
+            batcher.flush();
+            while let Next::Batch(batch) = batcher.next(now) {
+                left.extend(batch.iter().map(|sample| sample.0));
+            }
+            prop_assert!(!in_order || left.is_sorted());
+            left.sort_unstable();
+            prop_assert_eq!(left, (0..pushed).collect::<Vec<_>>());
+        }
+    }
+}

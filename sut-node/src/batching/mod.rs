@@ -1,0 +1,4 @@
+//! How samples become batches.
+
+pub(crate) mod batcher;
+pub(crate) mod queue;

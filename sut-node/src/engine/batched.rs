@@ -1,0 +1,167 @@
+//! Engines that run a batch at a time: every stream gets all its replies of a batch at once.
+
+use std::{
+    collections::VecDeque,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use netdiv_contract::encoding::Encoding;
+use tracing::error;
+
+use crate::{
+    clock::Clock,
+    engine::{
+        answer::{Times, Together, failure, reply},
+        error::EngineError,
+        interface::{Engine, Inference},
+        work::{Work, drop_abandoned, panic_text},
+    },
+    node::{metrics, watchdog::Pulse},
+    sample::Sample,
+};
+
+/// Such an engine at work, and the batches that it has begun.
+pub(crate) struct Batched {
+    engine: Box<dyn Engine>,
+    encoding: Encoding,
+    pulse: Arc<Pulse>,
+    clock: Clock,
+    begun: VecDeque<Begun>,
+}
+
+impl Batched {
+    pub(crate) fn new(
+        engine: Box<dyn Engine>,
+        encoding: Encoding,
+        pulse: Arc<Pulse>,
+        clock: Clock,
+    ) -> Self {
+        Self { engine, encoding, pulse, clock, begun: VecDeque::new() }
+    }
+}
+
+impl Work for Batched {
+    fn is_idle(&self) -> bool {
+        self.begun.is_empty()
+    }
+
+    fn has_room(&self) -> bool {
+        self.begun.len() < self.engine.in_flight()
+    }
+
+    fn begin(&mut self, samples: Vec<Sample>) {
+        self.begun.extend(Begun::new(self.engine.as_mut(), samples, &self.pulse, self.clock));
+    }
+
+    /// Finishes the batch that was begun first.
+    fn step(&mut self) {
+        if let Some(batch) = self.begun.pop_front() {
+            batch.finish(self.engine.as_mut(), self.encoding, &self.pulse, self.clock);
+        }
+    }
+}
+
+/// Runs one batch and answers every sample of it, on a thread that no watchdog looks at.
+pub(crate) fn run_batch(engine: &mut dyn Engine, batch: Vec<Sample>, response_encoding: Encoding) {
+    let (pulse, clock) = (Pulse::default(), Clock::default());
+    if let Some(begun) = Begun::new(engine, batch, &pulse, clock) {
+        begun.finish(engine, response_encoding, &pulse, clock);
+    }
+}
+
+/// A batch that the engine has begun.
+struct Begun {
+    batch: Vec<Sample>,
+    taken: Instant,
+}
+
+impl Begun {
+    /// Begins a batch without the samples whose clients have gone; `None` when none is left.
+    fn new(
+        engine: &mut dyn Engine,
+        mut batch: Vec<Sample>,
+        pulse: &Pulse,
+        clock: Clock,
+    ) -> Option<Self> {
+        let taken = clock.now();
+        drop_abandoned(&mut batch);
+        if batch.is_empty() {
+            return None;
+        }
+        pulse.begun(batch.len(), taken);
+        let payloads = batch.iter_mut().map(|sample| std::mem::take(&mut sample.payload)).collect();
+        // After a panic the engine says, when it is asked for the batch, that it has none.
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| engine.begin(payloads))) {
+            error!(panic = panic_text(panic.as_ref()), "a batch could not be begun");
+        }
+        Some(Self { batch, taken })
+    }
+
+    /// Waits for the batch and answers it.
+    fn finish(self, engine: &mut dyn Engine, encoding: Encoding, pulse: &Pulse, clock: Clock) {
+        let outcome = finish(engine, self.batch.len());
+        let now = clock.now();
+        let time = now.saturating_duration_since(self.taken);
+        pulse.finished(is_failure(&outcome), now);
+        metrics::batch(self.batch.len(), time);
+        answer(self.batch, outcome, self.taken, time, encoding);
+    }
+}
+
+/// What the engine gives; a panic or a wrong number of answers is its failure, and the node lives on.
+fn finish(engine: &mut dyn Engine, samples: usize) -> Result<Inference, EngineError> {
+    let ran = catch_unwind(AssertUnwindSafe(|| engine.finish()));
+    let outcome = match ran {
+        Ok(Ok(inference)) if inference.answers.len() != samples => {
+            let answers = inference.answers.len();
+            Err(EngineError::Failed(format!("{answers} answers for {samples} samples")))
+        }
+        Ok(outcome) => outcome,
+        Err(panic) => Err(EngineError::Failed(format!("panic: {}", panic_text(panic.as_ref())))),
+    };
+    if let Err(failure) = &outcome {
+        error!(%failure, samples, "a batch failed");
+        metrics::failed_batch();
+    }
+    outcome
+}
+
+/// Whether the engine has answered none of the samples, and none of them is to blame.
+fn is_failure(outcome: &Result<Inference, EngineError>) -> bool {
+    let failed = |error: &EngineError| !error.is_bad_sample();
+    match outcome {
+        Ok(inference) => inference.answers.iter().all(|answer| answer.as_ref().is_err_and(failed)),
+        Err(error) => failed(error),
+    }
+}
+
+/// Sends every sample of a batch its reply.
+fn answer(
+    batch: Vec<Sample>,
+    outcome: Result<Inference, EngineError>,
+    taken: Instant,
+    time: Duration,
+    encoding: Encoding,
+) {
+    let prepare = outcome.as_ref().map_or(Duration::ZERO, |inference| inference.prepare);
+    let batch_size = u32::try_from(batch.len()).unwrap_or(u32::MAX);
+    let times = Times { taken, prepare, compute: time.saturating_sub(prepare), batch_size };
+    let mut replies = Together::new(batch.len());
+    match outcome {
+        Ok(inference) => {
+            for (sample, answer) in batch.into_iter().zip(inference.answers) {
+                let reply = reply(&sample, answer, &times, encoding);
+                replies.add(sample, reply);
+            }
+        }
+        Err(why) => {
+            for sample in batch {
+                let reply = failure(&sample, &why, &times);
+                replies.add(sample, reply);
+            }
+        }
+    }
+    replies.send();
+}

@@ -1,0 +1,93 @@
+//! Engines that answer each sample for itself, out of order and in several events.
+
+use std::{
+    mem::take,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use netdiv_contract::encoding::Encoding;
+use tracing::error;
+
+use crate::{
+    clock::Clock,
+    engine::{
+        error::EngineError,
+        interface::StreamingEngine,
+        sink::Sink,
+        work::{Work, drop_abandoned, panic_text},
+    },
+    node::{metrics, watchdog::Pulse},
+    sample::Sample,
+};
+
+/// Such an engine at work.
+pub(crate) struct Streaming {
+    engine: Box<dyn StreamingEngine>,
+    encoding: Encoding,
+    pulse: Arc<Pulse>,
+    clock: Clock,
+}
+
+impl Streaming {
+    pub(crate) fn new(
+        engine: Box<dyn StreamingEngine>,
+        encoding: Encoding,
+        pulse: Arc<Pulse>,
+        clock: Clock,
+    ) -> Self {
+        Self { engine, encoding, pulse, clock }
+    }
+
+    /// Makes a call; after a failure or a panic the engine's samples are answered with it, and the node lives on.
+    fn call(
+        &mut self,
+        samples: usize,
+        call: impl FnOnce(&mut dyn StreamingEngine) -> Result<(), EngineError>,
+    ) {
+        self.pulse.begun(samples, self.clock.now());
+        let engine = self.engine.as_mut();
+        let outcome = catch_unwind(AssertUnwindSafe(|| call(&mut *engine)));
+        let outcome = outcome.unwrap_or_else(|panic| {
+            Err(EngineError::Failed(format!("panic: {}", panic_text(panic.as_ref()))))
+        });
+        if let Err(failure) = &outcome {
+            error!(%failure, samples, "a streaming engine failed");
+            metrics::failed_batch();
+            // Each sink that it still has answers when it is dropped.
+            let dropped = catch_unwind(AssertUnwindSafe(|| engine.drop_all()));
+            if let Err(panic) = dropped {
+                error!(panic = panic_text(panic.as_ref()), "its samples could not be dropped");
+            }
+        }
+        self.pulse.finished(outcome.is_err(), self.clock.now());
+    }
+}
+
+impl Work for Streaming {
+    fn is_idle(&self) -> bool {
+        self.engine.under_way() == 0
+    }
+
+    fn has_room(&self) -> bool {
+        self.engine.has_room()
+    }
+
+    fn begin(&mut self, mut samples: Vec<Sample>) {
+        drop_abandoned(&mut samples);
+        if samples.is_empty() {
+            return;
+        }
+        let (clock, encoding) = (self.clock, self.encoding);
+        let with_sink = |mut sample: Sample| {
+            let payload = take(&mut sample.payload);
+            (payload, Sink::new(sample, clock, encoding))
+        };
+        let samples: Vec<_> = samples.into_iter().map(with_sink).collect();
+        self.call(samples.len(), |engine| engine.begin(samples));
+    }
+
+    fn step(&mut self) {
+        self.call(self.engine.under_way(), |engine| engine.step());
+    }
+}

@@ -1,0 +1,256 @@
+//! One thread owns one engine: it takes samples from the queue and has them answered.
+
+use std::sync::Arc;
+
+use netdiv_contract::encoding::Encoding;
+
+use crate::{
+    batching::queue::BatchQueue,
+    engine::{batched::Batched, interface::EngineKind, streaming::Streaming, work::Work},
+    node::{metrics, watchdog::Pulse},
+    sample::Sample,
+};
+
+/// One engine at work, and where its samples come from.
+pub(crate) struct EngineThread {
+    work: Box<dyn Work>,
+    queue: Arc<BatchQueue<Sample>>,
+}
+
+impl EngineThread {
+    pub(crate) fn new(
+        engine: EngineKind,
+        queue: Arc<BatchQueue<Sample>>,
+        response_encoding: Encoding,
+        pulse: Arc<Pulse>,
+    ) -> Self {
+        let clock = queue.clock();
+        let work: Box<dyn Work> = match engine {
+            EngineKind::Batched(engine) => {
+                Box::new(Batched::new(engine, response_encoding, pulse, clock))
+            }
+            EngineKind::Streaming(engine) => {
+                Box::new(Streaming::new(engine, response_encoding, pulse, clock))
+            }
+        };
+        Self { work, queue }
+    }
+
+    /// Works until the queue is closed. More samples are begun before the first are answered, where the engine can do that.
+    pub(crate) fn run(mut self) {
+        loop {
+            let next =
+                if self.work.is_idle() { self.queue.next_batch() } else { self.next_at_once() };
+            if !self.step(next) {
+                return;
+            }
+        }
+    }
+
+    /// A batch that can be begun without waiting for one.
+    pub(crate) fn next_at_once(&self) -> Option<Vec<Sample>> {
+        self.work.has_room().then(|| self.queue.try_next_batch()).flatten()
+    }
+
+    /// Begins that batch, or goes on with what was begun; false when there is neither.
+    pub(crate) fn step(&mut self, next: Option<Vec<Sample>>) -> bool {
+        if let Some(batch) = next {
+            self.work.begin(batch);
+            metrics::queued(self.queue.len());
+        } else if self.work.is_idle() {
+            return false;
+        } else {
+            self.work.step();
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use std::{
+        thread,
+        time::{Duration, Instant},
+    };
+
+    use bytes::Bytes;
+    use netdiv_contract::{
+        burst::Messages,
+        layout::InputLayout,
+        limits::MAX_ERROR_BYTES,
+        v1::{InferResponse, Status},
+    };
+
+    use super::*;
+    use crate::{
+        batching::batcher::Rules,
+        clock::Clock,
+        engine::{
+            error::EngineError,
+            interface::{Inference, StreamingEngine},
+            one_by_one::{Infer, OneByOne},
+            sink::Sink,
+        },
+        intake::{
+            admission::Admission,
+            replies::{self, ReplyTo},
+            sessions::Sessions,
+        },
+        model::payload::Payload,
+    };
+
+    /// Fails in another way for each batch, then answers.
+    #[derive(Default)]
+    struct Unlucky(usize);
+
+    impl Infer for Unlucky {
+        fn infer(&mut self, batch: &[Payload]) -> Result<Inference, EngineError> {
+            self.0 += 1;
+            match self.0 {
+                1 => Err(EngineError::Failed("x".repeat(1 << 20))),
+                2 => panic!("overheated"),
+                3 => Ok(inference(Vec::new())),
+                4 => Ok(inference(vec![Err(EngineError::BadSample("blurred".into()))])),
+                _ => Ok(inference(batch.iter().map(|sample| Ok(sample.bytes().clone())).collect())),
+            }
+        }
+    }
+
+    fn inference(answers: Vec<Result<Bytes, EngineError>>) -> Inference {
+        Inference { answers, prepare: Duration::ZERO }
+    }
+
+    fn rules(samples: usize) -> Rules {
+        Rules {
+            samples,
+            tokens: None,
+            pads: false,
+            bytes: None,
+            age: Duration::ZERO,
+            buckets: Vec::new(),
+        }
+    }
+
+    /// A node with one engine and a stream to it.
+    struct Stage {
+        queue: Arc<BatchQueue<Sample>>,
+        engine: thread::JoinHandle<()>,
+        admission: Arc<Admission>,
+        sender: replies::ReplySender,
+        replies: Messages<replies::Replies>,
+    }
+
+    impl Stage {
+        fn new(samples: usize, engine: EngineKind) -> Self {
+            let queue = Arc::new(BatchQueue::new(rules(samples), Clock::default()));
+            let thread = EngineThread::new(engine, queue.clone(), Encoding::Zstd, Arc::default());
+            let engine = thread::spawn(|| thread.run());
+            let session = Sessions::default().join(&Default::default()).unwrap();
+            let channel = replies::channel(&Arc::default(), 10, 1000, session, false);
+            let (sender, replies) = channel.unwrap();
+            let admission = Arc::new(Admission::new(10, 1000));
+            Self { queue, engine, admission, sender, replies: Messages::new(replies, 10_000) }
+        }
+
+        fn sample(&self, id: u64) -> Sample {
+            let payload = Bytes::from_static(b"payload");
+            Sample {
+                id,
+                payload: Payload::read(&InputLayout::default(), payload).unwrap(),
+                digest: None,
+                arrived: Instant::now(),
+                length: 1,
+                admitted: self.admission.try_admit(7),
+                replies: ReplyTo::Stream(self.sender.clone()),
+            }
+        }
+
+        async fn reply(&mut self) -> InferResponse {
+            self.replies.next_message().await.unwrap().unwrap()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_failing_engine_answers_every_sample_and_lives_on() {
+        let engine = EngineKind::Batched(OneByOne::boxed(Unlucky::default()));
+        let mut stage = Stage::new(1, engine);
+        stage.queue.push(&mut (0..5).map(|id| stage.sample(id)).collect());
+        for (id, status, text) in [
+            (0, Status::EngineFailed, "the model failed: xxx"),
+            (1, Status::EngineFailed, "the model failed: panic: overheated"),
+            (2, Status::EngineFailed, "the model failed: 0 answers for 1 samples"),
+            (3, Status::BadSample, "blurred"),
+            (4, Status::Ok, ""),
+        ] {
+            let reply = stage.reply().await;
+            assert_eq!((reply.id, reply.status()), (id, status));
+            assert!(reply.error.starts_with(text) && reply.error.len() <= MAX_ERROR_BYTES);
+        }
+        // A client that has gone takes its samples along, and their places are free again.
+        let last = stage.sample(5);
+        drop(stage.replies);
+        stage.queue.push(&mut vec![last]);
+        stage.queue.close();
+        stage.engine.join().unwrap();
+        assert!((0..10).all(|_| stage.admission.try_admit(1).is_some()));
+        drop(stage.sender);
+    }
+
+    /// Answers the sample that came last first; some get two first tokens or no answer.
+    #[derive(Default)]
+    struct Backwards(Vec<(Payload, Sink)>);
+
+    impl StreamingEngine for Backwards {
+        fn under_way(&self) -> usize {
+            self.0.len()
+        }
+
+        fn has_room(&self) -> bool {
+            self.0.is_empty()
+        }
+
+        fn begin(&mut self, samples: Vec<(Payload, Sink)>) -> Result<(), EngineError> {
+            self.0 = samples;
+            Ok(())
+        }
+
+        fn step(&mut self) -> Result<(), EngineError> {
+            let Some((payload, mut sink)) = self.0.pop() else { return Ok(()) };
+            let output = payload.bytes().clone();
+            if self.0.len() == 1 {
+                return Ok(());
+            }
+            for _ in 0..=usize::from(self.0.is_empty()) {
+                sink.first(output.slice(..1));
+            }
+            sink.part(output.clone());
+            sink.last(Ok(output));
+            if self.0.len() == 3 { Err(EngineError::Failed("overheated".into())) } else { Ok(()) }
+        }
+
+        fn drop_all(&mut self) {
+            // Only those that it has had for longest, so that the others go on.
+            self.0.remove(0);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_streaming_engine_answers_each_sample_once_in_its_own_order() {
+        let mut stage = Stage::new(5, EngineKind::Streaming(Box::new(Backwards::default())));
+        stage.queue.push(&mut (0..5).map(|id| stage.sample(id)).collect());
+        for (id, status, text) in [
+            (4, Status::Ok, ""),
+            (3, Status::Ok, ""),
+            (0, Status::EngineFailed, "the model failed: it gave no answer"),
+            (2, Status::EngineFailed, "the model failed: it gave no answer"),
+            (1, Status::EngineFailed, "the model failed: it gave a second first token"),
+        ] {
+            let reply = stage.reply().await;
+            assert_eq!((reply.id, reply.status(), &reply.error[..]), (id, status, text));
+        }
+        stage.queue.close();
+        stage.engine.join().unwrap();
+        assert!((0..10).all(|_| stage.admission.try_admit(1).is_some()));
+    }
+}

@@ -1,0 +1,34 @@
+//! What an engine's thread does with samples, whatever kind the engine is.
+
+use std::any::Any;
+
+use crate::{node::metrics, sample::Sample};
+
+/// An engine at work.
+pub(crate) trait Work: Send {
+    /// Whether it has nothing to do.
+    fn is_idle(&self) -> bool;
+
+    /// Whether it can begin more samples now.
+    fn has_room(&self) -> bool;
+
+    /// Begins samples.
+    fn begin(&mut self, samples: Vec<Sample>);
+
+    /// Goes on with what was begun.
+    fn step(&mut self);
+}
+
+/// Drops the samples whose clients have gone.
+pub(crate) fn drop_abandoned(samples: &mut Vec<Sample>) {
+    let all = samples.len();
+    samples.retain(|sample| !sample.replies.is_closed());
+    if samples.len() < all {
+        metrics::abandoned(all - samples.len());
+    }
+}
+
+pub(crate) fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text")
+}

@@ -1,0 +1,96 @@
+//! Proof that every byte arrived as it was sent: digests of what a session receives and sends, where its client asked for
+//! them. The client compares them with its own.
+
+use netdiv_contract::{
+    limits::DIGESTS_IN_ANSWER,
+    tally::{self, MOST_PAYLOADS, PayloadDigest, Tally},
+    v1::{self, DigestCount, DigestsRequest, DigestsResponse},
+};
+use parking_lot::Mutex;
+use tonic::Status;
+
+/// The tallies of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Digests {
+    samples: Mutex<Kept>,
+    responses: Mutex<Kept>,
+}
+
+/// A tally, and its entries in order once they were asked for.
+#[derive(Debug, Default)]
+struct Kept {
+    tally: Tally,
+    sorted: Option<Vec<(PayloadDigest, u64)>>,
+}
+
+impl Kept {
+    fn add(&mut self, digest: PayloadDigest) {
+        self.sorted = None;
+        self.tally.add(digest, 1);
+    }
+}
+
+impl Digests {
+    /// Notes a sample's payload, as it was received.
+    pub(crate) fn received(&self, payload: &[u8]) -> PayloadDigest {
+        let digest = tally::digest(payload);
+        self.samples.lock().add(digest);
+        digest
+    }
+
+    /// Notes the response to a sample, before it is encoded.
+    pub(crate) fn answered(&self, sample: PayloadDigest, response: &[u8]) {
+        let digest = tally::answer_digest(sample, response);
+        self.responses.lock().add(digest);
+    }
+
+    /// A part of a tally.
+    pub(crate) fn part(&self, request: &DigestsRequest) -> Result<DigestsResponse, Status> {
+        let mut kept = match v1::Tally::try_from(request.tally) {
+            Ok(v1::Tally::Samples) => self.samples.lock(),
+            Ok(v1::Tally::Responses) => self.responses.lock(),
+            Err(_) => return Err(Status::invalid_argument("there is no such tally")),
+        };
+        let Kept { tally, sorted } = &mut *kept;
+        if tally.overflow() > 0 {
+            let text = format!("more than {MOST_PAYLOADS} different payloads; make a shorter run");
+            return Err(Status::resource_exhausted(text));
+        }
+        let entries = sorted.get_or_insert_with(|| tally.sorted());
+        let total = entries.len() as u64;
+        let skip = usize::try_from(request.skip).unwrap_or(usize::MAX);
+        let entry = |(digest, count): &(PayloadDigest, u64)| DigestCount {
+            digest: digest.to_vec().into(),
+            count: *count,
+        };
+        let entries = entries.iter().skip(skip).take(DIGESTS_IN_ANSWER).map(entry).collect();
+        Ok(DigestsResponse { entries, total })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_tally_comes_in_parts() {
+        let digests = Digests::default();
+        let payloads = DIGESTS_IN_ANSWER as u64 + 5;
+        for n in 0..payloads {
+            digests.received(&n.to_le_bytes());
+        }
+        let mut all = Tally::default();
+        loop {
+            let skip = all.distinct() as u64;
+            let part = digests.part(&DigestsRequest { skip, ..Default::default() }).unwrap();
+            assert_eq!(part.total, payloads);
+            if part.entries.is_empty() {
+                break;
+            }
+            all.add_entries(&part.entries).unwrap();
+        }
+        assert_eq!((all.total(), all.distinct() as u64), (payloads, payloads));
+        let request = DigestsRequest { tally: 7, ..Default::default() };
+        assert!(digests.part(&request).is_err());
+    }
+}

@@ -1,0 +1,154 @@
+//! The node, as its streams see it: what it is, how much it takes in, and where samples go.
+
+use std::sync::Arc;
+
+use netdiv_contract::{
+    PROTOCOL_VERSION,
+    encoding::{self, Encoding},
+    v1::{DescribeResponse, InferRequest, Machine},
+};
+use tokio::sync::{Semaphore, watch};
+use tonic::Status;
+
+use crate::{
+    batching::queue::BatchQueue,
+    engine::{batched::run_batch, none::NoModel, one_by_one::OneByOne},
+    intake::{
+        admission::Admission,
+        replies::{self, Replies, ReplySender},
+        sessions::{Session, Sessions},
+        streams::{MAX_STREAMS, Streams},
+    },
+    model::identity::Model,
+    node::condition::Condition,
+    sample::Sample,
+    settings::{config::Config, engine::EngineConfig},
+};
+
+/// The node, as its connections see it.
+pub(crate) struct Node {
+    pub(super) description: DescribeResponse,
+    pub(super) machine: Machine,
+    pub(super) model: Model,
+    pub(super) max_payload_bytes: usize,
+    max_in_flight_samples: usize,
+    pub(super) max_in_flight_bytes: u32,
+    /// Bytes of long messages that are being received, over all streams; as many again as are in flight.
+    pub(super) assembling: Semaphore,
+    pub(super) admission: Arc<Admission>,
+    pub(super) queue: Arc<BatchQueue<Sample>>,
+    /// In place of a queue and engine threads, where there is no model.
+    no_model: Option<NoModel>,
+    response_encoding: Encoding,
+    pub(super) sessions: Sessions,
+    streams: Arc<Streams>,
+    pub(super) condition: watch::Receiver<Condition>,
+}
+
+impl Node {
+    pub(crate) fn new(
+        config: &Config,
+        model: Model,
+        machine: Machine,
+        queue: Arc<BatchQueue<Sample>>,
+        room: u32,
+        condition: watch::Receiver<Condition>,
+    ) -> Self {
+        let max_in_flight_samples = config.max_in_flight_samples.unwrap_or(room);
+        let admission = Admission::new(max_in_flight_samples, config.max_in_flight_bytes);
+        Self {
+            description: describe(config, &model, &machine, max_in_flight_samples),
+            machine,
+            model,
+            max_payload_bytes: config.max_payload_bytes,
+            max_in_flight_samples: max_in_flight_samples as usize,
+            max_in_flight_bytes: config.max_in_flight_bytes,
+            assembling: Semaphore::new(config.max_in_flight_bytes as usize),
+            admission: Arc::new(admission),
+            queue,
+            no_model: matches!(config.engine, EngineConfig::None)
+                .then(|| NoModel::new(config.max_payload_bytes)),
+            // Zeros are not worth the time that it takes to compress them.
+            response_encoding: match config.engine {
+                EngineConfig::None => Encoding::None,
+                _ => config.response_encoding,
+            },
+            sessions: Sessions::default(),
+            streams: Arc::default(),
+            condition,
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn admission(&self) -> &Admission {
+        &self.admission
+    }
+
+    pub(crate) fn streams(&self) -> &Arc<Streams> {
+        &self.streams
+    }
+
+    /// A stream's way back; an error when the node takes none now.
+    pub(super) fn reply_channel(
+        &self,
+        session: Arc<Session>,
+        checksums: bool,
+    ) -> Result<(ReplySender, Replies), Status> {
+        let (samples, bytes) = (self.max_in_flight_samples, self.max_in_flight_bytes as usize);
+        let channel = replies::channel(&self.streams, samples, bytes, session, checksums);
+        // Only now: who waits for the last stream to end has seen this one, or this one sees that it is too late.
+        if let Some(refusal) = self.condition.borrow().refusal() {
+            return Err(refusal);
+        }
+        channel.ok_or_else(|| {
+            let text =
+                format!("{MAX_STREAMS} streams are open; use fewer, or wait for others to end");
+            Status::resource_exhausted(text)
+        })
+    }
+
+    /// Hands over what a stream has brought.
+    pub(super) fn take(&self, samples: &mut Vec<Sample>) {
+        match &self.no_model {
+            Some(engine) if !samples.is_empty() => {
+                let batch = std::mem::take(samples);
+                run_batch(&mut OneByOne::new(engine.clone()), batch, self.response_encoding);
+            }
+            _ => self.queue.push(samples),
+        }
+    }
+
+    /// What a sample counts. What claims to be longer than allowed will be refused, not decoded.
+    pub(super) fn cost(&self, request: &InferRequest) -> u64 {
+        let allowed = Some(request.decoded_bytes).filter(|n| *n <= self.max_payload_bytes as u64);
+        encoding::cost(request.payload.len(), allowed.unwrap_or(0))
+    }
+}
+
+fn describe(
+    config: &Config,
+    model: &Model,
+    machine: &Machine,
+    max_in_flight_samples: u32,
+) -> DescribeResponse {
+    DescribeResponse {
+        nonce: 0,
+        protocol_version: PROTOCOL_VERSION,
+        node_name: config.name.clone(),
+        software_version: env!("CARGO_PKG_VERSION").into(),
+        engine: model.engine.clone(),
+        model_name: model.name.clone(),
+        model_sha256: model.sha256.clone(),
+        input: Some(model.input.clone()),
+        encodings: model.encodings.iter().map(|encoding| *encoding as i32).collect(),
+        max_payload_bytes: config.max_payload_bytes as u64,
+        max_in_flight_samples,
+        max_in_flight_bytes: config.max_in_flight_bytes.into(),
+        max_batch: u32::try_from(config.batching.max_batch).unwrap_or(u32::MAX),
+        config_sha256: machine.settings_sha256.clone().unwrap_or_default(),
+        machine: None,
+        checksums: true,
+        machine_id: machine.machine_id.clone().unwrap_or_default(),
+        host_name: machine.host_name.clone().unwrap_or_default(),
+    }
+}

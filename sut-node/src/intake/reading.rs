@@ -1,0 +1,221 @@
+//! Reading a stream: what has come is checked, admitted and decoded, and handed over to the batcher.
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use netdiv_contract::{
+    burst::{self, Messages, Next},
+    checksum, encoding,
+    tally::PayloadDigest,
+    v1::{self, InferRequest, InferResponse},
+};
+use tokio::{sync::SemaphorePermit, time::timeout};
+use tonic::Status;
+use tracing::warn;
+
+use crate::{
+    engine::answer::cut,
+    intake::{
+        admission::Admitted,
+        node::Node,
+        replies::{ReplySender, ReplyTo},
+        sessions::Session,
+    },
+    model::payload::Payload,
+    node::{condition::Condition, metrics},
+    sample::Sample,
+};
+
+/// Messages up to this length are received without asking: as much as one frame of HTTP/2 brings.
+const ASSEMBLED_FREELY_BYTES: usize = 1 << 20;
+
+/// How long a longer one may take; meanwhile it holds memory that others wait for.
+const ASSEMBLY_TIME: Duration = Duration::from_secs(60);
+
+/// Reads one stream to its end, or until the node is asked to end; what was read is answered either way.
+pub(super) async fn read_stream<S>(
+    node: Arc<Node>,
+    mut requests: Messages<S>,
+    session: Arc<Session>,
+    replies: ReplySender,
+) where
+    S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
+{
+    let mut burst = Vec::with_capacity(burst::MESSAGES);
+    let samples = Vec::with_capacity(burst::MESSAGES);
+    let mut intake = Intake { node: &node, session: &session, replies: &replies, samples };
+    let mut condition = node.condition.clone();
+    requests.ask_above(ASSEMBLED_FREELY_BYTES);
+    let mut assembling = None;
+    loop {
+        let mut more = tokio::select! {
+            biased;
+            () = Condition::ending(&mut condition) => {
+                if let Some(farewell) = condition.borrow().farewell() {
+                    replies.end_with(farewell);
+                }
+                intake.hand_over_now();
+                return;
+            }
+            () = replies.closed() => return,
+            next = next_burst(&node, &mut requests, &mut burst, &replies, &mut assembling) => next,
+        };
+        let arrived = node.queue.clock().now();
+        if replies.has_checksums()
+            && let Err(damage) = check(&mut burst)
+        {
+            more = Err(damage);
+        }
+        if !intake.take_in(&mut burst, arrived).await {
+            return;
+        }
+        match more {
+            Ok(true) => assembling = None,
+            Ok(false) => return,
+            Err(status) => {
+                warn!(why = status.message(), "a stream broke");
+                return replies.fail(status);
+            }
+        }
+    }
+}
+
+/// The samples of one stream on their way to the batcher.
+struct Intake<'a> {
+    node: &'a Node,
+    session: &'a Session,
+    replies: &'a ReplySender,
+    /// Decoded, and not yet handed over.
+    samples: Vec<Sample>,
+}
+
+impl Intake<'_> {
+    /// Takes in what was read, and waits while the node is full; false when the client has gone meanwhile.
+    async fn take_in(&mut self, burst: &mut Vec<InferRequest>, arrived: Instant) -> bool {
+        let Self { node, session, replies, .. } = *self;
+        let received = burst.len();
+        replies.backlog().read(received);
+        session.received(received as u64);
+        let mut refused = 0;
+        for request in burst.drain(..) {
+            let digest = session.digests().map(|digests| digests.received(&request.payload));
+            let cost = node.cost(&request);
+            let admitted = match node.admission.try_admit(cost) {
+                Some(admitted) => admitted,
+                None => {
+                    // The engines must see what is here before this task waits for them.
+                    self.hand_over_now();
+                    tokio::select! {
+                        biased;
+                        admitted = node.admission.admit(cost) => admitted,
+                        // An engine that hangs may hold all places.
+                        () = replies.closed() => return false,
+                    }
+                }
+            };
+            match accept(node, request, digest, arrived, admitted, replies) {
+                Some(sample) => self.samples.push(sample),
+                None => refused += 1,
+            }
+            if !node.admission.has_room_for(cost) {
+                self.hand_over_now();
+            }
+        }
+        node.take(&mut self.samples);
+        if session.is_flushed() {
+            node.queue.flush();
+        }
+        metrics::samples(received, refused, node.queue.len());
+        true
+    }
+
+    /// Hands over what is here. No more samples will fill up its batch, so it does not wait for any.
+    fn hand_over_now(&mut self) {
+        self.node.take(&mut self.samples);
+        self.node.queue.flush();
+    }
+}
+
+/// Checks what was read. Nothing is used from the first damaged message on: what else is damaged cannot be known.
+fn check(burst: &mut Vec<InferRequest>) -> Result<(), Status> {
+    let mut outcomes = burst.iter().map(checksum::check_request).enumerate();
+    let damaged = outcomes.find_map(|(place, outcome)| outcome.err().map(|error| (place, error)));
+    let Some((place, error)) = damaged else { return Ok(()) };
+    burst.truncate(place);
+    Err(Status::data_loss(error.to_string()))
+}
+
+/// Reads what has come, once the client has taken enough of its replies; false when nothing follows. Memory for a long
+/// message is asked for before it is received.
+async fn next_burst<'a, S>(
+    node: &'a Node,
+    requests: &mut Messages<S>,
+    burst: &mut Vec<InferRequest>,
+    replies: &ReplySender,
+    assembling: &mut Option<SemaphorePermit<'a>>,
+) -> Result<bool, Status>
+where
+    S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
+{
+    replies.backlog().has_room().await;
+    loop {
+        let next = if assembling.is_some() {
+            timeout(ASSEMBLY_TIME, requests.next_burst(burst)).await.map_err(|_| {
+                Status::deadline_exceeded("a long message has not come within a minute")
+            })??
+        } else {
+            requests.next_burst(burst).await?
+        };
+        let bytes = match next {
+            Next::Burst => return Ok(true),
+            Next::End => return Ok(false),
+            Next::Long(bytes) => bytes,
+        };
+        let most = node.max_in_flight_bytes;
+        let bytes_asked = u32::try_from(bytes).unwrap_or(u32::MAX).min(most);
+        // The semaphore is never closed.
+        *assembling = node.assembling.acquire_many(bytes_asked).await.ok();
+        requests.grant(bytes);
+    }
+}
+
+/// Decodes a sample and checks that it fits the model. One that does not is answered here, with the reason.
+fn accept(
+    node: &Node,
+    request: InferRequest,
+    digest: Option<PayloadDigest>,
+    arrived: Instant,
+    admitted: Admitted,
+    replies: &ReplySender,
+) -> Option<Sample> {
+    let id = request.id;
+    match decode(node, request) {
+        Ok(payload) => {
+            let length = node.model.length(&payload);
+            let (replies, admitted) = (ReplyTo::Stream(replies.clone()), Some(admitted));
+            Some(Sample { id, payload, digest, length, arrived, admitted, replies })
+        }
+        Err(error) => {
+            let status = v1::Status::BadSample as i32;
+            let response = InferResponse { id, status, error: cut(error), ..Default::default() };
+            replies.send(vec![response]);
+            None
+        }
+    }
+}
+
+fn decode(node: &Node, request: InferRequest) -> Result<Payload, String> {
+    let InferRequest { encoding, decoded_bytes, payload, .. } = request;
+    let encoding = encoding::of_wire(encoding).map_err(|error| error.to_string())?;
+    if !node.model.encodings.contains(&encoding) {
+        return Err(format!("the model's manifest does not allow the encoding {encoding}"));
+    }
+    let limit = node.max_payload_bytes;
+    let payload = encoding::decode_known(encoding, payload, decoded_bytes, limit)
+        .map_err(|error| error.to_string())?;
+    node.model.read(payload).map_err(|error| error.to_string())
+}

@@ -1,0 +1,201 @@
+//! The way back: engine threads hand a stream all its replies of a batch at once; the transport takes them as
+//! chunks.
+
+use std::{
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll, ready},
+    vec,
+};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use netdiv_contract::{burst, checksum, framing::Encoder, v1::InferResponse};
+use tokio::sync::mpsc;
+use tonic::Status;
+
+use crate::{
+    intake::{
+        backlog::Backlog,
+        digests::Digests,
+        sessions::Session,
+        streams::{Burst, OpenStream, Streams, WaitingStream},
+    },
+    node::metrics,
+};
+
+/// Where the replies to a sample go.
+#[derive(Clone)]
+pub(crate) enum ReplyTo {
+    /// To a stream of a client.
+    Stream(ReplySender),
+    /// To a function of this process.
+    Here(Arc<Answered>),
+}
+
+type Answered = dyn Fn(Vec<InferResponse>) + Send + Sync;
+
+impl ReplyTo {
+    pub(crate) fn here(answered: impl Fn(Vec<InferResponse>) + Send + Sync + 'static) -> Self {
+        Self::Here(Arc::new(answered))
+    }
+
+    /// Sends replies. Those of a client that has gone are dropped; it cannot take them.
+    pub(crate) fn send(&self, replies: Vec<InferResponse>) {
+        match self {
+            Self::Stream(stream) => stream.send(replies),
+            Self::Here(answered) => answered(replies),
+        }
+    }
+
+    /// Where digests of the responses are kept, if they are.
+    pub(crate) fn digests(&self) -> Option<&Digests> {
+        match self {
+            Self::Stream(stream) => stream.digests.as_deref(),
+            Self::Here(_) => None,
+        }
+    }
+
+    /// Whether the client has gone.
+    pub(crate) fn is_closed(&self) -> bool {
+        match self {
+            Self::Stream(stream) => stream.sender.is_closed(),
+            Self::Here(_) => false,
+        }
+    }
+
+    /// Whether replies to both go the same way.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Stream(one), Self::Stream(other)) => one.sender.same_channel(&other.sender),
+            (Self::Here(one), Self::Here(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+}
+
+/// Where the replies of one stream go.
+#[derive(Debug, Clone)]
+pub(crate) struct ReplySender {
+    sender: mpsc::Sender<Burst>,
+    backlog: Arc<Backlog>,
+    digests: Option<Arc<Digests>>,
+    /// Whether every reply has a checksum.
+    checksums: bool,
+}
+
+/// The response stream, as chunks.
+#[derive(Debug)]
+pub(crate) struct Replies {
+    receiver: mpsc::Receiver<Burst>,
+    backlog: Arc<Backlog>,
+    burst: vec::IntoIter<InferResponse>,
+    encoder: Encoder,
+    /// A client may end its half and flush while replies are still to come.
+    _session: Arc<Session>,
+    open: OpenStream,
+}
+
+/// The two ends. The stream is not read while it owes as many replies as the node takes in, so each of the samples that
+/// it can owe, with a burst more, finds room; and so does one error. `None` when too many streams are open.
+pub(crate) fn channel(
+    streams: &Arc<Streams>,
+    max_samples: usize,
+    max_bytes: usize,
+    session: Arc<Session>,
+    checksums: bool,
+) -> Option<(ReplySender, Replies)> {
+    let (sender, receiver) = mpsc::channel(max_samples + burst::MESSAGES + 1);
+    let backlog = Arc::new(Backlog::new(max_samples, max_bytes));
+    let digests = session.digests().cloned();
+    let sender = ReplySender { sender, backlog: backlog.clone(), digests, checksums };
+    let open = streams.add(WaitingStream::new(&sender.sender, &backlog))?;
+    let replies = Replies {
+        receiver,
+        backlog,
+        burst: Vec::new().into_iter(),
+        encoder: Encoder::default(),
+        _session: session,
+        open,
+    };
+    Some((sender, replies))
+}
+
+impl ReplySender {
+    /// Sends replies. Those of a client that has gone are dropped; it cannot take them.
+    pub(crate) fn send(&self, mut replies: Vec<InferResponse>) {
+        if self.checksums {
+            for reply in &mut replies {
+                reply.crc32c = Some(checksum::of_response(reply));
+            }
+        }
+        let bytes: usize = replies.iter().map(|reply| reply.payload.len()).sum();
+        self.backlog.replied(bytes);
+        let samples = replies.len();
+        if self.sender.try_send(Ok(replies)).is_err() {
+            metrics::abandoned(samples);
+        }
+    }
+
+    /// Ends the stream with an error, without the replies that are still to come.
+    pub(crate) fn fail(&self, status: Status) {
+        let _ = self.sender.try_send(Err(status));
+    }
+
+    /// Ends the stream with an error once all that was read is answered.
+    pub(crate) fn end_with(&self, farewell: Status) {
+        self.backlog.set_farewell(farewell);
+    }
+
+    /// Waits until the client has gone.
+    pub(crate) async fn closed(&self) {
+        self.sender.closed().await;
+    }
+
+    /// Whether the stream's messages have checksums, either way.
+    pub(crate) fn has_checksums(&self) -> bool {
+        self.checksums
+    }
+
+    pub(crate) fn backlog(&self) -> &Backlog {
+        &self.backlog
+    }
+}
+
+impl Replies {
+    /// Encodes what is left of a batch, up to a limit.
+    fn encode(&mut self) {
+        let (mut samples, mut bytes) = (0, 0);
+        while bytes < burst::BYTES
+            && let Some(response) = self.burst.next()
+        {
+            samples += 1;
+            bytes += response.payload.len();
+            self.encoder.push(response);
+        }
+        if samples > 0 {
+            self.backlog.taken(samples, bytes);
+            self.open.answered(samples);
+        }
+    }
+}
+
+impl Stream for Replies {
+    type Item = Result<Bytes, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        loop {
+            if let Some(chunk) = self.encoder.next_chunk() {
+                return Poll::Ready(Some(Ok(chunk)));
+            }
+            self.encode();
+            if self.encoder.is_empty() {
+                match ready!(self.receiver.poll_recv(context)) {
+                    Some(Ok(burst)) => self.burst = burst.into_iter(),
+                    Some(Err(status)) => return Poll::Ready(Some(Err(status))),
+                    None => return Poll::Ready(self.backlog.farewell().map(Err)),
+                }
+            }
+        }
+    }
+}

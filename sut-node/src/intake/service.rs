@@ -1,0 +1,121 @@
+//! What the node does when it is called, over whichever transport.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use netdiv_contract::{
+    SessionHeader,
+    burst::Messages,
+    limits::MAX_HEADER_BYTES,
+    v1::{
+        DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
+        FlushResponse, Machine, Route,
+    },
+};
+use netdiv_transport::Handler;
+use tonic::Status;
+
+use crate::{
+    intake::{node::Node, reading::read_stream, replies::Replies},
+    node::condition::Condition,
+};
+
+/// Longest session name.
+const MAX_SESSION_BYTES: usize = 64;
+
+/// The service shares the node with the tasks that read its streams.
+#[derive(Clone)]
+pub(crate) struct Service(pub(crate) Arc<Node>);
+
+impl Handler for Service {
+    type Replies = Replies;
+
+    fn longest_request(&self) -> usize {
+        self.0.max_payload_bytes + MAX_HEADER_BYTES
+    }
+
+    async fn describe(
+        &self,
+        request: DescribeRequest,
+        peer: Option<SocketAddr>,
+    ) -> Result<DescribeResponse, Status> {
+        // A run that began here would fail.
+        if let ending @ Condition::Ending(_) = &*self.0.condition.borrow()
+            && let Some(refusal) = ending.refusal()
+        {
+            return Err(refusal);
+        }
+        let mut answer = DescribeResponse { nonce: request.nonce, ..self.0.description.clone() };
+        if request.evidence {
+            // The caller's port says nothing about the route.
+            let route = |peer: SocketAddr| Route {
+                peer: peer.ip().to_string(),
+                ..netdiv_evidence::route(&peer.to_string())
+            };
+            let routes = peer.map(route).into_iter().collect();
+            answer.machine = Some(Machine { routes, ..self.0.machine.clone() });
+        }
+        Ok(answer)
+    }
+
+    async fn flush(&self, request: FlushRequest) -> Result<FlushResponse, Status> {
+        let FlushRequest { session, samples_sent } = request;
+        let Some(session) = self.0.sessions.find(&session) else {
+            return Err(Status::failed_precondition("no stream of this session is open"));
+        };
+        let mut condition = self.0.condition.clone();
+        let samples_received = tokio::select! {
+            biased;
+            received = session.flush(samples_sent) => received,
+            // What has not come yet will not be read.
+            () = Condition::ending(&mut condition) => {
+                let refusal = condition.borrow().refusal();
+                return Err(refusal.unwrap_or_else(|| Status::unavailable("the node ends")));
+            }
+        };
+        self.0.queue.flush();
+        Ok(FlushResponse { samples_received })
+    }
+
+    async fn digests(&self, request: DigestsRequest) -> Result<DigestsResponse, Status> {
+        let session = self.0.sessions.find(&request.session);
+        let none = || Status::failed_precondition("no session of this name is open with digests");
+        let digests = session.as_ref().and_then(|session| session.digests()).cloned();
+        let digests = digests.ok_or_else(none)?;
+        // Putting a long tally in order takes a moment.
+        let part = tokio::task::spawn_blocking(move || digests.part(&request)).await;
+        part.map_err(|error| Status::internal(error.to_string()))?
+    }
+
+    fn infer<S>(&self, session: &SessionHeader, requests: Messages<S>) -> Result<Replies, Status>
+    where
+        S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
+    {
+        let (reading, replies) = self.open(session, requests)?;
+        tokio::spawn(reading);
+        Ok(replies)
+    }
+}
+
+impl Service {
+    /// Opens a stream: what reads it, and its replies.
+    pub(crate) fn open<S>(
+        &self,
+        session: &SessionHeader,
+        requests: Messages<S>,
+    ) -> Result<(impl Future<Output = ()> + Send + use<S>, Replies), Status>
+    where
+        S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
+    {
+        if session.name.len() > MAX_SESSION_BYTES {
+            let text = format!("a session's name has at most {MAX_SESSION_BYTES} bytes");
+            return Err(Status::invalid_argument(text));
+        }
+        // Each stream says for itself whether its messages have checksums.
+        let checksums = session.checksums;
+        let session = self.0.sessions.join(session).map_err(Status::resource_exhausted)?;
+        let (sender, replies) = self.0.reply_channel(session.clone(), checksums)?;
+        Ok((read_stream(self.0.clone(), requests, session, sender), replies))
+    }
+}

@@ -1,0 +1,56 @@
+//! Which model is served.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use clap::ValueEnum as _;
+use netdiv_contract::{
+    encoding::Encoding,
+    layout::{InputLayout, LayoutError},
+};
+
+use crate::model::{payload::Payload, workload::Workload};
+
+/// A model's identity and the samples it takes.
+#[derive(Debug, Clone)]
+pub struct Model {
+    /// Kind of engine, for instance "onnx".
+    pub engine: String,
+    /// What runs the model, with its version; empty where there is none.
+    pub framework: String,
+    /// Name of the model.
+    pub name: String,
+    /// SHA-256 of the model file, in hex; empty when there is no model.
+    pub sha256: String,
+    /// What one sample holds.
+    pub input: InputLayout,
+    /// Encodings that it takes.
+    pub encodings: Vec<Encoding>,
+    /// What happens around it, where that is not the engine's own matter.
+    pub(crate) workload: Option<Arc<dyn Workload>>,
+}
+
+impl Model {
+    /// Of an engine that takes any bytes.
+    pub(crate) fn any_bytes(engine: &str) -> Self {
+        Self {
+            engine: engine.into(),
+            framework: String::new(),
+            name: "none".into(),
+            sha256: String::new(),
+            input: InputLayout::default(),
+            encodings: Encoding::value_variants().to_vec(),
+            workload: None,
+        }
+    }
+
+    /// Reads a decoded sample; an error when it does not fit.
+    pub fn read(&self, sample: Bytes) -> Result<Payload, LayoutError> {
+        Payload::read(&self.input, sample)
+    }
+
+    /// What a sample counts in its batch, besides one.
+    pub(crate) fn length(&self, payload: &Payload) -> usize {
+        self.workload.as_ref().map_or(1, |workload| workload.length(payload))
+    }
+}

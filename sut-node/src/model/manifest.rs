@@ -1,0 +1,317 @@
+//! The manifest of a model: its inputs and outputs, its workload, and the settings that suit it.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use bytes::Bytes;
+use clap::ValueEnum as _;
+use netdiv_contract::{
+    encoding::Encoding,
+    layout::{DataType, Tensor, TensorSpec, type_name},
+};
+use netdiv_plugin::Precision;
+use netdiv_words::Scenario;
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+
+use crate::settings::batching::BatchingArgs;
+
+/// A manifest whose parts are known words and fit together.
+#[derive(Debug, Clone)]
+pub struct Manifest {
+    /// Name of the model.
+    pub name: String,
+    /// The model file.
+    pub model: PathBuf,
+    /// The pre- and post-processing.
+    pub workload: WorkloadName,
+    /// Type of the weights.
+    pub precision: Precision,
+    /// Where the weights come from.
+    pub weights: String,
+    /// Encodings of samples that the node takes.
+    pub encodings: Vec<Encoding>,
+    /// What the model takes, in the order of its arguments.
+    pub inputs: Vec<Shape>,
+    /// What it gives.
+    pub outputs: Vec<Shape>,
+    /// Settings of the workload.
+    pub parameters: toml::Table,
+    /// Settings of the batcher.
+    pub batching: BatchingTables,
+    /// Number of different names of free lengths.
+    free: usize,
+}
+
+/// Which pre- and post-processing (`docs/MODELS.md`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, strum::Display)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum WorkloadName {
+    /// Samples are the model's inputs, answers the bytes of its first output.
+    Tensors,
+    /// Images; the answer is a label.
+    ImageClassification,
+    /// Images; the answer is boxes.
+    ObjectDetection,
+    /// Token ids; the answer is a start and an end logit for each.
+    QuestionAnswering,
+    /// Volumes; the answer is a label for each voxel.
+    Segmentation,
+    /// User-item pairs; the answer is a probability for each.
+    Recommendation,
+}
+
+/// `[batching.NAME]`: the batcher's settings for a scenario, and those of any that leaves them open.
+#[derive(Debug, Clone, Default)]
+pub struct BatchingTables {
+    /// `[batching.default]`
+    pub default: BatchingArgs,
+    /// `[batching.SCENARIO]`
+    pub scenarios: BTreeMap<Scenario, BatchingArgs>,
+}
+
+/// A tensor without its batch dimension.
+#[derive(Debug, Clone)]
+pub struct Shape {
+    /// Name.
+    pub name: String,
+    /// Element type.
+    pub data_type: DataType,
+    /// Dimensions.
+    pub dimensions: Vec<Dimension>,
+}
+
+/// The length of a dimension.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Dimension {
+    /// Always the same.
+    Fixed(usize),
+    /// Varies; the number stands for its name.
+    Free(usize),
+}
+
+/// Why a manifest was refused.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {why}", path.display())]
+pub struct ManifestError {
+    /// The manifest.
+    pub path: PathBuf,
+    /// What is wrong, and what would be right.
+    pub why: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: String,
+    model: PathBuf,
+    workload: WorkloadName,
+    #[serde(deserialize_with = "precision")]
+    precision: Precision,
+    #[serde(default)]
+    weights: String,
+    encodings: Option<Vec<Encoding>>,
+    inputs: Vec<Entry>,
+    outputs: Vec<Entry>,
+    #[serde(default)]
+    parameters: toml::Table,
+    #[serde(default)]
+    batching: BTreeMap<String, toml::Table>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: String,
+    #[serde(deserialize_with = "data_type")]
+    data_type: DataType,
+    shape: Vec<Length>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Length {
+    Fixed(i64),
+    Free(String),
+}
+
+fn precision<'de, D: Deserializer<'de>>(word: D) -> Result<Precision, D::Error> {
+    one_of(word, &Precision::ALL, Precision::name)
+}
+
+fn data_type<'de, D: Deserializer<'de>>(word: D) -> Result<DataType, D::Error> {
+    // Zero stands for none.
+    let all: Vec<_> = (1..).map_while(|number| DataType::try_from(number).ok()).collect();
+    one_of(word, &all, type_name)
+}
+
+/// The one of that name.
+fn one_of<'de, T: Copy, D: Deserializer<'de>>(
+    word: D,
+    all: &[T],
+    name: impl Fn(T) -> &'static str,
+) -> Result<T, D::Error> {
+    let word = String::deserialize(word)?;
+    all.iter().copied().find(|one| name(*one) == word).ok_or_else(|| {
+        let names: Vec<_> = all.iter().map(|one| format!("`{}`", name(*one))).collect();
+        let names = names.join(", ");
+        D::Error::custom(format!("unknown word `{word}`, expected one of {names}"))
+    })
+}
+
+impl BatchingTables {
+    fn read(tables: BTreeMap<String, toml::Table>) -> Result<Self, String> {
+        let mut all = Self::default();
+        for (name, table) in tables {
+            let bad = |error| format!("[batching.{name}]: {error}");
+            let args = BatchingArgs::of_table(table).map_err(bad)?;
+            if name == "default" {
+                all.default = args;
+            } else {
+                let scenario = Scenario::from_str(&name, false).map_err(|_| {
+                    let scenarios = Scenario::ALL.map(Scenario::word).join(", ");
+                    bad(format!("choose one of {scenarios}, default"))
+                })?;
+                all.scenarios.insert(scenario, args);
+            }
+        }
+        Ok(all)
+    }
+}
+
+impl Manifest {
+    /// Reads and checks a manifest.
+    pub fn read(path: &Path) -> Result<Self, ManifestError> {
+        let bad = |why: String| ManifestError { path: path.into(), why };
+        let text =
+            fs::read_to_string(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
+        let file: File = toml::from_str(&text)
+            .map_err(|error| bad(format!("not a manifest (docs/MODELS.md): {error}")))?;
+        file.check(path.parent().unwrap_or(Path::new(""))).map_err(bad)
+    }
+
+    /// The lengths that a sample's tensors give to the free dimensions; an error when they disagree.
+    pub(crate) fn lengths(&self, tensors: &[Tensor<Bytes>]) -> Result<Vec<usize>, String> {
+        let mut lengths = vec![None; self.free];
+        for (shape, tensor) in self.inputs.iter().zip(tensors) {
+            for (dimension, length) in shape.dimensions.iter().zip(&tensor.shape) {
+                let Dimension::Free(number) = dimension else { continue };
+                if *length == 0 {
+                    return Err(format!("{} is empty", shape.name));
+                }
+                let known = lengths[*number].get_or_insert(*length);
+                if known != length {
+                    return Err(format!(
+                        "{} has a length of {length} where {known} belongs",
+                        shape.name
+                    ));
+                }
+            }
+        }
+        Ok(lengths.into_iter().map(Option::unwrap_or_default).collect())
+    }
+
+    /// Number of different free lengths.
+    pub(crate) fn free(&self) -> usize {
+        self.free
+    }
+}
+
+impl Shape {
+    /// With the batch dimension, and the lengths of free dimensions.
+    pub(crate) fn of_batch(&self, rows: usize, lengths: &[usize]) -> Vec<usize> {
+        let length = |dimension: &Dimension| match dimension {
+            Dimension::Fixed(length) => *length,
+            Dimension::Free(number) => lengths.get(*number).copied().unwrap_or(0),
+        };
+        std::iter::once(rows).chain(self.dimensions.iter().map(length)).collect()
+    }
+
+    /// As the wire and plug-ins say it.
+    pub(crate) fn spec(&self) -> TensorSpec {
+        let length = |dimension: &Dimension| match dimension {
+            Dimension::Fixed(length) => *length as i64,
+            Dimension::Free(_) => -1,
+        };
+        TensorSpec {
+            name: self.name.clone(),
+            data_type: self.data_type as i32,
+            shape: self.dimensions.iter().map(length).collect(),
+        }
+    }
+
+    /// The lengths, when none is free.
+    pub(crate) fn fixed(&self) -> Option<Vec<usize>> {
+        let length = |dimension: &Dimension| match dimension {
+            Dimension::Fixed(length) => Some(*length),
+            Dimension::Free(_) => None,
+        };
+        self.dimensions.iter().map(length).collect()
+    }
+}
+
+impl File {
+    fn check(self, folder: &Path) -> Result<Manifest, String> {
+        let encodings = self.encodings.unwrap_or_else(|| vec![Encoding::None]);
+        if encodings.is_empty() || self.inputs.is_empty() || self.outputs.is_empty() {
+            return Err("encodings, inputs and outputs must not be empty".into());
+        }
+        let batching = BatchingTables::read(self.batching)?;
+        let mut names = Vec::new();
+        let inputs = self.inputs.into_iter().map(|entry| {
+            entry.check(|name| {
+                let known = names.iter().position(|known| *known == name);
+                Ok(known.unwrap_or_else(|| {
+                    names.push(name);
+                    names.len() - 1
+                }))
+            })
+        });
+        let inputs = inputs.collect::<Result<Vec<_>, String>>()?;
+        let outputs = self.outputs.into_iter().map(|entry| {
+            entry.check(|name| {
+                let known = names.iter().position(|known| *known == name);
+                known.ok_or_else(|| format!("the free length {name:?} is none of the inputs'"))
+            })
+        });
+        let outputs = outputs.collect::<Result<Vec<_>, String>>()?;
+        Ok(Manifest {
+            name: self.name,
+            model: folder.join(self.model),
+            workload: self.workload,
+            precision: self.precision,
+            weights: self.weights,
+            encodings,
+            inputs,
+            outputs,
+            parameters: self.parameters,
+            batching,
+            free: names.len(),
+        })
+    }
+}
+
+impl Entry {
+    fn check(
+        self,
+        mut number: impl FnMut(String) -> Result<usize, String>,
+    ) -> Result<Shape, String> {
+        let dimensions = self.shape.into_iter().map(|length| match length {
+            Length::Fixed(length) => match usize::try_from(length) {
+                Ok(1..) => Ok(Dimension::Fixed(length as usize)),
+                _ => Err(format!(
+                    "{}: a length of {length}; a name stands for a free one",
+                    self.name
+                )),
+            },
+            Length::Free(name) => {
+                number(name).map(Dimension::Free).map_err(|error| format!("{}: {error}", self.name))
+            }
+        });
+        let dimensions = dimensions.collect::<Result<_, _>>()?;
+        Ok(Shape { name: self.name, data_type: self.data_type, dimensions })
+    }
+}

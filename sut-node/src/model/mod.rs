@@ -1,0 +1,7 @@
+//! The model: its manifest, and what happens around it.
+
+pub(crate) mod identity;
+pub(crate) mod manifest;
+pub(crate) mod payload;
+pub(crate) mod workload;
+pub(crate) mod workloads;

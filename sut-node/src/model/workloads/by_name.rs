@@ -1,0 +1,30 @@
+//! Which workload a manifest names.
+
+use std::sync::Arc;
+
+use rayon::ThreadPool;
+
+use crate::model::{
+    manifest::{Manifest, WorkloadName},
+    workload::Workload,
+    workloads::{
+        classification::Classification, detection::Detection,
+        question_answering::QuestionAnswering, recommendation::Recommendation,
+        segmentation::Segmentation, tensors::Tensors,
+    },
+};
+
+/// The workload that a manifest names. An error text says what does not fit.
+pub(crate) fn of_manifest(
+    manifest: &Arc<Manifest>,
+    threads: &Arc<ThreadPool>,
+) -> Result<Arc<dyn Workload>, String> {
+    Ok(match manifest.workload {
+        WorkloadName::Tensors => Arc::new(Tensors::new(manifest)?),
+        WorkloadName::ImageClassification => Arc::new(Classification::new(manifest, threads)?),
+        WorkloadName::ObjectDetection => Arc::new(Detection::new(manifest, threads)?),
+        WorkloadName::QuestionAnswering => Arc::new(QuestionAnswering::new(manifest)?),
+        WorkloadName::Segmentation => Arc::new(Segmentation::new(manifest, threads)?),
+        WorkloadName::Recommendation => Arc::new(Recommendation::new(manifest)?),
+    })
+}

@@ -1,0 +1,138 @@
+//! `image-classification`: an image, or a JPEG file; the answer is an int32 label.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use netdiv_contract::layout::{DataType, InputLayout};
+use rayon::ThreadPool;
+use serde::Deserialize;
+
+use crate::model::{
+    manifest::{Manifest, Shape},
+    payload::Payload,
+    workload::{Job, Pass, Workload},
+    workloads::{
+        image, parameters,
+        rows::{PerSample, Rows},
+        tensors::{Stack, wire_layout},
+    },
+};
+
+#[derive(Debug)]
+pub(super) struct Classification {
+    manifest: Arc<Manifest>,
+    layout: InputLayout,
+    /// Where samples are JPEG files.
+    jpeg: Option<Arc<Jpeg>>,
+    threads: Arc<ThreadPool>,
+}
+
+#[derive(Debug)]
+struct Jpeg {
+    short_side: usize,
+    height: usize,
+    width: usize,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    #[serde(default)]
+    samples: Samples,
+    /// The short side of a decoded image before it is cropped, in pixels.
+    resize: Option<usize>,
+}
+
+/// What travels.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Samples {
+    /// The model's input.
+    #[default]
+    Tensor,
+    /// A JPEG file.
+    Jpeg,
+}
+
+impl Classification {
+    pub(super) fn new(manifest: &Arc<Manifest>, threads: &Arc<ThreadPool>) -> Result<Self, String> {
+        let Parameters { samples, resize } = parameters::read(manifest)?;
+        let [input] = parameters::exactly("input", &manifest.inputs)?;
+        let [output] = parameters::exactly("output", &manifest.outputs)?;
+        parameters::expect(output, &[DataType::Float32], 1)?;
+        parameters::fixed(output)?;
+        let lengths = parameters::fixed(input)?;
+        let (layout, jpeg) = match samples {
+            Samples::Tensor => (wire_layout(manifest), None),
+            Samples::Jpeg => {
+                let (height, width) = pixels(input, &lengths)?;
+                // The reference: 256 for 224 (VGG's 87.5 %).
+                let short_side = resize.unwrap_or(height.min(width) * 256 / 224);
+                if short_side > image::MAX_SIDE {
+                    let most = image::MAX_SIDE;
+                    return Err(format!("resize = {short_side}: at most {most} pixels"));
+                }
+                (InputLayout::default(), Some(Arc::new(Jpeg { short_side, height, width })))
+            }
+        };
+        Ok(Self { manifest: manifest.clone(), layout, jpeg, threads: threads.clone() })
+    }
+}
+
+/// Height and width of an input that decoded images fit.
+pub(super) fn pixels(input: &Shape, lengths: &[usize]) -> Result<(usize, usize), String> {
+    match (input.data_type, lengths) {
+        (DataType::Uint8, [height, width, 3]) => {
+            image::check_size(*width, *height).map(|()| (*height, *width))
+        }
+        _ => Err(format!("{} must be uint8[height, width, 3] for JPEG samples", input.name)),
+    }
+}
+
+impl Workload for Classification {
+    fn layout(&self) -> InputLayout {
+        self.layout.clone()
+    }
+
+    fn job(self: Arc<Self>, batch: Arc<[Payload]>) -> Box<dyn Job> {
+        match &self.jpeg {
+            Some(jpeg) => Rows::job(jpeg.clone(), self.threads.clone(), batch),
+            None => Box::new(Stack::new(&self.manifest, batch, label)),
+        }
+    }
+
+    fn warm_up(&self, rows: &[usize], _: &[usize]) -> Vec<Pass> {
+        rows.iter().map(|rows| Pass { rows: *rows, lengths: Vec::new() }).collect()
+    }
+}
+
+/// The label of one sample's logits.
+fn label(logits: &[u8]) -> Bytes {
+    let logits: &[f32] = bytemuck::cast_slice(logits);
+    Bytes::copy_from_slice(&(first_largest(logits) as i32).to_le_bytes())
+}
+
+/// The place of the first largest element; of the first that is not a number, if there is one (as NumPy has it).
+pub(crate) fn first_largest<T: PartialOrd>(elements: &[T]) -> usize {
+    let mut best = 0;
+    for (place, element) in elements.iter().enumerate() {
+        if element.partial_cmp(element).is_none() {
+            return place;
+        }
+        if *element > elements[best] {
+            best = place;
+        }
+    }
+    best
+}
+
+impl PerSample for Jpeg {
+    fn fill(&self, row: &mut [u8], sample: &[u8]) -> Result<(), String> {
+        let resized = image::resize_short_side(image::decode(sample)?, self.short_side)?;
+        image::centre_crop(&resized, self.height, self.width, row)
+    }
+
+    fn answer(&self, rows: &[&[u8]]) -> Bytes {
+        label(rows[0])
+    }
+}

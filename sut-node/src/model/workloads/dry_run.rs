@@ -1,0 +1,82 @@
+//! A workload without its model: what a node does with untrusted samples before and after the model runs.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use netdiv_contract::layout::element_bytes;
+use rayon::ThreadPoolBuilder;
+
+use crate::model::{
+    manifest::{Manifest, Shape},
+    payload::Payload,
+    workload::{Pass, Workload},
+    workloads::by_name::of_manifest,
+};
+
+/// Longest tensor of a pass, in bytes: a pass that asks for more is not run.
+const MOST_BYTES: usize = 1 << 26;
+
+/// A manifest's workload, with a model whose outputs are zeros. For fuzzing, and for looking at a data set without a device.
+#[derive(Debug)]
+pub struct DryRun {
+    manifest: Arc<Manifest>,
+    workload: Arc<dyn Workload>,
+}
+
+impl DryRun {
+    /// The workload that the manifest names. An error text says what does not fit.
+    pub fn new(manifest: Manifest) -> Result<Self, String> {
+        let manifest = Arc::new(manifest);
+        let threads = ThreadPoolBuilder::new().num_threads(1).build();
+        let threads = threads.map_err(|error| error.to_string())?;
+        let workload = of_manifest(&manifest, &Arc::new(threads))?;
+        Ok(Self { manifest, workload })
+    }
+
+    /// Runs a batch: one answer, or the reason why there is none, for each sample that fits the layout.
+    pub fn answers(&self, samples: &[Bytes]) -> Vec<Result<Bytes, String>> {
+        let takes = self.workload.layout();
+        let read = |sample: &Bytes| Payload::read(&takes, sample.clone()).ok();
+        let batch: Arc<[Payload]> = samples.iter().filter_map(read).collect();
+        for sample in batch.iter() {
+            self.workload.length(sample);
+        }
+        let mut job = self.workload.clone().job(batch);
+        while let Some(pass) = job.next_pass() {
+            let of = |shapes: &[Shape]| shapes.iter().map(|shape| zeros(shape, &pass)).collect();
+            let inputs: Option<Vec<_>> = of(&self.manifest.inputs);
+            let outputs: Option<Vec<_>> = of(&self.manifest.outputs);
+            let (Some(mut inputs), Some(outputs)) = (inputs, outputs) else { break };
+            job.fill(&mut inputs.iter_mut().map(Zeros::bytes_mut).collect::<Vec<_>>());
+            job.take(&outputs.iter().map(Zeros::bytes).collect::<Vec<_>>());
+        }
+        let answers = job.answers().into_iter();
+        answers.map(|answer| answer.map_err(|error| error.to_string())).collect()
+    }
+}
+
+/// A tensor in memory that any type of element may lie in.
+struct Zeros {
+    words: Vec<u64>,
+    bytes: usize,
+}
+
+/// The tensor of a pass; none where it is too long.
+fn zeros(shape: &Shape, pass: &Pass) -> Option<Zeros> {
+    let lengths = shape.of_batch(pass.rows, &pass.lengths);
+    let bytes = lengths
+        .iter()
+        .try_fold(element_bytes(shape.data_type), |product, length| product.checked_mul(*length))
+        .filter(|bytes| *bytes <= MOST_BYTES)?;
+    Some(Zeros { words: vec![0; bytes.div_ceil(size_of::<u64>())], bytes })
+}
+
+impl Zeros {
+    fn bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.words)[..self.bytes]
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut bytemuck::cast_slice_mut(&mut self.words)[..self.bytes]
+    }
+}

@@ -1,0 +1,173 @@
+//! JPEG files to pixels, as the reference implementation does it.
+
+use fast_image_resize::{
+    FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer, images::Image as Pixels,
+};
+use zune_jpeg::{
+    JpegDecoder,
+    zune_core::{bytestream::ZCursor, colorspace::ColorSpace, options::DecoderOptions},
+};
+
+/// Most pixels of an image, as it is or resized: a few bytes must not ask for gigabytes.
+const MAX_PIXELS: usize = 1 << 26;
+
+/// Longest side of a JPEG, in pixels: the format's limit.
+pub(super) const MAX_SIDE: usize = 65_535;
+
+/// Pixels in rows, each red, green, blue.
+#[derive(Debug)]
+pub(super) struct Rgb {
+    pub(super) width: usize,
+    pub(super) height: usize,
+    pub(super) data: Vec<u8>,
+}
+
+/// Decodes a JPEG file; grey images become coloured ones. Of a file that ends early, what is there, as the reference does. An
+/// orientation in EXIF data is not applied.
+pub(super) fn decode(jpeg: &[u8]) -> Result<Rgb, String> {
+    let options = DecoderOptions::default()
+        .set_max_width(MAX_SIDE)
+        .set_max_height(MAX_SIDE)
+        .jpeg_set_out_colorspace(ColorSpace::RGB);
+    let mut decoder = JpegDecoder::new_with_options(ZCursor::new(jpeg), options);
+    let not_a_jpeg =
+        |error: &dyn std::fmt::Display| format!("not a JPEG that can be decoded: {error}");
+    decoder.decode_headers().map_err(|error| not_a_jpeg(&error))?;
+    let (width, height) = decoder.dimensions().ok_or("not a JPEG: it has no size")?;
+    check_size(width, height)?;
+    let data = decoder.decode().map_err(|error| not_a_jpeg(&error))?;
+    if width == 0 || height == 0 || data.len() != width * height * 3 {
+        return Err(format!("not a colour or grey JPEG: {width} x {height}, {} bytes", data.len()));
+    }
+    Ok(Rgb { width, height, data })
+}
+
+/// Whether there are few enough pixels.
+pub(super) fn check_size(width: usize, height: usize) -> Result<(), String> {
+    match width.saturating_mul(height) {
+        0..=MAX_PIXELS => Ok(()),
+        _ => Err(format!("{width} x {height} pixels are more than {MAX_PIXELS}")),
+    }
+}
+
+/// Makes the short side that long, keeping the aspect ratio, with the antialiased bilinear filter of the Python Imaging
+/// Library (as `pre_process_imagenet_pytorch` of the reference does; values may differ by one, since the axes are
+/// filtered in the other order).
+pub(super) fn resize_short_side(image: Rgb, short: usize) -> Result<Rgb, String> {
+    let (width, height) = match image.width <= image.height {
+        true => (short, short * image.height / image.width),
+        false => (short * image.width / image.height, short),
+    };
+    if (width, height) == (image.width, image.height) {
+        return Ok(image);
+    }
+    check_size(width, height)?;
+    let side = |length| u32::try_from(length).map_err(|_| "the image is too long".to_owned());
+    let failed = |error: &dyn std::fmt::Display| format!("cannot be resized: {error}");
+    let from =
+        Pixels::from_vec_u8(side(image.width)?, side(image.height)?, image.data, PixelType::U8x3)
+            .map_err(|error| failed(&error))?;
+    let mut to = Pixels::new(side(width)?, side(height)?, PixelType::U8x3);
+    let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Bilinear));
+    Resizer::new().resize(&from, &mut to, &options).map_err(|error| failed(&error))?;
+    Ok(Rgb { width, height, data: to.into_vec() })
+}
+
+/// Copies the middle of an image, as torchvision finds it (half a pixel goes to the even side).
+pub(super) fn centre_crop(
+    image: &Rgb,
+    height: usize,
+    width: usize,
+    to: &mut [u8],
+) -> Result<(), String> {
+    if image.width < width || image.height < height {
+        return Err(format!(
+            "{} x {} pixels are left, the model takes {width} x {height}",
+            image.width, image.height
+        ));
+    }
+    let half = |room: usize| (room as f64 / 2.0).round_ties_even() as usize;
+    let (left, top) = (half(image.width - width), half(image.height - height));
+    for (row, to) in to.chunks_exact_mut(width * 3).take(height).enumerate() {
+        let start = ((top + row) * image.width + left) * 3;
+        to.copy_from_slice(&image.data[start..start + width * 3]);
+    }
+    Ok(())
+}
+
+/// Resizes to exactly that size with two samples for each axis and no antialiasing (OpenCV's `INTER_LINEAR`, as
+/// `pre_process_openimages_retinanet` of the reference does), and rounds to whole numbers.
+pub(super) fn stretch(image: &Rgb, height: usize, width: usize, to: &mut [u8]) {
+    let columns: Vec<_> = (0..width).map(|x| Tap::new(x, image.width, width)).collect();
+    for (y, row) in to.chunks_exact_mut(width * 3).take(height).enumerate() {
+        let tap = Tap::new(y, image.height, height);
+        let line = |y: usize| &image.data[y * image.width * 3..][..image.width * 3];
+        let (upper, lower) = (line(tap.first), line(tap.second));
+        for (pixel, column) in row.chunks_exact_mut(3).zip(&columns) {
+            for (channel, to) in pixel.iter_mut().enumerate() {
+                let mix = |line: &[u8]| {
+                    let (a, b) =
+                        (line[column.first * 3 + channel], line[column.second * 3 + channel]);
+                    f32::from(a) * (1.0 - column.share) + f32::from(b) * column.share
+                };
+                *to = (mix(upper) * (1.0 - tap.share) + mix(lower) * tap.share).round() as u8;
+            }
+        }
+    }
+}
+
+/// Two neighbours and the share of the second.
+struct Tap {
+    first: usize,
+    second: usize,
+    share: f32,
+}
+
+impl Tap {
+    fn new(to: usize, from_length: usize, to_length: usize) -> Self {
+        let at = (to as f64 + 0.5) * from_length as f64 / to_length as f64 - 0.5;
+        let at = at.clamp(0.0, (from_length - 1) as f64);
+        let first = at as usize;
+        Self { first, second: (first + 1).min(from_length - 1), share: (at - first as f64) as f32 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_is_found_as_torchvision_finds_it() {
+        // 5 columns to 2: 1.5 goes to the even 2; 7 rows to 2: 2.5 goes to 2.
+        let data = (0..5 * 7 * 3).map(|n| n as u8).collect();
+        let image = Rgb { width: 5, height: 7, data };
+        let mut crop = [0; 12];
+        centre_crop(&image, 2, 2, &mut crop).unwrap();
+        let start = (2 * 5 + 2) * 3;
+        assert_eq!(crop[..6], image.data[start..start + 6]);
+        assert!(centre_crop(&image, 8, 2, &mut [0; 48]).is_err());
+    }
+
+    #[test]
+    fn stretching_mixes_neighbours_and_holds_edges() {
+        let image = Rgb { width: 2, height: 1, data: vec![0, 0, 0, 100, 100, 100] };
+        let mut to = [0; 12];
+        stretch(&image, 1, 4, &mut to);
+        assert_eq!(to, [0, 0, 0, 25, 25, 25, 75, 75, 75, 100, 100, 100]);
+    }
+
+    #[test]
+    fn a_thread_of_pixels_is_not_blown_up() {
+        let image = Rgb { width: 1, height: 16_384, data: vec![0; 16_384 * 3] };
+        let error = resize_short_side(image, 256).unwrap_err();
+        assert!(error.contains("256 x 4194304 pixels are more than"), "{error}");
+        assert!(check_size(1 << 20, 1 << 20).is_err() && check_size(8192, 8192).is_ok());
+    }
+
+    #[test]
+    fn what_is_not_a_jpeg_is_refused() {
+        for bytes in [&b""[..], b"not a jpeg", b"\xff\xd8\xff\xe0\x00\x10JFIF", &[0; 1000]] {
+            assert!(decode(bytes).unwrap_err().contains("JPEG"), "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! What a benchmark's samples and answers look like, and what is done with them around the model.
+
+pub(crate) mod by_name;
+pub(crate) mod classification;
+mod detection;
+pub(crate) mod dry_run;
+mod image;
+mod parameters;
+mod question_answering;
+mod recommendation;
+mod rows;
+mod segmentation;
+mod tensors;

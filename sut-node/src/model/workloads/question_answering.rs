@@ -1,0 +1,234 @@
+//! `question-answering`: token ids, alone or with mask and segments; the answer is the start and end logit of each token, in
+//! the layout of the official accuracy log (BERT on SQuAD).
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use netdiv_contract::layout::{DataType, InputLayout, Tensor, TensorSpec, element_bytes};
+use serde::Deserialize;
+
+use crate::model::{
+    manifest::{Dimension, Manifest, Shape},
+    payload::Payload,
+    workload::{Answer, Job, Lengths, Pass, Workload, bad_sample, integers, no_answer, rows_of},
+    workloads::parameters,
+};
+
+#[derive(Debug)]
+pub(super) struct QuestionAnswering {
+    layout: InputLayout,
+    data_type: DataType,
+    settings: Parameters,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Parameters {
+    samples: Samples,
+    /// The token between question and text; SQuAD's [SEP].
+    separator: i64,
+    /// Longest sample, in tokens.
+    max_tokens: usize,
+    /// Ids are less than this; one that is not would be read from beyond the model's table.
+    vocabulary: i64,
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self { samples: Samples::Tensors, separator: 102, max_tokens: 384, vocabulary: 30_522 }
+    }
+}
+
+/// What travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Samples {
+    /// Ids, mask and segments.
+    Tensors,
+    /// Ids; the node makes the others.
+    Ids,
+}
+
+/// Numbers of the inputs: ids, mask, segments.
+const INPUTS: usize = 3;
+
+impl QuestionAnswering {
+    pub(super) fn new(manifest: &Arc<Manifest>) -> Result<Self, String> {
+        let settings: Parameters = parameters::read(manifest)?;
+        if settings.vocabulary < 1 {
+            return Err("[parameters]: vocabulary must be at least 1".into());
+        }
+        let inputs: &[_; INPUTS] = parameters::exactly("inputs", &manifest.inputs)?;
+        let outputs: &[_; 2] = parameters::exactly("outputs", &manifest.outputs)?;
+        for input in inputs {
+            parameters::expect(input, &[DataType::Int32, DataType::Int64], 1)?;
+        }
+        for output in outputs {
+            parameters::expect(output, &[DataType::Float32], 1)?;
+        }
+        let data_type = inputs[0].data_type;
+        let free = |shape: &Shape| shape.dimensions == [Dimension::Free(0)];
+        if !inputs.iter().all(|shape| free(shape) && shape.data_type == data_type)
+            || !outputs.iter().all(free)
+        {
+            return Err("inputs must be of one type, and all tensors of one free length".into());
+        }
+        let spec = |name: &str| TensorSpec {
+            name: name.into(),
+            data_type: data_type as i32,
+            shape: vec![-1],
+        };
+        let tensors = match settings.samples {
+            Samples::Tensors => inputs.iter().map(|input| spec(&input.name)).collect(),
+            Samples::Ids => vec![spec(&inputs[0].name)],
+        };
+        Ok(Self { layout: InputLayout { tensors }, data_type, settings })
+    }
+
+    /// Bytes of one number of a sample.
+    fn width(&self) -> usize {
+        element_bytes(self.data_type)
+    }
+
+    /// The sample's ids, mask and segments, up to the last token that is no padding.
+    fn tokens(&self, payload: &Payload) -> Result<[Vec<i64>; INPUTS], String> {
+        let tensors = payload.tensors();
+        let length = tensors[0].shape[0];
+        if tensors.iter().any(|tensor| tensor.shape[0] != length) {
+            return Err("ids, mask and segments differ in length".into());
+        }
+        let real = real_tokens(tensors);
+        let most = self.settings.max_tokens;
+        if real == 0 || real > most {
+            return Err(format!("{real} tokens that are no padding; 1 to {most} are possible"));
+        }
+        let numbers = |place: usize| integers(&tensors[place]).take(real).collect::<Vec<_>>();
+        let ids = numbers(0);
+        let (mask, segments) = match self.settings.samples {
+            Samples::Tensors => (numbers(1), numbers(2)),
+            Samples::Ids => {
+                let mask: Vec<_> = ids.iter().map(|id| i64::from(*id != 0)).collect();
+                let mut after = 0;
+                let segments = ids.iter().zip(&mask).map(|(id, real)| {
+                    let segment = after * real;
+                    after |= i64::from(*id == self.settings.separator);
+                    segment
+                });
+                let segments = segments.collect();
+                (mask, segments)
+            }
+        };
+        let within = |numbers: &[i64], most: i64| numbers.iter().all(|n| (0..most).contains(n));
+        if !within(&ids, self.settings.vocabulary) || !within(&segments, 2) {
+            let most = self.settings.vocabulary;
+            return Err(format!(
+                "an id that is not from 0 to {}, or a segment that is not 0 or 1",
+                most - 1
+            ));
+        }
+        Ok([ids, mask, segments])
+    }
+}
+
+/// Tokens up to the last one that is no padding.
+fn real_tokens(tensors: &[Tensor<Bytes>]) -> usize {
+    // The mask, or where there is none the ids.
+    let mut marks = integers(tensors.get(1).unwrap_or(&tensors[0]));
+    marks.rposition(|mark| mark != 0).map_or(0, |last| last + 1)
+}
+
+impl Workload for QuestionAnswering {
+    fn layout(&self) -> InputLayout {
+        self.layout.clone()
+    }
+
+    fn length(&self, payload: &Payload) -> usize {
+        real_tokens(payload.tensors()).clamp(1, self.settings.max_tokens)
+    }
+
+    fn lengths(&self) -> Option<Lengths> {
+        Some(Lengths::Padded)
+    }
+
+    /// The longest sample is the last bucket.
+    fn length_steps(&self, buckets: &[usize]) -> Vec<usize> {
+        let mut steps = buckets.to_vec();
+        if steps.last().is_some_and(|longest| *longest < self.settings.max_tokens) {
+            steps.push(self.settings.max_tokens);
+        }
+        steps
+    }
+
+    fn job(self: Arc<Self>, batch: Arc<[Payload]>) -> Box<dyn Job> {
+        let tokens: Vec<_> = batch.iter().map(|payload| self.tokens(payload)).collect();
+        let longest = tokens.iter().flatten().map(|[ids, ..]| ids.len()).max().unwrap_or(0);
+        let answers = tokens.iter().map(|tokens| match tokens {
+            Ok(_) => no_answer(),
+            Err(why) => Err(bad_sample(why)),
+        });
+        let answers = answers.collect();
+        Box::new(Padded { width: self.width(), tokens, longest, asked: false, answers })
+    }
+
+    fn warm_up(&self, samples: &[usize], length_steps: &[usize]) -> Vec<Pass> {
+        let longest = [self.settings.max_tokens];
+        let lengths = if length_steps.is_empty() { &longest } else { length_steps };
+        let pass = |rows: &usize| {
+            let rows = *rows;
+            lengths.iter().map(move |length| Pass { rows, lengths: vec![*length] })
+        };
+        samples.iter().flat_map(pass).collect()
+    }
+}
+
+/// A batch whose samples are padded with zeros to the longest.
+struct Padded {
+    width: usize,
+    tokens: Vec<Result<[Vec<i64>; INPUTS], String>>,
+    longest: usize,
+    asked: bool,
+    answers: Vec<Answer>,
+}
+
+impl Job for Padded {
+    fn next_pass(&mut self) -> Option<Pass> {
+        let asked = std::mem::replace(&mut self.asked, true);
+        let pass = Pass { rows: self.tokens.len(), lengths: vec![self.longest] };
+        (!asked && self.longest > 0).then_some(pass)
+    }
+
+    fn fill(&mut self, inputs: &mut [&mut [u8]]) {
+        let rows = self.tokens.len();
+        for (place, input) in inputs.iter_mut().enumerate() {
+            // The length may have been rounded up.
+            let row_bytes = input.len() / rows.max(1);
+            input.fill(0);
+            for (row, tokens) in input.chunks_exact_mut(row_bytes.max(1)).zip(&self.tokens) {
+                let Ok(tokens) = tokens else { continue };
+                for (to, number) in row.chunks_exact_mut(self.width).zip(&tokens[place]) {
+                    to.copy_from_slice(&number.to_le_bytes()[..self.width]);
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, outputs: &[&[u8]]) {
+        let rows = |output: usize| rows_of(outputs[output], self.tokens.len());
+        let logits = self.tokens.iter().zip(rows(0).zip(rows(1)));
+        for (answer, (tokens, (start, end))) in self.answers.iter_mut().zip(logits) {
+            if let Ok([ids, ..]) = tokens {
+                *answer = Ok(interleave(start, end, ids.len()));
+            }
+        }
+    }
+
+    fn answers(self: Box<Self>) -> Vec<Answer> {
+        self.answers
+    }
+}
+
+/// Start and end of each token in turn.
+fn interleave(start: &[u8], end: &[u8], tokens: usize) -> Bytes {
+    let pairs = start.as_chunks::<4>().0.iter().zip(end.as_chunks::<4>().0).take(tokens);
+    pairs.flat_map(|(start, end)| start.iter().chain(end)).copied().collect()
+}

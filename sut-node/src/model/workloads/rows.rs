@@ -1,0 +1,81 @@
+//! Batches in which each sample becomes a row by itself, on several threads, and each answer comes out of the sample's rows
+//! of the outputs.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rayon::{ThreadPool, prelude::*};
+
+use crate::model::{
+    payload::Payload,
+    workload::{Answer, Job, Pass, bad_sample, no_answer, rows_of},
+};
+
+/// What a workload does with one sample.
+pub(super) trait PerSample: Send + Sync + 'static {
+    /// Writes the sample's row of the model's input; an error text when the sample cannot be read.
+    fn fill(&self, row: &mut [u8], sample: &[u8]) -> Result<(), String>;
+
+    /// The answer, from the sample's row of each output.
+    fn answer(&self, rows: &[&[u8]]) -> Bytes;
+}
+
+/// Such a batch. A sample that cannot be read leaves its row empty and gets an error.
+pub(super) struct Rows<W> {
+    workload: Arc<W>,
+    threads: Arc<ThreadPool>,
+    batch: Arc<[Payload]>,
+    asked: bool,
+    /// Whether each sample could be read, once it was tried.
+    read: Vec<Result<(), String>>,
+    /// One for each sample, once the model has run.
+    answers: Vec<Bytes>,
+}
+
+impl<W: PerSample> Rows<W> {
+    pub(super) fn job(
+        workload: Arc<W>,
+        threads: Arc<ThreadPool>,
+        batch: Arc<[Payload]>,
+    ) -> Box<Self> {
+        let (read, answers) = (Vec::new(), Vec::new());
+        Box::new(Self { workload, threads, batch, asked: false, read, answers })
+    }
+}
+
+impl<W: PerSample> Job for Rows<W> {
+    fn next_pass(&mut self) -> Option<Pass> {
+        let rows = self.batch.len();
+        (!std::mem::replace(&mut self.asked, true)).then_some(Pass { rows, lengths: Vec::new() })
+    }
+
+    fn fill(&mut self, inputs: &mut [&mut [u8]]) {
+        let row_bytes = (inputs[0].len() / self.batch.len().max(1)).max(1);
+        let fill = |(row, sample): (&mut [u8], &Payload)| {
+            self.workload.fill(row, sample.bytes()).inspect_err(|_| row.fill(0))
+        };
+        let rows = inputs[0].par_chunks_exact_mut(row_bytes).zip(&self.batch[..]);
+        self.read = self.threads.install(|| rows.map(fill).collect());
+    }
+
+    fn take(&mut self, outputs: &[&[u8]]) {
+        let rows: Vec<Vec<_>> =
+            outputs.iter().map(|output| rows_of(output, self.batch.len()).collect()).collect();
+        let answer = |place: usize| {
+            let own: Vec<_> = rows.iter().map(|rows| rows[place]).collect();
+            self.workload.answer(&own)
+        };
+        self.answers =
+            self.threads.install(|| (0..self.batch.len()).into_par_iter().map(answer).collect());
+    }
+
+    fn answers(self: Box<Self>) -> Vec<Answer> {
+        let mut answers = self.answers.into_iter();
+        let answer = |read: Result<(), String>| match (read, answers.next()) {
+            (Err(why), _) => Err(bad_sample(why)),
+            (Ok(()), Some(answer)) => Ok(answer),
+            (Ok(()), None) => no_answer(),
+        };
+        self.read.into_iter().map(answer).collect()
+    }
+}

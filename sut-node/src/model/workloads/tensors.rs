@@ -1,0 +1,127 @@
+//! `tensors`: samples are the model's inputs, answers are the bytes of its first output.
+
+use std::{collections::HashMap, sync::Arc};
+
+use bytes::Bytes;
+use netdiv_contract::layout::InputLayout;
+
+use crate::model::{
+    manifest::Manifest,
+    payload::Payload,
+    workload::{Answer, Job, Pass, Workload, bad_sample, no_answer, rows_of},
+    workloads::parameters,
+};
+
+#[derive(Debug)]
+pub(super) struct Tensors {
+    manifest: Arc<Manifest>,
+    layout: InputLayout,
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NoParameters {}
+
+impl Tensors {
+    pub(super) fn new(manifest: &Arc<Manifest>) -> Result<Self, String> {
+        parameters::read::<NoParameters>(manifest)?;
+        Ok(Self { manifest: manifest.clone(), layout: wire_layout(manifest) })
+    }
+}
+
+/// Samples that are the model's inputs without the batch.
+pub(super) fn wire_layout(manifest: &Manifest) -> InputLayout {
+    InputLayout { tensors: manifest.inputs.iter().map(|shape| shape.spec()).collect() }
+}
+
+impl Workload for Tensors {
+    fn layout(&self) -> InputLayout {
+        self.layout.clone()
+    }
+
+    fn job(self: Arc<Self>, batch: Arc<[Payload]>) -> Box<dyn Job> {
+        Box::new(Stack::new(&self.manifest, batch, Bytes::copy_from_slice))
+    }
+
+    fn warm_up(&self, rows: &[usize], _: &[usize]) -> Vec<Pass> {
+        match self.manifest.free() {
+            0 => rows.iter().map(|rows| Pass { rows: *rows, lengths: Vec::new() }).collect(),
+            // Which lengths will come is not known.
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Samples of one shape run together, one row each.
+pub(super) struct Stack {
+    /// Makes an answer of a row of the first output.
+    answer: fn(&[u8]) -> Bytes,
+    batch: Arc<[Payload]>,
+    answers: Vec<Answer>,
+    groups: Vec<Group>,
+    asked: usize,
+    taken: usize,
+}
+
+struct Group {
+    lengths: Vec<usize>,
+    places: Vec<usize>,
+}
+
+impl Stack {
+    pub(super) fn new(
+        manifest: &Manifest,
+        batch: Arc<[Payload]>,
+        answer: fn(&[u8]) -> Bytes,
+    ) -> Self {
+        let mut groups: Vec<Group> = Vec::new();
+        let mut group_of = HashMap::new();
+        let mut answers = Vec::with_capacity(batch.len());
+        for (place, payload) in batch.iter().enumerate() {
+            let lengths = match manifest.lengths(payload.tensors()) {
+                Ok(lengths) => lengths,
+                Err(why) => {
+                    answers.push(Err(bad_sample(why)));
+                    continue;
+                }
+            };
+            answers.push(no_answer());
+            let group = *group_of.entry(lengths.clone()).or_insert_with(|| {
+                groups.push(Group { lengths, places: Vec::new() });
+                groups.len() - 1
+            });
+            groups[group].places.push(place);
+        }
+        Self { answer, batch, answers, groups, asked: 0, taken: 0 }
+    }
+}
+
+impl Job for Stack {
+    fn next_pass(&mut self) -> Option<Pass> {
+        let group = self.groups.get(self.asked)?;
+        self.asked += 1;
+        Some(Pass { rows: group.places.len(), lengths: group.lengths.clone() })
+    }
+
+    fn fill(&mut self, inputs: &mut [&mut [u8]]) {
+        let places = &self.groups[self.asked - 1].places;
+        for (row, place) in places.iter().enumerate() {
+            for (input, tensor) in inputs.iter_mut().zip(self.batch[*place].tensors()) {
+                let length = tensor.data.len();
+                input[row * length..][..length].copy_from_slice(&tensor.data);
+            }
+        }
+    }
+
+    fn take(&mut self, outputs: &[&[u8]]) {
+        let places = std::mem::take(&mut self.groups[self.taken].places);
+        for (place, row) in places.iter().zip(rows_of(outputs[0], places.len())) {
+            self.answers[*place] = Ok((self.answer)(row));
+        }
+        self.taken += 1;
+    }
+
+    fn answers(self: Box<Self>) -> Vec<Answer> {
+        self.answers
+    }
+}

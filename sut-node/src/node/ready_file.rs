@@ -1,0 +1,128 @@
+//! `--ready-file`: where the node listens, for the program that started it. `docs/OPERATING.md` describes the file.
+
+use std::{
+    fs, io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+use serde::Serialize;
+use tracing::warn;
+
+/// What the file says.
+#[derive(Debug, Serialize)]
+pub(crate) struct Ready<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) grpc: Option<SocketAddr>,
+    pub(crate) quic: Option<SocketAddr>,
+    pub(crate) metrics: Option<SocketAddr>,
+    pub(crate) pid: u32,
+}
+
+/// A ready file cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("--ready-file {}: cannot be written: {error}", path.display())]
+pub struct ReadyFileError {
+    /// The file.
+    pub path: PathBuf,
+    /// What the system says.
+    pub error: io::Error,
+}
+
+/// The file of this node. It is removed with the value.
+#[derive(Debug)]
+pub(crate) struct ReadyFile {
+    path: PathBuf,
+    /// Written first, then renamed: nobody reads half of it.
+    temporary: PathBuf,
+    written: Option<String>,
+}
+
+impl ReadyFile {
+    /// Removes the file of an earlier node, and checks that this node will be able to write its own.
+    pub(crate) fn prepare(path: &Path) -> Result<Self, ReadyFileError> {
+        let mut name = path.file_name().unwrap_or_default().to_owned();
+        name.push(format!(".{}.tmp", std::process::id()));
+        let file = Self { path: path.into(), temporary: path.with_file_name(name), written: None };
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(file.error(error)),
+            _ => fs::write(&file.temporary, "").map_err(|error| file.error(error)).map(|()| file),
+        }
+    }
+
+    /// Tells readers that the node takes calls.
+    pub(crate) fn publish(&mut self, ready: &Ready<'_>) -> Result<(), ReadyFileError> {
+        let text = serde_json::to_string(ready).map_err(|error| self.error(error.into()))?;
+        let text = text + "\n";
+        let written = fs::write(&self.temporary, &text)
+            .and_then(|()| fs::rename(&self.temporary, &self.path))
+            .map_err(|error| self.error(error));
+        self.written = Some(text);
+        written
+    }
+
+    fn error(&self, error: io::Error) -> ReadyFileError {
+        ReadyFileError { path: self.path.clone(), error }
+    }
+}
+
+impl Drop for ReadyFile {
+    fn drop(&mut self) {
+        // Gone already once it was renamed.
+        let _ = fs::remove_file(&self.temporary);
+        let Some(written) = &self.written else { return };
+        // A node that was started meanwhile may have put its own file there.
+        if fs::read_to_string(&self.path).is_ok_and(|text| text == *written)
+            && let Err(error) = fs::remove_file(&self.path)
+        {
+            warn!(file = %self.path.display(), %error, "the ready file could not be removed");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ready() -> Ready<'static> {
+        let grpc = Some(([127, 0, 0, 1], 50051).into());
+        Ready { name: "a", grpc, quic: None, metrics: None, pid: 7 }
+    }
+
+    #[test]
+    fn the_file_is_there_while_the_node_takes_calls() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ready.json");
+        fs::write(&path, "of a node that was killed").unwrap();
+        let mut file = ReadyFile::prepare(&path).unwrap();
+        assert!(!path.exists(), "an old file would mislead");
+        file.publish(&ready()).unwrap();
+        let text = fs::read_to_string(&path).unwrap();
+        let want = r#"{"name":"a","grpc":"127.0.0.1:50051","quic":null,"metrics":null,"pid":7}"#;
+        assert_eq!(text, format!("{want}\n"));
+        drop(file);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_file_of_another_node_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ready.json");
+        let mut file = ReadyFile::prepare(&path).unwrap();
+        file.publish(&ready()).unwrap();
+        fs::write(&path, "of the next node").unwrap();
+        drop(file);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "of the next node");
+    }
+
+    #[test]
+    fn a_path_that_cannot_be_written_is_an_error_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in [folder.path().join("none/ready.json"), folder.path().into()] {
+            let error = ReadyFile::prepare(&path).unwrap_err().to_string();
+            let start = format!("--ready-file {}: cannot be written: ", path.display());
+            assert!(error.starts_with(&start), "{error}");
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

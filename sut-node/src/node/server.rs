@@ -1,0 +1,271 @@
+//! The program: load the model, serve until asked to end, drain.
+
+use std::{future::Future, io, sync::Arc, time::Duration};
+
+use netdiv_contract::{
+    FILE_DESCRIPTOR_SET,
+    limits::{MAX_FRAME_BYTES, MAX_HEADER_BYTES, WINDOW_BYTES, connection_window_bytes},
+};
+use netdiv_transport::{
+    Connections,
+    grpc::{self, SutNodeService},
+    quic::{self, QuicServer},
+    security::{ServerTls, ServerToken},
+};
+use tokio::{sync::watch, time::timeout};
+use tonic::{server::NamedService, transport::Server};
+use tonic_health::{
+    ServingStatus,
+    pb::health_server::{Health, HealthServer},
+};
+use tracing::{error, info, warn};
+
+use crate::{
+    engine::pool::EnginePool,
+    error::NodeError,
+    intake::{node::Node, service::Service, streams::Streams},
+    node::{
+        condition::Condition,
+        evidence, metrics,
+        observe::{Observe, ObservedHandler},
+        ready_file::{Ready, ReadyFile},
+        sockets::Sockets,
+        watchdog,
+    },
+    settings::config::Config,
+};
+
+/// Calls that one connection may have open at the same time; a LoadGen node needs three.
+const MAX_CALLS_PER_CONNECTION: u32 = 64;
+
+/// Keep-alive of idle clients: the streams of clients that are gone must not hold samples forever.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Runs a node on open sockets until `shutdown` is ready and what is in flight is answered.
+///
+/// The node answers only after its engines are warm. `shutdown` gives the name of the signal that asks it to end.
+pub async fn run(
+    config: Config,
+    sockets: Sockets,
+    shutdown: impl Future<Output = &'static str> + Send + 'static,
+) -> Result<(), NodeError> {
+    reload_on_hangup(config.network.tls.clone(), config.network.token.clone());
+    if let Some(address) = config.metrics {
+        metrics::serve(address).map_err(|error| NodeError::Metrics(error.to_string()))?;
+    }
+    let ready_file = config.ready_file.as_deref().map(ReadyFile::prepare).transpose()?;
+    let (config, engines, machine) = tokio::task::spawn_blocking(move || {
+        let engines = EnginePool::start(&config)?;
+        let machine = evidence::machine(&config, &engines.model)?;
+        Ok::<_, NodeError>((config, engines, machine))
+    })
+    .await??;
+
+    let pulses = engines.pulses.clone();
+    let (model, queue, room, engines) = engines.split();
+    let (engine, model_name) = (model.engine.clone(), model.name.clone());
+    let condition = Arc::new(watch::Sender::new(Condition::Well));
+    let node = Node::new(&config, model, machine, queue.clone(), room, condition.subscribe());
+    let streams = node.streams().clone();
+    tokio::spawn(watchdog::watch(
+        pulses,
+        config.engine_timeout,
+        condition.clone(),
+        streams.clone(),
+    ));
+    let ready = Ready {
+        name: &config.name,
+        grpc: sockets.tcp.as_ref().map(|_| sockets.address),
+        quic: sockets.udp.as_ref().map(|_| sockets.address),
+        metrics: config.metrics,
+        pid: std::process::id(),
+    };
+    let address = sockets.address;
+    // Turns true when no stream is open any more: until then a caller is told why it is refused.
+    let (close, closing) = watch::channel(false);
+    let served = serve(&config, sockets, Service(Arc::new(node)), condition.subscribe(), closing)?;
+    tokio::pin!(served);
+    // Kept to the end.
+    let ready_file = ready_file.map(|mut file| file.publish(&ready).map(|()| file)).transpose();
+    info!(
+        node = config.name,
+        ?address,
+        grpc = ready.grpc.is_some(),
+        quic = ready.quic.is_some(),
+        tls = config.network.tls.is_some(),
+        engine,
+        model = model_name,
+        "ready"
+    );
+    let outcome: Result<(), NodeError> = match &ready_file {
+        Err(_) => Ok(()),
+        Ok(_) => tokio::select! {
+            // The signal first: a node that has taken a connection must react to it.
+            biased;
+            signal = shutdown => {
+                info!(signal, owed = streams.owed(), "asked to end");
+                condition.send_replace(Condition::Ending(signal));
+                drain(served, close, &streams, config.drain_timeout).await
+            }
+            outcome = &mut served => outcome,
+        }
+        .map_err(NodeError::from),
+    };
+    queue.close();
+    tokio::task::spawn_blocking(move || engines.wait()).await?;
+    info!(node = config.name, "ended");
+    drop(ready_file?);
+    outcome
+}
+
+/// Serves what the sockets are for, until `closing` turns true.
+fn serve(
+    config: &Config,
+    sockets: Sockets,
+    service: Service,
+    condition: watch::Receiver<Condition>,
+    closing: watch::Receiver<bool>,
+) -> io::Result<impl Future<Output = Result<(), tonic::transport::Error>>> {
+    let connections = Connections::new(config.network.max_connections, metrics::connections);
+    let quic = sockets.udp.map(|socket| {
+        let settings = quic_settings(config, connections.clone());
+        quic::serve(settings, socket, ObservedHandler(service.clone()), closing.clone())
+    });
+    let quic = quic.transpose()?;
+    let grpc = async move {
+        let Some(listener) = sockets.tcp else { return Ok(()) };
+        let health = health(condition).await;
+        let tls = config.network.tls.clone();
+        let incoming = grpc::incoming(listener, tls, connections, closing.clone());
+        serve_grpc(config, service, health, incoming, closing).await
+    };
+    let quic = async {
+        if let Some(serving) = quic {
+            serving.await;
+        }
+        Ok(())
+    };
+    Ok(async { tokio::try_join!(grpc, quic).map(drop) })
+}
+
+/// Waits until all that was read is answered and the clients have gone, but not for longer than the limit.
+async fn drain(
+    served: impl Future<Output = Result<(), tonic::transport::Error>>,
+    close: watch::Sender<bool>,
+    streams: &Streams,
+    limit: Duration,
+) -> Result<(), tonic::transport::Error> {
+    let before = streams.answered();
+    let close = async {
+        streams.none_open().await;
+        close.send_replace(true);
+    };
+    let ended = timeout(limit, async { tokio::join!(served, close).0 }).await;
+    let (answered, dropped) = (streams.answered() - before, streams.owed());
+    if ended.is_err() {
+        warn!(dropped, "not everything is answered and taken, or a client stays; ending");
+    }
+    info!(answered, dropped, "drained");
+    ended.unwrap_or(Ok(()))
+}
+
+/// Reads certificates and token again on SIGHUP, which ends no node, not even one without any.
+fn reload_on_hangup(tls: Option<Arc<ServerTls>>, token: Option<Arc<ServerToken>>) {
+    let reload = move || {
+        match tls.as_ref().map(|tls| tls.reload()) {
+            None => info!("there are no certificates to read again"),
+            Some(Ok(())) => info!("certificates were read again"),
+            Some(Err(error)) => error!(%error, "certificates stay as they were"),
+        }
+        match token.as_ref().map(|token| token.reload()) {
+            None => {}
+            Some(Ok(())) => info!("the token was read again"),
+            Some(Err(error)) => error!(%error, "the token stays as it was"),
+        }
+    };
+    tokio::spawn(async move {
+        if let Err(error) = netdiv_process::on_hangup(reload).await {
+            error!(%error, "cannot wait for SIGHUP; certificates and token stay as they are");
+        }
+    });
+}
+
+/// The health service: the status of the node as a whole and of its service by name.
+async fn health(mut condition: watch::Receiver<Condition>) -> HealthServer<impl Health> {
+    let (health, service) = tonic_health::server::health_reporter();
+    let report = async move |condition: &Condition| {
+        let well = *condition == Condition::Well;
+        let status = if well { ServingStatus::Serving } else { ServingStatus::NotServing };
+        health.set_service_status("", status).await;
+        health.set_service_status(<SutNodeService<Service> as NamedService>::NAME, status).await;
+        metrics::well(well);
+    };
+    report(&Condition::Well).await;
+    tokio::spawn(async move {
+        while condition.changed().await.is_ok() {
+            let now = condition.borrow_and_update().clone();
+            report(&now).await;
+        }
+    });
+    service.max_decoding_message_size(MAX_HEADER_BYTES)
+}
+
+/// Receive windows of a stream and a connection: what a client sends before it is admitted takes memory too.
+fn windows(config: &Config) -> (u32, u32) {
+    let most = config.max_in_flight_bytes;
+    let stream = config.network.receive_window_bytes;
+    let (least, connection) = (*WINDOW_BYTES.start(), connection_window_bytes(stream));
+    (most.clamp(least, stream), most.clamp(least, connection))
+}
+
+fn quic_settings(config: &Config, connections: Connections) -> QuicServer {
+    let (window_bytes, connection_window_bytes) = windows(config);
+    QuicServer {
+        tls: config.network.tls.clone(),
+        token: config.network.token.clone(),
+        connections,
+        mtu: config.network.quic_mtu,
+        window_bytes,
+        connection_window_bytes,
+        keepalive_interval: KEEPALIVE_INTERVAL,
+        keepalive_timeout: KEEPALIVE_TIMEOUT,
+    }
+}
+
+async fn serve_grpc(
+    config: &Config,
+    service: Service,
+    health: HealthServer<impl Health>,
+    incoming: grpc::Incoming,
+    mut closing: watch::Receiver<bool>,
+) -> Result<(), tonic::transport::Error> {
+    #[allow(clippy::expect_used, reason = "a constant of the build")]
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        .build_v1()
+        .expect("the compiled .proto files are valid")
+        .max_decoding_message_size(MAX_HEADER_BYTES);
+    let service = SutNodeService::new(service, config.network.token.clone());
+    let (stream_window, connection_window) = windows(config);
+    Server::builder()
+        .max_frame_size(MAX_FRAME_BYTES)
+        .initial_stream_window_size(stream_window)
+        .initial_connection_window_size(connection_window)
+        .max_concurrent_streams(MAX_CALLS_PER_CONNECTION)
+        .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
+        .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
+        .concurrency_limit_per_connection(MAX_CALLS_PER_CONNECTION as usize)
+        // Calls beyond the limit are refused at once instead of waiting unseen.
+        .load_shed(true)
+        .layer(Observe)
+        .add_service(health)
+        .add_service(reflection)
+        .add_service(service)
+        .serve_with_incoming_shutdown(incoming, async move {
+            // The sender lives as long as the server.
+            let _ = closing.wait_for(|closing| *closing).await;
+        })
+        .await
+}

@@ -1,0 +1,52 @@
+//! The sockets that the node listens on.
+
+use std::{
+    io,
+    net::{SocketAddr, UdpSocket},
+};
+
+use netdiv_words::Transport;
+use tokio::net::TcpListener;
+
+use crate::settings::network::Network;
+
+/// The node's open sockets.
+#[derive(Debug)]
+pub struct Sockets {
+    pub(crate) tcp: Option<TcpListener>,
+    pub(crate) udp: Option<UdpSocket>,
+    pub(crate) address: SocketAddr,
+}
+
+/// Attempts to find a port that is free for TCP and for UDP.
+const ATTEMPTS: usize = 16;
+
+impl Sockets {
+    /// Opens what is to be served. With port 0, both transports get the same free port.
+    pub async fn bind(network: &Network) -> io::Result<Self> {
+        let mut attempt = 1;
+        loop {
+            match Self::bind_once(network).await {
+                Err(_) if network.listen.port() == 0 && attempt < ATTEMPTS => attempt += 1,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn bind_once(network: &Network) -> io::Result<Self> {
+        let mut address = network.listen;
+        let mut tcp = None;
+        if network.transports.serves(Transport::Grpc) {
+            let listener = TcpListener::bind(address).await?;
+            address = listener.local_addr()?;
+            tcp = Some(listener);
+        }
+        let mut udp = None;
+        if network.transports.serves(Transport::Quic) {
+            let socket = netdiv_transport::quic::bind(address)?;
+            address = socket.local_addr()?;
+            udp = Some(socket);
+        }
+        Ok(Self { tcp, udp, address })
+    }
+}

@@ -1,0 +1,171 @@
+//! Detects engines that hang or that fail batch after batch. It ends no thread: only the engine's library can know whether
+//! the thread can continue.
+
+use std::{
+    collections::VecDeque,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use parking_lot::Mutex;
+use tokio::sync::watch;
+use tonic::Status;
+use tracing::{error, info};
+
+use crate::{
+    intake::streams::Streams,
+    node::{condition::Condition, metrics},
+};
+
+/// Failed batches in a row after which a node is not ready: a lost device fails every batch, a few bad samples fail fewer.
+const MOST_FAILURES: u32 = 8;
+
+/// How often engines are examined: ten times within their time limit, within bounds that keep the cost negligible.
+const LOOKS: u32 = 10;
+const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// What one engine is doing, as its thread notes it.
+#[derive(Debug, Default)]
+pub(crate) struct Pulse(Mutex<Work>);
+
+#[derive(Debug, Default)]
+struct Work {
+    /// Samples of each batch that was begun and is not finished.
+    batches: VecDeque<usize>,
+    /// Since when the first of them is the one that is run.
+    since: Option<Instant>,
+    /// Batches that failed since the last one that did not.
+    failures: u32,
+}
+
+impl Pulse {
+    /// A batch is begun.
+    pub(crate) fn begun(&self, samples: usize, now: Instant) {
+        let mut work = self.0.lock();
+        work.since.get_or_insert(now);
+        work.batches.push_back(samples);
+    }
+
+    /// The batch that was begun first is done.
+    pub(crate) fn finished(&self, failed: bool, now: Instant) {
+        let mut work = self.0.lock();
+        work.batches.pop_front();
+        work.since = (!work.batches.is_empty()).then_some(now);
+        work.failures = if failed { work.failures.saturating_add(1) } else { 0 };
+    }
+}
+
+/// The node's condition, judged by its engines: stuck when one of them has been in a batch for longer than `limit`.
+fn examine(engines: &[Arc<Pulse>], limit: Duration, now: Instant) -> Condition {
+    let mut condition = Condition::Well;
+    for (number, engine) in engines.iter().enumerate() {
+        let work = engine.0.lock();
+        let time = work.since.map(|since| now.saturating_duration_since(since));
+        if let (Some(time), Some(samples)) = (time, work.batches.front())
+            && time > limit
+        {
+            return Condition::Stuck(format!(
+                "engine {number} has been in a batch of {samples} samples for {:.1} s, longer than \
+                 --engine-timeout-ms allows",
+                time.as_secs_f64()
+            ));
+        }
+        if work.failures >= MOST_FAILURES {
+            condition = Condition::Failing(format!(
+                "the last {} batches of engine {number} have failed",
+                work.failures
+            ));
+        }
+    }
+    condition
+}
+
+/// Examines the engines until the node ends. While one is stuck, streams that wait for replies are ended and new ones refused.
+pub(crate) async fn watch(
+    engines: Vec<Arc<Pulse>>,
+    limit: Duration,
+    condition: Arc<watch::Sender<Condition>>,
+    streams: Arc<Streams>,
+) {
+    loop {
+        tokio::time::sleep((limit / LOOKS).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)).await;
+        let found = examine(&engines, limit, Instant::now());
+        if let Condition::Stuck(why) = &found {
+            let aborted = streams.fail_waiting(&Status::aborted(format!(
+                "{why}; its samples are given up. Look at the node's log and its device"
+            )));
+            metrics::aborted(aborted);
+        }
+        condition.send_if_modified(|before| note(before, found));
+    }
+}
+
+/// Adopts and logs a condition that differs from the one before; false when it does not differ.
+fn note(before: &mut Condition, found: Condition) -> bool {
+    let same = std::mem::discriminant(before) == std::mem::discriminant(&found);
+    // Once ending, always ending.
+    if same || matches!(before, Condition::Ending(_)) {
+        return false;
+    }
+    match &found {
+        Condition::Stuck(why) => error!("the node is unwell: {why}"),
+        Condition::Failing(why) => error!("the node is not ready: {why}"),
+        _ => info!("the node is well again"),
+    }
+    *before = found;
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(45);
+
+    #[test]
+    fn an_engine_is_stuck_when_one_batch_takes_too_long() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let engines = [Arc::default(), Arc::new(Pulse::default())];
+        let engine = &engines[1];
+        assert_eq!(examine(&engines, LIMIT, at(1000)), Condition::Well, "idle is not stuck");
+        engine.begun(4, at(0));
+        engine.begun(8, at(30));
+        assert_eq!(examine(&engines, LIMIT, at(45)), Condition::Well);
+        let Condition::Stuck(why) = examine(&engines, LIMIT, at(46)) else { panic!("stuck") };
+        assert!(why.starts_with("engine 1 has been in a batch of 4 samples for 46.0 s"), "{why}");
+        // The second one began to run when the first was done.
+        engine.finished(false, at(50));
+        assert_eq!(examine(&engines, LIMIT, at(95)), Condition::Well);
+        let Condition::Stuck(why) = examine(&engines, LIMIT, at(96)) else { panic!("stuck") };
+        assert!(why.contains("batch of 8 samples"), "{why}");
+        engine.finished(false, at(97));
+        assert_eq!(examine(&engines, LIMIT, at(1000)), Condition::Well);
+    }
+
+    #[test]
+    fn an_engine_fails_until_a_batch_succeeds() {
+        let (engine, now) = (Arc::new(Pulse::default()), Instant::now());
+        let run = |failed| {
+            engine.begun(1, now);
+            engine.finished(failed, now);
+            examine(std::slice::from_ref(&engine), LIMIT, now)
+        };
+        assert!((1..MOST_FAILURES).all(|_| run(true) == Condition::Well));
+        assert!(matches!(run(true), Condition::Failing(_)));
+        assert_eq!(run(false), Condition::Well);
+    }
+
+    #[test]
+    fn a_node_that_ends_keeps_that_condition() {
+        let stuck = || Condition::Stuck(String::new());
+        let mut condition = Condition::Well;
+        assert!(note(&mut condition, stuck()));
+        assert!(!note(&mut condition, stuck()), "said once");
+        assert!(note(&mut condition, Condition::Well));
+        condition = Condition::Ending("SIGTERM");
+        assert!(!note(&mut condition, stuck()));
+        assert_eq!(condition, Condition::Ending("SIGTERM"));
+    }
+}

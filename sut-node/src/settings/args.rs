@@ -1,0 +1,159 @@
+//! The keys of the command line and the settings file, and how they are resolved.
+
+use std::{path::PathBuf, time::Duration};
+
+use netdiv_contract::{encoding::Encoding, is_name, limits};
+use netdiv_evidence::Statement;
+use serde::{Deserialize, Serialize};
+
+use crate::settings::{
+    batching::BatchingArgs,
+    config::Config,
+    engine::{EngineArgs, EngineConfig, MAX_THREADS, PLUGIN_BATCH},
+    error::ConfigError,
+    network::{NetworkArgs, address},
+    range::within,
+};
+
+/// The keys. Each is also a key of the settings file, with underscores.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+pub struct Args {
+    /// The network side.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub network: NetworkArgs,
+    /// Name of this node, unique in its cluster [default: HOSTNAME-PORT]
+    #[arg(long)]
+    pub name: Option<String>,
+    /// The engine.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub engine: EngineArgs,
+    /// Instances of the engine on each device, each with a thread and batches of its own [default: 1]
+    #[arg(long, value_name = "N")]
+    pub instances: Option<usize>,
+    /// The batcher.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub batching: BatchingArgs,
+    /// Samples taken in before the node stops reading [default: 4 batches for each instance]
+    #[arg(long, value_name = "SAMPLES")]
+    pub max_in_flight_samples: Option<u32>,
+    /// Payload bytes taken in before the node stops reading [default: 268435456]
+    #[arg(long, value_name = "BYTES")]
+    pub max_in_flight_bytes: Option<u32>,
+    /// Longest payload that is accepted, in bytes [default: 67108864]
+    #[arg(long, value_name = "BYTES")]
+    pub max_payload_bytes: Option<usize>,
+    /// How responses are encoded [default: none]
+    #[arg(long, value_name = "ENCODING")]
+    pub response_encoding: Option<Encoding>,
+    /// Threads that serve connections [default: 1 for every 4 cores]
+    #[arg(long, value_name = "N")]
+    pub io_threads: Option<usize>,
+    /// Cores that these threads are bound to, in turn [default: any]
+    #[arg(long, value_name = "CORES", value_delimiter = ',')]
+    pub pin: Option<Vec<usize>>,
+    /// Let these threads poll instead of sleeping: lower latency, a whole core for each
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    pub busy_poll: Option<bool>,
+    /// What cannot be read about this machine, stated in TOML; docs/SUBMISSION.md lists the keys
+    #[arg(long, value_name = "FILE")]
+    pub evidence: Option<PathBuf>,
+    /// Write name, addresses and process id to this file, in JSON, once the node takes calls; removed when it ends
+    #[arg(long, value_name = "FILE")]
+    pub ready_file: Option<PathBuf>,
+    /// Address of the Prometheus endpoint [default: none]
+    #[arg(long, value_name = "IP:PORT")]
+    pub metrics: Option<String>,
+    /// How long an engine may be in one batch before the node says that it is unwell, in milliseconds [default: 45000]
+    #[arg(long, value_name = "MS")]
+    pub engine_timeout_ms: Option<u64>,
+    /// How long a shutdown waits for what is in flight, in milliseconds [default: 5000]
+    #[arg(long, value_name = "MS")]
+    pub drain_timeout_ms: Option<u64>,
+}
+
+/// Longest time in one batch: a LoadGen node gives a node up that has not answered for 60 s, and the reason is to be named
+/// before that.
+const ENGINE_TIMEOUT_MS: u64 = 45_000;
+
+/// A day: longer than any batch, and no overflow where times are added.
+const MAX_TIMEOUT_MS: u64 = 86_400_000;
+
+impl Args {
+    /// Checks the settings and fills in the defaults.
+    pub fn resolve(self) -> Result<Config, ConfigError> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let evidence = self.evidence.as_deref().map(Statement::read).transpose()?;
+        let network = self.network.resolve()?;
+        let pin = self.pin.clone().unwrap_or_default();
+        netdiv_process::check_cores(&pin).map_err(ConfigError::Pin)?;
+        let metrics = self.metrics.as_deref().map(|text| address("metrics", text)).transpose()?;
+        if metrics.is_some_and(|address| address.port() == 0) {
+            return Err(ConfigError::MetricsPort);
+        }
+        let instances = within("instances", self.instances.unwrap_or(1), 1..=MAX_THREADS)?;
+        let (engine_config, batching) = self.engine.resolve(cores, instances, &self.batching)?;
+        let (max_batch, batch_timeout_us) = match engine_config {
+            EngineConfig::Echo(_) | EngineConfig::None => (1024, 0),
+            EngineConfig::Onnx(_) | EngineConfig::Plugin(_) => (PLUGIN_BATCH, 1000),
+        };
+        let batching = batching.resolve(max_batch, batch_timeout_us)?;
+        let max_payload_bytes = self.max_payload_bytes.unwrap_or(64 << 20);
+        within("max-payload-bytes", max_payload_bytes, 1..=limits::MAX_PAYLOAD_BYTES)?;
+        let unnamed = self.name.is_none();
+        let name =
+            self.name.unwrap_or_else(|| format!("{}-{}", host_name(), network.listen.port()));
+        if unnamed && network.listen.port() == 0 {
+            return Err(ConfigError::NamelessPort);
+        }
+        if !is_name(&name) {
+            return Err(ConfigError::Name(name));
+        }
+        Ok(Config {
+            network,
+            name,
+            engine: engine_config,
+            instances,
+            batching,
+            max_in_flight_samples: self
+                .max_in_flight_samples
+                .map(|samples| within("max-in-flight-samples", samples, 1..=u32::MAX))
+                .transpose()?,
+            max_in_flight_bytes: within(
+                "max-in-flight-bytes",
+                self.max_in_flight_bytes.unwrap_or(256 << 20),
+                1..=u32::MAX,
+            )?,
+            max_payload_bytes,
+            response_encoding: self.response_encoding.unwrap_or(Encoding::None),
+            io_threads: within(
+                "io-threads",
+                self.io_threads.unwrap_or(cores.div_ceil(4)),
+                1..=MAX_THREADS,
+            )?,
+            pin,
+            busy_poll: self.busy_poll.unwrap_or(false),
+            evidence,
+            ready_file: self.ready_file,
+            metrics,
+            engine_timeout: Duration::from_millis(within(
+                "engine-timeout-ms",
+                self.engine_timeout_ms.unwrap_or(ENGINE_TIMEOUT_MS),
+                1..=MAX_TIMEOUT_MS,
+            )?),
+            drain_timeout: Duration::from_millis(within(
+                "drain-timeout-ms",
+                self.drain_timeout_ms.unwrap_or(5000),
+                0..=MAX_TIMEOUT_MS,
+            )?),
+        })
+    }
+}
+
+/// The host name, or nothing where it cannot be read.
+fn host_name() -> String {
+    let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    name.map(|text| text.trim().to_owned()).unwrap_or_default()
+}

@@ -1,0 +1,325 @@
+//! Which engine, and its settings.
+
+use std::{path::PathBuf, str::FromStr, sync::Arc, time::Duration};
+
+use clap::ValueEnum;
+use netdiv_contract::limits;
+use netdiv_words::Scenario;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    model::manifest::Manifest,
+    settings::{batching::BatchingArgs, error::ConfigError, range::within},
+};
+
+/// Keys of the engine.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+pub struct EngineArgs {
+    /// What runs the model: onnx; torch (libtorch); the file of a plug-in; none (no model, answers at once: for
+    /// `loadgen-node fabric`); or echo (no model, answers in batches after a time) [default: onnx]
+    #[arg(long)]
+    pub engine: Option<EngineChoice>,
+    /// onnx: the model file [default: the embedded digits network]; torch and plug-ins: the model's manifest
+    #[arg(long, value_name = "FILE")]
+    pub model: Option<PathBuf>,
+    /// onnx: what is made of the model's first output [default: top1]
+    #[arg(long)]
+    pub postprocess: Option<Postprocess>,
+    /// Processor threads of one instance [default: cores / instances]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<usize>,
+    /// torch and plug-ins: devices, as `sut-node devices` names them [default: all GPUs, or the CPU]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub devices: Option<Vec<String>>,
+    /// torch and plug-ins: threads that decode and post-process [default: cores]
+    #[arg(long, value_name = "N")]
+    pub workload_threads: Option<usize>,
+    /// torch and plug-ins: take the batch settings of this scenario from the manifest
+    #[arg(long)]
+    pub scenario: Option<Scenario>,
+    /// torch: where libtorch 2.11 is [default: $LIBTORCH, else python3's torch]
+    #[arg(long, value_name = "DIR")]
+    pub libtorch: Option<PathBuf>,
+    /// echo: bytes of each answer, 0 for the sample's own bytes [default: 8]
+    #[arg(long, value_name = "BYTES")]
+    pub echo_answer_bytes: Option<usize>,
+    /// echo: time that each batch takes, in microseconds [default: 0]
+    #[arg(long, value_name = "US")]
+    pub echo_batch_us: Option<u64>,
+    /// echo: time that each sample of a batch adds, in microseconds [default: 0]
+    #[arg(long, value_name = "US")]
+    pub echo_sample_us: Option<u64>,
+}
+
+/// An engine, as the operator names it: by a word, or by the file of a plug-in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum EngineChoice {
+    /// One of the words.
+    Word(EngineWord),
+    /// A plug-in.
+    File(PathBuf),
+}
+
+/// What kind of engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, strum::Display)]
+#[strum(serialize_all = "kebab-case")]
+pub enum EngineWord {
+    /// A model in ONNX format.
+    Onnx,
+    /// A model in TorchScript.
+    Torch,
+    /// No model, no batches.
+    None,
+    /// No model.
+    Echo,
+    /// A shared library; its file names it.
+    #[value(skip)]
+    #[strum(to_string = "a plug-in")]
+    PlugIn,
+}
+
+impl EngineChoice {
+    fn kind(&self) -> EngineWord {
+        match self {
+            Self::Word(kind) => *kind,
+            Self::File(_) => EngineWord::PlugIn,
+        }
+    }
+}
+
+impl FromStr for EngineChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // A file is a path; a word without a slash is a name.
+        if text.contains('/') || text.ends_with(".so") {
+            return Ok(Self::File(text.into()));
+        }
+        EngineWord::from_str(text, false).map(Self::Word).map_err(|_| {
+            let words: Vec<_> =
+                EngineWord::value_variants().iter().map(ToString::to_string).collect();
+            format!(
+                "choose one of {}, or the file of a plug-in (with a / or ending in .so)",
+                words.join(", ")
+            )
+        })
+    }
+}
+
+impl TryFrom<String> for EngineChoice {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<EngineChoice> for String {
+    fn from(choice: EngineChoice) -> Self {
+        match choice {
+            EngineChoice::Word(kind) => kind.to_string(),
+            EngineChoice::File(file) => file.display().to_string(),
+        }
+    }
+}
+
+/// An engine and its settings.
+#[derive(Debug, Clone)]
+pub enum EngineConfig {
+    /// No model.
+    Echo(EchoConfig),
+    /// No model, no batches.
+    None,
+    /// A model in ONNX format.
+    Onnx(OnnxConfig),
+    /// A shared library.
+    Plugin(PluginConfig),
+}
+
+/// Settings of the engine `echo`.
+#[derive(Debug, Clone)]
+pub struct EchoConfig {
+    /// Bytes of each answer; 0: the sample's own bytes.
+    pub answer_bytes: usize,
+    /// Time that each batch takes.
+    pub per_batch: Duration,
+    /// Time that each sample adds.
+    pub per_sample: Duration,
+}
+
+/// Settings of the engine `onnx`.
+#[derive(Debug, Clone)]
+pub struct OnnxConfig {
+    /// The model file; `None`: the embedded digits network.
+    pub model: Option<PathBuf>,
+    /// What is made of the output.
+    pub postprocess: Postprocess,
+    /// Threads of one instance.
+    pub threads: usize,
+}
+
+/// A plug-in and what it runs.
+#[derive(Debug, Clone)]
+pub struct PluginConfig {
+    /// The plug-in.
+    pub file: PluginFile,
+    /// The model.
+    pub manifest: Arc<Manifest>,
+    /// Devices; none: all of the plug-in's preferred kind.
+    pub devices: Vec<String>,
+    /// Threads of one instance on the host's processors; `None`: an equal share of the cores.
+    pub threads: Option<usize>,
+    /// Threads that decode and post-process, of all instances together.
+    pub workload_threads: usize,
+    /// Batches are filled up with zeros to one of these; none: they stay as they are.
+    pub batch_sizes: Vec<usize>,
+}
+
+/// Which plug-in.
+#[derive(Debug, Clone)]
+pub enum PluginFile {
+    /// The node's own for libtorch.
+    Torch {
+        /// Folder of libtorch; `None`: it is looked for.
+        libtorch: Option<PathBuf>,
+    },
+    /// Somebody's.
+    File(PathBuf),
+}
+
+/// What is made of a model's first output, for each sample.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Postprocess {
+    /// The place of the largest element, as int32
+    #[default]
+    Top1,
+    /// The elements' bytes, as they are
+    None,
+}
+
+/// More threads of one kind than any machine has cores for.
+pub(super) const MAX_THREADS: usize = 1024;
+
+/// Longest batch of plug-ins and onnx by default, in samples.
+pub(super) const PLUGIN_BATCH: usize = 32;
+
+/// Longest time that an echo may be told to take, in microseconds: a day.
+const MAX_ECHO_US: u64 = 86_400_000_000;
+
+impl EngineArgs {
+    /// Checks the settings and fills in the defaults; reads the manifest of a plug-in's model. Gives the batch settings
+    /// too: what `batching` leaves open, the manifest may say.
+    pub(super) fn resolve(
+        &self,
+        cores: usize,
+        instances: usize,
+        batching: &BatchingArgs,
+    ) -> Result<(EngineConfig, BatchingArgs), ConfigError> {
+        let engine = self.engine.clone().unwrap_or(EngineChoice::Word(EngineWord::Onnx));
+        self.refuse_foreign_keys(engine.kind(), batching)?;
+        let file = match engine {
+            EngineChoice::File(file) => PluginFile::File(file),
+            EngineChoice::Word(EngineWord::None) => {
+                return Ok((EngineConfig::None, batching.clone()));
+            }
+            EngineChoice::Word(EngineWord::Echo) => {
+                return Ok((EngineConfig::Echo(self.echo()?), batching.clone()));
+            }
+            EngineChoice::Word(EngineWord::Onnx) => {
+                return Ok((EngineConfig::Onnx(self.onnx(cores, instances)?), batching.clone()));
+            }
+            EngineChoice::Word(EngineWord::Torch | EngineWord::PlugIn) => {
+                PluginFile::Torch { libtorch: self.libtorch.clone() }
+            }
+        };
+        self.plugin(file, cores, batching)
+    }
+
+    /// Keys that another engine would understand.
+    fn refuse_foreign_keys(
+        &self,
+        kind: EngineWord,
+        batching: &BatchingArgs,
+    ) -> Result<(), ConfigError> {
+        use EngineWord::{Echo, Onnx, PlugIn, Torch};
+        let plugins: &[EngineWord] = &[Torch, PlugIn];
+        let models: &[EngineWord] = &[Onnx, Torch, PlugIn];
+        let keys: [(&'static str, bool, &[EngineWord]); 13] = [
+            ("model", self.model.is_some(), models),
+            ("postprocess", self.postprocess.is_some(), &[Onnx]),
+            ("threads", self.threads.is_some(), models),
+            ("devices", self.devices.is_some(), plugins),
+            ("workload-threads", self.workload_threads.is_some(), plugins),
+            ("scenario", self.scenario.is_some(), plugins),
+            ("libtorch", self.libtorch.is_some(), &[Torch]),
+            ("max-batch-tokens", batching.max_batch_tokens.is_some(), plugins),
+            ("buckets", batching.buckets.is_some(), plugins),
+            ("batch-sizes", batching.batch_sizes.is_some(), plugins),
+            ("echo-answer-bytes", self.echo_answer_bytes.is_some(), &[Echo]),
+            ("echo-batch-us", self.echo_batch_us.is_some(), &[Echo]),
+            ("echo-sample-us", self.echo_sample_us.is_some(), &[Echo]),
+        ];
+        match keys.into_iter().find(|(_, is_set, engines)| *is_set && !engines.contains(&kind)) {
+            Some((key, _, engines)) => {
+                let engines: Vec<_> = engines.iter().map(ToString::to_string).collect();
+                Err(ConfigError::OtherEngine { key, engine: engines.join(", ") })
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn echo(&self) -> Result<EchoConfig, ConfigError> {
+        let answer_bytes = self.echo_answer_bytes.unwrap_or(8);
+        if answer_bytes > 0 {
+            within("echo-answer-bytes", answer_bytes, 1..=limits::MAX_PAYLOAD_BYTES)?;
+        }
+        let time = |key, us: Option<u64>| {
+            within(key, us.unwrap_or(0), 0..=MAX_ECHO_US).map(Duration::from_micros)
+        };
+        Ok(EchoConfig {
+            answer_bytes,
+            per_batch: time("echo-batch-us", self.echo_batch_us)?,
+            per_sample: time("echo-sample-us", self.echo_sample_us)?,
+        })
+    }
+
+    fn onnx(&self, cores: usize, instances: usize) -> Result<OnnxConfig, ConfigError> {
+        let threads = self.threads.unwrap_or_else(|| (cores / instances).max(1));
+        Ok(OnnxConfig {
+            model: self.model.clone(),
+            postprocess: self.postprocess.unwrap_or_default(),
+            threads: within("threads", threads, 1..=MAX_THREADS)?,
+        })
+    }
+
+    fn plugin(
+        &self,
+        file: PluginFile,
+        cores: usize,
+        batching: &BatchingArgs,
+    ) -> Result<(EngineConfig, BatchingArgs), ConfigError> {
+        let path = self.model.as_deref().ok_or(ConfigError::NoManifest)?;
+        let manifest = Manifest::read(path)?;
+        let mut batching = batching.clone();
+        if let Some(scenario) = self.scenario {
+            let own = manifest.batching.scenarios.get(&scenario);
+            let manifest = path.to_path_buf();
+            let none = || ConfigError::NoBatching { scenario, manifest };
+            batching = batching.or(own.ok_or_else(none)?);
+        }
+        batching = batching.or(&manifest.batching.default);
+        let threads =
+            |key, n: Option<usize>| n.map(|n| within(key, n, 1..=MAX_THREADS)).transpose();
+        let plugin = PluginConfig {
+            file,
+            manifest: Arc::new(manifest),
+            devices: self.devices.clone().unwrap_or_default(),
+            threads: threads("threads", self.threads)?,
+            workload_threads: threads("workload-threads", self.workload_threads)?.unwrap_or(cores),
+            batch_sizes: batching.sizes(batching.max_batch.unwrap_or(PLUGIN_BATCH))?,
+        };
+        Ok((EngineConfig::Plugin(plugin), batching))
+    }
+}

@@ -1,0 +1,58 @@
+//! Why settings were refused.
+
+use std::path::PathBuf;
+
+use netdiv_words::Scenario;
+
+use crate::{
+    model::manifest::ManifestError,
+    settings::{network::NetworkError, range::OutOfRange},
+};
+
+/// Why settings were refused.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The network side.
+    #[error(transparent)]
+    Network(#[from] NetworkError),
+    /// A core that there is not.
+    #[error("--pin: {0}")]
+    Pin(String),
+    /// A number that makes no sense.
+    #[error(transparent)]
+    Range(#[from] OutOfRange),
+    /// A port that is not known yet cannot be part of a name.
+    #[error("--listen with port 0 takes any free port; give the node a --name")]
+    NamelessPort,
+    /// The address of the metrics must be known.
+    #[error("--metrics with port 0 takes any free port, which nobody would know; name a port")]
+    MetricsPort,
+    /// Not a name.
+    #[error("--name `{0}`: a name is not empty and has no comma, bracket, quote or backslash")]
+    Name(String),
+    /// A key of another engine.
+    #[error("--{key} belongs to the engine {engine}")]
+    OtherEngine {
+        /// The key.
+        key: &'static str,
+        /// Those that it belongs to.
+        engine: String,
+    },
+    /// A plug-in runs nothing without one.
+    #[error("torch and plug-ins need --model, the manifest of a model (docs/MODELS.md)")]
+    NoManifest,
+    /// A scenario that the manifest does not know.
+    #[error("--scenario {scenario}: {} has no table [batching.{scenario}]", manifest.display())]
+    NoBatching {
+        /// The scenario.
+        scenario: Scenario,
+        /// The manifest.
+        manifest: PathBuf,
+    },
+    /// What the operator states about the machine cannot be read.
+    #[error(transparent)]
+    Evidence(#[from] netdiv_evidence::SupplyError),
+    /// The manifest cannot be used.
+    #[error(transparent)]
+    Manifest(#[from] ManifestError),
+}

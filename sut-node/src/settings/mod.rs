@@ -1,0 +1,10 @@
+//! Settings: the keys of the command line and the file, and what they become.
+
+pub(crate) mod args;
+pub(crate) mod batching;
+pub(crate) mod config;
+pub(crate) mod engine;
+pub(crate) mod error;
+pub(crate) mod network;
+pub(crate) mod published;
+pub(crate) mod range;

@@ -1,0 +1,186 @@
+//! Settings of the node's network side.
+
+use std::{net::SocketAddr, path::PathBuf, sync::Arc};
+
+use clap::ValueEnum;
+use netdiv_contract::limits;
+use netdiv_transport::security::{SecurityError, ServerTls, ServerToken, TlsFiles};
+use netdiv_words::Transport;
+use serde::{Deserialize, Serialize};
+
+use crate::settings::range::{OutOfRange, within};
+
+/// Keys of the network side.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+pub struct NetworkArgs {
+    /// Address to listen on: gRPC on the TCP port, QUIC on the UDP port of that number
+    /// [default: 127.0.0.1:50051]
+    #[arg(long, value_name = "IP:PORT")]
+    pub listen: Option<String>,
+    /// What to serve [default: both]
+    #[arg(long, value_name = "TRANSPORT")]
+    pub transport: Option<Transports>,
+    /// The node's certificate and its chain, in PEM
+    #[arg(long, value_name = "FILE")]
+    pub tls_certificate: Option<PathBuf>,
+    /// The key of that certificate, in PEM
+    #[arg(long, value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// Take only clients with a certificate of this authority (mutual TLS), in PEM
+    #[arg(long, value_name = "FILE")]
+    pub tls_client_ca: Option<PathBuf>,
+    /// Take only clients that know the token in this file
+    #[arg(long, value_name = "FILE")]
+    pub token_file: Option<PathBuf>,
+    /// Serve without certificates: gRPC in plaintext, QUIC encrypted but without proof of who the node is. On the
+    /// loopback interface that needs no asking
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    pub insecure: Option<bool>,
+    /// What a client may send on one stream before it is read, in bytes [default: 67108864]
+    #[arg(long, value_name = "BYTES")]
+    pub receive_window_bytes: Option<u32>,
+    /// Connections at the same time, over both transports; more are refused [default: 64]
+    #[arg(long, value_name = "CONNECTIONS")]
+    pub max_connections: Option<u32>,
+    /// QUIC: longest UDP payload to try; segmentation offload is off above 6550 [default: 1452; on loopback 65000]
+    #[arg(long, value_name = "BYTES")]
+    pub quic_mtu: Option<u16>,
+}
+
+/// Which transports a node serves.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Transports {
+    /// gRPC alone
+    Grpc,
+    /// QUIC alone
+    Quic,
+    /// Both, on ports of one number
+    #[default]
+    Both,
+}
+
+impl Transports {
+    /// Whether one of them is served.
+    pub fn serves(self, transport: Transport) -> bool {
+        match self {
+            Self::Grpc => transport == Transport::Grpc,
+            Self::Quic => transport == Transport::Quic,
+            Self::Both => true,
+        }
+    }
+}
+
+/// Connections at the same time: each may hold a receive window of bytes that are not admitted yet.
+const CONNECTIONS: u32 = 64;
+
+/// The most that can be chosen; a process can rarely have more files open.
+const MOST_CONNECTIONS: u32 = 1 << 16;
+
+/// Network settings that fit together.
+#[derive(Debug, Clone)]
+pub struct Network {
+    /// Address to listen on.
+    pub listen: SocketAddr,
+    /// What is served there.
+    pub transports: Transports,
+    /// Certificate and demands; `None`: plaintext.
+    pub tls: Option<Arc<ServerTls>>,
+    /// The token that clients must know.
+    pub token: Option<Arc<ServerToken>>,
+    /// What a client may send on one stream before it is read, in bytes.
+    pub receive_window_bytes: u32,
+    /// Connections at the same time.
+    pub max_connections: usize,
+    /// Longest UDP payload to try; `None`: by the peer's address.
+    pub quic_mtu: Option<u16>,
+}
+
+/// Why network settings were refused.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkError {
+    /// Not an address.
+    #[error("--{key} {value}: not an address of the form IP:PORT")]
+    Address {
+        /// The key.
+        key: &'static str,
+        /// The refused value.
+        value: String,
+    },
+    /// Certificates, keys or tokens cannot be used.
+    #[error(transparent)]
+    Security(#[from] SecurityError),
+    /// Other machines could reach the node, without certificates and without consent.
+    #[error(
+        "{0} can be reached from other machines; give --tls-certificate and --tls-key (`loadgen-node certificates` \
+         makes some), or say --insecure to serve without proof of who anybody is"
+    )]
+    Open(SocketAddr),
+    /// Both were said.
+    #[error("--insecure and certificates exclude each other")]
+    SecureAndInsecure,
+    /// A size that the transport cannot take.
+    #[error(transparent)]
+    Range(#[from] OutOfRange),
+}
+
+impl NetworkArgs {
+    /// Checks the settings, reads the files and fills in the defaults.
+    pub(crate) fn resolve(&self) -> Result<Network, NetworkError> {
+        let listen = address("listen", self.listen.as_deref().unwrap_or("127.0.0.1:50051"))?;
+        let files = TlsFiles {
+            ca: self.tls_client_ca.clone(),
+            certificate: self.tls_certificate.clone(),
+            key: self.tls_key.clone(),
+        };
+        let any_file = files.ca.is_some() || files.certificate.is_some() || files.key.is_some();
+        let insecure = self.insecure.unwrap_or(false);
+        let tls = if any_file {
+            if insecure {
+                return Err(NetworkError::SecureAndInsecure);
+            }
+            Some(Arc::new(ServerTls::load(files)?))
+        } else if insecure || listen.ip().is_loopback() {
+            None
+        } else {
+            return Err(NetworkError::Open(listen));
+        };
+        let window = self.receive_window_bytes.unwrap_or(limits::STREAM_WINDOW_BYTES);
+        Ok(Network {
+            listen,
+            transports: self.transport.unwrap_or_default(),
+            tls,
+            token: self.token_file.clone().map(ServerToken::load).transpose()?.map(Arc::new),
+            receive_window_bytes: within("receive-window-bytes", window, limits::WINDOW_BYTES)?,
+            max_connections: within(
+                "max-connections",
+                self.max_connections.unwrap_or(CONNECTIONS),
+                1..=MOST_CONNECTIONS,
+            )? as usize,
+            quic_mtu: self
+                .quic_mtu
+                .map(|mtu| within("quic-mtu", mtu, limits::UDP_PAYLOAD_BYTES))
+                .transpose()?,
+        })
+    }
+}
+
+pub(crate) fn address(key: &'static str, text: &str) -> Result<SocketAddr, NetworkError> {
+    text.parse().map_err(|_| NetworkError::Address { key, value: text.into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_transport_can_be_served_alone() {
+        for transport in Transport::value_variants() {
+            let alone = Transports::from_str(transport.word(), false).unwrap();
+            let served = Transport::value_variants().iter().filter(|t| alone.serves(**t));
+            assert_eq!(served.collect::<Vec<_>>(), [transport]);
+            assert!(Transports::Both.serves(*transport));
+        }
+        assert_eq!(Transports::value_variants().len(), Transport::value_variants().len() + 1);
+    }
+}

@@ -1,0 +1,332 @@
+//! The node's inside under a scheduler that is driven by a seed: the real reading of streams, admission, batcher, engine
+//! threads' steps and replies, with clients that vanish and engines of both kinds that fail, in any order that threads could
+//! bring about.
+//! There are no threads, no sockets and no sleeps, and a schedule can be run again: `NETDIV_SEED=n cargo test simulation`.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod client;
+mod engine_faults;
+mod streaming_faults;
+
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, VecDeque},
+    panic::resume_unwind,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use netdiv_contract::{
+    SessionHeader,
+    burst::Messages,
+    checksum,
+    encoding::Encoding,
+    framing,
+    v1::{self, InferRequest},
+};
+use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
+use tokio::sync::watch;
+use tonic::Status;
+
+use self::{
+    client::{Client, Flag, LONGEST, Reading, Wire},
+    engine_faults::Unreliable,
+    streaming_faults::Talkative,
+};
+use crate::{
+    batching::{batcher::Rules, queue::BatchQueue},
+    clock::Clock,
+    engine::{EngineKind, load::load, thread::EngineThread},
+    intake::{node::Node, service::Service},
+    model::identity::Model,
+    node::condition::Condition,
+    sample::Sample,
+    settings::{
+        args::Args,
+        config::Config,
+        engine::{EngineArgs, EngineChoice, EngineWord},
+    },
+};
+
+/// Schedules that one test runs.
+const SCHEDULES: u64 = 3000;
+
+/// Steps of each, before everybody comes to an end.
+const STEPS: usize = 120;
+
+/// Steps in which everything must be at an end after that.
+const MOST_LAST_STEPS: usize = 20_000;
+
+const MAX_BATCH: usize = 4;
+const MAX_BYTES: u32 = 400;
+
+thread_local! {
+    static NOW: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+fn now() -> Instant {
+    NOW.get().unwrap_or_else(Instant::now)
+}
+
+struct Simulation {
+    random: StdRng,
+    service: Service,
+    queue: Arc<BatchQueue<Sample>>,
+    engines: Vec<EngineThread>,
+    faulty: Arc<AtomicBool>,
+    condition: watch::Sender<Condition>,
+    clients: Vec<Client>,
+    max_samples: usize,
+    next_id: u64,
+}
+
+impl Simulation {
+    fn new(seed: u64, config: &Config, model: &Model) -> Self {
+        NOW.set(Some(Instant::now()));
+        let mut random = StdRng::seed_from_u64(seed);
+        let rules = Rules {
+            samples: MAX_BATCH,
+            tokens: None,
+            pads: false,
+            bytes: random.random_bool(0.3).then_some(300),
+            age: Duration::from_millis(random.random_range(0..5)),
+            buckets: Vec::new(),
+        };
+        let queue = Arc::new(BatchQueue::new(rules, Clock(now)));
+        let condition = watch::Sender::new(Condition::Well);
+        let max_samples = random.random_range(1..12);
+        let config = Config {
+            max_in_flight_samples: Some(max_samples),
+            max_in_flight_bytes: MAX_BYTES,
+            max_payload_bytes: 2 * MAX_BYTES as usize,
+            ..config.clone()
+        };
+        let (machine, room) = (v1::Machine::default(), max_samples);
+        let node =
+            Node::new(&config, model.clone(), machine, queue.clone(), room, condition.subscribe());
+        let faulty = Arc::new(AtomicBool::new(true));
+        let streams = random.random();
+        let engines = (0..random.random_range(1..3))
+            .map(|_| {
+                let (batches, random) = (VecDeque::new(), StdRng::from_rng(&mut random));
+                let (faulty, samples) = (faulty.clone(), Vec::new());
+                let engine = if streams {
+                    EngineKind::Streaming(Box::new(Talkative { random, samples, faulty }))
+                } else {
+                    EngineKind::Batched(Box::new(Unreliable { random, batches, faulty }))
+                };
+                EngineThread::new(engine, queue.clone(), Encoding::Lz4, Arc::default())
+            })
+            .collect();
+        let (clients, max_samples) = (Vec::new(), max_samples as usize);
+        let service = Service(Arc::new(node));
+        Self {
+            random,
+            service,
+            queue,
+            engines,
+            faulty,
+            condition,
+            clients,
+            max_samples,
+            next_id: 0,
+        }
+    }
+
+    fn come(&mut self) {
+        let name = format!("client {}", self.clients.len());
+        let (wire, checksums) = (Wire::default(), self.random.random());
+        let header = SessionHeader { name: name.clone(), checksums, ..SessionHeader::default() };
+        let requests = Messages::new(wire.clone(), LONGEST);
+        let (reading, replies) = match self.service.open(&header, requests) {
+            Ok((reading, replies)) => (reading, Messages::new(replies, LONGEST)),
+            Err(status) => {
+                assert_ne!(*self.condition.borrow(), Condition::Well, "{status}");
+                return;
+            }
+        };
+        let (reading, replies): (Option<Reading>, _) = (Some(Box::pin(reading)), Some(replies));
+        let (may_read, may_take) = (Flag::new(), Flag::new());
+        let (open, answered, ended, end) = (BTreeMap::new(), 0, false, None);
+        self.clients.push(Client {
+            name,
+            wire,
+            checksums,
+            reading,
+            may_read,
+            replies,
+            may_take,
+            open,
+            answered,
+            ended,
+            end,
+        });
+    }
+
+    fn any_client(&mut self) -> Option<usize> {
+        let count = self.clients.len();
+        (count > 0).then(|| self.random.random_range(0..count))
+    }
+
+    fn send(&mut self, client: usize) {
+        for _ in 0..self.random.random_range(1..8) {
+            self.next_id += 1;
+            let id = self.next_id;
+            // Some are longer than all the room, some longer than allowed.
+            let bytes = match self.random.random_range(0..20) {
+                0 => self.random.random_range(0..3 * MAX_BYTES as usize),
+                _ => self.random.random_range(8..100),
+            };
+            let mut payload = id.to_le_bytes().to_vec();
+            payload.resize(bytes.max(8), 7);
+            let encoding = if self.random.random_ratio(1, 30) { 77 } else { 0 };
+            let client = &mut self.clients[client];
+            if client.ended {
+                return;
+            }
+            let crc32c = client
+                .checksums
+                .then(|| checksum::of_request(checksum::of_payload(&payload), id, encoding, 0));
+            let payload = payload.into();
+            let request = InferRequest { id, encoding, crc32c, payload, ..InferRequest::default() };
+            let chunk = framing::encode(&request);
+            client.wire.change(|way| way.chunks.push_back(Ok(chunk)));
+            client.open.insert(id, request);
+        }
+    }
+
+    fn engine(&mut self, engine: usize) -> bool {
+        let engine = &mut self.engines[engine];
+        let next = engine.next_at_once();
+        engine.step(next)
+    }
+
+    /// Takes its replies no more; what it had sent may or may not arrive.
+    fn vanish(&mut self, client: usize) {
+        let client = self.clients.swap_remove(client);
+        drop(client.replies);
+        client.wire.change(|way| {
+            way.chunks.push_back(Err(Status::cancelled("it has gone")));
+            way.ended = true;
+        });
+        // The node's task goes on for as long as it likes.
+        let ghost = Client { replies: None, open: BTreeMap::new(), ended: true, ..client };
+        self.clients.push(Client { end: Some(Ok(())), ..ghost });
+    }
+
+    fn step(&mut self) {
+        let Some(client) = self.any_client() else { return self.come() };
+        match self.random.random_range(0..100) {
+            0..5 => self.come(),
+            5..20 => self.send(client),
+            20..45 => drop(self.clients[client].read()),
+            45..65 => drop(self.clients[client].take()),
+            65..85 => {
+                let engine = self.random.random_range(0..self.engines.len());
+                self.engine(engine);
+            }
+            85..92 => {
+                NOW.set(Some(now() + Duration::from_micros(self.random.random_range(0..3000))))
+            }
+            92..95 => self.queue.flush(),
+            95..97 => {
+                let client = &mut self.clients[client];
+                client.ended = true;
+                client.wire.change(|way| way.ended = true);
+            }
+            97..99 => self.vanish(client),
+            _ => match self.random.random_range(0..4) {
+                0 => drop(self.condition.send_replace(Condition::Ending("SIGTERM"))),
+                1 => {
+                    let streams = self.service.0.streams();
+                    streams.fail_waiting(&Status::aborted("an engine hangs"));
+                }
+                _ => {}
+            },
+        }
+        self.check();
+    }
+
+    /// What holds at every step.
+    fn check(&self) {
+        let (samples, _) = self.service.0.admission().free();
+        assert!(samples <= self.max_samples, "more room than there is");
+        assert!(self.queue.len() + samples <= self.max_samples, "more is queued than was let in");
+    }
+
+    /// Everybody comes to an end: no sample of a client that is still there is left, and no place is lost.
+    fn finish(mut self) {
+        self.faulty.store(false, Ordering::SeqCst);
+        for client in &mut self.clients {
+            client.ended = true;
+            client.wire.change(|way| way.ended = true);
+        }
+        for step in 0.. {
+            assert!(step < MOST_LAST_STEPS, "it never ends");
+            let mut moved = false;
+            for client in 0..self.clients.len() {
+                moved |= self.clients[client].read();
+                moved |= self.clients[client].take();
+            }
+            for engine in 0..self.engines.len() {
+                moved |= self.engine(engine);
+            }
+            self.check();
+            if !moved && self.queue.len() == 0 {
+                break;
+            }
+            NOW.set(Some(now() + Duration::from_millis(1)));
+        }
+        let ending = *self.condition.borrow() != Condition::Well;
+        for client in &self.clients {
+            let name = &client.name;
+            assert!(client.reading.is_none(), "{name} is still read");
+            match client.end.as_ref().unwrap_or_else(|| panic!("{name} waits for ever")) {
+                Ok(()) => assert!(client.open.is_empty(), "{name}: {:?}", client.open.keys()),
+                Err(status) if status.code() == tonic::Code::Aborted => {}
+                Err(status) => {
+                    assert!(ending && status.message().contains("is answered"), "{name}: {status}");
+                    // What it had sent and nobody read was not begun.
+                    let unread = client.wire.0.lock().chunks.len();
+                    assert!(client.open.len() <= unread, "{name}: {:?}", client.open.keys());
+                }
+            }
+        }
+        let streams = self.service.0.streams();
+        assert_eq!((streams.owed(), self.queue.len()), (0, 0));
+        let room = (self.max_samples, MAX_BYTES as usize);
+        assert_eq!(self.service.0.admission().free(), room, "places are lost");
+    }
+}
+
+fn config() -> Config {
+    let engine =
+        EngineArgs { engine: Some(EngineChoice::Word(EngineWord::Echo)), ..EngineArgs::default() };
+    Args { engine, ..Args::default() }.resolve().unwrap()
+}
+
+#[test]
+fn no_sample_is_lost_or_answered_twice_in_any_schedule() {
+    let config = config();
+    let (model, _) = load(&config).unwrap();
+    let chosen = std::env::var("NETDIV_SEED").ok().map(|seed| seed.parse::<u64>().unwrap());
+    let seeds = chosen.map_or(0..SCHEDULES, |seed| seed..seed + 1);
+    let started = Instant::now();
+    for seed in seeds.clone() {
+        let run = || {
+            let mut simulation = Simulation::new(seed, &config, &model);
+            (0..STEPS).for_each(|_| simulation.step());
+            simulation.finish();
+        };
+        if let Err(panic) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {
+            println!("to run it again: NETDIV_SEED={seed} cargo test simulation");
+            resume_unwind(panic);
+        }
+    }
+    let (count, time) = (seeds.count(), started.elapsed());
+    println!("{count} schedules, {:.0} a second", count as f64 / time.as_secs_f64());
+}

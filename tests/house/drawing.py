@@ -1,0 +1,99 @@
+"""Draws the house in docs/ARCHITECTURE.md: the crates with what each depends on, and the rooms of the larger ones.
+
+Everything in the drawing comes from the manifests and from the first sentence of each module's documentation. Without
+arguments the script fails when the document shows something else.
+
+    python3 tests/house/drawing.py [--write]
+"""
+
+import re
+import sys
+import tomllib
+from pathlib import Path
+
+HOME = Path(__file__).resolve().parents[2]
+DOCUMENT = HOME / "docs/ARCHITECTURE.md"
+BEGIN, END = "<!-- drawing: begin -->\n", "<!-- drawing: end -->\n"
+
+
+def manifest(folder):
+    return tomllib.loads((HOME / folder / "Cargo.toml").read_text())
+
+
+def dependencies(crate, known):
+    """The crates of the workspace that a crate is always made of, and those that a feature adds."""
+    needs = {name: need for name, need in crate.get("dependencies", {}).items() if name in known}
+    optional = {name for name, need in needs.items() if need.get("optional")}
+    return [known[name] for name in needs if name not in optional], [known[name] for name in needs if name in optional]
+
+
+def crates():
+    members = manifest(".")["workspace"]["members"]
+    all_of_them = {folder: manifest(folder) for folder in members}
+    known = {crate["package"]["name"]: folder for folder, crate in all_of_them.items()}
+    for folder, crate in all_of_them.items():
+        yield folder, crate["package"], *dependencies(crate, known)
+
+
+def graph(rows):
+    lines = ["```mermaid", "graph TD"]
+    names = {folder: package["name"] for folder, package, *_ in rows}
+    lines += [f'  {name}["{folder}"]' for folder, name in names.items()]
+    for _, package, below, optional in rows:
+        reached = {deep for crate in below for deep in closure(crate, rows)}
+        # What is reached through another crate needs no arrow of its own.
+        lines += [f'  {package["name"]} --> {names[crate]}' for crate in sorted(below) if crate not in reached]
+        lines += [f'  {package["name"]} -.-> {names[crate]}' for crate in optional]
+    return lines + ["```", ""]
+
+
+def closure(folder, rows):
+    """All that a crate depends on, at any depth."""
+    direct = next(below for name, _, below, _ in rows if name == folder)
+    return set(direct).union(*(closure(crate, rows) for crate in direct))
+
+
+def table(rows):
+    lines = ["| folder | crate | what it is |", "|---|---|---|"]
+    for folder, package, *_ in rows:
+        lines.append(f'| `{folder}/` | `{package["name"]}` | {package["description"]} |')
+    return lines + [""]
+
+
+def first_sentence(file):
+    text = []
+    for line in file.read_text().splitlines():
+        if not line.startswith("//!") or line.strip() == "//!":
+            break
+        text.append(line[3:].strip())
+    sentence = re.split(r"(?<=\.)\s", " ".join(text) + " ")[0]
+    if not sentence:
+        sys.exit(f"{file.relative_to(HOME)}: its module has no documentation; say in one sentence what the room is for")
+    return sentence.rstrip(". ")
+
+
+def rooms(rows):
+    lines = ["Rooms, where a crate has several:", ""]
+    for folder, *_ in rows:
+        source = HOME / folder / "src"
+        inside = sorted(path.parent for path in source.glob("*/mod.rs") if path.parent.name != "tests")
+        for room in inside:
+            lines.append(f"- `{room.relative_to(HOME)}/`: {first_sentence(room / 'mod.rs')}")
+    return lines + [""]
+
+
+def drawing():
+    rows = [row for row in crates() if not row[0].startswith("tests")]
+    return "\n".join(graph(rows) + table(rows) + rooms(rows))
+
+
+def main():
+    before, rest = DOCUMENT.read_text().split(BEGIN)
+    shown, after = rest.split(END)
+    if sys.argv[1:] == ["--write"]:
+        DOCUMENT.write_text(before + BEGIN + drawing() + END + after)
+    elif shown != drawing():
+        sys.exit(f"{DOCUMENT.relative_to(HOME)} does not show the crates and rooms as they are; run {sys.argv[0]} --write")
+
+
+main()

@@ -1,0 +1,73 @@
+//! Two builds in turn: `bench compare BASE [ROUNDS]`, where BASE is the folder of the other build's programs, prints
+//! medians of ratios. Both measure themselves with their own `bench round`.
+
+use std::{
+    error::Error,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use e2e::process::program;
+
+use crate::figures::{median, spread};
+
+/// Rounds when none are asked for.
+const ROUNDS: usize = 10;
+
+/// Name, unit and value.
+type Figure = (String, String, f64);
+
+/// Runs the rounds and prints the table.
+pub fn print(args: &[String]) -> Result<(), Box<dyn Error>> {
+    let [base, rounds @ ..] = args else {
+        return Err("usage: bench compare FOLDER_OF_PROGRAMS [ROUNDS]".into());
+    };
+    let rounds = rounds.first().map_or(Ok(ROUNDS), |n| n.parse::<usize>())?.max(1);
+    let (base, here) = (Path::new(base).join("bench"), program("bench"));
+    let mut pairs: Vec<Vec<(f64, f64)>> = Vec::new();
+    let mut names = Vec::new();
+    for number in 1..=rounds {
+        eprintln!("round {number} of {rounds}");
+        // Who is first in one round is second in the next.
+        let (before, after) = if number % 2 == 1 {
+            let before = round(&base)?;
+            (before, round(&here)?)
+        } else {
+            let after = round(&here)?;
+            (round(&base)?, after)
+        };
+        pairs.resize(after.len(), Vec::new());
+        names.clear();
+        for ((before, after), pairs) in before.into_iter().zip(after).zip(&mut pairs) {
+            if (&before.0, &before.1) != (&after.0, &after.1) {
+                return Err(
+                    format!("the builds measure different things: {before:?}, {after:?}").into()
+                );
+            }
+            pairs.push((before.2, after.2));
+            names.push((after.0, after.1));
+        }
+    }
+    println!(
+        "| figure | unit | base | this build | ratio, this build to base |\n|---|---|---|---|---|"
+    );
+    for ((name, unit), pairs) in names.iter().zip(&pairs) {
+        println!(
+            "| {name} | {unit} | {:.2} | {:.2} | {} |",
+            median(pairs.iter().map(|pair| pair.0)),
+            median(pairs.iter().map(|pair| pair.1)),
+            spread(pairs.iter().map(|(before, after)| after / before), 3),
+        );
+    }
+    Ok(())
+}
+
+fn round(bench: &Path) -> Result<Vec<Figure>, Box<dyn Error>> {
+    let output = Command::new(bench).arg("round").stderr(Stdio::inherit()).output();
+    let output = output.map_err(|error| format!("{}: {error}", bench.display()))?;
+    if !output.status.success() {
+        return Err(format!("{} failed: {}", bench.display(), output.status).into());
+    }
+    let lines = serde_json::Deserializer::from_slice(&output.stdout).into_iter();
+    Ok(lines.collect::<Result<Vec<_>, _>>()?)
+}

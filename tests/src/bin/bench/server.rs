@@ -1,0 +1,44 @@
+//! This program in another role: the other end of a contender.
+
+use std::{
+    env,
+    error::Error,
+    io::{self, BufRead as _, BufReader},
+    net::TcpListener,
+    process::{Child, Command, Stdio},
+};
+
+/// A running server; ended with the value.
+pub struct Server {
+    child: Child,
+    pub address: String,
+}
+
+impl Server {
+    pub fn start(role: &str) -> Result<Self, Box<dyn Error>> {
+        let own = env::current_exe()?;
+        let mut child = Command::new(own).arg(role).stdout(Stdio::piped()).spawn()?;
+        let mut address = String::new();
+        BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut address)?;
+        Ok(Self { child, address: address.trim().into() })
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A listener whose address is printed, for who started this program.
+pub fn announced() -> io::Result<TcpListener> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    println!("{}", listener.local_addr()?);
+    Ok(listener)
+}

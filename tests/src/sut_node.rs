@@ -1,0 +1,142 @@
+//! A SUT node as a process.
+
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Read as _},
+    path::Path,
+    process::{Child, ChildStderr, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use wait_timeout::ChildExt as _;
+
+use crate::process::{exit_code, memory_bytes, program, send_signal};
+
+/// How long a node may take to start: libtorch and a large model take their time on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A running `sut-node`; ended with the value.
+#[derive(Debug)]
+pub struct SutNode {
+    child: Child,
+    /// Where it listens.
+    pub address: String,
+    log: Option<BufReader<ChildStderr>>,
+    _folder: TempDir,
+}
+
+impl SutNode {
+    /// Starts a node on a free port of the loopback interface and waits until it is ready.
+    pub fn start(name: &str, args: &[&str]) -> Self {
+        Self::try_start(name, args).unwrap_or_else(|log| panic!("sut-node did not start: {log}"))
+    }
+
+    /// The same with the engine `echo`.
+    pub fn echo(name: &str, args: &[&str]) -> Self {
+        Self::start(name, &[&["--engine", "echo"], args].concat())
+    }
+
+    /// Starts a node; gives its log when it ends before it is ready.
+    pub fn try_start(name: &str, args: &[&str]) -> Result<Self, String> {
+        let named = if args.contains(&"--name") { vec![] } else { vec!["--name", name] };
+        Self::try_start_at("127.0.0.1:0", &[&named, args].concat())
+    }
+
+    /// The same at a given address.
+    pub fn try_start_at(listen: &str, args: &[&str]) -> Result<Self, String> {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let ready = folder.path().join("ready.json");
+        let mut child = Command::new(program("sut-node"))
+            .args(["--listen", listen])
+            .args(args)
+            .arg("--ready-file")
+            .arg(&ready)
+            // The tests read the log.
+            .env_remove("RUST_LOG")
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("sut-node starts");
+        let log = child.stderr.take().map(BufReader::new);
+        // From here on, dropping the node ends it.
+        let mut node = Self { child, address: String::new(), log, _folder: folder };
+        match wait_until_ready(&ready, &mut node.child) {
+            Some(address) => node.address = address,
+            None => return Err(node.wait().1),
+        }
+        Ok(node)
+    }
+
+    /// Sends a signal to the node.
+    pub fn signal(&self, signal: &str) {
+        send_signal(self.child.id(), signal);
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Processor time that the node has used, in seconds.
+    pub fn cpu_seconds(&self) -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
+        loadgen_node::cpu_seconds(&stat.unwrap_or_default())
+    }
+
+    /// The most memory that was resident, in bytes.
+    pub fn peak_resident_bytes(&self) -> u64 {
+        memory_bytes(self.child.id(), "VmHWM").expect("the node runs")
+    }
+
+    /// Closes the pipe that the node logs to.
+    pub fn stop_reading(&mut self) {
+        self.log = None;
+    }
+
+    /// Reads the log up to a line with these words.
+    pub fn wait_for_log(&mut self, words: &str) {
+        let log = self.log.as_mut().expect("the log is open");
+        let mut line = String::new();
+        while !line.contains(words) {
+            line.clear();
+            assert!(log.read_line(&mut line).expect("text") > 0, "the log has no `{words}`");
+        }
+    }
+
+    /// Waits for the end and returns the exit code and the rest of the log.
+    pub fn wait(&mut self) -> (Option<i32>, String) {
+        let code = exit_code(&mut self.child);
+        let mut rest = String::new();
+        if let Some(mut log) = self.log.take() {
+            log.read_to_string(&mut rest).expect("the log is text");
+        }
+        (code, rest)
+    }
+}
+
+impl Drop for SutNode {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits for a node's `--ready-file` and returns the address that it serves: both transports have the same. `None` when the
+/// node ends, or is not ready in time.
+pub fn wait_until_ready(file: &Path, child: &mut Child) -> Option<String> {
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        if let Ok(text) = fs::read_to_string(file) {
+            let ready: Value = serde_json::from_str(&text).expect("a ready file is JSON");
+            assert_eq!(ready["pid"], child.id(), "another node's file: {ready}");
+            let address = ready["grpc"].as_str().or(ready["quic"].as_str());
+            return Some(address.expect("a node serves something").into());
+        }
+        if child.wait_timeout(Duration::from_millis(2)).expect("our child").is_some() {
+            return None;
+        }
+    }
+    let _ = child.kill();
+    None
+}
