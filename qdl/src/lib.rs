@@ -47,5 +47,5 @@ pub use loadgen::{LoadGen, LoadedSamples, SampleSource};
 pub use netdiv_transport::{Options, Transport};
 pub use node::{Expectation, NodeInfo, survey};
 pub use qdl::{Qdl, SUT_NAME_PART};
-pub use report::{Encodings, NodeReport, Progress, Stages};
+pub use report::{AnswerTimes, Encodings, NodeReport, Progress, Stages};
 pub use settings::{NetworkSettings, OnNodeLoss, OnThreadStart, Settings};

@@ -15,6 +15,7 @@ use crate::{
     failure::Failure,
     lane::{Lane, LaneState},
     loadgen::LoadGen,
+    report::{Alike, AnswerTimes},
 };
 
 /// The answers of one burst: each ticket and its payload in the same place.
@@ -68,11 +69,12 @@ fn handle_some<L: LoadGen>(
     let sender = {
         let mut state = lane.state.lock();
         let mut bytes = 0;
+        let mut alike = Alike::default();
         while bytes < burst::BYTES
             && let Some(reply) = replies.next()
         {
             let answer = match reply {
-                Reply::Last(response) => last(lane, &mut state, response, now),
+                Reply::Last(response) => last(lane, &mut state, response, now, &mut alike),
                 Reply::First(response) => first(lane, &mut state, response, now).map(|()| None),
                 Reply::Part(response) => Ok(part(&mut state, &response, now)),
             };
@@ -89,6 +91,7 @@ fn handle_some<L: LoadGen>(
                 }
             }
         }
+        alike.count(&mut state.report);
         if !answers.tickets.is_empty() {
             state.in_flight.heard(now);
         }
@@ -140,6 +143,7 @@ fn last<L: LoadGen>(
     state: &mut LaneState<L::Ticket>,
     mut response: InferResponse,
     now: Instant,
+    alike: &mut Alike,
 ) -> Result<Option<(L::Ticket, Bytes)>, Failure> {
     let Some(sample) = state.in_flight.last(response.id) else {
         state.report.unmatched += 1;
@@ -151,7 +155,7 @@ fn last<L: LoadGen>(
     may.map_err(|wrong| wrong.failure(&lane.node_name))?;
     let (queued, round_trip) = (sample.sent - sample.issued, now - sample.sent);
     state.report.received(received, encoding);
-    state.report.answer(queued, round_trip, &response);
+    alike.add(AnswerTimes::new(queued, round_trip, &response), &mut state.report);
     Ok(Some((sample.ticket, payload)))
 }
 

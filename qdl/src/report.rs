@@ -57,6 +57,53 @@ pub struct NodeReport {
     pub stages: Stages,
 }
 
+/// The times of one answer, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnswerTimes {
+    queued_ns: u64,
+    round_trip_ns: u64,
+    sut_queue_ns: u64,
+    compute_ns: u64,
+    batch_size: u32,
+}
+
+impl AnswerTimes {
+    /// How long a sample waited here, its round trip, and the times that the node gives.
+    pub fn new(queued: Duration, round_trip: Duration, reply: &InferResponse) -> Self {
+        Self {
+            queued_ns: nanoseconds(queued),
+            round_trip_ns: nanoseconds(round_trip),
+            sut_queue_ns: reply.queue_ns,
+            compute_ns: reply.prepare_ns.saturating_add(reply.compute_ns),
+            batch_size: reply.batch_size,
+        }
+    }
+}
+
+/// Answers in a row that took the same times, such as those of one batch that came together: they are counted at once.
+#[derive(Debug, Default)]
+pub(crate) struct Alike(Option<(AnswerTimes, u64)>);
+
+impl Alike {
+    /// Adds an answer; those before it are counted if they differ.
+    pub(crate) fn add(&mut self, times: AnswerTimes, report: &mut NodeReport) {
+        match &mut self.0 {
+            Some((same, answers)) if *same == times => *answers += 1,
+            _ => {
+                self.count(report);
+                self.0 = Some((times, 1));
+            }
+        }
+    }
+
+    /// Counts what was added.
+    pub(crate) fn count(&mut self, report: &mut NodeReport) {
+        if let Some((times, answers)) = self.0.take() {
+            report.count_answers(&times, answers);
+        }
+    }
+}
+
 /// A set of encodings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Encodings(u32);
@@ -128,19 +175,20 @@ impl NodeReport {
         self.response_encodings.insert(encoding);
     }
 
-    /// Counts one answer: how long it waited here, its round trip, and the times that the node gives.
-    pub fn answer(&mut self, queued: Duration, round_trip: Duration, reply: &InferResponse) {
-        self.answered += 1;
-        *self.samples_by_batch.entry(reply.batch_size).or_default() += 1;
-        let compute = reply.prepare_ns.saturating_add(reply.compute_ns);
-        let at_node = reply.queue_ns.saturating_add(compute);
-        let (queued, round_trip) = (nanoseconds(queued), nanoseconds(round_trip));
-        self.latency_sum_ns += queued + round_trip;
-        self.latency.saturating_record(queued + round_trip);
-        self.stages.qdl_queue.saturating_record(queued);
-        self.stages.network.saturating_record(round_trip.saturating_sub(at_node));
-        self.stages.sut_queue.saturating_record(reply.queue_ns);
-        self.stages.compute.saturating_record(compute);
+    /// Counts answers that all took the same times.
+    pub fn count_answers(&mut self, times: &AnswerTimes, answers: u64) {
+        let AnswerTimes { queued_ns, round_trip_ns, sut_queue_ns, compute_ns, batch_size } = *times;
+        let latency_ns = queued_ns.saturating_add(round_trip_ns);
+        let at_node = sut_queue_ns.saturating_add(compute_ns);
+        self.answered += answers;
+        *self.samples_by_batch.entry(batch_size).or_default() += answers;
+        self.latency_sum_ns =
+            self.latency_sum_ns.saturating_add(latency_ns.saturating_mul(answers));
+        self.latency.saturating_record_n(latency_ns, answers);
+        self.stages.qdl_queue.saturating_record_n(queued_ns, answers);
+        self.stages.network.saturating_record_n(round_trip_ns.saturating_sub(at_node), answers);
+        self.stages.sut_queue.saturating_record_n(sut_queue_ns, answers);
+        self.stages.compute.saturating_record_n(compute_ns, answers);
     }
 
     /// Adds another lane to the same node.
@@ -179,4 +227,30 @@ fn merge_histogram(into: &mut Histogram<u64>, other: &Histogram<u64>) {
 
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_counted_as_if_one_by_one() {
+        let reply = |batch_size| InferResponse { queue_ns: 5, batch_size, ..Default::default() };
+        let times = [(1, 10, 2), (1, 10, 2), (1, 10, 2), (3, 10, 2), (3, 10, 4), (1, 10, 2)].map(
+            |(queued, round_trip, batch)| {
+                let nanos = Duration::from_nanos;
+                AnswerTimes::new(nanos(queued), nanos(round_trip), &reply(batch))
+            },
+        );
+        let (mut one_by_one, mut in_runs) = (NodeReport::new("", ""), NodeReport::new("", ""));
+        let mut alike = Alike::default();
+        for times in &times {
+            one_by_one.count_answers(times, 1);
+            alike.add(*times, &mut in_runs);
+        }
+        alike.count(&mut in_runs);
+        alike.count(&mut in_runs);
+        assert_eq!(format!("{one_by_one:?}"), format!("{in_runs:?}"));
+        assert_eq!((in_runs.answered, in_runs.latency_sum_ns), (6, 70));
+    }
 }

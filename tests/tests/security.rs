@@ -187,12 +187,11 @@ async fn with_mutual_tls_a_stranger_learns_the_certificate_and_nothing_else() {
         let mut answer = [0; 4];
         let read = stream.read(&mut answer);
         assert_eq!(stream.conn.peer_certificates(), Some(&[shown.clone()][..]));
-        match known {
-            true => assert!(read.is_ok_and(|bytes| bytes > 0), "our own client is answered"),
-            false => {
-                let error = read.expect_err("no answer").to_string();
-                assert!(error.contains("CertificateRequired"), "{error}");
-            }
+        if known {
+            assert!(read.is_ok_and(|bytes| bytes > 0), "our own client is answered")
+        } else {
+            let error = read.expect_err("no answer").to_string();
+            assert!(error.contains("CertificateRequired"), "{error}");
         }
 
         let tls = QuicClientConfig::try_from(certificates.tls(b"netdiv/1", known));

@@ -15,7 +15,7 @@ use netdiv_contract::{
     encoding, limits,
     v1::{DescribeResponse, InferResponse, Status},
 };
-use netdiv_qdl::{NodeInfo, NodeReport, Progress, SampleSource as _};
+use netdiv_qdl::{AnswerTimes, NodeInfo, NodeReport, Progress, SampleSource as _};
 use netdiv_rules::{
     Finding,
     result::{self, Carrier},
@@ -152,7 +152,8 @@ impl Shared {
             let failure = match (reply.status(), payload) {
                 (Status::Ok, Ok(payload)) => {
                     state.report().received(reply.payload.len(), reply.encoding());
-                    state.report().answer(Duration::ZERO, now - issued, &reply);
+                    let times = AnswerTimes::new(Duration::ZERO, now - issued, &reply);
+                    state.report().count_answers(&times, 1);
                     tickets.push(ticket);
                     payloads.push(payload);
                     continue;

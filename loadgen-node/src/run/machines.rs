@@ -21,8 +21,9 @@ pub(crate) fn evidence(nodes: &[NodeInfo], config: &RunConfig) -> Result<Evidenc
         settings: Some(settings),
         ..System::default().machine()
     };
-    if let Some(file) = &config.evidence {
-        netdiv_evidence::supply(&mut loadgen_node, file)
+    if let Some(stated) = &config.evidence {
+        stated
+            .supply(&mut loadgen_node)
             .map_err(|error| RunError::Usage(format!("--evidence: {error}")))?;
     }
     let machine = |node: &NodeInfo| {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use netdiv_contract::encoding::Encoding;
 use netdiv_dataset as dataset;
+use netdiv_evidence::Statement;
 use netdiv_qdl::{OnNodeLoss, Policy, Settings};
 use netdiv_rules::{Division, Mode, Scenario};
 
@@ -88,12 +89,9 @@ impl RunArgs {
         }
     }
 
-    fn evidence(&self) -> Result<Option<PathBuf>, RunError> {
-        if let Some(file) = &self.evidence {
-            netdiv_evidence::check(file)
-                .map_err(|error| RunError::Usage(format!("--evidence: {error}")))?;
-        }
-        Ok(self.evidence.clone())
+    fn evidence(&self) -> Result<Option<Statement>, RunError> {
+        let stated = self.evidence.as_deref().map(Statement::read).transpose();
+        stated.map_err(|error| RunError::Usage(format!("--evidence: {error}")))
     }
 
     fn audit_config(&self) -> Result<PathBuf, RunError> {
@@ -190,5 +188,44 @@ impl RunArgs {
             on_node_loss,
             ..settings
         })))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Args as _;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn resolved(extra: Option<(&str, Value)>) -> String {
+        let mut settings = json!({"nodes": ["127.0.0.1:1"], "scenario": "server"});
+        if let Some((key, value)) = extra {
+            settings[key] = value;
+        }
+        let args: RunArgs = serde_json::from_value(settings).unwrap();
+        let mut config = args.resolve().unwrap();
+        config.given.clear();
+        format!("{config:?}")
+    }
+
+    #[test]
+    fn the_defaults_that_the_help_names_are_in_force() {
+        let mut tried = 0;
+        for key in RunArgs::augment_args(clap::Command::new("")).get_arguments() {
+            let help = key.get_help().map(ToString::to_string).unwrap_or_default();
+            let Some((_, default)) = help.split_once("[default: ") else { continue };
+            let Some((default, _)) = default.split_once(']') else { continue };
+            let words = key.get_possible_values();
+            let value = match default.parse::<u64>() {
+                Ok(number) => number.into(),
+                Err(_) if words.iter().any(|word| word.get_name() == default) => default.into(),
+                Err(_) => continue,
+            };
+            let id = key.get_id().as_str();
+            assert_eq!(resolved(Some((id, value))), resolved(None), "{id}");
+            tried += 1;
+        }
+        assert!(tried > 12, "{tried} defaults are numbers or words of a list");
     }
 }

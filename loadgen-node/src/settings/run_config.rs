@@ -3,10 +3,11 @@
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use netdiv_contract::encoding::Encoding;
+use netdiv_evidence::Statement;
 use netdiv_qdl::Settings;
 use netdiv_rules::{Division, Mode, Scenario, book::Table};
 
-/// A run whose settings fit together. Its certificates, token and table of benchmarks have been read.
+/// A run whose settings fit together. Its certificates, token, table of benchmarks and statement have been read.
 #[derive(Debug)]
 pub struct RunConfig {
     pub(crate) scenario: Scenario,
@@ -18,7 +19,8 @@ pub struct RunConfig {
     pub(crate) rehearsal: bool,
     pub(crate) digests: bool,
     pub(crate) checksums: bool,
-    pub(crate) evidence: Option<PathBuf>,
+    /// What the operator states of this machine.
+    pub(crate) evidence: Option<Statement>,
     pub(crate) benchmarks: Arc<Table>,
     /// The settings as they were given, by key.
     pub(crate) given: BTreeMap<String, serde_json::Value>,

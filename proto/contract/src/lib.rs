@@ -7,14 +7,12 @@
 //! - [`burst`]: all messages that a stream has ready, in one wake-up
 //! - [`probe`]: samples that test the network
 //! - [`tally`]: how often each payload was seen
-//! - [`digest`]: how digests are written
 //! - [`checksum`]: CRC32C of a message, so that a flipped bit is found
 //! - [`limits`]: every limit of the wire, each with its reason
 
 pub mod burst;
 pub mod checksum;
 mod chunks;
-pub mod digest;
 pub mod encoding;
 pub mod framing;
 pub mod layout;

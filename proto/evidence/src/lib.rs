@@ -6,7 +6,7 @@
 //! - [`System::machine`]: processors, memory, accelerators (`processors.rs`, `memory.rs`, `accelerators.rs`)
 //! - [`System::interfaces`]: network interfaces (`interfaces.rs`); [`route`]: which of them leads to a peer
 //! - `identity.rs`: digests that tell machines apart
-//! - [`supply`]: fields that an operator states in a file; [`check`]: whether the file can be read
+//! - [`Statement`]: fields that an operator states in a file (`supply.rs`)
 
 mod accelerators;
 mod identity;
@@ -19,5 +19,5 @@ mod system;
 
 pub use netdiv_contract::v1::{Accelerator, Interface, Machine, Route};
 pub use route::route;
-pub use supply::{Statement, SupplyError, check, supply};
+pub use supply::{Statement, SupplyError};
 pub use system::System;

@@ -73,16 +73,6 @@ impl Statement {
     }
 }
 
-/// Whether [`Statement::read`] takes the file.
-pub fn check(path: &Path) -> Result<(), SupplyError> {
-    Statement::read(path).map(drop)
-}
-
-/// Reads the file and applies it, as [`Statement::supply`] does.
-pub fn supply(machine: &mut Machine, path: &Path) -> Result<(), SupplyError> {
-    Statement::read(path)?.supply(machine)
-}
-
 fn read(path: &Path) -> Result<Table, String> {
     let text = std::fs::read_to_string(path).map_err(|e| e.to_string())?;
     let mut stated: Table = toml::from_str(&text).map_err(|e| e.to_string())?;

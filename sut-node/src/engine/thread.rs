@@ -161,7 +161,7 @@ mod tests {
                 digest: None,
                 arrived: Instant::now(),
                 length: 1,
-                admitted: self.admission.try_admit(7),
+                admitted: self.admission.try_admit([7]),
                 replies: ReplyTo::Stream(self.sender.clone()),
             }
         }
@@ -193,7 +193,7 @@ mod tests {
         stage.queue.push(&mut vec![last]);
         stage.queue.close();
         stage.engine.join().unwrap();
-        assert!((0..10).all(|_| stage.admission.try_admit(1).is_some()));
+        assert!((0..10).all(|_| stage.admission.try_admit([1]).is_some()));
         drop(stage.sender);
     }
 
@@ -251,6 +251,6 @@ mod tests {
         }
         stage.queue.close();
         stage.engine.join().unwrap();
-        assert!((0..10).all(|_| stage.admission.try_admit(1).is_some()));
+        assert!((0..10).all(|_| stage.admission.try_admit([1]).is_some()));
     }
 }

@@ -22,6 +22,14 @@ pub(crate) struct Admitted {
 }
 
 impl Admitted {
+    /// The place of one of them, of that many payload bytes, to be held alone.
+    pub(crate) fn split_off(&mut self, bytes: u64) -> Self {
+        let bytes = (self.admission.charge(bytes) as usize).min(self.bytes);
+        self.samples -= 1;
+        self.bytes -= bytes;
+        Self { admission: self.admission.clone(), samples: 1, bytes }
+    }
+
     /// Takes over another sample's place, so that many are given back at once.
     pub(crate) fn join(&mut self, mut other: Self) {
         self.samples += std::mem::take(&mut other.samples);
@@ -38,14 +46,20 @@ impl Admission {
         }
     }
 
-    /// A place at once, or `None` when the node is full.
-    pub(crate) fn try_admit(self: &Arc<Self>, bytes: u64) -> Option<Admitted> {
-        let bytes = self.charge(bytes);
-        let sample = self.samples.try_acquire().ok()?;
+    /// Places for samples of so many bytes each at once, or `None` when there is no room for all of them.
+    pub(crate) fn try_admit(
+        self: &Arc<Self>,
+        samples: impl IntoIterator<Item = u64>,
+    ) -> Option<Admitted> {
+        let charges = samples.into_iter().map(|bytes| u64::from(self.charge(bytes)));
+        let (samples, bytes) = charges.fold((0, 0), |(n, sum), charge| (n + 1, sum + charge));
+        let bytes = u32::try_from(bytes).ok()?;
+        let places = self.samples.try_acquire_many(samples).ok()?;
         let room = self.bytes.try_acquire_many(bytes).ok()?;
-        sample.forget();
+        places.forget();
         room.forget();
-        Some(Admitted { admission: self.clone(), samples: 1, bytes: bytes as usize })
+        let (samples, bytes) = (samples as usize, bytes as usize);
+        Some(Admitted { admission: self.clone(), samples, bytes })
     }
 
     /// A place, once there is one.
@@ -93,19 +107,25 @@ mod tests {
     #[test]
     fn samples_and_bytes_are_limited_and_come_back() {
         let admission = Arc::new(Admission::new(2, 100));
-        let first = admission.try_admit(60).unwrap();
-        assert!(admission.try_admit(60).is_none(), "no room in bytes");
-        let second = admission.try_admit(40).unwrap();
-        assert!(admission.try_admit(0).is_none(), "no room in samples");
+        let first = admission.try_admit([60]).unwrap();
+        assert!(admission.try_admit([60]).is_none(), "no room in bytes");
+        let second = admission.try_admit([40]).unwrap();
+        assert!(admission.try_admit([0]).is_none(), "no room in samples");
         drop((first, second));
-        let huge = admission.try_admit(1 << 40).unwrap();
-        assert!(admission.try_admit(1).is_none(), "a huge sample takes all");
-        drop(huge);
-        let mut both = admission.try_admit(70).unwrap();
-        both.join(admission.try_admit(30).unwrap());
-        assert!(admission.try_admit(1).is_none(), "joined places are still taken");
+        assert!(admission.try_admit([60, 60]).is_none(), "no room for both");
+        let mut both = admission.try_admit([60, 40]).unwrap();
+        let first = both.split_off(60);
         drop(both);
-        assert!(admission.try_admit(100).is_some());
+        assert!(!admission.has_room_for(41) && admission.has_room_for(40), "40 are free again");
+        drop(first);
+        let huge = admission.try_admit([1 << 40]).unwrap();
+        assert!(admission.try_admit([1]).is_none(), "a huge sample takes all");
+        drop(huge);
+        let mut both = admission.try_admit([70]).unwrap();
+        both.join(admission.try_admit([30]).unwrap());
+        assert!(admission.try_admit([1]).is_none(), "joined places are still taken");
+        drop(both);
+        assert!(admission.try_admit([100]).is_some());
     }
 
     #[tokio::test]

@@ -100,30 +100,29 @@ impl Intake<'_> {
         let received = burst.len();
         replies.backlog().read(received);
         session.received(received as u64);
-        let mut refused = 0;
+        let (mut refused, mut cost) = (0, 0);
+        // Mostly there is room for all of it.
+        let mut places = node.admission.try_admit(burst.iter().map(|request| node.cost(request)));
         for request in burst.drain(..) {
             let digest = session.digests().map(|digests| digests.received(&request.payload));
-            let cost = node.cost(&request);
-            let admitted = match node.admission.try_admit(cost) {
-                Some(admitted) => admitted,
-                None => {
-                    // The engines must see what is here before this task waits for them.
-                    self.hand_over_now();
-                    tokio::select! {
-                        biased;
-                        admitted = node.admission.admit(cost) => admitted,
-                        // An engine that hangs may hold all places.
-                        () = replies.closed() => return false,
-                    }
-                }
+            cost = node.cost(&request);
+            let admitted = match &mut places {
+                Some(places) => places.split_off(cost),
+                None => match self.admit_alone(cost).await {
+                    Some(admitted) => admitted,
+                    None => return false,
+                },
             };
             match accept(node, request, digest, arrived, admitted, replies) {
                 Some(sample) => self.samples.push(sample),
                 None => refused += 1,
             }
-            if !node.admission.has_room_for(cost) {
+            if places.is_none() && !node.admission.has_room_for(cost) {
                 self.hand_over_now();
             }
+        }
+        if received > 0 && !node.admission.has_room_for(cost) {
+            self.hand_over_now();
         }
         node.take(&mut self.samples);
         if session.is_flushed() {
@@ -131,6 +130,22 @@ impl Intake<'_> {
         }
         metrics::samples(received, refused, node.queue.len());
         true
+    }
+
+    /// A place for one sample, once there is one; `None` when the client has gone meanwhile.
+    async fn admit_alone(&mut self, bytes: u64) -> Option<Admitted> {
+        let admission = &self.node.admission;
+        if let Some(admitted) = admission.try_admit([bytes]) {
+            return Some(admitted);
+        }
+        // The engines must see what is here before this task waits for them.
+        self.hand_over_now();
+        tokio::select! {
+            biased;
+            admitted = admission.admit(bytes) => Some(admitted),
+            // An engine that hangs may hold all places.
+            () = self.replies.closed() => None,
+        }
     }
 
     /// Hands over what is here. No more samples will fill up its batch, so it does not wait for any.

@@ -51,7 +51,7 @@ impl ReplyTo {
     /// Where digests of the responses are kept, if they are.
     pub(crate) fn digests(&self) -> Option<&Digests> {
         match self {
-            Self::Stream(stream) => stream.digests.as_deref(),
+            Self::Stream(stream) => stream.0.digests.as_deref(),
             Self::Here(_) => None,
         }
     }
@@ -59,7 +59,7 @@ impl ReplyTo {
     /// Whether the client has gone.
     pub(crate) fn is_closed(&self) -> bool {
         match self {
-            Self::Stream(stream) => stream.sender.is_closed(),
+            Self::Stream(stream) => stream.0.sender.is_closed(),
             Self::Here(_) => false,
         }
     }
@@ -67,16 +67,19 @@ impl ReplyTo {
     /// Whether replies to both go the same way.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Stream(one), Self::Stream(other)) => one.sender.same_channel(&other.sender),
+            (Self::Stream(one), Self::Stream(other)) => Arc::ptr_eq(&one.0, &other.0),
             (Self::Here(one), Self::Here(other)) => Arc::ptr_eq(one, other),
             _ => false,
         }
     }
 }
 
-/// Where the replies of one stream go.
+/// Where the replies of one stream go. Every sample has one.
 #[derive(Debug, Clone)]
-pub(crate) struct ReplySender {
+pub(crate) struct ReplySender(Arc<WayBack>);
+
+#[derive(Debug)]
+struct WayBack {
     sender: mpsc::Sender<Burst>,
     backlog: Arc<Backlog>,
     digests: Option<Arc<Digests>>,
@@ -108,8 +111,9 @@ pub(crate) fn channel(
     let (sender, receiver) = mpsc::channel(max_samples + burst::MESSAGES + 1);
     let backlog = Arc::new(Backlog::new(max_samples, max_bytes));
     let digests = session.digests().cloned();
-    let sender = ReplySender { sender, backlog: backlog.clone(), digests, checksums };
-    let open = streams.add(WaitingStream::new(&sender.sender, &backlog))?;
+    let open = streams.add(WaitingStream::new(&sender, &backlog))?;
+    let sender =
+        ReplySender(Arc::new(WayBack { sender, backlog: backlog.clone(), digests, checksums }));
     let replies = Replies {
         receiver,
         backlog,
@@ -124,41 +128,41 @@ pub(crate) fn channel(
 impl ReplySender {
     /// Sends replies. Those of a client that has gone are dropped; it cannot take them.
     pub(crate) fn send(&self, mut replies: Vec<InferResponse>) {
-        if self.checksums {
+        if self.0.checksums {
             for reply in &mut replies {
                 reply.crc32c = Some(checksum::of_response(reply));
             }
         }
         let bytes: usize = replies.iter().map(|reply| reply.payload.len()).sum();
-        self.backlog.replied(bytes);
+        self.0.backlog.replied(bytes);
         let samples = replies.len();
-        if self.sender.try_send(Ok(replies)).is_err() {
+        if self.0.sender.try_send(Ok(replies)).is_err() {
             metrics::abandoned(samples);
         }
     }
 
     /// Ends the stream with an error, without the replies that are still to come.
     pub(crate) fn fail(&self, status: Status) {
-        let _ = self.sender.try_send(Err(status));
+        let _ = self.0.sender.try_send(Err(status));
     }
 
     /// Ends the stream with an error once all that was read is answered.
     pub(crate) fn end_with(&self, farewell: Status) {
-        self.backlog.set_farewell(farewell);
+        self.0.backlog.set_farewell(farewell);
     }
 
     /// Waits until the client has gone.
     pub(crate) async fn closed(&self) {
-        self.sender.closed().await;
+        self.0.sender.closed().await;
     }
 
     /// Whether the stream's messages have checksums, either way.
     pub(crate) fn has_checksums(&self) -> bool {
-        self.checksums
+        self.0.checksums
     }
 
     pub(crate) fn backlog(&self) -> &Backlog {
-        &self.backlog
+        &self.0.backlog
     }
 }
 

@@ -347,6 +347,21 @@ mod tests {
     }
 
     #[test]
+    fn the_defaults_that_the_help_names_are_in_force() {
+        let folder = folder();
+        let mut tried = 0;
+        for key in Args::augment_args(clap::Command::new("")).get_arguments() {
+            let help = key.get_help().map(ToString::to_string).unwrap_or_default();
+            let default = help.rsplit_once("[default: ").map(|(_, text)| text.trim_end_matches(']'));
+            let Some(default) = default.filter(|text| text.parse::<u64>().is_ok()) else { continue };
+            let set = with(ECHO, key.get_id().as_str(), default);
+            assert_eq!(published(folder.path(), &set), published(folder.path(), ECHO), "{set}");
+            tried += 1;
+        }
+        assert!(tried > 8, "{tried} defaults are numbers");
+    }
+
+    #[test]
     fn a_manifest_is_published_without_its_place() {
         let (folder, other) = (folder(), folder());
         let text = |folder: &tempfile::TempDir| published(folder.path(), TORCH).text;

@@ -48,10 +48,8 @@ impl Engine for Unreliable {
     fn finish(&mut self) -> Result<Inference, EngineError> {
         let batch = self.batches.pop_front().unwrap_or_default();
         let mut answers: Vec<_> = batch.iter().map(|sample| Ok(sample.bytes().clone())).collect();
-        let fault = match self.faulty.load(Ordering::SeqCst) {
-            true => self.random.random_range(0..20),
-            false => 20,
-        };
+        let fault =
+            if self.faulty.load(Ordering::SeqCst) { self.random.random_range(0..20) } else { 20 };
         match fault {
             0 => return Err(EngineError::Failed("out of memory".into())),
             1 => resume_unwind(Box::new("overheated")),

@@ -59,9 +59,10 @@ impl Fault {
             }
             Node::Elsewhere(address) => address(),
         };
-        let address = match self.wired {
-            true => stage.wire.insert(Relay::to(&address)).address.clone(),
-            false => address,
+        let address = if self.wired {
+            stage.wire.insert(Relay::to(&address)).address.clone()
+        } else {
+            address
         };
         let mut addresses = vec![address];
         if self.company {

@@ -31,7 +31,8 @@ fn measured() -> Machine {
 fn stated_of(mut machine: Machine, text: &str) -> Result<Machine, String> {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), text).unwrap();
-    supply(&mut machine, file.path()).map_err(|error| error.to_string()).map(|()| machine)
+    let supplied = Statement::read(file.path()).and_then(|stated| stated.supply(&mut machine));
+    supplied.map_err(|error| error.to_string()).map(|()| machine)
 }
 
 fn stated(text: &str) -> Result<Machine, String> {
@@ -139,9 +140,9 @@ fn a_file_can_be_checked_before_anything_is_measured() {
     let file = tempfile::NamedTempFile::new().unwrap();
     for (text, is_right) in [("kernel = 'Linux 7'", true), ("colour = 1", false), ("=", false)] {
         std::fs::write(file.path(), text).unwrap();
-        assert_eq!(check(file.path()).is_ok(), is_right, "{text}");
+        assert_eq!(Statement::read(file.path()).is_ok(), is_right, "{text}");
     }
-    assert!(check(Path::new("/nowhere/evidence.toml")).is_err());
+    assert!(Statement::read(Path::new("/nowhere/evidence.toml")).is_err());
 }
 
 #[test]

@@ -31,7 +31,7 @@ const LOOPBACK_MTU: u16 = 65_000;
 const SEGMENTS: u16 = 10;
 
 /// Concurrent calls of one connection.
-const MAX_CALLS: u32 = 64;
+pub(crate) const MAX_CALLS: u32 = 64;
 
 /// Longest UDP payload to try on the path to that address.
 pub fn default_mtu(peer: IpAddr) -> u16 {

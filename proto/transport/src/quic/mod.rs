@@ -7,5 +7,7 @@ mod endpoint;
 mod server;
 
 pub(crate) use client::Client;
+#[cfg(test)]
+pub(crate) use endpoint::MAX_CALLS;
 pub use endpoint::{bind, default_mtu};
 pub use server::{QuicServer, serve};

@@ -19,7 +19,7 @@ use super::{
     node::{Node, Serving},
     open, options, requests,
 };
-use crate::{Connection, Connections, Options, Transport};
+use crate::{Connection, Connections, Options, Transport, quic::MAX_CALLS};
 
 const A_MOMENT: Duration = Duration::from_millis(50);
 
@@ -53,6 +53,42 @@ async fn the_longest_request_is_taken_and_no_longer_one() {
             assert_eq!(outcome.code, code, "{outcome:?}");
         }
     }
+}
+
+#[tokio::test]
+async fn requests_of_calls_with_one_are_limited() {
+    for transport in BOTH {
+        let node = Node::default().serve(transport).await;
+        let connection = open(node.address, &options(transport)).await.unwrap();
+        // The session's key and length take 3 bytes.
+        let longest = MAX_HEADER_BYTES - 3;
+        for (bytes, code) in [(longest, Code::FailedPrecondition), (longest + 1, Code::OutOfRange)]
+        {
+            let session = "s".repeat(bytes);
+            let asked = DigestsRequest { session, ..DigestsRequest::default() };
+            let status = connection.digests(asked).await.unwrap_err();
+            assert_eq!(status.code(), code, "{status}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_connection_of_quic_takes_so_many_calls_and_others_once_some_end() {
+    let node = Node::default().serve(Transport::Quic).await;
+    let connection = open(node.address, &options(Transport::Quic)).await.unwrap();
+    let mut calls = Vec::new();
+    for _ in 0..MAX_CALLS {
+        calls.push(infer(&connection).await.unwrap());
+    }
+    let waits = describe(&connection);
+    tokio::pin!(waits);
+    assert!(timeout(A_MOMENT, &mut waits).await.is_err(), "one call too many");
+    // Quinn tells of free places once an eighth of them is free.
+    for (requests, mut replies) in calls.split_off(calls.len() / 2) {
+        drop(requests);
+        assert!(super::ids(&mut replies).await.1.is_ok());
+    }
+    waits.await.expect("others have ended");
 }
 
 #[tokio::test]

@@ -142,8 +142,8 @@ impl Handler for Node {
         Ok(FlushResponse { samples_received: request.samples_sent })
     }
 
-    async fn digests(&self, request: DigestsRequest) -> Result<DigestsResponse, Status> {
-        Err(Status::failed_precondition(format!("no digests of {}", request.session)))
+    async fn digests(&self, _: DigestsRequest) -> Result<DigestsResponse, Status> {
+        Err(Status::failed_precondition("no digests are kept"))
     }
 
     fn infer<S>(

@@ -54,9 +54,10 @@ pub(super) fn check_size(width: usize, height: usize) -> Result<(), String> {
 /// Library (as `pre_process_imagenet_pytorch` of the reference does; values may differ by one, since the axes are
 /// filtered in the other order).
 pub(super) fn resize_short_side(image: Rgb, short: usize) -> Result<Rgb, String> {
-    let (width, height) = match image.width <= image.height {
-        true => (short, short * image.height / image.width),
-        false => (short * image.width / image.height, short),
+    let (width, height) = if image.width <= image.height {
+        (short, short * image.height / image.width)
+    } else {
+        (short * image.width / image.height, short)
     };
     if (width, height) == (image.width, image.height) {
         return Ok(image);

@@ -50,9 +50,10 @@ pub fn svg(nodes: &[Series], runs: &[Series]) -> Result<String, Box<dyn Error>> 
             let known = labels.iter().find(|(label, _)| *label == series.label).copied();
             let colour = known.map_or_else(|| colours.next().unwrap_or(COLOURS[0]), |(_, c)| c);
             let points = series.points.iter().map(|(at, mib)| (at / 60.0, *mib));
-            let drawn = match is_line {
-                true => chart.draw_series(LineSeries::new(points, colour.stroke_width(1)))?,
-                false => chart.draw_series(points.map(|at| Circle::new(at, 2, colour.filled())))?,
+            let drawn = if is_line {
+                chart.draw_series(LineSeries::new(points, colour.stroke_width(1)))?
+            } else {
+                chart.draw_series(points.map(|at| Circle::new(at, 2, colour.filled())))?
             };
             if known.is_none() {
                 labels.push((&series.label, colour));
