@@ -132,7 +132,7 @@ for transport in $TRANSPORTS; do
     fault 'partition: one of two nodes' "$transport" 3 "$lost" -- 1 3 cut=1, 3 1 cut=1
     fault 'partition: nothing comes from one node' "$transport" 3 "$lost" -- 3 1 cut=1
     fault 'partition: nothing reaches one node' "$transport" 3 "$lost" -- 1 3 cut=1
-    fault 'partition: both nodes' "$transport" 3 'node node-[23] ' -- '* * cut=1'
+    fault 'partition: both nodes' "$transport" 3 'node node-[23]' -- '* * cut=1'
     fault 'a cut of 0.5 s that heals' "$transport" 0 VALID -- 1 3 cut=1 for=0.5, 3 1 cut=1 for=0.5
     fault 'loss of 3 % from the nodes' "$transport" 0 VALID -- 2 1 loss=0.03, 3 1 loss=0.03
     fault 'loss of 3 % to one node' "$transport" 0 VALID -- 1 3 loss=0.03
