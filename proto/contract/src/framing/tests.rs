@@ -1,0 +1,166 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::limits::MAX_PAYLOAD_BYTES;
+
+fn request(id: u64, payload: Bytes) -> InferRequest {
+    InferRequest { id, payload, ..InferRequest::default() }
+}
+
+fn next(decoder: &mut Decoder) -> Result<Option<InferRequest>, FramingError> {
+    decoder.next_frame().map(|frame| {
+        frame.map(|frame| match frame {
+            Frame::Message(message) => message,
+            Frame::End(status) => panic!("{status:?}"),
+        })
+    })
+}
+
+fn chunks(messages: Vec<InferRequest>) -> Vec<Bytes> {
+    let mut encoder = Encoder::default();
+    messages.into_iter().for_each(|message| encoder.push(message));
+    std::iter::from_fn(|| encoder.next_chunk()).collect()
+}
+
+#[test]
+fn bytes_on_the_wire_are_those_of_grpc() {
+    for payload in [0, 3, 5000] {
+        let message = request(7, vec![1; payload].into());
+        let plain = message.encode_to_vec();
+        let wire = chunks(vec![message]).concat();
+        assert_eq!(wire[..5], [&[0], &(plain.len() as u32).to_be_bytes()[..]].concat());
+        assert_eq!(wire[5..], plain);
+    }
+}
+
+#[test]
+fn long_payloads_are_neither_copied_out_nor_in() {
+    let payload = Bytes::from(vec![3; 100_000]);
+    let sent = chunks(vec![request(1, payload.clone()), request(2, payload.clone())]);
+    assert_eq!(sent.len(), 4, "header, payload, header, payload");
+    assert_eq!(sent[1].as_ptr(), payload.as_ptr());
+    let mut decoder = Decoder::new(MAX_PAYLOAD_BYTES);
+    sent.into_iter().for_each(|chunk| decoder.push(chunk));
+    for id in [1, 2] {
+        let message = next(&mut decoder).unwrap().unwrap();
+        assert_eq!((message.id, message.payload.as_ptr()), (id, payload.as_ptr()));
+    }
+    assert!(decoder.finish().is_ok());
+}
+
+#[test]
+fn a_short_payload_does_not_hold_on_to_a_long_chunk() {
+    let short = (0..2000).map(|id| request(id, vec![1; 64].into()));
+    let mut chunk = BytesMut::new();
+    chunks(short.collect()).iter().for_each(|part| chunk.put_slice(part));
+    let chunk = chunk.freeze();
+    let place = chunk.as_ptr_range();
+    let mut decoder = Decoder::new(1000);
+    decoder.push(chunk);
+    let first = next(&mut decoder).unwrap().unwrap();
+    assert!(!place.contains(&first.payload.as_ptr()));
+}
+
+#[test]
+fn bad_prefixes_bad_messages_and_early_ends_are_errors() {
+    let only = |bytes: &'static [u8]| {
+        let mut decoder = Decoder::new(10);
+        decoder.push(Bytes::from_static(bytes));
+        let message = next(&mut decoder);
+        message.and_then(|message| decoder.finish().map(|()| message))
+    };
+    assert!(matches!(only(&[1, 0, 0, 0, 0]), Err(FramingError::Flag(1))));
+    let long = only(&[0, 0, 0, 0, 11]);
+    assert!(matches!(long, Err(FramingError::TooLong { announced: 11, limit: 10 })));
+    assert!(matches!(only(&[0, 0, 0, 0, 1, 0xff]), Err(FramingError::Damaged(_))));
+    assert!(matches!(only(&[0, 0, 0, 0, 2, 0]), Err(FramingError::Truncated)));
+    assert!(matches!(only(&[0, 0, 0]), Err(FramingError::Truncated)));
+    assert_eq!(only(&[0, 0, 0, 0, 0]).unwrap(), Some(InferRequest::default()));
+    assert_eq!(only(&[]).unwrap(), None);
+}
+
+#[test]
+fn a_status_ends_a_stream() {
+    let status = CallStatus { code: 3, message: "no".into() };
+    let mut decoder = Decoder::new(10);
+    decoder.push(encode(&request(1, Bytes::new())));
+    decoder.push(encode_end(&status));
+    assert_eq!(next(&mut decoder).unwrap().unwrap().id, 1);
+    assert_eq!(decoder.next_frame::<InferRequest>().unwrap(), Some(Frame::End(status)));
+}
+
+#[test]
+fn short_and_long_headers_are_written_as_prost_writes_them() {
+    for (error, number) in [(0, 0), (0, u64::MAX), (60, 0), (2000, u64::MAX)] {
+        let response = InferResponse {
+            id: number,
+            status: 2,
+            error: "x".repeat(error),
+            encoding: 2,
+            decoded_bytes: number,
+            queue_ns: number,
+            prepare_ns: number,
+            compute_ns: number,
+            batch_size: number as u32,
+            crc32c: Some(number as u32),
+            payload: Bytes::from_static(b"an answer"),
+        };
+        let mut encoder = Encoder::default();
+        encoder.push(response.clone());
+        assert_eq!(encoder.next_chunk().unwrap(), encode(&response));
+    }
+}
+
+#[test]
+fn whole_messages_are_taken_and_a_part_is_left() {
+    let mut decoder = Decoder::new(10);
+    let message = |id| encode(&request(id, Bytes::new()));
+    decoder.push(message(1));
+    decoder.push(message(2));
+    decoder.push(message(3).slice(..8));
+    let mut taken: Vec<InferRequest> = Vec::new();
+    decoder.take_messages(&mut taken).unwrap();
+    assert_eq!(taken.iter().map(|message| message.id).collect::<Vec<_>>(), [1, 2]);
+    assert!(decoder.is_mid_message());
+
+    decoder.push(message(3).slice(8..));
+    decoder.push(encode_end(&CallStatus { code: Code::DataLoss as i32, message: "no".into() }));
+    let end = decoder.take_messages(&mut taken).unwrap_err();
+    assert_eq!((taken.len(), end.code(), end.message()), (3, Code::DataLoss, "no"));
+    assert!(!decoder.is_mid_message());
+}
+
+proptest! {
+    #[test]
+    fn messages_survive_any_cut_of_the_stream(
+        sizes in proptest::collection::vec(0_usize..10_000, 1..20), cut in 1_usize..5000,
+    ) {
+        let messages: Vec<_> = sizes
+            .iter()
+            .zip(0_u8..)
+            .map(|(size, n)| request(n.into(), vec![n; *size].into()))
+            .collect();
+        let wire = Bytes::from(chunks(messages.clone()).concat());
+        let mut decoder = Decoder::new(20_000);
+        let mut received = Vec::new();
+        for at in (0..wire.len()).step_by(cut) {
+            decoder.push(wire.slice(at..wire.len().min(at + cut)));
+            while let Some(message) = next(&mut decoder).unwrap() {
+                received.push(message);
+            }
+        }
+        prop_assert!(decoder.finish().is_ok());
+        prop_assert_eq!(received, messages);
+    }
+
+    #[test]
+    fn garbage_is_an_error_or_messages(garbage in proptest::collection::vec(any::<u8>(), 0..300)) {
+        let mut decoder = Decoder::new(100);
+        for part in garbage.chunks(7) {
+            decoder.push(Bytes::copy_from_slice(part));
+            if decoder.next_frame::<InferRequest>().is_err() {
+                break;
+            }
+        }
+    }
+}

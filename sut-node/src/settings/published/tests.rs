@@ -1,0 +1,138 @@
+use std::{collections::BTreeSet, fs, path::Path};
+
+use clap::Args as _;
+
+use super::*;
+use crate::settings::args::Args;
+
+const ECHO: &str = "engine = 'echo'";
+const ONNX: &str = "engine = 'onnx'";
+const TORCH: &str = "engine = 'torch'\nmodel = 'FOLDER/toy.toml'";
+
+/// For each key that decides how a node answers: settings, and one that differs in this key alone.
+const DECIDE: [(&str, &str, &str); 28] = [
+    ("transport", ECHO, "'quic'"),
+    ("receive_window_bytes", ECHO, "1000000"),
+    ("max_connections", ECHO, "5"),
+    ("quic_mtu", ECHO, "1400"),
+    ("engine", "", "'none'"),
+    ("instances", ECHO, "2"),
+    ("max_in_flight_samples", ECHO, "77"),
+    ("max_in_flight_bytes", ECHO, "77777"),
+    ("max_payload_bytes", ECHO, "7777"),
+    ("response_encoding", ECHO, "'lz4'"),
+    ("io_threads", ECHO, "77"),
+    ("pin", ECHO, "[0]"),
+    ("busy_poll", ECHO, "true"),
+    ("engine_timeout_ms", ECHO, "777"),
+    ("drain_timeout_ms", ECHO, "777"),
+    ("max_batch", ECHO, "7"),
+    ("batch_timeout_us", ECHO, "77"),
+    ("max_batch_bytes", ECHO, "777"),
+    ("echo_answer_bytes", ECHO, "7"),
+    ("echo_batch_us", ECHO, "7"),
+    ("echo_sample_us", ECHO, "7"),
+    ("postprocess", ONNX, "'none'"),
+    ("threads", ONNX, "77"),
+    ("devices", TORCH, "['cuda:0']"),
+    ("workload_threads", TORCH, "77"),
+    ("max_batch_tokens", TORCH, "77"),
+    ("buckets", TORCH, "[77]"),
+    ("batch_sizes", TORCH, "[7]"),
+];
+
+/// The same for those that do not.
+const DO_NOT: [(&str, &str, &str); 8] = [
+    ("listen", ECHO, "'127.0.0.1:7'"),
+    ("name", ECHO, "'b'"),
+    ("insecure", ECHO, "true"),
+    ("metrics", ECHO, "'127.0.0.1:7'"),
+    ("ready_file", ECHO, "'ready.json'"),
+    ("token_file", ECHO, "'FOLDER/token'"),
+    ("evidence", ECHO, "'FOLDER/evidence.toml'"),
+    ("libtorch", TORCH, "'/elsewhere'"),
+];
+
+/// Of certificates the text says whether there are any; a model is told by its manifest and its SHA-256, and a scenario
+/// by the batch settings that it chooses.
+const APART: [&str; 5] = ["tls_certificate", "tls_key", "tls_client_ca", "model", "scenario"];
+
+const MANIFEST: &str = "name = 'toy'\nmodel = 'toy.pt'\nworkload = 'tensors'\nprecision = 'fp32'\n\
+    inputs = [{ name = 'x', data_type = 'float32', shape = [2, 'n'] }]\n\
+    outputs = [{ name = 'y', data_type = 'float32', shape = [2, 'n'] }]\n";
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("toy.toml"), MANIFEST).unwrap();
+    fs::write(folder.path().join("token"), "a-secret-that-is-long-enough-for-a-token").unwrap();
+    fs::write(folder.path().join("evidence.toml"), "").unwrap();
+    folder
+}
+
+fn published(folder: &Path, settings: &str) -> Published {
+    let settings = settings.replace("FOLDER", &folder.display().to_string());
+    let mut table: toml::Table = toml::from_str(&settings).unwrap();
+    table.entry("name").or_insert("a".into());
+    let args: Args = table.try_into().unwrap();
+    Published::new(&args.resolve().unwrap()).unwrap()
+}
+
+fn with(base: &str, key: &str, value: &str) -> String {
+    format!("{key} = {value}\n{base}")
+}
+
+#[test]
+fn what_decides_the_answers_changes_the_text_and_nothing_else_does() {
+    let folder = folder();
+    let of = |settings: &str| published(folder.path(), settings);
+    for (key, base, value) in DECIDE {
+        assert_ne!(of(&with(base, key, value)), of(base), "{key} decides");
+    }
+    for (key, base, value) in DO_NOT {
+        assert_eq!(of(&with(base, key, value)), of(base), "{key} does not decide");
+    }
+    let tried = DECIDE.iter().chain(&DO_NOT).map(|(key, ..)| *key).chain(APART);
+    let tried: BTreeSet<_> = tried.map(ToOwned::to_owned).collect();
+    let command = Args::augment_args(clap::Command::new(""));
+    let all: BTreeSet<_> = command.get_arguments().map(|key| key.get_id().to_string()).collect();
+    assert_eq!(tried, all, "every key is tried");
+}
+
+#[test]
+fn the_defaults_that_the_help_names_are_in_force() {
+    let folder = folder();
+    let mut tried = 0;
+    for key in Args::augment_args(clap::Command::new("")).get_arguments() {
+        let help = key.get_help().map(ToString::to_string).unwrap_or_default();
+        let default = help.rsplit_once("[default: ").map(|(_, text)| text.trim_end_matches(']'));
+        let Some(default) = default.filter(|text| text.parse::<u64>().is_ok()) else { continue };
+        let set = with(ECHO, key.get_id().as_str(), default);
+        assert_eq!(published(folder.path(), &set), published(folder.path(), ECHO), "{set}");
+        tried += 1;
+    }
+    assert!(tried > 8, "{tried} defaults are numbers");
+}
+
+#[test]
+fn a_manifest_is_published_without_its_place() {
+    let (folder, other) = (folder(), folder());
+    let text = |folder: &tempfile::TempDir| published(folder.path(), TORCH).text;
+    assert_eq!(text(&folder), text(&other));
+    let line = "[batching.server]\nmax_batch = 7\n";
+    fs::write(folder.path().join("toy.toml"), format!("{MANIFEST}{line}")).unwrap();
+    assert_eq!(text(&folder), text(&other), "a scenario that is not asked for");
+    let server = format!("scenario = 'server'\n{TORCH}");
+    assert_ne!(published(folder.path(), &server).text, text(&other));
+    for (from, to) in [("fp32", "fp16"), ("[2, 'n']", "[3, 'n']"), ("'toy'", "'boy'")] {
+        fs::write(folder.path().join("toy.toml"), MANIFEST.replace(from, to)).unwrap();
+        assert_ne!(text(&folder), text(&other), "{from}");
+    }
+}
+
+#[test]
+fn the_text_is_toml_and_the_digest_is_its_own() {
+    let published = published(folder().path(), ECHO);
+    let table: toml::Table = toml::from_str(&published.text).unwrap();
+    assert_eq!(table["engine"]["kind"].as_str(), Some("echo"));
+    assert_eq!(published.sha256, hex::encode(Sha256::digest(published.text.as_bytes())));
+}
