@@ -352,8 +352,11 @@ mod tests {
         let mut tried = 0;
         for key in Args::augment_args(clap::Command::new("")).get_arguments() {
             let help = key.get_help().map(ToString::to_string).unwrap_or_default();
-            let default = help.rsplit_once("[default: ").map(|(_, text)| text.trim_end_matches(']'));
-            let Some(default) = default.filter(|text| text.parse::<u64>().is_ok()) else { continue };
+            let default =
+                help.rsplit_once("[default: ").map(|(_, text)| text.trim_end_matches(']'));
+            let Some(default) = default.filter(|text| text.parse::<u64>().is_ok()) else {
+                continue;
+            };
             let set = with(ECHO, key.get_id().as_str(), default);
             assert_eq!(published(folder.path(), &set), published(folder.path(), ECHO), "{set}");
             tried += 1;
