@@ -74,6 +74,11 @@ impl<L: LoadGen> Cluster<L> {
         self.lost.lock()[node].is_some()
     }
 
+    /// Whether that node owes answers.
+    pub(crate) fn is_owed(&self, node: usize) -> bool {
+        self.lanes_to(node).any(|lane| lane.is_owed())
+    }
+
     /// Samples that were sent to that node.
     pub(crate) fn sent_to(&self, node: usize) -> u64 {
         self.lanes_to(node).map(|lane| lane.state.lock().report.sent).sum()

@@ -135,6 +135,16 @@ pub enum Failure {
         /// Name now.
         now: String,
     },
+    /// A node is not what it was at the start of the run.
+    #[error(
+        "node {node} has another {what} than at the start; it was restarted or replaced during the run"
+    )]
+    Replaced {
+        /// Name of the node.
+        node: String,
+        /// What is another one.
+        what: &'static str,
+    },
     /// A node did not acknowledge the end of a series.
     #[error("node {node} did not acknowledge the end of the queries: {why}")]
     NoFlush {
@@ -194,6 +204,7 @@ impl Failure {
             | Self::EngineFailed { .. }
             | Self::BadResponse { .. }
             | Self::Renamed { .. }
+            | Self::Replaced { .. }
             | Self::Miscounted { .. }
             | Self::NoDigests { .. }
             | Self::NotLoaded(_)

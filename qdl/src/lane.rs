@@ -26,9 +26,20 @@ pub(crate) struct Lane<L: LoadGen> {
     pub(crate) number: usize,
     pub(crate) node: usize,
     pub(crate) node_name: String,
+    /// What was agreed with the node.
+    pub(crate) agreed: Agreed,
     pub(crate) run: Arc<Run<L>>,
     pub(crate) inbox: Arc<Inbox<L::Ticket>>,
     pub(crate) state: Mutex<LaneState<L::Ticket>>,
+}
+
+/// What its answers have to be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Agreed {
+    /// Whether a first token is due before each answer.
+    pub(crate) first_due: bool,
+    /// Whether every answer has a payload.
+    pub(crate) never_empty: bool,
 }
 
 pub(crate) struct LaneState<T> {
@@ -49,14 +60,19 @@ impl<L: LoadGen> Lane<L> {
         node: usize,
         run: Arc<Run<L>>,
         window: Window,
-        first_due: bool,
+        agreed: Agreed,
         report: NodeReport,
     ) -> Self {
-        let in_flight = InFlight::new(number as u16, window, first_due);
+        let in_flight = InFlight::new(number as u16, window, agreed.first_due);
         let node_name = report.name.clone();
         let LaneInbox { inbox, .. } = run.dispatch.lane(number);
         let state = LaneState { in_flight, report, sender: None, withdrawn: false };
-        Self { number, node, node_name, run, inbox, state: Mutex::new(state) }
+        Self { number, node, node_name, agreed, run, inbox, state: Mutex::new(state) }
+    }
+
+    /// Whether answers are due.
+    pub(crate) fn is_owed(&self) -> bool {
+        self.state.lock().in_flight.iter().next().is_some()
     }
 
     /// Lets the sending half look again.

@@ -4,14 +4,17 @@ use std::{
     collections::HashMap,
     future::Future,
     hash::{BuildHasher as _, Hasher as _, RandomState},
+    pin::pin,
     time::{Duration, Instant},
 };
 
 use netdiv_contract::{
-    PROTOCOL_VERSION,
+    NAME_RULE, PROTOCOL_VERSION,
     encoding::Encoding,
     is_name,
     layout::{self, InputLayout},
+    limits::MAX_ERROR_BYTES,
+    said::{is_plain, said},
     tally::Tally,
     v1::{self, DescribeRequest, DescribeResponse, DigestsRequest},
 };
@@ -118,7 +121,7 @@ async fn ask(
             return Err(ConnectError::Silent { address: address.into(), waited: timeout });
         }
         Err(status) if status.code() == tonic::Code::Unauthenticated => {
-            let why = status.message().into();
+            let why = said(status.message());
             return Err(OpenError::Untrusted { address: address.into(), why }.into());
         }
         Err(status) if status.code() == tonic::Code::Unavailable => {
@@ -137,14 +140,62 @@ async fn ask(
         let why = "it does not return the nonce".into();
         return Err(ConnectError::NotANode { address: address.into(), why });
     }
-    if !is_name(&description.node_name) {
-        let why = format!(
-            "it has no name, or one with a comma, bracket, quote or backslash: `{}`",
-            description.node_name.escape_debug()
-        );
+    if let Some(why) = nonsense(&description) {
         return Err(ConnectError::NotANode { address: address.into(), why });
     }
     Ok(NodeInfo { address: address.into(), description, round_trip })
+}
+
+/// What no node says of itself.
+fn nonsense(description: &DescribeResponse) -> Option<String> {
+    let DescribeResponse { node_name, max_payload_bytes, max_in_flight_samples, .. } = description;
+    if !is_name(node_name) {
+        return Some(format!("it calls itself `{}`; {NAME_RULE}", said(node_name)));
+    }
+    for (limit, value) in [
+        ("max_payload_bytes", *max_payload_bytes),
+        ("max_in_flight_samples", u64::from(*max_in_flight_samples)),
+        ("max_in_flight_bytes", description.max_in_flight_bytes),
+    ] {
+        if value == 0 {
+            return Some(format!("its {limit} is 0, so that it would take no sample"));
+        }
+    }
+    let tensors = description.input.iter().flat_map(|input| &input.tensors);
+    let texts = [
+        &description.software_version,
+        &description.engine,
+        &description.model_name,
+        &description.model_sha256,
+        &description.config_sha256,
+        &description.machine_id,
+        &description.host_name,
+    ];
+    let mut texts = texts.into_iter().chain(tensors.map(|tensor| &tensor.name));
+    let wrong = texts.find(|text| text.len() > MAX_ERROR_BYTES || !is_plain(text))?;
+    Some(format!("it says of itself `{}`, which is no short plain text", said(wrong)))
+}
+
+/// What a node has changed that makes it another one than it was.
+pub(crate) fn changed(before: &DescribeResponse, now: &DescribeResponse) -> Option<&'static str> {
+    let facts = |d: &DescribeResponse| {
+        let model = (d.model_name.clone(), d.model_sha256.clone(), d.input.clone());
+        let machine = (d.machine_id.clone(), d.host_name.clone());
+        let program = (d.software_version.clone(), d.engine.clone());
+        (model, d.config_sha256.clone(), program, machine)
+    };
+    let (before, now) = (facts(before), facts(now));
+    if before.0 != now.0 {
+        Some("model")
+    } else if before.1 != now.1 {
+        Some("digest of its settings")
+    } else if before.2 != now.2 {
+        Some("program")
+    } else if before.3 != now.3 {
+        Some("machine")
+    } else {
+        None
+    }
 }
 
 /// Whether a node knows what digests are; servers that were made from an older contract do not.
@@ -184,10 +235,29 @@ pub(crate) async fn within<T>(
     limit: Duration,
     call: impl Future<Output = Result<T, tonic::Status>>,
 ) -> Result<T, tonic::Status> {
-    tokio::time::timeout(limit, call).await.unwrap_or_else(|_| {
-        let text = format!("no answer within {} s", limit.as_secs_f64());
-        Err(tonic::Status::deadline_exceeded(text))
-    })
+    unless_idle(limit, call, || false).await
+}
+
+/// The same, and as much time again as long as the node is busy with other things: on a slow link a call waits behind them.
+pub(crate) async fn unless_idle<T>(
+    limit: Duration,
+    call: impl Future<Output = Result<T, tonic::Status>>,
+    is_busy: impl Fn() -> bool,
+) -> Result<T, tonic::Status> {
+    let mut call = pin!(call);
+    loop {
+        match tokio::time::timeout(limit, &mut call).await {
+            Ok(answer) => return answer,
+            Err(_) if is_busy() => {}
+            Err(_) => {
+                let text = format!(
+                    "no answer within {} s; --control-timeout-ms sets how long to wait",
+                    limit.as_secs_f64()
+                );
+                return Err(tonic::Status::deadline_exceeded(text));
+            }
+        }
+    }
 }
 
 /// Whether a call failed because the node is gone, or not heard of: not because of what one end said.
@@ -204,16 +274,16 @@ pub(crate) fn is_gone(status: &tonic::Status) -> bool {
     )
 }
 
-/// A status in words: the first cause where the transport names one.
+/// Why a call failed, in one line: the first cause where the transport names one. A node can have written any of it.
 pub(crate) fn words(status: &tonic::Status) -> String {
     let mut cause = std::error::Error::source(status);
     while let Some(deeper) = cause.and_then(std::error::Error::source) {
         cause = Some(deeper);
     }
     match cause {
-        Some(cause) => cause.to_string(),
+        Some(cause) => said(&cause.to_string()),
         None if status.message().is_empty() => status.code().to_string(),
-        None => status.message().into(),
+        None => said(status.message()),
     }
 }
 

@@ -22,7 +22,7 @@ use crate::{
     inbox::{Closed, Pending},
     incoming,
     io_threads::IoThreads,
-    lane::Lane,
+    lane::{Agreed, Lane},
     loadgen::{LoadGen, SampleSource},
     node::{self, Expectation, NodeInfo},
     opening::{self, Opened},
@@ -196,18 +196,23 @@ impl<L: LoadGen> Qdl<L> {
                     })
                 }
             },
-            |node, status| Failure::NoName { node, why: status.message().into() },
+            |node, status| Failure::NoName { node, why: node::words(&status) },
         )?;
         let mut names = Vec::with_capacity(infos.len());
         for (node, info) in infos {
-            let (node, now) = (self.node_name(node), info.description.node_name);
+            let (before, now) = (&self.nodes[node].description, info.description);
+            let node = before.node_name.clone();
             // They were unique at the start; the same names still are.
-            if node != now {
-                let failure = Failure::Renamed { node, now };
+            let failure = if node != now.node_name {
+                Some(Failure::Renamed { node, now: now.node_name.clone() })
+            } else {
+                node::changed(before, &now).map(|what| Failure::Replaced { node, what })
+            };
+            if let Some(failure) = failure {
                 self.run.fail(failure.clone());
                 return Err(failure);
             }
-            names.push(now);
+            names.push(now.node_name);
         }
         let (cluster, names) = (&self.settings.cluster_name, names.join(", "));
         Ok(format!("{cluster} {SUT_NAME_PART} [{names}]"))
@@ -291,8 +296,8 @@ impl<L: LoadGen> Qdl<L> {
         self.nodes[node].description.node_name.clone()
     }
 
-    /// Makes one call to every node that was not lost, at the same time, and waits for all, for a limited time. One that
-    /// does not answer is lost.
+    /// Makes one call to every node that was not lost, at the same time, and waits for all: for a limited time after
+    /// the answers to its samples are in. One that does not answer is lost.
     fn ask_each_node<T, F>(
         &self,
         limit: Duration,
@@ -308,7 +313,9 @@ impl<L: LoadGen> Qdl<L> {
         let first = self.connections.iter().step_by(self.settings.connections_per_node.max(1));
         let there = first.enumerate().filter(|(node, _)| !self.cluster.is_lost(*node));
         let ask = |(node, connection): (usize, &Connection)| {
-            (node, runtime.spawn(node::within(limit, call(node, connection.clone()))))
+            let (call, cluster) = (call(node, connection.clone()), self.cluster.clone());
+            // Whether answers come in time, their own deadlines say.
+            (node, runtime.spawn(node::unless_idle(limit, call, move || cluster.is_owed(node))))
         };
         let asked: Vec<_> = there.map(ask).collect();
         let mut answers = Vec::with_capacity(asked.len());
@@ -354,7 +361,8 @@ fn lanes<L: LoadGen>(
         let info = &nodes[node];
         let report = NodeReport::new(&info.description.node_name, &info.address);
         let window = opening::window(settings, info);
-        Arc::new(Lane::new(number, node, run.clone(), window, FIRST_DUE, report))
+        let agreed = Agreed { first_due: FIRST_DUE, never_empty: info.description.never_empty };
+        Arc::new(Lane::new(number, node, run.clone(), window, agreed, report))
     };
     (0..count).map(lane).collect()
 }

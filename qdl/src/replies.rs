@@ -7,6 +7,7 @@ use netdiv_contract::{
     burst, checksum,
     encoding::{self, Encoding, EncodingError},
     limits,
+    said::said,
     v1::{InferResponse, Status},
 };
 
@@ -154,6 +155,10 @@ fn last<L: LoadGen>(
     let may = state.in_flight.may_complete(&sample);
     may.map_err(|wrong| wrong.failure(&lane.node_name))?;
     let (queued, round_trip) = (sample.sent - sample.issued, now - sample.sent);
+    if payload.is_empty() && lane.agreed.never_empty {
+        let why = "it is empty, and its model gives no such answer".into();
+        return Err(Failure::BadResponse { node: lane.node_name.clone(), why });
+    }
     state.report.received(received, encoding);
     alike.add(AnswerTimes::new(queued, round_trip, &response), &mut state.report);
     Ok(Some((sample.ticket, payload)))
@@ -166,12 +171,16 @@ fn payload<L: LoadGen>(
 ) -> Result<(Encoding, Bytes), Failure> {
     let node = || lane.node_name.clone();
     match Status::try_from(response.status) {
-        Ok(Status::Ok) => {}
+        Ok(Status::Ok) if response.error.is_empty() => {}
+        Ok(Status::Ok) => {
+            let why = format!("it is OK and has the error `{}`", said(&response.error));
+            return Err(Failure::BadResponse { node: node(), why });
+        }
         Ok(Status::BadSample) => {
-            return Err(Failure::BadSample { node: node(), why: take(&mut response.error) });
+            return Err(Failure::BadSample { node: node(), why: said(&response.error) });
         }
         Ok(Status::EngineFailed) => {
-            return Err(Failure::EngineFailed { node: node(), why: take(&mut response.error) });
+            return Err(Failure::EngineFailed { node: node(), why: said(&response.error) });
         }
         Err(_) => {
             let why = format!("unknown status number {}", response.status);

@@ -33,7 +33,7 @@ use crate::{
     event::{OutOfOrder, Reply},
     inbox::Pending,
     incoming,
-    lane::Lane,
+    lane::{Agreed, Lane},
     outgoing::Outgoing,
     replies::{self, Answers},
     run::Run,
@@ -175,7 +175,8 @@ impl World {
         let lane = |number| {
             let window = Window::new(window.0, window.1);
             let report = NodeReport::new("node", "address");
-            Arc::new(Lane::new(number, number % nodes, run.clone(), window, first_due, report))
+            let agreed = Agreed { first_due, never_empty: false };
+            Arc::new(Lane::new(number, number % nodes, run.clone(), window, agreed, report))
         };
         let lanes: Vec<_> = (0..nodes * streams).map(lane).collect();
         let on_loss = OnNodeLoss::Redispatch;

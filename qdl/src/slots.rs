@@ -7,6 +7,10 @@
 const SLOT_BITS: u32 = 24;
 const GENERATION_BITS: u32 = 24;
 
+/// No id is 0: that is what a message without one has.
+const FIRST_GENERATION: u32 = 1;
+const LAST_GENERATION: u32 = (1 << GENERATION_BITS) - 1;
+
 /// Longest table; ids have 24 bits for the place.
 pub(crate) const MAX_SLOTS: usize = 1 << SLOT_BITS;
 
@@ -36,7 +40,7 @@ impl<T> SlotTable<T> {
     pub(crate) fn insert(&mut self, content: T) -> Result<u64, T> {
         if self.free.is_empty() && self.slots.len() < self.capacity {
             self.free.push(self.slots.len() as u32);
-            self.slots.push(Slot { generation: 0, content: None });
+            self.slots.push(Slot { generation: FIRST_GENERATION, content: None });
         }
         let Some(index) = self.free.pop() else { return Err(content) };
         let slot = &mut self.slots[index as usize];
@@ -52,7 +56,7 @@ impl<T> SlotTable<T> {
             return None;
         }
         let content = slot.content.take()?;
-        slot.generation = (slot.generation + 1) % (1 << GENERATION_BITS);
+        slot.generation = next(slot.generation);
         self.free.push(index);
         Some(content)
     }
@@ -78,6 +82,10 @@ impl<T> SlotTable<T> {
         self.free = Vec::new();
         std::mem::take(&mut self.slots).into_iter().filter_map(|slot| slot.content)
     }
+}
+
+fn next(generation: u32) -> u32 {
+    if generation == LAST_GENERATION { FIRST_GENERATION } else { generation + 1 }
 }
 
 fn id(lane: u16, generation: u32, index: u32) -> u64 {
@@ -110,6 +118,14 @@ mod tests {
         assert_eq!(table.remove(foreign), None, "another lane's");
         assert_eq!(table.remove(u64::MAX), None);
         assert_eq!(table.iter().count(), 2);
+    }
+
+    #[test]
+    fn no_id_is_0() {
+        let mut table = SlotTable::new(0, 1);
+        assert_eq!(table.insert("a"), Ok(1 << SLOT_BITS));
+        assert_eq!(table.remove(0), None);
+        assert_eq!(next(LAST_GENERATION), FIRST_GENERATION);
     }
 
     /// Every sequence of steps up to a length: taking a slot, and freeing each id that was ever given or none was.

@@ -46,8 +46,8 @@ pub struct Behaviour {
     pub honest_nonce: bool,
     /// How long it takes to describe itself.
     pub describe_delay: Duration,
-    /// What it calls itself from the given call on.
-    pub rename_after: Option<(usize, String)>,
+    /// What it says otherwise after so many calls.
+    pub changes_after: Option<(usize, fn(&mut DescribeResponse))>,
     /// Makes replies of a request, given how many came before.
     pub reply: fn(usize, InferRequest) -> Vec<InferResponse>,
     /// Whether it acknowledges a flush.
@@ -99,10 +99,11 @@ impl Behaviour {
                 host_name: String::new(),
                 machine: None,
                 checksums: false,
+                never_empty: false,
             },
             honest_nonce: true,
             describe_delay: Duration::ZERO,
-            rename_after: None,
+            changes_after: None,
             reply: |_, request| vec![answer(&request)],
             acknowledges_flush: true,
             denies: 0,
@@ -195,10 +196,10 @@ impl SutNode for Service {
             seen.describes += 1;
             seen.describes
         };
-        if let Some((after, name)) = &self.behaviour.rename_after
-            && calls > *after
+        if let Some((after, change)) = self.behaviour.changes_after
+            && calls > after
         {
-            description.node_name = name.clone();
+            change(&mut description);
         }
         let nonce = request.get_ref().nonce;
         description.nonce = if self.behaviour.honest_nonce { nonce } else { !nonce };

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use netdiv_contract::encoding::Encoding;
+use netdiv_contract::{NAME_RULE, encoding::Encoding, is_name};
 use netdiv_dataset as dataset;
 use netdiv_evidence::Statement;
 use netdiv_qdl::{OnNodeLoss, Policy, Settings};
@@ -158,10 +158,9 @@ impl RunArgs {
         set_ms("sample-timeout-ms", &mut network.sample_timeout, self.sample_timeout_ms)?;
         set_ms("sample-deadline-ms", &mut network.sample_deadline, self.sample_deadline_ms)?;
         let cluster_name = self.cluster_name.clone().unwrap_or(settings.cluster_name);
-        if !netdiv_contract::is_name(&cluster_name) {
-            return usage(format!(
-                "--cluster-name `{cluster_name}`: a name is not empty and has no comma, bracket, quote or backslash"
-            ));
+        if !is_name(&cluster_name) {
+            let said = netdiv_contract::said::said(&cluster_name);
+            return usage(format!("--cluster-name `{said}`: {NAME_RULE}"));
         }
         let digests = self.digests.unwrap_or(false);
         let on_node_loss = self.on_node_loss.unwrap_or_default();

@@ -8,6 +8,7 @@
 //! - [`probe`]: samples that test the network
 //! - [`tally`]: how often each payload was seen
 //! - [`checksum`]: CRC32C of a message, so that a flipped bit is found
+//! - [`said`]: texts of a peer, made fit to be shown
 //! - [`limits`]: every limit of the wire, each with its reason
 
 pub mod burst;
@@ -18,6 +19,7 @@ pub mod framing;
 pub mod layout;
 pub mod limits;
 pub mod probe;
+pub mod said;
 pub mod tally;
 
 /// Messages, client and server of package `netdiv.v1`.
@@ -60,10 +62,15 @@ pub struct SessionHeader {
     pub checksums: bool,
 }
 
+/// What [`is_name`] asks for.
+pub const NAME_RULE: &str =
+    "a name has no comma, bracket, quote or backslash, no control character, and 1 to 255 bytes";
+
 /// Whether a text can be the name of a node or a cluster. LoadGen logs the names as a list and does not escape them.
 pub fn is_name(text: &str) -> bool {
-    let excluded = |c: char| c.is_control() || ",[]\"\\".contains(c);
-    !text.trim().is_empty() && !text.contains(excluded)
+    let is_short = text.len() <= limits::MAX_NAME_BYTES;
+    let excluded = |c: char| ",[]\"\\".contains(c);
+    is_short && !text.trim().is_empty() && said::is_plain(text) && !text.contains(excluded)
 }
 
 /// The compiled `.proto` files, for the reflection service.

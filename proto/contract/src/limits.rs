@@ -21,6 +21,9 @@ pub const MAX_MESSAGE_BYTES: usize = MAX_PAYLOAD_BYTES + MAX_HEADER_BYTES;
 /// Longest error text that a node sends, in bytes. Errors of engines can hold whole tensors.
 pub const MAX_ERROR_BYTES: usize = 2 << 10;
 
+/// Longest name of a node or a cluster, in bytes: a host name with a port is shorter.
+pub const MAX_NAME_BYTES: usize = 255;
+
 /// HTTP/2 receive window of one stream, in bytes. The default of 64 KiB holds a ResNet50 sample for three
 /// round trips.
 pub const STREAM_WINDOW_BYTES: u32 = 64 << 20;

@@ -1,14 +1,19 @@
 //! The process side of both programs: settings from a file and the command line, logging, signals, cores.
 
+mod shown;
+
 use std::{
     io::{self, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
 };
 
+use netdiv_contract::said::printable;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::signal::unix::{SignalKind, signal};
 use toml::de::DeTable;
 use tracing_subscriber::EnvFilter;
+
+use shown::Shown;
 
 /// Why settings could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -92,16 +97,16 @@ pub fn start_logging(default_level: &str) {
     let colours = io::stderr().is_terminal();
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr)
+        .with_writer(move || Shown { to: io::stderr(), colours })
         .with_ansi(colours)
         // It would panic if standard error is closed.
         .log_internal_errors(false)
         .init();
 }
 
-/// Prints lines to standard output. A closed pipe is not an error: the reader may have ended.
+/// Prints lines to standard output; what is not shown, such as a peer's control characters, is escaped. A closed pipe is not an error: the reader may have ended.
 pub fn say(text: impl std::fmt::Display) -> io::Result<()> {
-    match writeln!(io::stdout(), "{text}") {
+    match writeln!(io::stdout(), "{}", printable(&text.to_string())) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         written => written,
     }

@@ -148,6 +148,7 @@ fn describe(
         config_sha256: machine.settings_sha256.clone().unwrap_or_default(),
         machine: None,
         checksums: true,
+        never_empty: model.is_never_empty(),
         machine_id: machine.machine_id.clone().unwrap_or_default(),
         host_name: machine.host_name.clone().unwrap_or_default(),
     }

@@ -49,6 +49,12 @@ impl Model {
         Payload::read(&self.input, sample)
     }
 
+    /// Whether every response has a payload. An engine without a model answers what it is asked for, which may be nothing.
+    pub(crate) fn is_never_empty(&self) -> bool {
+        let may_be_empty = self.workload.as_ref().is_some_and(|workload| workload.may_be_empty());
+        !self.sha256.is_empty() && !may_be_empty
+    }
+
     /// What a sample counts in its batch, besides one.
     pub(crate) fn length(&self, payload: &Payload) -> usize {
         self.workload.as_ref().map_or(1, |workload| workload.length(payload))

@@ -21,6 +21,11 @@ pub(crate) trait Workload: Debug + Send + Sync {
         1
     }
 
+    /// Whether a response may have no bytes, such as that to an image without objects.
+    fn may_be_empty(&self) -> bool {
+        false
+    }
+
     /// Whether samples have lengths, and those of a batch are padded to the longest; `None`: all are alike.
     fn lengths(&self) -> Option<Lengths> {
         None

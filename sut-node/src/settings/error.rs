@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use netdiv_contract::{NAME_RULE, said::said};
 use netdiv_words::Scenario;
 
 use crate::{
@@ -28,7 +29,7 @@ pub enum ConfigError {
     #[error("--metrics with port 0 takes any free port, which nobody would know; name a port")]
     MetricsPort,
     /// Not a name.
-    #[error("--name `{0}`: a name is not empty and has no comma, bracket, quote or backslash")]
+    #[error("--name `{}`: {NAME_RULE}", said(.0))]
     Name(String),
     /// A key of another engine.
     #[error("--{key} belongs to the engine {engine}")]

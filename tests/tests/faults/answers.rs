@@ -4,7 +4,7 @@ use e2e::{
     Behaviour,
     fake_node::{BEFORE_THE_RUN, answer},
 };
-use netdiv_contract::v1::{InferRequest, InferResponse, Status};
+use netdiv_contract::v1::{DescribeResponse, InferRequest, InferResponse, Status};
 
 use super::fault::{Expected, Fault, Run};
 
@@ -24,7 +24,14 @@ fn beside(request: &InferRequest, id: u64) -> Vec<InferResponse> {
     vec![InferResponse { id, ..answer(request) }, answer(request)]
 }
 
+/// A good node that says something else of itself once the run is over.
+fn at_the_end(change: fn(&mut DescribeResponse)) -> Behaviour {
+    Behaviour { changes_after: Some((BEFORE_THE_RUN + 1, change)), ..Behaviour::good("fake") }
+}
+
 pub fn faults() -> Vec<Fault> {
+    let changed =
+        |name: &str, words, node| Fault::answers(name, words, node).run(Run::Performance(0, 1));
     let nobody = Expected::Finding("64 replies belonged to no sample and were dropped");
     let nobodys =
         |name: &str, node| Fault { expected: nobody.clone(), ..Fault::answers(name, "", node) };
@@ -63,6 +70,38 @@ pub fn faults() -> Vec<Fault> {
         .scenario("server")
         .run(Run::Performance(600, 200))
         .args(&["--sample-deadline-ms", "500"]),
+        nobodys("messages without id, status and payload beside the right answers", || {
+            replies(|_, request| vec![InferResponse::default(), answer(&request)])
+        }),
+        Fault::answers("an empty answer, where the model gives none", "it is empty", || {
+            let mut node =
+                replies(|_, request| wrong(&request, |response| response.payload.clear()));
+            node.description.never_empty = true;
+            node
+        }),
+        Fault::answers("an answer that is OK and has an error", "OK and has the error", || {
+            replies(|_, request| wrong(&request, |response| response.error = "sorry".into()))
+        }),
+        Fault::answers(
+            "an error that would clear the terminal and forge a line",
+            "failed: \\u{1b}[2J\\nINFO all is well",
+            || {
+                replies(|_, request| {
+                    wrong(&request, |response| {
+                        response.status = Status::EngineFailed as i32;
+                        response.error = "\u{1b}[2J\nINFO all is well".into();
+                    })
+                })
+            },
+        ),
+        Fault::answers("an error of a megabyte", "failed: xxxx", || {
+            replies(|_, request| {
+                wrong(&request, |response| {
+                    response.status = Status::EngineFailed as i32;
+                    response.error = "x".repeat(1 << 20);
+                })
+            })
+        }),
         Fault::answers("engine fails", "the engine of node fake failed: out of memory", || {
             replies(|_, request| {
                 wrong(&request, |response| {
@@ -105,10 +144,17 @@ pub fn faults() -> Vec<Fault> {
             Behaviour { acknowledges_flush: false, ..Behaviour::good("fake") }
         })
         .args(&["--control-timeout-ms", "1000"]),
-        Fault::answers("node has another name at the end", "now calls itself impostor", || {
-            let rename_after = Some((BEFORE_THE_RUN + 1, "impostor".to_owned()));
-            Behaviour { rename_after, ..Behaviour::good("fake") }
-        })
-        .run(Run::Performance(0, 1)),
+        changed("node has another name at the end", "now calls itself impostor", || {
+            at_the_end(|says| says.node_name = "impostor".into())
+        }),
+        changed("node has another model at the end", "has another model than at", || {
+            at_the_end(|says| says.model_sha256 = "00".repeat(32))
+        }),
+        changed("node has other settings at the end", "another digest of its settings", || {
+            at_the_end(|says| says.config_sha256 = "00".repeat(32))
+        }),
+        changed("node is another machine at the end", "has another machine than at", || {
+            at_the_end(|says| says.machine_id = "00".repeat(16))
+        }),
     ]
 }

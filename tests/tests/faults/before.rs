@@ -12,6 +12,14 @@ use super::{
 /// How long to try where nothing will come.
 const SOON: [&str; 4] = ["--connect-timeout-ms", "1000", "--control-timeout-ms", "1000"];
 
+/// A name that is too long.
+const NAME: &str = concat!(
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+);
+
 pub fn faults(papers: &Papers) -> Vec<Fault> {
     let unreachable = "no node answers at ";
     let silent = "accepts connections but has not answered for 1 s";
@@ -42,7 +50,18 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
             honest_nonce: false,
             ..Behaviour::good("fake")
         }),
-        fake("node without a name", "it has no name", || Behaviour::good(" ")),
+        fake("node without a name", "it calls itself ` `; a name has", || Behaviour::good(" ")),
+        fake("node whose name has 256 bytes", "1 to 255 bytes", || Behaviour::good(NAME)),
+        fake("node that takes no samples", "its max_in_flight_samples is 0", || {
+            let mut behaviour = Behaviour::good("fake");
+            behaviour.description.max_in_flight_samples = 0;
+            behaviour
+        }),
+        fake("node whose program would clear the terminal", "says of itself `\\u{1b}[2J`", || {
+            let mut behaviour = Behaviour::good("fake");
+            behaviour.description.software_version = "\u{1b}[2J".into();
+            behaviour
+        }),
         fake("node that takes shorter samples", "takes at most 99", || {
             let mut behaviour = Behaviour::good("fake");
             behaviour.description.max_payload_bytes = 99;

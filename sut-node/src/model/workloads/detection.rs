@@ -154,6 +154,10 @@ impl Workload for Detection {
         self.layout.clone()
     }
 
+    fn may_be_empty(&self) -> bool {
+        true
+    }
+
     fn job(self: Arc<Self>, batch: Arc<[Payload]>) -> Box<dyn Job> {
         let threads = self.threads.clone();
         Rows::job(self, threads, batch)

@@ -1,0 +1,57 @@
+//! Log lines on their way to standard error: what peers wrote in them does nothing to the terminal.
+
+use std::io::{self, Write};
+
+use netdiv_contract::said::printable;
+
+/// Writes lines with everything escaped that is not shown, except colours where they are wanted.
+pub(crate) struct Shown<W> {
+    pub(crate) to: W,
+    pub(crate) colours: bool,
+}
+
+/// What begins a colour, up to its number.
+const COLOUR: &str = "\u{1b}[";
+
+impl<W: Write> Write for Shown<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        if self.colours {
+            let mut pieces = text.split(COLOUR);
+            let mut shown = pieces.next().map(printable).unwrap_or_default().into_owned();
+            for piece in pieces {
+                let end = piece.find(|c: char| c != ';' && !c.is_ascii_digit());
+                let is_colour = end.is_some_and(|end| piece[end..].starts_with('m'));
+                shown.push_str(if is_colour { COLOUR } else { "\\u{1b}[" });
+                shown.push_str(&printable(piece));
+            }
+            self.to.write_all(shown.as_bytes())?;
+        } else {
+            self.to.write_all(printable(&text).as_bytes())?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_our_colours_reach_the_terminal() {
+        let line = "\u{1b}[32m INFO\u{1b}[0m it says \u{1b}[2J\u{1b}]0;title\u{7}\n";
+        let shown = |colours| {
+            let mut to = Vec::new();
+            let written = Shown { to: &mut to, colours }.write(line.as_bytes()).unwrap();
+            assert_eq!(written, line.len());
+            String::from_utf8(to).unwrap()
+        };
+        let rest = "it says \\u{1b}[2J\\u{1b}]0;title\\u{7}\n";
+        assert_eq!(shown(true), format!("\u{1b}[32m INFO\u{1b}[0m {rest}"));
+        assert_eq!(shown(false), format!("\\u{{1b}}[32m INFO\\u{{1b}}[0m {rest}"));
+    }
+}
