@@ -43,6 +43,11 @@ impl Tree {
         (!text.trim().is_empty()).then_some(text)
     }
 
+    /// The text of a document of the submission; none where there is no text.
+    pub(super) fn document(&self, name: &str) -> Option<String> {
+        self.text(&self.home.document(name))
+    }
+
     /// The full path of one that is relative to the root.
     pub(super) fn path(&self, path: &str) -> PathBuf {
         self.root.join(path)
@@ -94,6 +99,19 @@ impl Entry<'_> {
     /// The run of that kind.
     pub(super) fn run(&self, kind: &Kind) -> Option<&Run> {
         self.runs.iter().find(|run| run.kind == *kind)
+    }
+
+    /// Whether a record is of its benchmark, by any of its names.
+    pub(super) fn is_of_benchmark(&self, record: &RunResult) -> bool {
+        let named = |benchmark: &Benchmark| {
+            [benchmark.name.as_str(), benchmark.checker_name()].contains(&record.benchmark.as_str())
+        };
+        self.name == record.benchmark || self.benchmark.is_some_and(named)
+    }
+
+    /// Whether a record is of its scenario.
+    pub(super) fn is_of_scenario(&self, record: &RunResult) -> bool {
+        self.scenario.is_none_or(|scenario| scenario == record.scenario)
     }
 
     /// The records of its runs, with their places.
@@ -151,6 +169,11 @@ impl Run {
     /// Whether it is a compliance test.
     pub(super) fn is_test(&self) -> bool {
         matches!(self.kind, Kind::Test(_))
+    }
+
+    /// Whether it is TEST06, which has settings of its own.
+    pub(super) fn is_token_test(&self) -> bool {
+        self.kind == Kind::Test("TEST06".into())
     }
 
     /// Whether LoadGen issued the whole data set in it.

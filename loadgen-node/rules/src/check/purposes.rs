@@ -7,10 +7,11 @@ use super::{
     checked_folder::{Entry, Kind, Run, Subject},
     findings::Findings,
 };
-use crate::{Rule, facts::files, tree::DETAIL};
-
-const N34: Rule = Rule::new(34);
-const N35: Rule = Rule::new(35);
+use crate::{
+    Rule::{N34, N35},
+    facts::files,
+    tree::DETAIL,
+};
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     if subject.tree.is_none() {

@@ -34,15 +34,14 @@ pub(super) fn run<'t>(dir: &Path, table: &'t Table) -> Subject<'t> {
     let division = result.map_or(Division::Network, |result| result.division);
     let name = result.map_or_else(String::new, |result| result.benchmark.clone());
     let logs = Logs::read(dir);
-    let entry = |key: &str| logs.detail.as_ref().ok()?.text(key);
-    let logged = || Scenario::of_official_name(entry("effective_scenario")?);
-    let logged_mode = || Mode::of_official_name(entry("effective_test_mode")?);
+    let detail = logs.detail.as_ref().ok();
+    let logged_mode = || Mode::of_official_name(detail?.text("effective_test_mode")?);
     let kind = match result.map(|result| result.mode).or_else(logged_mode) {
         Some(Mode::Accuracy) => Kind::Accuracy,
         Some(Mode::Submission) => Kind::Submission,
         _ => Kind::Performance,
     };
-    let scenario = result.map(|result| result.scenario).or_else(logged);
+    let scenario = result.map(|result| result.scenario).or_else(|| detail?.scenario());
     let run = Run {
         kind,
         place: ".".into(),
@@ -77,18 +76,11 @@ fn record(path: &Path) -> Option<Result<Box<RunResult>, String>> {
 
 /// The round whose seeds the logs have, or the first one of the layout.
 fn round<'t>(table: &'t Table, results: &[Entry], layout: Option<Layout>) -> Option<&'t Round> {
-    let fits = |round: &&Round| match layout {
-        None => true,
-        Some(layout) => round.layout == layout,
-    };
-    let details = results.iter().flat_map(|entry| &entry.runs).filter_map(Run::detail);
+    let details = || results.iter().flat_map(|entry| &entry.runs).filter_map(Run::detail);
     let has_seeds = |round: &&Round| {
-        details.clone().any(|detail| {
-            round.seeds.by_setting().iter().all(|(setting, seed)| {
-                detail.integer(&format!("effective_{setting}")) == Some(*seed)
-            })
-        })
+        details().any(|log| round.seeds.unlike(|setting| log.seed(setting)).next().is_none())
     };
+    let fits = |round: &&Round| layout.is_none_or(|layout| round.layout == layout);
     let rounds = || table.rounds.iter().filter(fits);
     rounds().find(has_seeds).or_else(|| rounds().next())
 }

@@ -4,9 +4,7 @@ use super::{
     checked_folder::{Kind, Subject},
     findings::Findings,
 };
-use crate::{Rule, judge::user_conf::differences};
-
-const N2: Rule = Rule::new(2);
+use crate::{Rule::N2, judge::user_conf::differences};
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let Some(tree) = &subject.tree else { return };

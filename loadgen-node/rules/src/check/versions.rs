@@ -8,11 +8,9 @@ use super::{
     machines::{lacking, seen},
 };
 use crate::{
-    Rule,
+    Rule::N24,
     facts::{interfaces::Interfaces as _, machines::said},
 };
-
-const N24: Rule = Rule::new(24);
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     if subject.tree.is_none() {
@@ -27,18 +25,18 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         return found.pass(N24, "", text);
     }
     for seen in seen(subject, N24, found) {
-        let before = found.problems(N24);
+        let mut at = found.at(N24, seen.place);
         for (who, machine) in seen.machines() {
             let is_node = who != "the LoadGen node";
             let unknown = unnamed(machine, is_node);
             if !unknown.is_empty() {
                 let text = format!("{who}: {} not known", unknown.join(", "));
-                lacking(subject, N24, seen.place, text, found);
+                lacking(subject, &text, &mut at);
             }
         }
-        let text = "kernel, operating system, drivers, framework and program of every machine are \
-                    named";
-        found.pass_unless_more(N24, before, seen.place, text);
+        at.or_pass(
+            "kernel, operating system, drivers, framework and program of every machine are named",
+        );
     }
 }
 

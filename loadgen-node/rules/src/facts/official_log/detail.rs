@@ -89,6 +89,21 @@ impl DetailLog {
         self.values.get(key)?.as_str()
     }
 
+    /// The scenario that the run had.
+    pub(crate) fn scenario(&self) -> Option<Scenario> {
+        Scenario::of_official_name(self.text("effective_scenario")?)
+    }
+
+    /// The seed that LoadGen used for a setting.
+    pub(crate) fn seed(&self, setting: &str) -> Option<u64> {
+        self.integer(&format!("effective_{setting}"))
+    }
+
+    /// Whether a switch is on; none where the log does not say.
+    pub(crate) fn is_on(&self, key: &str) -> Option<bool> {
+        self.values.get(key)?.as_bool()
+    }
+
     /// Any entry.
     pub fn value(&self, key: &str) -> Option<&Value> {
         self.values.get(key)
