@@ -36,6 +36,13 @@ impl Grouped {
         }
     }
 
+    /// Both as one, with both texts.
+    pub(crate) fn with(mut self, other: Self) -> Self {
+        self.text = format!("{}; {}", self.text, other.text);
+        other.places.iter().for_each(|place| self.add(place));
+        self
+    }
+
     /// A line for people: places without `prefix`, and of many only the first.
     pub(crate) fn brief(&self, prefix: &str) -> String {
         let bare = |place: &String| place.strip_prefix(prefix).unwrap_or(place).to_owned();

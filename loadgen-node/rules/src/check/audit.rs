@@ -4,8 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use netdiv_contract::v1::Machine;
 
-use super::{checked_folder::Subject, findings::Findings, system_json::NETWORK_FIELDS, topology};
-use crate::{Rule::N37, facts::interfaces::Interfaces as _, result::RunResult};
+use super::{checked_folder::Subject, findings::Findings, topology};
+use crate::{
+    Rule::N37, book::system_fields::network_fields, facts::interfaces::Interfaces as _,
+    result::RunResult,
+};
 
 /// It names machines, which may be called otherwise elsewhere.
 const TOPOLOGY: &str = "network_topology";
@@ -63,7 +66,7 @@ fn described(subjects: &[Subject]) -> BTreeMap<&'static str, String> {
             add(key, value);
         }
         for system in &subject.systems {
-            for field in NETWORK_FIELDS {
+            for field in network_fields() {
                 match system.text(field) {
                     Some(text) if field == TOPOLOGY => add("the cabling", cabling(subject, &text)),
                     Some(text) => add(field, text),

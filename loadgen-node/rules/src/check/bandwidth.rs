@@ -52,10 +52,8 @@ fn throughput(entry: &Entry, run: &Run) -> Option<f64> {
 }
 
 fn document(subject: &Subject, found: &mut Findings) {
-    let Some(tree) = &subject.tree else {
-        let text = "the report on the bandwidth is in a submission's documentation";
-        return found.unknown(N27, "", text);
-    };
+    let text = "the report on the bandwidth is in a submission's documentation";
+    let Some(tree) = found.tree(subject, [N27], text) else { return };
     let mut at = found.at(N27, tree.home.document(documents::BANDWIDTH));
     if tree.document(documents::BANDWIDTH).is_none() {
         at.fail("is missing or empty: compare the interfaces with Appendix B in it");

@@ -1,5 +1,7 @@
 //! N7 to N10 and N18: what LoadGen issued is what arrived, one by one and byte for byte (rules, sections 6.2.1 and 6.2.3).
 
+use netdiv_words::Mode;
+
 use super::{
     checked_folder::{Entry, Kind, Run, Subject},
     findings::{At, Findings},
@@ -69,7 +71,7 @@ fn one_by_one(run: &Run, record: &RunResult, at: &mut At) {
 /// How many samples LoadGen issued, by its log.
 fn logged_samples(run: &Run) -> Option<u64> {
     let detail = run.detail()?;
-    if detail.text("effective_test_mode") == Some("SubmissionRun") {
+    if detail.mode() == Some(Mode::Submission) {
         return None;
     }
     match run.kind {

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::logs::Logs;
 use crate::{
     Scenario,
-    book::{Benchmark, Round, Table},
+    book::{Benchmark, Round, Table, Test},
     facts::files,
     official_log::DetailLog,
     result::{Division, RunResult},
@@ -97,8 +97,8 @@ pub(super) type Measurements = (String, Map<String, Value>);
 
 impl Entry<'_> {
     /// The run of that kind.
-    pub(super) fn run(&self, kind: &Kind) -> Option<&Run> {
-        self.runs.iter().find(|run| run.kind == *kind)
+    pub(super) fn run(&self, kind: Kind) -> Option<&Run> {
+        self.runs.iter().find(|run| run.kind == kind)
     }
 
     /// Whether a record is of its benchmark, by any of its names.
@@ -121,7 +121,7 @@ impl Entry<'_> {
 }
 
 /// What a run was for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The performance run.
     Performance,
@@ -131,8 +131,8 @@ pub(super) enum Kind {
     Submission,
     /// The run with digests, of which only the record is kept.
     Digests,
-    /// A compliance test, by its name.
-    Test(String),
+    /// A compliance test.
+    Test(Test),
 }
 
 /// One run.
@@ -173,7 +173,7 @@ impl Run {
 
     /// Whether it is TEST06, which has settings of its own.
     pub(super) fn is_token_test(&self) -> bool {
-        self.kind == Kind::Test("TEST06".into())
+        self.kind == Kind::Test(Test::Test06)
     }
 
     /// Whether LoadGen issued the whole data set in it.

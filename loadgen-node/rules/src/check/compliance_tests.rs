@@ -57,9 +57,9 @@ fn tests(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Fi
             continue;
         }
         at.fail_each(not_verified(tree, place, *test, benchmark));
-        if let Some(run) = entry.run(&Kind::Test(test.name().into())) {
+        if let Some(run) = entry.run(Kind::Test(*test)) {
             used(tree, place, *test, benchmark, run, &mut at);
-            if let Some(reference) = entry.run(&Kind::Performance) {
+            if let Some(reference) = entry.run(Kind::Performance) {
                 at.fail_each(speed(*test, benchmark, reference, run));
             }
         }

@@ -18,15 +18,9 @@ use crate::{
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    let proven = match &subject.tree {
-        Some(tree) => sources(subject, tree, found),
-        None => {
-            let text =
-                "the sources are in a submission's code/netdiv: make one of the run and check that";
-            found.unknown(N16, "", text);
-            false
-        }
-    };
+    let text = "the sources are in a submission's code/netdiv: make one of the run and check that";
+    let tree = found.tree(subject, [N16], text);
+    let proven = tree.is_some_and(|tree| sources(subject, tree, found));
     by_construction(proven, found);
     for (_, run, detail) in subject.details() {
         single_test(run, detail, found);

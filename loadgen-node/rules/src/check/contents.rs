@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     Rule::N35,
+    book::Test,
     placeholder::is_placeholder,
     tree::{
         ACCURACY_LOG, ACCURACY_TXT, DETAIL, Layout, Place, SUMMARY, VERIFY_ACCURACY,
@@ -66,7 +67,7 @@ fn lists(tree: &Tree, place: &Place, entry: &Entry, at: &mut At) {
         },
     ];
     for run in &entry.runs {
-        if let Kind::Test(test) = &run.kind {
+        if let Kind::Test(test) = run.kind {
             folders.extend(of_test(place, test));
         }
     }
@@ -112,30 +113,30 @@ fn image_folders(benchmark: &str) -> Vec<&'static str> {
     if benchmark == "stable-diffusion-xl" { vec!["images"] } else { Vec::new() }
 }
 
-fn of_test(place: &Place, test: &str) -> Vec<Wanted> {
-    let whole = |must| Wanted { folder: place.compliance(test), must, may: vec![] };
+fn of_test(place: &Place, test: Test) -> Vec<Wanted> {
+    let name = test.name();
+    let whole = |must| Wanted { folder: place.compliance(name), must, may: vec![] };
     let accuracy = |must| Wanted {
-        folder: place.compliance_accuracy(test),
+        folder: place.compliance_accuracy(name),
         must,
         may: vec!["baseline_accuracy.txt", "compliance_accuracy.txt", ACCURACY_TXT],
     };
     let logs = Wanted {
-        folder: place.compliance_performance(test),
+        folder: place.compliance_performance(name),
         must: vec![DETAIL, SUMMARY],
         may: vec![ACCURACY_LOG],
     };
     match test {
-        "TEST01" => vec![
+        Test::Test01 => vec![
             whole(vec![VERIFY_ACCURACY, VERIFY_PERFORMANCE, "accuracy", "performance"]),
             accuracy(vec![ACCURACY_LOG, ACCURACY_TXT]),
             logs,
         ],
-        "TEST04" => vec![whole(vec![VERIFY_PERFORMANCE, "performance"]), logs],
-        "TEST06" => vec![
+        Test::Test04 => vec![whole(vec![VERIFY_PERFORMANCE, "performance"]), logs],
+        Test::Test06 => vec![
             Wanted { may: vec!["performance"], ..whole(vec![VERIFY_ACCURACY, "accuracy"]) },
             accuracy(vec![ACCURACY_LOG]),
         ],
-        _ => Vec::new(),
     }
 }
 

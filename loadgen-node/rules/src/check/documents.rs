@@ -18,11 +18,8 @@ use crate::{
 type Ports = BTreeSet<(String, String)>;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    let Some(tree) = &subject.tree else {
-        let text = "switches, diagram and architecture are in a submission's documentation: make \
-                    one of the run and check that";
-        return found.none_known([N22, N23, N28], "", text);
-    };
+    let text = "switches, diagram and architecture are in a submission's documentation: make one of the run and check that";
+    let Some(tree) = found.tree(subject, [N22, N23, N28], text) else { return };
     let ports = ports(subject.records());
     let switches = switches(subject, tree, found);
     diagram(subject, tree, &ports, &switches, found);

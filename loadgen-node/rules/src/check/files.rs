@@ -36,10 +36,8 @@ enum Kind {
 
 /// All below one submitter's folder.
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    let Some(tree) = &subject.tree else {
-        let text = "the files of a submission are checked in a submission";
-        return found.unknown(N35, "", text);
-    };
+    let text = "the files of a submission are checked in a submission";
+    let Some(tree) = found.tree(subject, [N35], text) else { return };
     let items = match walk(&tree.root, &tree.home.root()) {
         Ok(items) => items,
         Err(error) => return found.fail(N35, tree.home.root(), format!("cannot be read: {error}")),

@@ -2,8 +2,8 @@
 
 use std::fmt::Display;
 
-use super::checked_folder::Subject;
-use crate::{Finding, Grouped, Outcome, Rule};
+use super::checked_folder::{Subject, Tree};
+use crate::{Finding, Grouped, Outcome, Rule, grouped::grouped};
 
 /// Items that a list names before it only counts them.
 const NAMED: usize = 3;
@@ -47,6 +47,19 @@ impl Findings {
         }
     }
 
+    /// The tree of a submission. Of a run folder, which has none, these rules cannot be told.
+    pub(super) fn tree<'s, const N: usize>(
+        &mut self,
+        subject: &'s Subject,
+        rules: [Rule; N],
+        text: &str,
+    ) -> Option<&'s Tree> {
+        if subject.tree.is_none() {
+            self.none_known(rules, "", text);
+        }
+        subject.tree.as_ref()
+    }
+
     /// Where no detail log can be read, these rules cannot be told.
     pub(super) fn without_logs<const N: usize>(&mut self, subject: &Subject, rules: [Rule; N]) {
         if subject.details().next().is_none() {
@@ -76,22 +89,19 @@ impl Findings {
     /// One finding for what is said of several places, one for all that passes of a rule, and at least one for each
     /// rule; by rule, and what is broken first.
     pub(super) fn settled(self) -> Vec<Grouped> {
-        let mut groups: Vec<Group> = Vec::new();
-        for finding in self.list {
-            let same = groups.iter_mut().find(|group| group.takes(&finding));
-            match same {
-                Some(group) => group.add(finding),
-                None => groups.push(Group::of(finding)),
-            }
-        }
+        let mut findings = Vec::new();
         for rule in Rule::all() {
-            if !groups.iter().any(|group| group.rule == rule) {
+            let of_rule = self.list.iter().filter(|finding| finding.rule == rule);
+            let (kept, mut told): (Vec<_>, Vec<_>) =
+                grouped(of_rule).into_iter().partition(|group| group.outcome == Outcome::Pass);
+            told.extend(kept.into_iter().reduce(Grouped::with));
+            if told.is_empty() {
                 let text = "nothing here shows it; the findings above say what could not be read";
-                groups.push(Group::of(Finding::cannot_tell(rule, "", text)));
+                told = grouped(&[Finding::cannot_tell(rule, "", text)]);
             }
+            told.sort_by_key(|finding| std::cmp::Reverse(finding.outcome));
+            findings.append(&mut told);
         }
-        let mut findings: Vec<_> = groups.into_iter().map(Group::grouped).collect();
-        findings.sort_by_key(|finding| (finding.rule, std::cmp::Reverse(finding.outcome)));
         findings
     }
 }
@@ -167,42 +177,6 @@ impl At<'_> {
         if self.is_kept {
             self.find(Outcome::Pass, text);
         }
-    }
-}
-
-/// Findings that become one.
-struct Group {
-    rule: Rule,
-    outcome: Outcome,
-    places: Vec<String>,
-    texts: Vec<String>,
-}
-
-impl Group {
-    fn of(finding: Finding) -> Self {
-        let Finding { rule, outcome, place, text } = finding;
-        Self { rule, outcome, places: vec![place], texts: vec![text] }
-    }
-
-    fn takes(&self, finding: &Finding) -> bool {
-        let same_rule = (self.rule, self.outcome) == (finding.rule, finding.outcome);
-        same_rule && (self.outcome == Outcome::Pass || self.texts.contains(&finding.text))
-    }
-
-    fn add(&mut self, finding: Finding) {
-        let add = |list: &mut Vec<String>, item| {
-            if !list.contains(&item) {
-                list.push(item);
-            }
-        };
-        add(&mut self.places, finding.place);
-        add(&mut self.texts, finding.text);
-    }
-
-    fn grouped(self) -> Grouped {
-        let Self { rule, outcome, mut places, texts } = self;
-        places.retain(|place| !place.is_empty());
-        Grouped { rule, outcome, places, text: texts.join("; ") }
     }
 }
 

@@ -16,6 +16,8 @@ use crate::{
 pub(super) struct Seen<'a> {
     /// Where its record is.
     pub(super) place: &'a str,
+    /// The system that it was made on, in a tree.
+    pub(super) system: Option<&'a str>,
     pub(super) record: &'a RunResult,
     pub(super) evidence: &'a Evidence,
 }
@@ -34,7 +36,7 @@ impl<'a> Seen<'a> {
 /// All runs with evidence; for the others, and for nodes that said nothing, the rule cannot be told.
 pub(super) fn seen<'a>(subject: &'a Subject, rule: Rule, found: &mut Findings) -> Vec<Seen<'a>> {
     let mut all = Vec::new();
-    for (_, run) in subject.runs() {
+    for (entry, run) in subject.runs() {
         let place = &run.record_place;
         let mut at = found.at(rule, place);
         let Some(record) = run.result() else {
@@ -50,7 +52,8 @@ pub(super) fn seen<'a>(subject: &'a Subject, rule: Rule, found: &mut Findings) -
         for node in record.nodes.iter().filter(|node| !evidence.nodes.contains_key(&node.name)) {
             at.unknown(format!("node {} said nothing of its machine", node.name));
         }
-        all.push(Seen { place, record, evidence });
+        let system = entry.tree.as_ref().map(|tree| tree.system.as_str());
+        all.push(Seen { place, system, record, evidence });
     }
     all
 }

@@ -32,7 +32,7 @@ pub(super) fn judge(entry: &Entry, place: &Place, at: &mut At) {
             at.fail_there(path, format!("{field} is missing, empty or still to be written"));
         }
     }
-    if let Some(record) = entry.run(&Kind::Performance).and_then(|run| run.result()) {
+    if let Some(record) = entry.run(Kind::Performance).and_then(|run| run.result()) {
         for (field, value) in recorded(record) {
             if json.get(field).is_some_and(|said| *said != value) {
                 let text = format!("{field} is not what the record of the performance run says");

@@ -35,14 +35,14 @@ mod quality;
 mod read;
 mod releases;
 mod report;
-#[cfg(test)]
-mod run_folders;
 mod schedule;
 mod separation;
 mod shared_machines;
 mod suite;
 mod switches;
 mod system_json;
+#[cfg(test)]
+mod tests;
 mod throughput;
 mod topology;
 mod unchanged;

@@ -1,7 +1,5 @@
 //! N6: layers 1 to 4 can be told from the metadata, and the metadata is true (rules, section 6.2.2).
 
-use crate::result::Carrier;
-use netdiv_words::Transport;
 use std::net::IpAddr;
 
 use netdiv_contract::v1::{Interface, Machine};
@@ -10,16 +8,17 @@ use super::{
     checked_folder::{Subject, System},
     findings::{At, Findings},
     machines::{Seen, seen},
-    system_json::NETWORK_FIELDS,
 };
 use crate::{
     Rule::N6,
+    book::system_fields::network_fields,
     facts::{
         interfaces::Interfaces as _,
         machines::ip,
         rate::{bits_per_second, in_words},
     },
     placeholder::is_placeholder,
+    result::{Carrier, Transport},
 };
 
 /// Fields for layers 1 to 4.
@@ -35,15 +34,12 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         speeds(seen, &mut at);
         at.or_pass("no interface carried more than it can");
     }
-    if subject.tree.is_none() {
-        let text = "the fields of the network are in a submission's systems/*.json: make one of \
-                    the run and check that";
-        found.unknown(N6, "", text);
-    }
+    let text = "the fields of the network are in a submission's systems/*.json: make one of the run and check that";
+    found.tree(subject, [N6], text);
     for system in &subject.systems {
         let mut at = found.at(N6, &system.place);
         filled(system, &mut at);
-        for seen in seen.iter().filter(|seen| of_system(subject, seen, system)) {
+        for seen in seen.iter().filter(|seen| seen.system == Some(system.name.as_str())) {
             at.fail_each(protocol(system, seen));
             rate(system, seen, &mut at);
             numbers(system, seen, &mut at);
@@ -52,15 +48,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-fn of_system(subject: &Subject, seen: &Seen, system: &System) -> bool {
-    subject.runs().any(|(entry, run)| {
-        run.record_place == seen.place
-            && entry.tree.as_ref().is_some_and(|place| place.system == system.name)
-    })
-}
-
 fn filled(system: &System, at: &mut At) {
-    for field in NETWORK_FIELDS {
+    for field in network_fields() {
         let says_nothing =
             |text: &String| is_placeholder(text) || text.eq_ignore_ascii_case("none");
         if let Some(text) = system.text(field).filter(says_nothing) {

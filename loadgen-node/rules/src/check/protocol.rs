@@ -27,10 +27,8 @@ const MESSAGES: [(&str, &[&str]); 2] = [
 ];
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    let Some(tree) = &subject.tree else {
-        let text = "the description of the wire is in a submission's documentation";
-        return found.unknown(N17, "", text);
-    };
+    let text = "the description of the wire is in a submission's documentation";
+    let Some(tree) = found.tree(subject, [N17], text) else { return };
     let mut at = found.at(N17, tree.home.document(documents::PROTOCOL));
     let Some(text) = tree.document(documents::PROTOCOL) else {
         return at.fail("is missing or empty: say field by field what is sent for a query");

@@ -45,9 +45,9 @@ fn detail_sha256(run: &Run) -> Option<String> {
 
 /// The two halves of a run in mode `submission`.
 fn is_both(one: &Run, other: &Run) -> bool {
-    let is_half = |run: &Run| match run.detail().and_then(|d| d.text("effective_test_mode")) {
-        Some(mode) => mode == Mode::Submission.official_name(),
-        None => run.result().is_some_and(|record| record.mode == Mode::Submission),
+    let is_half = |run: &Run| {
+        let logged = run.detail().and_then(|detail| detail.mode());
+        logged.or_else(|| Some(run.result()?.mode)) == Some(Mode::Submission)
     };
     let kinds = [&one.kind, &other.kind];
     let halves = [Kind::Performance, Kind::Accuracy];

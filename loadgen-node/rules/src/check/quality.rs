@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     Rule::N2,
-    book::{Benchmark, Quality},
+    book::{Benchmark, Quality, as_written},
     compliance::accuracy_of,
     judge::limits::{Limits, Server},
     official_log::DetailLog,
@@ -84,22 +84,17 @@ fn targets(benchmark: &Benchmark, values: &[(String, f64)], at: &mut At) {
         // The official checker takes any line that reaches the target; ours must not be better with an edited file.
         let mut of_metric = values.iter().filter(|(name, _)| name == metric).peekable();
         if of_metric.peek().is_none() {
-            at.fail(format!("{metric} is missing; at least {} is asked for", shown(*least)));
+            at.fail(format!("{metric} is missing; at least {} is asked for", as_written(*least)));
         }
         for (_, value) in of_metric {
             if value < least {
-                at.fail(format!("{metric} is {value}, less than {}", shown(*least)));
+                at.fail(format!("{metric} is {value}, less than {}", as_written(*least)));
             }
             if let Some(most) = most.filter(|most| value > most) {
-                at.fail(format!("{metric} is {value}, more than {}", shown(most)));
+                at.fail(format!("{metric} is {value}, more than {}", as_written(most)));
             }
         }
     }
-}
-
-/// A target as people write it: products of decimal fractions have long tails.
-fn shown(target: f64) -> f64 {
-    (target * 1e6).round() / 1e6
 }
 
 fn latency(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
@@ -140,10 +135,8 @@ fn measured(detail: &DetailLog, benchmark: &Benchmark) -> Option<String> {
 }
 
 fn calibration(subject: &Subject, found: &mut Findings) {
-    let Some(tree) = &subject.tree else {
-        let text = "how quantization was calibrated is in a submission's documentation";
-        return found.unknown(N2, "", text);
-    };
+    let text = "how quantization was calibrated is in a submission's documentation";
+    let Some(tree) = found.tree(subject, [N2], text) else { return };
     let places = [
         tree.home.document(documents::CALIBRATION),
         format!("{}/{}", tree.home.root(), documents::CALIBRATION),

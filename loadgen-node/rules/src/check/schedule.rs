@@ -1,6 +1,8 @@
 //! N31 and N32: LoadGen's seeds and settings, and the scenarios; of N2 the data set for accuracy (rules, sections 2.4, 3
 //! and 4.1.1).
 
+use netdiv_words::Mode;
+
 use super::{
     checked_folder::{Entry, Kind, Run, Subject},
     findings::{At, Findings},
@@ -68,13 +70,14 @@ fn scenario_and_mode(entry: &Entry, run: &Run, detail: &DetailLog, at: &mut At) 
         at.fail(format!("effective_scenario is {scenario}, not {wanted}"));
     }
     let wanted = match run.kind {
-        Kind::Performance | Kind::Test(_) | Kind::Digests => "PerformanceOnly",
-        Kind::Accuracy => "AccuracyOnly",
-        Kind::Submission => "SubmissionRun",
+        Kind::Performance | Kind::Test(_) | Kind::Digests => Mode::Performance,
+        Kind::Accuracy => Mode::Accuracy,
+        Kind::Submission => Mode::Submission,
     };
+    let wanted = wanted.official_name();
     // Of TEST06 only its own settings count (N34); a run of both modes is one of each.
     let mode = logged("effective_test_mode");
-    let is_both = mode == "SubmissionRun" && !run.is_test();
+    let is_both = detail.mode() == Some(Mode::Submission) && !run.is_test();
     if mode != wanted && !is_both && !run.is_token_test() {
         at.fail(format!("effective_test_mode is {mode}, not {wanted}"));
     }
@@ -115,9 +118,9 @@ fn performance(
 
 /// Every system has, of each benchmark, the scenarios that the suite requires.
 fn scenarios(subject: &Subject, found: &mut Findings) {
-    if subject.tree.is_none() {
-        let text = "whether all required scenarios are there is seen in a submission";
-        return found.unknown(N32, "", text);
+    let text = "whether all required scenarios are there is seen in a submission";
+    if found.tree(subject, [N32], text).is_none() {
+        return;
     }
     if let Some(Round { name, .. }) = subject.round.filter(|round| !round.has_suite) {
         let text = format!(

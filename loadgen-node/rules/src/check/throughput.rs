@@ -1,5 +1,7 @@
 //! Of N21: LoadGen's rate is the one that its own counts and times give, and the run took as long as that rate needs.
 
+use netdiv_words::Mode;
+
 use super::{checked_folder::Subject, findings::Findings};
 use crate::{
     Rule::N21,
@@ -17,7 +19,7 @@ const AROUND_SECONDS: f64 = 60.0;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for (entry, run, detail) in subject.details() {
-        let measures = detail.text("effective_test_mode") == Some("PerformanceOnly");
+        let measures = detail.mode() == Some(Mode::Performance);
         let Some(scenario) = entry.scenario.filter(|_| run.measures() && measures) else {
             continue;
         };

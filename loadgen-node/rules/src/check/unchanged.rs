@@ -60,9 +60,9 @@ fn hashes(subject: &Subject, run: &Run, record: &RunResult, at: &mut At) {
 
 /// The accuracy log is truncated, and its hash is that of the whole one.
 fn accuracy(tree: &Tree, place: &Place, entry: &Entry, found: &mut Findings) {
-    let accuracy = entry.run(&Kind::Accuracy).map(|run| (place.accuracy(), run));
-    let tests = entry.runs.iter().filter_map(|run| match &run.kind {
-        Kind::Test(test) => Some((place.compliance_accuracy(test), run)),
+    let accuracy = entry.run(Kind::Accuracy).map(|run| (place.accuracy(), run));
+    let tests = entry.runs.iter().filter_map(|run| match run.kind {
+        Kind::Test(test) => Some((place.compliance_accuracy(test.name()), run)),
         _ => None,
     });
     for (folder, run) in accuracy.into_iter().chain(tests) {

@@ -10,7 +10,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let Some(tree) = &subject.tree else { return };
     for entry in &subject.results {
         let (Some(place), Some(scenario)) = (&entry.tree, entry.scenario) else { continue };
-        let Some(run) = entry.run(&Kind::Performance) else { continue };
+        let Some(run) = entry.run(Kind::Performance) else { continue };
         let (Some(record), Some(text)) = (run.result(), tree.text(&place.user_conf())) else {
             continue;
         };

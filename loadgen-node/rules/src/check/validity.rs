@@ -1,5 +1,7 @@
 //! N33: LoadGen calls every result VALID, and no log has an error (rules, section 5.1).
 
+use netdiv_words::Mode;
+
 use super::{
     checked_folder::{Run, Subject},
     findings::{At, Findings},
@@ -27,7 +29,7 @@ fn validity(run: &Run, detail: &DetailLog, at: &mut At) {
         at.fail("the detail log does not begin with an entry (:::MLLOG)");
     }
     at.fail_each(detail.errors().iter().map(|error| format!("LoadGen logged an error: {error}")));
-    if run.measures() && detail.text("effective_test_mode") != Some("AccuracyOnly") {
+    if run.measures() && detail.mode() != Some(Mode::Accuracy) {
         let validity = detail.text("result_validity").unwrap_or("missing");
         if validity != "VALID" {
             let why = detail.text("result_invalid_reason").unwrap_or_default();

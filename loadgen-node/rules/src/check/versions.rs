@@ -13,10 +13,8 @@ use crate::{
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    if subject.tree.is_none() {
-        let text = "the status (available, preview, rdi) is in a submission's systems/*.json";
-        found.unknown(N24, "", text);
-    }
+    let text = "the status (available, preview, rdi) is in a submission's systems/*.json";
+    found.tree(subject, [N24], text);
     let statuses: Vec<_> =
         subject.systems.iter().filter_map(|system| system.text("status")).collect();
     let available = statuses.iter().any(|status| status.eq_ignore_ascii_case("available"));

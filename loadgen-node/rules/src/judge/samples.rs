@@ -22,8 +22,7 @@ pub(crate) fn may_be_encoded(benchmark: &Benchmark, encoding: Encoding) -> bool 
 
 /// What a sample of the benchmark is.
 pub(crate) fn wanted_input(benchmark: &Benchmark) -> String {
-    let lists: Vec<_> = benchmark.inputs.iter().map(|tensors| tensors.join(" + ")).collect();
-    format!("{}, as {}", lists.join(", or "), benchmark.input_types(" or "))
+    benchmark.inputs(" or ")
 }
 
 /// Whether tensors, described as `image uint8 [224, 224, 3]`, are what the benchmark allows; none where no type of them is

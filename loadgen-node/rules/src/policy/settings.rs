@@ -8,13 +8,10 @@ use crate::{
     Rule::{self, N2, N31, N32},
     book::{Benchmark, Seeds, Table},
     judge::{
-        limits::{Limits, Server},
+        limits::{Limits, OFFLINE_SLACK, Server},
         switches::switches,
     },
 };
-
-/// LoadGen asks for a tenth more samples in Offline than the duration takes.
-const OFFLINE_SLACK: f64 = 1.1;
 
 const NS_PER_MS: f64 = 1e6;
 
@@ -67,13 +64,9 @@ pub(super) fn check(table: &Table, benchmark: &Benchmark, choice: &Choice<'_>) -
     let mut settings = Settings::of(N32, choice);
     let name = &benchmark.name;
     if !benchmark.scenarios.contains(&choice.scenario) {
-        let required: Vec<_> = benchmark.scenarios.iter().map(|scenario| scenario.word()).collect();
-        let text = format!(
-            "{name} has {}, not {}; choose one of these",
-            required.join(" and "),
-            choice.scenario.word()
-        );
-        settings.fail("scenario", text);
+        let (required, word) = (benchmark.required_scenarios(), choice.scenario.word());
+        settings
+            .fail("scenario", format!("{name} has {required}, not {word}; choose one of these"));
     }
     for switch in switches(benchmark, Some(choice.scenario)) {
         // How latencies are measured is asked of accuracy runs, too.

@@ -6,6 +6,7 @@ use std::{
     path::Path,
 };
 
+use netdiv_words::Mode;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -92,6 +93,11 @@ impl DetailLog {
     /// The scenario that the run had.
     pub(crate) fn scenario(&self) -> Option<Scenario> {
         Scenario::of_official_name(self.text("effective_scenario")?)
+    }
+
+    /// The mode that it had.
+    pub(crate) fn mode(&self) -> Option<Mode> {
+        Mode::of_official_name(self.text("effective_test_mode")?)
     }
 
     /// The seed that LoadGen used for a setting.

@@ -3,7 +3,7 @@
 use netdiv_words::Mode;
 use std::{fs, path::Path};
 
-use super::{CheckError, Report, check};
+use crate::check::{CheckError, Report, check};
 use crate::{
     Outcome,
     Rule::{self, *},
