@@ -6,7 +6,9 @@ use netdiv_contract::v1::Machine;
 
 use super::{checked_folder::Subject, findings::Findings, topology};
 use crate::{
-    Rule::N37, book::system_fields::network_fields, facts::interfaces::Interfaces as _,
+    Rule::N37,
+    book::system_fields::network_fields,
+    facts::{counted::counted, interfaces::Interfaces as _},
     result::RunResult,
 };
 
@@ -42,17 +44,8 @@ pub(super) fn judge(subject: &Subject, others: Option<&[Subject]>, found: &mut F
 fn cabling(subject: &Subject, text: &str) -> String {
     let Some(links) = topology::links(text) else { return text.to_owned() };
     let switches = topology::switches(subject, &links).len();
-    format!("{switches} switches, {}", counted(links.into_iter().map(|link| link.text)))
-}
-
-/// Each text with how often it is there.
-fn counted(texts: impl Iterator<Item = String>) -> String {
-    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
-    for text in texts {
-        *counts.entry(text).or_default() += 1;
-    }
-    let counts = counts.iter().map(|(text, count)| format!("{count} x {text}"));
-    counts.collect::<Vec<_>>().join(", ")
+    let cables = counted(links.iter().map(|link| &link.text));
+    format!("{switches} switches, {}", cables.join(", "))
 }
 
 /// What the networking is, by what is compared.
@@ -116,5 +109,5 @@ fn interfaces(machine: &Machine) -> String {
             )
         })
     });
-    counted(adapters)
+    counted(adapters).join(", ")
 }

@@ -94,12 +94,12 @@ fn logged(run: &Run, record: &RunResult, detail: &DetailLog, found: &mut Finding
 fn machines(subject: &Subject, found: &mut Findings) {
     let mut known: BTreeMap<(&str, &str), (&str, &str)> = BTreeMap::new();
     for (entry, run) in subject.runs() {
-        let (Some(tree), Some(record)) = (&entry.tree, run.result()) else { continue };
+        let (Some(system), Some(record)) = (entry.system(), run.result()) else { continue };
         let machines = record.evidence.iter().flat_map(|evidence| evidence.machines());
         for (name, machine) in machines {
             let Some(id) = machine.machine_id.as_deref() else { continue };
             let place = run.record_place.as_str();
-            let (first, where_) = *known.entry((&tree.system, name)).or_insert((id, place));
+            let (first, where_) = *known.entry((system, name)).or_insert((id, place));
             if first != id {
                 let text = format!(
                     "{name} is another machine than in {where_}, by its machine id: make all runs of a system on the \

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Rule::{N7, N8, N9, N10, N18},
-    result::{Comparison, Digests, Node, RunResult},
+    result::{Comparison, Digests, InterfaceTraffic, Node, RunResult},
 };
 
 /// Least number of samples whose digests show something, where the data set has as many.
@@ -20,16 +20,6 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         counts(entry, found);
         digests(entry, found);
     }
-}
-
-/// Over all nodes.
-fn total(record: &RunResult, of: fn(&Node) -> u64) -> u64 {
-    sum(record.nodes.iter().map(of))
-}
-
-/// A record may say anything.
-fn sum(numbers: impl Iterator<Item = u64>) -> u64 {
-    numbers.fold(0, u64::saturating_add)
 }
 
 /// What the records count, of each run.
@@ -52,7 +42,7 @@ fn counts(entry: &Entry, found: &mut Findings) {
 }
 
 fn one_by_one(run: &Run, record: &RunResult, at: &mut At) {
-    let sent = total(record, |node| node.sent);
+    let sent = record.total(|node| node.sent);
     let issued = record.samples.issued;
     if sent != issued {
         at.fail(format!("LoadGen issued {issued} samples, and {sent} messages were sent"));
@@ -92,15 +82,15 @@ fn carried(record: &RunResult, at: &mut At) {
             samples.issued, samples.completed, samples.lost
         ));
     }
-    let answered = total(record, |node| node.answered);
+    let answered = record.total(|node| node.answered);
     if answered != samples.completed {
         at.fail(format!(
             "the nodes answered {answered} samples, and LoadGen was given {} responses",
             samples.completed
         ));
     }
-    let sent = total(record, |node| node.sent);
-    let bytes = total(record, |node| node.bytes_sent);
+    let sent = record.total(|node| node.sent);
+    let bytes = record.total(|node| node.bytes_sent);
     if let Some(lengths) = record.sample_bytes {
         let [least, most] = [lengths.least, lengths.most].map(|length| sent.saturating_mul(length));
         if !(least..=most).contains(&bytes) {
@@ -112,13 +102,14 @@ fn carried(record: &RunResult, at: &mut At) {
     } else {
         at.unknown("the record does not say how long the samples are");
     }
-    let interfaces = || record.interfaces.iter();
+    let carried = |of: fn(&InterfaceTraffic) -> u64| {
+        record.interfaces.iter().map(of).fold(0, u64::saturating_add)
+    };
     if record.interfaces.is_empty() {
         return at.unknown("the run did not count what its interfaces carried");
     }
-    let received = total(record, |node| node.bytes_received);
-    let out = sum(interfaces().map(|interface| interface.bytes_sent));
-    let back = sum(interfaces().map(|interface| interface.bytes_received));
+    let received = record.total(|node| node.bytes_received);
+    let (out, back) = (carried(|one| one.bytes_sent), carried(|one| one.bytes_received));
     for (what, payload, carried) in [("out", bytes, out), ("back", received, back)] {
         if carried < payload {
             at.fail(format!(
@@ -143,7 +134,7 @@ fn digests(entry: &Entry, found: &mut Findings) {
         let Digests { samples, responses, bytes_issued } = digests;
         let mut at = found.at(N7, place);
         at.fail_each(differences("samples", samples));
-        let sent = total(record, |node| node.bytes_sent);
+        let sent = record.total(|node| node.bytes_sent);
         if *bytes_issued != sent {
             at.fail(format!(
                 "the samples that LoadGen issued have {bytes_issued} bytes as the QSL holds them, and {sent} payload bytes \

@@ -96,6 +96,11 @@ pub(super) struct Entry<'t> {
 pub(super) type Measurements = (String, Map<String, Value>);
 
 impl Entry<'_> {
+    /// The system that it is on, in a tree.
+    pub(super) fn system(&self) -> Option<&str> {
+        self.tree.as_ref().map(|place| place.system.as_str())
+    }
+
     /// The run of that kind.
     pub(super) fn run(&self, kind: Kind) -> Option<&Run> {
         self.runs.iter().find(|run| run.kind == kind)
@@ -198,8 +203,7 @@ impl Subject<'_> {
         &'a self,
         system: &'a System,
     ) -> impl Iterator<Item = (&'a Run, &'a RunResult)> {
-        let is_its = |entry: &Entry| entry.tree.as_ref().is_some_and(|t| t.system == system.name);
-        let runs = self.runs().filter(move |(entry, _)| is_its(entry));
+        let runs = self.runs().filter(|(entry, _)| entry.system() == Some(&system.name));
         runs.filter_map(|(_, run)| Some((run, run.result()?)))
     }
 

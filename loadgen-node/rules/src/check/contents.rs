@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    checked_folder::{Entry, Kind, Subject, Tree},
+    checked_folder::{Entry, Kind, Subject, System, Tree},
     files::entries,
     findings::{At, Findings},
     measurements,
@@ -36,14 +36,11 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         at.or_pass("every folder has the files that it must have, and no others");
         measurements::retraining(subject, entry, found);
     }
-    for system in subject.systems.iter().filter(|system| !has_results(subject, &system.name)) {
+    let has_results =
+        |system: &&System| subject.results.iter().any(|entry| entry.system() == Some(&system.name));
+    for system in subject.systems.iter().filter(|system| !has_results(system)) {
         found.fail(N35, &system.place, "is of a system without results: add them or remove it");
     }
-}
-
-fn has_results(subject: &Subject, system: &str) -> bool {
-    let mut places = subject.results.iter().filter_map(|entry| entry.tree.as_ref());
-    places.any(|place| place.system == system)
 }
 
 /// Which files a folder must have, and which it may.

@@ -52,8 +52,7 @@ pub(super) fn seen<'a>(subject: &'a Subject, rule: Rule, found: &mut Findings) -
         for node in record.nodes.iter().filter(|node| !evidence.nodes.contains_key(&node.name)) {
             at.unknown(format!("node {} said nothing of its machine", node.name));
         }
-        let system = entry.tree.as_ref().map(|tree| tree.system.as_str());
-        all.push(Seen { place, system, record, evidence });
+        all.push(Seen { place, system: entry.system(), record, evidence });
     }
     all
 }

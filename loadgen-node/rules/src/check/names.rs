@@ -91,8 +91,7 @@ fn nodes(subject: &Subject, entry: &Entry, run: &Run, name: &str, mut at: At) {
     } else {
         at.unknown("without the run's result.json nothing tells which nodes there were");
     }
-    let is_its =
-        |system: &&System| entry.tree.as_ref().is_some_and(|place| place.system == system.name);
+    let is_its = |system: &&System| entry.system() == Some(&system.name);
     // Nodes may share a machine.
     let evidence = run.result().and_then(|record| record.evidence.as_ref());
     let machines = evidence.map_or(0, |evidence| evidence.nodes_by_machine().len());

@@ -95,7 +95,7 @@ fn systems(tree: &Tree, results: &[Entry]) -> Vec<System> {
     let described = entries(&folder).unwrap_or_default();
     let described = described.iter().filter_map(|(name, _)| name.strip_suffix(".json"));
     let mut names: BTreeSet<String> = described.map(Into::into).collect();
-    names.extend(results.iter().filter_map(|entry| Some(entry.tree.as_ref()?.system.clone())));
+    names.extend(results.iter().filter_map(|entry| entry.system().map(str::to_owned)));
     names
         .into_iter()
         .map(|name| {

@@ -3,8 +3,9 @@
 //! - [`files`]: regular files and their SHA-256; [`official_log`]: LoadGen's logs; [`result`]: `result.json`
 //! - [`machines`]: the machines of a run and what tells them apart; [`interfaces`]: which adapters carry their traffic
 //! - [`measurements`]: what the maker of a measurements file takes from the record, and its check compares
-//! - [`fabric`]: the permitted fabrics; [`rate`]: bits per second, read and written
+//! - [`counted`]: things of a kind; [`fabric`]: the permitted fabrics; [`rate`]: bits per second, read and written
 
+pub(crate) mod counted;
 pub(crate) mod fabric;
 pub(crate) mod files;
 pub(crate) mod interfaces;

@@ -10,7 +10,7 @@ use super::{
     graph,
     network::{self, joined},
 };
-use crate::result::RunResult;
+use crate::{facts::counted::counted, result::RunResult};
 
 /// Every field that can be told, by its name. What machines say differently is told with all its values, numbers excepted:
 /// those have to be written.
@@ -95,11 +95,9 @@ fn software(machine: &Machine) -> Option<String> {
 
 /// Number and model of the physical interfaces, on a route or not.
 fn cards(machine: &Machine) -> Option<String> {
-    let mut cards: BTreeMap<&str, u32> = BTreeMap::new();
-    for interface in machine.interfaces.iter().filter(|interface| interface.kind != "virtual") {
-        *cards.entry(interface.model.as_deref()?).or_default() += 1;
-    }
-    let cards: Vec<_> = cards.iter().map(|(model, count)| format!("{count} x {model}")).collect();
+    let physical = machine.interfaces.iter().filter(|interface| interface.kind != "virtual");
+    let models: Option<Vec<_>> = physical.map(|interface| interface.model.as_deref()).collect();
+    let cards = counted(models?);
     (!cards.is_empty()).then(|| cards.join(", "))
 }
 

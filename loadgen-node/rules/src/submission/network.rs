@@ -46,7 +46,7 @@ pub(super) fn host_networking(nodes: &[Named]) -> Option<String> {
     let kind = network_type(nodes)?;
     let node = |node: &Named| {
         let nics = node.nics();
-        let speeds = joined(nics.iter().map(|(_, nic)| speed(*nic)))?;
+        let speeds = joined(nics.values().map(|nic| speed(*nic)))?;
         Some(format!("{} x {speeds} {kind}", nics.len()))
     };
     joined(nodes.iter().map(node))

@@ -1,6 +1,6 @@
 //! The parts of a tree that settings, results and machines make.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use netdiv_contract::encoding::Encoding;
 use serde::Serialize;
@@ -86,11 +86,9 @@ impl Parts<'_> {
 
     fn compression(&mut self) {
         let runs = self.results.iter().flat_map(Loaded::runs);
-        let mut encodings: Vec<_> = runs.map(|run| run.result.encoding).collect();
-        encodings.retain(|encoding| *encoding != Encoding::None);
-        encodings.sort_unstable();
-        encodings.dedup();
-        let encodings: Vec<_> = encodings.into_iter().map(Encoding::word).collect();
+        let encodings: BTreeSet<_> = runs.map(|run| run.result.encoding).collect();
+        let compressing = encodings.into_iter().filter(|encoding| *encoding != Encoding::None);
+        let encodings: Vec<_> = compressing.map(Encoding::word).collect();
         if encodings.is_empty() {
             return;
         }
