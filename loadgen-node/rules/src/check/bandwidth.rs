@@ -1,13 +1,11 @@
 //! N27: the interfaces carry what Appendix B asks for at the throughput that was measured (rules, section 5.1).
 
 use super::{
-    checked_folder::{Entry, Kind, Run, Subject},
+    checked_folder::{Kind, Subject},
     findings::Findings,
     machines::seen,
 };
-use crate::{
-    Rule::N27, facts::rate::in_words, judge::bandwidth::Demand, official_log, tree::documents,
-};
+use crate::{Rule::N27, facts::rate::in_words, judge::bandwidth::Demand, tree::documents};
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let described: Vec<_> = seen(subject, N27, found);
@@ -22,7 +20,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         let Some(seen) = described.iter().find(|seen| seen.place == run.record_place) else {
             continue;
         };
-        let Some(rate) = throughput(entry, run) else {
+        let rate = entry.scenario.and_then(|scenario| run.detail()?.figure(scenario));
+        let Some(rate) = rate else {
             found.unknown(N27, &run.place, "LoadGen's log has no throughput");
             continue;
         };
@@ -38,17 +37,14 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
                     in_words(capacity)
                 )),
                 None => at.unknown(format!(
-                    "the speed of the interfaces of {who} is not known: state it in the machine's evidence file and run again"
+                    "the speed of the interfaces of {who} is not known: state it in the machine's evidence file and run \
+                     again"
                 )),
             }
         }
         at.or_pass("the interfaces at both ends carry what Appendix B asks for");
     }
     document(subject, found);
-}
-
-fn throughput(entry: &Entry, run: &Run) -> Option<f64> {
-    official_log::metric(entry.scenario?, run.detail()?).map(|metric| metric.value)
 }
 
 fn document(subject: &Subject, found: &mut Findings) {

@@ -12,7 +12,7 @@ use crate::{
     book::{Benchmark, Test},
     compliance::{Reference, baseline_agrees, test_settings, verify},
     facts::files,
-    official_log::{self, DetailLog},
+    official_log::DetailLog,
     result::RunResult,
     tree::{ACCURACY_LOG, Place, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},
 };
@@ -184,10 +184,7 @@ fn number(detail: &DetailLog, key: &str) -> Option<u64> {
 fn speed(test: Test, benchmark: &Benchmark, reference: &Run, run: &Run) -> Option<String> {
     match test {
         Test::Test01 => {
-            let rate = |run: &Run| {
-                let detail = run.detail()?;
-                official_log::metric(detail.scenario()?, detail).map(|metric| metric.value)
-            };
+            let rate = |run: &Run| run.detail()?.figure(run.detail()?.scenario()?);
             let off = rate(run)? / rate(reference)? - 1.0;
             (off.abs() >= MARGIN).then(|| {
                 format!(

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     Rule::{N11, N12, N16, N19, N21},
     facts::files,
-    official_log::{self, DetailLog},
+    official_log::DetailLog,
     sources_digest::sources_sha256,
     tree,
 };
@@ -133,7 +133,7 @@ fn figures(run: &Run, detail: &DetailLog, found: &mut Findings) {
     if let Some(record) = run.result()
         && let Some(metric) = &record.metric
     {
-        let logged = official_log::metric(record.scenario, detail).map(|metric| metric.value);
+        let logged = detail.figure(record.scenario);
         if logged.is_none_or(|logged| (logged - metric.value).abs() > logged.abs() * 1e-9) {
             let text = format!(
                 "result.json has {} {}, LoadGen's log {}",

@@ -102,14 +102,12 @@ fn differences(text: &str, seen: &Seen) -> Vec<&'static str> {
     let addresses: Vec<IpAddr> = addresses.collect();
     let (v4, v6) = (addresses.iter().any(IpAddr::is_ipv4), addresses.iter().any(IpAddr::is_ipv6));
     let (says_v4, says_v6) = (says("ipv4") || says("tcpv4"), says("ipv6") || says("tcpv6"));
-    match (says_v4, says_v6) {
-        (_, false) if v6 => all.push("the addresses in use are of IPv6"),
-        (true, true) if v6 && !v4 => all.push("the addresses in use are of IPv6"),
-        (_, true) if v4 && !v6 => all.push("the addresses in use are of IPv4"),
-        _ if !says("ip") && !says("infiniband") => {
-            all.push("it does not name layer 3: say which version of IP");
-        }
-        _ => {}
+    if v6 && (!says_v6 || says_v4 && !v4) {
+        all.push("the addresses in use are of IPv6");
+    } else if v4 && !v6 && says_v6 {
+        all.push("the addresses in use are of IPv4");
+    } else if !says("ip") && !says("infiniband") {
+        all.push("it does not name layer 3: say which version of IP");
     }
     all
 }

@@ -3,12 +3,7 @@
 use netdiv_words::Mode;
 
 use super::{checked_folder::Subject, findings::Findings};
-use crate::{
-    Rule::N21,
-    Scenario,
-    official_log::{self, DetailLog},
-    result::RunResult,
-};
+use crate::{Rule::N21, Scenario, official_log::DetailLog, result::RunResult};
 
 /// Figures of one log may differ by their rounding, and Server's rate leaves out the way of the first and last query.
 const ROUNDING: f64 = 0.02;
@@ -23,9 +18,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         let Some(scenario) = entry.scenario.filter(|_| run.measures() && measures) else {
             continue;
         };
-        let Some(rate) = official_log::metric(scenario, detail).map(|metric| metric.value) else {
-            continue;
-        };
+        let Some(rate) = detail.figure(scenario) else { continue };
         let counted = match scenario {
             Scenario::Offline => offline(detail),
             Scenario::Server => server(detail),

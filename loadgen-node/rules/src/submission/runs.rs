@@ -8,7 +8,7 @@ use std::{
 use super::problems::Problems;
 use crate::{
     facts::files,
-    official_log::{DetailLog, TruncatedLog, metric},
+    official_log::{DetailLog, TruncatedLog},
     result::RunResult,
     tree,
 };
@@ -53,8 +53,7 @@ pub(super) fn load(base: &Path, folder: &Path, problems: &mut Problems) -> Optio
 impl Run {
     /// Samples per second, by LoadGen's log.
     pub(super) fn throughput(&self) -> Option<f64> {
-        let detail = DetailLog::read(&self.folder.join(tree::DETAIL)).ok()?;
-        metric(self.result.scenario, &detail).map(|metric| metric.value)
+        DetailLog::read(&self.folder.join(tree::DETAIL)).ok()?.figure(self.result.scenario)
     }
 
     /// One of LoadGen's seeds, by its setting.

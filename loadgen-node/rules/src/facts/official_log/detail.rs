@@ -110,6 +110,11 @@ impl DetailLog {
         self.values.get(key)?.as_bool()
     }
 
+    /// LoadGen's metric of the scenario, as a number.
+    pub(crate) fn figure(&self, scenario: Scenario) -> Option<f64> {
+        metric(scenario, self).map(|metric| metric.value)
+    }
+
     /// Any entry.
     pub fn value(&self, key: &str) -> Option<&Value> {
         self.values.get(key)
