@@ -2,7 +2,7 @@
 //!
 //! [`check`] reads all of it once (`read.rs`, `checked_folder.rs`), lets every rule judge it, and returns a [`Report`] with at
 //! least one finding for each rule. The files are by subject: which rule is judged where stands in the first line of each.
-//! A file says once which rule it judges at which place ([`findings::Findings::at`]), then what breaks the rule there, and
+//! A file says once which rule it judges at which place (`findings.rs`), then what breaks the rule there, and
 //! last what it means that nothing did. What is asked before a run, too, is judged in `judge/`.
 
 mod audit;
