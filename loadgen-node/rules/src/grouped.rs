@@ -36,6 +36,13 @@ impl Grouped {
         }
     }
 
+    /// Both as one, with both texts.
+    pub(crate) fn with(mut self, other: Self) -> Self {
+        self.text = format!("{}; {}", self.text, other.text);
+        other.places.iter().for_each(|place| self.add(place));
+        self
+    }
+
     /// A line for people: places without `prefix`, and of many only the first.
     pub(crate) fn brief(&self, prefix: &str) -> String {
         let bare = |place: &String| place.strip_prefix(prefix).unwrap_or(place).to_owned();
@@ -99,30 +106,13 @@ pub(crate) fn grouped<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Ve
     groups
 }
 
-/// Findings about the machines and settings of one run: each reason once, after everything it is about. A finding about a
-/// route is about the machine that the route starts from.
-pub(crate) fn by_reason<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Vec<Finding> {
-    let from = |finding: &Finding| {
-        let place =
-            finding.place.split_once(" to ").map_or(finding.place.as_str(), |(from, _)| from);
-        Finding { place: place.into(), ..finding.clone() }
-    };
-    let findings: Vec<_> = findings.into_iter().map(from).collect();
-    let joined = |group: Grouped| {
-        let Grouped { rule, outcome, places, text } = group;
-        let text = if places.is_empty() { text } else { format!("{}: {text}", places.join(", ")) };
-        Finding { rule, outcome, place: String::new(), text }
-    };
-    grouped(&findings).into_iter().map(joined).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn one_text_is_one_line_with_its_places() {
-        let rule = Rule::new(22);
+        let rule = Rule::N22;
         let run = |name: &str| format!("network/acme/measurements/x/resnet50/Offline/{name}");
         let findings = ["a.json", "b.json", "c.json", "a.json"]
             .map(|name| Finding::fail(rule, run(name), "firmware not known"));
@@ -140,15 +130,5 @@ mod tests {
             format!("{head}: measurements/x/resnet50/Offline/a.json: model not known")
         );
         assert!(groups[0].to_string().contains(&run("c.json")));
-    }
-
-    #[test]
-    fn a_reason_is_said_once_of_all_machines() {
-        let places =
-            ["LoadGen node to 10.0.0.2:1", "LoadGen node to 10.0.0.3:1", "node-a to 10.0.0.1"];
-        let findings = places.map(|place| Finding::fail(Rule::new(5), place, "lg0 is virtual"));
-        let reasons = by_reason(&findings);
-        assert_eq!(reasons.len(), 1);
-        assert_eq!(reasons[0].text, "LoadGen node, node-a: lg0 is virtual");
     }
 }

@@ -16,7 +16,6 @@ pub struct Benchmark {
     /// Its name: `--benchmark`, and the folder in a submission.
     pub name: String,
     /// Its name in the official checker, where that is another.
-    #[serde(default)]
     pub(super) checker_name: Option<String>,
     /// Its key in LoadGen's mlperf.conf.
     pub loadgen_model: String,
@@ -43,16 +42,12 @@ pub struct Benchmark {
     /// Quality targets; all must be met.
     pub quality: Vec<Quality>,
     /// Latency that 99 % of Server's queries must meet, in milliseconds.
-    #[serde(default)]
     pub server_latency_ms: Option<f64>,
     /// Time to the first token that 99 % of Server's queries must meet, in milliseconds.
-    #[serde(default)]
     pub ttft_ms: Option<f64>,
     /// Time for each further token that 99 % of Server's queries must meet, in milliseconds.
-    #[serde(default)]
     pub tpot_ms: Option<f64>,
     /// How LoadGen counts tokens, for language models.
-    #[serde(default)]
     pub token_latencies: Option<TokenLatencies>,
     /// The scenarios that its suite requires.
     #[serde(default)]
@@ -73,7 +68,6 @@ pub struct Benchmark {
     #[serde(default)]
     pub output: String,
     /// Element type of the responses in the accuracy log.
-    #[serde(default)]
     pub accuracy_dtype: Option<ElementType>,
     /// Parameters of the inference that the Closed division prescribes (section 4.1.3).
     #[serde(default)]
@@ -85,7 +79,6 @@ pub struct Benchmark {
     #[serde(default)]
     pub compression: Compression,
     /// The data set's own compression, where it may stay.
-    #[serde(default)]
     pub original_compression: Option<String>,
     /// Scenarios in which a whole query may be compressed at once.
     #[serde(default)]
@@ -113,10 +106,17 @@ impl Benchmark {
         self.checker_name.as_deref().unwrap_or(&self.name)
     }
 
-    /// All words of the input types.
-    pub fn input_types(&self, between: &str) -> String {
-        let words: Vec<_> = self.input_types.iter().map(|one| one.word()).collect();
-        words.join(between)
+    /// What a sample may hold: the lists of tensors, and their types with such a word between them.
+    pub(crate) fn inputs(&self, between: &str) -> String {
+        let lists: Vec<_> = self.inputs.iter().map(|tensors| tensors.join(" + ")).collect();
+        let types: Vec<_> = self.input_types.iter().map(|one| one.word()).collect();
+        format!("{}, as {}", lists.join(", or "), types.join(between))
+    }
+
+    /// The scenarios that its suite requires, as words.
+    pub(crate) fn required_scenarios(&self) -> String {
+        let words: Vec<_> = self.scenarios.iter().map(|scenario| scenario.word()).collect();
+        words.join(" and ")
     }
 
     /// The official checker's value of a figure, where it differs from the rules; a metric's name stands for its
@@ -152,14 +152,17 @@ pub struct Quality {
     /// The reference implementation's quality, in the unit of accuracy.txt.
     pub reference: f64,
     /// The share of it that is enough, where it is not the benchmark's.
-    #[serde(default)]
     pub share: Option<f64>,
     /// Least value: the reference times the share. Not in the file.
     #[serde(skip_deserializing)]
     pub least: f64,
     /// Greatest value.
-    #[serde(default)]
     pub most: Option<f64>,
+}
+
+/// A target as people write it: products of decimal fractions have long tails.
+pub(crate) fn as_written(target: f64) -> f64 {
+    (target * 1e6).round() / 1e6
 }
 
 /// How LoadGen counts tokens.
@@ -276,9 +279,7 @@ pub struct Difference {
     /// The key, or the metric.
     pub figure: String,
     /// In the rules; absent where they say nothing.
-    #[serde(default)]
     pub rules: Option<f64>,
     /// In the submission checker; absent where it does not look.
-    #[serde(default)]
     pub checker: Option<f64>,
 }

@@ -3,7 +3,7 @@
 use comfy_table::presets::NOTHING;
 
 use super::{
-    benchmark::{Benchmark, Compression, Difference, Quality, Suite, TokenLatencies},
+    benchmark::{Benchmark, Compression, Difference, Quality, Suite, TokenLatencies, as_written},
     table::Table,
 };
 
@@ -130,7 +130,7 @@ fn target(benchmark: &Benchmark, quality: &Quality) -> String {
         return format!("{metric} at least {least}{most}");
     }
     // Shares are such as 99.9 %: one digit is all that they have.
-    let least = (least * 1e6).round() / 1e6;
+    let least = as_written(*least);
     format!("{metric} at least {least}{most} ({share:.1} % of {reference})")
 }
 
@@ -170,12 +170,7 @@ fn issue(benchmark: &Benchmark) -> &'static str {
 }
 
 fn inputs(benchmark: &Benchmark) -> String {
-    let lists: Vec<_> = benchmark.inputs.iter().map(|list| list.join(" + ")).collect();
-    if lists.is_empty() {
-        String::new()
-    } else {
-        format!("{}, as {}", lists.join(", or "), benchmark.input_types(", "))
-    }
+    if benchmark.inputs.is_empty() { String::new() } else { benchmark.inputs(", ") }
 }
 
 fn accuracy_log(benchmark: &Benchmark) -> String {

@@ -5,11 +5,13 @@ mod benchmark;
 mod element_type;
 pub mod listing;
 mod round;
+pub(crate) mod system_fields;
 mod table;
 mod table_file;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use benchmark::as_written;
 pub use benchmark::{
     Bandwidth, Benchmark, Compression, Difference, Elements, Quality, Suite, Test, TokenLatencies,
 };

@@ -81,13 +81,19 @@ pub struct Seeds {
 }
 
 impl Seeds {
-    /// Each seed with its setting, as LoadGen names it.
-    pub const fn by_setting(&self) -> [(&'static str, u64); 3] {
-        [
-            ("qsl_rng_seed", self.qsl),
-            ("sample_index_rng_seed", self.sample_index),
-            ("schedule_rng_seed", self.schedule),
-        ]
+    /// LoadGen's settings of them.
+    pub(crate) const SETTINGS: [&str; 3] =
+        ["qsl_rng_seed", "sample_index_rng_seed", "schedule_rng_seed"];
+
+    /// The seeds that are others than announced: the setting, what was announced, and what there is.
+    pub(crate) fn unlike(
+        self,
+        seed: impl Fn(&str) -> Option<u64>,
+    ) -> impl Iterator<Item = (&'static str, u64, Option<u64>)> {
+        let announced = [self.qsl, self.sample_index, self.schedule];
+        let pairs = Self::SETTINGS.into_iter().zip(announced);
+        let with_seed = pairs.map(move |(setting, announced)| (setting, announced, seed(setting)));
+        with_seed.filter(|(_, announced, seed)| *seed != Some(*announced))
     }
 }
 

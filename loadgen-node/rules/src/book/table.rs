@@ -45,9 +45,8 @@ impl Table {
     }
 
     /// The round that all three seeds were announced for, each by LoadGen's setting.
-    pub fn round_of_seeds(&self, seed: &dyn Fn(&str) -> Option<u64>) -> Option<&Round> {
-        let is_its = |(setting, announced): (&str, u64)| seed(setting) == Some(announced);
-        self.rounds.iter().find(|round| round.seeds.by_setting().into_iter().all(is_its))
+    pub fn round_of_seeds(&self, seed: impl Fn(&str) -> Option<u64>) -> Option<&Round> {
+        self.rounds.iter().find(|round| round.seeds.unlike(&seed).next().is_none())
     }
 
     /// The releases of LoadGen of all rounds.

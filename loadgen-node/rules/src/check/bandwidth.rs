@@ -1,13 +1,11 @@
 //! N27: the interfaces carry what Appendix B asks for at the throughput that was measured (rules, section 5.1).
 
 use super::{
-    checked_folder::{Entry, Kind, Run, Subject},
+    checked_folder::{Kind, Subject},
     findings::Findings,
     machines::seen,
 };
-use crate::{Rule, facts::rate::in_words, judge::bandwidth::Demand, official_log, tree::documents};
-
-const N27: Rule = Rule::new(27);
+use crate::{Rule::N27, facts::rate::in_words, judge::bandwidth::Demand, tree::documents};
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let described: Vec<_> = seen(subject, N27, found);
@@ -22,55 +20,39 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         let Some(seen) = described.iter().find(|seen| seen.place == run.record_place) else {
             continue;
         };
-        let Some(rate) = throughput(entry, run) else {
+        let rate = entry.scenario.and_then(|scenario| run.detail()?.figure(scenario));
+        let Some(rate) = rate else {
             found.unknown(N27, &run.place, "LoadGen's log has no throughput");
             continue;
         };
         let demand = Demand::of(benchmark, seen.record, seen.evidence, rate);
-        let before = found.problems(N27);
-        for end in &demand.ends {
+        let mut at = found.at(N27, &run.record_place);
+        for end in demand.ends.iter().filter(|end| end.is_met() != Some(true)) {
             let who = &end.who;
-            match (end.is_met(), end.capacity) {
-                (Some(true), _) => {}
-                (_, Some(capacity)) => {
-                    let text = format!(
-                        "{rate:.1} samples/s of {} need {} at {who}, whose interfaces have {}",
-                        demand.formula(),
-                        in_words(end.asked),
-                        in_words(capacity)
-                    );
-                    found.fail(N27, &run.record_place, text);
-                }
-                (_, None) => {
-                    let text = format!(
-                        "the speed of the interfaces of {who} is not known: state it in the \
-                         machine's evidence file and run again"
-                    );
-                    found.unknown(N27, &run.record_place, text);
-                }
+            match end.capacity {
+                Some(capacity) => at.fail(format!(
+                    "{rate:.1} samples/s of {} need {} at {who}, whose interfaces have {}",
+                    demand.formula(),
+                    in_words(end.asked),
+                    in_words(capacity)
+                )),
+                None => at.unknown(format!(
+                    "the speed of the interfaces of {who} is not known: state it in the machine's evidence file and run \
+                     again"
+                )),
             }
         }
-        let text = "the interfaces at both ends carry what Appendix B asks for";
-        found.pass_unless_more(N27, before, &run.record_place, text);
+        at.or_pass("the interfaces at both ends carry what Appendix B asks for");
     }
     document(subject, found);
 }
 
-fn throughput(entry: &Entry, run: &Run) -> Option<f64> {
-    official_log::metric(entry.scenario?, run.detail()?).map(|metric| metric.value)
-}
-
 fn document(subject: &Subject, found: &mut Findings) {
-    let Some(tree) = &subject.tree else {
-        let text = "the report on the bandwidth is in a submission's documentation";
-        return found.unknown(N27, "", text);
-    };
-    let place = tree.home.document(documents::BANDWIDTH);
-    match tree.text(&place) {
-        Some(_) => found.pass(N27, place, "there is a report"),
-        None => {
-            let text = "is missing or empty: compare the interfaces with Appendix B in it";
-            found.fail(N27, place, text);
-        }
+    let text = "the report on the bandwidth is in a submission's documentation";
+    let Some(tree) = found.tree(subject, [N27], text) else { return };
+    let mut at = found.at(N27, tree.home.document(documents::BANDWIDTH));
+    if tree.document(documents::BANDWIDTH).is_none() {
+        at.fail("is missing or empty: compare the interfaces with Appendix B in it");
     }
+    at.or_pass("there is a report");
 }

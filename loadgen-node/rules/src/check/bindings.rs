@@ -1,22 +1,21 @@
 //! Whether records, logs and places belong together; what a record says otherwise than its run's log is of the rule that it
 //! is about: of N2, N3, N14, N20, N31, N32 and N35.
 
-use netdiv_words::Mode;
 use std::collections::BTreeMap;
+
+use netdiv_words::Mode;
 
 use super::{
     checked_folder::{Entry, Kind, Run, Subject},
     findings::Findings,
 };
-use crate::{Rule, Scenario, official_log::DetailLog, result::RunResult};
-
-const N2: Rule = Rule::new(2);
-const N3: Rule = Rule::new(3);
-const N14: Rule = Rule::new(14);
-const N20: Rule = Rule::new(20);
-const N31: Rule = Rule::new(31);
-const N32: Rule = Rule::new(32);
-const N35: Rule = Rule::new(35);
+use crate::{
+    Rule::{self, N2, N3, N14, N20, N31, N32, N35},
+    Scenario,
+    book::Seeds,
+    official_log::DetailLog,
+    result::RunResult,
+};
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for (entry, run) in subject.runs() {
@@ -26,7 +25,9 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             found.fail(N35, &run.record_place, text);
         }
         let Some(record) = run.result() else { continue };
-        place(entry, run, record, found);
+        if entry.tree.is_some() {
+            place(entry, run, record, found);
+        }
         if let Some(detail) = run.detail() {
             logged(run, record, detail, found);
         }
@@ -34,30 +35,14 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     machines(subject, found);
 }
 
-/// Whether a record is of that benchmark, by any of its names.
-pub(super) fn is_of_benchmark(entry: &Entry, record: &RunResult) -> bool {
-    let known =
-        entry.benchmark.map(|benchmark| [benchmark.name.as_str(), benchmark.checker_name()]);
-    let names = known.into_iter().flatten().chain([entry.name.as_str()]);
-    names.into_iter().any(|name| name == record.benchmark)
-}
-
-/// Whether a record is of that scenario.
-pub(super) fn is_of_scenario(entry: &Entry, record: &RunResult) -> bool {
-    entry.scenario.is_none_or(|scenario| scenario == record.scenario)
-}
-
 /// The record is of the result that it lies with.
 fn place(entry: &Entry, run: &Run, record: &RunResult, found: &mut Findings) {
-    if entry.tree.is_none() {
-        return;
-    }
     let place = &run.record_place;
-    if !is_of_benchmark(entry, record) {
+    if !entry.is_of_benchmark(record) {
         let text = format!("the run was one of {}, not of {}", record.benchmark, entry.name);
         found.fail(N35, place, text);
     }
-    if !is_of_scenario(entry, record) {
+    if !entry.is_of_scenario(record) {
         found.fail(N32, place, format!("the run was one of {}", record.scenario));
     }
     let allowed: &[Mode] = match run.kind {
@@ -75,44 +60,32 @@ fn place(entry: &Entry, run: &Run, record: &RunResult, found: &mut Findings) {
 
 /// The record says what LoadGen's log says.
 fn logged(run: &Run, record: &RunResult, detail: &DetailLog, found: &mut Findings) {
-    let mut differ = |rule: Rule, key: &str, logged: String, recorded: String| {
+    let mut same = |rule: Rule, key: &str, logged: Option<String>, recorded: Option<String>| {
+        let (Some(logged), Some(recorded)) = (logged, recorded) else { return };
         if logged != recorded {
             let text = format!("the log's {key} is {logged}, result.json has {recorded}");
             found.fail(rule, &run.record_place, text);
         }
     };
-    let scenario = detail.text("effective_scenario").and_then(Scenario::of_official_name);
-    if let Some(scenario) = scenario {
-        differ(N32, "effective_scenario", scenario.to_string(), record.scenario.to_string());
-    }
-    if let Some(logged) = detail.text("effective_test_mode") {
-        let recorded = record.mode.official_name();
-        differ(N32, "effective_test_mode", logged.into(), recorded.into());
-    }
-    if let Some(logged) = detail.text("loadgen_version") {
-        differ(N3, "loadgen_version", logged.into(), record.versions.loadgen.clone());
-    }
-    let numbers = [
-        (N2, "qsl_reported_total_count", Some(record.dataset_samples)),
-        (N14, "get_sut_name_duration_ns", record.get_sut_name_duration_ns),
-    ];
-    for (rule, key, recorded) in numbers {
-        if let (Some(logged), Some(recorded)) = (detail.integer(key), recorded) {
-            differ(rule, key, logged.to_string(), recorded.to_string());
-        }
-    }
-    let mut settings =
-        vec![(N31, "qsl_rng_seed"), (N31, "sample_index_rng_seed"), (N31, "schedule_rng_seed")];
+    let text = |key: &str| detail.text(key).map(str::to_owned);
+    let integer = |key: &str| detail.integer(key).map(|number| number.to_string());
+    let key = "effective_scenario";
+    let scenario = detail.text(key).and_then(Scenario::of_official_name);
+    same(N32, key, scenario.map(|one| one.to_string()), Some(record.scenario.to_string()));
+    let key = "effective_test_mode";
+    same(N32, key, text(key), Some(record.mode.official_name().into()));
+    let key = "loadgen_version";
+    same(N3, key, text(key), Some(record.versions.loadgen.clone()));
+    let key = "qsl_reported_total_count";
+    same(N2, key, integer(key), Some(record.dataset_samples.to_string()));
+    let key = "get_sut_name_duration_ns";
+    same(N14, key, integer(key), record.get_sut_name_duration_ns.map(|ns| ns.to_string()));
+    let seeds = Seeds::SETTINGS.map(|setting| (N31, setting));
     // TEST06's audit.config sets another duration than was asked for.
-    if run.kind != Kind::Test("TEST06".into()) {
-        settings.push((N32, "min_duration_ms"));
-    }
-    for (rule, setting) in settings {
-        let Some(recorded) = record.test_settings.get(setting) else { continue };
+    let duration = Some((N32, "min_duration_ms")).filter(|_| !run.is_token_test());
+    for (rule, setting) in seeds.into_iter().chain(duration) {
         for key in [format!("requested_{setting}"), format!("effective_{setting}")] {
-            if let Some(logged) = detail.integer(&key) {
-                differ(rule, &key, logged.to_string(), recorded.clone());
-            }
+            same(rule, &key, integer(&key), record.test_settings.get(setting).cloned());
         }
     }
 }
@@ -121,12 +94,12 @@ fn logged(run: &Run, record: &RunResult, detail: &DetailLog, found: &mut Finding
 fn machines(subject: &Subject, found: &mut Findings) {
     let mut known: BTreeMap<(&str, &str), (&str, &str)> = BTreeMap::new();
     for (entry, run) in subject.runs() {
-        let (Some(tree), Some(record)) = (&entry.tree, run.result()) else { continue };
-        let Some(evidence) = &record.evidence else { continue };
-        for (name, machine) in evidence.machines() {
+        let (Some(system), Some(record)) = (entry.system(), run.result()) else { continue };
+        let machines = record.evidence.iter().flat_map(|evidence| evidence.machines());
+        for (name, machine) in machines {
             let Some(id) = machine.machine_id.as_deref() else { continue };
             let place = run.record_place.as_str();
-            let (first, where_) = *known.entry((&tree.system, name)).or_insert((id, place));
+            let (first, where_) = *known.entry((system, name)).or_insert((id, place));
             if first != id {
                 let text = format!(
                     "{name} is another machine than in {where_}, by its machine id: make all runs of a system on the \

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::logs::Logs;
 use crate::{
     Scenario,
-    book::{Benchmark, Round, Table},
+    book::{Benchmark, Round, Table, Test},
     facts::files,
     official_log::DetailLog,
     result::{Division, RunResult},
@@ -41,6 +41,11 @@ impl Tree {
     pub(super) fn text(&self, path: &str) -> Option<String> {
         let text = files::read_to_string(&self.root.join(path)).ok()?;
         (!text.trim().is_empty()).then_some(text)
+    }
+
+    /// The text of a document of the submission; none where there is no text.
+    pub(super) fn document(&self, name: &str) -> Option<String> {
+        self.text(&self.home.document(name))
     }
 
     /// The full path of one that is relative to the root.
@@ -91,9 +96,27 @@ pub(super) struct Entry<'t> {
 pub(super) type Measurements = (String, Map<String, Value>);
 
 impl Entry<'_> {
+    /// The system that it is on, in a tree.
+    pub(super) fn system(&self) -> Option<&str> {
+        self.tree.as_ref().map(|place| place.system.as_str())
+    }
+
     /// The run of that kind.
-    pub(super) fn run(&self, kind: &Kind) -> Option<&Run> {
-        self.runs.iter().find(|run| run.kind == *kind)
+    pub(super) fn run(&self, kind: Kind) -> Option<&Run> {
+        self.runs.iter().find(|run| run.kind == kind)
+    }
+
+    /// Whether a record is of its benchmark, by any of its names.
+    pub(super) fn is_of_benchmark(&self, record: &RunResult) -> bool {
+        let named = |benchmark: &Benchmark| {
+            [benchmark.name.as_str(), benchmark.checker_name()].contains(&record.benchmark.as_str())
+        };
+        self.name == record.benchmark || self.benchmark.is_some_and(named)
+    }
+
+    /// Whether a record is of its scenario.
+    pub(super) fn is_of_scenario(&self, record: &RunResult) -> bool {
+        self.scenario.is_none_or(|scenario| scenario == record.scenario)
     }
 
     /// The records of its runs, with their places.
@@ -103,7 +126,7 @@ impl Entry<'_> {
 }
 
 /// What a run was for.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The performance run.
     Performance,
@@ -113,8 +136,8 @@ pub(super) enum Kind {
     Submission,
     /// The run with digests, of which only the record is kept.
     Digests,
-    /// A compliance test, by its name.
-    Test(String),
+    /// A compliance test.
+    Test(Test),
 }
 
 /// One run.
@@ -153,6 +176,11 @@ impl Run {
         matches!(self.kind, Kind::Test(_))
     }
 
+    /// Whether it is TEST06, which has settings of its own.
+    pub(super) fn is_token_test(&self) -> bool {
+        self.kind == Kind::Test(Test::Test06)
+    }
+
     /// Whether LoadGen issued the whole data set in it.
     pub(super) fn is_accuracy(&self) -> bool {
         matches!(self.kind, Kind::Accuracy | Kind::Submission)
@@ -175,8 +203,7 @@ impl Subject<'_> {
         &'a self,
         system: &'a System,
     ) -> impl Iterator<Item = (&'a Run, &'a RunResult)> {
-        let is_its = |entry: &Entry| entry.tree.as_ref().is_some_and(|t| t.system == system.name);
-        let runs = self.runs().filter(move |(entry, _)| is_its(entry));
+        let runs = self.runs().filter(|(entry, _)| entry.system() == Some(&system.name));
         runs.filter_map(|(_, run)| Some((run, run.result()?)))
     }
 

@@ -5,19 +5,17 @@ use std::path::Path;
 
 use super::{
     checked_folder::{Entry, Kind, Run, Subject, Tree},
-    findings::Findings,
+    findings::{At, Findings},
 };
 use crate::{
-    Rule,
+    Rule::N34,
     book::{Benchmark, Test},
-    compliance::{Reference, baseline_agrees, verify},
+    compliance::{Reference, baseline_agrees, test_settings, verify},
     facts::files,
-    official_log::{self, DetailLog},
+    official_log::DetailLog,
     result::RunResult,
     tree::{ACCURACY_LOG, Place, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},
 };
-
-const N34: Rule = Rule::new(34);
 
 /// How far TEST01's speed may be from the submitted one.
 const MARGIN: f64 = 0.10;
@@ -30,6 +28,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         };
         if subject.is_open() {
             found.pass(N34, &entry.place, "no compliance test is asked of the Open division");
+        } else if benchmark.compliance.is_empty() {
+            found.pass(N34, &entry.place, format!("{} needs no test", benchmark.name));
         } else {
             tests(subject, entry, benchmark, found);
         }
@@ -37,99 +37,89 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 }
 
 fn tests(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
+    let name = &benchmark.name;
     let (Some(tree), Some(place)) = (&subject.tree, &entry.tree) else {
-        let text = match benchmark.compliance.as_slice() {
-            [] => return found.pass(N34, "", format!("{} needs no test", benchmark.name)),
-            tests => {
-                let names: Vec<_> = tests.iter().map(|test| test.name()).collect();
-                format!(
-                    "{} needs {}: make those runs, and a submission of all of them",
-                    benchmark.name,
-                    names.join(", ")
-                )
-            }
-        };
+        let tests: Vec<_> = benchmark.compliance.iter().map(|test| test.name()).collect();
+        let text = format!(
+            "{name} needs {}: make those runs, and a submission of all of them",
+            tests.join(", ")
+        );
         return found.unknown(N34, "", text);
     };
-    if benchmark.compliance.is_empty() {
-        found.pass(N34, &entry.place, format!("{} needs no test", benchmark.name));
-    }
     for test in &benchmark.compliance {
         let folder = place.compliance(test.name());
+        let mut at = found.at(N34, &folder);
         if !tree.path(&folder).is_dir() {
-            let text = format!(
-                "is missing: make {test}, which {} needs, with loadgen-node audit, and name its folder in compliance of \
-                 submission.toml",
-                benchmark.name
-            );
-            found.fail(N34, folder, text);
+            at.fail(format!(
+                "is missing: make {test}, which {name} needs, with loadgen-node audit, and name its folder in compliance of \
+                 submission.toml"
+            ));
             continue;
         }
-        let before = found.problems(N34);
-        verdicts(tree, place, *test, benchmark, found);
-        if let Some(run) = entry.run(&Kind::Test(test.name().into())) {
-            used(tree, place, *test, benchmark, run, found);
-            if let Some(reference) = entry.run(&Kind::Performance) {
-                speed(&folder, *test, benchmark, reference, run, found);
+        at.fail_each(not_verified(tree, place, *test, benchmark));
+        if let Some(run) = entry.run(Kind::Test(*test)) {
+            used(tree, place, *test, benchmark, run, &mut at);
+            if let Some(reference) = entry.run(Kind::Performance) {
+                at.fail_each(speed(*test, benchmark, reference, run));
             }
         }
-        let text = "every test that the benchmark needs was made with its settings, and passes";
-        found.pass_unless_more(N34, before, folder, text);
+        at.or_pass("every test that the benchmark needs was made with its settings, and passes");
     }
 }
 
-/// What the verification wrote down.
-pub(super) fn verdicts(
+/// Where what the verification wrote down does not say that the test passed.
+pub(super) fn not_verified(
     tree: &Tree,
     place: &Place,
     test: Test,
     benchmark: &Benchmark,
-    found: &mut Findings,
-) {
+) -> Vec<String> {
     let folder = place.compliance(test.name());
-    let text = |name: &str| files::read_to_string(&tree.path(&format!("{folder}/{name}")));
-    let says = |text: &str, line: &str| text.lines().any(|found| found.trim() == line);
-    let mut wrong = |what: String| found.fail(N34, &folder, what);
+    let mut wrong = Vec::new();
+    let mut verdict =
+        |name: &str, judge: &dyn Fn(&str) -> Option<String>| match files::read_to_string(
+            &tree.path(&format!("{folder}/{name}")),
+        ) {
+            Ok(text) => wrong.extend(judge(&text).map(|what| format!("{name} {what}"))),
+            Err(error) => wrong.push(format!("{name} cannot be read: {error}")),
+        };
     if test != Test::Test06 {
-        match text(VERIFY_PERFORMANCE) {
-            Ok(text) if text.contains("TEST PASS") => {}
-            Ok(text) => wrong(format!("{VERIFY_PERFORMANCE} does not say TEST PASS{}", why(&text))),
-            Err(error) => wrong(format!("{VERIFY_PERFORMANCE} cannot be read: {error}")),
-        }
+        verdict(VERIFY_PERFORMANCE, &|text| {
+            (!text.contains(PASSED)).then(|| format!("does not say {PASSED}{}", why(text)))
+        });
     }
-    if test == Test::Test04 {
-        return;
-    }
-    match (test, text(VERIFY_ACCURACY)) {
-        (_, Err(error)) => wrong(format!("{VERIFY_ACCURACY} cannot be read: {error}")),
-        (Test::Test06, Ok(text)) => {
-            let first = ["True", "Skipped"]
-                .iter()
-                .any(|word| says(&text, &format!("First token check pass: {word}")));
-            let others = ["EOS check pass: True", "Sample length check pass: True"];
-            if !(first && others.iter().all(|line| says(&text, line))) {
-                let why = why(&text);
-                wrong(format!("{VERIFY_ACCURACY} does not say that all three checks passed{why}"));
-            }
-        }
-        (_, Ok(text)) if text.contains("TEST PASS") => {}
-        (_, Ok(text)) => {
+    match test {
+        Test::Test01 => verdict(VERIFY_ACCURACY, &|text| {
             let accuracy = tree.path(&place.compliance_accuracy(test.name()));
-            if let Err(scores) = scores_agree(&accuracy, benchmark) {
-                wrong(format!(
-                    "{VERIFY_ACCURACY} does not say TEST PASS{}. Where the benchmark is not deterministic, score the same \
-                     samples of both runs and put the official script's outputs into its folder: {scores}",
-                    why(&text)
-                ));
-            }
-        }
+            let scores = || scores_agree(&accuracy, benchmark).err();
+            let scores = if text.contains(PASSED) { None } else { scores() }?;
+            Some(format!(
+                "does not say {PASSED}{}. Where the benchmark is not deterministic, score the same samples of both runs and \
+                 put the official script's outputs into its folder: {scores}",
+                why(text)
+            ))
+        }),
+        Test::Test04 => {}
+        Test::Test06 => verdict(VERIFY_ACCURACY, &|text| {
+            (!all_checks_passed(text))
+                .then(|| format!("does not say that all three checks passed{}", why(text)))
+        }),
     }
+    wrong
+}
+
+const PASSED: &str = "TEST PASS";
+
+fn all_checks_passed(text: &str) -> bool {
+    let says = |line: &str| text.lines().any(|found| found.trim() == line);
+    let first = ["First token check pass: True", "First token check pass: Skipped"];
+    let others = ["EOS check pass: True", "Sample length check pass: True"];
+    first.into_iter().any(says) && others.into_iter().all(says)
 }
 
 /// What a verification says of a failure.
 fn why(text: &str) -> String {
-    let mark = "TEST FAIL: ";
-    let failed = text.lines().filter_map(|line| line.strip_prefix(mark));
+    let failed = text.lines().filter_map(|line| line.strip_prefix("TEST FAIL: "));
     let of_test06 =
         text.lines().skip_while(|line| !line.starts_with("TEST06 verification")).skip(1);
     let reasons: Vec<_> = failed.chain(of_test06).collect();
@@ -140,56 +130,33 @@ fn why(text: &str) -> String {
 fn scores_agree(accuracy: &Path, benchmark: &Benchmark) -> Result<(), String> {
     let files = ["baseline_accuracy.txt", "compliance_accuracy.txt"];
     let [baseline, compliance] = files.map(|name| accuracy.join(name));
-    let part = baseline_agrees(&baseline, &compliance, benchmark)
-        .map_err(|error| error.problems().join("; "))
-        .map_err(|why| format!("the scores of the same samples cannot be compared: {why}"))?;
-    let problems = [part.problems.as_slice(), &part.stricter].concat();
-    if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
+    let part = baseline_agrees(&baseline, &compliance, benchmark).map_err(|error| {
+        let why = error.problems().join("; ");
+        format!("the scores of the same samples cannot be compared: {why}")
+    })?;
+    if part.passed() { Ok(()) } else { Err(part.reasons()) }
 }
 
 /// The run was made with the test's settings, by LoadGen's own log.
-fn used(
-    tree: &Tree,
-    place: &Place,
-    test: Test,
-    benchmark: &Benchmark,
-    run: &Run,
-    found: &mut Findings,
-) {
-    let folder = &place.compliance(test.name());
+fn used(tree: &Tree, place: &Place, test: Test, benchmark: &Benchmark, run: &Run, at: &mut At) {
     let Some(detail) = run.detail() else {
         let why = match run.logs.as_ref().map(|logs| &logs.detail) {
-            Some(Err(why)) => why.clone(),
+            Some(Err(why)) => why.as_str(),
             // The official checker asks for no detail log of TEST06.
             _ if test == Test::Test06 && has_sampled(tree, place, run) => return,
-            _ => "its logs are not there".into(),
+            _ => "its logs are not there",
         };
         let text = format!("which settings it was made with is not known: {why}");
-        return match test {
-            Test::Test06 => found.unknown(N34, folder, text),
-            _ => found.fail(N34, folder, text),
-        };
+        return if test == Test::Test06 { at.unknown(text) } else { at.fail(text) };
     };
-    let sampled = if test == Test::Test06 { 100 } else { u64::from(benchmark.sampling) };
-    let wanted: &[(&str, u64)] = match test {
-        Test::Test01 | Test::Test06 => &[
-            ("effective_accuracy_log_sampling_target", sampled),
-            ("effective_accuracy_log_rng_seed", 720_381_539_243_781_796),
-        ],
-        Test::Test04 => &[
-            ("effective_performance_issue_same", 1),
-            ("effective_performance_issue_same_index", 3),
-            ("effective_performance_issue_unique", 0),
-        ],
-    };
-    for (key, want) in wanted {
-        let value = number(detail, key);
-        if value != Some(*want) {
+    for (setting, want) in test_settings(test, benchmark) {
+        let key = format!("effective_{setting}");
+        let value = number(detail, &key);
+        if value != Some(want) {
             let value = value.map_or_else(|| "missing".into(), |value| value.to_string());
-            let text = format!(
+            at.fail(format!(
                 "{key} is {value}, not {want}: the run was not made with the audit.config of {test}"
-            );
-            found.fail(N34, folder, text);
+            ));
         }
     }
 }
@@ -213,50 +180,31 @@ fn number(detail: &DetailLog, key: &str) -> Option<u64> {
     value.as_u64().or_else(|| value.as_bool().map(u64::from))
 }
 
-/// The speeds in LoadGen's logs, whatever was written down.
-fn speed(
-    folder: &str,
-    test: Test,
-    benchmark: &Benchmark,
-    reference: &Run,
-    run: &Run,
-    found: &mut Findings,
-) {
+/// What the speeds in LoadGen's logs say against a test, whatever was written down.
+fn speed(test: Test, benchmark: &Benchmark, reference: &Run, run: &Run) -> Option<String> {
     match test {
         Test::Test01 => {
-            let rate = |run: &Run| {
-                let detail = run.detail()?;
-                let scenario =
-                    crate::Scenario::of_official_name(detail.text("effective_scenario")?);
-                official_log::metric(scenario?, detail).map(|metric| metric.value)
-            };
-            let (Some(reference), Some(seen)) = (rate(reference), rate(run)) else { return };
-            let off = seen / reference - 1.0;
-            if off.abs() >= MARGIN {
-                let text = format!(
-                    "by LoadGen's logs its speed is {:+.1} % off the submitted one; 10 % is the \
-                     margin",
+            let rate = |run: &Run| run.detail()?.figure(run.detail()?.scenario()?);
+            let off = rate(run)? / rate(reference)? - 1.0;
+            (off.abs() >= MARGIN).then(|| {
+                format!(
+                    "by LoadGen's logs its speed is {:+.1} % off the submitted one; 10 % is the margin",
                     off * 100.0
-                );
-                found.fail(N34, folder, text);
-            }
+                )
+            })
         }
         Test::Test04 => {
-            let (log, summary) =
-                (reference.folder.join(ACCURACY_LOG), reference.folder.join(SUMMARY));
+            let [log, summary] = [ACCURACY_LOG, SUMMARY].map(|name| reference.folder.join(name));
             let reference = Reference { accuracy_log: &log, summary: &summary };
             match verify(test, benchmark, &reference, &run.folder) {
-                Ok(verified) if verified.passed => {}
+                Ok(verified) if verified.passed => None,
                 Ok(verified) => {
-                    let problems = verified
-                        .performance
-                        .map(|part| [part.problems.as_slice(), &part.stricter].concat().join("; "));
-                    let text = format!("by LoadGen's logs: {}", problems.unwrap_or_default());
-                    found.fail(N34, folder, text);
+                    let reasons = verified.performance.map(|part| part.reasons());
+                    Some(format!("by LoadGen's logs: {}", reasons.unwrap_or_default()))
                 }
-                Err(error) => found.fail(N34, folder, error.to_string()),
+                Err(error) => Some(error.to_string()),
             }
         }
-        Test::Test06 => {}
+        Test::Test06 => None,
     }
 }

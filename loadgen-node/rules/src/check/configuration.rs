@@ -9,18 +9,13 @@ use super::{
     findings::Findings,
     machines::{Seen, seen},
 };
-use crate::{Rule, judge::settings::wrong_settings};
-
-const N20: Rule = Rule::new(20);
+use crate::{Rule::N20, judge::settings::wrong_settings};
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for seen in seen(subject, N20, found) {
-        let before = found.problems(N20);
-        for text in wrong(&seen) {
-            found.fail(N20, seen.place, text);
-        }
-        let text = "the settings of every node are recorded, with their hashes";
-        found.pass_unless_more(N20, before, seen.place, text);
+        let mut at = found.at(N20, seen.place);
+        at.fail_each(wrong(&seen));
+        at.or_pass("the settings of every node are recorded, with their hashes");
     }
 }
 

@@ -9,76 +9,67 @@ use super::{
     logs::disagreements,
     machines::NO_RECORD,
 };
-use crate::{Rule, facts::files, official_log, sources_digest::sources_sha256, tree};
-
-const N11: Rule = Rule::new(11);
-const N12: Rule = Rule::new(12);
-const N16: Rule = Rule::new(16);
-const N19: Rule = Rule::new(19);
-const N21: Rule = Rule::new(21);
+use crate::{
+    Rule::{N11, N12, N16, N19, N21},
+    facts::files,
+    official_log::DetailLog,
+    sources_digest::sources_sha256,
+    tree,
+};
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    let before = found.problems(N16);
-    match &subject.tree {
-        Some(tree) => sources(subject, tree, found),
-        None => {
-            let text = "the sources are in a submission's code/netdiv: make one of the run and \
-                        check that";
-            found.unknown(N16, "", text);
-        }
-    }
-    let proven = found.problems(N16) == before;
+    let text = "the sources are in a submission's code/netdiv: make one of the run and check that";
+    let tree = found.tree(subject, [N16], text);
+    let proven = tree.is_some_and(|tree| sources(subject, tree, found));
     by_construction(proven, found);
-    for (_, run) in subject.runs() {
-        single_test(run, found);
-        figures(run, found);
+    for (_, run, detail) in subject.details() {
+        single_test(run, detail, found);
+        figures(run, detail, found);
     }
 }
 
-/// The sources in the tree are those of every program that ran.
-fn sources(subject: &Subject, tree: &Tree, found: &mut Findings) {
+/// Whether the sources in the tree are those of every program that ran.
+fn sources(subject: &Subject, tree: &Tree, found: &mut Findings) -> bool {
     let place = tree.home.sources();
-    let folder = tree.path(&place);
-    let files = match read_sources(&folder) {
+    let mut at = found.at(N16, &place);
+    let files = match read_sources(&tree.path(&place)) {
         Ok(files) if files.is_empty() => {
-            let text = "the sources of the Query Dispatch Library are missing: add those that the \
-                        program brings along";
-            return found.fail(N16, place, text);
+            at.fail(
+                "the sources of the Query Dispatch Library are missing: add those that the program brings along",
+            );
+            return false;
         }
         Ok(files) => files,
-        Err(error) => return found.fail(N16, place, format!("cannot be read: {error}")),
+        Err(error) => {
+            at.fail(format!("cannot be read: {error}"));
+            return false;
+        }
     };
     let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
     let here = sources_sha256(&files);
     if !files.iter().any(|(path, _)| path.starts_with("qdl/")) {
-        found.fail(
-            N16,
-            &place,
-            "no file of the Query Dispatch Library (qdl/) is among the sources",
-        );
+        at.fail("no file of the Query Dispatch Library (qdl/) is among the sources");
     }
     let revision = tree.home.revision();
     if tree.text(&revision).is_some_and(|text| text.trim() != here) {
         let text = format!("is not the SHA-256 of the sources beside it, which is {here}");
-        found.fail(N16, revision, text);
+        at.fail_there(revision, text);
     }
+    let mut proven = at.is_kept();
     for (_, run) in subject.runs() {
-        let Some(record) = run.result() else {
-            found.unknown(N16, &run.record_place, NO_RECORD);
-            continue;
-        };
-        let ran = &record.versions.sources_sha256;
-        if *ran != here {
-            let text = format!(
-                "the program that ran was made of sources with SHA-256 {ran}, those in {place} \
-                 have {here}: submit the sources of the program that ran"
-            );
-            found.fail(N16, &run.record_place, text);
-        } else {
-            let text = "the sources in the tree are those of the program that ran";
-            found.pass(N16, &run.record_place, text);
+        let mut at = found.at(N16, &run.record_place);
+        match run.result().map(|record| &record.versions.sources_sha256) {
+            None => at.unknown(NO_RECORD),
+            Some(ran) if *ran != here => at.fail(format!(
+                "the program that ran was made of sources with SHA-256 {ran}, those in {place} have {here}: submit the \
+                 sources of the program that ran"
+            )),
+            Some(_) => {}
         }
+        proven &= at.is_kept();
+        at.or_pass("the sources in the tree are those of the program that ran");
     }
+    proven
 }
 
 /// All sources by their path; the file with the hash is none of them.
@@ -107,43 +98,42 @@ fn by_construction(proven: bool, found: &mut Findings) {
             found.pass(rule, "", format!("{claim}, and the sources are those that ran"));
         } else {
             let text = format!(
-                "{claim}, but that these are the sources of the program that ran is not shown \
-                 (N16): make a submission of the run and check that"
+                "{claim}, but that these are the sources of the program that ran is not shown (N16): make a submission of \
+                 the run and check that"
             );
             found.unknown(rule, "", text);
         }
     }
 }
 
-fn single_test(run: &Run, found: &mut Findings) {
-    let Some(detail) = run.detail() else { return };
+fn single_test(run: &Run, detail: &DetailLog, found: &mut Findings) {
+    let mut at = found.at(N12, &run.place);
     match detail.tests() {
-        1 => found.pass(N12, &run.place, "one test in each log"),
-        0 => found.fail(N12, &run.place, "the detail log has no test_datetime"),
+        0 => at.fail("the detail log has no test_datetime"),
+        1 => {}
         tests => {
-            let text = format!("the detail log is of {tests} tests: give each run its own folder");
-            found.fail(N12, &run.place, text);
+            at.fail(format!("the detail log is of {tests} tests: give each run its own folder"));
         }
     }
+    at.or_pass("one test in each log");
 }
 
 /// LoadGen's own figures are what the summary and the record say.
-fn figures(run: &Run, found: &mut Findings) {
-    let Some(detail) = run.detail() else { return };
-    let before = found.problems(N21);
+fn figures(run: &Run, detail: &DetailLog, found: &mut Findings) {
+    let mut at = found.at(N21, &run.place);
     match run.logs.as_ref().map(|logs| &logs.summary) {
-        Some(Ok(summary)) => {
-            for text in disagreements(summary, detail) {
-                found.fail(N21, &run.place, format!("the summary is not of this log: {text}"));
-            }
-        }
-        Some(Err(why)) => found.fail(N21, &run.place, why),
+        Some(Ok(summary)) => at.fail_each(
+            disagreements(summary, detail)
+                .iter()
+                .map(|text| format!("the summary is not of this log: {text}")),
+        ),
+        Some(Err(why)) => at.fail(why),
         None => {}
     }
     if let Some(record) = run.result()
         && let Some(metric) = &record.metric
     {
-        let logged = official_log::metric(record.scenario, detail).map(|metric| metric.value);
+        let logged = detail.figure(record.scenario);
         if logged.is_none_or(|logged| (logged - metric.value).abs() > logged.abs() * 1e-9) {
             let text = format!(
                 "result.json has {} {}, LoadGen's log {}",
@@ -151,9 +141,8 @@ fn figures(run: &Run, found: &mut Findings) {
                 metric.unit,
                 logged.map_or_else(|| "nothing".into(), |logged| logged.to_string())
             );
-            found.fail(N21, &run.record_place, text);
+            at.fail_there(&run.record_place, text);
         }
     }
-    let text = "the detail log, the summary and result.json have the same figures";
-    found.pass_unless_more(N21, before, &run.place, text);
+    at.or_pass("the detail log, the summary and result.json have the same figures");
 }

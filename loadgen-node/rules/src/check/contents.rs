@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 
 use super::{
-    checked_folder::{Entry, Kind, Subject, Tree},
-    files::{N35, entries},
-    findings::Findings,
+    checked_folder::{Entry, Kind, Subject, System, Tree},
+    files::entries,
+    findings::{At, Findings},
     measurements,
 };
 use crate::{
+    Rule::N35,
+    book::Test,
     placeholder::is_placeholder,
     tree::{
         ACCURACY_LOG, ACCURACY_TXT, DETAIL, Layout, Place, SUMMARY, VERIFY_ACCURACY,
@@ -26,22 +28,19 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let Some(tree) = &subject.tree else { return };
     for entry in &subject.results {
         let Some(place) = &entry.tree else { continue };
-        let before = found.problems(N35);
-        lists(tree, place, entry, found);
-        folders(tree, place, found);
-        measurements::judge(subject, entry, place, found);
-        texts(tree, place, found);
-        let text = "every folder has the files that it must have, and no others";
-        found.pass_unless_more(N35, before, &entry.place, text);
+        let mut at = found.at(N35, &entry.place);
+        lists(tree, place, entry, &mut at);
+        folders(tree, place, &mut at);
+        measurements::judge(entry, place, &mut at);
+        texts(tree, place, &mut at);
+        at.or_pass("every folder has the files that it must have, and no others");
+        measurements::retraining(subject, entry, found);
     }
-    for system in subject.systems.iter().filter(|system| !has_results(subject, &system.name)) {
+    let has_results =
+        |system: &&System| subject.results.iter().any(|entry| entry.system() == Some(&system.name));
+    for system in subject.systems.iter().filter(|system| !has_results(system)) {
         found.fail(N35, &system.place, "is of a system without results: add them or remove it");
     }
-}
-
-fn has_results(subject: &Subject, system: &str) -> bool {
-    let mut places = subject.results.iter().filter_map(|entry| entry.tree.as_ref());
-    places.any(|place| place.system == system)
 }
 
 /// Which files a folder must have, and which it may.
@@ -51,7 +50,7 @@ struct Wanted {
     may: Vec<&'static str>,
 }
 
-fn lists(tree: &Tree, place: &Place, entry: &Entry, found: &mut Findings) {
+fn lists(tree: &Tree, place: &Place, entry: &Entry, at: &mut At) {
     let mut folders = vec![
         Wanted {
             folder: place.performance(),
@@ -65,46 +64,43 @@ fn lists(tree: &Tree, place: &Place, entry: &Entry, found: &mut Findings) {
         },
     ];
     for run in &entry.runs {
-        if let Kind::Test(test) = &run.kind {
+        if let Kind::Test(test) = run.kind {
             folders.extend(of_test(place, test));
         }
     }
     for Wanted { folder, must, may } in folders {
         let Ok(inside) = entries(&tree.path(&folder)) else {
-            found.fail(N35, folder, "is missing");
+            at.fail_there(folder, "is missing");
             continue;
         };
         let names: BTreeSet<_> = inside.iter().map(|(name, _)| name.as_str()).collect();
         for name in must.iter().filter(|name| !names.contains(*name)) {
-            found.fail(N35, format!("{folder}/{name}"), "is missing");
+            at.fail_there(format!("{folder}/{name}"), "is missing");
         }
         let known =
             |name: &&&str| must.contains(name) || may.contains(name) || TOLERATED.contains(name);
         for name in names.iter().filter(|name| !known(name)) {
-            found.fail(N35, format!("{folder}/{name}"), "does not belong there: remove it");
+            at.fail_there(format!("{folder}/{name}"), "does not belong there: remove it");
         }
     }
     let performance = place.results() + "/performance";
     for (name, _) in entries(&tree.path(&performance)).unwrap_or_default() {
         if name != "run_1" && name != "power" && name != "ranging" {
-            found.fail(
-                N35,
-                format!("{performance}/{name}"),
-                "does not belong there: only run_1 does",
-            );
+            let text = "does not belong there: only run_1 does";
+            at.fail_there(format!("{performance}/{name}"), text);
         }
     }
 }
 
 /// A folder of another name in the result's would be read by nobody.
-fn folders(tree: &Tree, place: &Place, found: &mut Findings) {
+fn folders(tree: &Tree, place: &Place, at: &mut At) {
     let results = place.results();
     let is_test = |name: &str| place.home.layout == Layout::B && name.starts_with("TEST");
     for (name, path) in entries(&tree.path(&results)).unwrap_or_default() {
         let known = ["performance", "accuracy"].contains(&name.as_str()) || is_test(&name);
         if path.is_dir() && !known {
             let text = "does not belong there: only performance and accuracy do";
-            found.fail(N35, format!("{results}/{name}"), text);
+            at.fail_there(format!("{results}/{name}"), text);
         }
     }
 }
@@ -114,56 +110,38 @@ fn image_folders(benchmark: &str) -> Vec<&'static str> {
     if benchmark == "stable-diffusion-xl" { vec!["images"] } else { Vec::new() }
 }
 
-fn of_test(place: &Place, test: &str) -> Vec<Wanted> {
+fn of_test(place: &Place, test: Test) -> Vec<Wanted> {
+    let name = test.name();
+    let whole = |must| Wanted { folder: place.compliance(name), must, may: vec![] };
+    let accuracy = |must| Wanted {
+        folder: place.compliance_accuracy(name),
+        must,
+        may: vec!["baseline_accuracy.txt", "compliance_accuracy.txt", ACCURACY_TXT],
+    };
     let logs = Wanted {
-        folder: place.compliance_performance(test),
+        folder: place.compliance_performance(name),
         must: vec![DETAIL, SUMMARY],
         may: vec![ACCURACY_LOG],
     };
-    let scored = vec!["baseline_accuracy.txt", "compliance_accuracy.txt", ACCURACY_TXT];
     match test {
-        "TEST01" => vec![
-            Wanted {
-                folder: place.compliance(test),
-                must: vec![VERIFY_ACCURACY, VERIFY_PERFORMANCE, "accuracy", "performance"],
-                may: vec![],
-            },
-            Wanted {
-                folder: place.compliance_accuracy(test),
-                must: vec![ACCURACY_LOG, ACCURACY_TXT],
-                may: scored,
-            },
+        Test::Test01 => vec![
+            whole(vec![VERIFY_ACCURACY, VERIFY_PERFORMANCE, "accuracy", "performance"]),
+            accuracy(vec![ACCURACY_LOG, ACCURACY_TXT]),
             logs,
         ],
-        "TEST04" => vec![
-            Wanted {
-                folder: place.compliance(test),
-                must: vec![VERIFY_PERFORMANCE, "performance"],
-                may: vec![],
-            },
-            logs,
+        Test::Test04 => vec![whole(vec![VERIFY_PERFORMANCE, "performance"]), logs],
+        Test::Test06 => vec![
+            Wanted { may: vec!["performance"], ..whole(vec![VERIFY_ACCURACY, "accuracy"]) },
+            accuracy(vec![ACCURACY_LOG]),
         ],
-        "TEST06" => vec![
-            Wanted {
-                folder: place.compliance(test),
-                must: vec![VERIFY_ACCURACY, "accuracy"],
-                may: vec!["performance"],
-            },
-            Wanted {
-                folder: place.compliance_accuracy(test),
-                must: vec![ACCURACY_LOG],
-                may: scored,
-            },
-        ],
-        _ => Vec::new(),
     }
 }
 
 /// user.conf, README.md and the code.
-fn texts(tree: &Tree, place: &Place, found: &mut Findings) {
+fn texts(tree: &Tree, place: &Place, at: &mut At) {
     for path in [place.user_conf(), place.readme()] {
         if tree.text(&path).is_none_or(|text| is_placeholder(&text)) {
-            found.fail(N35, path, "is missing, empty or still to be written");
+            at.fail_there(path, "is missing, empty or still to be written");
         }
     }
     let code = match place.home.layout {
@@ -173,6 +151,6 @@ fn texts(tree: &Tree, place: &Place, found: &mut Findings) {
     if !tree.path(&code).exists() {
         let text =
             "is missing: the checker asks for code there, or for a file that names its folder";
-        found.fail(N35, code, text);
+        at.fail_there(code, text);
     }
 }

@@ -8,25 +8,18 @@ use super::{
     topology,
 };
 use crate::{
-    Rule,
+    Rule::{N22, N23, N28},
     facts::{interfaces::Interfaces as _, rate::bits_per_second},
     result::RunResult,
     tree::documents,
 };
 
-const N22: Rule = Rule::new(22);
-const N23: Rule = Rule::new(23);
-const N28: Rule = Rule::new(28);
+/// Machines and their adapters.
+type Ports = BTreeSet<(String, String)>;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    let Some(tree) = &subject.tree else {
-        let text = "switches, diagram and architecture are in a submission's documentation: make \
-                    one of the run and check that";
-        for rule in [N22, N23, N28] {
-            found.unknown(rule, "", text);
-        }
-        return;
-    };
+    let text = "switches, diagram and architecture are in a submission's documentation: make one of the run and check that";
+    let Some(tree) = found.tree(subject, [N22, N23, N28], text) else { return };
     let ports = ports(subject.records());
     let switches = switches(subject, tree, found);
     diagram(subject, tree, &ports, &switches, found);
@@ -34,25 +27,20 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 }
 
 /// Machines of runs, and their adapters on routes.
-fn ports<'a>(
-    records: impl Iterator<Item = (&'a Run, &'a RunResult)>,
-) -> BTreeSet<(String, String)> {
-    let mut ports = BTreeSet::new();
-    for (_, record) in records {
-        let Some(evidence) = &record.evidence else { continue };
-        for (name, machine) in evidence.machines() {
-            for carrier in machine.carriers().used {
-                let adapters = machine.adapters(&carrier.name).into_keys();
-                ports.extend(adapters.map(|adapter| (name.to_owned(), adapter.to_owned())));
-            }
-        }
-    }
-    ports
+fn ports<'a>(records: impl Iterator<Item = (&'a Run, &'a RunResult)>) -> Ports {
+    let evidence = records.filter_map(|(_, record)| record.evidence.as_ref());
+    let machines = evidence.flat_map(|evidence| evidence.machines());
+    let ports = machines.flat_map(|(name, machine)| {
+        let carriers = machine.carriers().used.into_iter();
+        let adapters = carriers.flat_map(|carrier| machine.adapters(&carrier.name).into_keys());
+        adapters.map(|adapter| (name.to_owned(), adapter.to_owned()))
+    });
+    ports.collect()
 }
 
 /// The switches between the machines, by the systems' topologies. Each must be described, and each port be linked.
 fn switches(subject: &Subject, tree: &Tree, found: &mut Findings) -> BTreeSet<String> {
-    let text = tree.text(&tree.home.document(documents::DIAGRAM_TEXT)).unwrap_or_default();
+    let text = tree.document(documents::DIAGRAM_TEXT).unwrap_or_default();
     let mut all = BTreeSet::new();
     for system in &subject.systems {
         let Some(field) = system.text("network_topology") else { continue };
@@ -69,16 +57,13 @@ fn switches(subject: &Subject, tree: &Tree, found: &mut Findings) -> BTreeSet<St
             found.fail(N23, &system.place, text);
         }
         let switches = topology::switches(subject, &links);
-        let before = found.problems(N22);
+        let mut at = found.at(N22, &system.place);
         for switch in switches.iter().filter(|switch| !is_described(&text, switch)) {
-            let text = format!(
-                "the switch {switch} is not described: say its model, its ports and their speed in \
-                 system-diagram.md"
-            );
-            found.fail(N22, &system.place, text);
+            at.fail(format!(
+                "the switch {switch} is not described: say its model, its ports and their speed in system-diagram.md"
+            ));
         }
-        let text = "every switch is described";
-        found.pass_unless_more(N22, before, &system.place, text);
+        at.or_pass("every switch is described");
         all.extend(switches);
     }
     all
@@ -107,26 +92,21 @@ fn without(line: &str, name: &str) -> Option<String> {
 fn diagram(
     subject: &Subject,
     tree: &Tree,
-    ports: &BTreeSet<(String, String)>,
+    ports: &Ports,
     switches: &BTreeSet<String>,
     found: &mut Findings,
 ) {
-    let place = tree.home.document(documents::DIAGRAM);
-    let before = found.problems(N23);
-    match tree.text(&place) {
-        None => found.fail(N23, &place, "is missing or empty: draw how the machines are connected"),
-        Some(svg) => {
-            let names = ports.iter().flat_map(|(device, port)| [device, port]).chain(switches);
-            let shown = |name: &str| svg.contains(&escaped(name));
-            let missing: BTreeSet<_> = names.filter(|name| !shown(name)).collect();
-            for name in missing {
-                found.fail(N23, &place, format!("does not show {name}"));
-            }
-        }
+    let mut at = found.at(N23, tree.home.document(documents::DIAGRAM));
+    if let Some(svg) = tree.document(documents::DIAGRAM) {
+        let names = ports.iter().flat_map(|(device, port)| [device, port]).chain(switches);
+        let missing: BTreeSet<_> = names.filter(|name| !svg.contains(&escaped(name))).collect();
+        at.fail_each(missing.into_iter().map(|name| format!("does not show {name}")));
+    } else {
+        at.fail("is missing or empty: draw how the machines are connected");
     }
-    let text = tree.home.document(documents::DIAGRAM_TEXT);
-    if tree.text(&text).is_none() {
-        found.fail(N23, text, "is missing or empty: explain the diagram");
+    if tree.document(documents::DIAGRAM_TEXT).is_none() {
+        let place = tree.home.document(documents::DIAGRAM_TEXT);
+        at.fail_there(place, "is missing or empty: explain the diagram");
     }
     if ports.is_empty() {
         let has_evidence = subject.records().any(|(_, record)| record.evidence.is_some());
@@ -135,39 +115,31 @@ fn diagram(
         } else {
             "the runs have no evidence"
         };
-        let text = format!("which machines and interfaces it must show is not known: {why}");
-        found.unknown(N23, &place, text);
+        at.unknown(format!("which machines and interfaces it must show is not known: {why}"));
     }
-    let text = "the diagram shows every machine, interface and switch, and has its text";
-    found.pass_unless_more(N23, before, place, text);
+    at.or_pass("the diagram shows every machine, interface and switch, and has its text");
 }
 
 fn escaped(name: &str) -> String {
     name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-fn architecture(tree: &Tree, ports: &BTreeSet<(String, String)>, found: &mut Findings) {
-    let place = tree.home.document(documents::ARCHITECTURE);
-    let Some(text) = tree.text(&place) else {
-        let text = "is missing or empty: describe the NICs, the way from them to the accelerators, \
-                    and what shows that it carries the load";
-        return found.fail(N28, place, text);
+fn architecture(tree: &Tree, ports: &Ports, found: &mut Findings) {
+    let mut at = found.at(N28, tree.home.document(documents::ARCHITECTURE));
+    let Some(text) = tree.document(documents::ARCHITECTURE) else {
+        return at.fail(
+            "is missing or empty: describe the NICs, the way from them to the accelerators, and what shows that it carries \
+             the load",
+        );
     };
-    let before = found.problems(N28);
-    for (device, port) in ports {
-        if !(text.contains(device.as_str()) && text.contains(port.as_str())) {
-            found.fail(N28, &place, format!("does not name {port} of {device}"));
-        }
-    }
+    let is_missing =
+        |(device, port): &&(String, String)| !(text.contains(device) && text.contains(port));
+    let missing = ports.iter().filter(is_missing);
+    at.fail_each(missing.map(|(device, port)| format!("does not name {port} of {device}")));
     if !text.lines().any(|line| bits_per_second(line).is_some()) {
-        found.fail(N28, &place, "gives no bandwidth, such as `100 Gb/s`");
+        at.fail("gives no bandwidth, such as `100 Gb/s`");
     }
-    found.pass_unless_more(
-        N28,
-        before,
-        place,
-        "every interface in use is described with its bandwidth",
-    );
+    at.or_pass("every interface in use is described with its bandwidth");
 }
 
 #[cfg(test)]

@@ -2,11 +2,9 @@
 
 use super::{checked_folder::Subject, findings::Findings};
 use crate::{
-    Rule,
+    Rule::N2,
     result::{Node, RunResult},
 };
-
-const N2: Rule = Rule::new(2);
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for (run, record) in subject.records() {

@@ -4,14 +4,12 @@ use std::collections::BTreeSet;
 
 use super::{
     checked_folder::{Subject, System},
-    findings::Findings,
+    findings::{At, Findings},
 };
 use crate::{
-    Rule,
+    Rule::N5,
     facts::{fabric, interfaces::Interfaces as _},
 };
-
-const N5: Rule = Rule::new(5);
 
 /// What they forbid, as words of their own.
 const FORBIDDEN: [&str; 10] =
@@ -19,7 +17,9 @@ const FORBIDDEN: [&str; 10] =
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for system in &subject.systems {
-        network_type(system, &kinds(subject, system), found);
+        if let Some(text) = system.text("network_type") {
+            network_type(&text, &kinds(subject, system), found.at(N5, &system.place));
+        }
     }
 }
 
@@ -32,28 +32,22 @@ fn kinds(subject: &Subject, system: &System) -> BTreeSet<&'static str> {
     kinds.filter_map(|carrier| Some(fabric::of_kind(&carrier.kind)?.kind)).collect()
 }
 
-fn network_type(system: &System, kinds: &BTreeSet<&str>, found: &mut Findings) {
-    let Some(text) = system.text("network_type") else { return };
+fn network_type(text: &str, kinds: &BTreeSet<&str>, mut at: At) {
     let lower = text.to_lowercase();
     let words: Vec<_> = lower.split(|c: char| !c.is_alphanumeric()).collect();
+    let named = fabric::named_in(text);
     if let Some(word) = FORBIDDEN.iter().find(|word| words.contains(*word)) {
-        let text = format!(
+        at.fail(format!(
             "network_type is `{text}`: {word} is a bus interconnect, which the division forbids"
-        );
-        return found.fail(N5, &system.place, text);
-    }
-    let named = fabric::named_in(&text);
-    if named.is_empty() {
-        let text = format!(
+        ));
+    } else if named.is_empty() {
+        at.fail(format!(
             "network_type is `{text}`: name one of Ethernet, IEEE 802.11, InfiniBand and 3GPP"
-        );
-        return found.fail(N5, &system.place, text);
+        ));
+    } else if let Some(kind) =
+        kinds.iter().find(|kind| !named.iter().any(|fabric| fabric.kind == **kind))
+    {
+        at.fail(format!("network_type is `{text}`, but the runs went over {kind}"));
     }
-    match kinds.iter().find(|kind| !named.iter().any(|fabric| fabric.kind == **kind)) {
-        Some(kind) => {
-            let text = format!("network_type is `{text}`, but the runs went over {kind}");
-            found.fail(N5, &system.place, text);
-        }
-        None => found.pass(N5, &system.place, format!("network_type is {text}")),
-    }
+    at.or_pass(format!("network_type is {text}"));
 }

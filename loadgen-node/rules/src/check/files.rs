@@ -6,9 +6,7 @@ use std::{
 };
 
 use super::{checked_folder::Subject, findings::Findings};
-use crate::{Rule, tree::DIVISIONS};
-
-pub(super) const N35: Rule = Rule::new(35);
+use crate::{Rule::N35, tree::DIVISIONS};
 
 /// Largest file, in bytes.
 const LARGEST: u64 = 50 * 1024 * 1024;
@@ -38,37 +36,33 @@ enum Kind {
 
 /// All below one submitter's folder.
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    let Some(tree) = &subject.tree else {
-        let text = "the files of a submission are checked in a submission";
-        return found.unknown(N35, "", text);
-    };
+    let text = "the files of a submission are checked in a submission";
+    let Some(tree) = found.tree(subject, [N35], text) else { return };
     let items = match walk(&tree.root, &tree.home.root()) {
         Ok(items) => items,
         Err(error) => return found.fail(N35, tree.home.root(), format!("cannot be read: {error}")),
     };
-    for item in items {
-        let Item { path, is_garbled, kind } = item;
+    for Item { path, is_garbled, kind } in items {
         let name = path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
-        let mut wrong = |text: &str| found.fail(N35, &path, text);
+        let mut at = found.at(N35, &path);
         if is_garbled {
-            wrong("has a name that is no UTF-8: rename it");
+            at.fail("has a name that is no UTF-8: rename it");
         }
         if name.contains(' ') {
-            wrong("has a space in its name: rename it");
+            at.fail("has a space in its name: rename it");
         }
         if name.starts_with('.') {
-            wrong("begins with a dot: remove it");
+            at.fail("begins with a dot: remove it");
         }
         match kind {
-            Kind::File(0) => wrong("is empty: fill or remove it"),
+            Kind::File(0) => at.fail("is empty: fill or remove it"),
             Kind::File(length) if length > LARGEST => {
-                let text = format!("has {length} bytes, more than 50 MiB: shorten or remove it");
-                found.fail(N35, &path, text);
+                at.fail(format!("has {length} bytes, more than 50 MiB: shorten or remove it"));
             }
-            Kind::Special => wrong("is neither a file nor a folder: remove it"),
-            Kind::Link => wrong(LINK),
-            Kind::Empty => wrong("is an empty folder: remove it"),
-            Kind::Folder if name == "__pycache__" => wrong("is Python's cache: remove it"),
+            Kind::Special => at.fail("is neither a file nor a folder: remove it"),
+            Kind::Link => at.fail(LINK),
+            Kind::Empty => at.fail("is an empty folder: remove it"),
+            Kind::Folder if name == "__pycache__" => at.fail("is Python's cache: remove it"),
             Kind::File(_) | Kind::Folder => {}
         }
     }
@@ -96,12 +90,12 @@ pub(super) fn judge_root(root: &Path, found: &mut Findings) {
         if !is_division {
             continue;
         }
-        for (inner, _) in self::entries(&path).unwrap_or_default() {
-            if path.join(&inner).is_symlink() {
-                found.fail(N35, format!("{name}/{inner}"), LINK);
-            } else if !path.join(&inner).is_dir() {
-                let place = format!("{name}/{inner}");
-                found.fail(N35, place, "lies outside of every submitter's folder: remove it");
+        for (inner, path) in self::entries(&path).unwrap_or_default() {
+            let mut at = found.at(N35, format!("{name}/{inner}"));
+            if path.is_symlink() {
+                at.fail(LINK);
+            } else if !path.is_dir() {
+                at.fail("lies outside of every submitter's folder: remove it");
             }
         }
     }
@@ -153,6 +147,7 @@ pub(super) fn entries(folder: &Path) -> io::Result<Vec<(String, PathBuf)>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Outcome;
 
     #[test]
     fn the_root_holds_divisions_and_submitters_only() {
@@ -163,7 +158,7 @@ mod tests {
         let problems = || {
             let mut found = Findings::default();
             judge_root(path, &mut found);
-            found.problems(N35)
+            found.settled().iter().filter(|finding| finding.outcome == Outcome::Fail).count()
         };
         assert_eq!(problems(), 0);
         fs::write(path.join("notes.txt"), "x").unwrap();

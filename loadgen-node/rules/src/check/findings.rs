@@ -1,6 +1,9 @@
 //! Collects what the rules find and makes one list of it.
 
-use crate::{Finding, Grouped, Outcome, Rule};
+use std::fmt::Display;
+
+use super::checked_folder::{Subject, Tree};
+use crate::{Finding, Grouped, Outcome, Rule, grouped::grouped};
 
 /// Items that a list names before it only counts them.
 const NAMED: usize = 3;
@@ -12,6 +15,11 @@ pub(super) struct Findings {
 }
 
 impl Findings {
+    /// One rule, to be judged at one place.
+    pub(super) fn at(&mut self, rule: Rule, place: impl Into<String>) -> At<'_> {
+        At { rule, place: place.into(), is_kept: true, found: self }
+    }
+
     /// The rule is kept there.
     pub(super) fn pass(&mut self, rule: Rule, place: impl Into<String>, text: impl Into<String>) {
         self.list.push(Finding::pass(rule, place, text));
@@ -32,22 +40,30 @@ impl Findings {
         self.list.push(Finding::cannot_tell(rule, place, text));
     }
 
-    /// How often the rule was not simply kept so far.
-    pub(super) fn problems(&self, rule: Rule) -> usize {
-        let is_one = |f: &&Finding| f.rule == rule && f.outcome != Outcome::Pass;
-        self.list.iter().filter(is_one).count()
+    /// None of these rules can be told there.
+    pub(super) fn none_known<const N: usize>(&mut self, rules: [Rule; N], place: &str, text: &str) {
+        for rule in rules {
+            self.unknown(rule, place, text);
+        }
     }
 
-    /// The rule is kept there, if no more problems were found than `before`.
-    pub(super) fn pass_unless_more(
+    /// The tree of a submission. Of a run folder, which has none, these rules cannot be told.
+    pub(super) fn tree<'s, const N: usize>(
         &mut self,
-        rule: Rule,
-        before: usize,
-        place: impl Into<String>,
-        text: impl Into<String>,
-    ) {
-        if self.problems(rule) == before {
-            self.pass(rule, place, text);
+        subject: &'s Subject,
+        rules: [Rule; N],
+        text: &str,
+    ) -> Option<&'s Tree> {
+        if subject.tree.is_none() {
+            self.none_known(rules, "", text);
+        }
+        subject.tree.as_ref()
+    }
+
+    /// Where no detail log can be read, these rules cannot be told.
+    pub(super) fn without_logs<const N: usize>(&mut self, subject: &Subject, rules: [Rule; N]) {
+        if subject.details().next().is_none() {
+            self.none_known(rules, "", "no detail log can be read");
         }
     }
 
@@ -73,59 +89,94 @@ impl Findings {
     /// One finding for what is said of several places, one for all that passes of a rule, and at least one for each
     /// rule; by rule, and what is broken first.
     pub(super) fn settled(self) -> Vec<Grouped> {
-        let mut groups: Vec<Group> = Vec::new();
-        for finding in self.list {
-            let same = groups.iter_mut().find(|group| group.takes(&finding));
-            match same {
-                Some(group) => group.add(finding),
-                None => groups.push(Group::of(finding)),
-            }
-        }
+        let mut findings = Vec::new();
         for rule in Rule::all() {
-            if !groups.iter().any(|group| group.rule == rule) {
+            let of_rule = self.list.iter().filter(|finding| finding.rule == rule);
+            let (kept, mut told): (Vec<_>, Vec<_>) =
+                grouped(of_rule).into_iter().partition(|group| group.outcome == Outcome::Pass);
+            told.extend(kept.into_iter().reduce(Grouped::with));
+            if told.is_empty() {
                 let text = "nothing here shows it; the findings above say what could not be read";
-                groups.push(Group::of(Finding::cannot_tell(rule, "", text)));
+                told = grouped(&[Finding::cannot_tell(rule, "", text)]);
             }
+            told.sort_by_key(|finding| std::cmp::Reverse(finding.outcome));
+            findings.append(&mut told);
         }
-        let mut findings: Vec<_> = groups.into_iter().map(Group::grouped).collect();
-        findings.sort_by_key(|finding| (finding.rule, std::cmp::Reverse(finding.outcome)));
         findings
     }
 }
 
-/// Findings that become one.
-struct Group {
+/// One rule, judged at one place.
+pub(super) struct At<'f> {
     rule: Rule,
-    outcome: Outcome,
-    places: Vec<String>,
-    texts: Vec<String>,
+    place: String,
+    /// Whether nothing was found against it.
+    is_kept: bool,
+    found: &'f mut Findings,
 }
 
-impl Group {
-    fn of(finding: Finding) -> Self {
-        let Finding { rule, outcome, place, text } = finding;
-        Self { rule, outcome, places: vec![place], texts: vec![text] }
+impl At<'_> {
+    /// The rule is broken here.
+    pub(super) fn fail(&mut self, text: impl Into<String>) {
+        self.find(Outcome::Fail, text);
     }
 
-    fn takes(&self, finding: &Finding) -> bool {
-        let same_rule = (self.rule, self.outcome) == (finding.rule, finding.outcome);
-        same_rule && (self.outcome == Outcome::Pass || self.texts.contains(&finding.text))
+    /// The rule is broken here, for each of these reasons.
+    pub(super) fn fail_each<T: Into<String>>(&mut self, texts: impl IntoIterator<Item = T>) {
+        for text in texts {
+            self.fail(text);
+        }
     }
 
-    fn add(&mut self, finding: Finding) {
-        let add = |list: &mut Vec<String>, item| {
-            if !list.contains(&item) {
-                list.push(item);
-            }
-        };
-        add(&mut self.places, finding.place);
-        add(&mut self.texts, finding.text);
+    /// The rule is broken at another place, which is judged together with this one.
+    pub(super) fn fail_there(&mut self, place: impl Into<String>, text: impl Into<String>) {
+        self.is_kept = false;
+        self.found.fail(self.rule, place, text);
     }
 
-    fn grouped(self) -> Grouped {
-        let Self { rule, outcome, mut places, texts } = self;
-        places.retain(|place| !place.is_empty());
-        Grouped { rule, outcome, places, text: texts.join("; ") }
+    /// It cannot be told at another place, which is judged together with this one.
+    pub(super) fn unknown_there(&mut self, place: impl Into<String>, text: impl Into<String>) {
+        self.is_kept = false;
+        self.found.unknown(self.rule, place, text);
+    }
+
+    /// It cannot be told here.
+    pub(super) fn unknown(&mut self, text: impl Into<String>) {
+        self.find(Outcome::CannotTell, text);
+    }
+
+    /// That was found here.
+    pub(super) fn find(&mut self, outcome: Outcome, text: impl Into<String>) {
+        let (rule, place) = (self.rule, self.place.clone());
+        self.is_kept &= outcome == Outcome::Pass;
+        self.found.list.push(Finding { rule, outcome, place, text: text.into() });
+    }
+
+    /// What the detail log has under a key must be there, and right; `wanted` says what is.
+    pub(super) fn logged<T: Display>(
+        &mut self,
+        key: &str,
+        value: Option<T>,
+        is_right: impl FnOnce(&T) -> bool,
+        wanted: impl Display,
+    ) {
+        match value {
+            Some(value) if is_right(&value) => {}
+            Some(value) => self.fail(format!("{key} is {value}, {wanted}")),
+            None => self.fail(format!("the detail log has no {key}")),
+        }
+    }
+
+    /// Whether nothing was found against the rule so far.
+    pub(super) fn is_kept(&self) -> bool {
+        self.is_kept
+    }
+
+    /// The rule is kept here, unless something was found against it.
+    pub(super) fn or_pass(mut self, text: impl Into<String>) {
+        if self.is_kept {
+            self.find(Outcome::Pass, text);
+        }
     }
 }
 
@@ -145,7 +196,7 @@ mod tests {
     #[test]
     fn places_are_grouped_and_no_rule_is_forgotten() {
         let mut found = Findings::default();
-        let (first, second) = (Rule::new(1), Rule::new(2));
+        let (first, second) = (Rule::N1, Rule::N2);
         for place in ["a", "b", "c", "d"] {
             found.pass(second, place, "good");
         }

@@ -2,9 +2,12 @@
 
 use netdiv_contract::v1::Machine;
 
-use super::{checked_folder::Subject, findings::Findings};
+use super::{
+    checked_folder::Subject,
+    findings::{At, Findings},
+};
 use crate::{
-    Rule,
+    Outcome, Rule,
     facts::machines::LOADGEN,
     result::{Evidence, RunResult},
 };
@@ -13,6 +16,8 @@ use crate::{
 pub(super) struct Seen<'a> {
     /// Where its record is.
     pub(super) place: &'a str,
+    /// The system that it was made on, in a tree.
+    pub(super) system: Option<&'a str>,
     pub(super) record: &'a RunResult,
     pub(super) evidence: &'a Evidence,
 }
@@ -31,25 +36,23 @@ impl<'a> Seen<'a> {
 /// All runs with evidence; for the others, and for nodes that said nothing, the rule cannot be told.
 pub(super) fn seen<'a>(subject: &'a Subject, rule: Rule, found: &mut Findings) -> Vec<Seen<'a>> {
     let mut all = Vec::new();
-    for (_, run) in subject.runs() {
+    for (entry, run) in subject.runs() {
         let place = &run.record_place;
-        match run.result().map(|record| (record, &record.evidence)) {
-            Some((record, Some(evidence))) => all.push(Seen { place, record, evidence }),
-            Some((_, None)) => {
-                let text = "the run did not ask the machines what they are: run again with a \
-                            loadgen-node and nodes that do";
-                found.unknown(rule, place, text);
-            }
-            None => found.unknown(rule, place, NO_RECORD),
+        let mut at = found.at(rule, place);
+        let Some(record) = run.result() else {
+            at.unknown(NO_RECORD);
+            continue;
+        };
+        let Some(evidence) = &record.evidence else {
+            at.unknown(
+                "the run did not ask the machines what they are: run again with a loadgen-node and nodes that do",
+            );
+            continue;
+        };
+        for node in record.nodes.iter().filter(|node| !evidence.nodes.contains_key(&node.name)) {
+            at.unknown(format!("node {} said nothing of its machine", node.name));
         }
-    }
-    for seen in &all {
-        for node in &seen.record.nodes {
-            if !seen.evidence.nodes.contains_key(&node.name) {
-                let text = format!("node {} said nothing of its machine", node.name);
-                found.unknown(rule, seen.place, text);
-            }
-        }
+        all.push(Seen { place, system: entry.system(), record, evidence });
     }
     all
 }
@@ -59,16 +62,7 @@ pub(super) const NO_RECORD: &str =
     "the record of the run cannot be read: keep the result.json that loadgen-node writes";
 
 /// What a submission must say, and what a run may still be told.
-pub(super) fn lacking(
-    subject: &Subject,
-    rule: Rule,
-    place: &str,
-    text: String,
-    found: &mut Findings,
-) {
-    let text = format!("{text}: state it in the machine's evidence file and run again");
-    match subject.tree {
-        Some(_) => found.fail(rule, place, text),
-        None => found.unknown(rule, place, text),
-    }
+pub(super) fn lacking(subject: &Subject, text: &str, at: &mut At) {
+    let outcome = if subject.tree.is_some() { Outcome::Fail } else { Outcome::CannotTell };
+    at.find(outcome, format!("{text}: state it in the machine's evidence file and run again"));
 }

@@ -2,6 +2,8 @@
 //!
 //! [`check`] reads all of it once (`read.rs`, `checked_folder.rs`), lets every rule judge it, and returns a [`Report`] with at
 //! least one finding for each rule. The files are by subject: which rule is judged where stands in the first line of each.
+//! A file says once which rule it judges at which place (`findings.rs`), then what breaks the rule there, and
+//! last what it means that nothing did. What is asked before a run, too, is judged in `judge/`.
 
 mod audit;
 mod bandwidth;
@@ -35,13 +37,14 @@ mod quality;
 mod read;
 mod releases;
 mod report;
-#[cfg(test)]
-mod run_folders;
 mod schedule;
 mod separation;
 mod shared_machines;
 mod suite;
+mod switches;
 mod system_json;
+#[cfg(test)]
+mod tests;
 mod throughput;
 mod topology;
 mod unchanged;
@@ -201,15 +204,8 @@ fn judge(
 
 /// Rules that the Open division asks for, too: an unaltered LoadGen with the announced seeds that calls the result VALID,
 /// the files and fields that the official checker wants of any submission, and the reason for being there.
-const OPEN: [Rule; 7] = [
-    Rule::new(3),
-    Rule::new(31),
-    Rule::new(32),
-    Rule::new(33),
-    Rule::new(35),
-    Rule::new(36),
-    Rule::new(38),
-];
+const OPEN: [Rule; 7] =
+    [Rule::N3, Rule::N31, Rule::N32, Rule::N33, Rule::N35, Rule::N36, Rule::N38];
 
 /// Takes out what the Open division does not ask for (rules, section 4.1.2).
 fn open(findings: Vec<Grouped>) -> (Vec<Grouped>, Vec<Grouped>) {

@@ -2,18 +2,15 @@
 
 use super::{
     checked_folder::{Entry, Subject},
-    compliance_tests::verdicts,
+    compliance_tests::not_verified,
     findings::Findings,
     machines::NO_RECORD,
 };
 use crate::{
-    Rule,
+    Rule::N30,
     book::{Benchmark, Test},
     result::{Node, RunResult},
 };
-
-const N30: Rule = Rule::new(30);
-const N34: Rule = Rule::new(34);
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for entry in &subject.results {
@@ -70,28 +67,21 @@ fn differences(one: &RunResult, other: &RunResult) -> Vec<&'static str> {
 
 /// The same responses, by a test. Digests are of one run, and say nothing of the other mode.
 fn same_answers(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
-    let before = found.problems(N30);
-    let tests = benchmark.compliance.iter().filter(|test| **test != Test::Test04);
-    let mut shown = false;
-    if let (Some(tree), Some(place)) = (&subject.tree, &entry.tree) {
-        for test in tests {
-            let mut of_test = Findings::default();
-            verdicts(tree, place, *test, benchmark, &mut of_test);
-            let broken = of_test.problems(N34) > 0;
-            if broken {
-                let text = format!("{test}, which compares responses of both modes, did not pass");
-                found.fail(N30, place.compliance(test.name()), text);
-            }
-            shown = true;
+    let mut at = found.at(N30, &entry.place);
+    let mut tests = benchmark.compliance.iter().filter(|test| **test != Test::Test04).peekable();
+    let (Some(tree), Some(place), Some(_)) = (&subject.tree, &entry.tree, tests.peek()) else {
+        return at.unknown(
+            "no test compared the responses of both modes, and the digests are of one mode: run TEST01 or TEST06, and check \
+             the submission of all runs",
+        );
+    };
+    for test in tests {
+        if !not_verified(tree, place, *test, benchmark).is_empty() {
+            let text = format!("{test}, which compares responses of both modes, did not pass");
+            at.fail_there(place.compliance(test.name()), text);
         }
     }
-    if shown {
-        let text = "one program, one model and one configuration answered in both modes, and the \
-                    answers are the same";
-        found.pass_unless_more(N30, before, &entry.place, text);
-    } else {
-        let text = "no test compared the responses of both modes, and the digests are of one mode: run \
-                    TEST01 or TEST06, and check the submission of all runs";
-        found.unknown(N30, &entry.place, text);
-    }
+    at.or_pass(
+        "one program, one model and one configuration answered in both modes, and the answers are the same",
+    );
 }

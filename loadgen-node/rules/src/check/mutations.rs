@@ -18,7 +18,7 @@ use crate::{Outcome, Rule, book::Table};
 use tree::Tree;
 
 /// What is edited, the rules that it breaks beside N38, and the edit.
-type Row = (&'static str, &'static [u8], fn(&Tree));
+type Row = (&'static str, &'static [Rule], fn(&Tree));
 
 fn report(tree: &Tree) -> Report {
     check(tree.root(), Table::builtin().unwrap(), None).unwrap()
@@ -36,7 +36,7 @@ fn each_breaks_its_rules(rows: &[Row], valid: fn() -> Tree) {
         let tree = valid();
         edit(&tree);
         let report = report(&tree);
-        let mut want: BTreeSet<_> = rules.iter().map(|rule| format!("N{rule}")).collect();
+        let mut want: BTreeSet<_> = rules.iter().map(Rule::to_string).collect();
         want.insert("N38".into());
         let broken = broken(&report);
         if broken != want {
@@ -104,10 +104,11 @@ fn a_language_model() {
 #[test]
 fn there_is_a_row_for_every_rule_that_an_edit_can_break() {
     let rows = [logs::ROWS, records::ROWS, files::ROWS, names::ROWS].concat();
-    let named: BTreeSet<u8> = rows.iter().flat_map(|(_, rules, _)| rules.iter().copied()).collect();
+    let named: BTreeSet<Rule> =
+        rows.iter().flat_map(|(_, rules, _)| rules.iter().copied()).collect();
     // N11 and N19 stand on N16; N37 needs a second submission; N38 is in every row.
-    let missing: Vec<_> = (1..=38).filter(|rule| !named.contains(rule)).collect();
-    assert_eq!(missing, [11, 19, 37, 38]);
+    let missing: Vec<_> = Rule::all().filter(|rule| !named.contains(rule)).collect();
+    assert_eq!(missing, [Rule::N11, Rule::N19, Rule::N37, Rule::N38]);
     assert!(rows.len() >= 50, "{} rows", rows.len());
 }
 
@@ -133,8 +134,8 @@ fn without_its_sources_nothing_is_shown_by_construction() {
     let tree = Tree::new();
     tree.replace("network/acme/code/netdiv/qdl/src/lib.rs", "Query", "query");
     let report = report(&tree);
-    for number in [11, 12, 19, 21] {
-        assert_eq!(report.outcome(Rule::new(number)), Outcome::CannotTell, "N{number}");
+    for rule in [Rule::N11, Rule::N12, Rule::N19, Rule::N21] {
+        assert_eq!(report.outcome(rule), Outcome::CannotTell, "{rule}");
     }
 }
 
@@ -146,7 +147,7 @@ fn accelerators_that_are_not_described_may_lack_ecc() {
             let nodes = &mut record.evidence.as_mut().unwrap().nodes;
             nodes.get_mut("node-b").unwrap().accelerator_count = count;
         });
-        assert_eq!(report(&tree).outcome(Rule::new(29)), Outcome::CannotTell, "{count:?}");
+        assert_eq!(report(&tree).outcome(Rule::N29), Outcome::CannotTell, "{count:?}");
     }
 }
 
@@ -177,7 +178,7 @@ fn for_an_audit_the_networking_must_be_the_same() {
     let (one, other) = (Tree::new(), Tree::new());
     let against =
         |tree: &Tree| check(tree.root(), Table::builtin().unwrap(), Some(one.root())).unwrap();
-    assert_eq!(against(&other).outcome(Rule::new(37)), Outcome::Pass);
+    assert_eq!(against(&other).outcome(Rule::N37), Outcome::Pass);
     other.every_record(|record| {
         for node in record.evidence.as_mut().unwrap().nodes.values_mut() {
             node.interfaces[0].model = Some("E810-C".into());

@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use super::{
-    checked_folder::{Entry, Run, Subject},
-    findings::Findings,
+    checked_folder::{Entry, Run, Subject, System},
+    findings::{At, Findings},
 };
-use crate::Rule;
-
-const N13: Rule = Rule::new(13);
-const N14: Rule = Rule::new(14);
-const N15: Rule = Rule::new(15);
+use crate::{
+    Rule::{N13, N14, N15},
+    judge::sut_name,
+};
 
 /// Every implementation without a round trip needed less, every one with a round trip more.
 const LEAST_NS: u64 = 10_000;
@@ -24,109 +23,86 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             }
             continue;
         };
-        if name.contains("Network SUT") {
-            found.pass(N13, place, "sut_name has it in every detail log");
-        } else {
-            let text = format!("sut_name is `{name}`, without \"Network SUT\"");
-            found.fail(N13, place, text);
-        }
-        nodes(subject, entry, run, name, found);
-        round_trip(run, detail.integer("get_sut_name_duration_ns"), found);
+        let mut at = found.at(N13, place);
+        at.fail_each(sut_name::wrong(name).map(|what| format!("sut_name {what}")));
+        at.or_pass("sut_name has it in every detail log");
+        nodes(subject, entry, run, name, found.at(N15, place));
+        round_trip(run, detail.integer("get_sut_name_duration_ns"), found.at(N14, place));
     }
-    if subject.details().next().is_none() {
-        for rule in [N13, N14, N15] {
-            found.unknown(rule, "", "no detail log can be read");
-        }
-    }
+    found.without_logs(subject, [N13, N14, N15]);
 }
 
-fn round_trip(run: &Run, duration: Option<u64>, found: &mut Findings) {
-    let place = &run.place;
+fn round_trip(run: &Run, duration: Option<u64>, mut at: At) {
     let Some(duration) = duration else {
-        let text = "the detail log has no get_sut_name_duration_ns: a LoadGen of v3.0 or later \
-                    writes it";
-        return found.fail(N14, place, text);
+        return at.fail(
+            "the detail log has no get_sut_name_duration_ns: a LoadGen of v3.0 or later writes it",
+        );
     };
     if duration <= LEAST_NS {
-        let text = format!(
+        return at.fail(format!(
             "Name() took {duration} ns, in which nothing crosses a network: ask the nodes each time"
-        );
-        return found.fail(N14, place, text);
+        ));
     }
     let Some(record) = run.result() else {
-        let text = format!(
-            "Name() took {duration} ns; without the run's result.json nothing tells how long a \
-             round trip is"
-        );
-        return found.unknown(N14, place, text);
+        return at.unknown(format!(
+            "Name() took {duration} ns; without the run's result.json nothing tells how long a round trip is"
+        ));
     };
-    // The least of some round trips to the farthest node; half of it, since a route has good and bad moments.
-    let farthest = record.nodes.iter().map(|node| node.round_trip_ns).max().unwrap_or(0);
-    if record.nodes.iter().any(|node| node.round_trip_ns == 0) {
+    let round_trips = || record.nodes.iter().map(|node| node.round_trip_ns);
+    if round_trips().any(|ns| ns == 0) {
         let text = "the record does not say how long a round trip to every node takes";
-        return found.unknown(N14, &run.record_place, text);
+        return at.unknown_there(&run.record_place, text);
     }
+    // The least of some round trips to the farthest node; half of it, since a route has good and bad moments.
+    let farthest = round_trips().max().unwrap_or(0);
     if duration < farthest / 2 {
-        let text = format!(
+        at.fail(format!(
             "Name() took {duration} ns, and a round trip to the farthest node takes {farthest} ns"
-        );
-        return found.fail(N14, place, text);
+        ));
     }
-    found.pass(N14, place, "Name() took as long as a round trip to the farthest node, or longer");
+    at.or_pass("Name() took as long as a round trip to the farthest node, or longer");
 }
 
-fn nodes(subject: &Subject, entry: &Entry, run: &Run, name: &str, found: &mut Findings) {
-    let place = &run.place;
+fn nodes(subject: &Subject, entry: &Entry, run: &Run, name: &str, mut at: At) {
     let Some(listed) = bracketed(name) else {
-        let text = format!("sut_name is `{name}`: the nodes' names, in brackets, are missing");
-        return found.fail(N15, place, text);
+        return at
+            .fail(format!("sut_name is `{name}`: the nodes' names, in brackets, are missing"));
     };
-    let before = found.problems(N15);
     let names: BTreeSet<_> = listed.iter().copied().collect();
     if names.len() < listed.len() {
-        let text = format!("sut_name is `{name}`: two nodes have the same name; rename one");
-        found.fail(N15, place, text);
+        at.fail(format!("sut_name is `{name}`: two nodes have the same name; rename one"));
     }
-    match run.result() {
-        None => {
-            let text = "without the run's result.json nothing tells which nodes there were";
-            found.unknown(N15, place, text);
+    if let Some(record) = run.result() {
+        let recorded: Vec<_> = record.nodes.iter().map(|node| node.name.as_str()).collect();
+        let known: BTreeSet<_> = recorded.iter().copied().collect();
+        if known != names || known.len() < recorded.len() {
+            let recorded = recorded.join(", ");
+            at.fail(format!("sut_name is `{name}`, the run's nodes are {recorded}"));
         }
-        Some(record) => {
-            let known: BTreeSet<_> = record.nodes.iter().map(|node| node.name.as_str()).collect();
-            if known != names || known.len() < record.nodes.len() {
-                let known: Vec<_> = record.nodes.iter().map(|node| node.name.as_str()).collect();
-                let text =
-                    format!("sut_name is `{name}`, the run's nodes are {}", known.join(", "));
-                found.fail(N15, place, text);
-            }
-            for lost in record.nodes.iter().filter(|node| node.lost.is_some()) {
-                let name = &lost.name;
-                let text = format!(
-                    "node {name} was lost in mid-run: the SUT that was named did not run to the end"
-                );
-                found.fail(N15, place, text);
-            }
-            if record.sut_name.as_deref().is_some_and(|recorded| recorded != name) {
-                found.fail(N15, place, "result.json has another sut_name than LoadGen's log");
-            }
+        for node in record.nodes.iter().filter(|node| node.lost.is_some()) {
+            at.fail(format!(
+                "node {} was lost in mid-run: the SUT that was named did not run to the end",
+                node.name
+            ));
         }
+        if record.sut_name.as_deref().is_some_and(|recorded| recorded != name) {
+            at.fail("result.json has another sut_name than LoadGen's log");
+        }
+    } else {
+        at.unknown("without the run's result.json nothing tells which nodes there were");
     }
-    let system = entry
-        .tree
-        .as_ref()
-        .and_then(|place| subject.systems.iter().find(|system| system.name == place.system));
+    let is_its = |system: &&System| entry.system() == Some(&system.name);
     // Nodes may share a machine.
     let evidence = run.result().and_then(|record| record.evidence.as_ref());
     let machines = evidence.map_or(0, |evidence| evidence.nodes_by_machine().len());
-    if let Some(system) = system
+    if let Some(system) = subject.systems.iter().find(is_its)
         && let Some(count) = system.text("number_of_nodes")
         && ![listed.len(), machines].map(|number| number.to_string()).contains(&count)
     {
         let text = format!("number_of_nodes is {count}, and sut_name lists {}", listed.len());
-        found.fail(N15, &system.place, text);
+        at.fail_there(&system.place, text);
     }
-    found.pass_unless_more(N15, before, place, "sut_name lists every node, each once");
+    at.or_pass("sut_name lists every node, each once");
 }
 
 /// The names in the last brackets.

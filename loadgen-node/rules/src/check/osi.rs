@@ -1,28 +1,25 @@
 //! N6: layers 1 to 4 can be told from the metadata, and the metadata is true (rules, section 6.2.2).
 
-use crate::result::Carrier;
-use netdiv_words::Transport;
 use std::net::IpAddr;
 
 use netdiv_contract::v1::{Interface, Machine};
 
 use super::{
     checked_folder::{Subject, System},
-    findings::Findings,
+    findings::{At, Findings},
     machines::{Seen, seen},
-    system_json::NETWORK_FIELDS,
 };
 use crate::{
-    Rule,
+    Rule::N6,
+    book::system_fields::network_fields,
     facts::{
         interfaces::Interfaces as _,
         machines::ip,
         rate::{bits_per_second, in_words},
     },
     placeholder::is_placeholder,
+    result::{Carrier, Transport},
 };
-
-const N6: Rule = Rule::new(6);
 
 /// Fields for layers 1 to 4.
 const LAYERS: [&str; 4] = ["network_media", "network_rate", "network_type", "network_protocol"];
@@ -33,87 +30,70 @@ const TOLERANCE: f64 = 1.02;
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let seen = seen(subject, N6, found);
     for seen in &seen {
-        let before = found.problems(N6);
-        speeds(seen, found);
-        let text = "no interface carried more than it can";
-        found.pass_unless_more(N6, before, seen.place, text);
+        let mut at = found.at(N6, seen.place);
+        speeds(seen, &mut at);
+        at.or_pass("no interface carried more than it can");
     }
-    if subject.tree.is_none() {
-        let text = "the fields of the network are in a submission's systems/*.json: make one of \
-                    the run and check that";
-        found.unknown(N6, "", text);
-    }
+    let text = "the fields of the network are in a submission's systems/*.json: make one of the run and check that";
+    found.tree(subject, [N6], text);
     for system in &subject.systems {
-        let before = found.problems(N6);
-        filled(system, found);
-        for seen in seen.iter().filter(|seen| of_system(subject, seen, system)) {
-            protocol(system, seen, found);
-            rate(system, seen, found);
-            numbers(system, seen, found);
+        let mut at = found.at(N6, &system.place);
+        filled(system, &mut at);
+        for seen in seen.iter().filter(|seen| seen.system == Some(system.name.as_str())) {
+            at.fail_each(protocol(system, seen));
+            rate(system, seen, &mut at);
+            numbers(system, seen, &mut at);
         }
-        let text = "the fields of the network are filled in and agree with the runs";
-        found.pass_unless_more(N6, before, &system.place, text);
+        at.or_pass("the fields of the network are filled in and agree with the runs");
     }
 }
 
-fn of_system(subject: &Subject, seen: &Seen, system: &System) -> bool {
-    subject.runs().any(|(entry, run)| {
-        run.record_place == seen.place
-            && entry.tree.as_ref().is_some_and(|place| place.system == system.name)
-    })
-}
-
-fn filled(system: &System, found: &mut Findings) {
-    for field in NETWORK_FIELDS {
+fn filled(system: &System, at: &mut At) {
+    for field in network_fields() {
         let says_nothing =
             |text: &String| is_placeholder(text) || text.eq_ignore_ascii_case("none");
         if let Some(text) = system.text(field).filter(says_nothing) {
-            found.fail(N6, &system.place, format!("{field} is `{text}`: say what it is"));
+            at.fail(format!("{field} is `{text}`: say what it is"));
         }
     }
     let missing: Vec<_> = LAYERS.into_iter().filter(|name| system.text(name).is_none()).collect();
     if system.json.is_ok() && !missing.is_empty() {
-        let text = format!("nothing says what the layers are: {} missing", missing.join(", "));
-        found.fail(N6, &system.place, text);
+        at.fail(format!("nothing says what the layers are: {} missing", missing.join(", ")));
     }
 }
 
 /// Layers 3 and 4: the protocol is that of the runs, of which some may use another: those have ` / ` between them.
-fn protocol(system: &System, seen: &Seen, found: &mut Findings) {
-    let Some(text) = system.text("network_protocol") else { return };
-    let parts: Vec<_> = text.split(" / ").map(|part| differences(part, seen)).collect();
+fn protocol(system: &System, seen: &Seen) -> Vec<String> {
+    let Some(text) = system.text("network_protocol") else { return Vec::new() };
+    let mut parts: Vec<_> = text.split(" / ").map(|part| differences(part, seen)).collect();
     if parts.iter().any(Vec::is_empty) {
-        return;
+        return Vec::new();
     }
-    for what in parts.into_iter().next().unwrap_or_default() {
-        let text = format!("network_protocol is `{text}`, but {what}");
-        found.fail(N6, &system.place, text);
-    }
+    let wrong = parts.swap_remove(0).into_iter();
+    wrong.map(|what| format!("network_protocol is `{text}`, but {what}")).collect()
 }
 
 /// What a protocol says otherwise than the run.
-fn differences(text: &str, seen: &Seen) -> Vec<String> {
+fn differences(text: &str, seen: &Seen) -> Vec<&'static str> {
     let lower = text.to_lowercase();
-    let record = seen.record;
+    let says = |word: &str| lower.contains(word);
     let mut all = Vec::new();
-    let mut differ = |what: String| all.push(what);
-    match record.transport {
-        Carrier::Network(Transport::Grpc) if !lower.contains("tcp") => {
-            differ("the runs used gRPC, which is on TCP".into())
+    match seen.record.transport {
+        Carrier::Network(Transport::Grpc) => {
+            let says_tls = says("tls") && !says("no tls");
+            match (seen.record.tls, says_tls) {
+                (true, false) => all.push("the runs used TLS"),
+                (false, true) => all.push("the runs did not use TLS"),
+                _ => {}
+            }
+            if !says("tcp") {
+                all.push("the runs used gRPC, which is on TCP");
+            } else if says("quic") {
+                all.push("the runs used gRPC");
+            }
         }
-        Carrier::Network(Transport::Quic) if !lower.contains("quic") && !lower.contains("udp") => {
-            differ("the runs used QUIC, which is on UDP".into());
-        }
-        Carrier::Network(Transport::Grpc) if lower.contains("quic") => {
-            differ("the runs used gRPC".into())
-        }
-        _ => {}
-    }
-    let says_tls = lower.contains("tls") && !lower.contains("no tls");
-    match (record.transport, record.tls, says_tls) {
-        (Carrier::Network(Transport::Grpc), true, false) => differ("the runs used TLS".into()),
-        (Carrier::Network(Transport::Grpc), false, true) => {
-            differ("the runs did not use TLS".into())
+        Carrier::Network(Transport::Quic) if !says("quic") && !says("udp") => {
+            all.push("the runs used QUIC, which is on UDP");
         }
         _ => {}
     }
@@ -121,27 +101,24 @@ fn differences(text: &str, seen: &Seen) -> Vec<String> {
     let addresses = routes.filter_map(|route| ip(route.local_address.as_ref()?));
     let addresses: Vec<IpAddr> = addresses.collect();
     let (v4, v6) = (addresses.iter().any(IpAddr::is_ipv4), addresses.iter().any(IpAddr::is_ipv6));
-    let says = |family: &str, short: &str| lower.contains(family) || lower.contains(short);
-    let (says_v4, says_v6) = (says("ipv4", "tcpv4"), says("ipv6", "tcpv6"));
-    if (v6 && !says_v6) || (says_v6 && !v6 && v4) {
-        let family = if v6 { "IPv6" } else { "IPv4" };
-        differ(format!("the addresses in use are of {family}"));
-    } else if says_v4 && !v4 && v6 {
-        differ("the addresses in use are of IPv6".into());
-    } else if !lower.contains("ip") && !lower.contains("infiniband") {
-        differ("it does not name layer 3: say which version of IP".into());
+    let (says_v4, says_v6) = (says("ipv4") || says("tcpv4"), says("ipv6") || says("tcpv6"));
+    if v6 && (!says_v6 || says_v4 && !v4) {
+        all.push("the addresses in use are of IPv6");
+    } else if v4 && !v6 && says_v6 {
+        all.push("the addresses in use are of IPv4");
+    } else if !says("ip") && !says("infiniband") {
+        all.push("it does not name layer 3: say which version of IP");
     }
     all
 }
 
 /// Layer 1: the rates are ones that the interfaces have, and the runs did not exceed. Machines of different rates have
 /// ` / ` between them.
-fn rate(system: &System, seen: &Seen, found: &mut Findings) {
+fn rate(system: &System, seen: &Seen, at: &mut At) {
     let Some(text) = system.text("network_rate") else { return };
     let rates: Option<Vec<f64>> = text.split(" / ").map(bits_per_second).collect();
     let Some(rates) = rates else {
-        let text = format!("network_rate is `{text}`: say it as `100 Gb/s`");
-        return found.fail(N6, &system.place, text);
+        return at.fail(format!("network_rate is `{text}`: say it as `100 Gb/s`"));
     };
     let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
     let most = rates.iter().copied().fold(0.0, f64::max);
@@ -150,23 +127,21 @@ fn rate(system: &System, seen: &Seen, found: &mut Findings) {
         // A rate may be that of each adapter of a bond.
         let count = loadgen.adapters(&name).len();
         if bits > most * count as f64 * TOLERANCE {
-            let text = format!(
+            at.fail(format!(
                 "network_rate is `{text}`, but {name} carried {} in the run",
                 in_words(bits)
-            );
-            found.fail(N6, &system.place, text);
+            ));
         }
     }
     for (who, machine) in seen.machines() {
         for carrier in machine.carriers().used {
             let Some(speed) = fastest(machine, carrier) else { continue };
             if least > speed * TOLERANCE {
-                let text = format!(
+                at.fail(format!(
                     "network_rate is `{text}`, but {} of {who} has {}",
                     carrier.name,
                     in_words(speed)
-                );
-                found.fail(N6, &system.place, text);
+                ));
             }
         }
     }
@@ -182,7 +157,7 @@ fn fastest(machine: &Machine, carrier: &Interface) -> Option<f64> {
 }
 
 /// The numbers of adapters and of connections are those of the runs.
-fn numbers(system: &System, seen: &Seen, found: &mut Findings) {
+fn numbers(system: &System, seen: &Seen, at: &mut At) {
     let loadgen = &seen.evidence.loadgen_node;
     let record = seen.record;
     let all_known = loadgen.carriers().unknown.is_empty();
@@ -196,33 +171,29 @@ fn numbers(system: &System, seen: &Seen, found: &mut Findings) {
         let (Some(text), Some(count)) = (system.text(field), count) else { continue };
         let mut stated = text.split(" / ").filter_map(leading_number).peekable();
         if stated.peek().is_some() && !stated.any(|stated| stated == count) {
-            let text = format!("{field} is `{text}`, and the runs used {count}");
-            found.fail(N6, &system.place, text);
+            at.fail(format!("{field} is `{text}`, and the runs used {count}"));
         }
     }
 }
 
 /// What the LoadGen node's interfaces carried against what they can.
-fn speeds(seen: &Seen, found: &mut Findings) {
+fn speeds(seen: &Seen, at: &mut At) {
     let traffic = traffic(seen);
     if traffic.is_empty() {
-        found.unknown(N6, seen.place, "the run did not count what its interfaces carried");
+        at.unknown("the run did not count what its interfaces carried");
     }
+    let loadgen = &seen.evidence.loadgen_node;
     for (name, bits) in traffic {
-        let loadgen = &seen.evidence.loadgen_node;
-        let speed = loadgen.interface(&name).and_then(|one| fastest(loadgen, one));
-        let Some(speed) = speed else {
-            let text = format!("the speed of {name} is not known: state it in the evidence file");
-            found.unknown(N6, seen.place, text);
-            continue;
-        };
-        if bits > speed * TOLERANCE {
-            let text = format!(
+        match loadgen.interface(&name).and_then(|one| fastest(loadgen, one)) {
+            None => at.unknown(format!(
+                "the speed of {name} is not known: state it in the evidence file"
+            )),
+            Some(speed) if bits > speed * TOLERANCE => at.fail(format!(
                 "{name} carried {} and has {}: the record or the interface is not what it says",
                 in_words(bits),
                 in_words(speed)
-            );
-            found.fail(N6, seen.place, text);
+            )),
+            Some(_) => {}
         }
     }
 }

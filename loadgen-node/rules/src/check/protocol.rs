@@ -3,9 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{checked_folder::Subject, findings::Findings};
-use crate::{Rule, tree::documents};
-
-const N17: Rule = Rule::new(17);
+use crate::{Rule::N17, tree::documents};
 
 /// The fields of the messages that carry samples and responses, as the wire contract has them; a test compares them with it.
 const MESSAGES: [(&str, &[&str]); 2] = [
@@ -29,30 +27,21 @@ const MESSAGES: [(&str, &[&str]); 2] = [
 ];
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    let Some(tree) = &subject.tree else {
-        let text = "the description of the wire is in a submission's documentation";
-        return found.unknown(N17, "", text);
+    let text = "the description of the wire is in a submission's documentation";
+    let Some(tree) = found.tree(subject, [N17], text) else { return };
+    let mut at = found.at(N17, tree.home.document(documents::PROTOCOL));
+    let Some(text) = tree.document(documents::PROTOCOL) else {
+        return at.fail("is missing or empty: say field by field what is sent for a query");
     };
-    let place = tree.home.document(documents::PROTOCOL);
-    let Some(text) = tree.text(&place) else {
-        let text = "is missing or empty: say field by field what is sent for a query";
-        return found.fail(N17, place, text);
-    };
-    let words: BTreeSet<_> = text
-        .split(|c: char| !c.is_alphanumeric() && c != '_')
-        .filter(|word| !word.is_empty())
-        .collect();
-    let before = found.problems(N17);
+    let words: BTreeSet<_> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
     for (message, fields) in MESSAGES {
         let names = std::iter::once(&message).chain(fields);
         let missing: Vec<_> = names.filter(|name| !words.contains(*name)).copied().collect();
         if !missing.is_empty() {
-            let text = format!("does not name {} of {message}", missing.join(", "));
-            found.fail(N17, &place, text);
+            at.fail(format!("does not name {} of {message}", missing.join(", ")));
         }
     }
-    let text = "names every field of the messages that carry samples and responses";
-    found.pass_unless_more(N17, before, place, text);
+    at.or_pass("names every field of the messages that carry samples and responses");
 }
 
 #[cfg(test)]

@@ -7,10 +7,11 @@ use super::{
     checked_folder::{Entry, Kind, Run, Subject},
     findings::Findings,
 };
-use crate::{Rule, facts::files, tree::DETAIL};
-
-const N34: Rule = Rule::new(34);
-const N35: Rule = Rule::new(35);
+use crate::{
+    Rule::{N34, N35},
+    facts::files,
+    tree::DETAIL,
+};
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     if subject.tree.is_none() {
@@ -44,9 +45,9 @@ fn detail_sha256(run: &Run) -> Option<String> {
 
 /// The two halves of a run in mode `submission`.
 fn is_both(one: &Run, other: &Run) -> bool {
-    let is_half = |run: &Run| match run.detail().and_then(|d| d.text("effective_test_mode")) {
-        Some(mode) => mode == Mode::Submission.official_name(),
-        None => run.result().is_some_and(|record| record.mode == Mode::Submission),
+    let is_half = |run: &Run| {
+        let logged = run.detail().and_then(|detail| detail.mode());
+        logged.or_else(|| Some(run.result()?.mode)) == Some(Mode::Submission)
     };
     let kinds = [&one.kind, &other.kind];
     let halves = [Kind::Performance, Kind::Accuracy];

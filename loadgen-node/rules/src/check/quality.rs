@@ -1,21 +1,19 @@
 //! N2: the Closed division's targets of accuracy and latency, and its calibration document (rules, sections 4.1.1 and 2.3).
 
 use super::{
-    checked_folder::{Entry, Kind, Run, Subject},
-    findings::Findings,
+    checked_folder::{Entry, Subject},
+    findings::{At, Findings},
+    switches,
 };
 use crate::{
-    Rule,
-    book::{Benchmark, Quality, TokenLatencies},
+    Rule::N2,
+    book::{Benchmark, Quality, as_written},
     compliance::accuracy_of,
     judge::limits::{Limits, Server},
     official_log::DetailLog,
     placeholder::is_placeholder,
-    result::Accuracy,
     tree::{ACCURACY_TXT, documents},
 };
-
-const N2: Rule = Rule::new(2);
 
 /// The official scripts print percentages with three decimals.
 const PRINTED: f64 = 0.001;
@@ -34,163 +32,111 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 }
 
 fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
-    let runs = entry.runs.iter().filter(|run| run.is_accuracy());
-    let Some(run) = runs.into_iter().next() else {
+    let Some(run) = entry.runs.iter().find(|run| run.is_accuracy()) else {
         let text =
             "this run measured no accuracy: check the submission that its accuracy run is in";
         return found.unknown(N2, &entry.place, text);
     };
+    let record = run.result();
+    // The run's own count, where it made one.
+    let counted = record.and_then(|record| record.accuracy.as_ref());
+    let counted = counted.zip(benchmark.quality.first());
+    let counted = counted.map(|(counted, quality)| (quality.metric.clone(), counted.metric.value));
     let path = run.folder.join(ACCURACY_TXT);
     if path.exists() || subject.tree.is_some() {
         match accuracy_of(&path, benchmark) {
             Ok(values) => {
-                let place = format!("{}/{ACCURACY_TXT}", run.place);
-                targets(&place, benchmark, &values, found);
-                as_counted(&place, run, benchmark, &values, found);
+                let mut at = found.at(N2, format!("{}/{ACCURACY_TXT}", run.place));
+                targets(benchmark, &values, &mut at);
+                at.fail_each(counted.iter().flat_map(|counted| not_as_counted(&values, counted)));
+                at.or_pass(REACHED);
             }
             Err(error) => found.fail(N2, &run.place, error.to_string()),
         }
-        return;
-    }
-    let measured = run.result().and_then(|record| record.accuracy.as_ref());
-    match (measured, benchmark.quality.first()) {
-        (Some(accuracy), Some(quality)) => {
-            let values = [(quality.metric.clone(), accuracy.metric.value)];
-            targets(&run.record_place, benchmark, &values, found);
-        }
-        _ => {
-            let script = run.result().and_then(|record| record.official_accuracy.as_deref());
-            let text = format!(
-                "the accuracy is not known: keep what {} prints as {ACCURACY_TXT} beside the log",
-                script.unwrap_or("the official accuracy script")
-            );
-            found.unknown(N2, &run.place, text);
-        }
+    } else if let Some(counted) = counted {
+        let mut at = found.at(N2, &run.record_place);
+        targets(benchmark, &[counted], &mut at);
+        at.or_pass(REACHED);
+    } else {
+        let script = record.and_then(|record| record.official_accuracy.as_deref());
+        let text = format!(
+            "the accuracy is not known: keep what {} prints as {ACCURACY_TXT} beside the log",
+            script.unwrap_or("the official accuracy script")
+        );
+        found.unknown(N2, &run.place, text);
     }
 }
 
-/// The run's own count, where it made one, is what the script printed.
-fn as_counted(
-    place: &str,
-    run: &Run,
-    benchmark: &Benchmark,
+const REACHED: &str = "the accuracy reaches its target";
+
+/// Printed values of the metric that a run counted which are not what it counted, but for the digits that are printed.
+fn not_as_counted(
     values: &[(String, f64)],
-    found: &mut Findings,
-) {
-    let counted = run.result().and_then(|record| record.accuracy.as_ref());
-    let (Some(counted), Some(quality)) = (counted, benchmark.quality.first()) else { return };
-    for (metric, value) in values.iter().filter(|(metric, _)| *metric == quality.metric) {
-        if !is_as_counted(*value, counted) {
-            let text =
-                format!("{metric} is {value}, and the run itself counted {}", counted.metric.value);
-            found.fail(N2, place, text);
-        }
-    }
+    (metric, counted): &(String, f64),
+) -> impl Iterator<Item = String> {
+    let printed = values.iter().filter(move |(name, _)| name == metric).map(|(_, value)| value);
+    let differ = printed.filter(move |value| (*value - counted).abs() > PRINTED);
+    differ.map(move |value| format!("{metric} is {value}, and the run itself counted {counted}"))
 }
 
-/// Whether an accuracy is the one that a run counted, but for the digits that are printed.
-fn is_as_counted(value: f64, counted: &Accuracy) -> bool {
-    (value - counted.metric.value).abs() <= PRINTED
-}
-
-fn targets(place: &str, benchmark: &Benchmark, values: &[(String, f64)], found: &mut Findings) {
-    let before = found.problems(N2);
-    for quality in &benchmark.quality {
-        let Quality { metric, least, most, .. } = quality;
+fn targets(benchmark: &Benchmark, values: &[(String, f64)], at: &mut At) {
+    for Quality { metric, least, most, .. } in &benchmark.quality {
         // The official checker takes any line that reaches the target; ours must not be better with an edited file.
-        let of_metric: Vec<_> =
-            values.iter().filter(|(name, _)| name == metric).map(|(_, value)| *value).collect();
-        if of_metric.is_empty() {
-            found.fail(
-                N2,
-                place,
-                format!("{metric} is missing; at least {} is asked for", shown(*least)),
-            );
+        let mut of_metric = values.iter().filter(|(name, _)| name == metric).peekable();
+        if of_metric.peek().is_none() {
+            at.fail(format!("{metric} is missing; at least {} is asked for", as_written(*least)));
         }
-        for value in of_metric {
-            if value < *least {
-                let least = shown(*least);
-                found.fail(N2, place, format!("{metric} is {value}, less than {least}"));
+        for (_, value) in of_metric {
+            if value < least {
+                at.fail(format!("{metric} is {value}, less than {}", as_written(*least)));
             }
-            if let Some(most) = most.filter(|most| value > *most) {
-                let most = shown(most);
-                found.fail(N2, place, format!("{metric} is {value}, more than {most}"));
+            if let Some(most) = most.filter(|most| value > most) {
+                at.fail(format!("{metric} is {value}, more than {}", as_written(most)));
             }
         }
     }
-    found.pass_unless_more(N2, before, place, "the accuracy reaches its target");
-}
-
-/// A target as people write it: products of decimal fractions have long tails.
-fn shown(target: f64) -> f64 {
-    (target * 1e6).round() / 1e6
 }
 
 fn latency(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
-    let measures_tokens = benchmark.token_latencies == Some(TokenLatencies::Measured);
-    for run in entry.runs.iter().filter(|run| run.measures()) {
+    let limits = Limits::of(subject.table, subject.round, benchmark, entry.scenario);
+    // TEST06 has settings of its own.
+    for run in entry.runs.iter().filter(|run| run.measures() && !run.is_token_test()) {
         let Some(detail) = run.detail() else { continue };
-        // TEST06 has settings of its own.
-        if run.kind == Kind::Test("TEST06".into()) {
-            continue;
-        }
-        let before = found.problems(N2);
-        if measures_tokens && !is_on(detail, "requested_use_token_latencies") {
-            let text = "use_token_latencies is not on, which the benchmark asks for";
-            found.fail(N2, &run.place, text);
-        }
-        let limits = Limits::of(subject.table, subject.round, benchmark, entry.scenario);
-        if let Some(limits) = limits.server {
-            bounds(run, detail, &limits, found);
-            measured(run, detail, benchmark, found);
-            let text = "Server's latency bounds are those of the table, and were met";
-            found.pass_unless_more(N2, before, &run.place, text);
+        let mut at = found.at(N2, &run.place);
+        at.fail_each(switches::wrong(N2, subject, entry, run));
+        if let Some(limits) = &limits.server {
+            bounds(detail, limits, &mut at);
+            at.fail_each(measured(detail, benchmark));
+            at.or_pass("Server's latency bounds are those of the table, and were met");
         }
     }
 }
 
-fn bounds(run: &Run, detail: &DetailLog, limits: &Server, found: &mut Findings) {
-    const TTFT: &str = "result_first_token_99.00_percentile_latency_ns";
-    const TPOT: &str = "result_time_per_output_token_99.00_percentile_ns";
-    const TARGET: &str = "effective_target_latency_ns";
+fn bounds(detail: &DetailLog, limits: &Server, at: &mut At) {
     let measured = [
-        (TARGET, limits.latency_ms),
-        (TTFT, limits.first_token_ms),
-        (TPOT, limits.further_token_ms),
+        ("effective_target_latency_ns", limits.latency_ms),
+        ("result_first_token_99.00_percentile_latency_ns", limits.first_token_ms),
+        ("result_time_per_output_token_99.00_percentile_ns", limits.further_token_ms),
     ];
     for (key, most_ms) in measured {
-        let Some(most_ms) = most_ms else { continue };
-        match detail.number(key) {
-            Some(value) if value <= most_ms * 1e6 => {}
-            Some(value) => {
-                let text = format!("{key} is {value}, and at most {} is allowed", most_ms * 1e6);
-                found.fail(N2, &run.place, text);
-            }
-            None => found.fail(N2, &run.place, format!("the detail log has no {key}")),
-        }
+        let Some(most) = most_ms.map(|ms| ms * 1e6) else { continue };
+        let wanted = format!("and at most {most} is allowed");
+        at.logged(key, detail.number(key), |value| *value <= most, wanted);
     }
 }
 
 /// LoadGen's verdict is about the target; this is what was measured, in one place with it.
-fn measured(run: &Run, detail: &DetailLog, benchmark: &Benchmark, found: &mut Findings) {
-    let percentile = detail.number("result_99.00_percentile_latency_ns");
-    if let (Some(most_ms), Some(value)) = (benchmark.server_latency_ms, percentile)
-        && value > most_ms * 1e6
-    {
-        let text = format!("99 % of the queries took up to {value} ns, the bound is {most_ms} ms");
-        found.fail(N2, &run.place, text);
-    }
-}
-
-fn is_on(detail: &DetailLog, key: &str) -> bool {
-    detail.value(key).and_then(|value| value.as_bool()) == Some(true)
+fn measured(detail: &DetailLog, benchmark: &Benchmark) -> Option<String> {
+    let percentile = detail.number("result_99.00_percentile_latency_ns")?;
+    let most_ms = benchmark.server_latency_ms?;
+    (percentile > most_ms * 1e6).then(|| {
+        format!("99 % of the queries took up to {percentile} ns, the bound is {most_ms} ms")
+    })
 }
 
 fn calibration(subject: &Subject, found: &mut Findings) {
-    let Some(tree) = &subject.tree else {
-        let text = "how quantization was calibrated is in a submission's documentation";
-        return found.unknown(N2, "", text);
-    };
+    let text = "how quantization was calibrated is in a submission's documentation";
+    let Some(tree) = found.tree(subject, [N2], text) else { return };
     let places = [
         tree.home.document(documents::CALIBRATION),
         format!("{}/{}", tree.home.root(), documents::CALIBRATION),

@@ -13,41 +13,36 @@ use super::{
 };
 use crate::{
     Scenario,
-    book::{Round, Table},
+    book::{Round, Table, Test},
     facts::files,
     result::{Division, RunResult},
     tree::{self, DETAIL, Home, Layout, Place},
 };
 
-/// Name of a run's record in its folder.
-const RECORD: &str = "result.json";
-
 /// Whether a folder is that of a run.
 pub(super) fn is_run(dir: &Path) -> bool {
-    dir.join(RECORD).is_file() || dir.join(DETAIL).is_file()
+    dir.join(RunResult::FILE).is_file() || dir.join(DETAIL).is_file()
 }
 
 /// A run folder.
 pub(super) fn run<'t>(dir: &Path, table: &'t Table) -> Subject<'t> {
-    let record = record(&dir.join(RECORD));
+    let record = record(&dir.join(RunResult::FILE));
     let result = record.as_ref().and_then(|record| record.as_ref().ok());
     let division = result.map_or(Division::Network, |result| result.division);
     let name = result.map_or_else(String::new, |result| result.benchmark.clone());
     let logs = Logs::read(dir);
-    let entry = |key: &str| logs.detail.as_ref().ok()?.text(key);
-    let logged = || Scenario::of_official_name(entry("effective_scenario")?);
-    let logged_mode = || Mode::of_official_name(entry("effective_test_mode")?);
-    let kind = match result.map(|result| result.mode).or_else(logged_mode) {
+    let detail = logs.detail.as_ref().ok();
+    let kind = match result.map(|result| result.mode).or_else(|| detail?.mode()) {
         Some(Mode::Accuracy) => Kind::Accuracy,
         Some(Mode::Submission) => Kind::Submission,
         _ => Kind::Performance,
     };
-    let scenario = result.map(|result| result.scenario).or_else(logged);
+    let scenario = result.map(|result| result.scenario).or_else(|| detail?.scenario());
     let run = Run {
         kind,
         place: ".".into(),
         folder: dir.to_path_buf(),
-        record_place: RECORD.into(),
+        record_place: RunResult::FILE.into(),
         record,
         logs: Some(logs),
     };
@@ -66,29 +61,19 @@ pub(super) fn run<'t>(dir: &Path, table: &'t Table) -> Subject<'t> {
 }
 
 fn record(path: &Path) -> Option<Result<Box<RunResult>, String>> {
-    if !path.exists() {
-        return None;
-    }
-    let text = files::read_to_string(path).map_err(|error| error.to_string());
-    Some(text.and_then(|text| {
-        serde_json::from_str(&text).map_err(|error| format!("it is no record of a run: {error}"))
-    }))
+    path.exists().then(|| {
+        let json = files::read(path).map_err(|error| error.to_string())?;
+        RunResult::of(&json).map(Box::new)
+    })
 }
 
 /// The round whose seeds the logs have, or the first one of the layout.
 fn round<'t>(table: &'t Table, results: &[Entry], layout: Option<Layout>) -> Option<&'t Round> {
-    let fits = |round: &&Round| match layout {
-        None => true,
-        Some(layout) => round.layout == layout,
-    };
-    let details = results.iter().flat_map(|entry| &entry.runs).filter_map(Run::detail);
+    let details = || results.iter().flat_map(|entry| &entry.runs).filter_map(Run::detail);
     let has_seeds = |round: &&Round| {
-        details.clone().any(|detail| {
-            round.seeds.by_setting().iter().all(|(setting, seed)| {
-                detail.integer(&format!("effective_{setting}")) == Some(*seed)
-            })
-        })
+        details().any(|log| round.seeds.unlike(|setting| log.seed(setting)).next().is_none())
     };
+    let fits = |round: &&Round| layout.is_none_or(|layout| round.layout == layout);
     let rounds = || table.rounds.iter().filter(fits);
     rounds().find(has_seeds).or_else(|| rounds().next())
 }
@@ -110,7 +95,7 @@ fn systems(tree: &Tree, results: &[Entry]) -> Vec<System> {
     let described = entries(&folder).unwrap_or_default();
     let described = described.iter().filter_map(|(name, _)| name.strip_suffix(".json"));
     let mut names: BTreeSet<String> = described.map(Into::into).collect();
-    names.extend(results.iter().filter_map(|entry| Some(entry.tree.as_ref()?.system.clone())));
+    names.extend(results.iter().filter_map(|entry| entry.system().map(str::to_owned)));
     names
         .into_iter()
         .map(|name| {
@@ -148,13 +133,13 @@ fn entry<'t>(tree: &Tree, place: Place, table: &'t Table) -> Entry<'t> {
             logs: None,
         });
     }
-    for test in ["TEST01", "TEST04", "TEST06"] {
-        if !tree.path(&place.compliance(test)).is_dir() {
+    for test in [Test::Test01, Test::Test04, Test::Test06] {
+        let name = test.name();
+        if !tree.path(&place.compliance(name)).is_dir() {
             continue;
         }
-        let folder = place.compliance_performance(test);
-        let mut run = logged(Kind::Test(test.into()), folder.clone(), test);
-        if test == "TEST06" && !tree.path(&folder).is_dir() {
+        let mut run = logged(Kind::Test(test), place.compliance_performance(name), name);
+        if test == Test::Test06 && !run.folder.is_dir() {
             // The official checker asks for no logs of it.
             run.logs = None;
         }

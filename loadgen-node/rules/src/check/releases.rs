@@ -2,50 +2,38 @@
 
 use super::{checked_folder::Subject, findings::Findings};
 use crate::{
-    Rule,
-    book::{Release, Table},
+    Rule::N3,
+    book::{Release, Round, Table},
     facts::files::sha256_of,
     official_log::DetailLog,
 };
-
-const N3: Rule = Rule::new(3);
 
 const CONF_HEADER: &str = "/mlperf_conf.h";
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let mut first: Option<(&str, &str)> = None;
     for (_, run, detail) in subject.details() {
-        let release = match release_of(detail, subject.table) {
-            Ok(release) => release,
+        let mut at = found.at(N3, &run.place);
+        let tag = match release_of(detail, subject.table) {
+            Ok(release) => release.tag.as_str(),
             Err(wrong) => {
-                for text in wrong {
-                    found.fail(N3, &run.place, text);
-                }
+                at.fail_each(wrong);
                 continue;
             }
         };
-        let tag = release.tag.as_str();
         let (other, place) = *first.get_or_insert((tag, &run.place));
         if tag != other {
-            let text = format!("it is of LoadGen {tag}, and {place} of {other}: use one release");
-            found.fail(N3, &run.place, text);
+            at.fail(format!("it is of LoadGen {tag}, and {place} of {other}: use one release"));
         }
-        let allowed = subject.round.map(|round| (&round.name, &round.loadgen));
-        match allowed {
-            Some((name, allowed)) if !allowed.iter().any(|allowed| allowed.tag == tag) => {
-                let text = format!("it is of LoadGen {tag}, which is not one of round {name}");
-                if allowed.is_empty() {
-                    found.unknown(N3, &run.place, text);
-                } else {
-                    found.fail(N3, &run.place, text);
-                }
-            }
-            _ => found.pass(N3, &run.place, format!("every log is of LoadGen's tag {tag}")),
+        if let Some(Round { name, loadgen, .. }) = subject.round
+            && !loadgen.iter().any(|release| release.tag == tag)
+        {
+            let text = format!("it is of LoadGen {tag}, which is not one of round {name}");
+            if loadgen.is_empty() { at.unknown(text) } else { at.fail(text) }
         }
+        at.or_pass(format!("every log is of LoadGen's tag {tag}"));
     }
-    if subject.details().next().is_none() {
-        found.unknown(N3, "", "no detail log can be read");
-    }
+    found.without_logs(subject, [N3]);
 }
 
 /// The release that wrote the log, or all that speaks against it.

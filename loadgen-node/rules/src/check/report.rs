@@ -108,8 +108,8 @@ mod tests {
         for rule in Rule::all() {
             found.pass(rule, "here", "seen");
         }
-        found.fail(Rule::new(29), "node-a", "its memory has no ECC: turn it on");
-        found.unknown(Rule::new(37), "", "no other submission was named");
+        found.fail(Rule::N29, "node-a", "its memory has no ECC: turn it on");
+        found.unknown(Rule::N37, "", "no other submission was named");
         let report = Report { subject: "x".into(), findings: found.settled(), waived: Vec::new() };
         assert!(report.failed());
         let text = report.text();

@@ -1,10 +1,7 @@
 //! Nodes that share a machine: of N15 and N20 that they do.
 
 use super::{checked_folder::Subject, findings::Findings};
-use crate::Rule;
-
-const N15: Rule = Rule::new(15);
-const N20: Rule = Rule::new(20);
+use crate::Rule::{N15, N20};
 
 /// Says which do.
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {

@@ -1,30 +1,29 @@
 //! N1: the datacenter suite only (rules, section 6.2).
 
-use super::{checked_folder::Subject, findings::Findings};
-use crate::{Rule, judge::suite::outside};
-
-const N1: Rule = Rule::new(1);
+use super::{
+    checked_folder::{Entry, Subject},
+    findings::Findings,
+};
+use crate::{Rule::N1, judge::suite::outside};
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for system in &subject.systems {
+        let mut at = found.at(N1, &system.place);
         match system.text("system_type").as_deref() {
-            Some("datacenter") => found.pass(N1, &system.place, "system_type is datacenter"),
+            Some("datacenter") => at.or_pass("system_type is datacenter"),
             Some(other) => {
-                let text = format!("system_type is `{other}`: only `datacenter` is allowed");
-                found.fail(N1, &system.place, text);
+                at.fail(format!("system_type is `{other}`: only `datacenter` is allowed"));
             }
-            None => found.fail(N1, &system.place, "system_type is missing"),
+            None => at.fail("system_type is missing"),
         }
     }
-    for entry in &subject.results {
-        let name = &entry.name;
+    for Entry { name, place, .. } in &subject.results {
+        let mut at = found.at(N1, place);
         if name.is_empty() {
-            found.unknown(N1, &entry.place, "which benchmark it is only its result.json says");
-            continue;
+            at.unknown("which benchmark it is only its result.json says");
+        } else {
+            at.fail_each(outside(subject.table, name));
         }
-        match outside(subject.table, name) {
-            Some(text) => found.fail(N1, &entry.place, text),
-            None => found.pass(N1, &entry.place, "the benchmarks are of the datacenter suite"),
-        }
+        at.or_pass("the benchmarks are of the datacenter suite");
     }
 }

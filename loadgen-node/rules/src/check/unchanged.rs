@@ -2,12 +2,13 @@
 
 use super::{
     checked_folder::{Entry, Kind, Run, Subject, Tree},
-    files::N35,
-    findings::Findings,
+    findings::{At, Findings},
 };
 use crate::{
+    Rule::N35,
     compliance::accuracy_hash,
     facts::{files, official_log},
+    result::RunResult,
     tree::{ACCURACY_LOG, ACCURACY_TXT, DETAIL, Place, SUMMARY},
 };
 
@@ -18,14 +19,14 @@ const CHANGED: &str = "was changed after the run: its SHA-256 is not the one in 
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for (_, run) in subject.runs() {
-        let before = found.problems(N35);
-        if let Some(Err(why)) = &run.record {
-            found.fail(N35, &run.record_place, format!("cannot be read: {why}"));
-        }
-        hashes(subject, run, found);
-        if run.result().is_some() {
-            let text = "every log is the one that its run made, by the hashes in result.json";
-            found.pass_unless_more(N35, before, &run.place, text);
+        let mut at = found.at(N35, &run.place);
+        match &run.record {
+            None => {}
+            Some(Err(why)) => at.fail_there(&run.record_place, format!("cannot be read: {why}")),
+            Some(Ok(record)) => {
+                hashes(subject, run, record, &mut at);
+                at.or_pass("every log is the one that its run made, by the hashes in result.json");
+            }
         }
     }
     let Some(tree) = &subject.tree else { return };
@@ -37,42 +38,38 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 }
 
 /// The logs are those of the record: an edited log is found.
-fn hashes(subject: &Subject, run: &Run, found: &mut Findings) {
-    let Some(record) = run.result() else { return };
-    if run.logs.is_none() {
-        return;
-    }
+fn hashes(subject: &Subject, run: &Run, record: &RunResult, at: &mut At) {
     // In a tree the accuracy log is truncated; its hash is in accuracy.txt.
-    let names: &[&str] = match subject.tree {
-        Some(_) => &[DETAIL, SUMMARY],
-        None => &[DETAIL, SUMMARY, ACCURACY_LOG],
+    let names: &[&str] = match (&run.logs, &subject.tree) {
+        (None, _) => &[],
+        (_, Some(_)) => &[DETAIL, SUMMARY],
+        (_, None) => &[DETAIL, SUMMARY, ACCURACY_LOG],
     };
     for name in names {
-        let place = format!("{}/{name}", run.place);
-        match (record.logs.get(*name), files::sha256(&run.folder.join(name))) {
-            // N33 finds what cannot be read.
-            (_, Err(_)) => {}
-            (None, Ok(_)) => found.fail(N35, &run.record_place, format!("has no hash of {name}")),
-            (Some(recorded), Ok(here)) if *recorded != here => {
-                found.fail(N35, place, CHANGED);
+        // N33 finds what cannot be read.
+        let Ok(here) = files::sha256(&run.folder.join(name)) else { continue };
+        match record.logs.get(*name) {
+            None => at.fail_there(&run.record_place, format!("has no hash of {name}")),
+            Some(recorded) if *recorded != here => {
+                at.fail_there(format!("{}/{name}", run.place), CHANGED);
             }
-            (Some(_), Ok(_)) => {}
+            Some(_) => {}
         }
     }
 }
 
 /// The accuracy log is truncated, and its hash is that of the whole one.
 fn accuracy(tree: &Tree, place: &Place, entry: &Entry, found: &mut Findings) {
-    let accuracy = entry.run(&Kind::Accuracy).map(|run| (place.accuracy(), run));
-    let tests = entry.runs.iter().filter_map(|run| match &run.kind {
-        Kind::Test(test) => Some((place.compliance_accuracy(test), run)),
+    let accuracy = entry.run(Kind::Accuracy).map(|run| (place.accuracy(), run));
+    let tests = entry.runs.iter().filter_map(|run| match run.kind {
+        Kind::Test(test) => Some((place.compliance_accuracy(test.name()), run)),
         _ => None,
     });
     for (folder, run) in accuracy.into_iter().chain(tests) {
         let log = format!("{folder}/{ACCURACY_LOG}");
         let whole = run.result().and_then(|record| record.logs.get(ACCURACY_LOG));
         // The official checker and the tool that truncates leave TEST06's as it is.
-        if run.kind == Kind::Test("TEST06".into()) {
+        if run.is_token_test() {
             let here = files::sha256(&tree.path(&log)).ok();
             if whole.zip(here).is_some_and(|(whole, here)| *whole != here) {
                 found.fail(N35, log, CHANGED);
@@ -96,14 +93,14 @@ fn truncated(tree: &Tree, folder: &str, log: &str, whole: Option<&String>, found
     let is_whole = !here.is_empty() && !official_log::is_truncated(&here);
     let text = format!("{folder}/{ACCURACY_TXT}");
     let Ok(hash) = accuracy_hash(&tree.path(&text)) else { return };
+    let mut at = found.at(N35, text);
     match (hash, whole) {
-        (None, _) => found.fail(N35, text, "has no line hash=: add the whole log's SHA-256"),
+        (None, _) => at.fail("has no line hash=: add the whole log's SHA-256"),
         (Some(hash), Some(whole)) if hash != *whole => {
-            let why = "its hash= is not that of the accuracy log that the run made";
-            found.fail(N35, text, why);
+            at.fail("its hash= is not that of the accuracy log that the run made");
         }
         (Some(hash), _) if is_whole && hash != files::sha256_of(&here) => {
-            found.fail(N35, text, "its hash= is not that of the accuracy log beside it");
+            at.fail("its hash= is not that of the accuracy log beside it");
         }
         _ => {}
     }

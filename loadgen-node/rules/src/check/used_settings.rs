@@ -4,15 +4,13 @@ use super::{
     checked_folder::{Kind, Subject},
     findings::Findings,
 };
-use crate::{Rule, judge::user_conf::differences};
-
-const N2: Rule = Rule::new(2);
+use crate::{Rule::N2, judge::user_conf::differences};
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let Some(tree) = &subject.tree else { return };
     for entry in &subject.results {
         let (Some(place), Some(scenario)) = (&entry.tree, entry.scenario) else { continue };
-        let Some(run) = entry.run(&Kind::Performance) else { continue };
+        let Some(run) = entry.run(Kind::Performance) else { continue };
         let (Some(record), Some(text)) = (run.result(), tree.text(&place.user_conf())) else {
             continue;
         };

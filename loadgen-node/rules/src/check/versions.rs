@@ -8,17 +8,13 @@ use super::{
     machines::{lacking, seen},
 };
 use crate::{
-    Rule,
+    Rule::N24,
     facts::{interfaces::Interfaces as _, machines::said},
 };
 
-const N24: Rule = Rule::new(24);
-
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    if subject.tree.is_none() {
-        let text = "the status (available, preview, rdi) is in a submission's systems/*.json";
-        found.unknown(N24, "", text);
-    }
+    let text = "the status (available, preview, rdi) is in a submission's systems/*.json";
+    found.tree(subject, [N24], text);
     let statuses: Vec<_> =
         subject.systems.iter().filter_map(|system| system.text("status")).collect();
     let available = statuses.iter().any(|status| status.eq_ignore_ascii_case("available"));
@@ -27,18 +23,18 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         return found.pass(N24, "", text);
     }
     for seen in seen(subject, N24, found) {
-        let before = found.problems(N24);
+        let mut at = found.at(N24, seen.place);
         for (who, machine) in seen.machines() {
             let is_node = who != "the LoadGen node";
             let unknown = unnamed(machine, is_node);
             if !unknown.is_empty() {
                 let text = format!("{who}: {} not known", unknown.join(", "));
-                lacking(subject, N24, seen.place, text, found);
+                lacking(subject, &text, &mut at);
             }
         }
-        let text = "kernel, operating system, drivers, framework and program of every machine are \
-                    named";
-        found.pass_unless_more(N24, before, seen.place, text);
+        at.or_pass(
+            "kernel, operating system, drivers, framework and program of every machine are named",
+        );
     }
 }
 

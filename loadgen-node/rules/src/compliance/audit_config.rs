@@ -7,15 +7,28 @@ use crate::{
     facts::official_log::Summary,
 };
 
-/// Seed by which LoadGen chooses the responses that it logs.
-const SEED: (&str, &str) = ("accuracy_log_rng_seed", "720381539243781796");
-
-/// The same sample over and over.
-const SAME_SAMPLE: [(&str, &str); 3] = [
-    ("performance_issue_unique", "0"),
-    ("performance_issue_same", "1"),
-    ("performance_issue_same_index", "3"),
-];
+/// The settings that make a run the test, as LoadGen's logs name them.
+pub(crate) fn test_settings(test: Test, benchmark: &Benchmark) -> Vec<(&'static str, u64)> {
+    let sampling = match (test, benchmark.sampling) {
+        (Test::Test04, _) => {
+            // The same sample over and over.
+            return vec![
+                ("performance_issue_unique", 0),
+                ("performance_issue_same", 1),
+                ("performance_issue_same_index", 3),
+            ];
+        }
+        (Test::Test06, _) => 100,
+        // Models that no longer need the test: their official files have the usual number.
+        (Test::Test01, 0) => 4096,
+        (Test::Test01, sampling) => sampling.into(),
+    };
+    // The seed by which LoadGen chooses the responses that it logs.
+    vec![
+        ("accuracy_log_rng_seed", 720_381_539_243_781_796),
+        ("accuracy_log_sampling_target", sampling),
+    ]
+}
 
 /// The text of `audit.config`, with the keys and values of the official file of that test and benchmark.
 ///
@@ -26,39 +39,32 @@ pub fn audit_config(test: Test, benchmark: &Benchmark) -> String {
         format!("# {test} for {}: LoadGen's audit.config for one performance run.", benchmark.name),
         "# It overrides user.conf; take it away after that run.".into(),
     ];
-    let all = |key: &str, value: &str| format!("*.*.{key} = {value}");
-    match test {
-        Test::Test01 | Test::Test06 => {
-            lines.extend([all("mode", "2"), all(SEED.0, SEED.1)]);
-            let sampling = match (test, benchmark.sampling) {
-                (Test::Test06, _) => 100,
-                // Models that no longer need the test: their official files have the usual number.
-                (_, 0) => 4096,
-                (_, sampling) => sampling,
-            };
-            lines.push(all("accuracy_log_sampling_target", &sampling.to_string()));
+    let all = |key: &str, value: u64| format!("*.*.{key} = {value}");
+    let settings = [("mode", 2)].into_iter().chain(test_settings(test, benchmark));
+    if test == Test::Test04 {
+        for scenario in Scenario::ALL.map(Scenario::official_name) {
+            let line = |(key, value)| format!("*.{scenario}.{key} = {value}");
+            lines.extend(settings.clone().map(line));
         }
-        Test::Test04 => {
-            for scenario in Scenario::ALL.map(Scenario::official_name) {
-                lines.push(format!("*.{scenario}.mode = 2"));
-                lines.extend(
-                    SAME_SAMPLE.map(|(key, value)| format!("*.{scenario}.{key} = {value}")),
-                );
-            }
-            lines.push("stable-diffusion-xl.Offline.min_query_count = 500".into());
-        }
+        lines.push("stable-diffusion-xl.Offline.min_query_count = 500".into());
+    } else {
+        lines.extend(settings.map(|(key, value)| all(key, value)));
     }
     if test == Test::Test06 {
-        lines.extend([all("min_query_count", "100"), all("min_duration", "0")]);
-        lines.push(all("sample_concatenate_permutation", "0"));
+        lines.extend(
+            [("min_query_count", 100), ("min_duration", 0), ("sample_concatenate_permutation", 0)]
+                .map(|(key, value)| all(key, value)),
+        );
     }
     lines.join("\n") + "\n"
 }
 
 /// Whether a run was made with the test's settings, by LoadGen's summary.
-pub(super) fn in_effect(test: Test, run: &Summary) -> Result<(), String> {
-    let wanted: &[_] = if test == Test::Test04 { &SAME_SAMPLE } else { &[SEED] };
-    let unlike = |(key, value): &&(&str, &str)| run.value(key) != Some(*value);
+pub(super) fn in_effect(test: Test, benchmark: &Benchmark, run: &Summary) -> Result<(), String> {
+    let mut wanted = test_settings(test, benchmark);
+    // The number of samples is no mark of the test: only its log must have enough.
+    wanted.retain(|(key, _)| *key != "accuracy_log_sampling_target");
+    let unlike = |(key, value): &&(&str, u64)| run.value(key) != Some(value.to_string().as_str());
     match wanted.iter().find(unlike) {
         None => Ok(()),
         Some((key, value)) => Err(format!(

@@ -18,6 +18,7 @@ mod verify;
 
 pub use accuracy_txt::{accuracy_hash, accuracy_of};
 pub use audit_config::audit_config;
+pub(crate) use audit_config::test_settings;
 pub use baseline::{baseline, baseline_agrees};
 pub use error::ComplianceError;
 pub use part::Part;

@@ -24,6 +24,11 @@ impl Part {
         self.officially() && self.stricter.is_empty()
     }
 
+    /// All that we fail it for.
+    pub(crate) fn reasons(&self) -> String {
+        [self.problems.as_slice(), &self.stricter].concat().join("; ")
+    }
+
     /// The text of `verify_accuracy.txt` and `verify_performance.txt` of TEST01 and TEST04. The official checker looks
     /// for a line `TEST PASS`.
     pub(super) fn report(&self) -> String {

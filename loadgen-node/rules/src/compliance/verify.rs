@@ -62,7 +62,8 @@ pub fn verify(
     }
 
     let run = read_summary(&summary)?;
-    audit_config::in_effect(test, &run).map_err(|why| ComplianceError::new(&summary, why))?;
+    audit_config::in_effect(test, benchmark, &run)
+        .map_err(|why| ComplianceError::new(&summary, why))?;
     let element = Element::of(benchmark.accuracy_dtype)
         .map_err(|why| ComplianceError(vec![format!("{}: {why}", benchmark.name)]));
     let mut files = BTreeMap::new();

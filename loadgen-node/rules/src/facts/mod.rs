@@ -2,12 +2,15 @@
 //!
 //! - [`files`]: regular files and their SHA-256; [`official_log`]: LoadGen's logs; [`result`]: `result.json`
 //! - [`machines`]: the machines of a run and what tells them apart; [`interfaces`]: which adapters carry their traffic
-//! - [`fabric`]: the permitted fabrics; [`rate`]: bits per second, read and written
+//! - [`measurements`]: what the maker of a measurements file takes from the record, and its check compares
+//! - [`counted`]: things of a kind; [`fabric`]: the permitted fabrics; [`rate`]: bits per second, read and written
 
+pub(crate) mod counted;
 pub(crate) mod fabric;
 pub(crate) mod files;
 pub(crate) mod interfaces;
 pub(crate) mod machines;
+pub(crate) mod measurements;
 pub mod official_log;
 pub(crate) mod rate;
 pub mod result;

@@ -254,6 +254,19 @@ pub struct Versions {
 }
 
 impl RunResult {
+    /// Name of the file in a run's folder.
+    pub(crate) const FILE: &str = "result.json";
+
+    /// What the file says.
+    pub(crate) fn of(json: &[u8]) -> Result<Self, String> {
+        serde_json::from_slice(json).map_err(|error| format!("it is no record of a run: {error}"))
+    }
+
+    /// The sum over all nodes. A record may say anything: it stays within what a number can be.
+    pub(crate) fn total(&self, of: fn(&Node) -> u64) -> u64 {
+        self.nodes.iter().map(of).fold(0, u64::saturating_add)
+    }
+
     /// The rules that were found broken before the run, each once, in a line; empty where there is none.
     pub fn broken_rules(&self) -> String {
         let broken = self.findings.iter().filter(|finding| finding.outcome == Outcome::Fail);

@@ -5,7 +5,7 @@ use netdiv_contract::v1::Machine;
 use crate::{
     book::{Bandwidth, Benchmark},
     facts::interfaces::Interfaces as _,
-    result::{Evidence, Node, RunResult},
+    result::{Evidence, RunResult},
 };
 
 /// What a performance run asks of the network.
@@ -60,7 +60,7 @@ impl<'a> Demand<'a> {
             let nodes = record.nodes.iter().filter(|node| names.contains(&node.name.as_str()));
             nodes.map(|node| node.sent as f64).sum()
         };
-        let all: f64 = record.nodes.iter().map(|node| node.sent as f64).sum();
+        let all = record.total(|node| node.sent) as f64;
         let mut ends = vec![end("the LoadGen node".into(), 1.0, &evidence.loadgen_node)];
         for (names, machine) in evidence.nodes_by_machine() {
             let who = match names.as_slice() {
@@ -88,7 +88,6 @@ fn row<'a>(benchmark: &'a Benchmark, record: &RunResult) -> Option<&'a Bandwidth
 }
 
 fn sent(record: &RunResult) -> f64 {
-    let sum = |of: fn(&Node) -> u64| record.nodes.iter().map(|node| of(node) as f64).sum::<f64>();
-    let bytes = sum(|node| node.bytes_sent).max(sum(|node| node.bytes_received));
-    bytes / record.samples.issued.max(1) as f64
+    let bytes = record.total(|node| node.bytes_sent).max(record.total(|node| node.bytes_received));
+    bytes as f64 / record.samples.issued.max(1) as f64
 }

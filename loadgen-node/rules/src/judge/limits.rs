@@ -5,6 +5,9 @@ use crate::{
     book::{Benchmark, Round, Table},
 };
 
+/// LoadGen asks for a tenth more samples in Offline than the duration takes.
+pub(crate) const OFFLINE_SLACK: f64 = 1.1;
+
 /// The limits for a benchmark in a scenario.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {

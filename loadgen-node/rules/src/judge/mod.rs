@@ -3,7 +3,10 @@
 pub(crate) mod bandwidth;
 pub(crate) mod ecc;
 pub(crate) mod limits;
+pub(crate) mod machines;
 pub(crate) mod samples;
 pub(crate) mod settings;
 pub(crate) mod suite;
+pub(crate) mod sut_name;
+pub(crate) mod switches;
 pub(crate) mod user_conf;

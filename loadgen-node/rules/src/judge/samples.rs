@@ -1,8 +1,19 @@
-//! N25 and N26: how samples may be compressed, and what they hold (rules, section 6.2.4).
+//! N25 and N26: how samples may be compressed, and what they hold (rules, section 6.2.4); of N2 how many there are for
+//! accuracy (section 4.1.1).
 
 use netdiv_contract::encoding::Encoding;
 
 use crate::book::{Benchmark, Compression, ElementType};
+
+/// What is wrong with a data set of that many samples.
+pub(crate) fn not_the_whole_set(benchmark: &Benchmark, count: u64) -> Option<String> {
+    let all = benchmark.dataset_samples;
+    (count != all).then(|| {
+        format!(
+            "{count} samples, but accuracy is measured over all {all} of the validation set, each once; use that set whole"
+        )
+    })
+}
 
 /// Whether the table allows what an encoding does. That the Working Group has approved it is another matter.
 pub(crate) fn may_be_encoded(benchmark: &Benchmark, encoding: Encoding) -> bool {
@@ -11,8 +22,7 @@ pub(crate) fn may_be_encoded(benchmark: &Benchmark, encoding: Encoding) -> bool 
 
 /// What a sample of the benchmark is.
 pub(crate) fn wanted_input(benchmark: &Benchmark) -> String {
-    let lists: Vec<_> = benchmark.inputs.iter().map(|tensors| tensors.join(" + ")).collect();
-    format!("{}, as {}", lists.join(", or "), benchmark.input_types(" or "))
+    benchmark.inputs(" or ")
 }
 
 /// Whether tensors, described as `image uint8 [224, 224, 3]`, are what the benchmark allows; none where no type of them is

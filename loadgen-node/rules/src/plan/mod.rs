@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use crate::{
     Scenario,
-    book::{Benchmark, Suite, Table},
+    book::{Bandwidth, Benchmark, Table},
+    judge::{limits::OFFLINE_SLACK, suite::outside},
     statistics::{self, CONFIDENCE, TOLERANCE, max_overlatency, min_queries},
 };
 
@@ -15,9 +16,6 @@ pub const LOADGEN_BYTES_PER_SAMPLE: u64 = 60;
 
 /// Least duration of a performance run, in seconds (rules, section 3).
 const SECONDS: f64 = 600.0;
-
-/// LoadGen asks for a tenth more samples in Offline, so that the run is long enough.
-const OFFLINE_SLACK: f64 = 1.1;
 
 /// A performance run at a rate, and the accuracy run that goes with it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -99,17 +97,11 @@ pub fn plan(
     let early_stopping = early_stopping(scenario, queries);
     let mut notes = Vec::new();
     let name = &benchmark.name;
-    match benchmark.suite {
-        Suite::Retired => notes.push(format!("{name} is no benchmark any more")),
-        Suite::Edge => notes.push(format!(
-            "{name} is of the edge suite only; the Network division has the datacenter suite, section 6.2"
-        )),
-        Suite::Datacenter if !benchmark.scenarios.contains(&scenario) => {
-            let required = benchmark.scenarios.iter().map(|scenario| scenario.word());
-            let required = required.collect::<Vec<_>>().join(" and ");
-            notes.push(format!("the rules require {required} for {name}, section 4.1.1"));
-        }
-        Suite::Datacenter => {}
+    if let Some(text) = outside(table, name) {
+        notes.push(text);
+    } else if !benchmark.scenarios.contains(&scenario) {
+        let required = benchmark.required_scenarios();
+        notes.push(format!("the rules require {required} for {name}, section 4.1.1"));
     }
     if let Some(EarlyStopping { allowed: None, percentile, .. }) = early_stopping {
         // The streams need an overlatency query, to have something to report.
@@ -118,7 +110,7 @@ pub fn plan(
             "{queries} queries are too few for a valid result: set min_query_count to {least} or more in user.conf"
         ));
     }
-    let flow = |bandwidth: &crate::book::Bandwidth| Flow {
+    let flow = |bandwidth: &Bandwidth| Flow {
         name: bandwidth.name.clone(),
         formula: bandwidth.formula.clone(),
         ingress_bytes_per_second: bandwidth.ingress_bytes() as f64 * samples_per_second,

@@ -1,7 +1,7 @@
 //! What a run may not choose, checked before it starts: a run of ten minutes that breaks a rule is ten minutes lost.
 //!
-//! `choice.rs` is what a run is about to do; `samples.rs` judges what is sent, `settings.rs` LoadGen's settings,
-//! `machines.rs` the evidence.
+//! `choice.rs` is what a run is about to do; `samples.rs` is about what is sent, `settings.rs` about LoadGen's
+//! settings, `machines.rs` about the evidence. What a run is asked afterwards, too, is judged in `judge/`.
 
 #[cfg(test)]
 mod cases;
@@ -13,12 +13,12 @@ mod settings;
 use netdiv_words::Mode;
 
 pub use choice::{Choice, Tensor};
-pub use machines::machines;
 
 use crate::{
-    Finding, Rule,
+    Finding,
+    Rule::{N1, N13, N32},
     book::{Suite, Table},
-    judge::suite,
+    judge::{suite, sut_name},
     result::Division,
 };
 
@@ -32,24 +32,17 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
     }
     let mut findings = Vec::new();
     if choice.mode == Mode::FindPeak {
-        findings.push(Finding::fail(
-            Rule::new(32),
-            "mode",
-            format!(
-                "{} is no run of a submission; choose performance, accuracy or submission",
-                choice.mode
-            ),
-        ));
+        let text = format!(
+            "{} is no run of a submission; choose performance, accuracy or submission",
+            choice.mode
+        );
+        findings.push(Finding::fail(N32, "mode", text));
     }
-    if !choice.sut_name_part.contains("Network SUT") {
-        findings.push(Finding::fail(
-            Rule::new(13),
-            "SUT name",
-            format!("`{}` does not contain `Network SUT`; name it so", choice.sut_name_part),
-        ));
+    if let Some(what) = sut_name::wrong(choice.sut_name_part) {
+        findings.push(Finding::fail(N13, "SUT name", format!("{what}; name it so")));
     }
     if let Some(text) = suite::outside(table, choice.benchmark) {
-        findings.push(Finding::fail(Rule::new(1), "benchmark", text));
+        findings.push(Finding::fail(N1, "benchmark", text));
     }
     match table.find(choice.benchmark) {
         Some(benchmark) if benchmark.suite != Suite::Retired => {

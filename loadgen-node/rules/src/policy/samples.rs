@@ -2,9 +2,10 @@
 
 use super::choice::Choice;
 use crate::{
-    Finding, Rule,
+    Finding,
+    Rule::{N2, N25, N26},
     book::Benchmark,
-    judge::samples::{is_allowed_input, may_be_encoded, wanted_input},
+    judge::samples::{is_allowed_input, may_be_encoded, not_the_whole_set, wanted_input},
 };
 use netdiv_contract::encoding::Encoding;
 
@@ -12,23 +13,17 @@ pub(super) fn check(benchmark: &Benchmark, choice: &Choice<'_>) -> Vec<Finding> 
     let mut findings = Vec::new();
     findings.extend(encoding(benchmark, choice.encoding));
     findings.extend(tensors(benchmark, choice));
-    if choice.is_accurate() && choice.dataset_samples != benchmark.dataset_samples {
-        let (have, want) = (choice.dataset_samples, benchmark.dataset_samples);
-        findings.push(Finding::fail(
-            Rule::new(2),
-            "dataset",
-            format!(
-                "it has {have} samples, but accuracy is measured over all {want} of the validation set, each once; \
-                 use that set whole"
-            ),
-        ));
+    if let Some(what) = not_the_whole_set(benchmark, choice.dataset_samples)
+        && choice.is_accurate()
+    {
+        findings.push(Finding::fail(N2, "dataset", format!("it has {what}")));
     }
     findings
 }
 
 fn encoding(benchmark: &Benchmark, encoding: Encoding) -> Option<Finding> {
     let name = &benchmark.name;
-    let (rule, place) = (Rule::new(25), "encoding");
+    let (rule, place) = (N25, "encoding");
     if encoding == Encoding::None {
         return None;
     }
@@ -45,7 +40,7 @@ fn encoding(benchmark: &Benchmark, encoding: Encoding) -> Option<Finding> {
 }
 
 fn tensors(benchmark: &Benchmark, choice: &Choice<'_>) -> Option<Finding> {
-    let (rule, place) = (Rule::new(26), "input");
+    let (rule, place) = (N26, "input");
     let want = format!("a sample of {} is {}", benchmark.name, wanted_input(benchmark));
     let tensors = match choice.input {
         None => {

@@ -2,7 +2,7 @@
 //! architecture (N28).
 
 use super::{
-    cable::Cable,
+    cable::{Cable, End},
     cluster::{Cluster, Named},
     markdown::{known, table},
     submission_toml::{Switch, Topology},
@@ -41,7 +41,7 @@ pub(super) fn diagram_text(
     }
     text += "\n## Links\n\n";
     let rows = cables.iter().map(|cable| {
-        let [from, to] = cable.ends.each_ref().map(|end| format!("{}:{}", end.device, end.port));
+        let [from, to] = cable.ends.each_ref().map(End::to_string);
         [from, to, cable.link.media.clone(), cable.link.rate.clone(), known(&cable.link.length)]
     });
     text + &table(["from", "to", "media", "rate", "length"], rows)
@@ -71,7 +71,7 @@ fn interfaces(cluster: &Cluster) -> String {
             let nic = nic.cloned().unwrap_or_default();
             [
                 named.name.clone(),
-                name,
+                name.to_owned(),
                 nic.kind,
                 known(&nic.model),
                 known(&nic.speed_mbit_per_second.map(rate::of_interface)),

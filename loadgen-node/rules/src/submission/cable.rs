@@ -1,5 +1,7 @@
 //! A link between two ports, as `submission.toml` has it.
 
+use std::fmt;
+
 use super::submission_toml::Link;
 
 /// An end of a link.
@@ -9,6 +11,12 @@ pub(super) struct End {
     pub(super) device: String,
     /// Name of the interface or the port.
     pub(super) port: String,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.device, self.port)
+    }
 }
 
 /// A link whose ends exist.

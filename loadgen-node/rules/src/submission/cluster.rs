@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use netdiv_contract::v1::{Interface, Machine};
+use netdiv_contract::v1::Machine;
 
+use super::cable::End;
 use crate::{
-    facts::{interfaces::Interfaces as _, machines::LOADGEN},
+    facts::{
+        interfaces::{ByName, Interfaces as _},
+        machines::LOADGEN,
+    },
     result::RunResult,
 };
 
@@ -54,31 +58,34 @@ impl Cluster {
 impl Named {
     /// Whether it has that interface; what a route names counts as well.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.machine.interface(name).is_some() || self.on_routes().contains(name)
+        self.machine.interface(name).is_some() || self.nics().contains_key(name)
     }
 
-    /// Names of the interfaces on all its routes: those that a cable can be put into.
-    pub(super) fn on_routes(&self) -> BTreeSet<String> {
-        self.machine.adapters_in_use().into_keys().map(str::to_owned).collect()
+    /// The interfaces on all its routes, those that a cable can be put into, with what the machine says of them.
+    pub(super) fn nics(&self) -> ByName<'_> {
+        self.machine.adapters_in_use()
     }
 
-    /// Names of the interfaces on that route. A bond, bridge or VLAN stands for those below it.
-    pub(super) fn on_route(&self, route: usize) -> BTreeSet<String> {
+    /// The same, as ends of links.
+    pub(super) fn ends(&self) -> BTreeSet<End> {
+        self.nics().into_keys().map(|name| self.end(name)).collect()
+    }
+
+    /// Those of one route. A bond, bridge or VLAN stands for those below it.
+    pub(super) fn ends_of_route(&self, route: usize) -> BTreeSet<End> {
         let interface = self.machine.routes.get(route).and_then(|route| route.interface.as_deref());
         let adapters = interface.into_iter().flat_map(|name| self.machine.adapters(name));
-        adapters.map(|(name, _)| name.to_owned()).collect()
+        adapters.map(|(name, _)| self.end(name)).collect()
     }
 
-    /// The same, with what the machine says of them; nothing where it says nothing.
-    pub(super) fn nics(&self) -> Vec<(String, Option<&Interface>)> {
-        let adapters = self.machine.adapters_in_use().into_iter();
-        adapters.map(|(name, interface)| (name.to_owned(), interface)).collect()
+    fn end(&self, port: &str) -> End {
+        End { device: self.name.clone(), port: port.into() }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use netdiv_contract::v1::Route;
+    use netdiv_contract::v1::{Interface, Route};
 
     use super::*;
 
@@ -102,7 +109,7 @@ mod tests {
             ..Machine::default()
         };
         let mut named = Named { name: "a".into(), machine };
-        assert_eq!(named.on_routes().into_iter().collect::<Vec<_>>(), ["eth0", "eth1"]);
+        assert_eq!(named.nics().into_keys().collect::<Vec<_>>(), ["eth0", "eth1"]);
         named.machine.routes.push(route("lo"));
         assert!(named.has("lo") && !named.has("eth2"));
     }

@@ -10,7 +10,7 @@ use super::{
     graph,
     network::{self, joined},
 };
-use crate::result::RunResult;
+use crate::{facts::counted::counted, result::RunResult};
 
 /// Every field that can be told, by its name. What machines say differently is told with all its values, numbers excepted:
 /// those have to be written.
@@ -45,7 +45,7 @@ pub(super) fn derived(
         ("other_software_stack", of(software)),
         ("host_network_card_count", of(cards)),
         ("network_type", network::network_type(&cluster.machines)),
-        ("network_media", joined(cables.iter().map(|cable| cable.link.media.clone()).collect())),
+        ("network_media", joined(cables.iter().map(|cable| Some(cable.link.media.clone())))),
         ("network_rate", network::rate(&cluster.machines)),
         ("host_networking", network::host_networking(nodes)),
         ("nic_loadgen", network::models(loadgen)),
@@ -56,9 +56,9 @@ pub(super) fn derived(
         ("net_software_stack_sut", network::stack(nodes)),
         (
             "network_protocol",
-            joined(runs.iter().filter_map(|run| network::protocol(run, cluster)).collect()),
+            joined(runs.iter().filter_map(|run| network::protocol(run, cluster)).map(Some)),
         ),
-        ("number_connections", joined(runs.iter().map(|run| network::connections(run)).collect())),
+        ("number_connections", joined(runs.iter().map(|run| Some(network::connections(run))))),
     ];
     let mut derived: BTreeMap<_, _> =
         fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
@@ -72,7 +72,7 @@ pub(super) fn derived(
 
 /// The machines' values; none where a machine does not say.
 fn values(machines: &[Named], get: impl Fn(&Machine) -> Option<String>) -> Option<String> {
-    joined(machines.iter().map(|named| get(&named.machine)).collect::<Option<_>>()?)
+    joined(machines.iter().map(|named| get(&named.machine)))
 }
 
 fn gibibytes(bytes: u64) -> String {
@@ -95,11 +95,9 @@ fn software(machine: &Machine) -> Option<String> {
 
 /// Number and model of the physical interfaces, on a route or not.
 fn cards(machine: &Machine) -> Option<String> {
-    let mut cards: BTreeMap<&str, u32> = BTreeMap::new();
-    for interface in machine.interfaces.iter().filter(|interface| interface.kind != "virtual") {
-        *cards.entry(interface.model.as_deref()?).or_default() += 1;
-    }
-    let cards: Vec<_> = cards.iter().map(|(model, count)| format!("{count} x {model}")).collect();
+    let physical = machine.interfaces.iter().filter(|interface| interface.kind != "virtual");
+    let models: Option<Vec<_>> = physical.map(|interface| interface.model.as_deref()).collect();
+    let cards = counted(models?);
     (!cards.is_empty()).then(|| cards.join(", "))
 }
 
@@ -121,14 +119,13 @@ fn accelerators(nodes: &[Named]) -> Vec<(&'static str, String)> {
         return fields;
     }
     let all = || nodes.iter().flat_map(|node| &node.machine.accelerators);
-    let models = joined(all().map(|accelerator| accelerator.name.clone()).collect());
-    let memory: Option<Vec<_>> =
-        all().map(|accelerator| Some(gibibytes(accelerator.memory_bytes?))).collect();
-    let links: Option<Vec<_>> = all().map(|accelerator| accelerator.host_link.clone()).collect();
     let told = [
-        ("accelerator_model_name", models),
-        ("accelerator_memory_capacity", memory.and_then(joined)),
-        ("accelerator_host_interconnect", links.and_then(joined)),
+        ("accelerator_model_name", joined(all().map(|one| Some(one.name.clone())))),
+        (
+            "accelerator_memory_capacity",
+            joined(all().map(|one| Some(gibibytes(one.memory_bytes?)))),
+        ),
+        ("accelerator_host_interconnect", joined(all().map(|one| one.host_link.clone()))),
     ];
     fields.extend(told.into_iter().filter_map(|(name, value)| Some((name, value?))));
     fields

@@ -8,7 +8,7 @@ use super::{
     submission_toml::{Switch, Topology},
     svg::{Rect, Svg},
 };
-use crate::facts::{machines::LOADGEN, rate};
+use crate::facts::{counted::counted, machines::LOADGEN, rate};
 
 const STYLE: &str = "text { font: 11px monospace; fill: #1a1a1a; }\n\
     .name { font-weight: bold; }\n\
@@ -99,12 +99,7 @@ fn machine(named: &Named, column: usize) -> Device {
     }
     lines.extend(machine.operating_system.clone());
     let accelerators = &machine.accelerators;
-    let mut names: Vec<_> = accelerators.iter().map(|accelerator| &accelerator.name).collect();
-    names.dedup();
-    for name in names {
-        let count = accelerators.iter().filter(|accelerator| accelerator.name == *name).count();
-        lines.push(format!("{count} x {name}"));
-    }
+    lines.extend(counted(accelerators.iter().map(|accelerator| &accelerator.name)));
     let ports = machine.interfaces.iter().map(|interface| {
         let mut text = interface.name.clone();
         for part in

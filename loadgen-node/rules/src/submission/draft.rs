@@ -151,8 +151,8 @@ fn check_round(
 ) {
     let Some(wanted) = settings.round.and_then(|name| table.round(name)) else { return };
     let runs = || results.iter().flat_map(Loaded::runs);
-    let of = |seeds: &dyn Fn(&str) -> Option<u64>| table.round_of_seeds(seeds);
-    let rounds: Vec<_> = runs().map(|run| of(&|setting| run.seed(setting))).collect();
+    let rounds: Vec<_> =
+        runs().map(|run| table.round_of_seeds(|setting| run.seed(setting))).collect();
     let [Some(first), others @ ..] = rounds.as_slice() else { return };
     if first.name == wanted.name || others.iter().any(|other| *other != Some(first)) {
         return;

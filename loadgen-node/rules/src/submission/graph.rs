@@ -32,7 +32,7 @@ pub(super) fn reach(start: &End, cluster: &Cluster, cables: &[Cable<'_>]) -> BTr
 pub(super) fn text(cables: &[Cable<'_>]) -> String {
     let line = |cable: &Cable<'_>| {
         let [from, to] = &cable.ends;
-        format!("{}:{} <-> {}:{} ({})", from.device, from.port, to.device, to.port, cable.text())
+        format!("{from} <-> {to} ({})", cable.text())
     };
     cables.iter().map(line).collect::<Vec<_>>().join("; ")
 }

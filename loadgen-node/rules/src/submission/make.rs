@@ -11,9 +11,6 @@ use super::{
 };
 use crate::{book::Table, check::check, result::Division};
 
-/// The official checker takes no file that is larger, in bytes.
-const MOST_BYTES: usize = 50 << 20;
-
 /// Why no submission was made.
 #[derive(Debug, thiserror::Error)]
 pub enum MakeError {
@@ -43,10 +40,6 @@ pub fn make(
 ) -> Result<Tree, MakeError> {
     let mut draft = draft(settings, base, table, sources);
     let mut refused = std::mem::take(&mut draft.faults);
-    for (path, bytes) in draft.tree.iter().filter(|(_, bytes)| bytes.len() > MOST_BYTES) {
-        let megabytes = bytes.len() >> 20;
-        refused.push(format!("{path} has {megabytes} MiB; the official checker takes 50"));
-    }
     // What has no place, or would lie outside of it, is not even written to be checked; the faults say why.
     let has_division = matches!(settings.division, Some(Division::Network | Division::Open));
     let has_place = has_division && is_folder_name(&draft.home.submitter);

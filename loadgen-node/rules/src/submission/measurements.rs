@@ -12,6 +12,7 @@ use super::{
     stated,
     submission_toml::{ResultSettings, Retrained, Retraining},
 };
+use crate::facts::measurements::recorded;
 
 /// The measurements file: the five fields that the official checkers want, and what else tells this result from others.
 pub(super) fn measurements(
@@ -54,27 +55,8 @@ pub(super) fn measurements(
     {
         fields.insert("retraining_tag".into(), retraining_tag(tag));
     }
-    let result = &loaded.performance.result;
-    let nodes = result.nodes.iter().map(|node| {
-        json!({
-            "name": node.name,
-            "engine": node.engine,
-            "model": node.model,
-            "model_sha256": node.model_sha256,
-            "config_sha256": node.config_sha256,
-            "software_version": node.software_version,
-        })
-    });
-    fields.extend([
-        ("nodes".to_owned(), nodes.collect()),
-        ("input".into(), json!(result.input)),
-        ("encoding".into(), json!(result.encoding)),
-        ("transport".into(), json!(result.transport)),
-        ("tls".into(), json!(result.tls)),
-        ("connections_per_node".into(), json!(result.connections_per_node)),
-        ("streams_per_connection".into(), json!(result.streams_per_connection)),
-        ("versions".into(), json!(result.versions)),
-    ]);
+    let recorded = recorded(&loaded.performance.result).into_iter();
+    fields.extend(recorded.map(|(key, value)| (key.to_owned(), value)));
     fields
 }
 

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use netdiv_contract::v1::Route;
+use netdiv_contract::v1::{Interface, Route};
 
 use super::cluster::{Cluster, Named};
 use crate::{
@@ -10,10 +10,11 @@ use crate::{
     result::{Carrier, RunResult, Transport},
 };
 
-/// Different values, in order of appearance, with ` / ` between them.
-pub(super) fn joined(values: Vec<String>) -> Option<String> {
+/// Different values, in order of appearance, with ` / ` between them; none where one of them is not known.
+pub(super) fn joined(values: impl IntoIterator<Item = Option<String>>) -> Option<String> {
     let mut different: Vec<String> = Vec::new();
     for value in values {
+        let value = value?;
         if !different.contains(&value) {
             different.push(value);
         }
@@ -24,34 +25,31 @@ pub(super) fn joined(values: Vec<String>) -> Option<String> {
 /// The fabric of the routes; none where an interface on one is unknown or no permitted one (section 6.2.2).
 pub(super) fn network_type(machines: &[Named]) -> Option<String> {
     let nics = machines.iter().flat_map(Named::nics);
-    joined(
-        nics.map(|(_, nic)| Some(fabric::of_kind(&nic?.kind)?.name.to_owned()))
-            .collect::<Option<_>>()?,
-    )
+    joined(nics.map(|(_, nic)| Some(fabric::of_kind(&nic?.kind)?.name.to_owned())))
 }
 
 pub(super) fn rate(machines: &[Named]) -> Option<String> {
     let nics = machines.iter().flat_map(Named::nics);
-    let speeds = nics.map(|(_, nic)| Some(rate::of_interface(nic?.speed_mbit_per_second?)));
-    joined(speeds.collect::<Option<_>>()?)
+    joined(nics.map(|(_, nic)| speed(nic)))
+}
+
+fn speed(nic: Option<&Interface>) -> Option<String> {
+    Some(rate::of_interface(nic?.speed_mbit_per_second?))
 }
 
 pub(super) fn models(machines: &[Named]) -> Option<String> {
     let nics = machines.iter().flat_map(Named::nics);
-    joined(nics.map(|(_, nic)| nic?.model.clone()).collect::<Option<_>>()?)
+    joined(nics.map(|(_, nic)| nic?.model.clone()))
 }
 
 pub(super) fn host_networking(nodes: &[Named]) -> Option<String> {
     let kind = network_type(nodes)?;
     let node = |node: &Named| {
         let nics = node.nics();
-        let speeds =
-            nics.iter().map(|(_, nic)| Some(rate::of_interface((*nic)?.speed_mbit_per_second?)));
-        let speeds: Vec<_> = speeds.collect::<Option<_>>()?;
-        let count = speeds.len();
-        Some(format!("{count} x {} {kind}", joined(speeds)?))
+        let speeds = joined(nics.values().map(|nic| speed(*nic)))?;
+        Some(format!("{} x {speeds} {kind}", nics.len()))
     };
-    joined(nodes.iter().map(node).collect::<Option<_>>()?)
+    joined(nodes.iter().map(node))
 }
 
 pub(super) fn nic_count(machines: &[Named]) -> Option<String> {
@@ -84,7 +82,7 @@ pub(super) fn stack(machines: &[Named]) -> Option<String> {
         parts.dedup();
         Some(parts.join(", "))
     };
-    joined(machines.iter().map(stack).collect::<Option<_>>()?)
+    joined(machines.iter().map(stack))
 }
 
 /// Layers 7 to 3. None where the routes do not tell the last.
@@ -95,8 +93,7 @@ pub(super) fn protocol(run: &RunResult, cluster: &Cluster) -> Option<String> {
         let address: IpAddr = route.local_address.as_ref()?.parse().ok()?;
         Some(if address.is_ipv4() { "IPv4" } else { "IPv6" }.to_owned())
     };
-    let versions: Option<Vec<_>> = routes.map(version).collect();
-    let ip = versions.and_then(joined)?.replace(" / ", " and ");
+    let ip = joined(routes.map(version))?.replace(" / ", " and ");
     let Carrier::Network(transport) = run.transport else { return None };
     let above = match (transport, run.tls) {
         (Transport::Grpc, true) => "gRPC over HTTP/2 over TLS 1.3 over TCP",

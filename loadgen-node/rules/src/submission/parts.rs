@@ -1,6 +1,6 @@
 //! The parts of a tree that settings, results and machines make.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use netdiv_contract::encoding::Encoding;
 use serde::Serialize;
@@ -42,15 +42,22 @@ impl Parts<'_> {
         self.tree.insert(self.home.document(name), text.into_bytes());
     }
 
-    /// A file of the settings, which has to say something.
-    fn file(&mut self, key: &str, path: &Path) -> Option<String> {
-        let place = path.display();
-        match files::read_to_string(&self.base.join(path)) {
-            Ok(text) if !text.trim().is_empty() => return Some(text),
-            Ok(_) => self.problems.fault(format!("{key} {place}: the file is empty")),
-            Err(error) => self.problems.fault(format!("{key} {place}: {error}")),
-        }
+    /// A file of the settings, which has something in it.
+    pub(super) fn bytes(&mut self, key: &str, path: &Path) -> Option<Vec<u8>> {
+        let why = match files::read(&self.base.join(path)) {
+            Ok(bytes) if !bytes.trim_ascii().is_empty() => return Some(bytes),
+            Ok(_) => "the file is empty".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        self.problems.fault(format!("{key} {}: {why}", path.display()));
         None
+    }
+
+    /// The same, of a text.
+    fn file(&mut self, key: &str, path: &Path) -> Option<String> {
+        let text = String::from_utf8(self.bytes(key, path)?);
+        let fault = |_| self.problems.fault(format!("{key} {}: it is no UTF-8", path.display()));
+        text.map_err(fault).ok()
     }
 
     /// Documents that the settings give.
@@ -79,11 +86,9 @@ impl Parts<'_> {
 
     fn compression(&mut self) {
         let runs = self.results.iter().flat_map(Loaded::runs);
-        let mut encodings: Vec<_> = runs.map(|run| run.result.encoding).collect();
-        encodings.retain(|encoding| *encoding != Encoding::None);
-        encodings.sort_unstable();
-        encodings.dedup();
-        let encodings: Vec<_> = encodings.into_iter().map(Encoding::word).collect();
+        let encodings: BTreeSet<_> = runs.map(|run| run.result.encoding).collect();
+        let compressing = encodings.into_iter().filter(|encoding| *encoding != Encoding::None);
+        let encodings: Vec<_> = compressing.map(Encoding::word).collect();
         if encodings.is_empty() {
             return;
         }

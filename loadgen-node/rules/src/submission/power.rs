@@ -60,15 +60,4 @@ impl Parts<'_> {
         let kind = path.extension().and_then(|kind| kind.to_str()).unwrap_or("txt");
         self.tree.insert(format!("{}/{key}.{kind}", place.measurements()), bytes);
     }
-
-    /// A file that has something in it.
-    fn bytes(&mut self, key: &str, path: &Path) -> Option<Vec<u8>> {
-        let place = path.display();
-        match files::read(&self.base.join(path)) {
-            Ok(bytes) if !bytes.is_empty() => return Some(bytes),
-            Ok(_) => self.problems.fault(format!("{key} {place}: the file is empty")),
-            Err(error) => self.problems.fault(format!("{key} {place}: {error}")),
-        }
-        None
-    }
 }

@@ -7,10 +7,10 @@ use crate::{Grouped, Outcome, Rule, check::Report};
 
 /// Rules about the machines. What is not known of them is refused, too: the operator states it in a machine's evidence file
 /// and runs again.
-const MACHINES: [Rule; 4] = [Rule::new(20), Rule::new(22), Rule::new(24), Rule::new(29)];
+const MACHINES: [Rule; 4] = [Rule::N20, Rule::N22, Rule::N24, Rule::N29];
 
 /// What N38 concludes from the other findings.
-const CONCLUSION: Rule = Rule::new(38);
+const CONCLUSION: Rule = Rule::N38;
 
 /// The findings about a tree that is being made.
 pub(super) struct Refusals<'a> {

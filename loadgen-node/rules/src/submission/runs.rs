@@ -8,7 +8,7 @@ use std::{
 use super::problems::Problems;
 use crate::{
     facts::files,
-    official_log::{DetailLog, TruncatedLog, metric},
+    official_log::{DetailLog, TruncatedLog},
     result::RunResult,
     tree,
 };
@@ -36,12 +36,10 @@ pub(super) fn load(base: &Path, folder: &Path, problems: &mut Problems) -> Optio
     let mut fault = |what: &str, error: &dyn std::fmt::Display| {
         problems.fault(format!("{name}: {what}: {error}"));
     };
-    let record = files::read(&folder.join("result.json"))
+    let record = files::read(&folder.join(RunResult::FILE))
         .map_err(|error| fault("no result.json of a run can be read there", &error))
         .ok()?;
-    let result: RunResult = serde_json::from_slice(&record)
-        .map_err(|error| fault("result.json is not one of this program's", &error))
-        .ok()?;
+    let result = RunResult::of(&record).map_err(|why| fault(RunResult::FILE, &why)).ok()?;
     let mut read =
         |file: &str| files::read(&folder.join(file)).map_err(|error| fault(file, &error)).ok();
     let (detail, summary) = (read(tree::DETAIL), read(tree::SUMMARY));
@@ -55,8 +53,7 @@ pub(super) fn load(base: &Path, folder: &Path, problems: &mut Problems) -> Optio
 impl Run {
     /// Samples per second, by LoadGen's log.
     pub(super) fn throughput(&self) -> Option<f64> {
-        let detail = DetailLog::read(&self.folder.join(tree::DETAIL)).ok()?;
-        metric(self.result.scenario, &detail).map(|metric| metric.value)
+        DetailLog::read(&self.folder.join(tree::DETAIL)).ok()?.figure(self.result.scenario)
     }
 
     /// One of LoadGen's seeds, by its setting.

@@ -14,7 +14,7 @@ use crate::{Division, Scenario, book::RoundName, facts::files};
 
 /// The file. Paths in it are relative to its folder.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Settings {
     /// The submitter: the name of its folder.
     pub submitter: Option<String>,
@@ -33,16 +33,13 @@ pub struct Settings {
     /// Why the submission is in the Open division.
     pub reason: Option<String>,
     /// `id`, the system's folder, and any field of the system description.
-    #[serde(default)]
     pub system: BTreeMap<String, toml::Value>,
     /// What is between the machines.
-    #[serde(default)]
     pub topology: Topology,
     /// The way from the network to the accelerators (section 5.1).
-    #[serde(default)]
     pub architecture: Architecture,
     /// Each benchmark and scenario that is submitted.
-    #[serde(default, rename = "result")]
+    #[serde(rename = "result")]
     pub results: Vec<ResultSettings>,
     /// What the retraining rules ask a result with a retrained model to report (their section 10).
     pub retraining: Option<Retraining>,
@@ -73,15 +70,15 @@ pub enum Retrained {
 
 /// Switches and links between the machines (section 6.2.3).
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Topology {
     /// What the diagram shows.
     pub text: Option<String>,
     /// Switches.
-    #[serde(default, rename = "switch")]
+    #[serde(rename = "switch")]
     pub switches: Vec<Switch>,
     /// Links.
-    #[serde(default, rename = "link")]
+    #[serde(rename = "link")]
     pub links: Vec<Link>,
 }
 
@@ -117,7 +114,7 @@ pub struct Link {
 
 /// How power was measured. The measurements are with the results.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Power {
     /// The setup.
     pub text: Option<String>,
@@ -129,7 +126,7 @@ pub struct Power {
 
 /// The way from the network to the accelerators.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Architecture {
     /// The way from the NIC to the accelerator, with the bandwidth of each part.
     pub data_path: Option<String>,
@@ -139,12 +136,12 @@ pub struct Architecture {
 
 /// A benchmark in a scenario: the folders of its runs, and what was done to the model.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct ResultSettings {
     /// The benchmark.
     pub benchmark: Option<String>,
     /// offline or server; the official names will do as well.
-    #[serde(default, deserialize_with = "scenario")]
+    #[serde(deserialize_with = "scenario")]
     pub scenario: Option<Scenario>,
     /// Folder of the performance run.
     pub performance: Option<PathBuf>,
@@ -167,7 +164,6 @@ pub struct ResultSettings {
     /// Data types of the inputs, such as "uint8".
     pub input_data_types: Option<String>,
     /// Whether the model was retrained.
-    #[serde(default)]
     pub retraining: Retrained,
     /// How to do it again: a Markdown file, or text, put before what is generated.
     pub readme: Option<String>,
@@ -175,7 +171,7 @@ pub struct ResultSettings {
 
 /// A retrained model.
 #[derive(Debug, Clone, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct Retraining {
     /// Share of the training data that was used.
     pub retraining_data_fraction: Option<f64>,

@@ -36,10 +36,7 @@ pub(super) fn cables<'a>(
         let (Some(from), Some(to)) = (end(&link.from), end(&link.to)) else { continue };
         for end in [&from, &to] {
             if !used.insert(end.clone()) {
-                problems.fault(format!(
-                    "[[topology.link]] {}:{} has two links; a port takes one",
-                    end.device, end.port
-                ));
+                problems.fault(format!("[[topology.link]] {end} has two links; a port takes one"));
             }
         }
         if from.device == to.device {
@@ -131,31 +128,18 @@ fn check_routes(
     problems: &mut Problems,
 ) {
     for machine in &cluster.machines {
-        for port in machine.on_routes() {
-            let end = End { device: machine.name.clone(), port };
-            if !used.contains(&end) {
-                let End { device, port } = end;
-                problems.fault(format!(
-                    "{device}:{port} is on a route and has no link; add a [[topology.link]] with \
-                     from = \"{device}:{port}\", to, media and rate"
-                ));
-            }
+        for end in machine.ends().difference(used) {
+            problems.fault(format!(
+                "{end} is on a route and has no link; add a [[topology.link]] with from = \"{end}\", to, media and rate"
+            ));
         }
     }
-    let Some(loadgen) = cluster.find(LOADGEN) else { return };
+    let [loadgen] = cluster.loadgen() else { return };
     for (place, node) in cluster.nodes().iter().enumerate() {
-        let (here, there) = (loadgen.on_route(place), node.on_routes());
-        let all_linked = [(loadgen, &here), (node, &there)].iter().all(|(machine, ports)| {
-            let end = |port: &String| End { device: machine.name.clone(), port: port.clone() };
-            !ports.is_empty() && ports.iter().all(|port| used.contains(&end(port)))
-        });
-        let reached = here.iter().any(|port| {
-            let reached =
-                reach(&End { device: LOADGEN.into(), port: port.clone() }, cluster, cables);
-            there.iter().any(|port| {
-                reached.contains(&End { device: node.name.clone(), port: port.clone() })
-            })
-        });
+        let (here, there) = (loadgen.ends_of_route(place), node.ends());
+        let all_linked =
+            [&here, &there].into_iter().all(|ends| !ends.is_empty() && ends.is_subset(used));
+        let reached = here.iter().any(|end| !reach(end, cluster, cables).is_disjoint(&there));
         if all_linked && !reached {
             problems.fault(format!(
                 "the links lead from loadgen to no interface on the route of {}; complete the [[topology.link]]s",

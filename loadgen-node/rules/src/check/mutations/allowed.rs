@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{Outcome, Rule};
 
-fn outcome(tree: &Tree, rule: u8) -> Outcome {
-    report(tree).outcome(Rule::new(rule))
+fn outcome(tree: &Tree, rule: Rule) -> Outcome {
+    report(tree).outcome(rule)
 }
 
 #[test]
@@ -42,14 +42,14 @@ fn nodes_that_share_a_machine() {
         tree.field("number_of_nodes", json!(count));
         let report = report(&tree);
         assert!(!report.failed(), "{}", report.text());
-        for rule in [15, 20] {
-            let of_rule = report.findings.iter().filter(|f| f.rule == Rule::new(rule));
+        for rule in [Rule::N15, Rule::N20] {
+            let of_rule = report.findings.iter().filter(|f| f.rule == rule);
             let said = of_rule.filter(|f| f.text.contains("node-a and node-b are on one machine"));
-            assert_eq!(said.count(), 1, "N{rule}");
+            assert_eq!(said.count(), 1, "{rule}");
         }
     }
     tree.field("number_of_nodes", json!("3"));
-    assert_eq!(outcome(&tree, 15), Outcome::Fail);
+    assert_eq!(outcome(&tree, Rule::N15), Outcome::Fail);
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn a_transport_for_each_scenario() {
             record.transport = Carrier::Network(Transport::Quic);
         }
     });
-    assert_eq!(outcome(&tree, 6), Outcome::Fail);
+    assert_eq!(outcome(&tree, Rule::N6), Outcome::Fail);
     let both = "gRPC over HTTP/2 over TLS 1.3 over TCP over IPv4 / netdiv frames over QUIC (TLS 1.3) over UDP over IPv4";
     tree.field("network_protocol", json!(both));
     let report = report(&tree);
@@ -89,10 +89,10 @@ fn a_bond_that_carries_more_than_one_adapter() {
     tree.field("number_nic_loadgen", json!("2"));
     for rate in ["100 Gb/s", "200 Gb/s / 100 Gb/s"] {
         tree.field("network_rate", json!(rate));
-        assert_eq!(outcome(&tree, 6), Outcome::Pass, "{rate}: {}", report(&tree).text());
+        assert_eq!(outcome(&tree, Rule::N6), Outcome::Pass, "{rate}: {}", report(&tree).text());
     }
     tree.field("network_rate", json!("40 Gb/s"));
-    assert_eq!(outcome(&tree, 6), Outcome::Fail);
+    assert_eq!(outcome(&tree, Rule::N6), Outcome::Fail);
 }
 
 /// Each of two systems is held against its own runs.
@@ -116,7 +116,7 @@ fn another_fabric_of_another_system() {
     tree.replace(&system, "\"network_type\": \"Ethernet\"", "\"network_type\": \"InfiniBand\"");
     assert!(fs::exists(tree.path(&format!("{HOME}/results/{other}"))).unwrap());
     tree.replace(&system, "ens1f0np0", "ib0");
-    assert_eq!(outcome(&tree, 5), Outcome::Pass, "{}", report(&tree).text());
+    assert_eq!(outcome(&tree, Rule::N5), Outcome::Pass, "{}", report(&tree).text());
     let is_linked = |text: &str| !text.contains("network_topology has no link of it");
     assert!(report(&tree).findings.iter().all(|finding| is_linked(&finding.text)));
     // One run cannot be that of two systems.
@@ -135,7 +135,7 @@ fn what_is_not_checked_is_said() {
 fn unknown_round_trips_tell_nothing() {
     let tree = Tree::new();
     tree.record("Server/performance", |record| record.nodes[0].round_trip_ns = 0);
-    assert_eq!(outcome(&tree, 14), Outcome::CannotTell);
+    assert_eq!(outcome(&tree, Rule::N14), Outcome::CannotTell);
     // And what cannot be told of one rule cannot be told of the whole.
-    assert_eq!(outcome(&tree, 38), Outcome::CannotTell);
+    assert_eq!(outcome(&tree, Rule::N38), Outcome::CannotTell);
 }

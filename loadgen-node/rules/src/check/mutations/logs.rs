@@ -1,7 +1,10 @@
 //! Edits of LoadGen's logs, with the hashes and the summary edited along.
 
 use super::{Row, Tree};
-use crate::tree::{DETAIL, SUMMARY};
+use crate::{
+    Rule::*,
+    tree::{DETAIL, SUMMARY},
+};
 
 const RUNS: [&str; 8] = [
     "Offline/performance",
@@ -29,160 +32,160 @@ fn add(tree: &Tree, run: &str, key: &str, value: &str, is_error: bool) {
 
 pub(super) const ROWS: &[Row] = &[
     // TEST04 is held against the summary of the performance run, which is then INVALID.
-    ("Offline INVALID", &[33, 34], |tree| invalid(tree, "Offline/performance")),
-    ("Server INVALID", &[33, 34], |tree| invalid(tree, "Server/performance")),
-    ("TEST01 INVALID", &[33], |tree| invalid(tree, "Offline/TEST01")),
-    ("an error line in the performance log", &[33], |tree| {
+    ("Offline INVALID", &[N33, N34], |tree| invalid(tree, "Offline/performance")),
+    ("Server INVALID", &[N33, N34], |tree| invalid(tree, "Server/performance")),
+    ("TEST01 INVALID", &[N33], |tree| invalid(tree, "Offline/TEST01")),
+    ("an error line in the performance log", &[N33], |tree| {
         add(tree, "Offline/performance", "error_runtime", "\"lost\"", true);
     }),
-    ("an error line in the accuracy log", &[33], |tree| {
+    ("an error line in the accuracy log", &[N33], |tree| {
         add(tree, "Server/accuracy", "error_runtime", "\"lost\"", true);
     }),
-    ("early stopping not met", &[33], |tree| {
+    ("early stopping not met", &[N33], |tree| {
         tree.entry("Server/performance", "early_stopping_met", "false", "");
     }),
-    ("a detail log that begins otherwise", &[33], |tree| {
+    ("a detail log that begins otherwise", &[N33], |tree| {
         tree.log("Server/performance", DETAIL, |text| format!("hello\n{text}"));
     }),
-    ("a detail log that is not there", &[33, 35], |tree| {
+    ("a detail log that is not there", &[N33, N35], |tree| {
         tree.remove(&format!("{}/{DETAIL}", tree.folder("Server/accuracy")));
     }),
-    ("a line that is no JSON", &[33], |tree| {
+    ("a line that is no JSON", &[N33], |tree| {
         tree.log("Server/performance", DETAIL, |text| text + ":::MLLOG {\"key\": \"x\n");
     }),
-    ("one sample in the Offline query", &[9, 21, 32], |tree| {
+    ("one sample in the Offline query", &[N9, N21, N32], |tree| {
         let key = "effective_samples_per_query";
         tree.entry("Offline/performance", key, "1", "samples_per_query");
     }),
-    ("a short run", &[32], |tree| {
+    ("a short run", &[N32], |tree| {
         let key = "effective_min_duration_ms";
         tree.entry("Server/performance", key, "599999", "min_duration (ms)");
     }),
-    ("a short TEST04", &[32], |tree| {
+    ("a short TEST04", &[N32], |tree| {
         let key = "effective_min_duration_ms";
         tree.entry("Server/TEST04", key, "60000", "min_duration (ms)");
     }),
-    ("a small performance set", &[32], |tree| {
+    ("a small performance set", &[N32], |tree| {
         let key = "effective_performance_sample_count";
         tree.entry("Server/performance", key, "1023", "performance_sample_count");
     }),
-    ("a part of the data set for accuracy", &[2, 9], |tree| {
+    ("a part of the data set for accuracy", &[N2, N9], |tree| {
         tree.entry("Server/accuracy", "qsl_reported_total_count", "500", "");
     }),
-    ("the same sample in the submitted run", &[32], |tree| {
+    ("the same sample in the submitted run", &[N32], |tree| {
         tree.entry("Server/performance", "effective_performance_issue_same", "true", "");
     }),
-    ("an Offline log as Server's", &[32], |tree| {
+    ("an Offline log as Server's", &[N32], |tree| {
         tree.entry("Server/accuracy", "effective_scenario", "\"Offline\"", "Scenario");
     }),
-    ("an accuracy log as the performance log's", &[32], |tree| {
+    ("an accuracy log as the performance log's", &[N32], |tree| {
         tree.entry("Server/performance", "effective_test_mode", "\"AccuracyOnly\"", "Mode");
     }),
-    ("another seed", &[31], |tree| {
+    ("another seed", &[N31], |tree| {
         tree.entry("Server/performance", "effective_qsl_rng_seed", "7", "qsl_rng_seed");
     }),
-    ("another seed in the accuracy run", &[31], |tree| {
+    ("another seed in the accuracy run", &[N31], |tree| {
         tree.entry("Offline/accuracy", "effective_schedule_rng_seed", "7", "schedule_rng_seed");
     }),
-    ("a seed of another round", &[31], |tree| {
+    ("a seed of another round", &[N31], |tree| {
         let key = "effective_sample_index_rng_seed";
         tree.entry("Server/TEST01", key, "14771362308971278857", "sample_index_rng_seed");
     }),
-    ("a longer latency bound", &[2, 34], |tree| {
+    ("a longer latency bound", &[N2, N34], |tree| {
         let key = "effective_target_latency_ns";
         tree.entry("Server/performance", key, "16000000", "target_latency (ns)");
     }),
-    ("late queries", &[2], |tree| {
+    ("late queries", &[N2], |tree| {
         let (key, line) = ("result_99.00_percentile_latency_ns", "99.00 percentile latency (ns)");
         tree.entry("Server/performance", key, "15000001", line);
     }),
-    ("LoadGen at another revision", &[3], |tree| {
+    ("LoadGen at another revision", &[N3], |tree| {
         tree.entry("Server/performance", "loadgen_version", "\"5.0.11 @ 0123456789\"", "");
     }),
-    ("LoadGen of no tag in all logs", &[3], |tree| {
+    ("LoadGen of no tag in all logs", &[N3], |tree| {
         for run in RUNS {
             tree.entry(run, "loadgen_version", "\"5.0.12 @ ef1bd3b95e\"", "");
         }
     }),
-    ("LoadGen with uncommitted changes", &[3], |tree| {
+    ("LoadGen with uncommitted changes", &[N3], |tree| {
         tree.entry("Server/performance", "loadgen_git_status_message", "\" M loadgen.cc\"", "");
     }),
-    ("LoadGen of edited sources", &[3], |tree| {
+    ("LoadGen of edited sources", &[N3], |tree| {
         tree.log("Server/accuracy", DETAIL, |text| {
             text.replace("6daa9cd51454a699fcb55d9aa6bf9e54dd7b7a97", &"0".repeat(40))
         });
     }),
-    ("LoadGen without its sources", &[3], |tree| {
+    ("LoadGen without its sources", &[N3], |tree| {
         tree.entry("Server/accuracy", "loadgen_file_sha1", "null", "");
     }),
-    ("a name without Network SUT", &[13, 15], |tree| {
+    ("a name without Network SUT", &[N13, N15], |tree| {
         tree.entry("Server/performance", "sut_name", "\"PySUT [node-a, node-b]\"", "SUT name");
     }),
-    ("an accuracy log's name without Network SUT", &[13, 15], |tree| {
+    ("an accuracy log's name without Network SUT", &[N13, N15], |tree| {
         tree.entry("Offline/accuracy", "sut_name", "\"PySUT [node-a, node-b]\"", "");
     }),
-    ("the same node twice", &[15], |tree| {
+    ("the same node twice", &[N15], |tree| {
         let name = "\"acme Network SUT [node-a, node-a]\"";
         tree.entry("Server/performance", "sut_name", name, "SUT name");
     }),
-    ("a node that is not named", &[15], |tree| {
+    ("a node that is not named", &[N15], |tree| {
         tree.entry("Server/performance", "sut_name", "\"acme Network SUT [node-a]\"", "SUT name");
     }),
-    ("a name without nodes", &[15], |tree| {
+    ("a name without nodes", &[N15], |tree| {
         tree.entry("Server/performance", "sut_name", "\"acme Network SUT\"", "SUT name");
     }),
-    ("a cached name", &[14], |tree| {
+    ("a cached name", &[N14], |tree| {
         tree.entry("Server/performance", "get_sut_name_duration_ns", "180", "");
     }),
-    ("a name in less than a round trip", &[14], |tree| {
+    ("a name in less than a round trip", &[N14], |tree| {
         tree.entry("Server/accuracy", "get_sut_name_duration_ns", "20000", "");
     }),
-    ("two tests in a log", &[12], |tree| {
+    ("two tests in a log", &[N12], |tree| {
         add(tree, "Server/performance", "test_datetime", "\"2025-03-01T13:00:00Z\"", false);
     }),
-    ("a better figure in the summary", &[21], |tree| {
+    ("a better figure in the summary", &[N21], |tree| {
         tree.log("Offline/performance", SUMMARY, |text| text.replace("19990", "20010"));
     }),
-    ("a summary of another SUT", &[21], |tree| {
+    ("a summary of another SUT", &[N21], |tree| {
         tree.log("Offline/accuracy", SUMMARY, |text| text + "SUT name : another\n");
     }),
-    ("a better figure in both logs", &[21, 34], |tree| {
+    ("a better figure in both logs", &[N21, N34], |tree| {
         let key = "result_samples_per_second";
         tree.entry("Offline/performance", key, "40000", "Samples per second");
     }),
-    ("TEST01 without its settings", &[34], |tree| {
+    ("TEST01 without its settings", &[N34], |tree| {
         tree.entry("Offline/TEST01", "effective_accuracy_log_sampling_target", "0", "");
     }),
-    ("TEST04 without its settings", &[34], |tree| {
+    ("TEST04 without its settings", &[N34], |tree| {
         let (key, line) = ("effective_performance_issue_same", "performance_issue_same");
         tree.entry("Offline/TEST04", key, "false", line);
     }),
-    ("a SUT that caches, by its speed", &[21, 34], |tree| {
+    ("a SUT that caches, by its speed", &[N21, N34], |tree| {
         let key = "result_samples_per_second";
         tree.entry("Offline/TEST04", key, "30000", "Samples per second");
     }),
-    ("a better figure in all logs and the record", &[21, 34], |tree| {
+    ("a better figure in all logs and the record", &[N21, N34], |tree| {
         let run = "Offline/performance";
         tree.entry(run, "result_samples_per_second", "24000", "Samples per second");
         tree.entry(run, "result_max_latency_ns", "550000000000", "Max latency (ns)");
         tree.record(run, |record| record.metric.as_mut().unwrap().value = 24_000.0);
     }),
-    ("a rate of Server that its schedule does not give", &[21, 34], |tree| {
+    ("a rate of Server that its schedule does not give", &[N21, N34], |tree| {
         let (run, line) = ("Server/performance", "Completed samples per second");
         tree.entry(run, "result_completed_samples_per_sec", "25000", line);
         tree.record(run, |record| record.metric.as_mut().unwrap().value = 25_000.0);
     }),
-    ("a lower percentile", &[32], |tree| {
+    ("a lower percentile", &[N32], |tree| {
         tree.entry("Server/performance", "effective_target_latency_percentile", "0.9", "");
     }),
-    ("queries put together", &[32], |tree| {
+    ("queries put together", &[N32], |tree| {
         tree.entry("Server/performance", "requested_server_coalesce_queries", "true", "");
     }),
-    ("a run of TEST01 that is submitted", &[32], |tree| {
+    ("a run of TEST01 that is submitted", &[N32], |tree| {
         let key = "effective_accuracy_log_sampling_target";
         tree.entry("Server/performance", key, "4096", "accuracy_log_sampling_target");
     }),
-    ("TEST01 at another speed", &[21, 34], |tree| {
+    ("TEST01 at another speed", &[N21, N34], |tree| {
         let key = "result_samples_per_second";
         tree.entry("Offline/TEST01", key, "17000", "Samples per second");
     }),

@@ -8,7 +8,8 @@ use netdiv_words::{Scenario, Transport};
 
 use super::{Row, Tree};
 use crate::{
-    Finding, Rule,
+    Finding,
+    Rule::{self, *},
     facts::files::sha256_of,
     result::{Division, RunResult, Verdict},
 };
@@ -35,135 +36,135 @@ fn loadgens(record: &RunResult) -> Machine {
 }
 
 pub(super) const ROWS: &[Row] = &[
-    ("the same machine", &[4], |tree| {
+    ("the same machine", &[N4], |tree| {
         tree.every_record(|record| {
             let id = loadgens(record).machine_id;
             record.evidence.as_mut().unwrap().nodes.get_mut("node-b").unwrap().machine_id = id;
         });
     }),
-    ("a node that was lost", &[15], |tree| {
+    ("a node that was lost", &[N15], |tree| {
         tree.record("Server/performance", |record| {
             record.nodes[1].lost = Some("lost node node-b: connection closed".into());
         });
     }),
-    ("the same boot", &[4], |tree| {
+    ("the same boot", &[N4], |tree| {
         tree.every_record(|record| {
             let id = loadgens(record).boot_id;
             record.evidence.as_mut().unwrap().nodes.get_mut("node-b").unwrap().boot_id = id;
         });
     }),
-    ("the same board", &[4], |tree| {
+    ("the same board", &[N4], |tree| {
         tree.every_record(|record| {
             let serial = loadgens(record).board_serial;
             record.evidence.as_mut().unwrap().nodes.get_mut("node-b").unwrap().board_serial =
                 serial;
         });
     }),
-    ("the same hardware address", &[4], |tree| {
+    ("the same hardware address", &[N4], |tree| {
         tree.every_record(|record| {
             let mac = loadgens(record).interfaces[0].mac.clone();
             record.evidence.as_mut().unwrap().nodes.get_mut("node-b").unwrap().interfaces[0].mac =
                 mac;
         });
     }),
-    ("a node on loopback, in one run", &[4], |tree| {
+    ("a node on loopback, in one run", &[N4], |tree| {
         tree.record("Server/performance", |record| record.nodes[1].address = "[::1]:50051".into());
     }),
-    ("a virtual interface", &[5], |tree| {
+    ("a virtual interface", &[N5], |tree| {
         loadgen(tree, |machine| machine.interfaces[0].kind = "virtual".into());
     }),
-    ("a node's route over loopback", &[4, 5], |tree| {
+    ("a node's route over loopback", &[N4, N5], |tree| {
         node(tree, |machine| {
             machine.routes[0].interface = Some("lo".into());
             machine.routes[0].local_address = Some("127.0.0.1".into());
         });
     }),
-    ("traffic that the interface cannot carry", &[6], |tree| {
+    ("traffic that the interface cannot carry", &[N6], |tree| {
         tree.record("Offline/performance", |record| record.interfaces[0].bytes_sent *= 10);
     }),
-    ("an interface that is too slow", &[6, 27], |tree| {
+    ("an interface that is too slow", &[N6, N27], |tree| {
         loadgen(tree, |machine| machine.interfaces[0].speed_mbit_per_second = Some(1000));
     }),
-    ("addresses of another family", &[6], |tree| {
+    ("addresses of another family", &[N6], |tree| {
         loadgen(tree, |machine| {
             for route in &mut machine.routes {
                 route.local_address = Some("2001:db8::1".into());
             }
         });
     }),
-    ("another transport than the metadata's", &[6], |tree| {
+    ("another transport than the metadata's", &[N6], |tree| {
         tree.every_record(|record| record.transport = Carrier::Network(Transport::Quic));
     }),
-    ("no TLS, where the metadata has it", &[6], |tree| {
+    ("no TLS, where the metadata has it", &[N6], |tree| {
         tree.every_record(|record| record.tls = false);
     }),
-    ("samples that arrived changed", &[7], |tree| {
+    ("samples that arrived changed", &[N7], |tree| {
         digests(tree, |digests| {
             digests.samples.differences = 2;
             digests.samples.sha256 = None;
         });
     }),
-    ("padding", &[7], |tree| digests(tree, |digests| digests.bytes_issued -= 1024)),
-    ("digests without a sum", &[7], |tree| digests(tree, |digests| digests.samples.sha256 = None)),
-    ("responses that were changed", &[8], |tree| {
+    ("padding", &[N7], |tree| digests(tree, |digests| digests.bytes_issued -= 1024)),
+    ("digests without a sum", &[N7], |tree| digests(tree, |digests| digests.samples.sha256 = None)),
+    ("responses that were changed", &[N8], |tree| {
         digests(tree, |digests| digests.responses.differences = 1);
     }),
-    ("samples that were not received", &[10], |tree| {
+    ("samples that were not received", &[N10], |tree| {
         digests(tree, |digests| digests.samples.received -= 1);
     }),
-    ("responses that no node sent", &[10], |tree| {
+    ("responses that no node sent", &[N10], |tree| {
         digests(tree, |digests| digests.responses.sent -= 1);
     }),
-    ("fewer messages than samples", &[9, 18], |tree| {
+    ("fewer messages than samples", &[N9, N18], |tree| {
         tree.record("Server/performance", |record| {
             record.nodes[0].sent /= 2;
             record.nodes[0].acknowledged /= 2;
         });
     }),
-    ("a node that counts otherwise", &[9], |tree| {
+    ("a node that counts otherwise", &[N9], |tree| {
         tree.record("Server/accuracy", |record| record.nodes[0].acknowledged -= 1);
     }),
-    ("indices instead of samples", &[18], |tree| {
+    ("indices instead of samples", &[N18], |tree| {
         tree.record("Offline/performance", |record| {
             for node in &mut record.nodes {
                 node.bytes_sent = node.sent * 8;
             }
         });
     }),
-    ("an interface that carried less than was sent", &[18], |tree| {
+    ("an interface that carried less than was sent", &[N18], |tree| {
         tree.record("Offline/performance", |record| record.interfaces[0].bytes_sent = 1_000_000);
     }),
-    ("lost samples", &[18], |tree| {
+    ("lost samples", &[N18], |tree| {
         tree.record("Server/performance", |record| record.samples.lost = 1);
     }),
-    ("an answer that no node gave", &[18], |tree| {
+    ("an answer that no node gave", &[N18], |tree| {
         tree.record("Server/performance", |record| record.nodes[0].answered -= 1);
     }),
-    ("a record of another name", &[15], |tree| {
+    ("a record of another name", &[N15], |tree| {
         tree.record("Server/performance", |record| record.sut_name = Some("other".into()));
     }),
-    ("a far node", &[14], |tree| {
+    ("a far node", &[N14], |tree| {
         tree.record("Server/performance", |record| record.nodes[0].round_trip_ns = 1_000_000);
     }),
-    ("other sources than those that ran", &[16, 30], |tree| {
+    ("other sources than those that ran", &[N16, N30], |tree| {
         tree.record("Server/performance", |record| {
             record.versions.sources_sha256 = "0".repeat(64);
         });
     }),
-    ("other settings than those recorded", &[20], |tree| {
+    ("other settings than those recorded", &[N20], |tree| {
         node(tree, |machine| machine.settings_sha256 = Some("0".repeat(64)));
     }),
-    ("settings whose text was edited", &[20], |tree| {
+    ("settings whose text was edited", &[N20], |tree| {
         node(tree, |machine| *machine.settings.as_mut().unwrap() += "batch_size = 1\n");
     }),
-    ("settings whose text and digest were edited", &[20], |tree| {
+    ("settings whose text and digest were edited", &[N20], |tree| {
         node(tree, |machine| {
             let text = machine.settings.take().unwrap() + "batch_size = 1\n";
             machine.settings_sha256 = Some(sha256_of(&text));
             machine.settings = Some(text);
         });
     }),
-    ("other settings for accuracy, with all their digests", &[30], |tree| {
+    ("other settings for accuracy, with all their digests", &[N30], |tree| {
         tree.record("Offline/accuracy", |record| {
             let machine = record.evidence.as_mut().unwrap().nodes.get_mut("node-b").unwrap();
             let text = machine.settings.take().unwrap() + "batch_size = 1\n";
@@ -173,20 +174,20 @@ pub(super) const ROWS: &[Row] = &[
             node.config_sha256 = machine.settings_sha256.clone().unwrap();
         });
     }),
-    ("a digest that a node did not announce", &[20], |tree| {
+    ("a digest that a node did not announce", &[N20], |tree| {
         tree.every_record(|record| record.nodes[1].config_sha256 = String::new());
     }),
-    ("settings of the LoadGen node that were edited in its evidence", &[20], |tree| {
+    ("settings of the LoadGen node that were edited in its evidence", &[N20], |tree| {
         loadgen(tree, |machine| {
             let text = machine.settings.take().unwrap().replace("50051", "50052");
             machine.settings_sha256 = Some(sha256_of(&text));
             machine.settings = Some(text);
         });
     }),
-    ("settings of the LoadGen node with another digest", &[20], |tree| {
+    ("settings of the LoadGen node with another digest", &[N20], |tree| {
         loadgen(tree, |machine| machine.settings_sha256 = Some("0".repeat(64)));
     }),
-    ("the same adapter under a VLAN on a bond", &[4], |tree| {
+    ("the same adapter under a VLAN on a bond", &[N4], |tree| {
         tree.every_record(|record| {
             let mac = loadgens(record).interfaces[0].mac.clone();
             let node = record.evidence.as_mut().unwrap().nodes.get_mut("node-b").unwrap();
@@ -206,58 +207,64 @@ pub(super) const ROWS: &[Row] = &[
             node.routes[0].interface = Some("vlan7".into());
         });
     }),
-    ("settings that are not recorded", &[20], |tree| node(tree, |machine| machine.settings = None)),
-    ("a better figure in the record", &[21], |tree| {
+    ("settings that are not recorded", &[N20], |tree| {
+        node(tree, |machine| machine.settings = None)
+    }),
+    ("a better figure in the record", &[N21], |tree| {
         tree.record("Server/performance", |record| {
             record.metric.as_mut().unwrap().value *= 1.01;
         });
     }),
-    ("firmware that is not known", &[22], |tree| {
+    ("firmware that is not known", &[N22], |tree| {
         node(tree, |machine| machine.interfaces[0].firmware = None);
     }),
-    ("a model that is not known", &[22], |tree| {
+    ("a model that is not known", &[N22], |tree| {
         loadgen(tree, |machine| machine.interfaces[0].model = Some(" ".into()));
     }),
-    ("a driver that is not known", &[22, 24], |tree| {
+    ("a driver that is not known", &[N22, N24], |tree| {
         node(tree, |machine| machine.interfaces[0].driver = None);
     }),
-    ("another interface than the diagram's", &[6, 22, 23, 27, 28], |tree| {
+    ("another interface than the diagram's", &[N6, N22, N23, N27, N28], |tree| {
         node(tree, |machine| machine.routes[0].interface = Some("eno1".into()));
     }),
-    ("a kernel that is not named", &[24], |tree| node(tree, |machine| machine.kernel = None)),
-    ("a framework that is not named", &[24], |tree| node(tree, |machine| machine.framework = None)),
-    ("an accelerator's driver that is not named", &[24], |tree| {
+    ("a kernel that is not named", &[N24], |tree| node(tree, |machine| machine.kernel = None)),
+    ("a framework that is not named", &[N24], |tree| {
+        node(tree, |machine| machine.framework = None)
+    }),
+    ("an accelerator's driver that is not named", &[N24], |tree| {
         node(tree, |machine| machine.accelerators[0].driver = None);
     }),
-    ("accelerators that nobody counted", &[24], |tree| {
+    ("accelerators that nobody counted", &[N24], |tree| {
         node(tree, |machine| machine.accelerator_count = None);
     }),
-    ("compression without approval", &[25], |tree| {
+    ("compression without approval", &[N25], |tree| {
         tree.every_record(|record| record.encoding = Encoding::Zstd);
     }),
-    ("an encoding that there is not", &[35], |tree| {
+    ("an encoding that there is not", &[N35], |tree| {
         let (known, unknown) = ("\"encoding\": \"none\"", "\"encoding\": \"jpeg-xl\"");
         tree.record_text("Offline/performance", known, unknown);
     }),
-    ("two tensors for a picture", &[26], |tree| {
+    ("two tensors for a picture", &[N26], |tree| {
         tree.every_record(|record| record.input.push("label int32 []".into()));
     }),
-    ("no ECC in main memory", &[29], |tree| node(tree, |machine| machine.memory_ecc = Some(false))),
-    ("no ECC in an accelerator", &[29], |tree| {
+    ("no ECC in main memory", &[N29], |tree| {
+        node(tree, |machine| machine.memory_ecc = Some(false))
+    }),
+    ("no ECC in an accelerator", &[N29], |tree| {
         node(tree, |machine| machine.accelerators[1].ecc = Some(false));
     }),
-    ("another model for accuracy", &[30], |tree| {
+    ("another model for accuracy", &[N30], |tree| {
         tree.record("Offline/accuracy", |record| record.nodes[0].model_sha256 = "0".repeat(64));
     }),
-    ("another encoding for accuracy", &[25, 30], |tree| {
+    ("another encoding for accuracy", &[N25, N30], |tree| {
         tree.record("Offline/accuracy", |record| record.encoding = Encoding::Lz4);
     }),
-    ("another transport for TEST01", &[6, 30], |tree| {
+    ("another transport for TEST01", &[N6, N30], |tree| {
         tree.record("Offline/TEST01", |record| {
             record.transport = Carrier::Network(Transport::Quic)
         });
     }),
-    ("a verdict of INVALID", &[33], |tree| {
+    ("a verdict of INVALID", &[N33], |tree| {
         tree.record("Server/accuracy", |record| record.verdict = Verdict::Invalid);
     }),
     ("a run that is none", &[], |tree| {
@@ -271,76 +278,76 @@ pub(super) const ROWS: &[Row] = &[
     }),
     ("a run that found a rule broken", &[], |tree| {
         tree.record("Server/performance", |record| {
-            record.findings.push(Finding::fail(Rule::new(5), "node-a", "loopback"));
+            record.findings.push(Finding::fail(Rule::N5, "node-a", "loopback"));
         });
     }),
-    ("a node that echoes", &[2], |tree| {
+    ("a node that echoes", &[N2], |tree| {
         tree.every_record(|record| record.nodes[1].engine = "echo".into());
     }),
-    ("nodes without a model", &[2], |tree| {
+    ("nodes without a model", &[N2], |tree| {
         tree.every_record(|record| {
             for node in &mut record.nodes {
                 node.model_sha256 = String::new();
             }
         });
     }),
-    ("a record of another benchmark", &[35], |tree| {
+    ("a record of another benchmark", &[N35], |tree| {
         tree.record("Server/performance", |record| record.benchmark = "gptj-99".into());
     }),
-    ("a record of another mode", &[32], |tree| {
+    ("a record of another mode", &[N32], |tree| {
         tree.record("Server/accuracy", |record| record.mode = Mode::Performance);
     }),
-    ("a record of another seed", &[31], |tree| {
+    ("a record of another seed", &[N31], |tree| {
         tree.record("Server/accuracy", |record| {
             record.test_settings.insert("qsl_rng_seed".into(), "7".into());
         });
     }),
-    ("a record of another duration", &[32], |tree| {
+    ("a record of another duration", &[N32], |tree| {
         tree.record("Server/TEST01", |record| {
             record.test_settings.insert("min_duration_ms".into(), "60000".into());
         });
     }),
-    ("a record of another LoadGen", &[3], |tree| {
+    ("a record of another LoadGen", &[N3], |tree| {
         tree.record("Server/TEST04", |record| record.versions.loadgen = "5.0.10 @ 0".into());
     }),
-    ("a record of another data set", &[2], |tree| {
+    ("a record of another data set", &[N2], |tree| {
         tree.record("Offline/accuracy", |record| record.dataset_samples = 500);
     }),
-    ("a record of another time for the name", &[14], |tree| {
+    ("a record of another time for the name", &[N14], |tree| {
         tree.record("Offline/accuracy", |record| record.get_sut_name_duration_ns = Some(1));
     }),
-    ("another machine of that name", &[20], |tree| {
+    ("another machine of that name", &[N20], |tree| {
         tree.record("Server/performance", |record| {
             let nodes = &mut record.evidence.as_mut().unwrap().nodes;
             nodes.get_mut("node-b").unwrap().machine_id = Some("f".repeat(32));
         });
     }),
-    ("digests of another benchmark", &[7, 8, 10, 35], |tree| {
+    ("digests of another benchmark", &[N7, N8, N10, N35], |tree| {
         tree.record("Offline/digests", |record| record.benchmark = "gptj-99".into());
     }),
-    ("digests of another scenario", &[7, 8, 10, 32], |tree| {
+    ("digests of another scenario", &[N7, N8, N10, N32], |tree| {
         tree.record("Offline/digests", |record| record.scenario = Scenario::Server);
     }),
-    ("digests of a few samples", &[7, 8, 10], |tree| {
+    ("digests of a few samples", &[N7, N8, N10], |tree| {
         digests(tree, |digests| digests.samples.sent = 999);
     }),
-    ("digests of one sample", &[7, 8, 10], |tree| {
+    ("digests of one sample", &[N7, N8, N10], |tree| {
         digests(tree, |digests| digests.samples.distinct = 1);
     }),
-    ("digests of the performance run", &[35], |tree| {
+    ("digests of the performance run", &[N35], |tree| {
         let mut logs = None;
         tree.record("Offline/performance", |record| logs = Some(record.logs.clone()));
         tree.record("Offline/digests", |record| record.logs = logs.unwrap());
     }),
-    ("compressed responses without approval", &[25], |tree| {
+    ("compressed responses without approval", &[N25], |tree| {
         tree.record("Server/performance", |record| {
             record.nodes[0].response_encodings.push(Encoding::Zstd);
         });
     }),
-    ("responses in an encoding that there is not", &[35], |tree| {
+    ("responses in an encoding that there is not", &[N35], |tree| {
         tree.record_text("Server/performance", "        \"none\"", "        \"7\"");
     }),
-    ("nodes on one machine, with one interface", &[6, 27], |tree| {
+    ("nodes on one machine, with one interface", &[N6, N27], |tree| {
         tree.every_record(|record| {
             let nodes = &mut record.evidence.as_mut().unwrap().nodes;
             let one = nodes["node-a"].clone();

@@ -134,7 +134,7 @@ impl Tree {
             }
             let text = fs::read_to_string(&path).unwrap();
             let mut json: Map<String, Value> = serde_json::from_str(&text).unwrap();
-            let fields = crate::check::measurements::generated(record);
+            let fields = crate::facts::measurements::recorded(record);
             json.extend(fields.map(|(name, value)| (name.to_owned(), value)));
             fs::write(&path, serde_json::to_string(&json).unwrap()).unwrap();
         }

@@ -6,6 +6,7 @@ use std::{
     path::Path,
 };
 
+use netdiv_words::Mode;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -87,6 +88,31 @@ impl DetailLog {
     /// A text entry.
     pub fn text(&self, key: &str) -> Option<&str> {
         self.values.get(key)?.as_str()
+    }
+
+    /// The scenario that the run had.
+    pub(crate) fn scenario(&self) -> Option<Scenario> {
+        Scenario::of_official_name(self.text("effective_scenario")?)
+    }
+
+    /// The mode that it had.
+    pub(crate) fn mode(&self) -> Option<Mode> {
+        Mode::of_official_name(self.text("effective_test_mode")?)
+    }
+
+    /// The seed that LoadGen used for a setting.
+    pub(crate) fn seed(&self, setting: &str) -> Option<u64> {
+        self.integer(&format!("effective_{setting}"))
+    }
+
+    /// Whether a switch is on; none where the log does not say.
+    pub(crate) fn is_on(&self, key: &str) -> Option<bool> {
+        self.values.get(key)?.as_bool()
+    }
+
+    /// LoadGen's metric of the scenario, as a number.
+    pub(crate) fn figure(&self, scenario: Scenario) -> Option<f64> {
+        metric(scenario, self).map(|metric| metric.value)
     }
 
     /// Any entry.

@@ -12,7 +12,7 @@ fn one_machine_at_both_ends_is_seen() {
     };
     fails(
         images(),
-        4,
+        Rule::N4,
         "rack-a",
         "the same boot id b-loadgen as the LoadGen node; run the node on",
         same(|a, b| {
@@ -21,7 +21,7 @@ fn one_machine_at_both_ends_is_seen() {
     );
     fails(
         images(),
-        4,
+        Rule::N4,
         "rack-a",
         "a copied installation or a container",
         same(|a, b| {
@@ -30,7 +30,7 @@ fn one_machine_at_both_ends_is_seen() {
     );
     fails(
         images(),
-        4,
+        Rule::N4,
         "rack-a",
         "board serial number S-1…",
         same(|a, b| {
@@ -39,7 +39,7 @@ fn one_machine_at_both_ends_is_seen() {
     );
     fails(
         images(),
-        4,
+        Rule::N4,
         "rack-a",
         "hardware address 3c:ec:ef:00:00:01",
         same(|a, b| {
@@ -48,7 +48,7 @@ fn one_machine_at_both_ends_is_seen() {
     );
     fails(
         images(),
-        4,
+        Rule::N4,
         "rack-a",
         "boot id b-loadgen, machine id 00000000…, board",
         same(|a, b| {
@@ -73,19 +73,25 @@ fn what_tells_nothing_is_not_taken_for_the_same() {
         machine.machine_id = Some(String::new());
     }
     assert_eq!(found(Division::Network, &case), []);
-    unclear(case, 4, "rack-a", "nothing that tells machines apart is known of both", |case| {
-        let node = node(case);
-        node.boot_id = None;
-        node.interfaces[0].mac = None;
-    });
+    unclear(
+        case,
+        Rule::N4,
+        "rack-a",
+        "nothing that tells machines apart is known of both",
+        |case| {
+            let node = node(case);
+            node.boot_id = None;
+            node.interfaces[0].mac = None;
+        },
+    );
 }
 
 #[test]
 fn virtual_machines_are_not_known_to_be_separate() {
-    unclear(images(), 4, "rack-a", "QEMU Standard PC is a virtual machine", |case| {
+    unclear(images(), Rule::N4, "rack-a", "QEMU Standard PC is a virtual machine", |case| {
         node(case).product = Some("QEMU Standard PC".into());
     });
-    unclear(images(), 4, "LoadGen node", "a virtual machine", |case| {
+    unclear(images(), Rule::N4, "LoadGen node", "a virtual machine", |case| {
         loadgen(case).product = Some("VMware7,1".into());
     });
 }
@@ -104,28 +110,42 @@ fn the_way_is_a_permitted_fabric() {
             machine.routes[1].interface = Some("other0".into());
         }
     };
-    fails(images(), 5, place, "other0 is a virtual interface", interface("virtual"));
-    unclear(images(), 5, place, "of the kind `519`; permitted are Ethernet", interface("519"));
-    unclear(images(), 5, place, "nothing is known of the interface ib7", |case| {
+    fails(images(), Rule::N5, place, "other0 is a virtual interface", interface("virtual"));
+    unclear(
+        images(),
+        Rule::N5,
+        place,
+        "of the kind `519`; permitted are Ethernet",
+        interface("519"),
+    );
+    unclear(images(), Rule::N5, place, "nothing is known of the interface ib7", |case| {
         loadgen(case).routes[1].interface = Some("ib7".into());
     });
-    unclear(images(), 5, place, "the interface is not known", |case| {
+    unclear(images(), Rule::N5, place, "the interface is not known", |case| {
         loadgen(case).routes[1].interface = None;
     });
-    unclear(images(), 5, "LoadGen node", "names no route", |case| loadgen(case).routes.clear());
-    fails(images(), 5, "rack-a to 10.0.0.1", "eth0 is a virtual interface", |case| {
+    unclear(images(), Rule::N5, "LoadGen node", "names no route", |case| {
+        loadgen(case).routes.clear()
+    });
+    fails(images(), Rule::N5, "rack-a to 10.0.0.1", "eth0 is a virtual interface", |case| {
         node(case).interfaces[0].kind = "virtual".into();
     });
-    unclear(images(), 5, place, "the kind of bond0, ethernet, was stated, not measured", |case| {
-        let machine = loadgen(case);
-        machine.interfaces.push(Interface {
-            name: "bond0".into(),
-            kind: "ethernet".into(),
-            ..Interface::default()
-        });
-        machine.routes[1].interface = Some("bond0".into());
-        machine.supplied = vec!["interfaces.bond0.kind".into()];
-    });
+    unclear(
+        images(),
+        Rule::N5,
+        place,
+        "the kind of bond0, ethernet, was stated, not measured",
+        |case| {
+            let machine = loadgen(case);
+            machine.interfaces.push(Interface {
+                name: "bond0".into(),
+                kind: "ethernet".into(),
+                ..Interface::default()
+            });
+            machine.routes[1].interface = Some("bond0".into());
+            machine.supplied = vec!["interfaces.bond0.kind".into()];
+        },
+    );
     for kind in ["wifi", "infiniband"] {
         let mut case = images();
         interface(kind)(&mut case);
@@ -147,11 +167,7 @@ fn ways_that_end_at_home_are_seen() {
         spoil(&mut loadgen(&mut case).routes[0]);
         let findings = found(Division::Network, &case);
         let rules: Vec<_> = findings.iter().map(|f| (f.rule, f.outcome)).collect();
-        assert_eq!(
-            rules,
-            [(Rule::new(4), Outcome::Fail), (Rule::new(5), Outcome::Fail)],
-            "{findings:?}"
-        );
+        assert_eq!(rules, [(Rule::N4, Outcome::Fail), (Rule::N5, Outcome::Fail)], "{findings:?}");
         assert!(findings[0].text.contains("both ends are on this machine"), "{findings:?}");
     }
 }
@@ -161,26 +177,26 @@ fn a_run_without_evidence_or_network_is_seen() {
     for evidence in [None, Some(Evidence::default())] {
         let findings = found(Division::Network, &Case { evidence, ..images() });
         let rules: Vec<_> = findings.iter().map(|f| (f.rule, f.outcome)).collect();
-        let want = [(Rule::new(4), Outcome::CannotTell), (Rule::new(5), Outcome::CannotTell)];
+        let want = [(Rule::N4, Outcome::CannotTell), (Rule::N5, Outcome::CannotTell)];
         assert_eq!(rules, want);
     }
     let findings = found(Division::Network, &Case { in_process: true, evidence: None, ..images() });
     let rules: Vec<_> = findings.iter().map(|f| (f.rule, f.outcome)).collect();
-    assert_eq!(rules, [(Rule::new(4), Outcome::Fail), (Rule::new(18), Outcome::Fail)]);
+    assert_eq!(rules, [(Rule::N4, Outcome::Fail), (Rule::N18, Outcome::Fail)]);
 }
 
 #[test]
 fn ecc_is_on() {
     fails(
         images(),
-        29,
+        Rule::N29,
         "LoadGen node",
         "ECC is off in its main memory: turn it on, in all runs",
         |case| {
             loadgen(case).memory_ecc = Some(false);
         },
     );
-    fails(images(), 29, "rack-a", "ECC is off in the memory of its Acme GPU", |case| {
+    fails(images(), Rule::N29, "rack-a", "ECC is off in the memory of its Acme GPU", |case| {
         node(case).accelerators[0].ecc = Some(false);
     });
 }

@@ -9,7 +9,7 @@ use netdiv_words::{Mode, Scenario};
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::{Outcome, result::Evidence};
+use crate::{Outcome, Rule, result::Evidence};
 
 /// All that a [`Choice`] borrows.
 #[derive(Clone)]
@@ -152,25 +152,25 @@ fn spoiled(
     mut case: Case,
     spoil: impl FnOnce(&mut Case),
     outcome: Outcome,
-    rule: u8,
+    rule: Rule,
     place: &str,
     text: &str,
 ) {
     spoil(&mut case);
     let findings = found(Division::Network, &case);
     let [only] = &findings[..] else { panic!("{place}: {findings:#?}") };
-    assert_eq!((only.outcome, only.rule), (outcome, Rule::new(rule)), "{only}");
+    assert_eq!((only.outcome, only.rule), (outcome, rule), "{only}");
     assert!(only.place == place && only.text.contains(text), "{only}");
     // The other divisions have no such rule.
     assert_eq!(found(Division::Open, &case), []);
     assert_eq!(found(Division::Exploratory, &case), []);
 }
 
-fn fails(case: Case, rule: u8, place: &str, text: &str, spoil: impl FnOnce(&mut Case)) {
+fn fails(case: Case, rule: Rule, place: &str, text: &str, spoil: impl FnOnce(&mut Case)) {
     spoiled(case, spoil, Outcome::Fail, rule, place, text);
 }
 
-fn unclear(case: Case, rule: u8, place: &str, text: &str, spoil: impl FnOnce(&mut Case)) {
+fn unclear(case: Case, rule: Rule, place: &str, text: &str, spoil: impl FnOnce(&mut Case)) {
     spoiled(case, spoil, Outcome::CannotTell, rule, place, text);
 }
 

@@ -3,9 +3,11 @@
 use netdiv_words::Mode;
 use std::{fs, path::Path};
 
-use super::{CheckError, Report, check};
+use crate::check::{CheckError, Report, check};
 use crate::{
-    Outcome, Rule, Scenario,
+    Outcome,
+    Rule::{self, *},
+    Scenario,
     book::Table,
     fixture::{self, RunSpec},
     result::Division,
@@ -32,22 +34,21 @@ fn a_valid_run_breaks_nothing() {
     for mode in [Mode::Performance, Mode::Accuracy] {
         let (_folder, report) = run(&spec(mode));
         assert!(!report.failed(), "{mode}: {}", report.text());
-        for number in [3, 4, 5, 9, 13, 14, 15, 18, 20, 22, 25, 26, 29, 31, 33, 38] {
-            let rule = Rule::new(number);
+        for rule in [N3, N4, N5, N9, N13, N14, N15, N18, N20, N22, N25, N26, N29, N31, N33, N38] {
             let outcome = report.outcome(rule);
             let told = [Outcome::Pass, Outcome::CannotTell];
             assert!(told.contains(&outcome), "{mode}: {rule}");
         }
         // What needs more than one run, or documents, is said to need it.
-        assert_eq!(report.outcome(Rule::new(23)), Outcome::CannotTell);
+        assert_eq!(report.outcome(Rule::N23), Outcome::CannotTell);
     }
 }
 
 #[test]
 fn digests_prove_what_counts_cannot() {
     let (_folder, report) = run(&RunSpec { digests: true, ..spec(Mode::Performance) });
-    for number in [7, 8, 10] {
-        assert_eq!(report.outcome(Rule::new(number)), Outcome::Pass, "N{number}");
+    for rule in [N7, N8, N10] {
+        assert_eq!(report.outcome(rule), Outcome::Pass, "{rule}");
     }
 }
 
@@ -64,9 +65,9 @@ fn a_run_is_not_compared_with_a_submission() {
     let run = folder.path().join("offline/performance");
     for (one, other) in [(&run, &tree), (&tree, &run)] {
         let report = check(one, Table::builtin().unwrap(), Some(other)).unwrap();
-        let text = report.findings.iter().find(|finding| finding.rule == Rule::new(37)).unwrap();
+        let text = report.findings.iter().find(|finding| finding.rule == Rule::N37).unwrap();
         assert!(text.text.contains("compare a submission with a submission"), "{text}");
-        assert_eq!(report.outcome(Rule::new(37)), Outcome::CannotTell);
+        assert_eq!(report.outcome(Rule::N37), Outcome::CannotTell);
     }
 }
 
@@ -74,7 +75,7 @@ fn a_run_is_not_compared_with_a_submission() {
 fn an_exploratory_run_is_no_result() {
     let (_folder, report) =
         run(&RunSpec { division: Division::Exploratory, ..spec(Mode::Performance) });
-    assert_eq!(report.outcome(Rule::new(38)), Outcome::Fail);
+    assert_eq!(report.outcome(Rule::N38), Outcome::Fail);
 }
 
 #[test]
@@ -85,7 +86,7 @@ fn an_open_run_may_break_what_the_open_division_does_not_ask_for() {
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("\"memory_ecc\": true", "\"memory_ecc\": false")).unwrap();
     let report = self::report(folder.path());
-    assert!(!report.failed() && report.waived.iter().any(|finding| finding.rule == Rule::new(29)));
+    assert!(!report.failed() && report.waived.iter().any(|finding| finding.rule == Rule::N29));
     assert!(report.text().contains("Not asked of the Open division"), "{}", report.text());
 }
 
@@ -105,7 +106,7 @@ fn folders_that_are_none_are_refused_in_words() {
 
 #[test]
 fn files_that_cannot_be_read_are_findings() {
-    for (file, rule) in [("result.json", 35), (DETAIL, 33), (SUMMARY, 21)] {
+    for (file, rule) in [("result.json", N35), (DETAIL, N33), (SUMMARY, N21)] {
         for content in [None, Some("{ broken"), Some("")] {
             let (folder, _) = run(&spec(Mode::Performance));
             let path = folder.path().join(file);
@@ -117,7 +118,7 @@ fn files_that_cannot_be_read_are_findings() {
             let is_left_out = file == "result.json" && content.is_none();
             assert!(!report.findings.is_empty());
             assert_eq!(
-                report.outcome(Rule::new(rule)) == Outcome::Fail,
+                report.outcome(rule) == Outcome::Fail,
                 !is_left_out,
                 "{file} {content:?}: {}",
                 report.text()

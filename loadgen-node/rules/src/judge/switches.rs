@@ -1,0 +1,84 @@
+//! Of N2 and N32: what the rules want on or off among LoadGen's settings (rules, sections 3 and 4.1.1).
+
+use crate::{
+    Rule::{self, N2, N32},
+    Scenario,
+    book::{Benchmark, TokenLatencies},
+    official_log::DetailLog,
+};
+
+/// A setting that has to be on or off.
+pub(crate) struct Switch {
+    pub(crate) rule: Rule,
+    /// LoadGen's name of it.
+    pub(crate) setting: &'static str,
+    /// How it has to be.
+    pub(crate) on: bool,
+    pub(crate) why: &'static str,
+    pub(crate) asked: Asked,
+    /// What LoadGen's log has before the name: the setting as it was requested, and as it took effect.
+    logged: &'static [&'static str],
+}
+
+/// Of which runs a switch is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// Of all that measure performance.
+    Always,
+    /// Not of those for the Open division.
+    Closed,
+    /// Not of compliance tests, whose audit.config sets it.
+    NoTest,
+}
+
+impl Switch {
+    /// What a log says against it. What a log does not name is off.
+    pub(crate) fn wrong_in(&self, log: &DetailLog) -> impl Iterator<Item = String> {
+        let keys = self.logged.iter().map(|before| format!("{before}_{}", self.setting));
+        keys.filter(|key| log.is_on(key).unwrap_or(false) != self.on)
+            .map(|key| format!("{key} must be {}: {}", self.on, self.why))
+    }
+}
+
+/// Those of a benchmark in a scenario.
+pub(crate) fn switches(benchmark: &Benchmark, scenario: Option<Scenario>) -> Vec<Switch> {
+    let off = |setting, why, asked| {
+        let logged = &["effective"];
+        Switch { rule: N32, setting, on: false, why, asked, logged }
+    };
+    let chosen = "samples are chosen at random; only an audit.config sets it";
+    let mut all = vec![
+        off("performance_issue_unique", chosen, Asked::NoTest),
+        off("performance_issue_same", chosen, Asked::NoTest),
+    ];
+    if scenario == Some(Scenario::Server) {
+        let why = "a query of Server has one sample";
+        let logged = &["requested", "effective"];
+        all.push(Switch { logged, ..off("server_coalesce_queries", why, Asked::Always) });
+    }
+    if benchmark.equal_issue {
+        let why = "every sample of this benchmark is issued equally often; leave it to LoadGen's mlperf.conf";
+        let setting = "sample_concatenate_permutation";
+        all.push(Switch { on: true, ..off(setting, why, Asked::Closed) });
+    }
+    let tokens = |setting, why, logged| Switch {
+        rule: N2,
+        on: true,
+        logged,
+        ..off(setting, why, Asked::Always)
+    };
+    all.extend(benchmark.token_latencies.map(|kind| match kind {
+        TokenLatencies::Measured => tokens(
+            "use_token_latencies",
+            "first token and time for each token are what this benchmark is judged by",
+            &["requested"],
+        ),
+        TokenLatencies::Inferred => tokens(
+            "infer_token_latencies",
+            "the result of this benchmark is in tokens per second",
+            // LoadGen does not log it.
+            &[],
+        ),
+    }));
+    all
+}
