@@ -52,7 +52,7 @@ pub async fn run(
 ) -> Result<(), NodeError> {
     reload_on_hangup(config.network.tls.clone(), config.network.token.clone());
     if let Some(address) = config.metrics {
-        metrics::serve(address).map_err(|error| NodeError::Metrics(error.to_string()))?;
+        metrics::serve(address).await.map_err(NodeError::Metrics)?;
     }
     let ready_file = config.ready_file.as_deref().map(ReadyFile::prepare).transpose()?;
     let (config, engines, machine) = tokio::task::spawn_blocking(move || {
