@@ -50,6 +50,8 @@ pub struct Behaviour {
     pub rename_after: Option<(usize, String)>,
     /// Makes replies of a request, given how many came before.
     pub reply: fn(usize, InferRequest) -> Vec<InferResponse>,
+    /// Requests of a stream after which it ends its half, without a reason.
+    pub ends_after: usize,
     /// Whether it acknowledges a flush.
     pub acknowledges_flush: bool,
     /// Samples that it denies having received.
@@ -104,6 +106,7 @@ impl Behaviour {
             describe_delay: Duration::ZERO,
             rename_after: None,
             reply: |_, request| vec![answer(&request)],
+            ends_after: usize::MAX,
             acknowledges_flush: true,
             denies: 0,
             digests_of: |_, payload| payload,
@@ -240,9 +243,10 @@ impl SutNode for Service {
         let session = request.metadata().get("netdiv-session").map(|s| s.to_str());
         let mut node = self.stream(session.and_then(Result::ok).unwrap_or_default());
         let (sender, replies) = mpsc::channel(64);
-        let mut requests = request.into_inner();
+        let (mut requests, mut left) = (request.into_inner(), self.behaviour.ends_after);
         tokio::spawn(async move {
-            while let Ok(Some(request)) = requests.message().await {
+            while let (1.., Ok(Some(request))) = (left, requests.message().await) {
+                left -= 1;
                 for response in node(request) {
                     if sender.send(Ok(response)).await.is_err() {
                         return;
@@ -340,8 +344,10 @@ impl Handler for OverQuic {
     {
         let (sender, replies) = mpsc::channel(64);
         let mut node = self.0.stream(&session.name);
+        let mut left = self.0.behaviour.ends_after;
         tokio::spawn(async move {
-            while let Ok(Some(request)) = requests.next_message().await {
+            while let (1.., Ok(Some(request))) = (left, requests.next_message().await) {
+                left -= 1;
                 for response in node(request) {
                     if sender.send(Ok(framing::encode(&response))).await.is_err() {
                         return;

@@ -4,6 +4,7 @@ mod calls;
 mod chunks;
 mod client;
 mod endpoint;
+mod replies;
 mod server;
 
 pub(crate) use client::Client;
