@@ -122,6 +122,14 @@ pub enum ConnectError {
         /// The node's limit.
         limit: u64,
     },
+    /// The node has as many connections or streams as it takes.
+    #[error("{address} has no room: {why}; end another client of it, or raise the limit there")]
+    Full {
+        /// The address.
+        address: String,
+        /// What the node says.
+        why: String,
+    },
     /// Local trouble: no thread or socket could be made.
     #[error("cannot start the network threads: {0}")]
     Local(String),

@@ -60,8 +60,9 @@ pub struct Behaviour {
     pub digests_of: fn(v1::Tally, Bytes) -> Bytes,
 }
 
-/// Calls of Describe before LoadGen begins: one with evidence, and five whose round trips are timed.
-pub const BEFORE_THE_RUN: usize = 6;
+/// Calls of Describe before LoadGen begins: the first of the connection, one with evidence, and five whose round trips are
+/// timed.
+pub const BEFORE_THE_RUN: usize = 7;
 
 /// What the node saw.
 #[derive(Debug, Default)]

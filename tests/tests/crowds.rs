@@ -4,14 +4,23 @@ use std::{
     fs,
     io::{Read as _, Write as _},
     net::{TcpListener, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
 use e2e::{LoadGen, SutNode, process::transport, wait_until};
-use netdiv_contract::{SessionHeader, v1::InferResponse};
-use netdiv_transport::{Connection, Options, Transport};
+use netdiv_contract::{
+    SessionHeader,
+    v1::{DescribeRequest, InferResponse},
+};
+use netdiv_transport::{Connection, Options, Transport, security::Token};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
 
 fn options() -> Options {
     let transport = match transport() {
@@ -30,6 +39,44 @@ fn run(node: &SutNode, args: &[&str]) {
         .expect(0);
 }
 
+/// A file with a token.
+fn token(folder: &TempDir, text: &str) -> String {
+    let path = folder.path().join(text);
+    fs::write(&path, text).expect("the folder is ours");
+    path.display().to_string()
+}
+
+/// Clients with a wrong token: each makes one call, which is refused, and connects again at once.
+struct Strangers {
+    refused: Arc<AtomicUsize>,
+    _runtime: Runtime,
+}
+
+impl Strangers {
+    fn start(node: &SutNode, count: usize, token: &str) -> Self {
+        let runtime = Runtime::new().expect("a runtime");
+        let refused = Arc::new(AtomicUsize::new(0));
+        let token = Some(Token::read(token.as_ref()).expect("a token"));
+        for _ in 0..count {
+            let options = Options { token: token.clone(), ..options() };
+            let (address, refused) = (node.address.clone(), refused.clone());
+            runtime.spawn(async move {
+                loop {
+                    // The system must not run out of ports.
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    let Ok(connection) = Connection::open(&address, &options).await else {
+                        continue;
+                    };
+                    let answer = connection.describe(DescribeRequest::default()).await;
+                    refused.fetch_add(usize::from(answer.is_err()), Ordering::Relaxed);
+                    connection.close().await;
+                }
+            });
+        }
+        Self { refused, _runtime: runtime }
+    }
+}
+
 /// The lines of a log, when its node has ended.
 fn log_of(mut node: SutNode) -> Vec<String> {
     node.signal("-TERM");
@@ -46,6 +93,25 @@ fn assert_few(log: &[String], words: &str, time: Duration) {
         (1..=16 * (time.as_secs() + 2)).contains(&lines),
         "{lines} lines `{words}` in {time:?}"
     );
+}
+
+#[test]
+fn strangers_with_a_wrong_token_keep_nobody_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let right = token(&folder, "correct-horse-battery");
+    let wrong = token(&folder, "correct-horse-staples");
+    let node = SutNode::echo("a", &["--token-file", &right, "--max-connections", "4"]);
+    let started = Instant::now();
+    let strangers = Strangers::start(&node, 70, &wrong);
+    wait_until("the strangers are there", || strangers.refused.load(Ordering::Relaxed) > 200);
+    for _ in 0..5 {
+        run(&node, &["--token-file", &right, "--connections", "2"]);
+    }
+    drop(strangers);
+    let log = log_of(node);
+    let words = if transport() == "quic" { "a call failed" } else { "a call was refused" };
+    assert_few(&log, words, started.elapsed());
+    assert!(log.iter().any(|line| line.contains("the token is missing or wrong")));
 }
 
 #[tokio::test]

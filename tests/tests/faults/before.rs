@@ -1,6 +1,6 @@
 //! What stands in the way before a run begins.
 
-use std::{io::Write as _, net::TcpListener, thread};
+use std::{io::Write as _, net::TcpListener, thread, time::Duration};
 
 use e2e::{Behaviour, fake_node::silent_port};
 
@@ -55,6 +55,17 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
         }
         .args(&SOON)
         .expect_over_quic(Expected::Refused(unreachable)),
+        Fault {
+            inject: |stage| {
+                stage.flood();
+                thread::sleep(Duration::from_millis(500));
+            },
+            ..real(
+                "node whose last place another client has",
+                "has no room: the node has 1 connections and takes no more (--max-connections)",
+            )
+        }
+        .more_node_args(&["--max-connections", "1"]),
         real("wrong token", "the token is missing or wrong; give --token-file")
             .more_node_args(&["--token-file", papers.token])
             .args(&["--token-file", papers.wrong_token]),

@@ -4,7 +4,7 @@ use std::{
     convert::Infallible,
     future::Future,
     pin::Pin,
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -25,6 +25,7 @@ use tonic::{
 };
 use tonic_prost::ProstCodec;
 use tower::Service;
+use tracing::{field::display, warn};
 
 use super::{
     body::{BodyChunks, ReplyBody},
@@ -69,14 +70,12 @@ impl<H: Handler> Service<Request<Body>> for SutNodeService<H> {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let handler = self.handler.clone();
-        if let Some(token) = &self.token
-            && !token.is_in(request.headers())
-        {
-            let refusal = Status::unauthenticated(WRONG_TOKEN).into_http();
-            return Box::pin(async { Ok(refusal) });
-        }
-        if let Some(caller) = request.extensions().get::<Caller>() {
-            caller.called.store(true, Ordering::Relaxed);
+        // From `Wire`.
+        let caller = request.extensions().get::<Caller>().cloned().unwrap_or_default();
+        if let Err(refusal) = self.admit(&request, &caller) {
+            let (peer, why) = (caller.address.map(display), refusal.message());
+            warn!(peer, why, "a call was refused");
+            return Box::pin(async { Ok(refusal.into_http()) });
         }
         match request.uri().path() {
             DESCRIBE => Box::pin(async { Ok(unary().unary(Describe(handler), request).await) }),
@@ -86,9 +85,26 @@ impl<H: Handler> Service<Request<Body>> for SutNodeService<H> {
                 let answer = infer(&handler, request).unwrap_or_else(Status::into_http);
                 Box::pin(async { Ok(answer) })
             }
-            _ => Box::pin(async { Ok(Status::unimplemented("no such method").into_http()) }),
+            _ => Box::pin(async { Ok(no_such_method().into_http()) }),
         }
     }
+}
+
+impl<H> SutNodeService<H> {
+    /// Lets a call in, and with it its connection.
+    fn admit(&self, request: &Request<Body>, caller: &Caller) -> Result<(), Status> {
+        if self.token.as_ref().is_some_and(|token| !token.is_in(request.headers())) {
+            return Err(Status::unauthenticated(WRONG_TOKEN));
+        }
+        if ![DESCRIBE, FLUSH, DIGESTS, INFER].contains(&request.uri().path()) {
+            return Err(no_such_method());
+        }
+        caller.guest.as_ref().map_or(Ok(()), |guest| guest.let_in())
+    }
+}
+
+fn no_such_method() -> Status {
+    Status::unimplemented("no such method")
 }
 
 /// A unary call. Its request is short, so that many incomplete ones cannot fill the memory.
@@ -134,7 +150,6 @@ impl<H: Handler> UnaryService<DescribeRequest> for Describe<H> {
 
     fn call(&mut self, request: tonic::Request<DescribeRequest>) -> Self::Future {
         let handler = self.0.clone();
-        // From `Wire`.
         let peer = request.extensions().get::<Caller>().and_then(|caller| caller.address);
         Box::pin(async move {
             handler.describe(request.into_inner(), peer).await.map(tonic::Response::new)
