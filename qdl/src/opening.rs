@@ -5,6 +5,7 @@ use netdiv_transport::Connection;
 use tokio::task::JoinSet;
 
 use crate::{
+    capacity,
     connect_error::ConnectError,
     io_threads::IoThreads,
     node::{self, Expectation, NodeInfo},
@@ -26,10 +27,12 @@ pub(crate) fn open(
     expected: &Expectation,
 ) -> Result<Opened, ConnectError> {
     let per_node = settings.connections_per_node.max(1);
+    // A node says over its first connection what it takes.
     let all = 0..settings.nodes.len() * per_node;
     let first = connect(settings, threads, all.clone().step_by(per_node))?;
     let nodes = interview(settings, threads, first.clone())?;
     node::agree(&nodes, expected)?;
+    nodes.iter().try_for_each(|node| capacity::check(settings, &node.description))?;
     let mut others =
         connect(settings, threads, all.filter(|number| number % per_node != 0))?.into_iter();
     let mut connections = Vec::with_capacity(settings.nodes.len() * per_node);

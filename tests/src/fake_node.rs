@@ -102,6 +102,10 @@ impl Behaviour {
                 host_name: String::new(),
                 machine: None,
                 checksums: false,
+                // A node of an older contract says nothing of these.
+                max_connections: 0,
+                max_streams: 0,
+                max_streams_per_connection: 0,
             },
             honest_nonce: true,
             describe_delay: Duration::ZERO,

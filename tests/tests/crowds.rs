@@ -8,7 +8,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
-    thread,
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -78,9 +78,10 @@ impl Strangers {
 }
 
 /// The lines of a log, when its node has ended.
-fn log_of(mut node: SutNode) -> Vec<String> {
+fn lines(mut node: SutNode, log: JoinHandle<String>) -> Vec<String> {
     node.signal("-TERM");
-    let (code, log) = node.wait();
+    let (code, _) = node.wait();
+    let log = log.join().expect("it was read");
     assert_eq!(code, Some(0), "{log}");
     log.lines().map(String::from).collect()
 }
@@ -100,7 +101,8 @@ fn strangers_with_a_wrong_token_keep_nobody_out() {
     let folder = tempfile::tempdir().expect("a folder");
     let right = token(&folder, "correct-horse-battery");
     let wrong = token(&folder, "correct-horse-staples");
-    let node = SutNode::echo("a", &["--token-file", &right, "--max-connections", "4"]);
+    let mut node = SutNode::echo("a", &["--token-file", &right, "--max-connections", "4"]);
+    let log = node.log();
     let started = Instant::now();
     let strangers = Strangers::start(&node, 70, &wrong);
     wait_until("the strangers are there", || strangers.refused.load(Ordering::Relaxed) > 200);
@@ -108,7 +110,7 @@ fn strangers_with_a_wrong_token_keep_nobody_out() {
         run(&node, &["--token-file", &right, "--connections", "2"]);
     }
     drop(strangers);
-    let log = log_of(node);
+    let log = lines(node, log);
     let words = if transport() == "quic" { "a call failed" } else { "a call was refused" };
     assert_few(&log, words, started.elapsed());
     assert!(log.iter().any(|line| line.contains("the token is missing or wrong")));
@@ -116,7 +118,8 @@ fn strangers_with_a_wrong_token_keep_nobody_out() {
 
 #[tokio::test]
 async fn broken_streams_of_a_client_write_few_lines() {
-    let node = SutNode::echo("a", &[]);
+    let mut node = SutNode::echo("a", &[]);
+    let log = node.log();
     let connection = Connection::open(&node.address, &options()).await.expect("connects");
     let started = Instant::now();
     let break_one = async || {
@@ -134,7 +137,7 @@ async fn broken_streams_of_a_client_write_few_lines() {
     }
     tokio::time::sleep(Duration::from_millis(1100)).await;
     break_one().await;
-    let log = log_of(node);
+    let log = lines(node, log);
     assert_few(&log, "a stream broke", started.elapsed());
     let counted = log.iter().find(|line| line.contains("lines like the next one were left out"));
     counted.expect("the log says how many there were");
@@ -151,7 +154,8 @@ fn idle_connections_to_the_metrics_take_nothing_from_the_clients() {
         let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
         free.local_addr().expect("bound").to_string()
     };
-    let node = SutNode::echo("a", &["--metrics", &metrics]);
+    let mut node = SutNode::echo("a", &["--metrics", &metrics]);
+    let log = node.log();
     let before = open_files(&node);
     let idle: Vec<_> = (0..400).map(|_| TcpStream::connect(&metrics).expect("connects")).collect();
     wait_until("they made room for each other", || open_files(&node) <= before + 20);
@@ -166,6 +170,6 @@ fn idle_connections_to_the_metrics_take_nothing_from_the_clients() {
     scrape.read_to_string(&mut page).expect("an answer");
     assert!(page.contains("netdiv_samples_received_total 64"), "{page}");
     drop(idle);
-    let log = log_of(node);
+    let log = lines(node, log);
     assert!(log.len() < 20, "{log:#?}");
 }

@@ -11,8 +11,12 @@ use std::{
     time::Duration,
 };
 
+use netdiv_contract::limits::MAX_STREAMS_PER_CONNECTION;
 use parking_lot::Mutex;
-use tokio::{sync::watch, time::timeout};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    time::timeout,
+};
 use tonic::Status;
 
 /// Strangers at the same time: half of the 1,024 files that a process may have open by default.
@@ -24,6 +28,9 @@ const FIRST_CALL: Duration = Duration::from_secs(10);
 
 /// What a node reads of a stranger at most, in bytes: a call begins with far less, and all strangers together fill 64 MiB.
 pub(crate) const STRANGER_BYTES: usize = 128 << 10;
+
+/// A stream of samples of a connection; its place is free when this is dropped.
+pub(crate) type StreamPlace = OwnedSemaphorePermit;
 
 /// The connections of a node. Clones are the same connections.
 #[derive(Debug, Clone)]
@@ -61,6 +68,7 @@ pub(crate) struct Guest {
     connections: Connections,
     number: u64,
     standing: watch::Sender<Standing>,
+    streams: Arc<Semaphore>,
 }
 
 impl Connections {
@@ -92,7 +100,8 @@ impl Connections {
         let number = present.next;
         present.next += 1;
         present.strangers.insert(number, standing.clone());
-        Arc::new(Guest { connections: self.clone(), number, standing })
+        let streams = Arc::new(Semaphore::new(MAX_STREAMS_PER_CONNECTION as usize));
+        Arc::new(Guest { connections: self.clone(), number, standing, streams })
     }
 
     /// Whether strangers are so many that none may stay for longer than it needs.
@@ -150,6 +159,16 @@ impl Guest {
                 }
             }
         }
+    }
+
+    /// Takes a place for a stream of samples.
+    pub(crate) fn stream(&self) -> Result<StreamPlace, Status> {
+        self.streams.clone().try_acquire_owned().map_err(|_| {
+            Status::resource_exhausted(format!(
+                "this connection has {MAX_STREAMS_PER_CONNECTION} streams of samples, and the node takes no more of one \
+                 connection; use fewer --streams, or more --connections"
+            ))
+        })
     }
 }
 
@@ -232,5 +251,19 @@ mod tests {
         assert!(timeout(SOON * 5, one.judged()).await.is_err(), "it may wait");
         let _three = connections.arrive();
         assert_eq!(one.judged().await, Err(TOO_LONG));
+    }
+
+    #[test]
+    fn streams_of_a_connection_are_limited_and_come_back() {
+        let connections = connections(9, 9, NEVER);
+        let (guest, other) = (connections.arrive(), connections.arrive());
+        let mut open: Vec<_> =
+            (0..MAX_STREAMS_PER_CONNECTION).map(|_| guest.stream().unwrap()).collect();
+        let refused = guest.stream().unwrap_err();
+        assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
+        assert!(refused.message().contains("has 64 streams of samples"), "{refused}");
+        drop(other.stream().expect("another connection has streams of its own"));
+        open.pop();
+        drop(guest.stream().expect("one has ended"));
     }
 }

@@ -55,6 +55,22 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
         }
         .args(&SOON)
         .expect_over_quic(Expected::Refused(unreachable)),
+        real(
+            "more connections than the node takes",
+            "--connections asks for 3 connections to each node, and node struck takes 2; ",
+        )
+        .more_node_args(&["--max-connections", "2"])
+        .args(&["--connections", "3"]),
+        real(
+            "more streams on a connection than the node takes",
+            "--streams asks for 65 streams on each connection, and node struck takes 64; ",
+        )
+        .args(&["--streams", "65"]),
+        real(
+            "more streams than the node takes",
+            "--connections and --streams ask for 300 streams to each node, and node struck takes 256; ",
+        )
+        .args(&["--connections", "5", "--streams", "60"]),
         Fault {
             inject: |stage| {
                 stage.flood();

@@ -82,7 +82,7 @@ impl<H: Handler> Service<Request<Body>> for SutNodeService<H> {
             FLUSH => Box::pin(async { Ok(unary().unary(Flush(handler), request).await) }),
             DIGESTS => Box::pin(async { Ok(unary().unary(Digests(handler), request).await) }),
             INFER => {
-                let answer = infer(&handler, request).unwrap_or_else(Status::into_http);
+                let answer = infer(&handler, request, &caller).unwrap_or_else(Status::into_http);
                 Box::pin(async { Ok(answer) })
             }
             _ => Box::pin(async { Ok(no_such_method().into_http()) }),
@@ -116,7 +116,12 @@ where
     Grpc::new(ProstCodec::default()).max_decoding_message_size(MAX_HEADER_BYTES)
 }
 
-fn infer<H: Handler>(handler: &H, request: Request<Body>) -> Result<Response<Body>, Status> {
+fn infer<H: Handler>(
+    handler: &H,
+    request: Request<Body>,
+    caller: &Caller,
+) -> Result<Response<Body>, Status> {
+    let place = caller.guest.as_ref().map(|guest| guest.stream()).transpose()?;
     let (head, body) = request.into_parts();
     let name = match head.headers.get(SESSION_HEADER).map(|name| name.to_str()) {
         None => "",
@@ -128,7 +133,7 @@ fn infer<H: Handler>(handler: &H, request: Request<Body>) -> Result<Response<Bod
     let session = SessionHeader { name: name.into(), digests, checksums };
     let requests = Messages::new(BodyChunks { body, ending: None }, handler.longest_request());
     let replies = handler.infer(&session, requests)?;
-    let mut response = Response::new(Body::new(ReplyBody(Some(replies))));
+    let mut response = Response::new(Body::new(ReplyBody::new(replies, place)));
     let content_type = header::HeaderValue::from_static("application/grpc");
     response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     Ok(response)

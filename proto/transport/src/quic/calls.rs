@@ -82,6 +82,7 @@ async fn answer<H: Handler>(
         "Digests" => reply(send, &handler.digests(request(&mut requests).await?).await?).await,
         "Flush" => reply(send, &handler.flush(request(&mut requests).await?).await?).await,
         _ => {
+            let _place = guest.stream()?;
             requests.set_longest(handler.longest_request());
             let CallHeader { session: name, digests, checksums, .. } = header;
             let session = SessionHeader { name, digests, checksums };

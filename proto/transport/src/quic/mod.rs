@@ -8,7 +8,5 @@ mod replies;
 mod server;
 
 pub(crate) use client::Client;
-#[cfg(test)]
-pub(crate) use endpoint::MAX_CALLS;
 pub use endpoint::{bind, default_mtu};
 pub use server::{QuicServer, serve};

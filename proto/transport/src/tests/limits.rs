@@ -7,8 +7,11 @@ use std::{
 };
 
 use netdiv_contract::{
+    burst::Messages,
     framing::encode,
-    limits::{MAX_ANSWER_BYTES, MAX_HEADER_BYTES, WINDOW_BYTES},
+    limits::{
+        MAX_ANSWER_BYTES, MAX_CALLS, MAX_HEADER_BYTES, MAX_STREAMS_PER_CONNECTION, WINDOW_BYTES,
+    },
     v1::*,
 };
 use tokio::{
@@ -24,8 +27,7 @@ use super::{
     open, options, requests,
 };
 use crate::{
-    Connection, Connections, Options, Transport,
-    quic::MAX_CALLS,
+    Connection, Connections, Options, Replies, Transport,
     security::{ServerToken, Token},
 };
 
@@ -81,23 +83,40 @@ async fn requests_of_calls_with_one_are_limited() {
     }
 }
 
+/// Opens a stream and has one request answered; the error may come with the opening or as the first message.
+async fn open_stream(connection: &Connection) -> Result<Stream, Status> {
+    let (sender, mut replies) = infer(connection).await?;
+    // A stream that is refused takes no request.
+    let _ = sender.send(requests(&[1], 5).into()).await;
+    replies.next_message::<InferResponse>().await?.expect("a reply");
+    Ok((sender, replies))
+}
+
+type Stream = (tokio::sync::mpsc::Sender<bytes::Bytes>, Messages<Replies>);
+
 #[tokio::test]
-async fn a_connection_of_quic_takes_so_many_calls_and_others_once_some_end() {
-    let node = Node::default().serve(Transport::Quic).await;
-    let connection = open(node.address, &options(Transport::Quic)).await.unwrap();
-    let mut calls = Vec::new();
-    for _ in 0..MAX_CALLS {
-        calls.push(infer(&connection).await.unwrap());
-    }
-    let waits = describe(&connection);
-    tokio::pin!(waits);
-    assert!(timeout(A_MOMENT, &mut waits).await.is_err(), "one call too many");
-    // Quinn tells of free places once an eighth of them is free.
-    for (requests, mut replies) in calls.split_off(calls.len() / 2) {
+async fn a_connection_has_so_many_streams_and_room_for_other_calls_beside_them() {
+    for transport in BOTH {
+        let node = Node::default().serve(transport).await;
+        let connection = open(node.address, &options(transport)).await.unwrap();
+        let mut streams = Vec::new();
+        for _ in 0..MAX_STREAMS_PER_CONNECTION {
+            streams.push(open_stream(&connection).await.unwrap());
+        }
+        let refused = open_stream(&connection).await.expect_err("one stream too many");
+        assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
+        assert!(refused.message().contains("has 64 streams of samples"), "{refused}");
+        for _ in 0..2 * MAX_CALLS {
+            let answer = timeout(Duration::from_secs(5), describe(&connection)).await;
+            answer.expect("streams do not hold up a call").unwrap();
+        }
+        let (requests, mut replies) = streams.pop().unwrap();
         drop(requests);
         assert!(super::ids(&mut replies).await.1.is_ok());
+        while open_stream(&connection).await.is_err() {
+            sleep(Duration::from_millis(1)).await;
+        }
     }
-    waits.await.expect("others have ended");
 }
 
 #[tokio::test]
