@@ -15,7 +15,7 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    netdiv_process::start_logging("info");
+    netdiv_process::start_logging("info", netdiv_process::Lines::All);
     match Cli::parse().command.execute() {
         Ok(code) => ExitCode::from(code),
         Err(error) => {

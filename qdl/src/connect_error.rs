@@ -122,6 +122,52 @@ pub enum ConnectError {
         /// The node's limit.
         limit: u64,
     },
+    /// The node has as many connections or streams as it takes.
+    #[error("{address} has no room: {why}; end another client of it, or raise the limit there")]
+    Full {
+        /// The address.
+        address: String,
+        /// What the node says.
+        why: String,
+    },
+    /// More connections than a node takes.
+    #[error(
+        "--connections asks for {asked} connections to each node, and node {node} takes {limit}; ask for fewer, or raise \
+         --max-connections there"
+    )]
+    TooManyConnections {
+        /// Name of the node.
+        node: String,
+        /// Connections that are asked for.
+        asked: usize,
+        /// The node's limit.
+        limit: u32,
+    },
+    /// More streams on a connection than a node takes.
+    #[error(
+        "--streams asks for {asked} streams on each connection, and node {node} takes {limit}; ask for fewer, or for more \
+         --connections"
+    )]
+    TooManyStreams {
+        /// Name of the node.
+        node: String,
+        /// Streams that are asked for.
+        asked: usize,
+        /// The node's limit.
+        limit: u32,
+    },
+    /// More streams over all connections than a node takes.
+    #[error(
+        "--connections and --streams ask for {asked} streams to each node, and node {node} takes {limit}; ask for fewer"
+    )]
+    TooManyStreamsInAll {
+        /// Name of the node.
+        node: String,
+        /// Streams that are asked for.
+        asked: usize,
+        /// The node's limit.
+        limit: u32,
+    },
     /// Local trouble: no thread or socket could be made.
     #[error("cannot start the network threads: {0}")]
     Local(String),

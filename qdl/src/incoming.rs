@@ -73,7 +73,7 @@ pub(crate) async fn serve<L: LoadGen>(
                 handle(&lane, &mut burst, &mut answers, session.checksums, Reply::from)?;
                 let mid_answer = replies.decoder().is_mid_message();
                 if next.map_err(|status| Broken { failure: lost(status), mid_answer })? == Next::End {
-                    let why = "stream closed".into();
+                    let why = "it ended a stream of samples in mid-run".into();
                     let node = lane.node_name.clone();
                     return Err(Failure::NodeLost { node, why, gone: true }.into());
                 }

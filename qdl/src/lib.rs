@@ -11,9 +11,10 @@
 //! 3. `outgoing.rs`: a lane sends the next sample when its window has room; `in_flight.rs`, `window.rs`, `slots.rs`.
 //! 4. `incoming.rs`, `event.rs`, `replies.rs`: replies are events, which are matched, decoded and given to LoadGen;
 //!    `deadlines.rs`: answers that do not come.
-//! 5. `opening.rs`, `node.rs`: connecting, the handshake, and what a node says of itself.
+//! 5. `opening.rs`, `node.rs`, `capacity.rs`: connecting, the handshake, and what a node says of itself.
 //! 6. `run.rs`, `failure.rs`: how a run ends early; `cluster.rs`: how it may go on without a node.
 
+mod capacity;
 mod cluster;
 mod connect_error;
 mod deadlines;

@@ -53,24 +53,40 @@ pub(crate) fn nonce() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Opens one connection, trying again until the time is up.
+/// Connections that may break before their first call is answered: a node that is full of strangers has no room for another
+/// one. What always breaks, such as plaintext where TLS is spoken, need not be tried for longer.
+const BROKEN: usize = 5;
+
+/// Opens one connection and asks the node who it is, trying again until the time is up. A node keeps a place for those who
+/// have made a call.
 pub(crate) async fn connect(
     address: &str,
     settings: &NetworkSettings,
-) -> Result<Connection, ConnectError> {
+) -> Result<(Connection, NodeInfo), ConnectError> {
     let deadline = Instant::now() + settings.options.connect_timeout;
-    let mut pause = FIRST_PAUSE;
+    let (mut pause, mut broken) = (FIRST_PAUSE, 0);
     loop {
-        match Connection::open(address, &settings.options).await {
-            Ok(connection) => return Ok(connection),
-            // The node may still be loading its model.
-            Err(OpenError::Unreachable { .. }) if Instant::now() < deadline => {
-                // The last attempt is made when the time is up.
-                tokio::time::sleep(pause.min(deadline - Instant::now())).await;
-                pause = LONGEST_PAUSE.min(pause * 2);
+        let error = match Connection::open(address, &settings.options).await {
+            Ok(connection) => {
+                match describe(&connection, address, settings.control_timeout).await {
+                    Ok(node) => return Ok((connection, node)),
+                    Err(error) => {
+                        connection.close().await;
+                        broken += 1;
+                        error
+                    }
+                }
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => error.into(),
+        };
+        // The node may still be loading its model.
+        let may_come = matches!(error, ConnectError::Unreachable { .. }) && broken < BROKEN;
+        if !may_come || Instant::now() >= deadline {
+            return Err(error);
         }
+        // The last attempt is made when the time is up.
+        tokio::time::sleep(pause.min(deadline.saturating_duration_since(Instant::now()))).await;
+        pause = LONGEST_PAUSE.min(pause * 2);
     }
 }
 
@@ -78,19 +94,19 @@ pub(crate) async fn connect(
 const ROUND_TRIPS: usize = 5;
 const ROUND_TRIP_PAUSE: Duration = Duration::from_millis(20);
 
-/// Asks a node who it is and what its machine is, and times some round trips.
+/// Asks a node what its machine is, and times some round trips.
 pub(crate) async fn interview(
     connection: &Connection,
-    address: &str,
+    node: NodeInfo,
     timeout: Duration,
 ) -> Result<NodeInfo, ConnectError> {
-    // The first call also waits for the connection's settings.
-    let mut node = ask(connection, address, timeout, true).await?;
+    let address = node.address;
+    let mut node = ask(connection, &address, timeout, true).await?;
     node.round_trip = Duration::MAX;
     for _ in 0..ROUND_TRIPS {
         tokio::time::sleep(ROUND_TRIP_PAUSE).await;
         node.round_trip =
-            node.round_trip.min(describe(connection, address, timeout).await?.round_trip);
+            node.round_trip.min(describe(connection, &address, timeout).await?.round_trip);
     }
     Ok(node)
 }
@@ -126,6 +142,9 @@ async fn ask(
         }
         Err(status) if status.code() == tonic::Code::Unavailable => {
             return Err(ConnectError::Unreachable { address: address.into(), why: words(&status) });
+        }
+        Err(status) if status.code() == tonic::Code::ResourceExhausted => {
+            return Err(ConnectError::Full { address: address.into(), why: words(&status) });
         }
         Err(status) => {
             let why = words(&status);
@@ -293,8 +312,8 @@ pub async fn survey(
     settings: &NetworkSettings,
 ) -> Vec<Result<NodeInfo, ConnectError>> {
     let ask = |address: String, settings: NetworkSettings| async move {
-        let connection = connect(&address, &settings).await?;
-        let node = interview(&connection, &address, settings.control_timeout).await;
+        let (connection, node) = connect(&address, &settings).await?;
+        let node = interview(&connection, node, settings.control_timeout).await;
         connection.close().await;
         node
     };

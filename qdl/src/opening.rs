@@ -5,6 +5,7 @@ use netdiv_transport::Connection;
 use tokio::task::JoinSet;
 
 use crate::{
+    capacity,
     connect_error::ConnectError,
     io_threads::IoThreads,
     node::{self, Expectation, NodeInfo},
@@ -25,9 +26,20 @@ pub(crate) fn open(
     threads: &IoThreads,
     expected: &Expectation,
 ) -> Result<Opened, ConnectError> {
-    let connections = open_connections(settings, threads)?;
-    let nodes = interview(settings, threads, &connections)?;
+    let per_node = settings.connections_per_node.max(1);
+    // A node says over its first connection what it takes.
+    let all = 0..settings.nodes.len() * per_node;
+    let first = connect(settings, threads, all.clone().step_by(per_node))?;
+    let nodes = interview(settings, threads, first.clone())?;
     node::agree(&nodes, expected)?;
+    nodes.iter().try_for_each(|node| capacity::check(settings, &node.description))?;
+    let mut others =
+        connect(settings, threads, all.filter(|number| number % per_node != 0))?.into_iter();
+    let mut connections = Vec::with_capacity(settings.nodes.len() * per_node);
+    for (connection, _) in first {
+        connections.push(connection);
+        connections.extend(others.by_ref().take(per_node - 1).map(|(connection, _)| connection));
+    }
     let without = nodes.iter().find(|node| !node.description.checksums);
     if let Some(node) = without.filter(|_| settings.checksums) {
         return Err(ConnectError::NoChecksums(node.description.node_name.clone()));
@@ -38,17 +50,17 @@ pub(crate) fn open(
     Ok(Opened { nodes, connections })
 }
 
-/// Opens all connections at the same time, each on the thread that will serve it.
-fn open_connections(
+/// Opens the connections with these numbers at the same time, each on the thread that will serve it.
+fn connect(
     settings: &Settings,
     threads: &IoThreads,
-) -> Result<Vec<Connection>, ConnectError> {
+    numbers: impl Iterator<Item = usize>,
+) -> Result<Vec<(Connection, NodeInfo)>, ConnectError> {
     let per_node = settings.connections_per_node.max(1);
-    let addresses = settings.nodes.iter().flat_map(|a| std::iter::repeat_n(a.clone(), per_node));
-    let opening: Vec<_> = addresses
-        .enumerate()
-        .map(|(number, address)| {
-            let network = settings.network.clone();
+    let opening: Vec<_> = numbers
+        .map(|number| {
+            let (address, network) =
+                (settings.nodes[number / per_node].clone(), settings.network.clone());
             threads.runtime(number).spawn(async move { node::connect(&address, &network).await })
         })
         .collect();
@@ -61,23 +73,20 @@ fn open_connections(
     })
 }
 
-/// Asks each node, over its first connection, who it is.
+/// Asks each node, over its first connection, what its machine is, and times round trips.
 fn interview(
     settings: &Settings,
     threads: &IoThreads,
-    connections: &[Connection],
+    first: Vec<(Connection, NodeInfo)>,
 ) -> Result<Vec<NodeInfo>, ConnectError> {
     let limit = settings.network.control_timeout;
     threads.runtime(0).block_on(async {
         let mut asking = JoinSet::new();
-        let first = connections.iter().step_by(settings.connections_per_node.max(1)).cloned();
-        for (node, connection) in first.enumerate() {
-            let address = settings.nodes[node].clone();
-            asking
-                .spawn(async move { (node, node::interview(&connection, &address, limit).await) });
+        for (number, (connection, node)) in first.into_iter().enumerate() {
+            asking.spawn(async move { (number, node::interview(&connection, node, limit).await) });
         }
         let mut answers = asking.join_all().await;
-        answers.sort_by_key(|(node, _)| *node);
+        answers.sort_by_key(|(number, _)| *number);
         answers.into_iter().map(|(_, answer)| answer).collect()
     })
 }

@@ -61,7 +61,7 @@ struct Settings {
 }
 
 fn main() -> ExitCode {
-    netdiv_process::start_logging("info");
+    netdiv_process::start_logging("info", netdiv_process::Lines::FewASecond);
     match execute(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

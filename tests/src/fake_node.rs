@@ -50,6 +50,8 @@ pub struct Behaviour {
     pub changes_after: Option<(usize, fn(&mut DescribeResponse))>,
     /// Makes replies of a request, given how many came before.
     pub reply: fn(usize, InferRequest) -> Vec<InferResponse>,
+    /// Requests of a stream after which it ends its half, without a reason.
+    pub ends_after: usize,
     /// Whether it acknowledges a flush.
     pub acknowledges_flush: bool,
     /// Samples that it denies having received.
@@ -58,8 +60,9 @@ pub struct Behaviour {
     pub digests_of: fn(v1::Tally, Bytes) -> Bytes,
 }
 
-/// Calls of Describe before LoadGen begins: one with evidence, and five whose round trips are timed.
-pub const BEFORE_THE_RUN: usize = 6;
+/// Calls of Describe before LoadGen begins: the first of the connection, one with evidence, and five whose round trips are
+/// timed.
+pub const BEFORE_THE_RUN: usize = 7;
 
 /// What the node saw.
 #[derive(Debug, Default)]
@@ -100,11 +103,16 @@ impl Behaviour {
                 machine: None,
                 checksums: false,
                 never_empty: false,
+                // A node of an older contract says nothing of these.
+                max_connections: 0,
+                max_streams: 0,
+                max_streams_per_connection: 0,
             },
             honest_nonce: true,
             describe_delay: Duration::ZERO,
             changes_after: None,
             reply: |_, request| vec![answer(&request)],
+            ends_after: usize::MAX,
             acknowledges_flush: true,
             denies: 0,
             digests_of: |_, payload| payload,
@@ -241,9 +249,10 @@ impl SutNode for Service {
         let session = request.metadata().get("netdiv-session").map(|s| s.to_str());
         let mut node = self.stream(session.and_then(Result::ok).unwrap_or_default());
         let (sender, replies) = mpsc::channel(64);
-        let mut requests = request.into_inner();
+        let (mut requests, mut left) = (request.into_inner(), self.behaviour.ends_after);
         tokio::spawn(async move {
-            while let Ok(Some(request)) = requests.message().await {
+            while let (1.., Ok(Some(request))) = (left, requests.message().await) {
+                left -= 1;
                 for response in node(request) {
                     if sender.send(Ok(response)).await.is_err() {
                         return;
@@ -341,8 +350,10 @@ impl Handler for OverQuic {
     {
         let (sender, replies) = mpsc::channel(64);
         let mut node = self.0.stream(&session.name);
+        let mut left = self.0.behaviour.ends_after;
         tokio::spawn(async move {
-            while let Ok(Some(request)) = requests.next_message().await {
+            while let (1.., Ok(Some(request))) = (left, requests.next_message().await) {
+                left -= 1;
                 for response in node(request) {
                     if sender.send(Ok(framing::encode(&response))).await.is_err() {
                         return;

@@ -5,6 +5,7 @@ use std::{
     io::{BufRead as _, BufReader, Read as _},
     path::Path,
     process::{Child, ChildStderr, Command, Stdio},
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -102,6 +103,16 @@ impl SutNode {
             line.clear();
             assert!(log.read_line(&mut line).expect("text") > 0, "the log has no `{words}`");
         }
+    }
+
+    /// Reads the log from now on, so that it may be longer than a pipe holds; gives it when the node has ended.
+    pub fn log(&mut self) -> JoinHandle<String> {
+        let mut log = self.log.take().expect("the log is open");
+        thread::spawn(move || {
+            let mut text = String::new();
+            log.read_to_string(&mut text).expect("the log is text");
+            text
+        })
     }
 
     /// Waits for the end and returns the exit code and the rest of the log.

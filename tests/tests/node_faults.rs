@@ -353,7 +353,9 @@ async fn connections_are_limited_and_a_place_is_free_again() {
     exchange(&first, 1).await;
     exchange(&second, 2).await;
     for _ in 0..3 {
-        is_served(&node, &options()).await.expect_err("there is no third place");
+        let refused = is_served(&node, &options()).await.expect_err("there is no third place");
+        let words = "the node has 2 connections and takes no more (--max-connections)";
+        assert!(refused.contains(words), "{refused}");
     }
     node.wait_for_log("takes no more (--max-connections)");
     exchange(&first, 3).await;
@@ -365,8 +367,7 @@ async fn connections_are_limited_and_a_place_is_free_again() {
 async fn a_place_is_for_those_who_call() {
     let node = SutNode::echo("a", &["--max-connections", "1"]);
     let silent = open(&node).await;
-    // Ten seconds later the place is free.
-    let caller = until_served(&node, &options()).await;
+    let caller = is_served(&node, &options()).await.expect("who does not call has no place");
     // One that has called may be silent for longer than that.
     tokio::time::sleep(Duration::from_secs(12)).await;
     exchange(&caller, 1).await;

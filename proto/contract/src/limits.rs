@@ -47,5 +47,15 @@ pub const fn connection_window_bytes(stream_window_bytes: u32) -> u32 {
     }
 }
 
+/// Streams of samples that one connection may have open.
+pub const MAX_STREAMS_PER_CONNECTION: u32 = 64;
+
+/// Other calls that it may have open beside them, so that streams of samples never hold up a `Describe` or a `Flush`. More
+/// than an eighth of all: quinn lets the peer know of calls that have ended an eighth at a time.
+pub const CONTROL_CALLS: u32 = 32;
+
+/// Calls that one connection may have open.
+pub const MAX_CALLS: u32 = MAX_STREAMS_PER_CONNECTION + CONTROL_CALLS;
+
 /// Allowed UDP payloads of QUIC, in bytes (RFC 9000, sections 14 and 18.2).
 pub const UDP_PAYLOAD_BYTES: RangeInclusive<u16> = 1200..=65_527;

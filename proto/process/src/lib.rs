@@ -1,5 +1,6 @@
 //! The process side of both programs: settings from a file and the command line, logging, signals, cores.
 
+mod limited;
 mod shown;
 
 use std::{
@@ -11,8 +12,9 @@ use netdiv_contract::said::printable;
 use serde::{Serialize, de::DeserializeOwned};
 use tokio::signal::unix::{SignalKind, signal};
 use toml::de::DeTable;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::{EnvFilter, fmt::format::Format};
 
+use limited::Limited;
 use shown::Shown;
 
 /// Why settings could not be read.
@@ -90,21 +92,34 @@ fn read<T: clap::Args + DeserializeOwned>(path: &Path) -> Result<toml::Table, Se
     Ok(table)
 }
 
+/// How much a process may log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lines {
+    /// Everything: the lines are what the program has to say, and it ends after them.
+    All,
+    /// A few lines a second from each place in the code: others decide what happens, for as long as the process lives.
+    FewASecond,
+}
+
 /// Starts logging to standard error: sentences with key-values. `RUST_LOG` overrides the level.
-pub fn start_logging(default_level: &str) {
+pub fn start_logging(default_level: &str, lines: Lines) {
     let filter =
         EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default_level));
     let colours = io::stderr().is_terminal();
-    tracing_subscriber::fmt()
+    let logging = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(move || Shown { to: io::stderr(), colours })
         .with_ansi(colours)
         // It would panic if standard error is closed.
-        .log_internal_errors(false)
-        .init();
+        .log_internal_errors(false);
+    match lines {
+        Lines::All => logging.init(),
+        Lines::FewASecond => logging.event_format(Limited::new(Format::default())).init(),
+    }
 }
 
-/// Prints lines to standard output; what is not shown, such as a peer's control characters, is escaped. A closed pipe is not an error: the reader may have ended.
+/// Prints lines to standard output; what is not shown, such as a peer's control characters, is escaped. A closed pipe
+/// is not an error: the reader may have ended.
 pub fn say(text: impl std::fmt::Display) -> io::Result<()> {
     match writeln!(io::stdout(), "{}", printable(&text.to_string())) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),

@@ -1,111 +1,269 @@
-//! The limit on a node's connections, over both transports together. A connection takes a place only after its handshake:
-//! TLS, the preface of HTTP/2, or the handshake of QUIC. Handshakes have a limit of their own, so that peers who never
-//! finish one take no place from clients.
+//! Who is connected to a node, over both transports together.
+//!
+//! Whoever connects is a *stranger*, from the first packet on. A stranger becomes a *client* when a call of it is let in: one
+//! with the token, where there is a token. Clients have places, up to `--max-connections`, and keep them until they go.
+//! Strangers share a pool of their own, in which the oldest makes room for a newcomer, so that none of them keeps anybody out.
 
 use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
+    collections::BTreeMap,
+    future::{Future, pending},
+    sync::Arc,
     time::Duration,
 };
 
-use tokio::sync::Semaphore;
+use netdiv_contract::limits::MAX_STREAMS_PER_CONNECTION;
+use parking_lot::Mutex;
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore, watch},
+    time::timeout,
+};
+use tonic::Status;
 
-use crate::refusals::Refusals;
+/// Strangers at the same time: half of the 1,024 files that a process may have open by default.
+const STRANGERS: usize = 512;
 
-/// Concurrent handshakes, for each transport: half of the 1,024 files that a process may have open by default.
-const MAX_HANDSHAKES: usize = 512;
+/// How long a stranger may stay, once many are there. A client opens connections to all nodes before it uses them, and another
+/// node may be slow to start; as long as few are there, it may wait.
+const FIRST_CALL: Duration = Duration::from_secs(10);
 
-/// How long a connection may keep its place without an authorized call, once places are scarce. A client opens connections
-/// to all nodes before its first call, and another node may be slow to start; as long as places are free, it may wait.
-pub(crate) const FIRST_CALL: Duration = Duration::from_secs(10);
+/// What a node reads of a stranger at most, in bytes: a call begins with far less, and all strangers together fill 64 MiB.
+pub(crate) const STRANGER_BYTES: usize = 128 << 10;
 
-/// The places for connections. Clones are the same places.
+/// A stream of samples of a connection; its place is free when this is dropped.
+pub(crate) type StreamPlace = OwnedSemaphorePermit;
+
+/// The connections of a node. Clones are the same connections.
 #[derive(Debug, Clone)]
-pub struct Connections(Arc<Places>);
+pub struct Connections(Arc<Shared>);
 
 #[derive(Debug)]
-struct Places {
-    open: AtomicUsize,
-    most: usize,
-    handshakes: usize,
+struct Shared {
+    most_clients: usize,
+    most_strangers: usize,
+    first_call: Duration,
     changed: fn(usize),
-    refusals: Refusals,
+    present: Mutex<Present>,
 }
 
-/// A connection's place, which becomes free when this is dropped.
+#[derive(Debug, Default)]
+struct Present {
+    clients: usize,
+    /// By the order in which they came.
+    strangers: BTreeMap<u64, watch::Sender<Standing>>,
+    next: u64,
+}
+
+/// What a connection is to the node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Stranger,
+    Client,
+    /// A stranger that made room for another.
+    Leaving,
+}
+
+/// A connection, from its beginning; it has gone when this is dropped.
 #[derive(Debug)]
-pub(crate) struct Place(Connections);
+pub(crate) struct Guest {
+    connections: Connections,
+    number: u64,
+    standing: watch::Sender<Standing>,
+    streams: Arc<Semaphore>,
+}
 
 impl Connections {
-    /// Places for that many connections. `changed` is told the number of open connections each time it changes.
-    pub fn new(most: usize, changed: fn(usize)) -> Self {
-        Self::with_handshakes(most, MAX_HANDSHAKES, changed)
+    /// Takes that many clients. `changed` is told the number of clients each time it changes.
+    pub fn new(most_clients: usize, changed: fn(usize)) -> Self {
+        Self::with_strangers(most_clients, STRANGERS, FIRST_CALL, changed)
     }
 
-    /// The same, with another limit for handshakes.
-    pub(crate) fn with_handshakes(most: usize, handshakes: usize, changed: fn(usize)) -> Self {
-        let (open, refusals) = (AtomicUsize::new(0), Refusals::default());
-        Self(Arc::new(Places { open, most, handshakes, changed, refusals }))
+    /// The same with other limits for strangers.
+    pub(crate) fn with_strangers(
+        most_clients: usize,
+        most_strangers: usize,
+        first_call: Duration,
+        changed: fn(usize),
+    ) -> Self {
+        let present = Mutex::default();
+        Self(Arc::new(Shared { most_clients, most_strangers, first_call, changed, present }))
     }
 
-    /// Turns for the handshakes of one transport.
-    pub(crate) fn handshakes(&self) -> Arc<Semaphore> {
-        Arc::new(Semaphore::new(self.0.handshakes))
+    /// A connection has begun. The oldest stranger makes room for it where there are too many.
+    pub(crate) fn arrive(&self) -> Arc<Guest> {
+        let standing = watch::Sender::new(Standing::Stranger);
+        let mut present = self.0.present.lock();
+        if present.strangers.len() >= self.0.most_strangers
+            && let Some((_, oldest)) = present.strangers.pop_first()
+        {
+            oldest.send_replace(Standing::Leaving);
+        }
+        let number = present.next;
+        present.next += 1;
+        present.strangers.insert(number, standing.clone());
+        let streams = Arc::new(Semaphore::new(MAX_STREAMS_PER_CONNECTION as usize));
+        Arc::new(Guest { connections: self.clone(), number, standing, streams })
     }
 
-    /// Takes a place; if there is none, the error is the text of the refusal.
-    pub(crate) fn take(&self) -> Result<Place, String> {
-        let Places { open, most, changed, .. } = &*self.0;
-        let more = |open| (open < *most).then_some(open + 1);
-        match open.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more) {
-            Ok(before) => {
-                changed(before + 1);
-                Ok(Place(self.clone()))
+    /// Whether strangers are so many that none may stay for longer than it needs.
+    fn are_crowded(&self) -> bool {
+        self.0.present.lock().strangers.len() * 2 > self.0.most_strangers
+    }
+
+    /// Whether strangers are so many that one must prove its address, where the transport can ask for that.
+    pub(crate) fn are_many(&self) -> bool {
+        self.0.present.lock().strangers.len() * 4 >= self.0.most_strangers
+    }
+}
+
+impl Guest {
+    /// A call of this connection may be answered: the first one makes it a client. The error is the text of the refusal.
+    pub(crate) fn let_in(&self) -> Result<(), Status> {
+        if *self.standing.borrow() == Standing::Client {
+            return Ok(());
+        }
+        let Shared { most_clients, changed, present, .. } = &*self.connections.0;
+        let mut present = present.lock();
+        // Another call may have been faster, and so may a newcomer.
+        let standing = *self.standing.borrow();
+        match standing {
+            Standing::Client => return Ok(()),
+            Standing::Leaving => return Err(Status::unavailable(MADE_ROOM)),
+            Standing::Stranger => {}
+        }
+        if present.clients >= *most_clients {
+            return Err(Status::resource_exhausted(format!(
+                "the node has {most_clients} connections and takes no more (--max-connections)"
+            )));
+        }
+        present.clients += 1;
+        changed(present.clients);
+        present.strangers.remove(&self.number);
+        self.standing.send_replace(Standing::Client);
+        Ok(())
+    }
+
+    /// Completes when this is a client, or with the reason why it has to go.
+    pub(crate) fn judged(&self) -> impl Future<Output = Result<(), &'static str>> + Send + use<> {
+        let (connections, mut standing) = (self.connections.clone(), self.standing.subscribe());
+        async move {
+            loop {
+                let no_stranger = standing.wait_for(|standing| *standing != Standing::Stranger);
+                let judged = timeout(connections.0.first_call, no_stranger).await;
+                match judged.map(|standing| standing.map(|standing| *standing)) {
+                    Ok(Ok(Standing::Leaving)) => return Err(MADE_ROOM),
+                    Ok(Ok(_)) => return Ok(()),
+                    // The connection has gone.
+                    Ok(Err(_)) => pending().await,
+                    Err(_) if connections.are_crowded() => return Err(TOO_LONG),
+                    Err(_) => {}
+                }
             }
-            Err(_) => Err(format!(
-                "the node has {most} connections and takes no more (--max-connections)"
-            )),
         }
     }
 
-    /// Whether more than half of the places are taken.
-    pub(crate) fn are_scarce(&self) -> bool {
-        self.0.open.load(Ordering::SeqCst) * 2 > self.0.most
-    }
-
-    /// From this many connections on, a client must prove its address before the node spends anything on it.
-    pub(crate) fn trusting(&self) -> usize {
-        self.0.most.div_ceil(4)
-    }
-
-    pub(crate) fn refusals(&self) -> &Refusals {
-        &self.0.refusals
+    /// Takes a place for a stream of samples.
+    pub(crate) fn stream(&self) -> Result<StreamPlace, Status> {
+        self.streams.clone().try_acquire_owned().map_err(|_| {
+            Status::resource_exhausted(format!(
+                "this connection has {MAX_STREAMS_PER_CONNECTION} streams of samples, and the node takes no more of one \
+                 connection; use fewer --streams, or more --connections"
+            ))
+        })
     }
 }
 
-impl Drop for Place {
+impl Drop for Guest {
     fn drop(&mut self) {
-        let Places { open, changed, .. } = &*self.0.0;
-        changed(open.fetch_sub(1, Ordering::SeqCst) - 1);
+        let Shared { changed, present, .. } = &*self.connections.0;
+        let mut present = present.lock();
+        if *self.standing.borrow() == Standing::Client {
+            present.clients -= 1;
+            changed(present.clients);
+        } else {
+            present.strangers.remove(&self.number);
+        }
     }
 }
+
+const MADE_ROOM: &str = "no call of it was let in yet, and it made room for a newcomer";
+const TOO_LONG: &str = "no call of it was let in in time, and many others are there";
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const SOON: Duration = Duration::from_millis(20);
+    const NEVER: Duration = Duration::from_secs(3600);
+
+    fn connections(clients: usize, strangers: usize, first_call: Duration) -> Connections {
+        Connections::with_strangers(clients, strangers, first_call, |_| ())
+    }
+
+    impl Connections {
+        fn present(&self) -> (usize, usize) {
+            let present = self.0.present.lock();
+            (present.clients, present.strangers.len())
+        }
+    }
+
     #[test]
-    fn places_are_limited_and_come_back() {
-        let connections = Connections::new(2, |_| ());
-        let first = connections.take().unwrap();
-        assert!(!connections.are_scarce());
-        let second = connections.take().unwrap();
-        assert!(connections.are_scarce());
-        assert!(connections.clone().take().unwrap_err().contains("2 connections"));
-        drop(first);
-        drop((connections.take().unwrap(), second));
-        assert_eq!(connections.0.open.load(Ordering::SeqCst), 0);
+    fn places_are_for_clients_and_come_back() {
+        let connections = connections(2, 9, NEVER);
+        let guests: Vec<_> = (0..4).map(|_| connections.arrive()).collect();
+        assert_eq!(connections.present(), (0, 4), "a stranger has no place");
+        for guest in &guests[..2] {
+            guest.let_in().unwrap();
+            guest.let_in().expect("a client's next call is let in as well");
+        }
+        assert_eq!(connections.present(), (2, 2));
+        let refused = guests[2].let_in().unwrap_err();
+        assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
+        let words = "the node has 2 connections and takes no more (--max-connections)";
+        assert_eq!(refused.message(), words);
+        let mut guests = guests.into_iter();
+        drop(guests.next());
+        guests.nth(1).unwrap().let_in().expect("a place is free again");
+        drop(guests);
+        assert_eq!(connections.present(), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn the_oldest_stranger_makes_room_and_no_client_does() {
+        let connections = connections(9, 2, NEVER);
+        let client = connections.arrive();
+        client.let_in().unwrap();
+        let (oldest, second) = (connections.arrive(), connections.arrive());
+        let judged = (oldest.judged(), second.judged());
+        let newcomer = connections.arrive();
+        assert_eq!(connections.present(), (1, 2));
+        assert_eq!(judged.0.await, Err(MADE_ROOM));
+        assert_eq!(oldest.let_in().unwrap_err().message(), MADE_ROOM, "it is too late");
+        second.let_in().unwrap();
+        assert_eq!((judged.1.await, client.judged().await), (Ok(()), Ok(())));
+        drop((oldest, second, newcomer));
+        assert_eq!(connections.present(), (1, 0));
+    }
+
+    #[tokio::test]
+    async fn a_stranger_may_wait_as_long_as_few_are_there() {
+        let connections = connections(9, 4, SOON);
+        let (one, _two) = (connections.arrive(), connections.arrive());
+        assert!(timeout(SOON * 5, one.judged()).await.is_err(), "it may wait");
+        let _three = connections.arrive();
+        assert_eq!(one.judged().await, Err(TOO_LONG));
+    }
+
+    #[test]
+    fn streams_of_a_connection_are_limited_and_come_back() {
+        let connections = connections(9, 9, NEVER);
+        let (guest, other) = (connections.arrive(), connections.arrive());
+        let mut open: Vec<_> =
+            (0..MAX_STREAMS_PER_CONNECTION).map(|_| guest.stream().unwrap()).collect();
+        let refused = guest.stream().unwrap_err();
+        assert_eq!(refused.code(), tonic::Code::ResourceExhausted);
+        assert!(refused.message().contains("has 64 streams of samples"), "{refused}");
+        drop(other.stream().expect("another connection has streams of its own"));
+        open.pop();
+        drop(guest.stream().expect("one has ended"));
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! - [`Connection`] (`connection.rs`): a client's connection to a node, over either transport; [`Options`] (`options.rs`)
 //! - [`Handler`] (`handler.rs`): a node, as both transports see it
-//! - [`Connections`] (`connections.rs`): how many connections a node accepts
+//! - [`Connections`] (`connections.rs`): who is connected to a node, and who has a place there
 //! - [`grpc`]: the four calls as gRPC; payloads are not copied
 //! - [`quic`]: the same calls, each a stream of a QUIC connection
 //! - [`security`]: TLS 1.3, certificates, tokens, and where plaintext is allowed
@@ -22,7 +22,6 @@ mod open_error;
 mod options;
 mod polling;
 pub mod quic;
-mod refusals;
 pub mod security;
 #[cfg(test)]
 mod tests;

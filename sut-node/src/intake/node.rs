@@ -5,6 +5,7 @@ use std::sync::Arc;
 use netdiv_contract::{
     PROTOCOL_VERSION,
     encoding::{self, Encoding},
+    limits,
     v1::{DescribeResponse, InferRequest, Machine},
 };
 use tokio::sync::{Semaphore, watch};
@@ -151,5 +152,8 @@ fn describe(
         never_empty: model.is_never_empty(),
         machine_id: machine.machine_id.clone().unwrap_or_default(),
         host_name: machine.host_name.clone().unwrap_or_default(),
+        max_connections: u32::try_from(config.network.max_connections).unwrap_or(u32::MAX),
+        max_streams: MAX_STREAMS as u32,
+        max_streams_per_connection: limits::MAX_STREAMS_PER_CONNECTION,
     }
 }

@@ -6,7 +6,14 @@ use std::{net::SocketAddr, time::Duration};
 use metrics::{
     Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
 };
-use metrics_exporter_prometheus::{BuildError, PrometheusBuilder};
+use metrics_exporter_prometheus::{
+    BuildError,
+    Matcher::{Full, Suffix},
+    PrometheusBuilder, PrometheusHandle,
+};
+use tokio::{net::TcpListener, time::sleep};
+
+use crate::node::endpoint;
 
 const SAMPLES: &str = "netdiv_samples_received_total";
 const REFUSED: &str = "netdiv_samples_refused_total";
@@ -26,14 +33,31 @@ const BATCH_BOUNDS: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 25
 const SECONDS_BOUNDS: [f64; 13] =
     [1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1.0, 3.0, 10.0];
 
-/// Serves the metrics over HTTP at `/metrics`.
-pub(crate) fn serve(address: SocketAddr) -> Result<(), BuildError> {
-    use metrics_exporter_prometheus::Matcher::{Full, Suffix};
-    PrometheusBuilder::new()
-        .with_http_listener(address)
+/// How often what was recorded is put together, also where nobody asks for it.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+/// Serves the metrics over HTTP at `/metrics`. The error says why that is impossible.
+pub(crate) async fn serve(address: SocketAddr) -> Result<(), String> {
+    let listener = TcpListener::bind(address).await;
+    let listener = listener.map_err(|error| format!("cannot listen on {address}: {error}"))?;
+    let recorded = install().map_err(|error| error.to_string())?;
+    let page = recorded.clone();
+    tokio::spawn(endpoint::serve(listener, move || page.render()));
+    tokio::spawn(async move {
+        loop {
+            sleep(UPKEEP).await;
+            recorded.run_upkeep();
+        }
+    });
+    Ok(())
+}
+
+/// Records the metrics from now on.
+fn install() -> Result<PrometheusHandle, BuildError> {
+    let recorded = PrometheusBuilder::new()
         .set_buckets_for_metric(Full(BATCH_SAMPLES.into()), &BATCH_BOUNDS)?
         .set_buckets_for_metric(Suffix("_seconds".into()), &SECONDS_BOUNDS)?
-        .install()?;
+        .install_recorder()?;
     describe_counter!(SAMPLES, Unit::Count, "Samples read from streams");
     describe_counter!(REFUSED, Unit::Count, "Samples that could not be read");
     describe_gauge!(QUEUED, Unit::Count, "Samples that wait for a batch");
@@ -43,14 +67,14 @@ pub(crate) fn serve(address: SocketAddr) -> Result<(), BuildError> {
     describe_counter!(ABANDONED, Unit::Count, "Samples dropped because their client had gone");
     describe_counter!(ABORTED, Unit::Count, "Streams ended because an engine did not come back");
     describe_gauge!(WELL, "1 while the node is ready to serve, else 0");
-    describe_gauge!(CONNECTIONS, Unit::Count, "Open connections, over both transports");
+    describe_gauge!(CONNECTIONS, Unit::Count, "Connections of clients, over both transports");
     describe_counter!(RPCS, Unit::Count, "Calls, by method");
     describe_histogram!(RPC_SECONDS, Unit::Seconds, "Time until a call's answer began, by method");
     // Counters are there from the start, so that the first failure shows as a change.
     for name in [SAMPLES, REFUSED, FAILED, ABANDONED, ABORTED] {
         counter!(name).increment(0);
     }
-    Ok(())
+    Ok(recorded)
 }
 
 pub(crate) fn samples(received: usize, refused: usize, queued: usize) {

@@ -4,7 +4,7 @@ use std::{future::Future, io, sync::Arc, time::Duration};
 
 use netdiv_contract::{
     FILE_DESCRIPTOR_SET,
-    limits::{MAX_FRAME_BYTES, MAX_HEADER_BYTES, WINDOW_BYTES, connection_window_bytes},
+    limits::{MAX_CALLS, MAX_FRAME_BYTES, MAX_HEADER_BYTES, WINDOW_BYTES, connection_window_bytes},
 };
 use netdiv_transport::{
     Connections,
@@ -35,9 +35,6 @@ use crate::{
     settings::config::Config,
 };
 
-/// Calls that one connection may have open at the same time; a LoadGen node needs three.
-const MAX_CALLS_PER_CONNECTION: u32 = 64;
-
 /// Keep-alive of idle clients: the streams of clients that are gone must not hold samples forever.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
 const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -52,7 +49,7 @@ pub async fn run(
 ) -> Result<(), NodeError> {
     reload_on_hangup(config.network.tls.clone(), config.network.token.clone());
     if let Some(address) = config.metrics {
-        metrics::serve(address).map_err(|error| NodeError::Metrics(error.to_string()))?;
+        metrics::serve(address).await.map_err(NodeError::Metrics)?;
     }
     let ready_file = config.ready_file.as_deref().map(ReadyFile::prepare).transpose()?;
     let (config, engines, machine) = tokio::task::spawn_blocking(move || {
@@ -253,10 +250,10 @@ async fn serve_grpc(
         .max_frame_size(MAX_FRAME_BYTES)
         .initial_stream_window_size(stream_window)
         .initial_connection_window_size(connection_window)
-        .max_concurrent_streams(MAX_CALLS_PER_CONNECTION)
+        .max_concurrent_streams(MAX_CALLS)
         .http2_keepalive_interval(Some(KEEPALIVE_INTERVAL))
         .http2_keepalive_timeout(Some(KEEPALIVE_TIMEOUT))
-        .concurrency_limit_per_connection(MAX_CALLS_PER_CONNECTION as usize)
+        .concurrency_limit_per_connection(MAX_CALLS as usize)
         // Calls beyond the limit are refused at once instead of waiting unseen.
         .load_shed(true)
         .layer(Observe)

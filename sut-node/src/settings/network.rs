@@ -39,7 +39,7 @@ pub struct NetworkArgs {
     /// What a client may send on one stream before it is read, in bytes [default: 67108864]
     #[arg(long, value_name = "BYTES")]
     pub receive_window_bytes: Option<u32>,
-    /// Connections at the same time, over both transports; more are refused [default: 64]
+    /// Connections of clients at the same time, over both transports; more are refused [default: 64]
     #[arg(long, value_name = "CONNECTIONS")]
     pub max_connections: Option<u32>,
     /// QUIC: longest UDP payload to try; segmentation offload is off above 6550 [default: 1452; on loopback 65000]

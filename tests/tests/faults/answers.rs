@@ -102,6 +102,11 @@ pub fn faults() -> Vec<Fault> {
                 })
             })
         }),
+        Fault::answers(
+            "node ends its half of a stream and gives no reason",
+            "lost node fake: it ended a stream of samples in mid-run.",
+            || Behaviour { ends_after: 10, ..Behaviour::good("fake") },
+        ),
         Fault::answers("engine fails", "the engine of node fake failed: out of memory", || {
             replies(|_, request| {
                 wrong(&request, |response| {

@@ -1,6 +1,6 @@
 //! What stands in the way before a run begins.
 
-use std::{io::Write as _, net::TcpListener, thread};
+use std::{io::Write as _, net::TcpListener, thread, time::Duration};
 
 use e2e::{Behaviour, fake_node::silent_port};
 
@@ -74,6 +74,33 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
         }
         .args(&SOON)
         .expect_over_quic(Expected::Refused(unreachable)),
+        real(
+            "more connections than the node takes",
+            "--connections asks for 3 connections to each node, and node struck takes 2; ",
+        )
+        .more_node_args(&["--max-connections", "2"])
+        .args(&["--connections", "3"]),
+        real(
+            "more streams on a connection than the node takes",
+            "--streams asks for 65 streams on each connection, and node struck takes 64; ",
+        )
+        .args(&["--streams", "65"]),
+        real(
+            "more streams than the node takes",
+            "--connections and --streams ask for 300 streams to each node, and node struck takes 256; ",
+        )
+        .args(&["--connections", "5", "--streams", "60"]),
+        Fault {
+            inject: |stage| {
+                stage.flood();
+                thread::sleep(Duration::from_millis(500));
+            },
+            ..real(
+                "node whose last place another client has",
+                "has no room: the node has 1 connections and takes no more (--max-connections)",
+            )
+        }
+        .more_node_args(&["--max-connections", "1"]),
         real("wrong token", "the token is missing or wrong; give --token-file")
             .more_node_args(&["--token-file", papers.token])
             .args(&["--token-file", papers.wrong_token]),

@@ -53,6 +53,8 @@ pub fn faults() -> Vec<Fault> {
         Fault::harmless("another client floods the node and takes no answers", |stage| {
             stage.flood()
         }),
+        Fault::harmless("as many streams on a connection as the node takes", |_| {})
+            .args(&["--streams", "64"]),
         Fault::harmless("node ten times slower than its peer", |_| {})
             .node(&["--max-batch", "4", "--echo-batch-us", "20000"])
             .with_company(),

@@ -12,6 +12,7 @@ use http_body::{Body as _, Frame};
 use tonic::{Status, body::Body};
 
 use super::ending::Ending;
+use crate::connections::StreamPlace;
 
 /// The chunks of a received body. The status of a failed call is the last item, an error.
 pub(crate) struct BodyChunks {
@@ -74,7 +75,14 @@ impl<S: Stream<Item = Bytes> + Unpin> http_body::Body for RequestBody<S> {
 }
 
 /// The body of a node's stream of responses; the status becomes its trailers.
-pub(super) struct ReplyBody<S>(pub(super) Option<S>);
+pub(super) struct ReplyBody<S>(Option<(S, Option<StreamPlace>)>);
+
+impl<S> ReplyBody<S> {
+    /// The place is free when the stream has ended.
+    pub(super) fn new(replies: S, place: Option<StreamPlace>) -> Self {
+        Self(Some((replies, place)))
+    }
+}
 
 impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> http_body::Body for ReplyBody<S> {
     type Data = Bytes;
@@ -84,7 +92,7 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> http_body::Body for ReplyB
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        let Some(replies) = &mut self.0 else { return Poll::Ready(None) };
+        let Some((replies, _)) = &mut self.0 else { return Poll::Ready(None) };
         let end = match ready!(Pin::new(replies).poll_next(context)) {
             Some(Ok(chunk)) => return Poll::Ready(Some(Ok(Frame::data(chunk)))),
             Some(Err(status)) => status,

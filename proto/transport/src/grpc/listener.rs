@@ -13,9 +13,10 @@ use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
     sync::{mpsc, watch},
+    task::yield_now,
     time::{sleep, timeout},
 };
-use tracing::debug;
+use tracing::{debug, warn};
 
 use super::wire::Wire;
 use crate::{connections::Connections, security::ServerTls};
@@ -47,7 +48,6 @@ pub fn incoming(
 ) -> Incoming {
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
-        let handshakes = connections.handshakes();
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
@@ -57,32 +57,33 @@ pub fn incoming(
                 Ok(accepted) => accepted,
                 Err(error) => {
                     // Most likely too many open files: other connections have to end first.
-                    let what = "a connection cannot be taken";
-                    connections.refusals().warn("unknown", what, error);
+                    warn!(%error, "a connection cannot be taken");
                     sleep(Duration::from_millis(100)).await;
                     continue;
                 }
             };
-            // The semaphore is never closed.
-            let Ok(turn) = handshakes.clone().acquire_owned().await else { return };
-            let (sender, tls) = (sender.clone(), tls.clone());
-            let (connections, closing) = (connections.clone(), closing.clone());
+            let guest = connections.arrive();
+            let (sender, tls, closing) = (sender.clone(), tls.clone(), closing.clone());
             tokio::spawn(async move {
-                let places = connections.clone();
-                match Wire::server((stream, peer), tls.as_deref(), turn, places, closing).await {
+                match Wire::server((stream, peer), tls.as_deref(), guest.clone(), closing).await {
                     Ok(wire) => {
                         debug!(%peer, "a connection begins");
                         // Without a receiver, the server has ended.
                         let _ = sender.send(Ok(wire)).await;
                     }
                     Err((error, stream)) => {
-                        connections.refusals().warn(peer, "a connection was refused", error);
+                        warn!(%peer, why = %error, "a connection was refused");
                         if let Some(stream) = stream {
-                            linger(stream).await;
+                            tokio::select! {
+                                () = linger(stream) => {}
+                                _ = guest.judged() => {}
+                            }
                         }
                     }
                 }
             });
+            // A stranger that made room closes its connection before the next one is taken.
+            yield_now().await;
         }
     });
     Incoming(receiver)

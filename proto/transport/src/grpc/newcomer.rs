@@ -1,23 +1,20 @@
-//! A new connection, which may not be from a client: the peer may send nothing, or the preface of HTTP/2 and then no call.
+//! A new connection, which may not be from a client: the peer may send nothing, or the preface of HTTP/2 and then no call that
+//! is let in.
 
 use std::{
     io,
-    net::SocketAddr,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
 
 use tokio::{
-    sync::{OwnedSemaphorePermit, watch},
-    time::sleep,
+    sync::watch,
+    time::{Sleep, sleep},
 };
 
-use crate::connections::{Connections, FIRST_CALL, Place};
+use crate::connections::{Guest, STRANGER_BYTES};
 
 /// Length of the preface that an HTTP/2 client sends first, in bytes (RFC 9113, section 3.4).
 const PREFACE_BYTES: usize = 24;
@@ -25,41 +22,32 @@ const PREFACE_BYTES: usize = 24;
 /// How long a new connection may take to send it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Completes when the peer has taken too long.
-type Patience = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// How long it may take, once no more is read of it, until a call is let in.
+const FULL: Duration = Duration::from_secs(1);
+
+type Awaited<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// What the node still waits for on a new connection.
 pub(super) struct Newcomer {
-    /// Bytes of the preface that are missing.
-    missing: usize,
-    peer: SocketAddr,
-    /// Its permit for a handshake, until the preface is complete.
-    turn: Option<OwnedSemaphorePermit>,
-    connections: Connections,
-    /// Set by the first authorized call.
-    called: Arc<AtomicBool>,
-    patience: Patience,
-    first_call: Duration,
+    /// Bytes that the peer has sent.
+    received: usize,
+    /// Completes when the preface has taken too long.
+    patience: Awaited<()>,
+    judged: Awaited<Result<(), &'static str>>,
+    /// Since no more is read of it.
+    full: Option<Pin<Box<Sleep>>>,
+    /// Why it has to go.
+    refused: Option<&'static str>,
 }
 
 impl Newcomer {
-    pub(super) fn new(
-        peer: SocketAddr,
-        turn: OwnedSemaphorePermit,
-        connections: Connections,
-        called: Arc<AtomicBool>,
-        closing: watch::Receiver<bool>,
-    ) -> Self {
-        Self::with_patience(PATIENCE, FIRST_CALL, peer, turn, connections, called, closing)
+    pub(super) fn new(guest: &Arc<Guest>, closing: watch::Receiver<bool>) -> Self {
+        Self::with_patience(PATIENCE, guest, closing)
     }
 
     fn with_patience(
         preface: Duration,
-        first_call: Duration,
-        peer: SocketAddr,
-        turn: OwnedSemaphorePermit,
-        connections: Connections,
-        called: Arc<AtomicBool>,
+        guest: &Arc<Guest>,
         mut closing: watch::Receiver<bool>,
     ) -> Self {
         let patience = Box::pin(async move {
@@ -69,133 +57,136 @@ impl Newcomer {
                 _ = closing.wait_for(|closing| *closing) => {}
             }
         });
-        let (missing, turn) = (PREFACE_BYTES, Some(turn));
-        Self { missing, peer, turn, connections, called, patience, first_call }
+        let judged = Box::pin(guest.judged());
+        Self { received: 0, patience, judged, full: None, refused: None }
     }
 
-    /// Counts what the peer has sent. The complete preface takes a place.
-    pub(super) fn received(&mut self, bytes: usize) -> io::Result<Option<Place>> {
-        self.missing = self.missing.saturating_sub(bytes);
-        if self.missing > 0 || self.turn.take().is_none() {
-            return Ok(None);
+    /// What may be read of it, in bytes.
+    pub(super) fn room(&self) -> usize {
+        STRANGER_BYTES.saturating_sub(self.received)
+    }
+
+    /// Counts what the peer has sent.
+    pub(super) fn received(&mut self, bytes: usize) {
+        self.received += bytes;
+    }
+
+    /// Ready when a call of the peer was let in, or with the reason for closing the connection.
+    pub(super) fn poll_judged(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if self.refused.is_none() {
+            self.refused = match self.judged.as_mut().poll(context) {
+                Poll::Ready(judged) => judged.err(),
+                Poll::Pending => Some(ready!(self.poll_late(context))),
+            };
         }
-        self.patience = Box::pin(sleep(self.first_call));
-        self.connections.take().map(Some).map_err(|why| {
-            self.connections.refusals().warn(self.peer, "a connection was refused", &why);
-            io::Error::other(why)
+        Poll::Ready(match self.refused {
+            None => Ok(()),
+            Some(why) => Err(io::Error::new(io::ErrorKind::TimedOut, why)),
         })
     }
 
-    /// The peer sends nothing now. Ready when it has made an authorized call, or with the reason for closing the
-    /// connection.
-    pub(super) fn poll_silent(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if self.called.load(Ordering::Relaxed) {
-            return Poll::Ready(Ok(()));
-        }
-        loop {
+    /// Ready when the peer has taken too long for what it has sent.
+    fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<&'static str> {
+        if self.received < PREFACE_BYTES {
             ready!(self.patience.as_mut().poll(context));
-            let too_late = |text| Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, text)));
-            if self.missing > 0 {
-                return too_late("the peer connected and did not begin to speak HTTP/2");
-            }
-            if self.connections.are_scarce() {
-                return too_late("the peer made no authorized call, and places are scarce");
-            }
-            self.patience = Box::pin(sleep(self.first_call));
+            return Poll::Ready("the peer connected and did not begin to speak HTTP/2");
         }
+        if self.room() > 0 {
+            return Poll::Pending;
+        }
+        ready!(self.full.get_or_insert_with(|| Box::pin(sleep(FULL))).as_mut().poll(context));
+        Poll::Ready("the peer sent more than a stranger may, and no call of it was let in")
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::{future::poll_fn, net::Ipv4Addr};
+    use std::future::poll_fn;
 
-    use tokio::{sync::Semaphore, time::timeout};
+    use tokio::time::timeout;
 
     use super::*;
+    use crate::Connections;
 
     const SOON: Duration = Duration::from_millis(20);
     const NEVER: Duration = Duration::from_secs(3600);
 
     struct Peer {
         newcomer: Newcomer,
-        handshakes: Arc<Semaphore>,
-        called: Arc<AtomicBool>,
+        guest: Arc<Guest>,
         closing: watch::Sender<bool>,
     }
 
-    /// A connection to a node with that many places.
-    fn peer(places: usize, preface: Duration, first_call: Duration) -> Peer {
-        let handshakes = Arc::new(Semaphore::new(1));
-        let turn = handshakes.clone().try_acquire_owned().unwrap();
-        let (connections, called) =
-            (Connections::new(places, |_| ()), Arc::<AtomicBool>::default());
+    fn peer(preface: Duration, connections: &Connections) -> Peer {
         let (closing, watching) = watch::channel(false);
-        let address = (Ipv4Addr::LOCALHOST, 1).into();
-        let newcomer = Newcomer::with_patience(
-            preface,
-            first_call,
-            address,
-            turn,
-            connections,
-            called.clone(),
-            watching,
-        );
-        Peer { newcomer, handshakes, called, closing }
+        let guest = connections.arrive();
+        let newcomer = Newcomer::with_patience(preface, &guest, watching);
+        Peer { newcomer, guest, closing }
+    }
+
+    fn roomy() -> Connections {
+        Connections::new(9, |_| ())
     }
 
     impl Peer {
-        async fn silent(&mut self) -> io::Result<()> {
-            poll_fn(|context| self.newcomer.poll_silent(context)).await
+        async fn judged(&mut self) -> io::Result<()> {
+            poll_fn(|context| self.newcomer.poll_judged(context)).await
         }
     }
 
     #[tokio::test]
     async fn a_peer_that_sends_no_preface_has_to_go() {
-        let mut peer = peer(9, SOON, NEVER);
-        assert!(peer.newcomer.received(PREFACE_BYTES - 1).unwrap().is_none());
-        let error = peer.silent().await.unwrap_err();
-        assert!(error.to_string().contains("did not begin to speak HTTP/2"), "{error}");
+        let mut peer = peer(SOON, &roomy());
+        peer.newcomer.received(PREFACE_BYTES - 1);
+        for _ in 0..2 {
+            let error = peer.judged().await.unwrap_err();
+            assert!(error.to_string().contains("did not begin to speak HTTP/2"), "{error}");
+        }
     }
 
     #[tokio::test]
     async fn a_node_that_ends_does_not_wait_for_a_preface() {
-        let mut peer = peer(9, NEVER, NEVER);
+        let mut peer = peer(NEVER, &roomy());
         peer.closing.send_replace(true);
-        assert!(peer.silent().await.is_err());
+        assert!(peer.judged().await.is_err());
     }
 
     #[tokio::test]
-    async fn the_preface_ends_the_handshake_and_takes_a_place() {
-        let mut peer = peer(1, NEVER, NEVER);
-        assert!(peer.newcomer.received(PREFACE_BYTES - 1).unwrap().is_none());
-        assert_eq!(peer.handshakes.available_permits(), 0);
-        let place = peer.newcomer.received(1).unwrap();
-        assert!(place.is_some());
-        assert_eq!(peer.handshakes.available_permits(), 1);
-        assert!(peer.newcomer.received(9).unwrap().is_none(), "one place for a connection");
-        assert!(peer.newcomer.connections.take().is_err());
+    async fn a_peer_whose_call_was_let_in_is_a_newcomer_no_more() {
+        let mut peer = peer(SOON, &roomy());
+        peer.newcomer.received(PREFACE_BYTES);
+        assert!(timeout(SOON * 5, peer.judged()).await.is_err(), "it may wait");
+        peer.guest.let_in().unwrap();
+        peer.judged().await.unwrap();
     }
 
     #[tokio::test]
-    async fn a_node_that_is_full_refuses_after_the_preface() {
-        let mut peer = peer(0, NEVER, NEVER);
-        let error = peer.newcomer.received(PREFACE_BYTES).err().unwrap();
-        assert!(error.to_string().contains("--max-connections"), "{error}");
+    async fn a_peer_that_made_room_has_to_go() {
+        let connections = Connections::with_strangers(9, 1, NEVER, |_| ());
+        let mut first = peer(NEVER, &connections);
+        first.newcomer.received(PREFACE_BYTES);
+        let _second = connections.arrive();
+        for _ in 0..2 {
+            let error = first.judged().await.unwrap_err();
+            assert!(error.to_string().contains("made room for a newcomer"), "{error}");
+        }
     }
 
     #[tokio::test]
-    async fn a_peer_that_makes_no_call_has_to_go_once_places_are_scarce() {
-        // Of one place, one is taken.
-        let mut scarce = peer(1, NEVER, SOON);
-        let _place = scarce.newcomer.received(PREFACE_BYTES).unwrap();
-        let error = scarce.silent().await.unwrap_err();
-        assert!(error.to_string().contains("no authorized call"), "{error}");
+    async fn so_much_is_read_of_a_stranger_and_then_it_has_to_go() {
+        let mut sender = peer(NEVER, &roomy());
+        sender.newcomer.received(STRANGER_BYTES - 1);
+        assert_eq!(sender.newcomer.room(), 1);
+        assert!(timeout(SOON, sender.judged()).await.is_err(), "there is room");
+        sender.newcomer.received(1);
+        assert_eq!(sender.newcomer.room(), 0);
+        let error = sender.judged().await.unwrap_err();
+        assert!(error.to_string().contains("more than a stranger may"), "{error}");
 
-        let mut roomy = peer(9, NEVER, SOON);
-        let _place = roomy.newcomer.received(PREFACE_BYTES).unwrap();
-        assert!(timeout(SOON * 5, roomy.silent()).await.is_err(), "it may wait");
-        roomy.called.store(true, Ordering::Relaxed);
-        assert!(roomy.silent().await.is_ok(), "it is a newcomer no more");
+        let mut client = peer(NEVER, &roomy());
+        client.newcomer.received(STRANGER_BYTES);
+        assert!(timeout(SOON, client.judged()).await.is_err(), "its call is under way");
+        client.guest.let_in().unwrap();
+        client.judged().await.unwrap();
     }
 }

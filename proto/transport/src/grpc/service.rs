@@ -4,7 +4,7 @@ use std::{
     convert::Infallible,
     future::Future,
     pin::Pin,
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
     task::{Context, Poll},
 };
 
@@ -25,6 +25,7 @@ use tonic::{
 };
 use tonic_prost::ProstCodec;
 use tower::Service;
+use tracing::{field::display, warn};
 
 use super::{
     body::{BodyChunks, ReplyBody},
@@ -69,26 +70,41 @@ impl<H: Handler> Service<Request<Body>> for SutNodeService<H> {
 
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let handler = self.handler.clone();
-        if let Some(token) = &self.token
-            && !token.is_in(request.headers())
-        {
-            let refusal = Status::unauthenticated(WRONG_TOKEN).into_http();
-            return Box::pin(async { Ok(refusal) });
-        }
-        if let Some(caller) = request.extensions().get::<Caller>() {
-            caller.called.store(true, Ordering::Relaxed);
+        // From `Wire`.
+        let caller = request.extensions().get::<Caller>().cloned().unwrap_or_default();
+        if let Err(refusal) = self.admit(&request, &caller) {
+            let (peer, why) = (caller.address.map(display), refusal.message());
+            warn!(peer, why, "a call was refused");
+            return Box::pin(async { Ok(refusal.into_http()) });
         }
         match request.uri().path() {
             DESCRIBE => Box::pin(async { Ok(unary().unary(Describe(handler), request).await) }),
             FLUSH => Box::pin(async { Ok(unary().unary(Flush(handler), request).await) }),
             DIGESTS => Box::pin(async { Ok(unary().unary(Digests(handler), request).await) }),
             INFER => {
-                let answer = infer(&handler, request).unwrap_or_else(Status::into_http);
+                let answer = infer(&handler, request, &caller).unwrap_or_else(Status::into_http);
                 Box::pin(async { Ok(answer) })
             }
-            _ => Box::pin(async { Ok(Status::unimplemented("no such method").into_http()) }),
+            _ => Box::pin(async { Ok(no_such_method().into_http()) }),
         }
     }
+}
+
+impl<H> SutNodeService<H> {
+    /// Lets a call in, and with it its connection.
+    fn admit(&self, request: &Request<Body>, caller: &Caller) -> Result<(), Status> {
+        if self.token.as_ref().is_some_and(|token| !token.is_in(request.headers())) {
+            return Err(Status::unauthenticated(WRONG_TOKEN));
+        }
+        if ![DESCRIBE, FLUSH, DIGESTS, INFER].contains(&request.uri().path()) {
+            return Err(no_such_method());
+        }
+        caller.guest.as_ref().map_or(Ok(()), |guest| guest.let_in())
+    }
+}
+
+fn no_such_method() -> Status {
+    Status::unimplemented("no such method")
 }
 
 /// A unary call. Its request is short, so that many incomplete ones cannot fill the memory.
@@ -100,7 +116,12 @@ where
     Grpc::new(ProstCodec::default()).max_decoding_message_size(MAX_HEADER_BYTES)
 }
 
-fn infer<H: Handler>(handler: &H, request: Request<Body>) -> Result<Response<Body>, Status> {
+fn infer<H: Handler>(
+    handler: &H,
+    request: Request<Body>,
+    caller: &Caller,
+) -> Result<Response<Body>, Status> {
+    let place = caller.guest.as_ref().map(|guest| guest.stream()).transpose()?;
     let (head, body) = request.into_parts();
     let name = match head.headers.get(SESSION_HEADER).map(|name| name.to_str()) {
         None => "",
@@ -112,7 +133,7 @@ fn infer<H: Handler>(handler: &H, request: Request<Body>) -> Result<Response<Bod
     let session = SessionHeader { name: name.into(), digests, checksums };
     let requests = Messages::new(BodyChunks { body, ending: None }, handler.longest_request());
     let replies = handler.infer(&session, requests)?;
-    let mut response = Response::new(Body::new(ReplyBody(Some(replies))));
+    let mut response = Response::new(Body::new(ReplyBody::new(replies, place)));
     let content_type = header::HeaderValue::from_static("application/grpc");
     response.headers_mut().insert(header::CONTENT_TYPE, content_type);
     Ok(response)
@@ -134,7 +155,6 @@ impl<H: Handler> UnaryService<DescribeRequest> for Describe<H> {
 
     fn call(&mut self, request: tonic::Request<DescribeRequest>) -> Self::Future {
         let handler = self.0.clone();
-        // From `Wire`.
         let peer = request.extensions().get::<Caller>().and_then(|caller| caller.address);
         Box::pin(async move {
             handler.describe(request.into_inner(), peer).await.map(tonic::Response::new)

@@ -4,7 +4,7 @@ use std::{
     io::{self, IoSlice},
     net::SocketAddr,
     pin::Pin,
-    sync::{Arc, atomic::AtomicBool},
+    sync::Arc,
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -12,20 +12,24 @@ use std::{
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
-    sync::{OwnedSemaphorePermit, watch},
-    time::timeout,
+    sync::watch,
+    time::sleep,
 };
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 use tonic::transport::server::Connected;
+use tracing::{field::display, warn};
 
 use super::{ending::Ending, newcomer::Newcomer};
 use crate::{
-    connections::{Connections, Place},
+    connections::Guest,
     security::{self, ClientTls, ServerTls},
 };
 
 /// How long a new connection may take for the TLS handshake.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What is read of a newcomer at once, in bytes.
+const FEW: usize = 4 << 10;
 
 /// ALPN of HTTP/2.
 const HTTP2: &[u8] = b"h2";
@@ -33,10 +37,10 @@ const HTTP2: &[u8] = b"h2";
 /// One TCP connection.
 pub struct Wire {
     stream: Inner,
-    /// At the node, until the first authorized call.
+    /// At the node, until a call is let in.
     newcomer: Option<Newcomer>,
-    /// At the node, from the peer's HTTP/2 preface on. It is only held.
-    place: Option<Place>,
+    /// Whether a newcomer had to go.
+    refused: bool,
     caller: Caller,
     ending: Ending,
 }
@@ -46,8 +50,8 @@ pub struct Wire {
 pub struct Caller {
     /// Its address.
     pub(super) address: Option<SocketAddr>,
-    /// Whether its connection has had an authorized call.
-    pub(super) called: Arc<AtomicBool>,
+    /// Its connection.
+    pub(super) guest: Option<Arc<Guest>>,
 }
 
 impl std::fmt::Debug for Wire {
@@ -80,15 +84,14 @@ impl Wire {
     }
 
     fn new(stream: Inner, ending: Ending) -> Self {
-        Self { stream, newcomer: None, place: None, caller: Caller::default(), ending }
+        Self { stream, newcomer: None, refused: false, caller: Caller::default(), ending }
     }
 
     /// Accepts a connection as the node.
     pub(super) async fn server(
         (stream, peer): (TcpStream, SocketAddr),
         tls: Option<&ServerTls>,
-        turn: OwnedSemaphorePermit,
-        connections: Connections,
+        guest: Arc<Guest>,
         closing: watch::Receiver<bool>,
     ) -> Result<Self, (io::Error, Option<TcpStream>)> {
         stream.set_nodelay(true).map_err(|error| (error, None))?;
@@ -96,18 +99,53 @@ impl Wire {
             None => Inner::Plain(stream),
             Some(tls) => {
                 let acceptor = TlsAcceptor::from(Arc::new(tls.config(HTTP2)));
-                let accepted = timeout(PATIENCE, acceptor.accept(stream).into_fallible()).await;
-                let silent = || io::Error::new(io::ErrorKind::TimedOut, "no TLS handshake");
-                let accepted = accepted.map_err(|_| (silent(), None))?;
+                let late = |why| (io::Error::new(io::ErrorKind::TimedOut, why), None);
+                let accepted = tokio::select! {
+                    accepted = acceptor.accept(stream).into_fallible() => accepted,
+                    () = sleep(PATIENCE) => return Err(late("no TLS handshake")),
+                    Err(why) = guest.judged() => return Err(late(why)),
+                };
                 let stream = accepted.map_err(|(error, stream)| (error, Some(stream)))?;
                 Inner::Tls(Box::new(stream.into()))
             }
         };
         let mut wire = Self::new(stream, Ending::default());
-        wire.caller.address = Some(peer);
-        let called = wire.caller.called.clone();
-        wire.newcomer = Some(Newcomer::new(peer, turn, connections, called, closing));
+        wire.newcomer = Some(Newcomer::new(&guest, closing));
+        wire.caller = Caller { address: Some(peer), guest: Some(guest) };
         Ok(wire)
+    }
+
+    /// Looks whether a newcomer is one no more, or has to go.
+    fn judge(&mut self, context: &mut Context<'_>) -> io::Result<()> {
+        let Some(newcomer) = &mut self.newcomer else { return Ok(()) };
+        match newcomer.poll_judged(context) {
+            Poll::Pending => Ok(()),
+            Poll::Ready(Ok(())) => {
+                self.newcomer = None;
+                Ok(())
+            }
+            Poll::Ready(Err(why)) => {
+                if !std::mem::replace(&mut self.refused, true) {
+                    let peer = self.caller.address.map(display);
+                    warn!(peer, %why, "a connection was refused");
+                }
+                Err(why)
+            }
+        }
+    }
+
+    fn read(&mut self, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = into.filled().len();
+        let read = match &mut self.stream {
+            Inner::Plain(stream) => Pin::new(stream).poll_read(context, into),
+            Inner::Tls(stream) => Pin::new(stream).poll_read(context, into),
+        };
+        let read = self.ending.note(read);
+        let nothing = into.filled().len() == before && into.remaining() > 0;
+        if nothing && matches!(read, Poll::Ready(Ok(()))) {
+            self.ending.close();
+        }
+        read
     }
 }
 
@@ -125,31 +163,21 @@ impl AsyncRead for Wire {
         context: &mut Context<'_>,
         into: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = into.filled().len();
-        let read = match &mut self.stream {
-            Inner::Plain(stream) => Pin::new(stream).poll_read(context, into),
-            Inner::Tls(stream) => Pin::new(stream).poll_read(context, into),
-        };
-        let read = self.ending.note(read);
-        let nothing = into.filled().len() == before && into.remaining() > 0;
-        if nothing && matches!(read, Poll::Ready(Ok(()))) {
-            self.ending.close();
+        self.judge(context)?;
+        let Some(newcomer) = &self.newcomer else { return self.read(context, into) };
+        let room = newcomer.room().min(FEW);
+        if room == 0 {
+            // Goes on when a call is let in.
+            return Poll::Pending;
         }
-        let Some(newcomer) = &mut self.newcomer else { return read };
-        match read {
-            Poll::Pending => {
-                ready!(newcomer.poll_silent(context))?;
-                self.newcomer = None;
-                Poll::Pending
-            }
-            Poll::Ready(Ok(())) => {
-                if let Some(place) = newcomer.received(into.filled().len() - before)? {
-                    self.place = Some(place);
-                }
-                Poll::Ready(Ok(()))
-            }
-            read => read,
+        let mut few = [0; FEW];
+        let mut few = ReadBuf::new(&mut few[..room.min(into.remaining())]);
+        ready!(self.read(context, &mut few))?;
+        into.put_slice(few.filled());
+        if let Some(newcomer) = &mut self.newcomer {
+            newcomer.received(few.filled().len());
         }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -159,6 +187,7 @@ impl AsyncWrite for Wire {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        self.judge(context)?;
         let outcome = match &mut self.stream {
             Inner::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
             Inner::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
@@ -171,6 +200,7 @@ impl AsyncWrite for Wire {
         context: &mut Context<'_>,
         bytes: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.judge(context)?;
         let outcome = match &mut self.stream {
             Inner::Plain(stream) => Pin::new(stream).poll_write_vectored(context, bytes),
             Inner::Tls(stream) => Pin::new(stream).poll_write_vectored(context, bytes),

@@ -15,12 +15,16 @@ use tonic::Status;
 
 use super::chunks::{Received, send_all};
 use crate::{
+    connections::Guest,
     handler::Handler,
     security::{ServerToken, WRONG_TOKEN},
 };
 
 /// How long a call may take to send its header, or its only request.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The calls of the service.
+const METHODS: [&str; 4] = ["Describe", "Digests", "Flush", "Infer"];
 
 /// Answers one call. The caller has been sent the error.
 pub(super) async fn call<H: Handler>(
@@ -29,8 +33,9 @@ pub(super) async fn call<H: Handler>(
     handler: &H,
     token: Option<&ServerToken>,
     peer: SocketAddr,
+    guest: &Guest,
 ) -> Result<(), Status> {
-    let outcome = answer(&mut send, receive, handler, token, peer).await;
+    let outcome = answer(&mut send, receive, handler, token, peer, guest).await;
     let status = outcome.as_ref().err();
     let end = CallStatus {
         code: status.map_or(0, |status| status.code() as i32),
@@ -49,6 +54,7 @@ async fn answer<H: Handler>(
     handler: &H,
     token: Option<&ServerToken>,
     peer: SocketAddr,
+    guest: &Guest,
 ) -> Result<(), Status> {
     let mut requests = Messages::new(Received::new(receive), limits::MAX_HEADER_BYTES);
     let header: CallHeader = timeout(PATIENCE, requests.next_message())
@@ -63,6 +69,11 @@ async fn answer<H: Handler>(
         let text = format!("version {theirs} of the wire contract; this is {PROTOCOL_VERSION}");
         return Err(Status::failed_precondition(text));
     }
+    if !METHODS.contains(&header.method.as_str()) {
+        let text = format!("no method `{}`", header.method.escape_debug());
+        return Err(Status::unimplemented(text));
+    }
+    guest.let_in()?;
     match header.method.as_str() {
         "Describe" => {
             let asked = request(&mut requests).await?;
@@ -70,7 +81,8 @@ async fn answer<H: Handler>(
         }
         "Digests" => reply(send, &handler.digests(request(&mut requests).await?).await?).await,
         "Flush" => reply(send, &handler.flush(request(&mut requests).await?).await?).await,
-        "Infer" => {
+        _ => {
+            let _place = guest.stream()?;
             requests.set_longest(handler.longest_request());
             let CallHeader { session: name, digests, checksums, .. } = header;
             let session = SessionHeader { name, digests, checksums };
@@ -78,7 +90,6 @@ async fn answer<H: Handler>(
             // The reader of its requests detects that the caller is gone.
             send_all(send, replies).await.unwrap_or(Ok(()))
         }
-        other => Err(Status::unimplemented(format!("no method `{}`", other.escape_debug()))),
     }
 }
 

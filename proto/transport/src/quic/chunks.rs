@@ -9,11 +9,14 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::Stream;
-use quinn::{ConnectionError, RecvStream, SendStream, WriteError};
+use quinn::{ConnectionError, RecvStream, SendStream, VarInt, WriteError};
 use tonic::Status;
 
 /// Chunks that go from or to quinn together, as each call locks its connection.
 const CHUNKS: usize = 32;
+
+/// The code with which an end stops reading that still sends: a node answers what it has read, and says why.
+pub(super) const MORE_FOLLOWS: VarInt = VarInt::from_u32(1);
 
 /// Received chunks.
 pub(crate) struct Received {
@@ -24,6 +27,13 @@ pub(crate) struct Received {
 impl Received {
     pub(super) fn new(stream: RecvStream) -> Self {
         Self { stream, ready: VecDeque::with_capacity(CHUNKS) }
+    }
+}
+
+impl Drop for Received {
+    fn drop(&mut self) {
+        // It may have ended.
+        let _ = self.stream.stop(MORE_FOLLOWS);
     }
 }
 

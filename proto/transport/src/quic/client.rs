@@ -19,12 +19,16 @@ use netdiv_contract::{
     },
 };
 use prost::Message;
-use quinn::{Connection, ConnectionError, Endpoint, VarInt, crypto::rustls::QuicClientConfig};
+use quinn::{
+    Connection, ConnectionError, Endpoint, VarInt, WriteError, crypto::rustls::QuicClientConfig,
+};
+use tokio::sync::oneshot;
 use tonic::Status;
 
 use super::{
     chunks::{Received, deepest_cause, send_all},
     endpoint::{self, ALPN, Path, default_mtu},
+    replies::Replies,
 };
 use crate::{
     address::Address,
@@ -157,19 +161,26 @@ impl Client {
         &self,
         session: &SessionHeader,
         requests: impl Stream<Item = Bytes> + Send + Unpin + 'static,
-    ) -> Result<Received, Status> {
+    ) -> Result<Replies, Status> {
         let (mut send, receive) = self.connection.open_bi().await.map_err(|e| lost(&e))?;
         let header = self.header("Infer", session);
         send.write_chunk(header)
             .await
             .map_err(|error| Status::unavailable(deepest_cause(&error)))?;
+        let (stopping, stopped) = oneshot::channel();
         tokio::spawn(async move {
+            let stop = send.stopped();
             // The reader of the responses detects a lost connection.
-            if send_all(&mut send, Endless(requests)).await.is_ok() {
-                let _ = send.finish();
+            tokio::select! {
+                sent = send_all(&mut send, Endless(requests)) => match sent {
+                    Ok(_) => drop(send.finish()),
+                    Err(WriteError::Stopped(code)) => drop(stopping.send(code)),
+                    Err(_) => {}
+                },
+                Ok(Some(code)) = stop => drop(stopping.send(code)),
             }
         });
-        Ok(Received::new(receive))
+        Ok(Replies::new(Received::new(receive), stopped))
     }
 }
 

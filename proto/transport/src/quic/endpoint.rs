@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use netdiv_contract::limits::UDP_PAYLOAD_BYTES;
+use netdiv_contract::limits::{MAX_CALLS, UDP_PAYLOAD_BYTES};
 use quinn::{
     Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TokioRuntime, TransportConfig,
     VarInt,
@@ -29,9 +29,6 @@ const LOOPBACK_MTU: u16 = 65_000;
 
 /// Datagrams that quinn sends with one system call (segmentation offload), at most 64 KiB together.
 const SEGMENTS: u16 = 10;
-
-/// Concurrent calls of one connection.
-pub(crate) const MAX_CALLS: u32 = 64;
 
 /// Longest UDP payload to try on the path to that address.
 pub fn default_mtu(peer: IpAddr) -> u16 {

@@ -4,10 +4,9 @@ mod calls;
 mod chunks;
 mod client;
 mod endpoint;
+mod replies;
 mod server;
 
 pub(crate) use client::Client;
-#[cfg(test)]
-pub(crate) use endpoint::MAX_CALLS;
 pub use endpoint::{bind, default_mtu};
 pub use server::{QuicServer, serve};

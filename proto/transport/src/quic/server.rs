@@ -8,19 +8,15 @@ use std::{
 };
 
 use quinn::{Connection, Endpoint, Incoming, VarInt, crypto::rustls::QuicServerConfig};
-use tokio::{
-    sync::{OwnedSemaphorePermit, watch},
-    task::JoinSet,
-    time::{Instant, sleep, timeout},
-};
-use tracing::debug;
+use tokio::{sync::watch, task::JoinSet, time::sleep};
+use tracing::{debug, warn};
 
 use super::{
     calls::call,
     endpoint::{self, ALPN, Path, default_mtu},
 };
 use crate::{
-    connections::{Connections, FIRST_CALL},
+    connections::{Connections, Guest, STRANGER_BYTES},
     handler::Handler,
     security::{SecurityError, ServerTls, ServerToken},
 };
@@ -77,7 +73,8 @@ fn server_config(
     let path = Path {
         mtu: settings.mtu.unwrap_or_else(|| default_mtu(peer.ip())),
         window_bytes: settings.window_bytes,
-        connection_window_bytes: settings.connection_window_bytes,
+        // A client's window comes later.
+        connection_window_bytes: settings.connection_window_bytes.min(STRANGER_BYTES as u32),
         keepalive_interval: settings.keepalive_interval,
         keepalive_timeout: settings.keepalive_timeout,
     };
@@ -93,7 +90,6 @@ async fn accept<H: Handler>(
     mut ending: watch::Receiver<bool>,
 ) {
     let mut connections = JoinSet::new();
-    let handshakes = settings.connections.handshakes();
     loop {
         let incoming = tokio::select! {
             incoming = endpoint.accept() => incoming,
@@ -101,27 +97,25 @@ async fn accept<H: Handler>(
             _ = ending.wait_for(|ending| *ending) => break,
         };
         let Some(incoming) = incoming else { break };
-        if connections.len() >= settings.connections.trusting() && incoming.may_retry() {
+        if settings.connections.are_many() && incoming.may_retry() {
             // A forged address does not answer.
             let _ = incoming.retry();
             continue;
         }
         let peer = incoming.remote_address();
-        let refusals = settings.connections.refusals();
-        let Ok(turn) = handshakes.clone().try_acquire_owned() else {
-            refusals.warn(peer, "a connection was refused", "too many handshakes are under way");
-            incoming.refuse();
-            continue;
-        };
         match server_config(&tls, &settings, peer) {
             Ok(config) => {
-                let (token, ending) = (settings.token.clone(), ending.clone());
-                let (handler, places) = (handler.clone(), settings.connections.clone());
-                connections
-                    .spawn(connection(incoming, config, turn, places, handler, token, ending));
+                let node = Node {
+                    handler: handler.clone(),
+                    token: settings.token.clone(),
+                    connection_window_bytes: settings.connection_window_bytes,
+                    ending: ending.clone(),
+                };
+                let guest = settings.connections.arrive();
+                connections.spawn(connection(incoming, config, guest, node));
             }
             Err(error) => {
-                refusals.warn(peer, "a connection was refused", error);
+                warn!(%peer, why = %error, "a connection was refused");
                 incoming.refuse();
             }
         }
@@ -133,83 +127,85 @@ async fn accept<H: Handler>(
     endpoint.wait_idle().await;
 }
 
+/// What a connection needs of the node.
+struct Node<H> {
+    handler: H,
+    token: Option<Arc<ServerToken>>,
+    /// What a client may send before it is read, in bytes.
+    connection_window_bytes: u32,
+    ending: watch::Receiver<bool>,
+}
+
 async fn connection<H: Handler>(
     incoming: Incoming,
     config: quinn::ServerConfig,
-    turn: OwnedSemaphorePermit,
-    connections: Connections,
-    handler: H,
-    token: Option<Arc<ServerToken>>,
-    ending: watch::Receiver<bool>,
+    guest: Arc<Guest>,
+    node: Node<H>,
 ) {
     let peer = incoming.remote_address();
-    let outcome = match shake_hands(incoming, config, turn).await {
-        Ok(connection) => answer_calls(connection, &connections, &handler, token, ending).await,
+    let outcome = match shake_hands(incoming, config, &guest).await {
+        Ok(connection) => answer_calls(connection, guest, node).await,
         Err(why) => Err(why),
     };
     if let Err(why) = outcome {
-        connections.refusals().warn(peer, "a connection was refused", why);
+        warn!(%peer, why, "a connection was refused");
     }
 }
 
-/// Makes the handshake, within its permit. The error says why there is no connection.
+/// Makes the handshake. The error says why there is no connection.
 async fn shake_hands(
     incoming: Incoming,
     config: quinn::ServerConfig,
-    _turn: OwnedSemaphorePermit,
+    guest: &Guest,
 ) -> Result<Connection, String> {
     let connecting = incoming.accept_with(Arc::new(config)).map_err(|error| error.to_string())?;
-    let shaken = timeout(PATIENCE, connecting).await;
-    let shaken = shaken.map_err(|_| "no handshake in time".to_owned())?;
-    shaken.map_err(|error| error.to_string())
+    tokio::select! {
+        shaken = connecting => shaken.map_err(|error| error.to_string()),
+        () = sleep(PATIENCE) => Err("no handshake in time".into()),
+        Err(why) = guest.judged() => Err(why.into()),
+    }
 }
 
 /// Answers calls until the connection or the node ends. The error is the reason why the node closed the connection.
 async fn answer_calls<H: Handler>(
     connection: Connection,
-    connections: &Connections,
-    handler: &H,
-    token: Option<Arc<ServerToken>>,
-    mut ending: watch::Receiver<bool>,
+    guest: Arc<Guest>,
+    mut node: Node<H>,
 ) -> Result<(), String> {
-    let close = |why: &str| connection.close(VarInt::from_u32(0), why.as_bytes());
-    let _place = connections.take().inspect_err(|why| close(why))?;
     let peer = connection.remote_address();
     debug!(%peer, "a connection begins");
     let mut calls = JoinSet::new();
-    let mut welcome = false;
     let mut refused = Ok(());
-    let patience = sleep(FIRST_CALL);
-    tokio::pin!(patience);
+    let judged = guest.judged();
+    tokio::pin!(judged);
+    let mut is_stranger = true;
     loop {
         let (send, receive) = tokio::select! {
             stream = connection.accept_bi() => match stream {
                 Ok(stream) => stream,
                 Err(_) => break,
             },
-            Some(call) = calls.join_next() => {
-                welcome |= matches!(call, Ok(true));
-                continue;
-            }
-            // A connection without an authorized call would keep its place for ever.
-            () = &mut patience, if !welcome && calls.is_empty() => {
-                if !connections.are_scarce() {
-                    patience.as_mut().reset(Instant::now() + FIRST_CALL);
+            Some(_) = calls.join_next() => continue,
+            judged = &mut judged, if is_stranger => match judged {
+                Ok(()) => {
+                    is_stranger = false;
+                    connection.set_receive_window(node.connection_window_bytes.into());
                     continue;
                 }
-                close("no call in time");
-                refused = Err("no authorized call in time, and places are scarce".into());
-                break;
-            }
-            _ = ending.wait_for(|ending| *ending) => break,
+                Err(why) => {
+                    connection.close(VarInt::from_u32(0), why.as_bytes());
+                    refused = Err(why.into());
+                    break;
+                }
+            },
+            _ = node.ending.wait_for(|ending| *ending) => break,
         };
-        let (handler, token, places) = (handler.clone(), token.clone(), connections.clone());
+        let (handler, token, guest) = (node.handler.clone(), node.token.clone(), guest.clone());
         calls.spawn(async move {
-            let outcome = call(send, receive, &handler, token.as_deref(), peer).await;
-            if let Err(status) = &outcome {
-                places.refusals().warn(peer, "a call failed", status.message());
+            if let Err(status) = call(send, receive, &handler, token.as_deref(), peer, &guest).await
+            {
+                warn!(%peer, why = status.message(), "a call failed");
             }
-            outcome.is_ok()
         });
     }
     while calls.join_next().await.is_some() {}

@@ -31,6 +31,8 @@ pub(super) enum Then {
     Closes,
     /// Resets the TCP connection.
     ResetsConnection,
+    /// Over QUIC: stops reading, with this code, and ends the stream with a status a second later.
+    StopsReading(u32),
 }
 
 /// Answers the first call of one connection.
@@ -94,6 +96,7 @@ async fn over_http2(stream: TcpStream, pieces: Vec<Bytes>, then: Then) {
             Then::Ends => send.send_data(Bytes::new(), true).unwrap(),
             Then::ResetsStream => send.send_reset(h2::Reason::INTERNAL_ERROR),
             Then::Closes | Then::ResetsConnection => return arrive().await,
+            Then::StopsReading(_) => unreachable!("HTTP/2 has no such thing"),
         }
         std::future::pending().await
     };
@@ -105,7 +108,7 @@ async fn over_http2(stream: TcpStream, pieces: Vec<Bytes>, then: Then) {
 }
 
 async fn over_quic(connection: quinn::Connection, pieces: Vec<Bytes>, then: Then) {
-    let (mut send, _receive) = connection.accept_bi().await.unwrap();
+    let (mut send, mut receive) = connection.accept_bi().await.unwrap();
     for piece in pieces {
         send.write_chunk(piece).await.unwrap();
         pause().await;
@@ -124,6 +127,14 @@ async fn over_quic(connection: quinn::Connection, pieces: Vec<Bytes>, then: Then
         Then::Closes | Then::ResetsConnection => {
             arrive().await;
             connection.close(7_u32.into(), b"this node goes");
+        }
+        Then::StopsReading(code) => {
+            receive.stop(code.into()).unwrap();
+            sleep(Duration::from_secs(1)).await;
+            let status = CallStatus { code: Code::Aborted as i32, message: "later".into() };
+            // The client may have gone.
+            let _ = send.write_chunk(encode_end(&status)).await;
+            let _ = send.finish();
         }
     }
     connection.closed().await;

@@ -103,6 +103,47 @@ async fn a_stream_that_is_reset_leaves_its_connection_open() {
     }
 }
 
+#[tokio::test]
+async fn a_node_that_stops_reading_is_noticed_unless_it_says_that_more_follows() {
+    for (code, status, words) in [
+        (0, Code::Unavailable, "stopped reading a stream of samples"),
+        (1, Code::Aborted, "later"),
+        (7, Code::Unavailable, "stopped reading a stream of samples"),
+    ] {
+        let pieces = cut(&responses(&[1], 5), 3);
+        let address = fake_node::answer(Transport::Quic, pieces, Then::StopsReading(code)).await;
+        let connection = open(address, &options(Transport::Quic)).await.unwrap();
+        // Nothing is sent: only the stop itself can tell.
+        let (_requests, mut replies) = infer(&connection).await.unwrap();
+        let (got, end) = ids(&mut replies).await;
+        let end = end.unwrap_err();
+        assert_eq!((got, end.code()), (vec![1], status), "{code}: {end}");
+        assert!(end.message().contains(words), "{code}: {end}");
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_ends_its_half_is_noticed_while_requests_are_open() {
+    for transport in BOTH {
+        for then in [Then::Ends, Then::Status(Code::Ok), Then::ResetsStream] {
+            let address = fake_node::answer(transport, Vec::new(), then).await;
+            let connection = open(address, &options(transport)).await.unwrap();
+            let noticed = async {
+                let (requests, mut replies) = match infer(&connection).await {
+                    Ok(stream) => stream,
+                    Err(status) => return (Vec::new(), Err(status)),
+                };
+                let end = ids(&mut replies).await;
+                drop(requests);
+                end
+            };
+            let noticed = tokio::time::timeout(Duration::from_secs(2), noticed).await;
+            let (got, end) = noticed.expect("it is noticed at once");
+            assert_eq!((got, end.is_err()), (vec![], then == Then::ResetsStream), "{then:?}");
+        }
+    }
+}
+
 /// Whether the connection is alive: it takes another stream, though the fake node does not answer it.
 async fn infer_begins(connection: &crate::Connection) -> bool {
     let beginning = infer(connection);

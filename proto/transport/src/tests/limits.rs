@@ -1,14 +1,21 @@
-//! Limits of the transports. Those of time are tested in `grpc/newcomer.rs`; a node's own are the SUT node's.
+//! Limits of the transports. Those of time are tested in `connections.rs` and `grpc/newcomer.rs`; a node's own are the SUT node's.
 
-use std::{sync::atomic::Ordering, time::Duration};
+use std::{
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use netdiv_contract::{
+    burst::Messages,
     framing::encode,
-    limits::{MAX_ANSWER_BYTES, MAX_HEADER_BYTES, WINDOW_BYTES},
+    limits::{
+        MAX_ANSWER_BYTES, MAX_CALLS, MAX_HEADER_BYTES, MAX_STREAMS_PER_CONNECTION, WINDOW_BYTES,
+    },
     v1::*,
 };
 use tokio::{
-    io::AsyncWriteExt as _,
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
     time::{sleep, timeout},
 };
@@ -19,9 +26,13 @@ use super::{
     node::{Node, Serving},
     open, options, requests,
 };
-use crate::{Connection, Connections, Options, Transport, quic::MAX_CALLS};
+use crate::{
+    Connection, Connections, Options, Replies, Transport,
+    security::{ServerToken, Token},
+};
 
 const A_MOMENT: Duration = Duration::from_millis(50);
+const NEVER: Duration = Duration::from_secs(3600);
 
 async fn describe(connection: &Connection) -> Result<DescribeResponse, Status> {
     connection.describe(DescribeRequest::default()).await
@@ -72,23 +83,40 @@ async fn requests_of_calls_with_one_are_limited() {
     }
 }
 
+/// Opens a stream and has one request answered; the error may come with the opening or as the first message.
+async fn open_stream(connection: &Connection) -> Result<Stream, Status> {
+    let (sender, mut replies) = infer(connection).await?;
+    // A stream that is refused takes no request.
+    let _ = sender.send(requests(&[1], 5).into()).await;
+    replies.next_message::<InferResponse>().await?.expect("a reply");
+    Ok((sender, replies))
+}
+
+type Stream = (tokio::sync::mpsc::Sender<bytes::Bytes>, Messages<Replies>);
+
 #[tokio::test]
-async fn a_connection_of_quic_takes_so_many_calls_and_others_once_some_end() {
-    let node = Node::default().serve(Transport::Quic).await;
-    let connection = open(node.address, &options(Transport::Quic)).await.unwrap();
-    let mut calls = Vec::new();
-    for _ in 0..MAX_CALLS {
-        calls.push(infer(&connection).await.unwrap());
-    }
-    let waits = describe(&connection);
-    tokio::pin!(waits);
-    assert!(timeout(A_MOMENT, &mut waits).await.is_err(), "one call too many");
-    // Quinn tells of free places once an eighth of them is free.
-    for (requests, mut replies) in calls.split_off(calls.len() / 2) {
+async fn a_connection_has_so_many_streams_and_room_for_other_calls_beside_them() {
+    for transport in BOTH {
+        let node = Node::default().serve(transport).await;
+        let connection = open(node.address, &options(transport)).await.unwrap();
+        let mut streams = Vec::new();
+        for _ in 0..MAX_STREAMS_PER_CONNECTION {
+            streams.push(open_stream(&connection).await.unwrap());
+        }
+        let refused = open_stream(&connection).await.expect_err("one stream too many");
+        assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
+        assert!(refused.message().contains("has 64 streams of samples"), "{refused}");
+        for _ in 0..2 * MAX_CALLS {
+            let answer = timeout(Duration::from_secs(5), describe(&connection)).await;
+            answer.expect("streams do not hold up a call").unwrap();
+        }
+        let (requests, mut replies) = streams.pop().unwrap();
         drop(requests);
         assert!(super::ids(&mut replies).await.1.is_ok());
+        while open_stream(&connection).await.is_err() {
+            sleep(Duration::from_millis(1)).await;
+        }
     }
-    waits.await.expect("others have ended");
 }
 
 #[tokio::test]
@@ -129,53 +157,126 @@ async fn a_call_of_quic_begins_with_a_header_that_fits() {
 #[tokio::test]
 async fn a_node_takes_so_many_connections_and_others_once_they_end() {
     for transport in BOTH {
-        let connections = Connections::new(1, |_| ());
-        let node = Node { connections: connections.clone(), ..Node::default() };
+        let node = Node { connections: Connections::new(1, |_| ()), ..Node::default() };
         let node: Serving = node.serve(transport).await;
         let first = open(node.address, &options(transport)).await.unwrap();
         describe(&first).await.unwrap();
-        let refused = match open(node.address, &options(transport)).await {
-            Ok(second) => describe(&second).await.unwrap_err().to_string(),
-            Err(error) => error.to_string(),
-        };
-        if transport == Transport::Quic {
-            assert!(refused.contains("takes no more (--max-connections)"), "{refused}");
+        let second = open(node.address, &options(transport)).await.unwrap();
+        for _ in 0..2 {
+            let refused = describe(&second).await.unwrap_err();
+            assert_eq!(refused.code(), Code::ResourceExhausted, "{refused}");
+            let words = "the node has 1 connections and takes no more (--max-connections)";
+            assert_eq!(refused.message(), words, "{transport}");
         }
         describe(&first).await.expect("who is here stays");
         first.close().await;
         drop(first);
         // The place is free when the node has seen the end.
-        while connections.take().is_err() {
+        while describe(&second).await.is_err() {
             sleep(Duration::from_millis(1)).await;
         }
-        let third = open(node.address, &options(transport)).await.unwrap();
-        describe(&third).await.unwrap();
+    }
+}
+
+/// Strangers at the same time, in the tests below.
+const STRANGERS: usize = 8;
+
+/// A node that knows few strangers, and a token; what a client with the right one and one with a wrong one have.
+async fn closed_lab(transport: Transport) -> (Serving, Options, Options) {
+    let folder = tempfile::tempdir().unwrap();
+    let token = |text: &str| {
+        let path = folder.path().join(text);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let (right, wrong) = (token("0123456789abcdef"), token("0123456789abcdeX"));
+    let token = Some(Arc::new(ServerToken::load(right.clone()).unwrap()));
+    let connections = Connections::with_strangers(2, STRANGERS, NEVER, |_| ());
+    let node = Node { connections, token, ..Node::default() }.serve(transport).await;
+    let client =
+        |path: &Path| Options { token: Some(Token::read(path).unwrap()), ..options(transport) };
+    (node, client(&right), client(&wrong))
+}
+
+#[tokio::test]
+async fn strangers_keep_nobody_out() {
+    for transport in BOTH {
+        let (node, right, wrong) = closed_lab(transport).await;
+        let client = open(node.address, &right).await.unwrap();
+        describe(&client).await.unwrap();
+        let mut strangers = Vec::new();
+        for _ in 0..5 * STRANGERS {
+            let stranger = open(node.address, &wrong).await.unwrap();
+            let refused = describe(&stranger).await.unwrap_err();
+            assert_eq!(refused.code(), Code::Unauthenticated, "{refused}");
+            strangers.push(stranger);
+        }
+        let second = open(node.address, &right).await.unwrap();
+        describe(&second).await.expect("strangers take no place");
+        let oldest = describe(&strangers[0]).await.unwrap_err();
+        assert_eq!(oldest.code(), Code::Unavailable, "it made room: {oldest}");
+        let newest = describe(strangers.last().unwrap()).await.unwrap_err();
+        assert_eq!(newest.code(), Code::Unauthenticated, "{newest}");
+        describe(&client).await.expect("who is here stays");
     }
 }
 
 #[tokio::test]
-async fn strangers_who_finish_no_handshake_hold_up_others_only_up_to_the_limit() {
-    let connections = Connections::with_handshakes(9, 2, |_| ());
-    let node = Node { connections, ..Node::default() }.serve(Transport::Grpc).await;
-    let stranger = TcpStream::connect(node.address).await.unwrap();
-    let client = open(node.address, &options(Transport::Grpc)).await.unwrap();
-    describe(&client).await.expect("one turn is free");
-    let mut second = TcpStream::connect(node.address).await.unwrap();
-    second.write_all(b"PRI").await.unwrap();
-    sleep(A_MOMENT).await;
-    let third = open(node.address, &options(Transport::Grpc)).await.unwrap();
-    assert!(timeout(A_MOMENT, describe(&third)).await.is_err(), "both turns are taken");
-    drop(stranger);
-    describe(&third).await.expect("a turn is free again");
-    describe(&client).await.expect("who is here stays");
+async fn strangers_who_come_again_at_once_keep_nobody_out() {
+    for transport in BOTH {
+        let (node, right, wrong) = closed_lab(transport).await;
+        let address = node.address;
+        let flood: Vec<_> = (0..STRANGERS - 2)
+            .map(|_| {
+                let wrong = wrong.clone();
+                tokio::spawn(async move {
+                    loop {
+                        if let Ok(stranger) = open(address, &wrong).await {
+                            assert!(describe(&stranger).await.is_err());
+                            stranger.close().await;
+                        }
+                        // The system must not run out of ports.
+                        sleep(Duration::from_millis(1)).await;
+                    }
+                })
+            })
+            .collect();
+        for _ in 0..5 {
+            let client = open(address, &right).await.unwrap();
+            describe(&client).await.unwrap_or_else(|error| panic!("{transport}: {error}"));
+            client.close().await;
+        }
+        flood.iter().for_each(|stranger| stranger.abort());
+    }
 }
 
 #[tokio::test]
-async fn quic_refuses_handshakes_beyond_the_limit() {
-    let connections = Connections::with_handshakes(9, 0, |_| ());
+async fn strangers_who_finish_no_handshake_keep_nobody_out() {
+    for words in [&b""[..], b"PRI * HTTP"] {
+        let connections = Connections::with_strangers(9, STRANGERS, NEVER, |_| ());
+        let node = Node { connections, ..Node::default() }.serve(Transport::Grpc).await;
+        let mut strangers = Vec::new();
+        for _ in 0..3 * STRANGERS {
+            let mut stranger = TcpStream::connect(node.address).await.unwrap();
+            stranger.write_all(words).await.unwrap();
+            strangers.push(stranger);
+        }
+        let client = open(node.address, &options(Transport::Grpc)).await.unwrap();
+        describe(&client).await.unwrap();
+        let mut said = Vec::new();
+        let closed = timeout(Duration::from_secs(1), strangers[0].read_to_end(&mut said)).await;
+        assert!(closed.is_ok(), "the oldest made room");
+    }
+}
+
+#[tokio::test]
+async fn a_stranger_is_told_that_it_made_room() {
+    let connections = Connections::with_strangers(9, 1, NEVER, |_| ());
     let node = Node { connections, ..Node::default() }.serve(Transport::Quic).await;
-    let refused = open(node.address, &options(Transport::Quic)).await.unwrap_err().to_string();
-    assert!(refused.contains("refused"), "{refused}");
+    let (_endpoint, first) = fake_client::connect(node.address).await;
+    let (_endpoint, _second) = fake_client::connect(node.address).await;
+    let closed = first.closed().await.to_string();
+    assert!(closed.contains("made room for a newcomer"), "{closed}");
 }
 
 #[tokio::test]

@@ -1,0 +1,63 @@
+//! The replies to a stream of requests, at the client: they end when the node stops reading the requests and says nothing more.
+
+use std::{
+    future::Future as _,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures_core::Stream;
+use quinn::VarInt;
+use tokio::{
+    sync::oneshot,
+    time::{Instant, Sleep, sleep},
+};
+use tonic::Status;
+
+use super::chunks::{MORE_FOLLOWS, Received};
+
+/// How long a node that has stopped reading may be silent: its reason may be on its way.
+const SILENCE: Duration = Duration::from_millis(500);
+
+/// The replies of a node to a stream of requests.
+pub(crate) struct Replies {
+    received: Received,
+    /// Told the code with which the node stops reading, if it does.
+    stopped: Option<oneshot::Receiver<VarInt>>,
+    /// Since it has, without a word that more follows.
+    silence: Option<Pin<Box<Sleep>>>,
+}
+
+impl Replies {
+    pub(super) fn new(received: Received, stopped: oneshot::Receiver<VarInt>) -> Self {
+        Self { received, stopped: Some(stopped), silence: None }
+    }
+}
+
+impl Stream for Replies {
+    type Item = Result<Bytes, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let Poll::Ready(received) = Pin::new(&mut self.received).poll_next(context) {
+            if let Some(silence) = &mut self.silence {
+                silence.as_mut().reset(Instant::now() + SILENCE);
+            }
+            return Poll::Ready(received);
+        }
+        if let Some(stopped) = &mut self.stopped {
+            let code = ready!(Pin::new(stopped).poll(context));
+            self.stopped = None;
+            // Without a code the requests have ended, or the connection, which ends the replies as well.
+            if code.is_ok_and(|code| code != MORE_FOLLOWS) {
+                self.silence = Some(Box::pin(sleep(SILENCE)));
+            }
+        }
+        let Some(silence) = &mut self.silence else { return Poll::Pending };
+        ready!(silence.as_mut().poll(context));
+        self.silence = None;
+        let text = "it stopped reading a stream of samples and did not say why";
+        Poll::Ready(Some(Err(Status::unavailable(text))))
+    }
+}

@@ -1,0 +1,207 @@
+//! The Prometheus endpoint: HTTP/1.1, with one answer for each connection. Whoever reaches the address may connect, so that
+//! everything here has a limit: none of it must take descriptors, memory or time from the node's clients.
+
+use std::{collections::VecDeque, io, sync::Arc, time::Duration};
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+    task::{AbortHandle, yield_now},
+    time::{sleep, timeout},
+};
+use tracing::warn;
+
+/// Connections at the same time; the oldest makes room for a newcomer.
+const CONNECTIONS: usize = 16;
+
+/// How long a connection may take, from its beginning to its end.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Longest request, in bytes. A scraper sends some hundred.
+const REQUEST_BYTES: usize = 8 << 10;
+
+/// Where the metrics are.
+const PATH: &str = "/metrics";
+
+/// Answers requests for the page, for as long as the process lives.
+pub(crate) async fn serve(
+    listener: TcpListener,
+    page: impl Fn() -> String + Clone + Send + 'static,
+) {
+    // One page is made at a time.
+    let turns = Arc::new(Semaphore::new(1));
+    let mut open: VecDeque<AbortHandle> = VecDeque::new();
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Most likely too many open files, which trying again at once would not change.
+                warn!(%error, "a connection to the metrics cannot be taken");
+                sleep(Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        open.retain(|connection| !connection.is_finished());
+        if open.len() >= CONNECTIONS
+            && let Some(oldest) = open.pop_front()
+        {
+            oldest.abort();
+            // It is closed before the next one is taken.
+            yield_now().await;
+        }
+        let answering = timeout(PATIENCE, answer(stream, page.clone(), turns.clone()));
+        open.push_back(tokio::spawn(answering).abort_handle());
+    }
+}
+
+/// Answers the request of one connection.
+async fn answer(
+    mut stream: TcpStream,
+    page: impl Fn() -> String + Send + 'static,
+    turns: Arc<Semaphore>,
+) -> io::Result<()> {
+    let request = read_request(&mut stream).await?;
+    let (status, text) = match request.as_deref().map(asked) {
+        None => ("431 Request Header Fields Too Large", "the request is too long\n".into()),
+        Some(Err(status)) => (status, format!("ask with: GET {PATH}\n")),
+        Some(Ok(())) => {
+            let turn = turns.acquire_owned().await;
+            let page = tokio::task::spawn_blocking(move || {
+                let _turn = turn;
+                page()
+            });
+            ("200 OK", page.await.map_err(io::Error::other)?)
+        }
+    };
+    let length = text.len();
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {length}\r\n\
+         Connection: close\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).await?;
+    stream.write_all(text.as_bytes()).await?;
+    stream.shutdown().await?;
+    // Unread bytes would make the system reset the connection before the peer has read the answer.
+    let mut rest = [0; 1024];
+    while stream.read(&mut rest).await? > 0 {}
+    Ok(())
+}
+
+/// The request up to the empty line behind its headers; `None` when it is too long.
+async fn read_request(stream: &mut TcpStream) -> io::Result<Option<Vec<u8>>> {
+    let mut request = vec![0; REQUEST_BYTES];
+    let mut length = 0;
+    while length < REQUEST_BYTES {
+        let count = stream.read(&mut request[length..]).await?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        // The empty line may come in pieces.
+        let from = length.saturating_sub(3);
+        length += count;
+        if request[from..length].windows(4).any(|bytes| bytes == b"\r\n\r\n") {
+            request.truncate(length);
+            return Ok(Some(request));
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a request asks for the metrics; the error is the status of the answer.
+fn asked(request: &[u8]) -> Result<(), &'static str> {
+    let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
+    let mut words = line.split(|byte| *byte == b' ');
+    let (Some(method), Some(target), Some(version), None) =
+        (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err("400 Bad Request");
+    };
+    let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
+    match (method, path) {
+        _ if !version.starts_with(b"HTTP/1.") => Err("400 Bad Request"),
+        (b"GET", path) if path == PATH.as_bytes() => Ok(()),
+        (b"GET", _) => Err("404 Not Found"),
+        _ => Err("405 Method Not Allowed"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use super::*;
+
+    async fn endpoint() -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(serve(listener, || "netdiv_well 1\n".into()));
+        address
+    }
+
+    /// What is answered to these bytes.
+    async fn ask(address: SocketAddr, request: &[u8]) -> String {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(request).await.unwrap();
+        let mut answer = Vec::new();
+        let read = timeout(PATIENCE / 2, stream.read_to_end(&mut answer)).await;
+        read.expect("it answers at once").unwrap();
+        String::from_utf8(answer).unwrap()
+    }
+
+    const GET: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
+
+    #[tokio::test]
+    async fn it_answers_what_asks_for_the_metrics_and_nothing_else() {
+        let address = endpoint().await;
+        let page = ask(address, GET).await;
+        assert!(page.starts_with("HTTP/1.1 200 OK\r\n"), "{page}");
+        assert!(page.ends_with("\r\n\r\nnetdiv_well 1\n"), "{page}");
+        assert!(page.contains("Content-Length: 14\r\n"), "{page}");
+        for (request, status) in [
+            (&b"GET /metrics?a=b HTTP/1.0\r\n\r\n"[..], "200 OK"),
+            (b"GET / HTTP/1.1\r\n\r\n", "404 Not Found"),
+            (b"POST /metrics HTTP/1.1\r\n\r\n", "405 Method Not Allowed"),
+            (b"GET /metrics\r\n\r\n", "400 Bad Request"),
+            (b"GET /metrics SMTP\r\n\r\n", "400 Bad Request"),
+            (b"\0\xff\r\n\r\n", "400 Bad Request"),
+        ] {
+            let answer = ask(address, request).await;
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{answer}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_request_may_come_in_pieces_and_not_be_too_long() {
+        let address = endpoint().await;
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        for piece in GET.chunks(3) {
+            stream.write_all(piece).await.unwrap();
+            sleep(Duration::from_millis(1)).await;
+        }
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.contains("netdiv_well 1"), "{answer}");
+
+        let long = [&b"GET /metrics HTTP/1.1\r\nX: "[..], &[b'x'; 2 * REQUEST_BYTES]].concat();
+        let refused = ask(address, &long).await;
+        assert!(refused.starts_with("HTTP/1.1 431 "), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn peers_who_ask_nothing_keep_nobody_out_and_have_to_go() {
+        let address = endpoint().await;
+        let mut silent = Vec::new();
+        for _ in 0..3 * CONNECTIONS {
+            silent.push(TcpStream::connect(address).await.unwrap());
+        }
+        assert!(ask(address, GET).await.contains("netdiv_well 1"));
+        // The first one made room, and the last one has taken too long.
+        let last = silent.len() - 1;
+        for (place, limit) in [(0, PATIENCE / 2), (last, 2 * PATIENCE)] {
+            let closed = timeout(limit, silent[place].read(&mut [0; 1])).await;
+            assert!(!matches!(closed, Err(_) | Ok(Ok(1..))), "{place}: {closed:?}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Many at once, who mean no good or know no better: a node's clients are served all the same, and its log stays short.
+
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::{TcpListener, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread::{self, JoinHandle},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use e2e::{LoadGen, SutNode, process::transport, wait_until};
+use netdiv_contract::{
+    SessionHeader,
+    v1::{DescribeRequest, InferResponse},
+};
+use netdiv_transport::{Connection, Options, Transport, security::Token};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+
+fn options() -> Options {
+    let transport = match transport() {
+        "quic" => Transport::Quic,
+        _ => Transport::Grpc,
+    };
+    Options { transport, ..Options::default() }
+}
+
+/// A short run.
+fn run(node: &SutNode, args: &[&str]) {
+    LoadGen::new(&[&node.address], "offline")
+        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--mode", "accuracy"])
+        .args(args)
+        .run()
+        .expect(0);
+}
+
+/// A file with a token.
+fn token(folder: &TempDir, text: &str) -> String {
+    let path = folder.path().join(text);
+    fs::write(&path, text).expect("the folder is ours");
+    path.display().to_string()
+}
+
+/// Clients with a wrong token: each makes one call, which is refused, and connects again at once.
+struct Strangers {
+    refused: Arc<AtomicUsize>,
+    _runtime: Runtime,
+}
+
+impl Strangers {
+    fn start(node: &SutNode, count: usize, token: &str) -> Self {
+        let runtime = Runtime::new().expect("a runtime");
+        let refused = Arc::new(AtomicUsize::new(0));
+        let token = Some(Token::read(token.as_ref()).expect("a token"));
+        for _ in 0..count {
+            let options = Options { token: token.clone(), ..options() };
+            let (address, refused) = (node.address.clone(), refused.clone());
+            runtime.spawn(async move {
+                loop {
+                    // The system must not run out of ports.
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    let Ok(connection) = Connection::open(&address, &options).await else {
+                        continue;
+                    };
+                    let answer = connection.describe(DescribeRequest::default()).await;
+                    refused.fetch_add(usize::from(answer.is_err()), Ordering::Relaxed);
+                    connection.close().await;
+                }
+            });
+        }
+        Self { refused, _runtime: runtime }
+    }
+}
+
+/// The lines of a log, when its node has ended.
+fn lines(mut node: SutNode, log: JoinHandle<String>) -> Vec<String> {
+    node.signal("-TERM");
+    let (code, _) = node.wait();
+    let log = log.join().expect("it was read");
+    assert_eq!(code, Some(0), "{log}");
+    log.lines().map(String::from).collect()
+}
+
+/// Asserts that one place of the code has written no more lines than it may in that time.
+fn assert_few(log: &[String], words: &str, time: Duration) {
+    let lines = log.iter().filter(|line| line.contains(words)).count() as u64;
+    // 16 a second; the first and the last second are parts of one.
+    assert!(
+        (1..=16 * (time.as_secs() + 2)).contains(&lines),
+        "{lines} lines `{words}` in {time:?}"
+    );
+}
+
+#[test]
+fn strangers_with_a_wrong_token_keep_nobody_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let right = token(&folder, "correct-horse-battery");
+    let wrong = token(&folder, "correct-horse-staples");
+    let mut node = SutNode::echo("a", &["--token-file", &right, "--max-connections", "4"]);
+    let log = node.log();
+    let started = Instant::now();
+    let strangers = Strangers::start(&node, 70, &wrong);
+    wait_until("the strangers are there", || strangers.refused.load(Ordering::Relaxed) > 200);
+    for _ in 0..5 {
+        run(&node, &["--token-file", &right, "--connections", "2"]);
+    }
+    drop(strangers);
+    let log = lines(node, log);
+    let words = if transport() == "quic" { "a call failed" } else { "a call was refused" };
+    assert_few(&log, words, started.elapsed());
+    assert!(log.iter().any(|line| line.contains("the token is missing or wrong")));
+}
+
+#[tokio::test]
+async fn broken_streams_of_a_client_write_few_lines() {
+    let mut node = SutNode::echo("a", &[]);
+    let log = node.log();
+    let connection = Connection::open(&node.address, &options()).await.expect("connects");
+    let started = Instant::now();
+    let break_one = async || {
+        // A message with a flag that there is not.
+        let requests = tokio_stream::iter([Bytes::from_static(&[77, 0, 0, 0, 0])]);
+        let stream = connection.infer(&SessionHeader::default(), requests).await;
+        let end = match stream {
+            Ok(mut replies) => replies.next_message::<InferResponse>().await.map(drop),
+            Err(status) => Err(status),
+        };
+        end.expect_err("the stream broke");
+    };
+    for _ in 0..2000 {
+        break_one().await;
+    }
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    break_one().await;
+    let log = lines(node, log);
+    assert_few(&log, "a stream broke", started.elapsed());
+    let counted = log.iter().find(|line| line.contains("lines like the next one were left out"));
+    counted.expect("the log says how many there were");
+}
+
+/// Connections and files that a process has open.
+fn open_files(node: &SutNode) -> usize {
+    fs::read_dir(format!("/proc/{}/fd", node.id())).expect("the node runs").count()
+}
+
+#[test]
+fn idle_connections_to_the_metrics_take_nothing_from_the_clients() {
+    let metrics = {
+        let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        free.local_addr().expect("bound").to_string()
+    };
+    let mut node = SutNode::echo("a", &["--metrics", &metrics]);
+    let log = node.log();
+    let before = open_files(&node);
+    let idle: Vec<_> = (0..400).map(|_| TcpStream::connect(&metrics).expect("connects")).collect();
+    wait_until("they made room for each other", || open_files(&node) <= before + 20);
+    let cpu = node.cpu_seconds();
+    thread::sleep(Duration::from_secs(1));
+    let used = node.cpu_seconds() - cpu;
+    assert!(used < 0.3, "{used} s of a second, for connections that are idle");
+    run(&node, &[]);
+    let mut scrape = TcpStream::connect(&metrics).expect("connects");
+    scrape.write_all(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n").expect("sends");
+    let mut page = String::new();
+    scrape.read_to_string(&mut page).expect("an answer");
+    assert!(page.contains("netdiv_samples_received_total 64"), "{page}");
+    drop(idle);
+    let log = lines(node, log);
+    assert!(log.len() < 20, "{log:#?}");
+}
