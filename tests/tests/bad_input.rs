@@ -186,6 +186,58 @@ fn files_with_a_bad_line() {
 }
 
 #[test]
+fn files_that_never_end_are_refused_by_their_kind() {
+    let node = SutNode::echo("a", &[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let pipe = folder.path().join("pipe").display().to_string();
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("Linux has it").success());
+    let kinds = [("/dev/zero", "it is a device"), (pipe.as_str(), "it is a pipe")];
+    for (path, kind) in kinds {
+        let options = [
+            "--config",
+            "--user-conf",
+            "--audit-config",
+            "--evidence",
+            "--benchmarks",
+            "--token-file",
+            "--tls-ca",
+            "--labels",
+            "--dataset",
+        ];
+        for option in options {
+            let outcome = run(&node.address).args(&[option, path]).run();
+            let outcome = outcome.expect_refusal(kind).expect_refusal(path);
+            assert!(outcome.time < Duration::from_secs(10), "{option} {path}: {outcome:#?}");
+        }
+        let model = ["--engine", "/nowhere.so", "--model"];
+        for args in [
+            &["--config"][..],
+            &["--model"],
+            &["--evidence"],
+            &["--token-file"],
+            &["--tls-key", path, "--tls-certificate"],
+            &model,
+        ] {
+            let args = [args, &[path]].concat();
+            let log = SutNode::try_start("b", &args).err().unwrap_or_default();
+            assert!(log.contains(kind) && log.contains(path), "{args:?}: {log}");
+        }
+        let submission = Command::new(program("loadgen-node"))
+            .args(["submission", "--settings", path, "--output"])
+            .arg(folder.path().join("tree"))
+            .output()
+            .expect("loadgen-node starts");
+        let text = String::from_utf8_lossy(&submission.stderr);
+        assert!(text.contains(kind) && submission.status.code() == Some(2), "{text}");
+    }
+    run(&node.address).args(&["--user-conf", "/tmp"]).run().expect_refusal("it is a folder");
+    let run = run(&node.address);
+    let link = run.folder().join("audit.config");
+    std::os::unix::fs::symlink(&pipe, link).expect("the folder is ours");
+    run.run().expect_refusal("audit.config: it is a pipe");
+}
+
+#[test]
 fn an_output_folder_that_holds_another_run() {
     let node = SutNode::echo("a", &[]);
     let first = fabric(&node.address).run().expect(0);

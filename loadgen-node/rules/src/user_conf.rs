@@ -43,8 +43,7 @@ const SCENARIOS: [&str; 6] =
 /// When it cannot be read, or has a line that LoadGen would misread: where, and what to write.
 pub fn check(path: &Path, benchmark: &str, scenario: &str) -> Result<Vec<String>, String> {
     let name = path.display();
-    let text =
-        files::read_to_string(path).map_err(|error| format!("cannot read {name}: {error}"))?;
+    let text = files::read_text(path).map_err(|error| format!("cannot read {name}: {error}"))?;
     let mut warnings = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let place = format!("{name}, line {}", number + 1);

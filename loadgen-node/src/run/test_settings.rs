@@ -1,6 +1,9 @@
 //! LoadGen's settings for a run, and which of them are refused.
 
+use std::io;
+
 use loadgen_sys::{Scenario, TestSettings};
+use netdiv_resources::files;
 use netdiv_rules::{Division, user_conf};
 use tracing::warn;
 
@@ -12,8 +15,11 @@ use crate::{
 /// LoadGen's settings: mlperf.conf, then user.conf, then the fields that were set by hand, and the lines of user.conf that have no effect.
 pub(crate) fn test_settings(config: &RunConfig) -> Result<(TestSettings, Vec<String>), RunError> {
     let refused = |error: loadgen_sys::SettingsError| RunError::Usage(error.to_string());
-    if config.audit_config.is_file() {
-        warn!("LoadGen will take settings from {}", config.audit_config.display());
+    let audit_config = &config.audit_config;
+    match files::check(audit_config, files::TEXT_BYTES) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return usage(format!("{}: {error}", audit_config.display())),
+        Ok(()) => warn!("LoadGen will take settings from {}", audit_config.display()),
     }
     let mut warnings = Vec::new();
     if let Some(path) = &config.user_conf {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use netdiv_contract::layout::{DataType, InputLayout, TensorSpec};
+use netdiv_resources::files;
 
 use crate::{
     error::DatasetError,
@@ -110,7 +111,7 @@ impl Dataset for Folder {
     fn read(&self, index: usize) -> Result<Sample, DatasetError> {
         let file = &self.files[index];
         let unreadable = |error| DatasetError::Unreadable { path: file.path.clone(), error };
-        let content = Bytes::from(std::fs::read(&file.path).map_err(unreadable)?);
+        let content = Bytes::from(files::read(&file.path, u64::MAX).map_err(unreadable)?);
         if file.tensor.is_none() {
             return Ok(Sample::Bytes(content));
         }

@@ -1,6 +1,6 @@
 //! A file mapped into memory: loaded samples are slices of it, without a second copy.
 
-use std::{fs::File, path::Path};
+use std::path::Path;
 
 use bytes::Bytes;
 
@@ -13,7 +13,7 @@ use crate::error::DatasetError;
 )]
 pub(super) fn map(path: &Path) -> Result<Bytes, DatasetError> {
     let unreadable = |error| DatasetError::Unreadable { path: path.into(), error };
-    let file = File::open(path).map_err(unreadable)?;
+    let file = netdiv_resources::files::open(path).map_err(unreadable)?;
     if file.metadata().map_err(unreadable)?.len() == 0 {
         return Err(DatasetError::Empty(path.into()));
     }

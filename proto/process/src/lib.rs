@@ -65,7 +65,7 @@ pub fn layered<T: clap::Args + Serialize + DeserializeOwned>(
 /// The file's keys, after checking that `T` has each of them and accepts its value.
 fn read<T: clap::Args + DeserializeOwned>(path: &Path) -> Result<toml::Table, SettingsError> {
     let path_buf = || path.to_path_buf();
-    let text = std::fs::read_to_string(path)
+    let text = netdiv_resources::files::read_text(path)
         .map_err(|error| SettingsError::Unreadable { path: path_buf(), error })?;
     let not_toml = |error| SettingsError::NotToml { path: path_buf(), error: Box::new(error) };
     let table: toml::Table = toml::from_str(&text).map_err(not_toml)?;
@@ -196,6 +196,12 @@ mod tests {
             let error = layered(&Keys::default(), Some(file.path())).unwrap_err().to_string();
             assert!(error.contains(want), "{error}");
         }
+    }
+
+    #[test]
+    fn a_file_that_never_ends_is_refused_by_its_kind() {
+        let error = layered(&Keys::default(), Some(Path::new("/dev/zero"))).unwrap_err();
+        assert!(error.to_string().contains("settings file /dev/zero: it is a device"), "{error}");
     }
 
     #[test]

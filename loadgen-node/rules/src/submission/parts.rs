@@ -45,7 +45,7 @@ impl Parts<'_> {
     /// A file of the settings, which has to say something.
     fn file(&mut self, key: &str, path: &Path) -> Option<String> {
         let place = path.display();
-        match files::read_to_string(&self.base.join(path)) {
+        match files::read_text(&self.base.join(path)) {
             Ok(text) if !text.trim().is_empty() => return Some(text),
             Ok(_) => self.problems.fault(format!("{key} {place}: the file is empty")),
             Err(error) => self.problems.fault(format!("{key} {place}: {error}")),
