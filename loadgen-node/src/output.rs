@@ -16,6 +16,9 @@ use crate::RunError;
 /// Name of our result file.
 pub(crate) const RESULT: &str = "result.json";
 
+/// How LoadGen's log begins to say why a run failed.
+pub(crate) const FAILED: &str = "netdiv: the run failed: ";
+
 /// Prints lines to standard output.
 pub(crate) fn say(text: impl std::fmt::Display) -> Result<(), RunError> {
     netdiv_process::say(text)
@@ -66,7 +69,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), RunError> {
 /// LoadGen has closed its logs. Every reader rejects a log with an error.
 pub(crate) fn mark_failed(folder: &Path, reason: &str) -> Result<(), RunError> {
     let path = folder.join(DETAIL);
-    let value = serde_json::Value::from(format!("netdiv: the run failed: {reason}"));
+    let value = serde_json::Value::from(format!("{FAILED}{reason}"));
     let line = format!(
         r#":::MLLOG {{"key": "error_runtime", "value": {value}, "time_ms": 0, "namespace": "mlperf::logging", "event_type": "POINT_IN_TIME", "metadata": {{"is_error": true, "is_warning": false, "file": "{}", "line_no": {}, "pid": {}, "tid": 0}}}}"#,
         file!(),

@@ -27,7 +27,7 @@ use super::{
     conclude, counted::Counted, library::Library, loadgen_test::LoadGenTest, progress, record,
     signals::end_on_signal, watchdog,
 };
-use crate::{RunError, result::Verdict};
+use crate::{RunError, output::FAILED, result::Verdict};
 
 /// The name of the SUT, which LoadGen logs for every reader.
 const NAME: &str = "netdiv in-process SUT (not a Network division run)";
@@ -111,7 +111,7 @@ impl Shared {
 
     /// The first reason stays.
     fn fail(&self, reason: String) {
-        let reason = format!("netdiv: the run failed: {reason}");
+        let reason = format!("{FAILED}{reason}");
         self.state.lock().failure.get_or_insert(reason);
         self.failed.store(true, Ordering::SeqCst);
         self.answered.notify_all();
