@@ -148,7 +148,11 @@ fn settings_that_make_no_sense() {
         (&["--encoding", "gzip"], "[possible values: none, zstd, lz4]"),
         (&["--policy", "random"], "[possible values: pull, least-outstanding, round-robin]"),
         (&["--connections", "0"], "must be at least 1"),
+        (&["--connections", "18446744073709551615"], "must be from 1 to 65535"),
+        (&["--io-threads", "1000000"], "must be from 1 to 1024"),
         (&["--performance-samples", "0"], "must be at least 1"),
+        (&["--dataset", "synthetic:1000000000x1000000"], "its samples do not fit"),
+        (&["--dataset", "synthetic:100000000000000000x1"], "bytes of memory are needed"),
         (&["--sample-timeout-ms", "0"], "must be at least 1"),
         (&["--encoding", "gzip", "--print-config"], "[possible values: none, zstd, lz4]"),
         (&["--setting", "offline_expected_qps=1e12"], "more than LoadGen can prepare"),
@@ -235,6 +239,19 @@ fn files_that_never_end_are_refused_by_their_kind() {
     let link = run.folder().join("audit.config");
     std::os::unix::fs::symlink(&pipe, link).expect("the folder is ours");
     run.run().expect_refusal("audit.config: it is a pipe");
+}
+
+#[test]
+fn sizes_beyond_a_limit_of_memory_are_refused_by_number() {
+    let run = || {
+        let run = LoadGen::new(&[&closed_port()], "offline").after("ulimit -v 1000000");
+        run.args(&["--benchmark", "fabric", "--dataset"])
+    };
+    run()
+        .args(&["synthetic:2000x1000000"])
+        .run()
+        .expect_refusal("its samples do not fit: 200")
+        .expect_refusal("the limit of its address space, ulimit -v");
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn logs_that_cannot_be_written_leave_nothing_valid() {
     let outcome = LoadGen::new(&[&node.address], "offline")
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:20000x100", "--quiet"])
         .args(&["--mode", "accuracy"])
-        .with_files_of_at_most_kib(64)
+        .after("trap '' XFSZ; ulimit -f 64")
         .run()
         .expect(1);
     let reasons = outcome.result()["reasons"].to_string();

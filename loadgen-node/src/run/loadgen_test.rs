@@ -5,7 +5,7 @@ use std::sync::Arc;
 use loadgen_sys::{LogSettings, StartTestError, SystemUnderTest, TestSettings};
 use netdiv_dataset as dataset;
 
-use super::{library::Library, test_settings::test_settings, witness::Witness};
+use super::{footprint, library::Library, test_settings::test_settings, witness::Witness};
 use crate::{
     RunError,
     settings::{RunConfig, usage},
@@ -27,6 +27,13 @@ impl LoadGenTest {
     pub(crate) fn new(config: RunConfig) -> Result<Self, RunError> {
         let data = dataset::open(&config.dataset)?;
         let labels = labels(&config, data.sample_count())?;
+        let loaded = config.performance_samples.unwrap_or(usize::MAX);
+        footprint::of_library(data.as_ref(), loaded, config.digests).map_err(|error| {
+            RunError::Usage(format!(
+                "data set {}: its samples do not fit: {error}. Use fewer (--performance-samples, or a smaller data set)",
+                data.name()
+            ))
+        })?;
         let witness = config.digests.then(|| Arc::new(Witness::new(data.sample_count())));
         let (encoding, samples) = (config.encoding, config.performance_samples);
         let sums = config.checksums;

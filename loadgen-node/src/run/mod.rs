@@ -5,6 +5,7 @@ mod conclude;
 mod counted;
 mod eligibility;
 mod fitness;
+mod footprint;
 #[cfg(feature = "in-process")]
 mod in_process;
 mod judgement;
