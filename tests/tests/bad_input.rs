@@ -151,12 +151,25 @@ fn settings_that_make_no_sense() {
         (&["--connections", "18446744073709551615"], "must be from 1 to 65535"),
         (&["--io-threads", "1000000"], "must be from 1 to 1024"),
         (&["--performance-samples", "0"], "must be at least 1"),
-        (&["--dataset", "synthetic:1000000000x1000000"], "its samples do not fit"),
-        (&["--dataset", "synthetic:100000000000000000x1"], "bytes of memory are needed"),
         (&["--sample-timeout-ms", "0"], "must be at least 1"),
         (&["--encoding", "gzip", "--print-config"], "[possible values: none, zstd, lz4]"),
         (&["--setting", "offline_expected_qps=1e12"], "more than LoadGen can prepare"),
-        (&["--setting", "offline_expected_qps=0"], "it must be above 0"),
+        (&["--setting", "offline_expected_qps=0"], "offline_expected_qps is 0.000000, and must be"),
+        (&["--setting", "offline_expected_qps=nan"], "offline_expected_qps is nan, and must be"),
+        (&["--setting", "server_target_qps=-1"], "server_target_qps is -1.000000, and must be"),
+        (&["--setting", "server_target_qps=inf"], "server_target_qps is inf, and must be"),
+        (&["--setting", "multi_stream_samples_per_query=0"], "samples_per_query is 0, and must be"),
+        (&["--setting", "server_target_latency_percentile=1"], "is 1.000000, and must be"),
+        (&["--setting", "min_query_count=0"], "min_query_count is 0, and must be from 1"),
+        (&["--setting", "min_query_count=1000000000000"], "more than LoadGen can prepare"),
+        (&["--setting", "min_duration_ms=18446744073709551615"], "min_duration_ms is 1844674407"),
+        (&["--setting", "server_num_issue_query_threads=257"], "must be from 0 to 256"),
+        (
+            &["--setting", "performance_sample_count_override=1000000000000"],
+            "more than LoadGen can prepare",
+        ),
+        (&["--dataset", "synthetic:1000000000x1000000"], "its samples do not fit"),
+        (&["--dataset", "synthetic:100000000000000000x1"], "bytes of memory are needed"),
         (&["--benchmark", "llama2-70b", "--dataset", "digits"], "measures token latencies"),
         (&["--output", "/dev/null/x"], "--output /dev/null/x"),
         (&["--cluster-name", "a, b"], "has no comma, bracket, quote or backslash"),
@@ -187,6 +200,30 @@ fn files_with_a_bad_line() {
     outcome
         .expect_refusal("line 2")
         .expect_refusal("line 2: `batchsize`: there is no such setting");
+}
+
+#[test]
+fn what_loadgen_does_not_survive_is_refused_wherever_it_is_set() {
+    let run = || {
+        LoadGen::new(&[&closed_port()], "multi-stream").args(&[
+            "--benchmark",
+            "fabric",
+            "--dataset",
+            "synthetic:8x64",
+        ])
+    };
+    let refusal = "LoadGen's multi_stream_samples_per_query is 0, and must be from 1";
+    let lines = "*.MultiStream.samples_per_query = 0\n";
+    run().args(&["--setting", "multi_stream_samples_per_query=0"]).run().expect_refusal(refusal);
+    for option in ["--user-conf", "--audit-config"] {
+        let run = run();
+        let file = run.file("settings.conf", lines);
+        run.args(&[option, &file]).run().expect_refusal(refusal);
+    }
+    // LoadGen finds this one by itself.
+    let run = run();
+    run.file("audit.config", lines);
+    run.run().expect_refusal(refusal);
 }
 
 #[test]
@@ -252,6 +289,10 @@ fn sizes_beyond_a_limit_of_memory_are_refused_by_number() {
         .run()
         .expect_refusal("its samples do not fit: 200")
         .expect_refusal("the limit of its address space, ulimit -v");
+    run()
+        .args(&["synthetic:8x64", "--setting", "offline_expected_qps=100000"])
+        .run()
+        .expect_refusal("more than LoadGen can prepare here");
 }
 
 #[test]

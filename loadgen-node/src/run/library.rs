@@ -125,7 +125,7 @@ impl Library {
         Ok(())
     }
 
-    /// Set by loading samples, which LoadGen does before each series; to be cleared at the series' end.
+    /// Set when the test begins and by loading samples, which LoadGen does before each series; to be cleared at the series' end.
     pub(crate) fn owes_calls(&self) -> &AtomicBool {
         &self.owes_calls
     }
