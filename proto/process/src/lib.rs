@@ -1,11 +1,14 @@
 //! The process side of both programs: settings from a file and the command line, logging, signals, cores.
 
+mod signals;
+
 use std::{
     io::{self, IsTerminal as _, Write as _},
     path::{Path, PathBuf},
 };
 
 use serde::{Serialize, de::DeserializeOwned};
+pub use signals::{Signal, Signals};
 use tokio::signal::unix::{SignalKind, signal};
 use toml::de::DeTable;
 use tracing_subscriber::EnvFilter;
