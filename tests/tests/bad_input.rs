@@ -296,6 +296,33 @@ fn sizes_beyond_a_limit_of_memory_are_refused_by_number() {
 }
 
 #[test]
+fn a_second_run_into_the_folder_of_one_under_way() {
+    let node = SutNode::echo("a", &[]);
+    // A frozen node holds up the first run once it has its folder.
+    node.signal("-STOP");
+    let first = LoadGen::new(&[&node.address], "offline").args(&[
+        "--benchmark",
+        "fabric",
+        "--dataset",
+        "synthetic:8x64",
+        "--mode",
+        "accuracy",
+    ]);
+    let folder = first.folder().join("out");
+    let first = first.start();
+    e2e::wait_until("the first run has its folder", || folder.join("run.lock").exists());
+    LoadGen::bare(&node.address)
+        .args(&["--scenario", "offline", "--mode", "accuracy", "--benchmark", "fabric"])
+        .args(&["--dataset", "synthetic:8x64", "--output", &folder.display().to_string()])
+        .run()
+        .expect_refusal("another run is writing into");
+    node.signal("-CONT");
+    let outcome = first.wait().expect(0);
+    assert_eq!(outcome.result()["verdict"], "COMPLETE");
+    assert!(!outcome.path("run.lock").exists(), "it is tidy");
+}
+
+#[test]
 fn an_output_folder_that_holds_another_run() {
     let node = SutNode::echo("a", &[]);
     let first = fabric(&node.address).run().expect(0);

@@ -139,7 +139,8 @@ fn run_test(
     options: &[String],
 ) -> Result<(), RunError> {
     let failed = |error: &dyn std::fmt::Display| RunError::Failed(error.to_string());
-    output::prepare(folder)?;
+    // The run that is started below claims the folder for itself.
+    drop(output::prepare(folder)?);
     let (config, audit_config) = (folder.join("run.toml"), folder.join("audit.config"));
     let settings = serde_json::Value::from_iter(settings);
     let mut settings: RunArgs = serde_json::from_value(settings).map_err(|error| failed(&error))?;

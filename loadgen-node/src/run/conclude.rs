@@ -9,7 +9,7 @@ use super::{
     watchdog,
 };
 use crate::{
-    RunError,
+    RunError, claim,
     error::EXIT_FAILED,
     official_log::{self, DetailLog},
     output, report,
@@ -51,6 +51,7 @@ pub(super) fn give_up(test: &LoadGenTest, counted: Counted, reason: String) -> !
     watchdog::end_loadgen(reason.clone());
     let finished = finish(test, counted, Err(StartTestError::Aborted(reason)));
     finished.inspect_err(|error| error!("{error}")).ok();
+    claim::tidy(&test.config.output);
     loadgen_sys::exit_now(EXIT_FAILED);
 }
 
