@@ -9,6 +9,7 @@
 //!
 //! The rules themselves are a crate of their own, `netdiv-rules`.
 
+mod claim;
 mod commands;
 mod error;
 mod fabric;

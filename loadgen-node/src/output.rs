@@ -11,10 +11,13 @@ pub(crate) use netdiv_rules::tree::{ACCURACY_LOG as ACCURACY, DETAIL, SUMMARY};
 
 use tracing::error;
 
-use crate::RunError;
+use crate::{RunError, claim::Claim};
 
 /// Name of our result file.
 pub(crate) const RESULT: &str = "result.json";
+
+/// How LoadGen's log begins to say why a run failed.
+pub(crate) const FAILED: &str = "netdiv: the run failed: ";
 
 /// Prints lines to standard output.
 pub(crate) fn say(text: impl std::fmt::Display) -> Result<(), RunError> {
@@ -29,11 +32,17 @@ pub(crate) fn report(text: impl std::fmt::Display) {
     }
 }
 
-/// Makes the folder; refuses one that holds another run.
-pub(crate) fn prepare(folder: &Path) -> Result<(), RunError> {
+/// Makes the folder, for this process alone; refuses one that holds another run, or into which another run writes.
+pub(crate) fn prepare(folder: &Path) -> Result<Claim, RunError> {
     let failed =
         |error: io::Error| RunError::Usage(format!("--output {}: {error}", folder.display()));
     fs::create_dir_all(folder).map_err(failed)?;
+    let Some(claim) = Claim::of(folder).map_err(failed)? else {
+        return Err(RunError::Usage(format!(
+            "another run is writing into {}; choose another --output",
+            folder.display()
+        )));
+    };
     for entry in folder.read_dir().map_err(failed)? {
         let name = entry.map_err(failed)?.file_name();
         let name = name.to_string_lossy();
@@ -46,7 +55,8 @@ pub(crate) fn prepare(folder: &Path) -> Result<(), RunError> {
     }
     // LoadGen does not say much when it cannot write its logs.
     let trial = folder.join("trial.part");
-    fs::write(&trial, b"").and_then(|()| fs::remove_file(&trial)).map_err(failed)
+    write_through(&trial, b"").and_then(|()| fs::remove_file(&trial)).map_err(failed)?;
+    Ok(claim)
 }
 
 /// Writes a whole file or nothing.
@@ -66,7 +76,7 @@ pub(crate) fn write(path: &Path, content: &[u8]) -> Result<(), RunError> {
 /// LoadGen has closed its logs. Every reader rejects a log with an error.
 pub(crate) fn mark_failed(folder: &Path, reason: &str) -> Result<(), RunError> {
     let path = folder.join(DETAIL);
-    let value = serde_json::Value::from(format!("netdiv: the run failed: {reason}"));
+    let value = serde_json::Value::from(format!("{FAILED}{reason}"));
     let line = format!(
         r#":::MLLOG {{"key": "error_runtime", "value": {value}, "time_ms": 0, "namespace": "mlperf::logging", "event_type": "POINT_IN_TIME", "metadata": {{"is_error": true, "is_warning": false, "file": "{}", "line_no": {}, "pid": {}, "tid": 0}}}}"#,
         file!(),
@@ -79,7 +89,12 @@ pub(crate) fn mark_failed(folder: &Path, reason: &str) -> Result<(), RunError> {
 
 /// Writes a file and waits until it is on the disk: after a power cut the name must not lead to an empty file.
 fn write_through(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut file = fs::File::create(path)?;
+    // Whatever is there, and be it a pipe, is not written to.
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = fs::File::create_new(path)?;
     file.write_all(content)?;
     file.sync_all()
 }

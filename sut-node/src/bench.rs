@@ -80,6 +80,9 @@ pub fn bench(config: &Config, args: &BenchArgs) -> Result<BenchReport, BenchErro
             "the model takes {takes}, the data set holds {holds}"
         )));
     }
+    let bytes = (0..data.sample_count()).map(|index| data.sample_bytes(index));
+    netdiv_resources::memory::check(bytes.fold(0, u64::saturating_add))
+        .map_err(|error| BenchError::Sample(format!("data set {}: {error}", args.dataset)))?;
     let payloads = (0..data.sample_count())
         .map(|index| Ok(data.read(index)?.into_payload(takes)))
         .collect::<Result<Vec<_>, DatasetError>>()?;

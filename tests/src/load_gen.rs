@@ -102,10 +102,10 @@ impl LoadGen {
         self
     }
 
-    /// With files that the system does not let grow beyond that; what is written then is an error.
-    pub fn with_files_of_at_most_kib(mut self, kib: u64) -> Self {
+    /// Within limits that a shell has set: commands such as `ulimit -f 64`.
+    pub fn after(mut self, commands: &str) -> Self {
         let mut limited = Command::new("bash");
-        let script = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" \"$@\"");
+        let script = format!("{commands}; exec \"$0\" \"$@\"");
         limited.args(["-c", &script]).arg(self.command.get_program()).args(self.command.get_args());
         limited.current_dir(self.folder.path()).env_remove("RUST_LOG");
         self.command = limited;

@@ -148,11 +148,28 @@ fn settings_that_make_no_sense() {
         (&["--encoding", "gzip"], "[possible values: none, zstd, lz4]"),
         (&["--policy", "random"], "[possible values: pull, least-outstanding, round-robin]"),
         (&["--connections", "0"], "must be at least 1"),
+        (&["--connections", "18446744073709551615"], "must be from 1 to 65535"),
+        (&["--io-threads", "1000000"], "must be from 1 to 1024"),
         (&["--performance-samples", "0"], "must be at least 1"),
         (&["--sample-timeout-ms", "0"], "must be at least 1"),
         (&["--encoding", "gzip", "--print-config"], "[possible values: none, zstd, lz4]"),
         (&["--setting", "offline_expected_qps=1e12"], "more than LoadGen can prepare"),
-        (&["--setting", "offline_expected_qps=0"], "it must be above 0"),
+        (&["--setting", "offline_expected_qps=0"], "offline_expected_qps is 0.000000, and must be"),
+        (&["--setting", "offline_expected_qps=nan"], "offline_expected_qps is nan, and must be"),
+        (&["--setting", "server_target_qps=-1"], "server_target_qps is -1.000000, and must be"),
+        (&["--setting", "server_target_qps=inf"], "server_target_qps is inf, and must be"),
+        (&["--setting", "multi_stream_samples_per_query=0"], "samples_per_query is 0, and must be"),
+        (&["--setting", "server_target_latency_percentile=1"], "is 1.000000, and must be"),
+        (&["--setting", "min_query_count=0"], "min_query_count is 0, and must be from 1"),
+        (&["--setting", "min_query_count=1000000000000"], "more than LoadGen can prepare"),
+        (&["--setting", "min_duration_ms=18446744073709551615"], "min_duration_ms is 1844674407"),
+        (&["--setting", "server_num_issue_query_threads=257"], "must be from 0 to 256"),
+        (
+            &["--setting", "performance_sample_count_override=1000000000000"],
+            "more than LoadGen can prepare",
+        ),
+        (&["--dataset", "synthetic:1000000000x1000000"], "its samples do not fit"),
+        (&["--dataset", "synthetic:100000000000000000x1"], "bytes of memory are needed"),
         (&["--benchmark", "llama2-70b", "--dataset", "digits"], "measures token latencies"),
         (&["--output", "/dev/null/x"], "--output /dev/null/x"),
         (&["--cluster-name", "a, b"], "has no comma, bracket, quote or backslash"),
@@ -183,6 +200,126 @@ fn files_with_a_bad_line() {
     outcome
         .expect_refusal("line 2")
         .expect_refusal("line 2: `batchsize`: there is no such setting");
+}
+
+#[test]
+fn what_loadgen_does_not_survive_is_refused_wherever_it_is_set() {
+    let run = || {
+        LoadGen::new(&[&closed_port()], "multi-stream").args(&[
+            "--benchmark",
+            "fabric",
+            "--dataset",
+            "synthetic:8x64",
+        ])
+    };
+    let refusal = "LoadGen's multi_stream_samples_per_query is 0, and must be from 1";
+    let lines = "*.MultiStream.samples_per_query = 0\n";
+    run().args(&["--setting", "multi_stream_samples_per_query=0"]).run().expect_refusal(refusal);
+    for option in ["--user-conf", "--audit-config"] {
+        let run = run();
+        let file = run.file("settings.conf", lines);
+        run.args(&[option, &file]).run().expect_refusal(refusal);
+    }
+    // LoadGen finds this one by itself.
+    let run = run();
+    run.file("audit.config", lines);
+    run.run().expect_refusal(refusal);
+}
+
+#[test]
+fn files_that_never_end_are_refused_by_their_kind() {
+    let node = SutNode::echo("a", &[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let pipe = folder.path().join("pipe").display().to_string();
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("Linux has it").success());
+    let kinds = [("/dev/zero", "it is a device"), (pipe.as_str(), "it is a pipe")];
+    for (path, kind) in kinds {
+        let options = [
+            "--config",
+            "--user-conf",
+            "--audit-config",
+            "--evidence",
+            "--benchmarks",
+            "--token-file",
+            "--tls-ca",
+            "--labels",
+            "--dataset",
+        ];
+        for option in options {
+            let outcome = run(&node.address).args(&[option, path]).run();
+            let outcome = outcome.expect_refusal(kind).expect_refusal(path);
+            assert!(outcome.time < Duration::from_secs(10), "{option} {path}: {outcome:#?}");
+        }
+        let model = ["--engine", "/nowhere.so", "--model"];
+        for args in [
+            &["--config"][..],
+            &["--model"],
+            &["--evidence"],
+            &["--token-file"],
+            &["--tls-key", path, "--tls-certificate"],
+            &model,
+        ] {
+            let args = [args, &[path]].concat();
+            let log = SutNode::try_start("b", &args).err().unwrap_or_default();
+            assert!(log.contains(kind) && log.contains(path), "{args:?}: {log}");
+        }
+        let submission = Command::new(program("loadgen-node"))
+            .args(["submission", "--settings", path, "--output"])
+            .arg(folder.path().join("tree"))
+            .output()
+            .expect("loadgen-node starts");
+        let text = String::from_utf8_lossy(&submission.stderr);
+        assert!(text.contains(kind) && submission.status.code() == Some(2), "{text}");
+    }
+    run(&node.address).args(&["--user-conf", "/tmp"]).run().expect_refusal("it is a folder");
+    let run = run(&node.address);
+    let link = run.folder().join("audit.config");
+    std::os::unix::fs::symlink(&pipe, link).expect("the folder is ours");
+    run.run().expect_refusal("audit.config: it is a pipe");
+}
+
+#[test]
+fn sizes_beyond_a_limit_of_memory_are_refused_by_number() {
+    let run = || {
+        let run = LoadGen::new(&[&closed_port()], "offline").after("ulimit -v 1000000");
+        run.args(&["--benchmark", "fabric", "--dataset"])
+    };
+    run()
+        .args(&["synthetic:2000x1000000"])
+        .run()
+        .expect_refusal("its samples do not fit: 200")
+        .expect_refusal("the limit of its address space, ulimit -v");
+    run()
+        .args(&["synthetic:8x64", "--setting", "offline_expected_qps=100000"])
+        .run()
+        .expect_refusal("more than LoadGen can prepare here");
+}
+
+#[test]
+fn a_second_run_into_the_folder_of_one_under_way() {
+    let node = SutNode::echo("a", &[]);
+    // A frozen node holds up the first run once it has its folder.
+    node.signal("-STOP");
+    let first = LoadGen::new(&[&node.address], "offline").args(&[
+        "--benchmark",
+        "fabric",
+        "--dataset",
+        "synthetic:8x64",
+        "--mode",
+        "accuracy",
+    ]);
+    let folder = first.folder().join("out");
+    let first = first.start();
+    e2e::wait_until("the first run has its folder", || folder.join("run.lock").exists());
+    LoadGen::bare(&node.address)
+        .args(&["--scenario", "offline", "--mode", "accuracy", "--benchmark", "fabric"])
+        .args(&["--dataset", "synthetic:8x64", "--output", &folder.display().to_string()])
+        .run()
+        .expect_refusal("another run is writing into");
+    node.signal("-CONT");
+    let outcome = first.wait().expect(0);
+    assert_eq!(outcome.result()["verdict"], "COMPLETE");
+    assert!(!outcome.path("run.lock").exists(), "it is tidy");
 }
 
 #[test]

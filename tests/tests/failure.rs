@@ -1,8 +1,63 @@
-//! What a node that leaves does, beside ending the run; what every fault does to a run is in `faults.rs`.
+//! What a node that leaves does, beside ending the run, and what a data set does that changes; what every fault does to a run
+//! is in `faults.rs`.
 
-use std::time::Duration;
+use std::{fs, time::Duration};
 
-use e2e::{LoadGen, SutNode};
+use e2e::{LoadGen, Running, SutNode, npy};
+use loadgen_node::official_log::read_responses;
+
+/// A slow run of all samples of a file: 400 of 1000 bytes, each of which is 1. An echo node answers with the first eight.
+fn over_a_file(node: &SutNode) -> (LoadGen, String) {
+    let run = LoadGen::new(&[&node.address], "offline").args(&[
+        "--benchmark",
+        "fabric",
+        "--mode",
+        "accuracy",
+        "--quiet",
+    ]);
+    let path = run.file("samples.npy", npy("|u1", "(400, 1000)", vec![1; 400_000]));
+    (run.args(&["--dataset", &path]), path)
+}
+
+/// Whether the run has a file open.
+fn has_open(running: &Running, path: &str) -> bool {
+    let open = fs::read_dir(format!("/proc/{}/fd", running.id())).into_iter().flatten().flatten();
+    open.filter_map(|entry| fs::read_link(entry.path()).ok())
+        .any(|file| file.display().to_string() == path)
+}
+
+#[test]
+fn a_data_set_that_changes_once_it_is_loaded_changes_nothing() {
+    let node = SutNode::echo("a", &["--max-batch", "4", "--echo-batch-us", "20000"]);
+    let damages: [fn(&str); 3] = [
+        |path| fs::File::options().write(true).open(path).expect("ours").set_len(10).expect("ours"),
+        |path| fs::write(path, vec![2; 400_128]).expect("ours"),
+        |path| fs::remove_file(path).expect("ours"),
+    ];
+    for damage in damages {
+        let (run, path) = over_a_file(&node);
+        let running = run.start();
+        running.wait_for_test();
+        damage(&path);
+        let outcome = running.wait().expect(0);
+        let responses = read_responses(&outcome.path("mlperf_log_accuracy.json")).expect("a log");
+        assert_eq!(responses.len(), 400);
+        assert!(responses.iter().all(|response| response.data == [1; 8]));
+    }
+}
+
+#[test]
+fn a_data_set_that_changes_before_it_is_loaded_fails_the_run_by_name() {
+    let node = SutNode::echo("a", &[]);
+    // A frozen node holds up the run between opening the data set and loading it.
+    node.signal("-STOP");
+    let (run, path) = over_a_file(&node);
+    let running = run.start();
+    e2e::wait_until("the data set is open", || has_open(&running, &path));
+    fs::File::options().write(true).open(&path).expect("ours").set_len(1000).expect("ours");
+    node.signal("-CONT");
+    running.wait().expect_failure("samples.npy has changed since the data set was opened");
+}
 
 #[test]
 fn a_node_that_drains_ends_the_run_and_itself() {

@@ -1,4 +1,5 @@
-//! Faults of the LoadGen node's own machine: a clock that is set, and a disk without room.
+//! Faults of the LoadGen node's own machine: a clock that is set, a disk without room, files that cannot grow, a terminal that is
+//! closed.
 
 use std::{path::Path, process::Command};
 
@@ -82,15 +83,46 @@ fn a_disk_without_room_refuses_a_run_and_one_that_fills_ends_it() {
 }
 
 #[test]
-fn logs_that_cannot_be_written_leave_nothing_valid() {
+fn logs_that_cannot_be_written_fail_the_run() {
     let node = slow();
-    // An accuracy log of a megabyte does not fit; the system refuses each write beyond 64 KiB.
+    // An accuracy log of 200 kB does not fit; the system refuses each write beyond 64 KiB, with a signal, whether
+    // the shell ignores it or not.
+    for commands in ["ulimit -f 64", "trap '' XFSZ; ulimit -f 64"] {
+        LoadGen::new(&[&node.address], "offline")
+            .args(&["--benchmark", "fabric", "--dataset", "synthetic:2000x100", "--quiet"])
+            .args(&["--mode", "accuracy"])
+            .after(commands)
+            .run()
+            .expect_failure("raise the limit (ulimit -f)");
+    }
+    // Where not even LoadGen's list of the samples fits, the result still says why.
     let outcome = LoadGen::new(&[&node.address], "offline")
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:20000x100", "--quiet"])
         .args(&["--mode", "accuracy"])
-        .with_files_of_at_most_kib(64)
+        .after("ulimit -f 64")
         .run()
-        .expect(1);
+        .expect(3);
+    assert_eq!(outcome.result()["verdict"], "FAILED");
     let reasons = outcome.result()["reasons"].to_string();
-    assert!(reasons.contains("a line that is not JSON"), "{reasons}");
+    assert!(reasons.contains("raise the limit (ulimit -f)"), "{reasons}");
+}
+
+#[test]
+fn a_terminal_that_is_closed_ends_the_run_unless_it_was_started_to_outlive_it() {
+    let node = slow();
+    let running = long(&node).start();
+    running.wait_for_test();
+    e2e::process::send_signal(running.id(), "-HUP");
+    running.wait().expect_failure("interrupted by SIGHUP");
+
+    let outlives = LoadGen::new(&[&node.address], "server")
+        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--quiet"])
+        .short(2000, 100)
+        .after("trap '' HUP")
+        .start();
+    outlives.wait_for_test();
+    e2e::process::send_signal(outlives.id(), "-HUP");
+    let outcome = outlives.wait();
+    assert!(matches!(outcome.code, Some(0 | 1)), "{outcome:#?}");
+    assert_ne!(outcome.result()["verdict"], "FAILED");
 }

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <deque>
 #include <exception>
+#include <memory>
 #include <new>
 #include <string>
 #include <thread>
@@ -304,6 +305,10 @@ mlperf::TestSettings* nd_settings_new(int scenario, int mode) {
   return settings;
 }
 
+mlperf::TestSettings* nd_settings_clone(const mlperf::TestSettings* settings) {
+  return new mlperf::TestSettings(*settings);
+}
+
 void nd_settings_free(mlperf::TestSettings* settings) { delete settings; }
 
 // `path` null: LoadGen's embedded mlperf.conf alone.
@@ -318,6 +323,23 @@ int nd_settings_from_config(mlperf::TestSettings* settings, const char* path, co
   } catch (...) {
     return -1;
   }
+}
+
+// What StartTest makes of the settings where it finds this audit.config; null when it cannot read the file.
+mlperf::TestSettings* nd_settings_audited(const mlperf::TestSettings* settings, const char* path,
+                                          const char* scenario) {
+  try {
+    auto audited = std::make_unique<mlperf::TestSettings>(*settings);
+    return audited->FromConfig(path, "*", scenario, 2) == 0 ? audited.release() : nullptr;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+// The mode of the test that StartTest makes of the settings.
+int nd_settings_mode(const mlperf::TestSettings* settings) {
+  const auto mode = settings->test05 ? mlperf::TestMode::PerformanceOnly : settings->mode;
+  return static_cast<int>(mode);
 }
 
 // 0: done. 1: no such field. 2: not a value of the field's type.

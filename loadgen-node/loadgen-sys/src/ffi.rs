@@ -62,6 +62,7 @@ pub(crate) struct RawSettings {
 unsafe extern "C" {
     pub(crate) fn nd_set_text(out: *mut c_void, text: *const c_char, length: usize);
     pub(crate) fn nd_settings_new(scenario: c_int, mode: c_int) -> *mut RawSettings;
+    pub(crate) fn nd_settings_clone(settings: *const RawSettings) -> *mut RawSettings;
     pub(crate) fn nd_settings_free(settings: *mut RawSettings);
     pub(crate) fn nd_settings_from_config(
         settings: *mut RawSettings,
@@ -69,6 +70,12 @@ unsafe extern "C" {
         model: *const c_char,
         scenario: *const c_char,
     ) -> c_int;
+    pub(crate) fn nd_settings_audited(
+        settings: *const RawSettings,
+        path: *const c_char,
+        scenario: *const c_char,
+    ) -> *mut RawSettings;
+    pub(crate) fn nd_settings_mode(settings: *const RawSettings) -> c_int;
     pub(crate) fn nd_settings_set(
         settings: *mut RawSettings,
         name: *const c_char,

@@ -107,6 +107,26 @@ impl TestSettings {
         }
     }
 
+    /// What a test makes of these settings where it finds this `audit.config`, which overrides them.
+    pub fn audited(&self, path: &Path) -> Result<Self, SettingsError> {
+        let refused = || SettingsError::Config(path.to_string_lossy().into_owned());
+        let c_path = c_string(&path.to_string_lossy())?;
+        let scenario = c_string(self.scenario.official_name())?;
+        // SAFETY: the handle is alive and only read; both strings end with NUL and outlive the call.
+        let raw = unsafe {
+            ffi::nd_settings_audited(self.raw.as_ptr(), c_path.as_ptr(), scenario.as_ptr())
+        };
+        Ok(Self { raw: NonNull::new(raw).ok_or_else(refused)?, scenario: self.scenario })
+    }
+
+    /// The mode of the test; an `audit.config` may have changed it.
+    pub fn mode(&self) -> Mode {
+        // SAFETY: the handle is alive and only read.
+        let number = unsafe { ffi::nd_settings_mode(self.raw.as_ptr()) };
+        let all = [Mode::Submission, Mode::Accuracy, Mode::Performance, Mode::FindPeak];
+        all.into_iter().find(|mode| mode_number(*mode) == number).unwrap_or_default()
+    }
+
     /// Sets one field. Numbers in decimal, booleans as `true` or `false`.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), SettingsError> {
         let (c_name, c_value) = (c_string(name)?, c_string(value)?);
@@ -145,9 +165,21 @@ impl TestSettings {
     }
 }
 
+impl Clone for TestSettings {
+    fn clone(&self) -> Self {
+        // SAFETY: the handle is alive and only read.
+        let raw = unsafe { ffi::nd_settings_clone(self.raw.as_ptr()) };
+        #[allow(clippy::expect_used, reason = "C++ new throws rather than return null")]
+        Self {
+            raw: NonNull::new(raw).expect("operator new returned null"),
+            scenario: self.scenario,
+        }
+    }
+}
+
 impl Drop for TestSettings {
     fn drop(&mut self) {
-        // SAFETY: made by `nd_settings_new`, freed once.
+        // SAFETY: made by `nd_settings_new`, `nd_settings_clone` or `nd_settings_audited`, freed once.
         unsafe { ffi::nd_settings_free(self.raw.as_ptr()) }
     }
 }
@@ -221,6 +253,22 @@ mod tests {
         ] {
             assert!(matches!(settings.set(name, value), Err(SettingsError::WrongType { .. })));
         }
+    }
+
+    #[test]
+    fn an_audit_config_changes_what_the_test_does_and_not_the_settings() {
+        let settings = TestSettings::new(Scenario::MultiStream, Mode::Accuracy);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("audit.config");
+        let lines = "*.*.mode = 2\n*.MultiStream.samples_per_query = 0\n*.Server.mode = 1\n";
+        std::fs::write(&path, lines).unwrap();
+        let audited = settings.audited(&path).unwrap();
+        assert_eq!((audited.mode(), settings.mode()), (Mode::Performance, Mode::Accuracy));
+        assert_eq!(audited.field("multi_stream_samples_per_query").unwrap(), "0");
+        assert_eq!(settings.field("multi_stream_samples_per_query").unwrap(), "8");
+        std::fs::write(&path, "*.*.min_query_count = soon\n").unwrap();
+        assert!(settings.audited(&path).is_err());
+        assert!(settings.audited(Path::new("/nowhere")).is_err());
     }
 
     #[test]

@@ -32,6 +32,9 @@ const KEYS: [&str; 23] = [
     "accuracy_log_sampling_target",
 ];
 
+/// The longest latency, in ms: a year.
+const MOST_MS: u64 = 366 * 24 * 3600 * 1000;
+
 const SCENARIOS: [&str; 6] =
     ["*", "SingleStream", "MultiStream", "Server", "Offline", "Interactive"];
 
@@ -43,8 +46,7 @@ const SCENARIOS: [&str; 6] =
 /// When it cannot be read, or has a line that LoadGen would misread: where, and what to write.
 pub fn check(path: &Path, benchmark: &str, scenario: &str) -> Result<Vec<String>, String> {
     let name = path.display();
-    let text =
-        files::read_to_string(path).map_err(|error| format!("cannot read {name}: {error}"))?;
+    let text = files::read_text(path).map_err(|error| format!("cannot read {name}: {error}"))?;
     let mut warnings = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let place = format!("{name}, line {}", number + 1);
@@ -112,6 +114,11 @@ fn check_value(scenario: &str, setting: &str, value: &str) -> Result<(), String>
     } else {
         digits && (value == "0" || !value.starts_with('0')) && value.parse::<u64>().is_ok()
     };
+    // LoadGen makes nanoseconds of these, and what does not fit becomes another bound without a word.
+    let is_time = matches!(setting, "target_latency" | "ttft_latency" | "tpot_latency");
+    if is_time && value.parse::<u64>().is_ok_and(|ms| ms > MOST_MS) {
+        return Err(format!("`{value}` ms is too long; {setting} is at most {MOST_MS}"));
+    }
     match (good, is_real) {
         (true, _) => Ok(()),
         (false, true) => Err(format!("`{value}` is not a number")),
@@ -138,6 +145,7 @@ mod tests {
             ("*.Server.min_duration = 6e5", "takes a whole one"),
             ("*.Server.min_duration = 010", "takes a whole one"),
             ("*.Server.target_latency = 1.5", "takes a whole one"),
+            ("*.Server.target_latency = 18446744073710", "too long; target_latency is at most"),
             ("target_qps = 100", "three parts"),
             ("*.Sever.target_qps = 100", "not a scenario"),
             ("*.*.mode = 2", "--mode"),

@@ -94,7 +94,8 @@ impl AuditArgs {
 fn read(folder: &Path, mode: Mode) -> Result<RunResult, RunError> {
     let path = folder.join(output::RESULT);
     let refused = |why: String| RunError::Usage(format!("{}: {why}", path.display()));
-    let text = std::fs::read_to_string(&path).map_err(|error| refused(error.to_string()))?;
+    let text =
+        netdiv_resources::files::read_text(&path).map_err(|error| refused(error.to_string()))?;
     let run: RunResult = serde_json::from_str(&text)
         .map_err(|error| refused(format!("not a record of a run: {error}")))?;
     if run.mode != mode && run.mode != Mode::Submission {
@@ -138,7 +139,8 @@ fn run_test(
     options: &[String],
 ) -> Result<(), RunError> {
     let failed = |error: &dyn std::fmt::Display| RunError::Failed(error.to_string());
-    output::prepare(folder)?;
+    // The run that is started below claims the folder for itself.
+    drop(output::prepare(folder)?);
     let (config, audit_config) = (folder.join("run.toml"), folder.join("audit.config"));
     let settings = serde_json::Value::from_iter(settings);
     let mut settings: RunArgs = serde_json::from_value(settings).map_err(|error| failed(&error))?;

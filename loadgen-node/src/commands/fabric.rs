@@ -2,6 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use netdiv_contract::limits::MAX_PAYLOAD_BYTES;
 use netdiv_qdl::Settings;
 use netdiv_rules::book::{Need, Table};
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,7 @@ use crate::{
         measure, route,
     },
     output, report,
-    settings::{at_least_one, usage},
+    settings::{at_least_one, usage, within},
 };
 
 /// Message sizes when none are given, in bytes: from 64 B to 64 MiB.
@@ -72,7 +73,7 @@ impl FabricArgs {
     fn resolve(&self) -> Result<FabricConfig, RunError> {
         let mut sizes = self.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
         for size in &sizes {
-            at_least_one("sizes", *size)?;
+            within("sizes", at_least_one("sizes", *size)?, 1..=MAX_PAYLOAD_BYTES)?;
         }
         sizes.sort_unstable();
         sizes.dedup();
@@ -119,7 +120,7 @@ impl FabricCommand {
         let Some(config) = self.file.resolve(&self.args, FabricArgs::resolve)? else {
             return Ok(0);
         };
-        output::prepare(&config.output)?;
+        let _claim = output::prepare(&config.output)?;
         let figures = measure(&config)?;
         let failed =
             |file: &str, error: String| RunError::Failed(format!("cannot make {file}: {error}"));

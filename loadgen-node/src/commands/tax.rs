@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use netdiv_resources::files;
 use serde::Deserialize;
 use tracing::info;
 
@@ -114,7 +115,7 @@ fn run(args: &TaxArgs, folder: &Path, target: &[OsString]) -> Result<RunResult, 
     }
     let path = folder.join(output::RESULT);
     let bad = |why: String| failed(format!("{}: {why}", path.display()));
-    let text = fs::read_to_string(&path).map_err(|error| bad(error.to_string()))?;
+    let text = files::read_text(&path).map_err(|error| bad(error.to_string()))?;
     serde_json::from_str(&text).map_err(|error| bad(error.to_string()))
 }
 
@@ -172,7 +173,7 @@ impl Node {
 
 /// The node writes the file whole, once it is ready; until then there is none, or that of an earlier node.
 fn read_ready(file: &Path) -> Option<Ready> {
-    serde_json::from_slice(&fs::read(file).ok()?).ok()
+    serde_json::from_str(&files::read_text(file).ok()?).ok()
 }
 
 impl Drop for Node {

@@ -9,7 +9,7 @@ use super::{
     watchdog,
 };
 use crate::{
-    RunError,
+    RunError, claim,
     error::EXIT_FAILED,
     official_log::{self, DetailLog},
     output, report,
@@ -34,11 +34,24 @@ pub(super) fn finish(
     Ok(result.verdict)
 }
 
+/// The error for what spoils a run although LoadGen has ended its test well. LoadGen has closed its logs, which may say VALID, so
+/// they get it too.
+pub(super) fn spoiled(test: &LoadGenTest, reason: String) -> StartTestError {
+    let error = StartTestError::Aborted(reason);
+    // A result that says why is written all the same.
+    let marked = output::mark_failed(&test.config.output, &error.to_string());
+    marked.unwrap_or_else(|error| {
+        error!("{error}: LoadGen's own log does not say that the run failed")
+    });
+    error
+}
+
 /// Ends a process whose LoadGen does not end its test.
 pub(super) fn give_up(test: &LoadGenTest, counted: Counted, reason: String) -> ! {
     watchdog::end_loadgen(reason.clone());
     let finished = finish(test, counted, Err(StartTestError::Aborted(reason)));
     finished.inspect_err(|error| error!("{error}")).ok();
+    claim::tidy(&test.config.output);
     loadgen_sys::exit_now(EXIT_FAILED);
 }
 

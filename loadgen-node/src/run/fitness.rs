@@ -1,4 +1,5 @@
-//! Whether this machine is fit to measure while a run goes on: its clock must run evenly, and LoadGen's logs need room.
+//! Whether this machine is fit to measure while a run goes on: its clock must run evenly, and LoadGen's logs need room and files
+//! that can grow.
 //!
 //! LoadGen takes its times from `std::chrono::high_resolution_clock`, which is the system's wall clock with GCC's library:
 //! setting it while a test runs changes latencies and the length of the test. And LoadGen does not check whether its logs
@@ -7,6 +8,10 @@
 use std::{
     io,
     path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, SystemTime},
 };
 
@@ -48,9 +53,32 @@ impl Clocks {
     }
 }
 
+/// Whether a file of this process has reached the limit of its size: what was written then is lost.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Cut(Arc<AtomicBool>);
+
+impl Cut {
+    /// It has.
+    pub(crate) fn note(&self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if self.0.load(Ordering::SeqCst) {
+            return Err(
+                "the system did not let a file of this run grow (SIGXFSZ), so that LoadGen's logs are cut: raise the limit \
+                 (ulimit -f), and run again"
+                    .into(),
+            );
+        }
+        Ok(())
+    }
+}
+
 /// What a run started with, and what it needs.
 #[derive(Debug)]
 pub(crate) struct Fitness {
+    cut: Cut,
     start: Clocks,
     last_look: Mutex<Clocks>,
     output: PathBuf,
@@ -61,11 +89,18 @@ impl Fitness {
     /// From now on.
     pub(crate) fn new(output: &Path, min_free_bytes: u64) -> Self {
         let start = Clocks::now();
-        Self { start, last_look: Mutex::new(start), output: output.into(), min_free_bytes }
+        let last_look = Mutex::new(start);
+        Self { cut: Cut::default(), start, last_look, output: output.into(), min_free_bytes }
+    }
+
+    /// To be told of a file that cannot grow.
+    pub(crate) fn cut(&self) -> Cut {
+        self.cut.clone()
     }
 
     /// Why the measurement is worthless, if it is.
     pub(crate) fn check(&self) -> Result<(), String> {
+        self.cut.check()?;
         let now = Clocks::now();
         even(self.start, now)?;
         even(std::mem::replace(&mut *self.last_look.lock(), now), now)?;
@@ -122,6 +157,16 @@ mod tests {
         let error = even(start, after(10_000, 9_900)).unwrap_err();
         assert!(error.contains("went back by 0.100 s"), "{error}");
         even(Clocks::now(), Clocks::now()).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_cannot_grow_spoils_the_run_for_good() {
+        let fitness = Fitness::new(Path::new("/"), 0);
+        fitness.check().unwrap();
+        fitness.cut().note();
+        for _ in 0..2 {
+            assert!(fitness.check().unwrap_err().contains("ulimit -f"));
+        }
     }
 
     #[test]

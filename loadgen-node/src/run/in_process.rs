@@ -24,10 +24,10 @@ use parking_lot::{Condvar, Mutex};
 use sut_node::{Config, InProcess};
 
 use super::{
-    conclude, counted::Counted, library::Library, loadgen_test::LoadGenTest, progress, record,
-    signals::end_on_signal, watchdog,
+    conclude, counted::Counted, fitness::Fitness, library::Library, loadgen_test::LoadGenTest,
+    progress, record, signals::end_on_signal, watchdog,
 };
-use crate::{RunError, result::Verdict};
+use crate::{RunError, output::FAILED, result::Verdict};
 
 /// The name of the SUT, which LoadGen logs for every reader.
 const NAME: &str = "netdiv in-process SUT (not a Network division run)";
@@ -56,20 +56,25 @@ pub(super) fn run(
         .prepare(node.model().input.clone(), config.max_payload_bytes as u64)
         .map_err(RunError::Usage)?;
 
-    end_on_signal({
+    let fitness = Fitness::new(&test.config.output, test.config.min_free_bytes);
+    let cut = fitness.cut();
+    let interrupted = {
         let shared = shared.clone();
-        move |signal| shared.fail(format!("interrupted by {signal}"))
-    })?;
+        move |signal: &str| shared.fail(format!("interrupted by {signal}"))
+    };
+    end_on_signal(interrupted, move || cut.note())?;
     let counted = || Counted { findings: findings.clone(), ..shared.counted(&node, config) };
     let give_up = |reason| conclude::give_up(test, counted(), reason);
     let sut = InProcessSut { node: &node, shared: &shared, library };
-    let outcome = watchdog::guard(
-        || shared.failure(),
-        library.owes_calls(),
-        give_up,
-        || progress::while_running(test.config.quiet, || shared.progress(), || test.start(&sut)),
-    );
-    conclude::finish(test, counted(), outcome)
+    let failure = || {
+        fitness.check().unwrap_or_else(|why| shared.fail(why));
+        shared.failure()
+    };
+    let outcome = watchdog::guard(failure, library.owes_calls(), give_up, || {
+        progress::while_running(test.config.quiet, || shared.progress(), || test.start(&sut))
+    });
+    let spoiled = |()| fitness.check().map_err(|reason| conclude::spoiled(test, reason));
+    conclude::finish(test, counted(), outcome.and_then(spoiled))
 }
 
 struct InProcessSut<'a> {
@@ -111,7 +116,7 @@ impl Shared {
 
     /// The first reason stays.
     fn fail(&self, reason: String) {
-        let reason = format!("netdiv: the run failed: {reason}");
+        let reason = format!("{FAILED}{reason}");
         self.state.lock().failure.get_or_insert(reason);
         self.failed.store(true, Ordering::SeqCst);
         self.answered.notify_all();

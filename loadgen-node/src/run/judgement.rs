@@ -45,6 +45,7 @@ impl Judgement {
 
     fn fail(&mut self, counted: &Counted, error: String) {
         self.verdict = Verdict::Failed;
+        let error = error.strip_prefix(output::FAILED).map_or(error.clone(), Into::into);
         self.reasons.push(counted.failure.clone().unwrap_or(error));
     }
 

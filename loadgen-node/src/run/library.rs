@@ -5,6 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use bytes::Bytes;
 use loadgen_sys::{Abort, QuerySampleLibrary};
 use netdiv_contract::{
     checksum,
@@ -16,7 +17,7 @@ use netdiv_qdl::{Expectation, LoadedSamples, SampleSource};
 use netdiv_rules::result::Lengths;
 use parking_lot::{Mutex, RwLock};
 
-use super::witness::Witness;
+use super::{sut, witness::Witness};
 
 /// The QSL. Encoding happens when LoadGen asks for samples to be loaded, which is untimed.
 pub(crate) struct Library {
@@ -30,6 +31,8 @@ pub(crate) struct Library {
     lengths: Mutex<Option<Lengths>>,
     /// How often each sample was loaded more than unloaded: MultiStream loads some more than once.
     loads: Mutex<Vec<usize>>,
+    /// A checksum of each sample as it was when it was loaded first: LoadGen may load it again for another series.
+    first: Mutex<Vec<Option<u32>>>,
     loaded: RwLock<LoadedSamples>,
     nodes_take: OnceLock<Takes>,
     /// Set while LoadGen has samples that it has not issued, or not got back.
@@ -65,6 +68,7 @@ impl Library {
             lengths: Mutex::new(None),
             performance_samples: performance_samples.unwrap_or(count).min(count),
             loads: Mutex::new(vec![0; count]),
+            first: Mutex::new(vec![None; count]),
             loaded: RwLock::new((0..count).map(|_| None).collect()),
             dataset,
             encoding,
@@ -121,7 +125,7 @@ impl Library {
         Ok(())
     }
 
-    /// Set by loading samples, which LoadGen does before each series; to be cleared at the series' end.
+    /// Set when the test begins and by loading samples, which LoadGen does before each series; to be cleared at the series' end.
     pub(crate) fn owes_calls(&self) -> &AtomicBool {
         &self.owes_calls
     }
@@ -147,11 +151,26 @@ impl Library {
         *known = Lengths { least: known.least.min(bytes), most: known.most.max(bytes) };
     }
 
+    /// All series of a run have the same samples.
+    fn compare_with_first(&self, index: usize, payload: &Bytes) -> Result<(), String> {
+        let now = checksum::of_payload(payload);
+        let mut all = self.first.lock();
+        let Some(first) = all.get_mut(index) else { return Ok(()) };
+        if *first.get_or_insert(now) == now {
+            return Ok(());
+        }
+        Err(format!(
+            "sample {index} of {} is not what it was when it was loaded first. Let nobody write to a data set that is in use",
+            self.dataset.name()
+        ))
+    }
+
     fn load(&self, index: usize) -> Result<Encoded, String> {
         let sample = self.dataset.read(index).map_err(|error| error.to_string())?;
         let takes = self.nodes_take.get();
         let any = InputLayout::default();
         let payload = sample.into_payload(takes.map_or(&any, |takes| &takes.input));
+        self.compare_with_first(index, &payload)?;
         let decoded = payload.len();
         let mut sample =
             encoding::encode(self.encoding, payload).map_err(|error| error.to_string())?;
@@ -191,7 +210,7 @@ impl QuerySampleLibrary for Library {
                 let none = || Abort(format!("LoadGen asks for sample {index}, which is none"));
                 let times = loads.get_mut(index).ok_or_else(none)?;
                 if *times == 0 {
-                    samples[index] = Some(self.load(index).map_err(Abort)?);
+                    samples[index] = Some(self.load(index).map_err(sut::failed)?);
                 }
                 *times += 1;
             }
@@ -257,5 +276,28 @@ mod tests {
         library.unload_samples(&[1]).unwrap();
         assert!(loaded(1).is_none());
         assert!(library.load_samples(&[4]).is_err());
+    }
+
+    #[test]
+    fn a_sample_that_is_loaded_twice_is_in_memory_once_and_is_the_same_in_every_series() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("0.bin");
+        std::fs::write(&path, "one").unwrap();
+        let data = dataset::open(&folder.path().display().to_string()).unwrap();
+        let library = Library::new(data, Encoding::None, false, None, None);
+        let place = || library.loaded()[0].as_ref().unwrap().bytes.as_ptr();
+        library.load_samples(&[0]).unwrap();
+        let first = place();
+        // Whatever happens to the file: what is loaded stays.
+        std::fs::write(&path, "two").unwrap();
+        library.load_samples(&[0, 0]).unwrap();
+        assert_eq!(place(), first);
+        assert_eq!(library.loaded()[0].as_ref().unwrap().bytes, "one");
+        library.unload_samples(&[0, 0, 0]).unwrap();
+        let Abort(error) = library.load_samples(&[0]).unwrap_err();
+        assert!(error.contains("sample 0 of") && error.contains("loaded first"), "{error}");
+        std::fs::write(&path, "three").unwrap();
+        let Abort(error) = library.load_samples(&[0]).unwrap_err();
+        assert!(error.contains("0.bin has changed since"), "{error}");
     }
 }

@@ -1,11 +1,17 @@
 //! A test that LoadGen is about to run: all that it needs besides a system under test.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::Ordering};
 
 use loadgen_sys::{LogSettings, StartTestError, SystemUnderTest, TestSettings};
-use netdiv_dataset as dataset;
+use netdiv_dataset::{self as dataset, Dataset};
 
-use super::{library::Library, test_settings::test_settings, witness::Witness};
+use super::{
+    footprint,
+    library::Library,
+    preparation::{self, Samples},
+    test_settings::{RunSettings, check_settings, test_settings},
+    witness::Witness,
+};
 use crate::{
     RunError,
     settings::{RunConfig, usage},
@@ -27,11 +33,13 @@ impl LoadGenTest {
     pub(crate) fn new(config: RunConfig) -> Result<Self, RunError> {
         let data = dataset::open(&config.dataset)?;
         let labels = labels(&config, data.sample_count())?;
+        let RunSettings { given: settings, effective, warnings } = test_settings(&config)?;
+        check_settings(&effective)?;
+        check_memory(&config, &effective, data.as_ref())?;
         let witness = config.digests.then(|| Arc::new(Witness::new(data.sample_count())));
         let (encoding, samples) = (config.encoding, config.performance_samples);
         let sums = config.checksums;
         let library = Arc::new(Library::new(data, encoding, sums, samples, witness.clone()));
-        let (settings, warnings) = test_settings(&config)?;
         Ok(Self { config, library, settings, warnings, labels, witness })
     }
 
@@ -43,8 +51,28 @@ impl LoadGenTest {
             ..LogSettings::default()
         };
         let audit_config = &self.config.audit_config;
+        // It is preparing from here on, and may do so for long before its first call.
+        self.library.owes_calls().store(true, Ordering::SeqCst);
         loadgen_sys::start_test(sut, self.library.as_ref(), &self.settings, &log, audit_config)
     }
+}
+
+/// Refuses a run for which there is not enough memory.
+fn check_memory(
+    config: &RunConfig,
+    settings: &TestSettings,
+    data: &dyn Dataset,
+) -> Result<(), RunError> {
+    let total = data.sample_count();
+    let samples = Samples { total, performance: config.performance_samples.unwrap_or(total) };
+    let loaded = preparation::loaded_samples(settings, samples);
+    let own_bytes = footprint::of_library(data, loaded, config.digests).map_err(|error| {
+        RunError::Usage(format!(
+            "data set {}: its samples do not fit: {error}. Use fewer (--performance-samples, or a smaller data set)",
+            data.name()
+        ))
+    })?;
+    preparation::check(settings, config.scenario, samples, own_bytes).map_err(RunError::Usage)
 }
 
 /// The labels of the data set, if there are any; as many as samples.
@@ -59,4 +87,76 @@ fn labels(config: &RunConfig, samples: usize) -> Result<Option<Vec<i64>>, RunErr
         return usage(format!("{labels} labels for {samples} samples"));
     }
     Ok(Some(labels))
+}
+
+#[cfg(test)]
+mod tests {
+    use loadgen_sys::{Abort, Samples};
+
+    use super::*;
+    use crate::RunArgs;
+
+    /// Is asked for its name, and says whether the test owes calls by then.
+    struct Asked<'a>(&'a LoadGenTest);
+
+    impl SystemUnderTest for Asked<'_> {
+        fn name(&self) -> Result<String, Abort> {
+            Err(Abort(format!(
+                "owes calls: {}",
+                self.0.library.owes_calls().load(Ordering::SeqCst)
+            )))
+        }
+
+        fn issue_query(&self, _: Samples<'_>) -> Result<(), Abort> {
+            Ok(())
+        }
+
+        fn flush_queries(&self) -> Result<(), Abort> {
+            Ok(())
+        }
+
+        fn abandoned(&self, _: Abort) {}
+    }
+
+    fn test(output: &std::path::Path, more: &[(&str, &str)]) -> Result<LoadGenTest, RunError> {
+        let mut settings = serde_json::json!({
+            "nodes": ["127.0.0.1:1"], "scenario": "offline", "benchmark": "fabric",
+            "dataset": "synthetic:4x4", "output": output,
+        });
+        for (key, value) in more {
+            settings[key] =
+                if *key == "setting" { serde_json::json!([value]) } else { (*value).into() };
+        }
+        let args: RunArgs = serde_json::from_value(settings).unwrap();
+        LoadGenTest::new(args.resolve()?)
+    }
+
+    #[test]
+    fn the_test_owes_calls_as_soon_as_loadgen_prepares() {
+        let folder = tempfile::tempdir().unwrap();
+        let test = test(folder.path(), &[]).unwrap();
+        assert!(!test.library.owes_calls().load(Ordering::SeqCst));
+        let error = test.start(&Asked(&test)).unwrap_err();
+        assert_eq!(error.to_string(), "owes calls: true");
+    }
+
+    #[test]
+    fn settings_of_every_source_are_checked_as_they_are_in_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("audit.config");
+        std::fs::write(&file, "*.MultiStream.samples_per_query = 0\n").unwrap();
+        let file = file.display().to_string();
+        let refused = |more: &[(&str, &str)]| test(folder.path(), more).err().unwrap().to_string();
+        for more in [
+            &[("scenario", "multi-stream"), ("setting", "multi_stream_samples_per_query=0")][..],
+            &[("scenario", "multi-stream"), ("audit_config", &file)],
+        ] {
+            let error = refused(more);
+            assert!(error.contains("multi_stream_samples_per_query is 0, and must be"), "{error}");
+        }
+        let error = refused(&[("dataset", "synthetic:1000000000x1000000")]);
+        assert!(error.contains("its samples do not fit"), "{error}");
+        let error = refused(&[("audit_config", "/dev/zero")]);
+        assert!(error.contains("/dev/zero: it is a device"), "{error}");
+    }
 }

@@ -5,13 +5,16 @@ mod conclude;
 mod counted;
 mod eligibility;
 mod fitness;
+mod footprint;
 #[cfg(feature = "in-process")]
 mod in_process;
 mod judgement;
 mod library;
+mod loadgen_bounds;
 mod loadgen_test;
 mod machines;
 mod over_network;
+mod preparation;
 mod process;
 mod progress;
 mod record;
@@ -34,7 +37,7 @@ pub fn run(config: RunConfig) -> Result<Verdict, RunError> {
     // What is wrong without asking a node is said before one is asked.
     let findings = eligibility::findings(&test, None)?;
     check_user_conf(&test.config, &test.warnings)?;
-    output::prepare(output)?;
+    let _claim = output::prepare(output)?;
     fitness::has_room(output, *min_free_bytes)
         .map_err(|why| RunError::Usage(format!("--output: {why}")))?;
     match target {

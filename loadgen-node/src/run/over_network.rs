@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use loadgen_sys::StartTestError;
 use netdiv_qdl::{Failure, Qdl, SampleSource, Settings};
-use tracing::{error, info};
+use tracing::info;
 
 use super::{
     conclude,
@@ -19,7 +19,7 @@ use super::{
     watchdog,
 };
 use crate::{
-    RunError, output,
+    RunError,
     result::{Carrier, Digests, Verdict},
 };
 
@@ -29,8 +29,9 @@ pub(super) fn run(test: &LoadGenTest, settings: &Settings) -> Result<Verdict, Ru
     let evidence = machines::evidence(qdl.nodes(), &test.config)?;
     let findings = eligibility::findings(test, Some(&evidence))?;
     let (stop, unfit) = (qdl.stopper(), qdl.stopper());
-    end_on_signal(move |signal| stop(Failure::Interrupted(signal.into())))?;
     let fitness = Fitness::new(&test.config.output, test.config.min_free_bytes);
+    let cut = fitness.cut();
+    end_on_signal(move |signal| stop(Failure::Interrupted(signal.into())), move || cut.note())?;
     let started = Instant::now();
     let traffic = Traffic::now(&evidence);
 
@@ -111,13 +112,5 @@ fn prove(
             Ok(Some(witness.compare(&received, &sent)))
         }
     };
-    fitness.check().and_then(|()| digests()).map_err(|reason| {
-        let error = StartTestError::Aborted(reason);
-        // LoadGen has closed its logs, which may say VALID. A result that says why is written all the same.
-        let marked = output::mark_failed(&test.config.output, &error.to_string());
-        marked.unwrap_or_else(|error| {
-            error!("{error}: LoadGen's own log does not say that the run failed")
-        });
-        error
-    })
+    fitness.check().and_then(|()| digests()).map_err(|reason| conclude::spoiled(test, reason))
 }

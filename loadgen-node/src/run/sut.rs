@@ -10,6 +10,7 @@ use loadgen_sys::{Abort, ResponseId, Sample, Samples, SystemUnderTest};
 use netdiv_qdl::{Failure, LoadGen, Qdl};
 
 use super::witness::Witness;
+use crate::output::FAILED;
 
 /// LoadGen, as the QDL needs it; a witness is told what it gets.
 pub(crate) struct OfficialLoadGen {
@@ -80,5 +81,10 @@ fn abort(failure: Failure) -> Abort {
 
 /// What LoadGen's log says of a failed run.
 pub(crate) fn reason(failure: &Failure) -> String {
-    format!("netdiv: the run failed: {failure}")
+    format!("{FAILED}{failure}")
+}
+
+/// Ends LoadGen's test for this reason.
+pub(crate) fn failed(why: String) -> Abort {
+    Abort(format!("{FAILED}{why}"))
 }

@@ -30,6 +30,9 @@ struct Sample {
 }
 
 impl Witness {
+    /// Memory for each sample of the data set.
+    pub(crate) const BYTES_PER_SAMPLE: usize = size_of::<Sample>();
+
     /// A witness for a data set with that many samples.
     pub(crate) fn new(samples: usize) -> Self {
         let samples = (0..samples).map(|_| Sample::default()).collect();

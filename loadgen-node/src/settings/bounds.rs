@@ -22,7 +22,8 @@ pub(super) fn set_ms(key: &str, limit: &mut Duration, ms: Option<u64>) -> Result
     Ok(())
 }
 
-pub(super) fn within<N: PartialOrd + Display>(
+/// Refuses a number that is not in the range.
+pub(crate) fn within<N: PartialOrd + Display>(
     key: &str,
     value: N,
     range: RangeInclusive<N>,

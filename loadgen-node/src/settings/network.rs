@@ -10,6 +10,12 @@ use serde::{Deserialize, Serialize};
 use super::bounds::{at_least_one, set_ms, usage, within};
 use crate::RunError;
 
+/// Connections to a node, or streams on each: ids of samples have room for so many streams of a run.
+const MOST_STREAMS: usize = 65_535;
+
+/// More I/O threads than any machine has cores for.
+const MOST_THREADS: usize = 1024;
+
 /// Keys of everything that connects to nodes.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 pub struct NetworkArgs {
@@ -87,12 +93,15 @@ impl NetworkArgs {
         netdiv_process::check_cores(&cores)
             .map_err(|error| RunError::Usage(format!("--pin: {error}")))?;
         let pin = move |thread| netdiv_process::pin(&cores, thread);
-        let count = |key, given: Option<usize>| at_least_one(key, given.unwrap_or(1));
+        let count = |key, given: Option<usize>, most| {
+            let count = at_least_one(key, given.unwrap_or(1))?;
+            within(key, count, 1..=most).map(|()| count)
+        };
         Ok(Settings {
             network,
-            connections_per_node: count("connections", self.connections)?,
-            streams_per_connection: count("streams", self.streams)?,
-            io_threads: count("io-threads", self.io_threads)?,
+            connections_per_node: count("connections", self.connections, MOST_STREAMS)?,
+            streams_per_connection: count("streams", self.streams, MOST_STREAMS)?,
+            io_threads: count("io-threads", self.io_threads, MOST_THREADS)?,
             busy_poll: self.busy_poll.unwrap_or(false),
             on_thread_start: Some(OnThreadStart(Arc::new(pin))),
             ..Settings::new(nodes)

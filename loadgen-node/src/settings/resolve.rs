@@ -96,7 +96,7 @@ impl RunArgs {
 
     fn audit_config(&self) -> Result<PathBuf, RunError> {
         match &self.audit_config {
-            Some(path) if !path.is_file() => {
+            Some(path) if !path.exists() => {
                 usage(format!("--audit-config {}: no such file", path.display()))
             }
             Some(path) => Ok(path.clone()),

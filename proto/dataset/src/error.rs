@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use netdiv_resources::memory::TooLittleMemory;
+
 /// Why a data set cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
@@ -27,6 +29,24 @@ pub enum DatasetError {
     /// The folder holds something that is not a file.
     #[error("{} is not a file; a data set folder holds one file for each sample", .0.display())]
     NotAFile(PathBuf),
+    /// A file is not what it was when the data set was opened.
+    #[error("{} has changed since the data set was opened: {why}. Let nobody write to a data set that is in use", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// In what.
+        why: String,
+    },
+    /// A sample does not fit into memory.
+    #[error("{name}, sample {index}: {error}")]
+    TooLarge {
+        /// The data set.
+        name: String,
+        /// The sample.
+        index: usize,
+        /// How much is needed.
+        error: TooLittleMemory,
+    },
     /// Data sets that cannot be joined.
     #[error("{0}")]
     CannotJoin(String),

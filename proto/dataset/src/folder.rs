@@ -2,27 +2,28 @@
 
 use std::path::{Path, PathBuf};
 
-use bytes::Bytes;
-use netdiv_contract::layout::{DataType, InputLayout, TensorSpec};
+use netdiv_contract::layout::{InputLayout, TensorSpec};
 
 use crate::{
     error::DatasetError,
-    mapped_file,
-    npy::Array,
+    npy::Form,
     sample::{Dataset, Sample, Tensor},
+    sample_file::SampleFile,
 };
 
 /// The files' bytes as they are, or, when all are `.npy`, one tensor each, whose shapes may differ.
 pub(super) struct Folder {
     name: String,
-    files: Vec<SampleFile>,
+    files: Vec<Entry>,
     layout: Option<InputLayout>,
 }
 
-struct SampleFile {
+/// One of its files. It is opened again when its sample is read: there may be more files than a process can have open.
+struct Entry {
     path: PathBuf,
-    bytes: u64,
-    tensor: Option<(DataType, Vec<usize>)>,
+    /// Its length when the data set was opened.
+    file_bytes: u64,
+    array: Option<Form>,
 }
 
 impl Folder {
@@ -37,10 +38,8 @@ impl Folder {
         }
         paths.sort();
         let arrays = paths.iter().all(|path| path.extension().is_some_and(|e| e == "npy"));
-        let files: Vec<_> = paths
-            .into_iter()
-            .map(|path| SampleFile::open(path, arrays))
-            .collect::<Result<_, _>>()?;
+        let files: Vec<_> =
+            paths.into_iter().map(|path| Entry::open(path, arrays)).collect::<Result<_, _>>()?;
         if files.is_empty() {
             return Err(DatasetError::Empty(path.into()));
         }
@@ -50,7 +49,7 @@ impl Folder {
     }
 }
 
-impl SampleFile {
+impl Entry {
     fn open(path: PathBuf, array: bool) -> Result<Self, DatasetError> {
         let unreadable = |error| DatasetError::Unreadable { path: path.clone(), error };
         let metadata = std::fs::metadata(&path).map_err(unreadable)?;
@@ -58,18 +57,33 @@ impl SampleFile {
             return Err(DatasetError::NotAFile(path));
         }
         if !array {
-            return Ok(Self { bytes: metadata.len(), path, tensor: None });
+            return Ok(Self { file_bytes: metadata.len(), path, array: None });
         }
-        let array = Array::parse(&path.display().to_string(), mapped_file::map(&path)?)?;
-        let bytes = array.data.len() as u64;
-        Ok(Self { path, bytes, tensor: Some((array.data_type, array.shape)) })
+        let file = SampleFile::open(&path)?;
+        let form = Form::of_file(&path, &file)?;
+        Ok(Self { file_bytes: file.bytes(), path, array: Some(form) })
+    }
+
+    fn read(&self) -> Result<Sample, DatasetError> {
+        let file = SampleFile::open(&self.path)?;
+        let (before, now) = (self.file_bytes, file.bytes());
+        if now != before {
+            return Err(file.changed(format!("it had {before} bytes, and has {now} now")));
+        }
+        let Some(form) = &self.array else { return Ok(Sample::Bytes(file.read(0, now)?)) };
+        if Form::of_file(&self.path, &file)? != *form {
+            return Err(file.changed("its array has another type or shape".into()));
+        }
+        let (data_type, shape) = (form.data_type, form.shape.clone());
+        let data = file.read(now - form.data_bytes, form.data_bytes)?;
+        Ok(Sample::Tensors(vec![Tensor { data_type, shape, data }]))
     }
 }
 
 /// The layout that fits all files: lengths that differ are free.
-fn common_layout(folder: &Path, files: &[SampleFile]) -> Result<InputLayout, DatasetError> {
+fn common_layout(folder: &Path, files: &[Entry]) -> Result<InputLayout, DatasetError> {
     let mut common: Option<TensorSpec> = None;
-    for (data_type, shape) in files.iter().filter_map(|file| file.tensor.as_ref()) {
+    for Form { data_type, shape, .. } in files.iter().filter_map(|file| file.array.as_ref()) {
         let spec = common.get_or_insert_with(|| TensorSpec {
             name: String::new(),
             data_type: *data_type as i32,
@@ -104,19 +118,12 @@ impl Dataset for Folder {
     }
 
     fn sample_bytes(&self, index: usize) -> u64 {
-        self.files[index].bytes
+        let file = &self.files[index];
+        file.array.as_ref().map_or(file.file_bytes, |form| form.data_bytes)
     }
 
     fn read(&self, index: usize) -> Result<Sample, DatasetError> {
-        let file = &self.files[index];
-        let unreadable = |error| DatasetError::Unreadable { path: file.path.clone(), error };
-        let content = Bytes::from(std::fs::read(&file.path).map_err(unreadable)?);
-        if file.tensor.is_none() {
-            return Ok(Sample::Bytes(content));
-        }
-        let Array { data_type, shape, data } =
-            Array::parse(&file.path.display().to_string(), content)?;
-        Ok(Sample::Tensors(vec![Tensor { data_type, shape, data }]))
+        self.files[index].read()
     }
 }
 
@@ -135,6 +142,24 @@ mod tests {
         let Sample::Bytes(bytes) = data.read(0).unwrap() else { panic!("a file's bytes") };
         assert_eq!(bytes, "first");
         assert_eq!((data.sample_bytes(1), data.layout()), (6, None));
+    }
+
+    #[test]
+    fn a_file_of_another_length_or_kind_than_before_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jpg");
+        std::fs::write(&path, "content").unwrap();
+        let data = Folder::open(folder.path()).unwrap();
+        let loaded = data.read(0).unwrap().into_payload(&InputLayout::default());
+        for (content, why) in [("", "it had 7 bytes, and has 0"), ("contents", "and has 8 now")] {
+            std::fs::write(&path, content).unwrap();
+            let error = data.read(0).unwrap_err().to_string();
+            assert!(error.contains("a.jpg has changed") && error.contains(why), "{error}");
+        }
+        std::fs::remove_file(&path).unwrap();
+        std::os::unix::fs::symlink("/dev/zero", &path).unwrap();
+        assert!(data.read(0).unwrap_err().to_string().contains("a.jpg: it is a device"));
+        assert_eq!(loaded, "content");
     }
 
     #[test]

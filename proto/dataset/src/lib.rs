@@ -3,11 +3,11 @@
 mod error;
 mod folder;
 mod joined;
-mod mapped_file;
 mod npy;
 mod npy_header;
 mod open;
 mod sample;
+mod sample_file;
 mod synthetic;
 
 pub use error::DatasetError;

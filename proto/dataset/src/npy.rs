@@ -1,31 +1,35 @@
 //! One array in NumPy's `.npy` format; the first dimension counts the samples.
 
+use std::path::Path;
+
 use bytes::Bytes;
 use netdiv_contract::layout::{self, DataType, InputLayout, TensorSpec};
+use netdiv_resources::memory;
 
 use crate::{
     error::DatasetError,
-    npy_header::Header,
+    npy_header::{Header, PREFIX_BYTES},
     sample::{Dataset, Sample, Tensor},
+    sample_file::SampleFile,
 };
 
-/// Distance between the bytes that are read to bring a mapped sample into memory.
-const PAGE_BYTES: usize = 4096;
-
-/// An array whose header has been read and whose length fits it.
-pub(super) struct Array {
+/// What an array holds, by its header.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Form {
     pub(super) data_type: DataType,
     pub(super) shape: Vec<usize>,
-    pub(super) data: Bytes,
+    /// Where the elements begin, in bytes.
+    data_at: usize,
+    /// Bytes of all elements.
+    pub(super) data_bytes: u64,
 }
 
-impl Array {
-    /// Reads the header of a whole file.
-    pub(super) fn parse(path: &str, file: Bytes) -> Result<Self, DatasetError> {
+impl Form {
+    /// Reads the header at the beginning of a file of that length.
+    fn read(path: &str, prefix: &[u8], file_bytes: u64) -> Result<Self, DatasetError> {
         let bad = |why: String| DatasetError::BadArray { path: path.into(), why };
         let Header { descr, fortran_order, shape, data_at } =
-            Header::read(&file).map_err(|why| bad(format!("not a .npy file: {why}")))?;
-        let data = file.slice(data_at..);
+            Header::read(prefix).map_err(|why| bad(format!("not a .npy file: {why}")))?;
         if fortran_order {
             return Err(bad(
                 "the array is in Fortran order; save numpy.ascontiguousarray(a)".into()
@@ -40,15 +44,41 @@ impl Array {
         let want = shape
             .iter()
             .try_fold(layout::element_bytes(data_type), |product, n| product.checked_mul(*n))
-            .ok_or_else(|| bad("the shape overflows".into()))?;
-        if data.len() != want {
-            let got = data.len();
+            .ok_or_else(|| bad("the shape overflows".into()))? as u64;
+        let got = file_bytes.saturating_sub(data_at as u64);
+        if got != want {
             return Err(bad(format!(
                 "the header promises {want} bytes of data, the file has {got}; it is truncated or damaged"
             )));
         }
-        Ok(Self { data_type, shape, data })
+        Ok(Self { data_type, shape, data_at, data_bytes: want })
     }
+
+    /// The form of the array in a file.
+    pub(super) fn of_file(path: &Path, file: &SampleFile) -> Result<Self, DatasetError> {
+        let prefix = file.read(0, file.bytes().min(PREFIX_BYTES as u64))?;
+        Self::read(&path.display().to_string(), &prefix, file.bytes())
+    }
+}
+
+/// An array in memory.
+pub(super) struct Array {
+    form: Form,
+    data: Bytes,
+}
+
+impl Array {
+    /// The array in a whole file.
+    pub(super) fn parse(path: &str, file: Bytes) -> Result<Self, DatasetError> {
+        let form = Form::read(path, &file, file.len() as u64)?;
+        Ok(Self { data: file.slice(form.data_at..), form })
+    }
+}
+
+/// Where the elements are.
+enum Elements {
+    Memory(Bytes),
+    File(SampleFile),
 }
 
 fn data_type(descr: &str) -> Option<DataType> {
@@ -67,7 +97,11 @@ fn data_type(descr: &str) -> Option<DataType> {
 pub fn labels(path: &str, file: Bytes) -> Result<Vec<i64>, DatasetError> {
     let array = Array::parse(path, file)?;
     let data = &array.data;
-    match (array.shape.len(), array.data_type) {
+    // One byte may become eight.
+    let count = array.form.shape.first().copied().unwrap_or(0) as u64;
+    memory::check(count.saturating_mul(size_of::<i64>() as u64))
+        .map_err(|error| DatasetError::BadArray { path: path.into(), why: error.to_string() })?;
+    match (array.form.shape.len(), array.form.data_type) {
         (1, DataType::Uint8) => Ok(data.iter().map(|label| i64::from(*label)).collect()),
         (1, DataType::Int32) => {
             Ok(data.as_chunks().0.iter().map(|l| i64::from(i32::from_le_bytes(*l))).collect())
@@ -88,24 +122,38 @@ pub fn labels(path: &str, file: Bytes) -> Result<Vec<i64>, DatasetError> {
 /// A data set in one array.
 pub(super) struct Npy {
     name: String,
-    array: Array,
-    sample_bytes: usize,
+    form: Form,
+    elements: Elements,
+    sample_bytes: u64,
 }
 
 impl Npy {
-    pub(super) fn new(name: String, array: Array) -> Self {
-        let sample_bytes = array.data.len().checked_div(array.shape.first().copied().unwrap_or(0));
-        Self { name, array, sample_bytes: sample_bytes.unwrap_or(0) }
+    /// Of an array in memory.
+    pub(super) fn of_array(name: String, array: Array) -> Result<Self, DatasetError> {
+        Self::new(name, array.form, Elements::Memory(array.data))
     }
 
-    pub(super) fn checked(self) -> Result<Self, DatasetError> {
-        let bad = |why: &str| DatasetError::BadArray { path: self.name.clone(), why: why.into() };
-        match self.array.shape.as_slice() {
-            [] => Err(bad("a single number; the first dimension has to count the samples")),
-            [0, ..] => Err(bad("it holds no sample")),
-            _ if self.sample_bytes == 0 => Err(bad("its samples have no elements")),
-            _ => Ok(self),
+    /// Of a file, of which the header alone is read.
+    pub(super) fn open(path: &Path) -> Result<Self, DatasetError> {
+        let file = SampleFile::open(path)?;
+        if file.bytes() == 0 {
+            return Err(DatasetError::Empty(path.into()));
         }
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Self::new(name, Form::of_file(path, &file)?, Elements::File(file))
+    }
+
+    fn new(name: String, form: Form, elements: Elements) -> Result<Self, DatasetError> {
+        let bad = |why: &str| DatasetError::BadArray { path: name.clone(), why: why.into() };
+        let sample_bytes = match form.shape.as_slice() {
+            [] => return Err(bad("a single number; the first dimension has to count the samples")),
+            [0, ..] => return Err(bad("it holds no sample")),
+            [count, ..] => form.data_bytes / *count as u64,
+        };
+        if sample_bytes == 0 {
+            return Err(bad("its samples have no elements"));
+        }
+        Ok(Self { name, form, elements, sample_bytes })
     }
 }
 
@@ -115,27 +163,30 @@ impl Dataset for Npy {
     }
 
     fn sample_count(&self) -> usize {
-        self.array.shape[0]
+        self.form.shape[0]
     }
 
     fn layout(&self) -> Option<InputLayout> {
-        let shape = self.array.shape[1..].iter().map(|length| *length as i64).collect();
-        let data_type = self.array.data_type as i32;
+        let shape = self.form.shape[1..].iter().map(|length| *length as i64).collect();
+        let data_type = self.form.data_type as i32;
         Some(InputLayout { tensors: vec![TensorSpec { name: String::new(), data_type, shape }] })
     }
 
     fn sample_bytes(&self, _: usize) -> u64 {
-        self.sample_bytes as u64
+        self.sample_bytes
     }
 
     fn read(&self, index: usize) -> Result<Sample, DatasetError> {
-        let start = index * self.sample_bytes;
-        let data = self.array.data.slice(start..start + self.sample_bytes);
-        // A mapped file is read on first access, which must be now and not in the timed region.
-        for page in data.chunks(PAGE_BYTES) {
-            std::hint::black_box(page[0]);
-        }
-        let (data_type, shape) = (self.array.data_type, self.array.shape[1..].to_vec());
+        let start = index as u64 * self.sample_bytes;
+        let data = match &self.elements {
+            Elements::File(file) => {
+                file.read(self.form.data_at as u64 + start, self.sample_bytes)?
+            }
+            Elements::Memory(data) => {
+                data.slice(start as usize..(start + self.sample_bytes) as usize)
+            }
+        };
+        let (data_type, shape) = (self.form.data_type, self.form.shape[1..].to_vec());
         Ok(Sample::Tensors(vec![Tensor { data_type, shape, data }]))
     }
 }
@@ -157,10 +208,10 @@ mod tests {
     }
 
     #[test]
-    fn samples_are_slices_of_the_file() {
+    fn samples_are_parts_of_the_array() {
         let header = "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 1), }\n";
         let array = parse(header, &[1, 0, 0, 0, 2, 0, 0, 0]).unwrap();
-        let data = Npy::new("x".into(), array).checked().unwrap();
+        let data = Npy::of_array("x".into(), array).unwrap();
         assert_eq!((data.sample_count(), data.sample_bytes(0)), (2, 4));
         let layout = data.layout().unwrap();
         assert_eq!(data.read(1).unwrap().into_payload(&layout)[..], [2, 0, 0, 0]);
@@ -183,8 +234,23 @@ mod tests {
             let error = parse(&header, data).err().unwrap();
             assert!(error.contains(want), "{error}");
         }
-        let empty = Npy::new("x".into(), parse(&c("|u1", "(0, 4)"), &[]).unwrap());
-        assert!(empty.checked().err().unwrap().to_string().contains("holds no sample"));
+        let empty = Npy::of_array("x".into(), parse(&c("|u1", "(0, 4)"), &[]).unwrap());
+        assert!(empty.err().unwrap().to_string().contains("holds no sample"));
+    }
+
+    #[test]
+    fn a_file_that_changes_changes_no_sample_that_was_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("x.npy");
+        let header = "{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }\n";
+        std::fs::write(&path, npy(header, &[1, 2, 3, 4, 5, 6])).unwrap();
+        let data = Npy::open(&path).unwrap();
+        let payload = |sample: Sample| sample.into_payload(&data.layout().unwrap());
+        let first = payload(data.read(0).unwrap());
+        std::fs::write(&path, npy(header, &[9, 9, 9, 9])).unwrap();
+        assert_eq!(first[..], [1, 2, 3]);
+        let error = data.read(1).err().unwrap().to_string();
+        assert!(error.contains("x.npy has changed since the data set was opened"), "{error}");
     }
 
     #[test]

@@ -9,6 +9,9 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// Longest header, in bytes: NumPy's own limit for files that it does not trust.
 const LONGEST: usize = 10_000;
 
+/// Bytes at the beginning of a file that hold its header, however long that is.
+pub(super) const PREFIX_BYTES: usize = MAGIC.len() + 2 + 4 + LONGEST;
+
 /// What the header says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Header {
@@ -21,7 +24,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Reads the header of a whole file; an error text says what is wrong with it.
+    /// Reads the header at the beginning of a file; an error text says what is wrong with it.
     pub(super) fn read(file: &[u8]) -> Result<Self, String> {
         let rest = file.strip_prefix(MAGIC).ok_or("it does not begin with \\x93NUMPY")?;
         let (length, rest) = match rest {

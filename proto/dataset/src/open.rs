@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use bytes::Bytes;
+use netdiv_resources::files;
 
 use crate::{
     error::DatasetError,
     folder::Folder,
     joined::Joined,
-    mapped_file,
     npy::{Array, Npy, labels},
     sample::Dataset,
     synthetic::Synthetic,
@@ -24,7 +24,7 @@ const DIGITS_LABELS: &[u8] = include_bytes!("../../../deploy/digits/labels.npy")
 pub fn open(name: &str) -> Result<Box<dyn Dataset>, DatasetError> {
     if name == DIGITS {
         let array = Array::parse("digits (embedded)", Bytes::from_static(DIGITS_IMAGES))?;
-        return Ok(Box::new(Npy::new(DIGITS.into(), array).checked()?));
+        return Ok(Box::new(Npy::of_array(DIGITS.into(), array)?));
     }
     if let Some(description) = name.strip_prefix("synthetic:") {
         return Ok(Box::new(Synthetic::parse(name, description)?));
@@ -39,9 +39,7 @@ pub fn open(name: &str) -> Result<Box<dyn Dataset>, DatasetError> {
     if metadata.is_dir() {
         return Ok(Box::new(Folder::open(path)?));
     }
-    let array = Array::parse(name, mapped_file::map(path)?)?;
-    let file_name = path.file_name().unwrap_or_default().to_string_lossy();
-    Ok(Box::new(Npy::new(file_name.into_owned(), array).checked()?))
+    Ok(Box::new(Npy::open(path)?))
 }
 
 /// The labels that belong to the embedded data set.
@@ -51,5 +49,7 @@ pub fn digits_labels() -> Result<Vec<i64>, DatasetError> {
 
 /// The labels in a `.npy` file: one whole number for each sample.
 pub fn labels_of_file(path: &Path) -> Result<Vec<i64>, DatasetError> {
-    labels(&path.display().to_string(), mapped_file::map(path)?)
+    let unreadable = |error| DatasetError::Unreadable { path: path.into(), error };
+    let file = files::read(path, u64::MAX).map_err(unreadable)?;
+    labels(&path.display().to_string(), file.into())
 }

@@ -1,6 +1,7 @@
 //! Random samples from a seed, for tests of the network.
 
 use netdiv_contract::{layout::InputLayout, limits::MAX_PAYLOAD_BYTES};
+use netdiv_resources::memory;
 use rand::{RngCore as _, SeedableRng as _, rngs::StdRng};
 
 use crate::{
@@ -51,7 +52,8 @@ impl Dataset for Synthetic {
     /// Each sample has a generator of its own, so that it does not depend on the order of reading.
     fn read(&self, index: usize) -> Result<Sample, DatasetError> {
         let mut generator = StdRng::seed_from_u64(self.seed ^ (index as u64) << 32);
-        let mut sample = vec![0; self.bytes];
+        let too_large = |error| DatasetError::TooLarge { name: self.name(), index, error };
+        let mut sample = memory::zeros(self.bytes as u64).map_err(too_large)?;
         generator.fill_bytes(&mut sample);
         Ok(Sample::Bytes(sample.into()))
     }

@@ -2,6 +2,7 @@
 
 mod limited;
 mod shown;
+mod signals;
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -10,6 +11,7 @@ use std::{
 
 use netdiv_contract::said::printable;
 use serde::{Serialize, de::DeserializeOwned};
+pub use signals::{Signal, Signals};
 use tokio::signal::unix::{SignalKind, signal};
 use toml::de::DeTable;
 use tracing_subscriber::{EnvFilter, fmt::format::Format};
@@ -72,7 +74,7 @@ pub fn layered<T: clap::Args + Serialize + DeserializeOwned>(
 /// The file's keys, after checking that `T` has each of them and accepts its value.
 fn read<T: clap::Args + DeserializeOwned>(path: &Path) -> Result<toml::Table, SettingsError> {
     let path_buf = || path.to_path_buf();
-    let text = std::fs::read_to_string(path)
+    let text = netdiv_resources::files::read_text(path)
         .map_err(|error| SettingsError::Unreadable { path: path_buf(), error })?;
     let not_toml = |error| SettingsError::NotToml { path: path_buf(), error: Box::new(error) };
     let table: toml::Table = toml::from_str(&text).map_err(not_toml)?;
@@ -216,6 +218,12 @@ mod tests {
             let error = layered(&Keys::default(), Some(file.path())).unwrap_err().to_string();
             assert!(error.contains(want), "{error}");
         }
+    }
+
+    #[test]
+    fn a_file_that_never_ends_is_refused_by_its_kind() {
+        let error = layered(&Keys::default(), Some(Path::new("/dev/zero"))).unwrap_err();
+        assert!(error.to_string().contains("settings file /dev/zero: it is a device"), "{error}");
     }
 
     #[test]

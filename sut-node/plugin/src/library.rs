@@ -4,6 +4,8 @@ use std::{path::Path, sync::Arc};
 
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY, RTLD_LOCAL, RTLD_NOW};
 
+use netdiv_resources::files;
+
 use crate::{
     abi::{self, Entry},
     call::call,
@@ -37,12 +39,17 @@ pub fn preload(path: &Path) -> Result<(), PluginError> {
 }
 
 fn load(path: &Path, flags: std::ffi::c_int) -> Result<Library, PluginError> {
+    let unloadable = |why| PluginError::Unloadable { path: path.into(), why };
+    if path.exists() {
+        // The system would wait at a pipe. A name that is none here may be one on its search path.
+        files::check(path, u64::MAX).map_err(|error| unloadable(error.to_string()))?;
+    }
     // SAFETY: loading runs the library's initialisers. The operator chooses the library, like any program that the
     // operator starts.
     unsafe { Library::open(Some(path), flags) }.map_err(|error| {
         // The system's reason is the source of the error.
         let why = std::error::Error::source(&error).map_or(error.to_string(), ToString::to_string);
-        PluginError::Unloadable { path: path.into(), why }
+        unloadable(why)
     })
 }
 

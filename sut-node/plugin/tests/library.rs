@@ -74,6 +74,12 @@ fn what_cannot_be_loaded_says_why() {
     for error in [Plugin::open(&text).unwrap_err(), preload(&text).unwrap_err()] {
         assert!(matches!(error, PluginError::Unloadable { .. }), "{error}");
     }
+    // The system would wait at a pipe for ever.
+    for error in
+        [Plugin::open("/dev/zero".as_ref()).unwrap_err(), preload(folder.path()).unwrap_err()]
+    {
+        assert!(error.to_string().contains("no regular file"), "{error}");
+    }
     // A symbol that nobody has is found when the library is loaded, not in the middle of a run.
     let error = opened("extern int missing(void); int ask(void) { return missing(); }", &[]);
     assert!(error.to_string().contains("missing"), "{error}");

@@ -49,7 +49,7 @@ pub(super) fn open(chosen: Option<&Path>) -> Result<(Plugin, PathBuf), EngineErr
 /// What a release (`build-version`) or Python's package (`version.py`) says of itself.
 fn check_version(folder: &Path) -> Result<(), EngineError> {
     let root = folder.parent().unwrap_or(folder);
-    let read = |file| std::fs::read_to_string(root.join(file)).ok();
+    let read = |file| netdiv_resources::files::read_text(&root.join(file)).ok();
     let quoted = |text: String| text.split(['\'', '"']).nth(1).map(ToOwned::to_owned);
     let version = read("build-version").or_else(|| read("version.py").and_then(quoted));
     match version {

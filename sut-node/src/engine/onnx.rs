@@ -12,6 +12,7 @@ use netdiv_contract::{
     encoding::Encoding,
     layout::{self, DataType, InputLayout, Tensor, TensorSpec},
 };
+use netdiv_resources::files;
 use rten::{Dimension, NodeId, RunOptions, ThreadPool, Value, ValueType, ValueView};
 use rten_tensor::{AsView as _, Layout as _};
 use sha2::{Digest as _, Sha256};
@@ -41,9 +42,8 @@ impl OnnxModel {
         let (name, path, bytes) = match &settings.model {
             None => ("digits".to_owned(), "digits.onnx (embedded)".to_owned(), DIGITS.to_vec()),
             Some(path) => {
-                let bytes = std::fs::read(path).map_err(|error| EngineError::Unreadable {
-                    path: path.display().to_string(),
-                    error,
+                let bytes = files::read(path, u64::MAX).map_err(|error| {
+                    EngineError::Unreadable { path: path.display().to_string(), error }
                 })?;
                 let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
                 (name, path.display().to_string(), bytes)

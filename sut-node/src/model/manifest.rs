@@ -2,7 +2,6 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::{Path, PathBuf},
 };
 
@@ -13,6 +12,7 @@ use netdiv_contract::{
     layout::{DataType, Tensor, TensorSpec, type_name},
 };
 use netdiv_plugin::Precision;
+use netdiv_resources::files;
 use netdiv_words::Scenario;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
@@ -187,7 +187,7 @@ impl Manifest {
     pub fn read(path: &Path) -> Result<Self, ManifestError> {
         let bad = |why: String| ManifestError { path: path.into(), why };
         let text =
-            fs::read_to_string(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
+            files::read_text(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
         let file: File = toml::from_str(&text)
             .map_err(|error| bad(format!("not a manifest (docs/MODELS.md): {error}")))?;
         file.check(path.parent().unwrap_or(Path::new(""))).map_err(bad)

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use netdiv_resources::files;
 use serde::Serialize;
 use tracing::warn;
 
@@ -72,7 +73,7 @@ impl Drop for ReadyFile {
         let _ = fs::remove_file(&self.temporary);
         let Some(written) = &self.written else { return };
         // A node that was started meanwhile may have put its own file there.
-        if fs::read_to_string(&self.path).is_ok_and(|text| text == *written)
+        if files::read_text(&self.path).is_ok_and(|text| text == *written)
             && let Err(error) = fs::remove_file(&self.path)
         {
             warn!(file = %self.path.display(), %error, "the ready file could not be removed");

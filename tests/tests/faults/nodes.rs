@@ -69,6 +69,10 @@ pub fn faults() -> Vec<Fault> {
             stage.signal_loadgen("-TERM");
         })
         .scenario("single-stream"),
+        Fault::fails("interrupted by SIGHUP, MultiStream", "interrupted by SIGHUP", |stage| {
+            stage.signal_loadgen("-HUP");
+        })
+        .scenario("multi-stream"),
         Fault::fails("interrupted by SIGINT, while LoadGen prepares", "interrupted", |stage| {
             stage.signal_loadgen("-INT");
         })

@@ -40,7 +40,7 @@ impl Table {
     /// All that is wrong with the file.
     pub fn read(path: &Path) -> Result<Self, TableError> {
         let error = |problems| TableError { name: path.display().to_string(), problems };
-        let text = files::read_to_string(path).map_err(|why| error(vec![why.to_string()]))?;
+        let text = files::read_text(path).map_err(|why| error(vec![why.to_string()]))?;
         table(&text).map_err(error)
     }
 }

@@ -1,34 +1,19 @@
 //! Opens regular files and nothing else: a pipe or a device that somebody put into a submission could block forever.
 
-use std::{
-    fs::{self, File},
-    io::{self, Read as _},
-    path::Path,
-};
+use std::{io, path::Path};
 
+use netdiv_resources::files;
+pub(crate) use netdiv_resources::files::{open, read_text};
 use sha2::{Digest as _, Sha256};
 
-/// Opens a regular file; links are followed.
-pub(crate) fn open(path: &Path) -> io::Result<File> {
-    if fs::metadata(path)?.is_file() {
-        File::open(path)
-    } else {
-        Err(io::Error::other("it is no regular file"))
-    }
-}
-
-/// All of its bytes.
+/// All bytes of a file.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes)?;
-    Ok(bytes)
+    files::read(path, u64::MAX)
 }
 
 /// Its text.
 pub(crate) fn read_to_string(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    open(path)?.read_to_string(&mut text)?;
-    Ok(text)
+    files::read_to_string(path, u64::MAX)
 }
 
 /// The SHA-256 of a file, in hex.

@@ -11,8 +11,20 @@ use crate::{
     statistics::{self, CONFIDENCE, TOLERANCE, max_overlatency, min_queries},
 };
 
-/// Memory that LoadGen needs for each sample that it prepares, in bytes; measured.
-pub const LOADGEN_BYTES_PER_SAMPLE: u64 = 60;
+/// Memory that LoadGen v5.0 needs to prepare so many queries with so many samples, and to keep their latencies, in bytes;
+/// measured.
+pub fn loadgen_bytes(queries: u64, samples: u64) -> u64 {
+    // A query in the list of them, what else belongs to it, and a sample.
+    const LISTED: u128 = 184;
+    const QUERY: u128 = 88;
+    const SAMPLE: u128 = 60;
+    let (queries, samples) = (u128::from(queries), u128::from(samples));
+    // The list doubles when it is full, and for a moment both are there.
+    let half = queries.next_power_of_two() / 2;
+    let doubling = half * (2 * LISTED + QUERY) + samples * half / queries.max(1) * SAMPLE;
+    let whole = queries * (LISTED + QUERY) + samples * SAMPLE;
+    u64::try_from(whole.max(doubling)).unwrap_or(u64::MAX)
+}
 
 /// Least duration of a performance run, in seconds (rules, section 3).
 const SECONDS: f64 = 600.0;
@@ -93,7 +105,8 @@ pub fn plan(
     let (queries, samples) = loadgen_issues(benchmark, scenario, samples_per_second);
     // For the streams LoadGen prepares twice as many, in case the SUT is faster than expected.
     let is_stream = matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
-    let prepared = samples.saturating_mul(if is_stream { 2 } else { 1 });
+    let times = if is_stream { 2 } else { 1 };
+    let prepared = loadgen_bytes(queries.saturating_mul(times), samples.saturating_mul(times));
     let early_stopping = early_stopping(scenario, queries);
     let mut notes = Vec::new();
     let name = &benchmark.name;
@@ -123,7 +136,7 @@ pub fn plan(
         queries,
         samples,
         seconds: samples as f64 / samples_per_second,
-        loadgen_bytes: prepared.saturating_mul(LOADGEN_BYTES_PER_SAMPLE),
+        loadgen_bytes: prepared,
         accuracy_samples: benchmark.dataset_samples,
         accuracy_seconds: benchmark.dataset_samples as f64 / samples_per_second,
         flows: benchmark.bandwidth.iter().map(flow).collect(),
@@ -198,7 +211,7 @@ mod tests {
         let fast = of("resnet50", Scenario::Offline, 100_000.0);
         assert_eq!(
             (fast.queries, fast.samples, fast.loadgen_bytes),
-            (1, 66_000_000, 3_960_000_000)
+            (1, 66_000_000, 3_960_000_272)
         );
         assert!((fast.seconds - 660.0).abs() < 1e-9);
         let slow = of("resnet50", Scenario::Offline, 10.0);
@@ -239,7 +252,7 @@ mod tests {
         assert_eq!(stream.early_stopping.unwrap().least_queries[0], (1, 64));
         let multi = of("resnet50", Scenario::MultiStream, 800.0);
         assert_eq!((multi.queries, multi.samples), (60_000, 480_000));
-        assert_eq!(multi.loadgen_bytes, 2 * 480_000 * 60);
+        assert_eq!(multi.loadgen_bytes, loadgen_bytes(120_000, 960_000));
         assert!(multi.notes[0].contains("require server and offline"), "{:?}", multi.notes);
         assert!(of("rnnt", Scenario::Offline, 1.0).notes[0].contains("no benchmark any more"));
     }
@@ -257,6 +270,23 @@ mod tests {
         let text = of("llama3.1-405b", Scenario::Server, 2.0).text();
         assert!(text.contains("160 kB/s (1.3 Mb/s) back"), "{text}");
         assert!(text.contains("0 over the bound: 459 queries or more"), "{text}");
+    }
+
+    #[test]
+    fn memory_is_what_was_measured_to_a_tenth() {
+        // Queries, samples, and the peak before the first query was issued, in KiB.
+        for (queries, samples, kib) in [
+            (1, 33_000_000, 1_808_684),
+            (4_100_000, 4_100_000, 1_271_632),
+            (8_500_000, 8_500_000, 4_493_436),
+            (16_000_000, 16_000_000, 4_983_660),
+            (1_000_000, 8_000_000, 636_940),
+        ] {
+            let ratio = loadgen_bytes(queries, samples) as f64 / (1024.0 * f64::from(kib));
+            assert!((0.9..1.25).contains(&ratio), "{queries} queries: {ratio}");
+        }
+        assert_eq!(loadgen_bytes(u64::MAX, u64::MAX), u64::MAX);
+        assert_eq!(loadgen_bytes(0, 0), 0);
     }
 
     #[test]

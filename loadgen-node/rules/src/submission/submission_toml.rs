@@ -202,7 +202,7 @@ impl Settings {
     /// When it cannot be read or is no `submission.toml`, with the line.
     pub fn read(path: &Path) -> Result<Self, String> {
         let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-        let text = files::read_to_string(path).map_err(|error| named(&error))?;
+        let text = files::read_text(path).map_err(|error| named(&error))?;
         toml::from_str(&text).map_err(|error| named(&error))
     }
 }

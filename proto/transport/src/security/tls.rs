@@ -6,6 +6,7 @@ use std::{
     sync::Arc,
 };
 
+use netdiv_resources::files;
 use parking_lot::RwLock;
 use rustls::{
     ClientConfig, DigitallySignedStruct, RootCertStore, ServerConfig, SignatureScheme,
@@ -174,8 +175,10 @@ fn not_pem(path: &Path, what: &'static str, error: pem::Error) -> SecurityError 
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SecurityError> {
     let not_pem = |error| not_pem(path, "certificate", error);
+    let text =
+        files::read(path, files::TEXT_BYTES).map_err(|error| not_pem(pem::Error::Io(error)))?;
     let found: Vec<_> =
-        CertificateDer::pem_file_iter(path).and_then(Iterator::collect).map_err(not_pem)?;
+        CertificateDer::pem_slice_iter(&text).collect::<Result<_, _>>().map_err(not_pem)?;
     if found.is_empty() {
         return Err(not_pem(pem::Error::NoItemsFound));
     }
@@ -183,7 +186,10 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SecurityErr
 }
 
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError> {
-    PrivateKeyDer::from_pem_file(path).map_err(|error| not_pem(path, "private key", error))
+    let key = files::read(path, files::TEXT_BYTES)
+        .map_err(pem::Error::Io)
+        .and_then(|text| PrivateKeyDer::from_pem_slice(&text));
+    key.map_err(|error| not_pem(path, "private key", error))
 }
 
 fn roots(path: &Path) -> Result<RootCertStore, SecurityError> {

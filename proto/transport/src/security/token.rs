@@ -32,9 +32,8 @@ impl fmt::Debug for Token {
 impl Token {
     /// The token in a file: one line of at least 16 visible ASCII characters.
     pub fn read(path: &Path) -> Result<Self, SecurityError> {
-        let text = std::fs::read_to_string(path).map_err(|error| SecurityError::Unreadable {
-            path: path.display().to_string(),
-            error,
+        let text = netdiv_resources::files::read_text(path).map_err(|error| {
+            SecurityError::Unreadable { path: path.display().to_string(), error }
         })?;
         let token = text.trim();
         if token.len() < SHORTEST || !token.bytes().all(|byte| byte.is_ascii_graphic()) {

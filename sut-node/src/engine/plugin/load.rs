@@ -110,6 +110,6 @@ fn preferred(devices: Vec<DeviceInfo>) -> Vec<String> {
 
 fn sha256(path: &Path) -> std::io::Result<String> {
     let mut hash = Sha256::new();
-    std::io::copy(&mut std::fs::File::open(path)?, &mut hash)?;
+    std::io::copy(&mut netdiv_resources::files::open(path)?, &mut hash)?;
     Ok(hex::encode(hash.finalize()))
 }

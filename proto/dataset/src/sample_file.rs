@@ -1,0 +1,90 @@
+//! Parts of a file, read into memory of our own. Nothing is mapped: what happens to a file later changes no sample that is
+//! loaded, and ends no process.
+
+use std::{
+    fs::File,
+    io,
+    os::unix::fs::FileExt as _,
+    path::{Path, PathBuf},
+};
+
+use bytes::Bytes;
+use netdiv_resources::{files, memory};
+
+use crate::error::DatasetError;
+
+/// A file of a data set, open, and how long it was when it was opened.
+pub(super) struct SampleFile {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+}
+
+impl SampleFile {
+    pub(super) fn open(path: &Path) -> Result<Self, DatasetError> {
+        let unreadable = |error| DatasetError::Unreadable { path: path.into(), error };
+        let file = files::open(path).map_err(unreadable)?;
+        let bytes = file.metadata().map_err(unreadable)?.len();
+        Ok(Self { path: path.into(), file, bytes })
+    }
+
+    /// Its length in bytes.
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The bytes from there on, as many as asked for; no others than the file had when it was opened.
+    pub(super) fn read(&self, start: u64, bytes: u64) -> Result<Bytes, DatasetError> {
+        let unreadable = |error| DatasetError::Unreadable { path: self.path.clone(), error };
+        let mut content = memory::zeros(bytes).map_err(|error| unreadable(error.into()))?;
+        self.file.read_exact_at(&mut content, start).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => self.changed("it is too short now".into()),
+            _ => unreadable(error),
+        })?;
+        let now = self.file.metadata().map_err(unreadable)?.len();
+        if now != self.bytes {
+            let before = self.bytes;
+            return Err(self.changed(format!("it had {before} bytes, and has {now} now")));
+        }
+        Ok(content.into())
+    }
+
+    /// The error for a file that is not what it was.
+    pub(super) fn changed(&self, why: String) -> DatasetError {
+        DatasetError::Changed { path: self.path.clone(), why }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_happens_to_a_file_later_does_not_matter_and_what_happens_before_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("samples");
+        std::fs::write(&path, "first second").unwrap();
+        let file = SampleFile::open(&path).unwrap();
+        let loaded = file.read(6, 6).unwrap();
+        let write = File::options().write(true).open(&path).unwrap();
+        write.write_all_at(b"FIRST SECOND", 0).unwrap();
+        write.set_len(8).unwrap();
+        assert_eq!(loaded, "second");
+        for (start, bytes, why) in [(6, 6, "too short"), (0, 5, "had 12 bytes, and has 8 now")] {
+            let error = file.read(start, bytes).unwrap_err().to_string();
+            assert!(error.contains(why) && error.contains("samples has changed"), "{error}");
+        }
+        // Another file in its place is not the one that was opened.
+        let file = SampleFile::open(&path).unwrap();
+        std::fs::write(folder.path().join("other"), "").unwrap();
+        std::fs::rename(folder.path().join("other"), &path).unwrap();
+        assert_eq!(file.read(0, 5).unwrap(), "FIRST");
+    }
+
+    #[test]
+    fn more_than_there_is_memory_for_is_refused_by_number() {
+        let file = SampleFile::open(Path::new("Cargo.toml")).unwrap();
+        let error = file.read(0, 1 << 60).unwrap_err().to_string();
+        assert!(error.contains("Cargo.toml: 1152921504606846976 bytes of memory"), "{error}");
+    }
+}
