@@ -7,7 +7,7 @@
 use std::{
     collections::BTreeMap,
     future::{Future, pending},
-    sync::Arc,
+    sync::{Arc, OnceLock},
     time::Duration,
 };
 
@@ -18,6 +18,8 @@ use tokio::{
     time::timeout,
 };
 use tonic::Status;
+
+use crate::security::{ServerToken, Token};
 
 /// Strangers at the same time: half of the 1,024 files that a process may have open by default.
 const STRANGERS: usize = 512;
@@ -69,6 +71,8 @@ pub(crate) struct Guest {
     number: u64,
     standing: watch::Sender<Standing>,
     streams: Arc<Semaphore>,
+    /// What it has shown, where the node asks for a token.
+    token: OnceLock<Token>,
 }
 
 impl Connections {
@@ -101,7 +105,8 @@ impl Connections {
         present.next += 1;
         present.strangers.insert(number, standing.clone());
         let streams = Arc::new(Semaphore::new(MAX_STREAMS_PER_CONNECTION as usize));
-        Arc::new(Guest { connections: self.clone(), number, standing, streams })
+        let (connections, token) = (self.clone(), OnceLock::new());
+        Arc::new(Guest { connections, number, standing, streams, token })
     }
 
     /// Whether strangers are so many that none may stay for longer than it needs.
@@ -116,6 +121,18 @@ impl Connections {
 }
 
 impl Guest {
+    /// Checks the token of a call. One that was right once stays right on this connection, so that a node whose token is
+    /// changed does not fail the runs that are under way.
+    pub(crate) fn check_token(&self, required: &ServerToken, shown: &str) -> Result<(), Status> {
+        if self.token.get().is_some_and(|token| token.is(shown)) {
+            return Ok(());
+        }
+        let token = required.check(shown)?;
+        // Another call may have been faster.
+        let _ = self.token.set(token);
+        Ok(())
+    }
+
     /// A call of this connection may be answered: the first one makes it a client. The error is the text of the refusal.
     pub(crate) fn let_in(&self) -> Result<(), Status> {
         if *self.standing.borrow() == Standing::Client {

@@ -33,7 +33,7 @@ use super::{
 };
 use crate::{
     handler::Handler,
-    security::{ServerToken, WRONG_TOKEN},
+    security::{ServerToken, token_in},
 };
 
 const DESCRIBE: &str = "/netdiv.v1.SutNode/Describe";
@@ -93,8 +93,12 @@ impl<H: Handler> Service<Request<Body>> for SutNodeService<H> {
 impl<H> SutNodeService<H> {
     /// Lets a call in, and with it its connection.
     fn admit(&self, request: &Request<Body>, caller: &Caller) -> Result<(), Status> {
-        if self.token.as_ref().is_some_and(|token| !token.is_in(request.headers())) {
-            return Err(Status::unauthenticated(WRONG_TOKEN));
+        if let Some(token) = &self.token {
+            let shown = token_in(request.headers());
+            match &caller.guest {
+                Some(guest) => guest.check_token(token, shown)?,
+                None => drop(token.check(shown)?),
+            }
         }
         if ![DESCRIBE, FLUSH, DIGESTS, INFER].contains(&request.uri().path()) {
             return Err(no_such_method());

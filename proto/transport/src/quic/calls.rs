@@ -14,11 +14,7 @@ use tokio::time::timeout;
 use tonic::Status;
 
 use super::chunks::{Received, send_all};
-use crate::{
-    connections::Guest,
-    handler::Handler,
-    security::{ServerToken, WRONG_TOKEN},
-};
+use crate::{connections::Guest, handler::Handler, security::ServerToken};
 
 /// How long a call may take to send its header, or its only request.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -61,8 +57,8 @@ async fn answer<H: Handler>(
         .await
         .map_err(|_| Status::deadline_exceeded("the call does not say what it is"))??
         .ok_or_else(|| Status::invalid_argument("a call begins with a CallHeader"))?;
-    if token.is_some_and(|token| !token.is(&header.token)) {
-        return Err(Status::unauthenticated(WRONG_TOKEN));
+    if let Some(token) = token {
+        guest.check_token(token, &header.token)?;
     }
     if header.protocol_version != PROTOCOL_VERSION {
         let theirs = header.protocol_version;

@@ -11,5 +11,5 @@ pub use error::SecurityError;
 pub use plaintext::is_loopback;
 pub(crate) use tls::server_name;
 pub use tls::{ClientTls, ServerTls, TlsFiles};
-pub(crate) use token::WRONG_TOKEN;
+pub(crate) use token::token_in;
 pub use token::{ServerToken, Token};

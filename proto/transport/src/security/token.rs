@@ -9,15 +9,12 @@ use std::{
 use http::{HeaderMap, HeaderValue, header};
 use parking_lot::RwLock;
 use subtle::ConstantTimeEq as _;
+use tonic::Status;
 
 use super::error::SecurityError;
 
 /// Shortest token: 16 characters of 6 bits cannot be guessed.
 const SHORTEST: usize = 16;
-
-/// The refusal of a call without the token.
-pub(crate) const WRONG_TOKEN: &str =
-    "the token is missing or wrong; give --token-file with this node's token";
 
 /// A secret. It is never printed.
 #[derive(Clone)]
@@ -43,7 +40,7 @@ impl Token {
     }
 
     /// Whether a text is the token, compared in constant time.
-    fn is(&self, text: &str) -> bool {
+    pub(crate) fn is(&self, text: &str) -> bool {
         self.0.as_bytes().ct_eq(text.as_bytes()).into()
     }
 
@@ -74,20 +71,23 @@ impl ServerToken {
         Ok(Self { path, current })
     }
 
-    /// Reloads the file for new calls; if that fails, the old token stays in use.
+    /// Reloads the file, for connections that have not shown the old token yet; if that fails, the old token stays in use.
     pub fn reload(&self) -> Result<(), SecurityError> {
         let new = Token::read(&self.path)?;
         *self.current.write() = new;
         Ok(())
     }
 
-    /// Whether a text is the token.
-    pub(crate) fn is(&self, text: &str) -> bool {
-        self.current.read().is(text)
+    /// The token, if a text is it; else the refusal of the call.
+    pub(crate) fn check(&self, text: &str) -> Result<Token, Status> {
+        let current = self.current.read();
+        let refusal = "the token is missing or wrong; give --token-file with this node's token";
+        if current.is(text) { Ok(current.clone()) } else { Err(Status::unauthenticated(refusal)) }
     }
+}
 
-    pub(crate) fn is_in(&self, headers: &HeaderMap) -> bool {
-        let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        value.and_then(|value| value.strip_prefix("Bearer ")).is_some_and(|text| self.is(text))
-    }
+/// The token in a call's headers, or an empty text, which is none.
+pub(crate) fn token_in(headers: &HeaderMap) -> &str {
+    let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    value.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default()
 }

@@ -8,6 +8,8 @@ use tokio::{
     net::TcpListener,
 };
 
+use tonic::Code;
+
 use super::{
     BOTH,
     node::{Node, Serving},
@@ -129,6 +131,32 @@ async fn a_call_needs_the_token() {
         for options in [client(&wrong), options(transport)] {
             let error = describe(&node, &options).await.unwrap_err();
             assert!(error.starts_with("Unauthenticated: the token is missing or wrong"), "{error}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_changes_ends_no_connection_that_was_let_in() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("token");
+    let write = |text: &str| std::fs::write(&path, text).unwrap();
+    for transport in BOTH {
+        write("0123456789abcdef");
+        let required = Arc::new(ServerToken::load(path.clone()).unwrap());
+        let node = Node { token: Some(required.clone()), ..Node::default() };
+        let node = node.serve(transport).await;
+        let options = Options { token: Some(Token::read(&path).unwrap()), ..options(transport) };
+        let (known, stranger) = (
+            super::open(node.address, &options).await.unwrap(),
+            super::open(node.address, &options).await.unwrap(),
+        );
+        known.describe(DescribeRequest::default()).await.unwrap();
+        write("another-token-0123456789");
+        required.reload().unwrap();
+        known.describe(DescribeRequest::default()).await.expect("it was let in");
+        for connection in [&stranger, &super::open(node.address, &options).await.unwrap()] {
+            let refused = connection.describe(DescribeRequest::default()).await.unwrap_err();
+            assert_eq!(refused.code(), Code::Unauthenticated, "{refused}");
         }
     }
 }
