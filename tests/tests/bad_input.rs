@@ -70,9 +70,11 @@ fn a_node_of_another_version_or_none_at_all() {
     let parrot = fake(|node| node.honest_nonce = false);
     fabric(&parrot.address).run().expect_refusal("does not return the nonce");
     let nameless = fake(|node| node.description.node_name = " ".into());
-    fabric(&nameless.address).run().expect_refusal("it has no name");
+    fabric(&nameless.address).run().expect_refusal("it calls itself ` `; a name has");
     let quoted = fake(|node| node.description.node_name = "a\", \"b".into());
-    fabric(&quoted.address).run().expect_refusal("one with a comma, bracket, quote or backslash");
+    fabric(&quoted.address)
+        .run()
+        .expect_refusal("a name has no comma, bracket, quote or backslash");
 }
 
 #[test]

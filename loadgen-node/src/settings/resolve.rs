@@ -115,8 +115,10 @@ impl RunArgs {
     #[cfg(feature = "in-process")]
     fn target(&self, scenario: Scenario) -> Result<Target, RunError> {
         let Some(file) = &self.in_process else { return self.nodes(scenario) };
-        let network = toml::Table::try_from(&self.network)
+        let network: serde_json::Map<_, _> = serde_json::to_value(&self.network)
+            .and_then(serde_json::from_value)
             .map_err(|error| RunError::Usage(format!("cannot read the settings: {error}")))?;
+        let network = network.iter().filter(|(_, value)| !value.is_null());
         let own = [
             ("policy", self.policy.is_some()),
             ("window_samples", self.window_samples.is_some()),
@@ -130,7 +132,7 @@ impl RunArgs {
             ("cluster_name", self.cluster_name.is_some()),
         ];
         let own = own.iter().filter(|(_, is_set)| *is_set).map(|(key, _)| *key);
-        let unused: Vec<_> = network.keys().map(String::as_str).chain(own).collect();
+        let unused: Vec<_> = network.map(|(key, _)| key.as_str()).chain(own).collect();
         if !unused.is_empty() {
             let unused = unused.join(", ");
             return usage(format!("--in-process uses no network: {unused} cannot be set"));

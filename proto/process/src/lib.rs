@@ -11,6 +11,7 @@ use std::{
 
 use netdiv_contract::said::printable;
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 pub use signals::{Signal, Signals};
 use tokio::signal::unix::{SignalKind, signal};
 use toml::de::DeTable;
@@ -62,13 +63,17 @@ pub fn layered<T: clap::Args + Serialize + DeserializeOwned>(
     file: Option<&Path>,
 ) -> Result<T, SettingsError> {
     let layering = |error: &dyn std::fmt::Display| SettingsError::Layering(error.to_string());
-    let on_top = toml::Table::try_from(command_line).map_err(|e| layering(&e))?;
-    let mut settings = match file {
+    let settings = match file {
         Some(path) => read::<T>(path)?,
         None => toml::Table::new(),
     };
-    settings.extend(on_top);
-    settings.try_into().map_err(|e| layering(&e))
+    // As JSON, which has room for any number that the command line may hold.
+    let mut settings = serde_json::to_value(settings).map_err(|e| layering(&e))?;
+    let on_top = serde_json::to_value(command_line).map_err(|e| layering(&e))?;
+    if let (Value::Object(settings), Value::Object(on_top)) = (&mut settings, on_top) {
+        settings.extend(on_top.into_iter().filter(|(_, value)| !value.is_null()));
+    }
+    serde_json::from_value(settings).map_err(|e| layering(&e))
 }
 
 /// The file's keys, after checking that `T` has each of them and accepts its value.
