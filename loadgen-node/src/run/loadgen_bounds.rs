@@ -7,8 +7,8 @@
 use loadgen_sys::TestSettings;
 
 /// The longest duration, in ms and ns: a year. LoadGen adds durations as 64-bit nanoseconds.
-const YEAR_MS: u64 = 366 * 24 * 3600 * 1000;
-const YEAR_NS: u64 = YEAR_MS * 1_000_000;
+const YEAR_MS: i64 = 366 * 24 * 3600 * 1000;
+const YEAR_NS: i64 = YEAR_MS * 1_000_000;
 
 /// Rates and latencies whose distance between two queries LoadGen can express: at least 10 ns, so that its schedule advances,
 /// and at most eleven days.
@@ -23,7 +23,7 @@ const COUNT: Bound = Bound::Whole(1, 1 << 40);
 const COUNT_OR_NONE: Bound = Bound::Whole(0, 1 << 40);
 
 /// More threads than any machine has cores for.
-const MOST_ISSUE_THREADS: u64 = 256;
+const MOST_ISSUE_THREADS: i64 = 256;
 
 /// The values of a field.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +31,7 @@ enum Bound {
     /// Any that its type has.
     Any,
     /// Whole numbers from and to.
-    Whole(u64, u64),
+    Whole(i64, i64),
     /// Numbers from and to.
     Real(f64, f64),
 }
@@ -48,7 +48,7 @@ const BOUNDS: [(&str, Bound); 39] = [
     ("server_target_latency_ns", Bound::Whole(0, YEAR_NS)),
     ("server_target_latency_percentile", PERCENTILE),
     ("server_coalesce_queries", Bound::Any),
-    ("server_find_peak_qps_decimals_of_precision", Bound::Whole(0, 6)),
+    ("server_find_peak_qps_decimals_of_precision", Bound::Whole(-6, 6)),
     ("server_find_peak_qps_boundary_step_size", Bound::Real(0.01, 100.0)),
     ("server_max_async_queries", Bound::Any),
     ("server_num_issue_query_threads", Bound::Whole(0, MOST_ISSUE_THREADS)),
@@ -103,7 +103,7 @@ impl Bound {
         let (is_in, range) = match self {
             Self::Any => return Ok(()),
             Self::Whole(from, to) => (
-                value.parse().is_ok_and(|number: u64| (from..=to).contains(&number)),
+                value.parse().is_ok_and(|number: i64| (from..=to).contains(&number)),
                 format!("from {from} to {to}"),
             ),
             Self::Real(from, to) => (

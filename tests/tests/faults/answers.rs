@@ -84,7 +84,8 @@ pub fn faults() -> Vec<Fault> {
         }),
         Fault::answers(
             "an error that would clear the terminal and forge a line",
-            "failed: \\u{1b}[2J\\nINFO all is well",
+            // LoadGen's log escapes the backslash once more.
+            "u{1b}[2J",
             || {
                 replies(|_, request| {
                     wrong(&request, |response| {
