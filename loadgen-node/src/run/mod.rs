@@ -35,6 +35,10 @@ pub fn run(config: RunConfig) -> Result<Verdict, RunError> {
     let test = LoadGenTest::new(config)?;
     let RunConfig { output, min_free_bytes, target, .. } = &test.config;
     // What is wrong without asking a node is said before one is asked.
+    #[cfg_attr(
+        not(feature = "in-process"),
+        allow(unused_variables, reason = "nodes are asked for more")
+    )]
     let findings = eligibility::findings(&test, None)?;
     check_user_conf(&test.config, &test.warnings)?;
     let _claim = output::prepare(output)?;
