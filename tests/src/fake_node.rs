@@ -47,7 +47,7 @@ pub struct Behaviour {
     /// How long it takes to describe itself.
     pub describe_delay: Duration,
     /// What it says otherwise after so many calls.
-    pub changes_after: Option<(usize, fn(&mut DescribeResponse))>,
+    pub changes_after: Option<(usize, Change)>,
     /// Makes replies of a request, given how many came before.
     pub reply: fn(usize, InferRequest) -> Vec<InferResponse>,
     /// Requests of a stream after which it ends its half, without a reason.
@@ -59,6 +59,9 @@ pub struct Behaviour {
     /// What it makes of a payload before it notes its digest: of a sample's or of a response's.
     pub digests_of: fn(v1::Tally, Bytes) -> Bytes,
 }
+
+/// Changes what a node says of itself.
+pub type Change = fn(&mut DescribeResponse);
 
 /// Calls of Describe before LoadGen begins: the first of the connection, one with evidence, and five whose round trips are
 /// timed.
