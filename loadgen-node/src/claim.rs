@@ -7,7 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::OFlags;
+use rustix::{fs::OFlags, io::Errno};
+use tracing::warn;
 
 /// The file that is locked. It is empty, and gone when the run has ended.
 const LOCK: &str = "run.lock";
@@ -34,6 +35,11 @@ impl Claim {
                 .open(&path)?;
             match lock.try_lock() {
                 Err(TryLockError::WouldBlock) => return Ok(None),
+                // Some network file systems lock nothing.
+                Err(TryLockError::Error(error)) if has_no_locks(&error) => {
+                    warn!(folder = %folder.display(), "the file system has no locks: start no other run into this folder");
+                    return Ok(Some(Self { folder: folder.into(), _lock: lock }));
+                }
                 Err(TryLockError::Error(error)) => return Err(error),
                 Ok(()) => {}
             }
@@ -45,6 +51,11 @@ impl Claim {
             }
         }
     }
+}
+
+fn has_no_locks(error: &io::Error) -> bool {
+    let none = [Errno::NOSYS, Errno::OPNOTSUPP, Errno::NOLCK].map(|none| none.raw_os_error());
+    error.raw_os_error().is_some_and(|error| none.contains(&error))
 }
 
 /// Tidies up a folder that this process has claimed, where the process ends without dropping its claim.

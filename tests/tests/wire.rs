@@ -291,6 +291,19 @@ async fn health_reflection_and_metrics_are_served() {
     let names: HashSet<_> = list.service.iter().map(|service| service.name.as_str()).collect();
     assert!(names.contains("netdiv.v1.SutNode") && names.contains("grpc.health.v1.Health"));
 
+    // Health is for everybody, reflection for those with the token.
+    let folder = tempfile::tempdir().expect("a folder");
+    let token = folder.path().join("token");
+    std::fs::write(&token, "0123456789abcdef").expect("a file");
+    let guarded = SutNode::start("b", &["--token-file", &token.display().to_string()]);
+    let channel = connect(&guarded.address).await;
+    let check = HealthCheckRequest { service: "netdiv.v1.SutNode".to_owned() };
+    HealthClient::new(channel.clone()).check(check).await.expect("healthy");
+    let refused = ServerReflectionClient::new(channel)
+        .server_reflection_info(tokio_stream::iter([ServerReflectionRequest::default()]))
+        .await;
+    assert_eq!(refused.expect_err("no token").code(), tonic::Code::Unauthenticated);
+
     LoadGen::new(&[&node.address], "offline").args(&["--mode", "accuracy"]).run().expect(0);
     let text = http_get(&metrics, "/metrics");
     assert!(text.contains("netdiv_samples_received_total 500"), "{text}");

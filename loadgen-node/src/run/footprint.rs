@@ -1,6 +1,6 @@
 //! The memory that a run's samples take.
 
-use netdiv_contract::encoding::Encoded;
+use netdiv_contract::encoding::{Encoded, Encoding};
 use netdiv_dataset::Dataset;
 use netdiv_resources::memory::{self, TooLittleMemory};
 
@@ -11,6 +11,7 @@ use super::witness::Witness;
 pub(super) fn of_library(
     dataset: &dyn Dataset,
     loaded: usize,
+    encoding: Encoding,
     digests: bool,
 ) -> Result<u64, TooLittleMemory> {
     let count = dataset.sample_count();
@@ -21,7 +22,10 @@ pub(super) fn of_library(
     memory::check(tables)?;
     let sizes = (0..count).map(|index| dataset.sample_bytes(index));
     let longest = sizes.clone().max().unwrap_or(0);
-    let samples: u64 = if loaded >= count {
+    let samples: u64 = if encoding != Encoding::None {
+        // How long they are packed shows when they are loaded.
+        0
+    } else if loaded >= count {
         sizes.fold(0, u64::saturating_add)
     } else {
         // LoadGen chooses; at most the longest ones.
@@ -43,13 +47,16 @@ mod tests {
 
     #[test]
     fn a_data_set_that_does_not_fit_is_refused_by_number() {
-        let bytes = |name: &str, loaded, digests| {
-            of_library(dataset::open(name).unwrap().as_ref(), loaded, digests)
+        let library = |name: &str, loaded, encoding, digests| {
+            of_library(dataset::open(name).unwrap().as_ref(), loaded, encoding, digests)
         };
+        let bytes = |name: &str, loaded, digests| library(name, loaded, Encoding::None, digests);
         let all = bytes("synthetic:1000x1000", 1000, false).unwrap();
         let few = bytes("synthetic:1000x1000", 10, false).unwrap();
         assert_eq!(all - few, 990 * 1000);
         assert!(bytes("synthetic:1000x1000", 10, true).unwrap() > few);
+        let packed = library("synthetic:1000x1000", 1000, Encoding::Zstd, false).unwrap();
+        assert_eq!(all - packed, 1000 * 1000);
         for (name, loaded) in
             [("synthetic:1000000000000x1", 1), ("synthetic:10000000x200000000", 10_000_000)]
         {

@@ -66,7 +66,7 @@ fn check_memory(
     let total = data.sample_count();
     let samples = Samples { total, performance: config.performance_samples.unwrap_or(total) };
     let loaded = preparation::loaded_samples(settings, samples);
-    let own_bytes = footprint::of_library(data, loaded, config.digests).map_err(|error| {
+    let own_bytes = footprint::of_library(data, loaded, config.encoding, config.digests).map_err(|error| {
         RunError::Usage(format!(
             "data set {}: its samples do not fit: {error}. Use fewer (--performance-samples, or a smaller data set)",
             data.name()

@@ -13,6 +13,7 @@ use tonic::{Code, Status};
 
 use crate::{
     chunks::Chunks,
+    said::said,
     v1::{CallStatus, InferRequest, InferResponse},
 };
 
@@ -306,7 +307,8 @@ impl Decoder {
 pub(crate) fn ended(end: CallStatus) -> Result<(), Status> {
     match Code::from_i32(end.code) {
         Code::Ok => Ok(()),
-        code => Err(Status::new(code, end.message)),
+        // It goes into logs and messages, and its length is the peer's choice.
+        code => Err(Status::new(code, said(&end.message))),
     }
 }
 

@@ -130,7 +130,9 @@ fn of_control_groups(root: &Path, groups: &str) -> u64 {
             if let (Some(limit), Some(used)) = (number(limit), number(used)) {
                 let stat = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
                 let cache = |kind| kib(&stat, &format!("{prefix}{kind} ")).unwrap_or(0);
-                let used = used.saturating_sub(cache("inactive_file") + cache("active_file"));
+                let caches =
+                    ["inactive_file", "active_file", "slab_reclaimable"].map(cache).iter().sum();
+                let used = used.saturating_sub(caches);
                 least = least.min(limit.saturating_sub(used));
             }
             if folder == top {

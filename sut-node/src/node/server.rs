@@ -8,7 +8,7 @@ use netdiv_contract::{
 };
 use netdiv_transport::{
     Connections,
-    grpc::{self, SutNodeService},
+    grpc::{self, Guarded, SutNodeService},
     quic::{self, QuicServer},
     security::{ServerTls, ServerToken},
 };
@@ -244,6 +244,8 @@ async fn serve_grpc(
         .build_v1()
         .expect("the compiled .proto files are valid")
         .max_decoding_message_size(MAX_HEADER_BYTES);
+    // Its answers are longer than what is asked, so strangers get none.
+    let reflection = Guarded::new(reflection, config.network.token.clone());
     let service = SutNodeService::new(service, config.network.token.clone());
     let (stream_window, connection_window) = windows(config);
     Server::builder()

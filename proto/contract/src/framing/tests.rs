@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::limits::MAX_PAYLOAD_BYTES;
+use crate::limits::{MAX_ERROR_BYTES, MAX_PAYLOAD_BYTES};
 
 fn request(id: u64, payload: Bytes) -> InferRequest {
     InferRequest { id, payload, ..InferRequest::default() }
@@ -163,4 +163,13 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn a_peer_cannot_fill_a_log_with_the_end_of_a_call() {
+    let mut decoder = Decoder::new(MAX_PAYLOAD_BYTES);
+    decoder.push(encode_end(&CallStatus { code: 13, message: "x\n".repeat(1 << 20) }));
+    let status = decoder.take_messages(&mut Vec::<InferRequest>::new()).unwrap_err();
+    assert_eq!(status.code(), Code::Internal);
+    assert!(status.message().len() <= MAX_ERROR_BYTES && !status.message().contains('\n'));
 }

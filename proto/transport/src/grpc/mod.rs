@@ -6,12 +6,14 @@
 mod body;
 mod client;
 mod ending;
+mod guarded;
 mod listener;
 mod newcomer;
 mod service;
 mod wire;
 
 pub(crate) use client::Client;
+pub use guarded::Guarded;
 pub use listener::{Incoming, incoming};
 pub use service::SutNodeService;
 pub use wire::Wire;

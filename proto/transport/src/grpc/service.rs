@@ -93,17 +93,34 @@ impl<H: Handler> Service<Request<Body>> for SutNodeService<H> {
 impl<H> SutNodeService<H> {
     /// Lets a call in, and with it its connection.
     fn admit(&self, request: &Request<Body>, caller: &Caller) -> Result<(), Status> {
-        if let Some(token) = &self.token {
-            let shown = token_in(request.headers());
-            match &caller.guest {
-                Some(guest) => guest.check_token(token, shown)?,
-                None => drop(token.check(shown)?),
-            }
-        }
         if ![DESCRIBE, FLUSH, DIGESTS, INFER].contains(&request.uri().path()) {
+            check_token(self.token.as_deref(), request, caller)?;
             return Err(no_such_method());
         }
-        caller.guest.as_ref().map_or(Ok(()), |guest| guest.let_in())
+        let_in(self.token.as_deref(), request, caller)
+    }
+}
+
+/// Lets a call in that has the token, where there is one, and with it its connection.
+pub(super) fn let_in(
+    token: Option<&ServerToken>,
+    request: &Request<Body>,
+    caller: &Caller,
+) -> Result<(), Status> {
+    check_token(token, request, caller)?;
+    caller.guest.as_ref().map_or(Ok(()), |guest| guest.let_in())
+}
+
+fn check_token(
+    token: Option<&ServerToken>,
+    request: &Request<Body>,
+    caller: &Caller,
+) -> Result<(), Status> {
+    let Some(token) = token else { return Ok(()) };
+    let shown = token_in(request.headers());
+    match &caller.guest {
+        Some(guest) => guest.check_token(token, shown),
+        None => token.check(shown).map(drop),
     }
 }
 

@@ -6,6 +6,7 @@ use netdiv_contract::{
     PROTOCOL_VERSION, SessionHeader,
     burst::Messages,
     framing, limits,
+    said::said,
     v1::{CallHeader, CallStatus},
 };
 use prost::Message;
@@ -66,7 +67,7 @@ async fn answer<H: Handler>(
         return Err(Status::failed_precondition(text));
     }
     if !METHODS.contains(&header.method.as_str()) {
-        let text = format!("no method `{}`", header.method.escape_debug());
+        let text = format!("no method `{}`", said(&header.method));
         return Err(Status::unimplemented(text));
     }
     guest.let_in()?;

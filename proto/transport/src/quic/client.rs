@@ -72,6 +72,8 @@ impl Client {
                 mtu: options.quic_mtu.unwrap_or_else(|| default_mtu(peer.ip())),
                 window_bytes: options.window_bytes,
                 connection_window_bytes: limits::connection_window_bytes(options.window_bytes),
+                // A node opens none.
+                calls: 0,
                 keepalive_interval: options.keepalive_interval,
                 keepalive_timeout: options.keepalive_timeout,
             };

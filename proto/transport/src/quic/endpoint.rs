@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use netdiv_contract::limits::{MAX_CALLS, UDP_PAYLOAD_BYTES};
+use netdiv_contract::limits::UDP_PAYLOAD_BYTES;
 use quinn::{
     Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TokioRuntime, TransportConfig,
     VarInt,
@@ -40,6 +40,8 @@ pub(super) struct Path {
     pub(super) mtu: u16,
     pub(super) window_bytes: u32,
     pub(super) connection_window_bytes: u32,
+    /// Calls that the peer may have open at the same time.
+    pub(super) calls: u32,
     pub(super) keepalive_interval: Duration,
     pub(super) keepalive_timeout: Duration,
 }
@@ -52,7 +54,7 @@ impl Path {
         let interval = self.keepalive_interval.min(self.keepalive_timeout / 3);
         let mut config = TransportConfig::default();
         config
-            .max_concurrent_bidi_streams(MAX_CALLS.into())
+            .max_concurrent_bidi_streams(self.calls.into())
             .max_concurrent_uni_streams(VarInt::from_u32(0))
             .datagram_receive_buffer_size(None)
             .stream_receive_window(self.window_bytes.into())

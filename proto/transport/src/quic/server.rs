@@ -7,6 +7,7 @@ use std::{
     time::Duration,
 };
 
+use netdiv_contract::limits::MAX_CALLS;
 use quinn::{Connection, Endpoint, Incoming, VarInt, crypto::rustls::QuicServerConfig};
 use tokio::{sync::watch, task::JoinSet, time::sleep};
 use tracing::{debug, warn};
@@ -23,6 +24,9 @@ use crate::{
 
 /// How long a connection may take for its handshake.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Concurrent calls of a stranger: each may hold a header that has not come whole.
+const STRANGER_CALLS: u32 = 8;
 
 /// Settings of a node's QUIC.
 #[derive(Debug)]
@@ -75,6 +79,7 @@ fn server_config(
         window_bytes: settings.window_bytes,
         // A client's window comes later.
         connection_window_bytes: settings.connection_window_bytes.min(STRANGER_BYTES as u32),
+        calls: STRANGER_CALLS,
         keepalive_interval: settings.keepalive_interval,
         keepalive_timeout: settings.keepalive_timeout,
     };
@@ -190,6 +195,7 @@ async fn answer_calls<H: Handler>(
                 Ok(()) => {
                     is_stranger = false;
                     connection.set_receive_window(node.connection_window_bytes.into());
+                    connection.set_max_concurrent_bi_streams(MAX_CALLS.into());
                     continue;
                 }
                 Err(why) => {
