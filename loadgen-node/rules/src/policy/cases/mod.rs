@@ -71,6 +71,7 @@ fn settings(more: &[(&str, &str)]) -> BTreeMap<String, String> {
         ("test05", "false"),
         ("min_duration_ms", "600000"),
         ("max_duration_ms", "0"),
+        ("max_query_count", "0"),
         ("min_query_count", "24576"),
         ("offline_expected_qps", "1000.000000"),
         ("performance_sample_count_override", "1024"),

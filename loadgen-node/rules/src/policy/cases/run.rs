@@ -181,6 +181,7 @@ fn durations_and_bounds_are_the_rules() {
     for (name, value, text) in [
         ("min_duration_ms", "599999", "a run takes 600000 ms or more"),
         ("max_duration_ms", "60000", "it would end the run after 60000 ms"),
+        ("max_query_count", "30000", "it would end the run after 30000 queries"),
         (
             "server_target_latency_ns",
             "15000001",
