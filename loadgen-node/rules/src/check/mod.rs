@@ -37,6 +37,7 @@ mod protocol;
 mod purposes;
 mod quality;
 mod read;
+mod recorded;
 mod releases;
 mod report;
 mod schedule;
@@ -168,6 +169,7 @@ fn judge(
     quality::judge(subject, &mut found);
     engines::judge(subject, &mut found);
     bindings::judge(subject, &mut found);
+    recorded::judge(subject, &mut found);
     purposes::judge(subject, &mut found);
     releases::judge(subject, &mut found);
     separation::judge(subject, &mut found);

@@ -14,8 +14,12 @@ use crate::{
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for (_, run) in subject.runs() {
-        let Some(logs) = &run.logs else { continue };
         let mut at = found.at(N33, &run.place);
+        let Some(logs) = &run.logs else {
+            // Of the run with digests only the record is kept; it may be too short to be valid.
+            at.fail_each(run.result().and_then(|record| unlikely(record, record.mode)));
+            continue;
+        };
         match &logs.detail {
             Ok(detail) => validity(run, detail, &mut at),
             Err(why) => at.fail(why),
@@ -50,11 +54,30 @@ fn validity(run: &Run, detail: &DetailLog, at: &mut At) {
             "the summary counts {count} errors, and the detail log has none: submit the logs as LoadGen wrote them"
         ));
     }
-    if let Some(RunResult { verdict, reasons, .. }) = run.result()
-        && !matches!(verdict, Verdict::Valid | Verdict::Complete)
-    {
+    let Some(record) = run.result() else { return };
+    let RunResult { verdict, reasons, .. } = record;
+    if !matches!(verdict, Verdict::Valid | Verdict::Complete) {
         let text = format!("the run's verdict is {verdict:?}: {}", reasons.join("; "));
         at.fail_there(&run.record_place, text);
+    } else if let Some(text) = unlikely(record, detail.mode().unwrap_or(record.mode)) {
+        at.fail_there(&run.record_place, text);
+    }
+}
+
+/// Why a run in that mode does not end with such a verdict.
+fn unlikely(record: &RunResult, mode: Mode) -> Option<String> {
+    let RunResult { verdict, reasons, .. } = record;
+    let unmatched = record.total(|node| node.unmatched_replies);
+    match (verdict, mode) {
+        (Verdict::Failed, _) => Some(format!("the run failed: {}; run again", reasons.join("; "))),
+        (Verdict::Valid, Mode::Accuracy)
+        | (Verdict::Complete, Mode::Performance | Mode::Submission) => Some(format!(
+            "the verdict is {verdict:?}, which is none of mode {mode}: take the record as the run wrote it"
+        )),
+        _ if unmatched > 0 && reasons.is_empty() => Some(format!(
+            "{unmatched} replies belonged to no sample, and the verdict's reasons do not say so: take the record as the run wrote it"
+        )),
+        _ => None,
     }
 }
 

@@ -146,6 +146,16 @@ impl DetailLog {
         self.values.get(key)?.as_f64()
     }
 
+    /// All keys that start so, with their values.
+    pub(crate) fn starting_with(
+        &self,
+        prefix: &'static str,
+    ) -> impl Iterator<Item = (&str, &Value)> {
+        let with_prefix = self.values.range(prefix.to_owned()..);
+        let with_prefix = with_prefix.take_while(move |(key, _)| key.starts_with(prefix));
+        with_prefix.map(|(key, value)| (key.as_str(), value))
+    }
+
     /// All keys that start so, with their numbers.
     pub fn numbers(&self, prefix: &str) -> impl Iterator<Item = (&str, f64)> {
         let with_prefix = self.values.range(prefix.to_owned()..);
