@@ -17,7 +17,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         let mut at = found.at(N33, &run.place);
         let Some(logs) = &run.logs else {
             // Of the run with digests only the record is kept; it may be too short to be valid.
-            at.fail_each(run.result().and_then(|record| unlikely(record, record.mode)));
+            at.fail_each(run.result().and_then(|record| unlikely(record, Some(record.mode))));
             continue;
         };
         match &logs.detail {
@@ -59,20 +59,20 @@ fn validity(run: &Run, detail: &DetailLog, at: &mut At) {
     if !matches!(verdict, Verdict::Valid | Verdict::Complete) {
         let text = format!("the run's verdict is {verdict:?}: {}", reasons.join("; "));
         at.fail_there(&run.record_place, text);
-    } else if let Some(text) = unlikely(record, detail.mode().unwrap_or(record.mode)) {
+    } else if let Some(text) = unlikely(record, detail.mode().filter(|mode| *mode == record.mode)) {
         at.fail_there(&run.record_place, text);
     }
 }
 
-/// Why a run in that mode does not end with such a verdict.
-fn unlikely(record: &RunResult, mode: Mode) -> Option<String> {
+/// Why a run does not end with such a verdict; the mode where it is known.
+fn unlikely(record: &RunResult, mode: Option<Mode>) -> Option<String> {
     let RunResult { verdict, reasons, .. } = record;
     let unmatched = record.total(|node| node.unmatched_replies);
     match (verdict, mode) {
         (Verdict::Failed, _) => Some(format!("the run failed: {}; run again", reasons.join("; "))),
-        (Verdict::Valid, Mode::Accuracy)
-        | (Verdict::Complete, Mode::Performance | Mode::Submission) => Some(format!(
-            "the verdict is {verdict:?}, which is none of mode {mode}: take the record as the run wrote it"
+        (Verdict::Valid, Some(Mode::Accuracy))
+        | (Verdict::Complete, Some(Mode::Performance | Mode::Submission)) => Some(format!(
+            "the verdict is {verdict:?}, which is none of its mode: take the record as the run wrote it"
         )),
         _ if unmatched > 0 && reasons.is_empty() => Some(format!(
             "{unmatched} replies belonged to no sample, and the verdict's reasons do not say so: take the record as the run wrote it"

@@ -227,6 +227,31 @@ fn durations_and_bounds_are_the_rules() {
 }
 
 #[test]
+fn every_node_runs_a_model() {
+    for (engine, text) in [("echo", "its engine is `echo`"), ("none", "its engine is `none`")] {
+        fails(images(), Rule::N2, "rack-a", text, |case| case.engine.engine = engine);
+    }
+    let text = "it named no model file; run again with the benchmark's model";
+    fails(images(), Rule::N2, "rack-a", text, |case| case.engine.model_sha256 = "");
+}
+
+#[test]
+fn an_audit_config_is_of_a_compliance_test() {
+    let file = |is_given, text| {
+        move |case: &mut Case| case.audit_config = Some(AuditConfig { is_given, text })
+    };
+    let place = "audit.config";
+    fails(images(), Rule::N32, place, "in this folder; take it away", file(false, ""));
+    let text = "*.*.min_duration = 0\n";
+    fails(images(), Rule::N32, place, "not the file of a compliance test", file(true, text));
+    let benchmark = Table::builtin().unwrap().find("resnet50").unwrap();
+    let mut case = images();
+    let text = crate::compliance::audit_config(benchmark.compliance[0], benchmark);
+    file(true, text.leak())(&mut case);
+    assert_eq!(found(Division::Network, &case), []);
+}
+
+#[test]
 fn seeds_are_those_of_a_round() {
     let text = "are not the seeds of v5.0, v5.1, v6.0; leave them to LoadGen's mlperf.conf";
     for name in ["qsl_rng_seed", "sample_index_rng_seed", "schedule_rng_seed"] {
