@@ -173,7 +173,7 @@ impl RunSpec {
         match (self.mode, self.scenario) {
             (Mode::Accuracy, _) => self.dataset_samples,
             _ if self.test == Some("TEST06") => 100,
-            (_, Scenario::Server) => (self.rate() * 600.0) as u64,
+            (_, Scenario::Server) => (self.rate() * 601.0) as u64,
             _ => (self.target * 660.0) as u64,
         }
     }

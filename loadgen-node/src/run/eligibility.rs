@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use loadgen_sys::QuerySampleLibrary as _;
 use netdiv_contract::layout::{self, TensorSpec};
-use netdiv_qdl::SUT_NAME_PART;
+use netdiv_qdl::{NodeInfo, SUT_NAME_PART};
+use netdiv_resources::files;
 use netdiv_rules::{
     Finding, Outcome,
-    policy::{self, Choice, Tensor},
+    policy::{self, AuditConfig, Choice, Engine, Tensor},
     result::{Division, Evidence},
 };
 use tracing::warn;
@@ -19,16 +20,30 @@ fn tensor(spec: &TensorSpec) -> Tensor<'_> {
     Tensor { name: &spec.name, data_type: layout::type_name(spec.data_type()), shape: &spec.shape }
 }
 
-/// The rules that the settings of a run for a division break or may break. There is evidence once the nodes were asked.
+fn engine(node: &NodeInfo) -> Engine<'_> {
+    let description = &node.description;
+    Engine {
+        node: &description.node_name,
+        engine: &description.engine,
+        model_sha256: &description.model_sha256,
+    }
+}
+
+/// The rules that the settings of a run for a division break or may break. There are nodes and evidence once they were asked.
 /// Refuses a run for the Network division that breaks one, unless it is a rehearsal.
 pub(crate) fn findings(
     test: &LoadGenTest,
+    nodes: &[NodeInfo],
     evidence: Option<&Evidence>,
 ) -> Result<Vec<Finding>, RunError> {
     let config = &test.config;
     let settings: BTreeMap<String, String> = test.settings.fields().into_iter().collect();
     let layout = test.library.layout().unwrap_or_default();
     let tensors: Vec<_> = layout.tensors.iter().map(tensor).collect();
+    // What cannot be read was refused with the settings.
+    let audit_config = files::read_text(&config.audit_config).ok();
+    let is_given = config.given.contains_key("audit_config");
+    let engines: Vec<_> = nodes.iter().map(engine).collect();
     let findings = policy::before_run(
         &config.benchmarks,
         config.division,
@@ -44,6 +59,8 @@ pub(crate) fn findings(
             sut_name_part: SUT_NAME_PART,
             digests: config.digests,
             in_process: !matches!(config.target, Target::Nodes(_)),
+            audit_config: audit_config.as_deref().map(|text| AuditConfig { is_given, text }),
+            engines: &engines,
             evidence,
         },
     );

@@ -39,7 +39,7 @@ pub fn run(config: RunConfig) -> Result<Verdict, RunError> {
         not(feature = "in-process"),
         allow(unused_variables, reason = "nodes are asked for more")
     )]
-    let findings = eligibility::findings(&test, None)?;
+    let findings = eligibility::findings(&test, &[], None)?;
     check_user_conf(&test.config, &test.warnings)?;
     let _claim = output::prepare(output)?;
     fitness::has_room(output, *min_free_bytes)

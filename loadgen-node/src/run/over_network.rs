@@ -27,7 +27,7 @@ use crate::{
 pub(super) fn run(test: &LoadGenTest, settings: &Settings) -> Result<Verdict, RunError> {
     let qdl = connect(test, settings)?;
     let evidence = machines::evidence(qdl.nodes(), &test.config)?;
-    let findings = eligibility::findings(test, Some(&evidence))?;
+    let findings = eligibility::findings(test, qdl.nodes(), Some(&evidence))?;
     let (stop, unfit) = (qdl.stopper(), qdl.stopper());
     let fitness = Fitness::new(&test.config.output, test.config.min_free_bytes);
     let cut = fitness.cut();

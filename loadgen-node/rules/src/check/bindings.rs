@@ -45,6 +45,11 @@ fn place(entry: &Entry, run: &Run, record: &RunResult, found: &mut Findings) {
     if !entry.is_of_scenario(record) {
         found.fail(N32, place, format!("the run was one of {}", record.scenario));
     }
+    if !run.is_test() && record.settings.contains_key("audit_config") {
+        let text =
+            "the run was given an audit.config, which is for compliance tests: run again without";
+        found.fail(N32, place, text);
+    }
     let allowed: &[Mode] = match run.kind {
         Kind::Performance | Kind::Submission => &[Mode::Performance, Mode::Submission],
         Kind::Accuracy => &[Mode::Accuracy, Mode::Submission],
@@ -79,7 +84,9 @@ fn logged(run: &Run, record: &RunResult, detail: &DetailLog, found: &mut Finding
     let key = "qsl_reported_total_count";
     same(N2, key, integer(key), Some(record.dataset_samples.to_string()));
     let key = "get_sut_name_duration_ns";
-    same(N14, key, integer(key), record.get_sut_name_duration_ns.map(|ns| ns.to_string()));
+    let name_ns = record.get_sut_name_duration_ns;
+    let name_ns = name_ns.map_or_else(|| "nothing".into(), |ns| ns.to_string());
+    same(N14, key, integer(key), Some(name_ns));
     let seeds = Seeds::SETTINGS.map(|setting| (N31, setting));
     // TEST06's audit.config sets another duration than was asked for.
     let duration = Some((N32, "min_duration_ms")).filter(|_| !run.is_token_test());

@@ -1,5 +1,7 @@
 //! N38: what does not conform goes to the Open division (rules, section 6.2).
 
+use serde_json::json;
+
 use super::{
     checked_folder::Subject,
     findings::{At, Findings},
@@ -96,7 +98,22 @@ fn of_run(record: &RunResult, at: &mut At) {
     if record.rehearsal {
         at.fail("the run was a rehearsal: run again without --rehearsal");
     }
+    if let Some(given) = given_otherwise(record) {
+        at.fail(format!(
+            "the run's own settings have {given}: take the record as the run wrote it"
+        ));
+    }
     let broken = record.findings.iter().filter(|finding| finding.outcome == Outcome::Fail);
     let broken = grouped(broken).into_iter();
     at.fail_each(broken.map(|one| format!("the run itself found before it began: {one}")));
+}
+
+/// What the settings of the run say otherwise than its record.
+fn given_otherwise(record: &RunResult) -> Option<String> {
+    let given = |key: &str| record.settings.get(key);
+    let division = given("division").filter(|given| **given != json!(record.division));
+    let rehearsal = given("rehearsal").filter(|given| **given != json!(record.rehearsal));
+    division
+        .map(|given| format!("division {given}"))
+        .or_else(|| rehearsal.map(|given| format!("rehearsal {given}")))
 }

@@ -41,9 +41,21 @@ pub(super) fn disagreements(summary: &Summary, detail: &DetailLog) -> Vec<String
     let numbers = [
         ("Samples per second", "result_samples_per_second"),
         ("Completed samples per second", "result_completed_samples_per_sec"),
+        ("Scheduled samples per second", "result_scheduled_samples_per_sec"),
+        ("Min latency (ns)", "result_min_latency_ns"),
+        ("Max latency (ns)", "result_max_latency_ns"),
         ("Mean latency (ns)", "result_mean_latency_ns"),
+        ("50.00 percentile latency (ns)", "result_50.00_percentile_latency_ns"),
+        ("90.00 percentile latency (ns)", "result_90.00_percentile_latency_ns"),
+        ("95.00 percentile latency (ns)", "result_95.00_percentile_latency_ns"),
+        ("97.00 percentile latency (ns)", "result_97.00_percentile_latency_ns"),
         ("99.00 percentile latency (ns)", "result_99.00_percentile_latency_ns"),
+        ("99.90 percentile latency (ns)", "result_99.90_percentile_latency_ns"),
+        ("target_qps", "effective_target_qps"),
         ("min_duration (ms)", "effective_min_duration_ms"),
+        ("max_duration (ms)", "effective_max_duration_ms"),
+        ("min_query_count", "effective_min_query_count"),
+        ("max_query_count", "effective_max_query_count"),
         ("samples_per_query", "effective_samples_per_query"),
         ("target_latency (ns)", "effective_target_latency_ns"),
         ("performance_sample_count", "effective_performance_sample_count"),
@@ -51,7 +63,20 @@ pub(super) fn disagreements(summary: &Summary, detail: &DetailLog) -> Vec<String
         ("sample_index_rng_seed", "effective_sample_index_rng_seed"),
         ("schedule_rng_seed", "effective_schedule_rng_seed"),
     ];
+    let answers = [
+        ("  Performance constraints satisfied", "result_perf_constraints_met"),
+        ("  Min duration satisfied", "result_min_duration_met"),
+        ("  Min queries satisfied", "result_min_queries_met"),
+        ("  Early stopping satisfied", "early_stopping_met"),
+    ];
     let mut found = Vec::new();
+    for (name, key) in answers {
+        let Some(logged) = detail.is_on(key) else { continue };
+        let is_said = |said: &&String| (said.as_str() == "Yes") == logged;
+        for said in summary.values(name).iter().filter(|said| !is_said(said)) {
+            found.push(format!("`{}` is {said}, the detail log's {key} is {logged}", name.trim()));
+        }
+    }
     for (name, key) in texts {
         let Some(logged) = detail.text(key) else { continue };
         for said in summary.values(name).iter().filter(|said| *said != logged) {

@@ -1,7 +1,7 @@
 //! A valid submission, edited in one place at a time: each row names the rules that must then be broken, and no others may.
 //!
-//! `tree.rs` is the submission and the ways to edit it; the rows are in `logs.rs`, `records.rs`, `files.rs` and `names.rs`, and
-//! for a language model in `language.rs`.
+//! `tree.rs` is the submission and the ways to edit it; the rows are in `logs.rs`, `times.rs`, `records.rs`, `files.rs` and
+//! `names.rs`, and for a language model in `language.rs`.
 
 mod allowed;
 mod files;
@@ -9,6 +9,7 @@ mod language;
 mod logs;
 mod names;
 mod records;
+mod times;
 mod tree;
 
 use std::collections::BTreeSet;
@@ -77,6 +78,11 @@ fn a_submitters_folder_is_checked_as_the_tree_is() {
 #[test]
 fn edited_logs() {
     each_breaks_its_rules(logs::ROWS, Tree::new);
+}
+
+#[test]
+fn edited_times() {
+    each_breaks_its_rules(times::ROWS, Tree::new);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     Rule::{N13, N14, N15},
     judge::sut_name,
+    result::Node,
 };
 
 /// Every implementation without a round trip needed less, every one with a round trip more.
@@ -85,8 +86,14 @@ fn nodes(subject: &Subject, entry: &Entry, run: &Run, name: &str, mut at: At) {
                 node.name
             ));
         }
-        if record.sut_name.as_deref().is_some_and(|recorded| recorded != name) {
-            at.fail("result.json has another sut_name than LoadGen's log");
+        let is_handed_on = |node: &&Node| node.lost.is_none() && node.redispatched > 0;
+        for Node { name, redispatched, .. } in record.nodes.iter().filter(is_handed_on) {
+            at.fail(format!(
+                "{redispatched} samples of node {name} went to other nodes, and it is not said to be lost: run again"
+            ));
+        }
+        if record.sut_name.as_deref() != Some(name) {
+            at.fail("result.json has another sut_name than LoadGen's log, or none");
         }
     } else {
         at.unknown("without the run's result.json nothing tells which nodes there were");

@@ -12,6 +12,7 @@ use crate::{
     judge::limits::{Limits, Server},
     official_log::DetailLog,
     placeholder::is_placeholder,
+    result::{Accuracy, RunResult},
     tree::{ACCURACY_TXT, documents},
 };
 
@@ -38,6 +39,9 @@ fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut
         return found.unknown(N2, &entry.place, text);
     };
     let record = run.result();
+    if let Some(text) = record.and_then(miscounted) {
+        found.fail(N2, &run.record_place, text);
+    }
     // The run's own count, where it made one.
     let counted = record.and_then(|record| record.accuracy.as_ref());
     let counted = counted.zip(benchmark.quality.first());
@@ -65,6 +69,21 @@ fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut
         );
         found.unknown(N2, &run.place, text);
     }
+}
+
+/// The run's own accuracy is that of the right answers among all samples, with the digits that are reported.
+fn miscounted(record: &RunResult) -> Option<String> {
+    let Accuracy { metric, reported, correct, total } = record.accuracy.as_ref()?;
+    let (value, all) = (metric.value, record.dataset_samples);
+    let percent = 100.0 * *correct as f64 / *total as f64;
+    let is_reported = reported.parse().is_ok_and(|said: f64| (said - value).abs() <= value * 1e-4);
+    let is_right = total == &all && (percent - value).abs() <= 1e-6 && is_reported;
+    (!is_right && metric.unit == "%").then(|| {
+        format!(
+            "the accuracy is {value} %, reported as {reported}, with {correct} right answers to {total} of {all} samples, which \
+             do not agree: take the record as the run wrote it"
+        )
+    })
 }
 
 const REACHED: &str = "the accuracy reaches its target";

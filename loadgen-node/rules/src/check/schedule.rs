@@ -13,7 +13,7 @@ use crate::{
     Scenario,
     book::{Benchmark, Round},
     judge::{
-        limits::{Limits, Server},
+        limits::{ENDS, Limits, Server, early_end},
         samples::not_the_whole_set,
     },
     official_log::DetailLog,
@@ -101,6 +101,12 @@ fn performance(
         let Some(least) = least else { continue };
         let wanted = format!("and at least {least} is asked for");
         at.logged(key, detail.integer(key), |value| *value >= least, wanted);
+    }
+    for setting in ENDS {
+        let key = format!("effective_{setting}");
+        let end = detail.integer(&key);
+        let why = end.and_then(|value| early_end(setting, value, limits.min_duration_ms));
+        at.fail_each(why.map(|why| format!("{key}: {why}, and run again")));
     }
     at.fail_each(switches::wrong(N32, subject, entry, run));
     if let Some(Server { percentile, .. }) = limits.server {

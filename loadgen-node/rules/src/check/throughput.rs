@@ -2,15 +2,23 @@
 
 use netdiv_words::Mode;
 
-use super::{checked_folder::Subject, findings::Findings};
-use crate::{Rule::N21, Scenario, official_log::DetailLog, result::RunResult};
+use super::{
+    checked_folder::Subject,
+    elapsed::{AROUND, AROUND_SECONDS},
+    findings::Findings,
+};
+use crate::{
+    Rule::N21,
+    Scenario,
+    official_log::{DetailLog, elapsed},
+    result::RunResult,
+};
 
-/// Figures of one log may differ by their rounding, and Server's rate leaves out the way of the first and last query.
+/// LoadGen logs rates with six digits.
+const DIGITS: f64 = 1e-4;
+
+/// Two clocks differ, and so do what was issued and what a rate is of: Server's leaves out the last query.
 const ROUNDING: f64 = 0.02;
-
-/// Besides its test a run loads samples and writes logs; that takes a part of its time, and some seconds whatever its length.
-const AROUND: f64 = 0.05;
-const AROUND_SECONDS: f64 = 60.0;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for (entry, run, detail) in subject.details() {
@@ -33,23 +41,19 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Samples, and the least and most nanoseconds in which LoadGen's log has them answered.
+/// Samples, and the least and most seconds in which LoadGen's log has them answered.
 type Counted = (f64, f64, f64);
 
 /// The query's latency is the time of the whole test.
 fn offline(detail: &DetailLog) -> Option<Counted> {
-    let samples = samples(detail)?;
-    let time = detail.number("result_max_latency_ns")?;
-    Some((samples, time, time))
+    let time = elapsed::greatest_latency(detail)?;
+    Some((samples(detail)?, time, time))
 }
 
-/// The last query is issued at the end of the schedule, and answered within the greatest latency.
+/// The last query is answered within the greatest latency after it was due; its way does not count.
 fn server(detail: &DetailLog) -> Option<Counted> {
-    let samples = samples(detail)?;
-    // A schedule that was not played to its end says nothing.
-    let generated = detail.number("generated_query_count")?;
-    let schedule = detail.number("generated_query_duration").filter(|_| generated <= samples)?;
-    Some((samples, schedule, schedule + detail.number("result_max_latency_ns")?))
+    let due = elapsed::duration(Scenario::Server, detail)?;
+    Some((samples(detail)? - 1.0, due, due + elapsed::greatest_latency(detail)?))
 }
 
 fn samples(detail: &DetailLog) -> Option<f64> {
@@ -58,13 +62,11 @@ fn samples(detail: &DetailLog) -> Option<f64> {
 }
 
 fn by_log(rate: f64, (samples, least, most): Counted) -> Option<String> {
-    let time = samples / rate * 1e9;
-    (time < least * (1.0 - ROUNDING) || time > most * (1.0 + ROUNDING)).then(|| {
+    let time = samples / rate;
+    (time < least * (1.0 - DIGITS) || time > most * (1.0 + DIGITS)).then(|| {
         format!(
-            "by the log's rate {samples} samples took {:.1} s, by its own times {:.1} to {:.1} s",
-            time / 1e9,
-            least / 1e9,
-            most / 1e9
+            "by the log's rate {samples} samples took {time:.1} s, by its own times {least:.1} to {most:.1} s: submit the log as \
+             LoadGen wrote it"
         )
     })
 }

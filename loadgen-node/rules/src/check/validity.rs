@@ -14,8 +14,12 @@ use crate::{
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for (_, run) in subject.runs() {
-        let Some(logs) = &run.logs else { continue };
         let mut at = found.at(N33, &run.place);
+        let Some(logs) = &run.logs else {
+            // Of the run with digests only the record is kept; it may be too short to be valid.
+            at.fail_each(run.result().and_then(|record| unlikely(record, Some(record.mode))));
+            continue;
+        };
         match &logs.detail {
             Ok(detail) => validity(run, detail, &mut at),
             Err(why) => at.fail(why),
@@ -38,11 +42,53 @@ fn validity(run: &Run, detail: &DetailLog, at: &mut At) {
         if detail.is_on("early_stopping_met") != Some(true) {
             at.fail("early_stopping_met is not true: ask for more queries, or for less load");
         }
+        if validity == "VALID" {
+            at.fail_each(contradictions(detail));
+        }
     }
-    if let Some(RunResult { verdict, reasons, .. }) = run.result()
-        && !matches!(verdict, Verdict::Valid | Verdict::Complete)
+    if let Some(Ok(summary)) = run.logs.as_ref().map(|logs| &logs.summary)
+        && detail.errors().is_empty()
+        && let Some(count) = summary.errors.first()
     {
+        at.fail(format!(
+            "the summary counts {count} errors, and the detail log has none: submit the logs as LoadGen wrote them"
+        ));
+    }
+    let Some(record) = run.result() else { return };
+    let RunResult { verdict, reasons, .. } = record;
+    if !matches!(verdict, Verdict::Valid | Verdict::Complete) {
         let text = format!("the run's verdict is {verdict:?}: {}", reasons.join("; "));
         at.fail_there(&run.record_place, text);
+    } else if let Some(text) = unlikely(record, detail.mode().filter(|mode| *mode == record.mode)) {
+        at.fail_there(&run.record_place, text);
     }
+}
+
+/// Why a run does not end with such a verdict; the mode where it is known.
+fn unlikely(record: &RunResult, mode: Option<Mode>) -> Option<String> {
+    let RunResult { verdict, reasons, .. } = record;
+    let unmatched = record.total(|node| node.unmatched_replies);
+    match (verdict, mode) {
+        (Verdict::Failed, _) => Some(format!("the run failed: {}; run again", reasons.join("; "))),
+        (Verdict::Valid, Some(Mode::Accuracy))
+        | (Verdict::Complete, Some(Mode::Performance | Mode::Submission)) => Some(format!(
+            "the verdict is {verdict:?}, which is none of its mode: take the record as the run wrote it"
+        )),
+        _ if unmatched > 0 && reasons.is_empty() => Some(format!(
+            "{unmatched} replies belonged to no sample, and the verdict's reasons do not say so: take the record as the run wrote it"
+        )),
+        _ => None,
+    }
+}
+
+/// What LoadGen's verdict is made of says otherwise than the verdict.
+fn contradictions(detail: &DetailLog) -> impl Iterator<Item = String> {
+    let parts =
+        ["result_min_duration_met", "result_min_queries_met", "result_perf_constraints_met"];
+    let unmet = parts.into_iter().filter(|key| detail.is_on(key) == Some(false));
+    let unmet = unmet.map(|key| format!("result_validity is VALID, and {key} is false: run again"));
+    let reason = detail.text("result_invalid_reason");
+    unmet.chain(reason.map(|why| {
+        format!("result_validity is VALID, and result_invalid_reason says why it is not: {why}")
+    }))
 }

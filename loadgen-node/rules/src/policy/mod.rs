@@ -12,13 +12,13 @@ mod settings;
 
 use netdiv_words::Mode;
 
-pub use choice::{Choice, Tensor};
+pub use choice::{AuditConfig, Choice, Engine, Tensor};
 
 use crate::{
     Finding,
-    Rule::{N1, N13, N32},
+    Rule::{N1, N2, N13, N32},
     book::{Suite, Table},
-    judge::{suite, sut_name},
+    judge::{audit_config::not_of_a_test, engines::without_model, suite, sut_name},
     result::Division,
 };
 
@@ -48,10 +48,17 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
         Some(benchmark) if benchmark.suite != Suite::Retired => {
             findings.extend(samples::check(benchmark, choice));
             findings.extend(settings::check(table, benchmark, choice));
+            let audit = choice.audit_config;
+            let audit = audit.and_then(|file| not_of_a_test(benchmark, file.text, file.is_given));
+            findings.extend(audit.map(|why| Finding::fail(N32, "audit.config", why)));
         }
         _ => {}
     }
     findings.extend(settings::seeds(table, choice));
+    findings.extend(choice.engines.iter().filter_map(|Engine { node, engine, model_sha256 }| {
+        let why = without_model(engine, model_sha256)?;
+        Some(Finding::fail(N2, *node, format!("no model runs there: {why}")))
+    }));
     findings.extend(machines::check(choice));
     findings
 }

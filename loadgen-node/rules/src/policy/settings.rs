@@ -8,7 +8,7 @@ use crate::{
     Rule::{self, N2, N31, N32},
     book::{Benchmark, Seeds, Table},
     judge::{
-        limits::{Limits, OFFLINE_SLACK, Server},
+        limits::{ENDS, Limits, OFFLINE_SLACK, Server, early_end},
         switches::switches,
     },
 };
@@ -93,11 +93,12 @@ fn duration(settings: &mut Settings<'_>, least: u64) {
             "{ms} ms is too short; a run takes {least} ms or more, as LoadGen's mlperf.conf says: do not set it"
         )
     });
-    settings.ask("max_duration_ms", |ms: &u64| *ms == 0 || *ms >= least, |ms| {
-        format!(
-            "it would end the run after {ms} ms, before the {least} ms that it has to take; remove it"
-        )
-    });
+    for setting in ENDS {
+        let Some(value) = settings.get::<u64>(setting) else { continue };
+        if let Some(why) = early_end(setting, value, least) {
+            settings.fail(setting, why);
+        }
+    }
 }
 
 fn samples(settings: &mut Settings<'_>, name: &str, limits: &Limits, choice: &Choice<'_>) {

@@ -26,6 +26,8 @@ const MARK: &str = ":::MLLOG ";
 #[derive(Debug, Clone, Default)]
 pub struct DetailLog {
     values: BTreeMap<String, Value>,
+    /// When the first entry of a key was logged, in milliseconds from LoadGen's start.
+    times: BTreeMap<String, f64>,
     errors: Vec<String>,
     begins_with_an_entry: bool,
     tests: usize,
@@ -35,6 +37,7 @@ pub struct DetailLog {
 struct Entry {
     key: String,
     value: Value,
+    time_ms: Option<f64>,
     #[serde(default)]
     metadata: Metadata,
 }
@@ -65,6 +68,9 @@ impl DetailLog {
                 log.errors.push(text);
             }
             log.tests += usize::from(entry.key == "test_datetime");
+            if let Some(ms) = entry.time_ms {
+                log.times.entry(entry.key.clone()).or_insert(ms);
+            }
             log.values.entry(entry.key).or_insert(entry.value);
         }
         Ok(log)
@@ -83,6 +89,16 @@ impl DetailLog {
     /// Tests that the log is of: a log that was appended to has more than one.
     pub(crate) fn tests(&self) -> usize {
         self.tests
+    }
+
+    /// When a key was logged first, in seconds from LoadGen's start.
+    pub(crate) fn seconds_of(&self, key: &str) -> Option<f64> {
+        self.times.get(key).map(|ms| ms / 1e3)
+    }
+
+    /// When the last of its keys was logged, in seconds from LoadGen's start.
+    pub(crate) fn last_seconds(&self) -> Option<f64> {
+        self.times.values().copied().reduce(f64::max).map(|ms| ms / 1e3)
     }
 
     /// A text entry.
@@ -128,6 +144,16 @@ impl DetailLog {
     /// A number.
     pub fn number(&self, key: &str) -> Option<f64> {
         self.values.get(key)?.as_f64()
+    }
+
+    /// All keys that start so, with their values.
+    pub(crate) fn starting_with(
+        &self,
+        prefix: &'static str,
+    ) -> impl Iterator<Item = (&str, &Value)> {
+        let with_prefix = self.values.range(prefix.to_owned()..);
+        let with_prefix = with_prefix.take_while(move |(key, _)| key.starts_with(prefix));
+        with_prefix.map(|(key, value)| (key.as_str(), value))
     }
 
     /// All keys that start so, with their numbers.

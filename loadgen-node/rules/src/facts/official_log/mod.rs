@@ -3,6 +3,7 @@
 mod accuracy;
 mod detail;
 mod digests;
+pub(crate) mod elapsed;
 mod error;
 mod summary;
 mod truncated;

@@ -25,6 +25,8 @@ struct Case {
     sut_name: &'static str,
     digests: bool,
     in_process: bool,
+    audit_config: Option<AuditConfig<'static>>,
+    engine: Engine<'static>,
     evidence: Option<Evidence>,
 }
 
@@ -71,6 +73,7 @@ fn settings(more: &[(&str, &str)]) -> BTreeMap<String, String> {
         ("test05", "false"),
         ("min_duration_ms", "600000"),
         ("max_duration_ms", "0"),
+        ("max_query_count", "0"),
         ("min_query_count", "24576"),
         ("offline_expected_qps", "1000.000000"),
         ("performance_sample_count_override", "1024"),
@@ -107,6 +110,8 @@ fn images() -> Case {
         sut_name: "netdiv Network SUT",
         digests: false,
         in_process: false,
+        audit_config: None,
+        engine: Engine { node: "rack-a", engine: "plugin:torch", model_sha256: "5ca1ab1e" },
         evidence: Some(Evidence { loadgen_node, nodes }),
     }
 }
@@ -142,6 +147,8 @@ fn found(division: Division, case: &Case) -> Vec<Finding> {
         sut_name_part: case.sut_name,
         digests: case.digests,
         in_process: case.in_process,
+        audit_config: case.audit_config,
+        engines: &[case.engine],
         evidence: case.evidence.as_ref(),
     };
     before_run(Table::builtin().unwrap(), division, &choice)

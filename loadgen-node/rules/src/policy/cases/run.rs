@@ -181,6 +181,7 @@ fn durations_and_bounds_are_the_rules() {
     for (name, value, text) in [
         ("min_duration_ms", "599999", "a run takes 600000 ms or more"),
         ("max_duration_ms", "60000", "it would end the run after 60000 ms"),
+        ("max_query_count", "30000", "it would end the run after 30000 queries"),
         (
             "server_target_latency_ns",
             "15000001",
@@ -223,6 +224,31 @@ fn durations_and_bounds_are_the_rules() {
     unclear(images(), Rule::N32, "min_duration_ms", "settings do not have it", |case| {
         case.settings.remove("min_duration_ms");
     });
+}
+
+#[test]
+fn every_node_runs_a_model() {
+    for (engine, text) in [("echo", "its engine is `echo`"), ("none", "its engine is `none`")] {
+        fails(images(), Rule::N2, "rack-a", text, |case| case.engine.engine = engine);
+    }
+    let text = "it named no model file; run again with the benchmark's model";
+    fails(images(), Rule::N2, "rack-a", text, |case| case.engine.model_sha256 = "");
+}
+
+#[test]
+fn an_audit_config_is_of_a_compliance_test() {
+    let file = |is_given, text| {
+        move |case: &mut Case| case.audit_config = Some(AuditConfig { is_given, text })
+    };
+    let place = "audit.config";
+    fails(images(), Rule::N32, place, "in this folder; take it away", file(false, ""));
+    let text = "*.*.min_duration = 0\n";
+    fails(images(), Rule::N32, place, "not the file of a compliance test", file(true, text));
+    let benchmark = Table::builtin().unwrap().find("resnet50").unwrap();
+    let mut case = images();
+    let text = crate::compliance::audit_config(benchmark.compliance[0], benchmark);
+    file(true, text.leak())(&mut case);
+    assert_eq!(found(Division::Network, &case), []);
 }
 
 #[test]

@@ -1,0 +1,120 @@
+//! Of N21: latencies of one distribution are in order, and the late ones are those beyond the bound.
+
+use super::{
+    checked_folder::Subject,
+    findings::{At, Findings},
+};
+use crate::{
+    Rule::N21,
+    Scenario,
+    official_log::DetailLog,
+    result::{Distribution, RunResult},
+};
+
+/// LoadGen's percentiles.
+const PERCENTILES: [&str; 6] = ["50.00", "90.00", "95.00", "97.00", "99.00", "99.90"];
+
+/// Where LoadGen logs the least, the percentiles, the greatest and the mean of one kind of latency; `#` stands for the
+/// percentile.
+const KINDS: [[&str; 4]; 4] = [
+    [
+        "result_min_latency_ns",
+        "result_#_percentile_latency_ns",
+        "result_max_latency_ns",
+        "result_mean_latency_ns",
+    ],
+    [
+        "result_min_query_latency_ns",
+        "result_#_percentile_per_query_latency_ns",
+        "result_max_query_latency_ns",
+        "result_mean_query_latency_ns",
+    ],
+    [
+        "result_first_token_min_latency_ns",
+        "result_first_token_#_percentile_latency_ns",
+        "result_first_token_max_latency_ns",
+        "result_first_token_mean_latency_ns",
+    ],
+    [
+        "result_time_to_output_token_min",
+        "result_time_per_output_token_#_percentile_ns",
+        "result_time_to_output_token_max",
+        "result_time_to_output_token_mean",
+    ],
+];
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    for (entry, run, detail) in subject.details().filter(|(_, run, _)| run.measures()) {
+        let mut at = found.at(N21, &run.place);
+        at.fail_each(KINDS.iter().filter_map(|kind| disorder(kind, detail)));
+        if at.is_kept() && entry.scenario == Some(Scenario::Server) {
+            at.fail_each(late(detail));
+        }
+        at.or_pass("LoadGen's latencies are in order");
+    }
+    for (run, record) in subject.records() {
+        nodes(record, &mut found.at(N21, &run.record_place));
+    }
+}
+
+/// Two figures of a distribution that cannot both be.
+fn disorder([least, percentile, greatest, mean]: &[&str; 4], detail: &DetailLog) -> Option<String> {
+    let percentiles = PERCENTILES.map(|share| percentile.replace('#', share));
+    let keys =
+        [*least].into_iter().chain(percentiles.iter().map(String::as_str)).chain([*greatest]);
+    let rising = keys.filter_map(|key| Some((key, detail.number(key)?))).collect::<Vec<_>>();
+    let first = rising.windows(2).find_map(|pair| match pair {
+        [(low, less), (high, more)] if less > more => Some((*low, *less, *high, *more)),
+        _ => None,
+    });
+    let outside = || {
+        let average = detail.number(mean)?;
+        let over = detail.number(greatest).filter(|most| average > *most);
+        let under = detail.number(least).filter(|less| average < *less);
+        let over = over.map(|most| (*mean, average, *greatest, most));
+        over.or_else(|| under.map(|less| (*least, less, *mean, average)))
+    };
+    first.or_else(outside).map(|(low, less, high, more)| {
+        format!(
+            "{low} is {less}, more than {high}, which is {more}: submit the log as LoadGen wrote it"
+        )
+    })
+}
+
+/// A query is late when it took longer than the bound; where tokens are measured there is no bound for the whole.
+fn late(detail: &DetailLog) -> Option<String> {
+    let bound = detail.number("effective_target_latency_ns").filter(|bound| *bound > 0.0)?;
+    let late = detail.integer("result_overlatency_query_count")?;
+    let greatest = detail.number("result_max_latency_ns")?;
+    ((late > 0) != (greatest > bound)).then(|| {
+        format!(
+            "{late} queries were late (result_overlatency_query_count), and the greatest latency is {greatest} ns with a bound of \
+             {bound} ns: submit the log as LoadGen wrote it"
+        )
+    })
+}
+
+fn nodes(record: &RunResult, at: &mut At) {
+    for node in &record.nodes {
+        let stages = &node.stages_ns;
+        let wrong = [
+            ("latency_ns", &node.latency_ns),
+            ("qdl_queue", &stages.qdl_queue),
+            ("network", &stages.network),
+            ("sut_queue", &stages.sut_queue),
+            ("compute", &stages.compute),
+        ];
+        let wrong = wrong.iter().find(|(_, times)| !is_in_order(times));
+        at.fail_each(wrong.map(|(what, _)| {
+            format!(
+                "{what} of node {} has its percentiles, maximum and mean in no possible order: take the record as the run wrote it",
+                node.name
+            )
+        }));
+    }
+}
+
+fn is_in_order(times: &Distribution) -> bool {
+    let Distribution { mean, p50, p90, p99, p99_9, max } = *times;
+    [p50, p90, p99, p99_9, max].is_sorted() && (0.0..=max as f64).contains(&mean)
+}
