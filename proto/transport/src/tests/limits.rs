@@ -305,3 +305,17 @@ async fn replies_that_nobody_reads_fill_the_window_and_no_more() {
         assert!(taken.load(Ordering::Relaxed) > before, "what is read makes room");
     }
 }
+
+#[tokio::test]
+async fn a_client_may_begin_with_many_streams() {
+    for transport in BOTH {
+        let node = Node::default().serve(transport).await;
+        let connection = open(node.address, &options(transport)).await.unwrap();
+        let mut streams = Vec::new();
+        for _ in 0..20 {
+            let (sender, replies) = infer(&connection).await.unwrap();
+            sender.send(vec![0; 10].into()).await.unwrap();
+            streams.push((sender, replies));
+        }
+    }
+}
