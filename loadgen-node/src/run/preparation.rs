@@ -5,10 +5,7 @@ use std::collections::BTreeMap;
 
 use loadgen_sys::{Mode, Scenario, TestSettings};
 use netdiv_resources::memory;
-use netdiv_rules::plan::loadgen_bytes;
-
-/// LoadGen asks for a tenth more samples in Offline.
-const OFFLINE_SLACK: f64 = 1.1;
+use netdiv_rules::plan::{OFFLINE_SLACK, loadgen_bytes};
 
 /// It prepares twice as many queries for the streams as it expects, in case the SUT is faster.
 const STREAM_SLACK: f64 = 2.0;

@@ -6,7 +6,7 @@ use crate::{
 };
 
 /// LoadGen asks for a tenth more samples in Offline than the duration takes.
-pub(crate) const OFFLINE_SLACK: f64 = 1.1;
+pub const OFFLINE_SLACK: f64 = 1.1;
 
 /// Why a setting would end a run before it has to; 0 sets no end.
 pub(crate) fn early_end(setting: &str, value: u64, min_duration_ms: u64) -> Option<String> {

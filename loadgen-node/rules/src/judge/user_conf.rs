@@ -95,10 +95,10 @@ pub(crate) fn differences(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn settings() -> BTreeMap<String, String> {
+    pub(crate) fn settings() -> BTreeMap<String, String> {
         [
             ("server_target_qps", "18000.500000"),
             ("server_target_latency_ns", "15000000"),

@@ -4,10 +4,11 @@ mod printed;
 
 use serde::Serialize;
 
+pub use crate::judge::limits::OFFLINE_SLACK;
 use crate::{
     Scenario,
     book::{Bandwidth, Benchmark, Table},
-    judge::{limits::OFFLINE_SLACK, suite::outside},
+    judge::suite::outside,
     statistics::{self, CONFIDENCE, TOLERANCE, max_overlatency, min_queries},
 };
 

@@ -43,19 +43,7 @@ fn reconstructed(settings: &BTreeMap<String, String>, model: &str, scenario: Sce
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::user_conf::differences;
-
-    fn settings() -> BTreeMap<String, String> {
-        [
-            ("server_target_qps", "18000.500000"),
-            ("server_target_latency_ns", "15000000"),
-            ("server_target_latency_percentile", "0.990000"),
-            ("server_coalesce_queries", "false"),
-            ("min_duration_ms", "600000"),
-        ]
-        .map(|(key, value)| (key.to_owned(), value.to_owned()))
-        .into()
-    }
+    use crate::judge::user_conf::{differences, tests::settings};
 
     #[test]
     fn the_settings_become_a_file_that_says_the_same() {

@@ -11,9 +11,11 @@ use std::{
 use http::{Request, Response};
 use tonic::{body::Body, server::NamedService};
 use tower::Service;
-use tracing::{field::display, warn};
 
-use super::{service::let_in, wire::Caller};
+use super::{
+    service::{let_in, refuse},
+    wire::Caller,
+};
 use crate::security::ServerToken;
 
 /// A service that answers callers with the token, and counts their connections as clients.
@@ -50,9 +52,7 @@ where
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let caller = request.extensions().get::<Caller>().cloned().unwrap_or_default();
         if let Err(refusal) = let_in(self.token.as_deref(), &request, &caller) {
-            let (peer, why) = (caller.address.map(display), refusal.message());
-            warn!(peer, why, "a call was refused");
-            return Box::pin(async { Ok(refusal.into_http()) });
+            return Box::pin(async move { Ok(refuse(&caller, refusal)) });
         }
         Box::pin(self.service.call(request))
     }

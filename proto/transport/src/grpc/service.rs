@@ -73,9 +73,7 @@ impl<H: Handler> Service<Request<Body>> for SutNodeService<H> {
         // From `Wire`.
         let caller = request.extensions().get::<Caller>().cloned().unwrap_or_default();
         if let Err(refusal) = self.admit(&request, &caller) {
-            let (peer, why) = (caller.address.map(display), refusal.message());
-            warn!(peer, why, "a call was refused");
-            return Box::pin(async { Ok(refusal.into_http()) });
+            return Box::pin(async move { Ok(refuse(&caller, refusal)) });
         }
         match request.uri().path() {
             DESCRIBE => Box::pin(async { Ok(unary().unary(Describe(handler), request).await) }),
@@ -109,6 +107,13 @@ pub(super) fn let_in(
 ) -> Result<(), Status> {
     check_token(token, request, caller)?;
     caller.guest.as_ref().map_or(Ok(()), |guest| guest.let_in())
+}
+
+/// The answer to a call that is not let in, which is logged.
+pub(super) fn refuse(caller: &Caller, refusal: Status) -> Response<Body> {
+    let (peer, why) = (caller.address.map(display), refusal.message());
+    warn!(peer, why, "a call was refused");
+    refusal.into_http()
 }
 
 fn check_token(
