@@ -2,33 +2,54 @@
 //!
 //! Whoever connects is a *stranger*, from the first packet on. A stranger becomes a *client* when a call of it is let in: one
 //! with the token, where there is a token. Clients have places, up to `--max-connections`, and keep them until they go.
-//! Strangers share a pool of their own, in which the oldest makes room for a newcomer, so that none of them keeps anybody out.
+//! Strangers share a pool of their own, in which one makes room for a newcomer (`strangers.rs`), so that none of them keeps
+//! anybody out.
 
 use std::{
-    collections::BTreeMap,
     future::{Future, pending},
-    sync::{Arc, OnceLock},
-    time::Duration,
+    net::IpAddr,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
 };
 
 use netdiv_contract::limits::MAX_STREAMS_PER_CONNECTION;
+use netdiv_resources::descriptors;
 use parking_lot::Mutex;
 use tokio::{
     sync::{OwnedSemaphorePermit, Semaphore, watch},
     time::timeout,
 };
 use tonic::Status;
+use tracing::warn;
 
-use crate::security::{ServerToken, Token};
+use crate::{
+    security::{ServerToken, Token},
+    strangers::{Place, Strangers},
+};
 
 /// Strangers at the same time: half of the 1,024 files that a process may have open by default.
 const STRANGERS: usize = 512;
+
+/// The same where only few files may be open.
+const FEWEST_STRANGERS: usize = 16;
+
+/// Files that a node has open besides its connections: libraries, devices, metrics, and what it reads meanwhile.
+const OTHER_FILES: usize = 128;
+
+/// Strangers that make room together when no file can be opened any more: some files are for others than a newcomer.
+const ROOM: usize = 8;
+
+/// Calls of a stranger at the same time, and those that it may make in all.
+pub(crate) const STRANGER_CALLS: usize = 8;
 
 /// How long a stranger may stay, once many are there. A client opens connections to all nodes before it uses them, and another
 /// node may be slow to start; as long as few are there, it may wait.
 const FIRST_CALL: Duration = Duration::from_secs(10);
 
-/// What a node reads of a stranger at most, in bytes: a call begins with far less, and all strangers together fill 64 MiB.
+/// What a node reads of a stranger at once, in bytes: a call begins with far less, and all strangers together fill 64 MiB.
 pub(crate) const STRANGER_BYTES: usize = 128 << 10;
 
 /// A stream of samples of a connection; its place is free when this is dropped.
@@ -50,9 +71,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Present {
     clients: usize,
-    /// By the order in which they came.
-    strangers: BTreeMap<u64, watch::Sender<Standing>>,
-    next: u64,
+    strangers: Strangers<watch::Sender<Standing>>,
 }
 
 /// What a connection is to the node.
@@ -60,25 +79,41 @@ struct Present {
 enum Standing {
     Stranger,
     Client,
-    /// A stranger that made room for another.
-    Leaving,
+    /// A stranger that has to go, for this reason.
+    Leaving(&'static str),
 }
 
 /// A connection, from its beginning; it has gone when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Guest {
     connections: Connections,
-    number: u64,
+    /// Among the strangers.
+    place: Place,
     standing: watch::Sender<Standing>,
     streams: Arc<Semaphore>,
+    /// Calls that were not let in.
+    refused: AtomicUsize,
     /// What it has shown, where the node asks for a token.
     token: OnceLock<Token>,
 }
 
 impl Connections {
-    /// Takes that many clients. `changed` is told the number of clients each time it changes.
+    /// Takes that many clients, and as many strangers beside them as this process may have files open for. `changed` is told
+    /// the number of clients each time it changes.
     pub fn new(most_clients: usize, changed: fn(usize)) -> Self {
-        Self::with_strangers(most_clients, STRANGERS, FIRST_CALL, changed)
+        let (open_files, needed) = (descriptors::limit(), most_clients + STRANGERS + OTHER_FILES);
+        if open_files < needed as u64 {
+            warn!(
+                open_files,
+                needed,
+                max_connections = most_clients,
+                "this process may open too few files for its connections; raise the hard limit (ulimit -Hn, LimitNOFILE), \
+                 or lower --max-connections"
+            );
+        }
+        let lacking = (needed as u64).saturating_sub(open_files);
+        let strangers = STRANGERS.saturating_sub(usize::try_from(lacking).unwrap_or(usize::MAX));
+        Self::with_strangers(most_clients, strangers.max(FEWEST_STRANGERS), FIRST_CALL, changed)
     }
 
     /// The same with other limits for strangers.
@@ -92,21 +127,26 @@ impl Connections {
         Self(Arc::new(Shared { most_clients, most_strangers, first_call, changed, present }))
     }
 
-    /// A connection has begun. The oldest stranger makes room for it where there are too many.
-    pub(crate) fn arrive(&self) -> Arc<Guest> {
-        let standing = watch::Sender::new(Standing::Stranger);
-        let mut present = self.0.present.lock();
-        if present.strangers.len() >= self.0.most_strangers
-            && let Some((_, oldest)) = present.strangers.pop_first()
+    /// A connection from that address has begun. A stranger makes room for it where there are too many.
+    pub(crate) fn arrive(&self, address: IpAddr) -> Arc<Guest> {
+        let (standing, now) = (watch::Sender::new(Standing::Stranger), Instant::now());
+        let strangers = &mut self.0.present.lock().strangers;
+        if strangers.len() >= self.0.most_strangers
+            && let Some(leaving) = strangers.make_room(Some(address), now)
         {
-            oldest.send_replace(Standing::Leaving);
+            leaving.send_replace(Standing::Leaving(MADE_ROOM));
         }
-        let number = present.next;
-        present.next += 1;
-        present.strangers.insert(number, standing.clone());
+        let place = strangers.add(address, now, standing.clone());
         let streams = Arc::new(Semaphore::new(MAX_STREAMS_PER_CONNECTION as usize));
-        let (connections, token) = (self.clone(), OnceLock::new());
-        Arc::new(Guest { connections, number, standing, streams, token })
+        let (connections, refused, token) = (self.clone(), AtomicUsize::new(0), OnceLock::new());
+        Arc::new(Guest { connections, place, standing, streams, refused, token })
+    }
+
+    /// Some strangers make room because no file can be opened any more; false if there are none.
+    pub(crate) fn make_room(&self) -> bool {
+        let strangers = &mut self.0.present.lock().strangers;
+        let leaving = (0..ROOM).map_while(|_| strangers.make_room(None, Instant::now()));
+        leaving.map(|stranger| stranger.send_replace(Standing::Leaving(MADE_ROOM))).count() > 0
     }
 
     /// Whether strangers are so many that none may stay for longer than it needs.
@@ -133,7 +173,8 @@ impl Guest {
         Ok(())
     }
 
-    /// A call of this connection may be answered: the first one makes it a client. The error is the text of the refusal.
+    /// A call of this connection may be answered: the first one makes it a client. The error is the answer to the call
+    /// otherwise.
     pub(crate) fn let_in(&self) -> Result<(), Status> {
         if *self.standing.borrow() == Standing::Client {
             return Ok(());
@@ -144,7 +185,7 @@ impl Guest {
         let standing = *self.standing.borrow();
         match standing {
             Standing::Client => return Ok(()),
-            Standing::Leaving => return Err(Status::unavailable(MADE_ROOM)),
+            Standing::Leaving(why) => return Err(Status::unavailable(why)),
             Standing::Stranger => {}
         }
         if present.clients >= *most_clients {
@@ -154,9 +195,24 @@ impl Guest {
         }
         present.clients += 1;
         changed(present.clients);
-        present.strangers.remove(&self.number);
+        present.strangers.remove(self.place);
         self.standing.send_replace(Standing::Client);
         Ok(())
+    }
+
+    /// A call of this connection was not let in. A stranger has to go when it makes more of them than it may.
+    pub(crate) fn refused(&self) {
+        let before = self.refused.fetch_add(1, Ordering::Relaxed);
+        if before >= STRANGER_CALLS {
+            let _present = self.connections.0.present.lock();
+            self.standing.send_if_modified(|standing| {
+                let is_stranger = *standing == Standing::Stranger;
+                if is_stranger {
+                    *standing = Standing::Leaving(TOO_MANY);
+                }
+                is_stranger
+            });
+        }
     }
 
     /// Completes when this is a client, or with the reason why it has to go.
@@ -167,7 +223,7 @@ impl Guest {
                 let no_stranger = standing.wait_for(|standing| *standing != Standing::Stranger);
                 let judged = timeout(connections.0.first_call, no_stranger).await;
                 match judged.map(|standing| standing.map(|standing| *standing)) {
-                    Ok(Ok(Standing::Leaving)) => return Err(MADE_ROOM),
+                    Ok(Ok(Standing::Leaving(why))) => return Err(why),
                     Ok(Ok(_)) => return Ok(()),
                     // The connection has gone.
                     Ok(Err(_)) => pending().await,
@@ -197,12 +253,13 @@ impl Drop for Guest {
             present.clients -= 1;
             changed(present.clients);
         } else {
-            present.strangers.remove(&self.number);
+            present.strangers.remove(self.place);
         }
     }
 }
 
 const MADE_ROOM: &str = "no call of it was let in yet, and it made room for a newcomer";
+const TOO_MANY: &str = "no call of it was let in, and it made more than a stranger may";
 const TOO_LONG: &str = "no call of it was let in in time, and many others are there";
 
 #[cfg(test)]
@@ -211,6 +268,7 @@ mod tests {
 
     const SOON: Duration = Duration::from_millis(20);
     const NEVER: Duration = Duration::from_secs(3600);
+    const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     fn connections(clients: usize, strangers: usize, first_call: Duration) -> Connections {
         Connections::with_strangers(clients, strangers, first_call, |_| ())
@@ -226,7 +284,7 @@ mod tests {
     #[test]
     fn places_are_for_clients_and_come_back() {
         let connections = connections(2, 9, NEVER);
-        let guests: Vec<_> = (0..4).map(|_| connections.arrive()).collect();
+        let guests: Vec<_> = (0..4).map(|_| connections.arrive(HERE)).collect();
         assert_eq!(connections.present(), (0, 4), "a stranger has no place");
         for guest in &guests[..2] {
             guest.let_in().unwrap();
@@ -245,35 +303,60 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_oldest_stranger_makes_room_and_no_client_does() {
+    async fn a_stranger_makes_room_and_no_client_does() {
         let connections = connections(9, 2, NEVER);
-        let client = connections.arrive();
+        let client = connections.arrive(HERE);
         client.let_in().unwrap();
-        let (oldest, second) = (connections.arrive(), connections.arrive());
-        let judged = (oldest.judged(), second.judged());
-        let newcomer = connections.arrive();
+        let elsewhere = connections.arrive([10, 0, 0, 1].into());
+        let one = connections.arrive(HERE);
+        let judged = (one.judged(), elsewhere.judged());
+        let newcomer = connections.arrive(HERE);
         assert_eq!(connections.present(), (1, 2));
         assert_eq!(judged.0.await, Err(MADE_ROOM));
-        assert_eq!(oldest.let_in().unwrap_err().message(), MADE_ROOM, "it is too late");
-        second.let_in().unwrap();
+        assert_eq!(one.let_in().unwrap_err().message(), MADE_ROOM, "it is too late");
+        elsewhere.let_in().unwrap();
         assert_eq!((judged.1.await, client.judged().await), (Ok(()), Ok(())));
-        drop((oldest, second, newcomer));
+        drop((one, elsewhere, newcomer));
         assert_eq!(connections.present(), (1, 0));
+    }
+
+    #[test]
+    fn strangers_make_room_where_no_file_can_be_opened() {
+        let connections = connections(9, 99, NEVER);
+        let guests: Vec<_> = (0..ROOM + 2).map(|_| connections.arrive(HERE)).collect();
+        guests[0].let_in().unwrap();
+        assert!(connections.make_room());
+        assert_eq!(connections.present(), (1, 1));
+        assert!(connections.make_room() && !connections.make_room());
+        assert_eq!(connections.present(), (1, 0));
+    }
+
+    #[tokio::test]
+    async fn a_stranger_makes_so_many_calls_and_a_client_any() {
+        let connections = connections(9, 9, NEVER);
+        let (stranger, client) = (connections.arrive(HERE), connections.arrive(HERE));
+        client.let_in().unwrap();
+        (0..STRANGER_CALLS).for_each(|_| stranger.refused());
+        assert!(timeout(SOON, stranger.judged()).await.is_err(), "it may stay");
+        (0..=STRANGER_CALLS).for_each(|_| client.refused());
+        stranger.refused();
+        assert_eq!((stranger.judged().await, client.judged().await), (Err(TOO_MANY), Ok(())));
+        assert_eq!(stranger.let_in().unwrap_err().message(), TOO_MANY);
     }
 
     #[tokio::test]
     async fn a_stranger_may_wait_as_long_as_few_are_there() {
         let connections = connections(9, 4, SOON);
-        let (one, _two) = (connections.arrive(), connections.arrive());
+        let (one, _two) = (connections.arrive(HERE), connections.arrive(HERE));
         assert!(timeout(SOON * 5, one.judged()).await.is_err(), "it may wait");
-        let _three = connections.arrive();
+        let _three = connections.arrive(HERE);
         assert_eq!(one.judged().await, Err(TOO_LONG));
     }
 
     #[test]
     fn streams_of_a_connection_are_limited_and_come_back() {
         let connections = connections(9, 9, NEVER);
-        let (guest, other) = (connections.arrive(), connections.arrive());
+        let (guest, other) = (connections.arrive(HERE), connections.arrive(HERE));
         let mut open: Vec<_> =
             (0..MAX_STREAMS_PER_CONNECTION).map(|_| guest.stream().unwrap()).collect();
         let refused = guest.stream().unwrap_err();

@@ -23,6 +23,7 @@ mod options;
 mod polling;
 pub mod quic;
 pub mod security;
+mod strangers;
 #[cfg(test)]
 mod tests;
 

@@ -9,6 +9,7 @@ use std::{
 };
 
 use futures_core::Stream;
+use netdiv_resources::descriptors;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -20,6 +21,11 @@ use tracing::{debug, warn};
 
 use super::wire::Wire;
 use crate::{connections::Connections, security::ServerTls};
+
+/// How long to wait until there may be room for a connection that could not be taken: strangers close theirs at once, and others
+/// when they like.
+const SOON: Duration = Duration::from_millis(5);
+const LATER: Duration = Duration::from_millis(100);
 
 /// How long a refused peer may take to close the connection.
 const LINGER: Duration = Duration::from_secs(1);
@@ -56,13 +62,13 @@ pub fn incoming(
             let (stream, peer) = match accepted {
                 Ok(accepted) => accepted,
                 Err(error) => {
-                    // Most likely too many open files: other connections have to end first.
                     warn!(%error, "a connection cannot be taken");
-                    sleep(Duration::from_millis(100)).await;
+                    let has_room = !descriptors::are_exhausted(&error) || connections.make_room();
+                    sleep(if has_room { SOON } else { LATER }).await;
                     continue;
                 }
             };
-            let guest = connections.arrive();
+            let guest = connections.arrive(peer.ip());
             let (sender, tls, closing) = (sender.clone(), tls.clone(), closing.clone());
             tokio::spawn(async move {
                 match Wire::server((stream, peer), tls.as_deref(), guest.clone(), closing).await {

@@ -1,5 +1,5 @@
 //! A new connection, which may not be from a client: the peer may send nothing, or the preface of HTTP/2 and then no call that
-//! is let in.
+//! is let in. It may also be a probe that asks for the node's health every few seconds, for days.
 
 use std::{
     io,
@@ -11,7 +11,7 @@ use std::{
 
 use tokio::{
     sync::watch,
-    time::{Sleep, sleep},
+    time::{Instant, Sleep, sleep},
 };
 
 use crate::connections::{Guest, STRANGER_BYTES};
@@ -22,6 +22,9 @@ const PREFACE_BYTES: usize = 24;
 /// How long a new connection may take to send it.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// What a stranger may send in a second for as long as it likes, in bytes. A probe sends a few hundred.
+const BYTES_PER_SECOND: f64 = 4096.0;
+
 /// How long it may take, once no more is read of it, until a call is let in.
 const FULL: Duration = Duration::from_secs(1);
 
@@ -29,8 +32,9 @@ type Awaited<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// What the node still waits for on a new connection.
 pub(super) struct Newcomer {
-    /// Bytes that the peer has sent.
-    received: usize,
+    /// Whether the preface has come.
+    has_begun: bool,
+    received: Received,
     /// Completes when the preface has taken too long.
     patience: Awaited<()>,
     judged: Awaited<Result<(), &'static str>>,
@@ -38,6 +42,25 @@ pub(super) struct Newcomer {
     full: Option<Pin<Box<Sleep>>>,
     /// Why it has to go.
     refused: Option<&'static str>,
+}
+
+/// Bytes that a peer has sent lately: what it may send in a second is forgotten each second.
+#[derive(Debug, Clone, Copy)]
+struct Received {
+    bytes: f64,
+    at: Instant,
+}
+
+impl Received {
+    fn add(&mut self, bytes: usize, now: Instant) {
+        let forgotten = now.saturating_duration_since(self.at).as_secs_f64() * BYTES_PER_SECOND;
+        *self = Self { bytes: (self.bytes - forgotten).max(0.0) + bytes as f64, at: now };
+    }
+
+    /// How many more there may be now.
+    fn room(self) -> usize {
+        STRANGER_BYTES.saturating_sub(self.bytes.ceil() as usize)
+    }
 }
 
 impl Newcomer {
@@ -58,17 +81,19 @@ impl Newcomer {
             }
         });
         let judged = Box::pin(guest.judged());
-        Self { received: 0, patience, judged, full: None, refused: None }
+        let received = Received { bytes: 0.0, at: Instant::now() };
+        Self { has_begun: false, received, patience, judged, full: None, refused: None }
     }
 
-    /// What may be read of it, in bytes.
+    /// What may be read of it, in bytes. Once that is nothing, only a call that is let in changes it.
     pub(super) fn room(&self) -> usize {
-        STRANGER_BYTES.saturating_sub(self.received)
+        self.received.room()
     }
 
     /// Counts what the peer has sent.
     pub(super) fn received(&mut self, bytes: usize) {
-        self.received += bytes;
+        self.received.add(bytes, Instant::now());
+        self.has_begun |= self.received.bytes >= PREFACE_BYTES as f64;
     }
 
     /// Ready when a call of the peer was let in, or with the reason for closing the connection.
@@ -87,7 +112,7 @@ impl Newcomer {
 
     /// Ready when the peer has taken too long for what it has sent.
     fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<&'static str> {
-        if self.received < PREFACE_BYTES {
+        if !self.has_begun {
             ready!(self.patience.as_mut().poll(context));
             return Poll::Ready("the peer connected and did not begin to speak HTTP/2");
         }
@@ -110,6 +135,7 @@ mod tests {
 
     const SOON: Duration = Duration::from_millis(20);
     const NEVER: Duration = Duration::from_secs(3600);
+    const HERE: std::net::IpAddr = std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
 
     struct Peer {
         newcomer: Newcomer,
@@ -119,7 +145,7 @@ mod tests {
 
     fn peer(preface: Duration, connections: &Connections) -> Peer {
         let (closing, watching) = watch::channel(false);
-        let guest = connections.arrive();
+        let guest = connections.arrive(HERE);
         let newcomer = Newcomer::with_patience(preface, &guest, watching);
         Peer { newcomer, guest, closing }
     }
@@ -165,11 +191,25 @@ mod tests {
         let connections = Connections::with_strangers(9, 1, NEVER, |_| ());
         let mut first = peer(NEVER, &connections);
         first.newcomer.received(PREFACE_BYTES);
-        let _second = connections.arrive();
+        let _second = connections.arrive(HERE);
         for _ in 0..2 {
             let error = first.judged().await.unwrap_err();
             assert!(error.to_string().contains("made room for a newcomer"), "{error}");
         }
+    }
+
+    #[test]
+    fn a_probe_may_send_for_days_and_a_flood_may_not() {
+        let now = Instant::now();
+        let mut received = Received { bytes: 0.0, at: now };
+        for second in 0..3 * 24 * 3600 {
+            received.add(500, now + Duration::from_secs(second));
+            assert!(received.room() > STRANGER_BYTES / 2);
+        }
+        received.add(STRANGER_BYTES, received.at);
+        assert_eq!(received.room(), 0);
+        received.add(0, received.at + Duration::from_secs(1));
+        assert_eq!(received.room(), BYTES_PER_SECOND as usize - 500);
     }
 
     #[tokio::test]
@@ -178,7 +218,7 @@ mod tests {
         sender.newcomer.received(STRANGER_BYTES - 1);
         assert_eq!(sender.newcomer.room(), 1);
         assert!(timeout(SOON, sender.judged()).await.is_err(), "there is room");
-        sender.newcomer.received(1);
+        sender.newcomer.received(STRANGER_BYTES);
         assert_eq!(sender.newcomer.room(), 0);
         let error = sender.judged().await.unwrap_err();
         assert!(error.to_string().contains("more than a stranger may"), "{error}");

@@ -111,6 +111,9 @@ pub(super) fn let_in(
 
 /// The answer to a call that is not let in, which is logged.
 pub(super) fn refuse(caller: &Caller, refusal: Status) -> Response<Body> {
+    if let Some(guest) = &caller.guest {
+        guest.refused();
+    }
     let (peer, why) = (caller.address.map(display), refusal.message());
     warn!(peer, why, "a call was refused");
     refusal.into_http()

@@ -33,6 +33,9 @@ pub(super) async fn call<H: Handler>(
     guest: &Guest,
 ) -> Result<(), Status> {
     let outcome = answer(&mut send, receive, handler, token, peer, guest).await;
+    if outcome.is_err() {
+        guest.refused();
+    }
     let status = outcome.as_ref().err();
     let end = CallStatus {
         code: status.map_or(0, |status| status.code() as i32),

@@ -17,16 +17,13 @@ use super::{
     endpoint::{self, ALPN, Path, default_mtu},
 };
 use crate::{
-    connections::{Connections, Guest, STRANGER_BYTES},
+    connections::{Connections, Guest, STRANGER_BYTES, STRANGER_CALLS},
     handler::Handler,
     security::{SecurityError, ServerTls, ServerToken},
 };
 
 /// How long a connection may take for its handshake.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Concurrent calls of a stranger: each may hold a header that has not come whole.
-const STRANGER_CALLS: u32 = 8;
 
 /// Settings of a node's QUIC.
 #[derive(Debug)]
@@ -79,7 +76,8 @@ fn server_config(
         window_bytes: settings.window_bytes,
         // A client's window comes later.
         connection_window_bytes: settings.connection_window_bytes.min(STRANGER_BYTES as u32),
-        calls: STRANGER_CALLS,
+        // Each may hold a header that has not come whole.
+        calls: STRANGER_CALLS as u32,
         keepalive_interval: settings.keepalive_interval,
         keepalive_timeout: settings.keepalive_timeout,
     };
@@ -116,7 +114,7 @@ async fn accept<H: Handler>(
                     connection_window_bytes: settings.connection_window_bytes,
                     ending: ending.clone(),
                 };
-                let guest = settings.connections.arrive();
+                let guest = settings.connections.arrive(peer.ip());
                 connections.spawn(connection(incoming, config, guest, node));
             }
             Err(error) => {

@@ -1,0 +1,47 @@
+//! Open files, of which connections are some: how many this process may have.
+
+use std::io;
+
+use rustix::{
+    io::Errno,
+    process::{Resource, Rlimit, getrlimit, setrlimit},
+};
+
+/// Files that this process may have open at the same time.
+pub fn limit() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Raises the soft limit, which is low for the sake of old programs, to the hard one.
+pub fn raise_limit() -> io::Result<()> {
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    Ok(setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum })?)
+}
+
+/// Whether it failed because this process or the system has as many files open as it may.
+pub fn are_exhausted(error: &io::Error) -> bool {
+    matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_soft_limit_becomes_the_hard_one() {
+        raise_limit().unwrap();
+        assert_eq!(limit(), getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX));
+    }
+
+    #[test]
+    fn only_a_lack_of_descriptors_is_one() {
+        for (error, is_one) in [
+            (io::Error::from(Errno::MFILE), true),
+            (Errno::NFILE.into(), true),
+            (Errno::CONNABORTED.into(), false),
+            (io::Error::other("no number"), false),
+        ] {
+            assert_eq!(are_exhausted(&error), is_one, "{error}");
+        }
+    }
+}
