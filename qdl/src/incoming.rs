@@ -12,12 +12,12 @@ use netdiv_transport::Connection;
 use tokio::sync::watch;
 
 use crate::{
+    calls::{is_gone, words},
     deadlines::Deadlines,
     event::Reply,
     failure::Failure,
     lane::Lane,
     loadgen::LoadGen,
-    node::{is_gone, words},
     outgoing::Outgoing,
     replies::{Answers, handle},
     run::Stop,

@@ -11,12 +11,16 @@
 //! 3. `outgoing.rs`: a lane sends the next sample when its window has room; `in_flight.rs`, `window.rs`, `slots.rs`.
 //! 4. `incoming.rs`, `event.rs`, `replies.rs`: replies are events, which are matched, decoded and given to LoadGen;
 //!    `deadlines.rs`: answers that do not come.
-//! 5. `opening.rs`, `node.rs`, `capacity.rs`: connecting, the handshake, and what a node says of itself.
+//! 5. `opening.rs`, `node.rs`, `agreement.rs`, `capacity.rs`: connecting, the handshake, and what a node says of itself;
+//!    `calls.rs`, `control.rs`: calls beside the streams, to one node and to all.
 //! 6. `run.rs`, `failure.rs`: how a run ends early; `cluster.rs`: how it may go on without a node.
 
+mod agreement;
+mod calls;
 mod capacity;
 mod cluster;
 mod connect_error;
+mod control;
 mod deadlines;
 mod dispatch;
 mod event;
@@ -41,12 +45,14 @@ mod simulation;
 mod slots;
 mod window;
 
+pub use agreement::Expectation;
 pub use connect_error::ConnectError;
+pub use control::SUT_NAME_PART;
 pub use dispatch::Policy;
 pub use failure::Failure;
 pub use loadgen::{LoadGen, LoadedSamples, SampleSource};
 pub use netdiv_transport::{Options, Transport};
-pub use node::{Expectation, NodeInfo, survey};
-pub use qdl::{Qdl, SUT_NAME_PART};
+pub use node::{NodeInfo, survey};
+pub use qdl::Qdl;
 pub use report::{AnswerTimes, Encodings, NodeReport, Progress, Stages};
 pub use settings::{NetworkSettings, OnNodeLoss, OnThreadStart, Settings};

@@ -1,30 +1,23 @@
-//! Reaching a node and agreeing with it before the first query.
+//! Reaching a node before the first query, and asking it who it is.
 
 use std::{
-    collections::HashMap,
-    future::Future,
     hash::{BuildHasher as _, Hasher as _, RandomState},
-    pin::pin,
     time::{Duration, Instant},
 };
 
 use netdiv_contract::{
-    NAME_RULE, PROTOCOL_VERSION,
-    encoding::Encoding,
-    is_name,
-    layout::{self, InputLayout},
+    NAME_RULE, PROTOCOL_VERSION, is_name,
     limits::MAX_ERROR_BYTES,
     said::{is_plain, said},
-    tally::Tally,
-    v1::{self, DescribeRequest, DescribeResponse, DigestsRequest},
+    v1::{DescribeRequest, DescribeResponse},
 };
 use netdiv_transport::{Connection, OpenError};
 
-use crate::{connect_error::ConnectError, settings::NetworkSettings};
-
-/// Pauses between attempts to reach a node: each is twice the one before, up to the longest.
-const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+use crate::{
+    calls::{within, words},
+    connect_error::ConnectError,
+    settings::NetworkSettings,
+};
 
 /// A node that answered.
 #[derive(Debug, Clone)]
@@ -37,34 +30,22 @@ pub struct NodeInfo {
     pub round_trip: Duration,
 }
 
-/// What the run needs of every node.
-#[derive(Debug, Clone, Default)]
-pub struct Expectation {
-    /// The tensors of a sample; `None` when the samples are bytes of unknown meaning.
-    pub input: Option<InputLayout>,
-    /// How samples are encoded.
-    pub encoding: Encoding,
-    /// The longest payload, encoded or decoded, in bytes.
-    pub longest_payload_bytes: u64,
-}
-
 /// A number that nobody can guess: hash keys of the standard library are random.
 pub(crate) fn nonce() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Connections that may break before their first call is answered: a node that is full of strangers has no room for another
-/// one. What always breaks, such as plaintext where TLS is spoken, need not be tried for longer.
-const BROKEN: usize = 5;
+/// Pause between two attempts to reach a node.
+const PAUSE: Duration = Duration::from_millis(200);
 
-/// Opens one connection and asks the node who it is, trying again until the time is up. A node keeps a place for those who
-/// have made a call.
+/// Opens one connection and asks the node who it is, trying again until the time is up: the node may still be loading its
+/// model, have no room for another client, or have closed a connection without a call for somebody else's. It keeps a place
+/// for those who have made a call.
 pub(crate) async fn connect(
     address: &str,
     settings: &NetworkSettings,
 ) -> Result<(Connection, NodeInfo), ConnectError> {
     let deadline = Instant::now() + settings.options.connect_timeout;
-    let (mut pause, mut broken) = (FIRST_PAUSE, 0);
     loop {
         let error = match Connection::open(address, &settings.options).await {
             Ok(connection) => {
@@ -72,21 +53,19 @@ pub(crate) async fn connect(
                     Ok(node) => return Ok((connection, node)),
                     Err(error) => {
                         connection.close().await;
-                        broken += 1;
                         error
                     }
                 }
             }
             Err(error) => error.into(),
         };
-        // The node may still be loading its model.
-        let may_come = matches!(error, ConnectError::Unreachable { .. }) && broken < BROKEN;
+        let may_come =
+            matches!(error, ConnectError::Unreachable { .. } | ConnectError::Full { .. });
         if !may_come || Instant::now() >= deadline {
             return Err(error);
         }
         // The last attempt is made when the time is up.
-        tokio::time::sleep(pause.min(deadline.saturating_duration_since(Instant::now()))).await;
-        pause = LONGEST_PAUSE.min(pause * 2);
+        tokio::time::sleep(PAUSE.min(deadline.saturating_duration_since(Instant::now()))).await;
     }
 }
 
@@ -195,117 +174,6 @@ fn nonsense(description: &DescribeResponse) -> Option<String> {
     Some(format!("it says of itself `{}`, which is no short plain text", said(wrong)))
 }
 
-/// What a node has changed that makes it another one than it was.
-pub(crate) fn changed(before: &DescribeResponse, now: &DescribeResponse) -> Option<&'static str> {
-    let facts = |d: &DescribeResponse| {
-        let model = (d.model_name.clone(), d.model_sha256.clone(), d.input.clone());
-        let machine = (d.machine_id.clone(), d.host_name.clone());
-        let program = (d.software_version.clone(), d.engine.clone());
-        (model, d.config_sha256.clone(), program, machine)
-    };
-    let (before, now) = (facts(before), facts(now));
-    if before.0 != now.0 {
-        Some("model")
-    } else if before.1 != now.1 {
-        Some("digest of its settings")
-    } else if before.2 != now.2 {
-        Some("program")
-    } else if before.3 != now.3 {
-        Some("machine")
-    } else {
-        None
-    }
-}
-
-/// Whether a node knows what digests are; servers that were made from an older contract do not.
-pub(crate) async fn knows_digests(connection: &Connection, limit: Duration) -> bool {
-    let answer = within(limit, connection.digests(DigestsRequest::default())).await;
-    !answer.is_err_and(|status| status.code() == tonic::Code::Unimplemented)
-}
-
-/// One of a session's tallies, part by part; each has that long.
-pub(crate) async fn tally(
-    connection: &Connection,
-    session: &str,
-    tally: v1::Tally,
-    limit: Duration,
-) -> Result<Tally, tonic::Status> {
-    let mut all = Tally::default();
-    loop {
-        let request = DigestsRequest {
-            session: session.into(),
-            tally: tally as i32,
-            skip: all.distinct() as u64,
-        };
-        let part = within(limit, connection.digests(request)).await?;
-        let before = all.distinct();
-        all.add_entries(&part.entries).map_err(tonic::Status::data_loss)?;
-        if all.distinct() as u64 >= part.total {
-            return Ok(all);
-        }
-        if all.distinct() == before {
-            return Err(tonic::Status::data_loss("a part of the tally has nothing new"));
-        }
-    }
-}
-
-/// Awaits a call for a limited time.
-pub(crate) async fn within<T>(
-    limit: Duration,
-    call: impl Future<Output = Result<T, tonic::Status>>,
-) -> Result<T, tonic::Status> {
-    unless_idle(limit, call, || false).await
-}
-
-/// The same, and as much time again as long as the node is busy with other things: on a slow link a call waits behind them.
-pub(crate) async fn unless_idle<T>(
-    limit: Duration,
-    call: impl Future<Output = Result<T, tonic::Status>>,
-    is_busy: impl Fn() -> bool,
-) -> Result<T, tonic::Status> {
-    let mut call = pin!(call);
-    loop {
-        match tokio::time::timeout(limit, &mut call).await {
-            Ok(answer) => return answer,
-            Err(_) if is_busy() => {}
-            Err(_) => {
-                let text = format!(
-                    "no answer within {} s; --control-timeout-ms sets how long to wait",
-                    limit.as_secs_f64()
-                );
-                return Err(tonic::Status::deadline_exceeded(text));
-            }
-        }
-    }
-}
-
-/// Whether a call failed because the node is gone, or not heard of: not because of what one end said.
-pub(crate) fn is_gone(status: &tonic::Status) -> bool {
-    use tonic::Code;
-    !matches!(
-        status.code(),
-        // What `FramingError` becomes, what a node says of a call that makes no sense, and damage.
-        Code::InvalidArgument
-            | Code::OutOfRange
-            | Code::Unimplemented
-            | Code::FailedPrecondition
-            | Code::DataLoss
-    )
-}
-
-/// Why a call failed, in one line: the first cause where the transport names one. A node can have written any of it.
-pub(crate) fn words(status: &tonic::Status) -> String {
-    let mut cause = std::error::Error::source(status);
-    while let Some(deeper) = cause.and_then(std::error::Error::source) {
-        cause = Some(deeper);
-    }
-    match cause {
-        Some(cause) => said(&cause.to_string()),
-        None if status.message().is_empty() => status.code().to_string(),
-        None => said(status.message()),
-    }
-}
-
 /// Asks every address who is there, without expecting anything of the answers.
 pub async fn survey(
     addresses: &[String],
@@ -324,66 +192,4 @@ pub async fn survey(
         answers.push(answer.await.unwrap_or_else(|e| Err(ConnectError::Local(e.to_string()))));
     }
     answers
-}
-
-/// Checks that the nodes fit the run and each other.
-pub(crate) fn agree(nodes: &[NodeInfo], expected: &Expectation) -> Result<(), ConnectError> {
-    let mut addresses: HashMap<&str, &str> = HashMap::new();
-    for node in nodes {
-        if let Some(first) = addresses.insert(&node.description.node_name, &node.address) {
-            return Err(ConnectError::DuplicateName {
-                name: node.description.node_name.clone(),
-                first: first.into(),
-                second: node.address.clone(),
-            });
-        }
-        fits(node, expected)?;
-    }
-    let model = |n: &NodeInfo| {
-        let d = &n.description;
-        (d.model_name.clone(), d.model_sha256.clone(), d.input.clone())
-    };
-    match nodes.iter().find(|node| model(node) != model(&nodes[0])) {
-        None => Ok(()),
-        Some(other) => Err(ConnectError::DifferentModel {
-            first: nodes[0].description.node_name.clone(),
-            theirs: model_in_words(&nodes[0].description),
-            second: other.description.node_name.clone(),
-            ours: model_in_words(&other.description),
-        }),
-    }
-}
-
-fn model_in_words(description: &DescribeResponse) -> String {
-    let hash: String = description.model_sha256.chars().take(12).collect();
-    let input = layout::describe(&description.input.clone().unwrap_or_default());
-    format!("{} (SHA-256 {}…, {input})", description.model_name, hash)
-}
-
-fn fits(node: &NodeInfo, expected: &Expectation) -> Result<(), ConnectError> {
-    let name = || node.description.node_name.clone();
-    let takes = node.description.input.clone().unwrap_or_default();
-    if let Some(holds) = &expected.input
-        && !layout::accepts(&takes, holds)
-    {
-        return Err(ConnectError::OtherLayout {
-            node: name(),
-            want: layout::describe(&takes),
-            have: layout::describe(holds),
-        });
-    }
-    if !node.description.encodings.contains(&(expected.encoding as i32)) {
-        let accepted = node.description.encodings().map(Encoding::word).collect::<Vec<_>>();
-        return Err(ConnectError::EncodingRefused {
-            node: name(),
-            encoding: expected.encoding.word(),
-            accepted: accepted.join(", "),
-        });
-    }
-    let limit = node.description.max_payload_bytes;
-    if expected.longest_payload_bytes > limit {
-        let bytes = expected.longest_payload_bytes;
-        return Err(ConnectError::SampleTooLong { node: name(), bytes, limit });
-    }
-    Ok(())
 }

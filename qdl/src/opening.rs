@@ -5,10 +5,12 @@ use netdiv_transport::Connection;
 use tokio::task::JoinSet;
 
 use crate::{
+    agreement::{Expectation, agree},
+    calls::knows_digests,
     capacity,
     connect_error::ConnectError,
     io_threads::IoThreads,
-    node::{self, Expectation, NodeInfo},
+    node::{self, NodeInfo},
     settings::Settings,
     slots::MAX_SLOTS,
     window::Window,
@@ -31,7 +33,7 @@ pub(crate) fn open(
     let all = 0..settings.nodes.len() * per_node;
     let first = connect(settings, threads, all.clone().step_by(per_node))?;
     let nodes = interview(settings, threads, first.clone())?;
-    node::agree(&nodes, expected)?;
+    agree(&nodes, expected)?;
     nodes.iter().try_for_each(|node| capacity::check(settings, &node.description))?;
     let mut others =
         connect(settings, threads, all.filter(|number| number % per_node != 0))?.into_iter();
@@ -101,7 +103,7 @@ fn check_digests(
     let limit = settings.network.control_timeout;
     let per_node = settings.connections_per_node.max(1);
     for (connection, node) in connections.iter().step_by(per_node).zip(nodes) {
-        if !threads.runtime(0).block_on(node::knows_digests(connection, limit)) {
+        if !threads.runtime(0).block_on(knows_digests(connection, limit)) {
             return Err(ConnectError::NoDigests(node.description.node_name.clone()));
         }
     }

@@ -5,16 +5,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netdiv_contract::{
-    SessionHeader,
-    tally::Tally,
-    v1::{self, FlushRequest},
-};
+use netdiv_contract::SessionHeader;
 use netdiv_transport::Connection;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
 use crate::{
+    agreement::Expectation,
     cluster::Cluster,
     connect_error::ConnectError,
     dispatch::Dispatch,
@@ -24,18 +21,12 @@ use crate::{
     io_threads::IoThreads,
     lane::{Agreed, Lane},
     loadgen::{LoadGen, SampleSource},
-    node::{self, Expectation, NodeInfo},
+    node::{self, NodeInfo},
     opening::{self, Opened},
     report::{NodeReport, Progress},
     run::Run,
     settings::Settings,
 };
-
-/// What the SUT's name contains (rules, section 6.2.1).
-pub const SUT_NAME_PART: &str = "Network SUT";
-
-/// How long nodes may take to send their digests, in many parts.
-const DIGESTS_TIME: Duration = Duration::from_secs(600);
 
 /// Whether first tokens are due: the wire contract has none yet.
 const FIRST_DUE: bool = false;
@@ -45,16 +36,16 @@ const CLOSING_TIME: Duration = Duration::from_secs(1);
 
 /// The connected Query Dispatch Library. Its calls block; none may come from an asynchronous task.
 pub struct Qdl<L: LoadGen> {
-    settings: Settings,
-    session: SessionHeader,
-    nodes: Vec<NodeInfo>,
+    pub(crate) settings: Settings,
+    pub(crate) session: SessionHeader,
+    pub(crate) nodes: Vec<NodeInfo>,
     /// Samples that each node says it has received, at the last flush.
-    acknowledged: Mutex<Vec<u64>>,
+    pub(crate) acknowledged: Mutex<Vec<u64>>,
     /// All connections, node after node.
-    connections: Vec<Connection>,
-    cluster: Arc<Cluster<L>>,
-    run: Arc<Run<L>>,
-    threads: IoThreads,
+    pub(crate) connections: Vec<Connection>,
+    pub(crate) cluster: Arc<Cluster<L>>,
+    pub(crate) run: Arc<Run<L>>,
+    pub(crate) threads: IoThreads,
 }
 
 impl<L: LoadGen> std::fmt::Debug for Qdl<L> {
@@ -153,94 +144,6 @@ impl<L: LoadGen> Qdl<L> {
         }
     }
 
-    /// Tells every node how many samples were sent to it, and compares with what it has received.
-    fn end_series(&self, losses: usize) -> Result<(), Failure> {
-        let session = &self.session.name;
-        let counts: Vec<u64> = (0..self.nodes.len()).map(|n| self.cluster.sent_to(n)).collect();
-        let received = self.ask_each_node(
-            self.settings.network.control_timeout,
-            |node, connection| {
-                let request = FlushRequest { session: session.clone(), samples_sent: counts[node] };
-                async move { Ok(connection.flush(request).await?.samples_received) }
-            },
-            |node, status| Failure::NoFlush { node, why: node::words(&status) },
-        )?;
-        for (node, received) in received {
-            self.acknowledged.lock()[node] = received;
-            // After a loss more may have been sent since.
-            if counts[node] != received && self.run.losses() == losses {
-                let (sent, node) = (counts[node], self.node_name(node));
-                self.run.fail(Failure::Miscounted { node, sent, received });
-            }
-        }
-        Ok(())
-    }
-
-    /// Asks every node for its name, over the network, and puts them together:
-    /// `"<cluster> Network SUT [a, b]"` (rules, section 6.2.1). A node that was lost is not part of it any more.
-    pub fn name(&self) -> Result<String, Failure> {
-        self.run.check()?;
-        let limit = self.settings.network.control_timeout;
-        let addresses = &self.settings.nodes;
-        let infos = self.ask_each_node(
-            limit,
-            |node, connection| {
-                let address = addresses[node].clone();
-                async move {
-                    let answer = node::describe(&connection, &address, limit).await;
-                    answer.map_err(|error| match error {
-                        ConnectError::Silent { .. } | ConnectError::Unreachable { .. } => {
-                            tonic::Status::unavailable(error.to_string())
-                        }
-                        wrong => tonic::Status::failed_precondition(wrong.to_string()),
-                    })
-                }
-            },
-            |node, status| Failure::NoName { node, why: node::words(&status) },
-        )?;
-        let mut names = Vec::with_capacity(infos.len());
-        for (node, info) in infos {
-            let (before, now) = (&self.nodes[node].description, info.description);
-            let node = before.node_name.clone();
-            // They were unique at the start; the same names still are.
-            let failure = if node != now.node_name {
-                Some(Failure::Renamed { node, now: now.node_name.clone() })
-            } else {
-                node::changed(before, &now).map(|what| Failure::Replaced { node, what })
-            };
-            if let Some(failure) = failure {
-                self.run.fail(failure.clone());
-                return Err(failure);
-            }
-            names.push(now.node_name);
-        }
-        let (cluster, names) = (&self.settings.cluster_name, names.join(", "));
-        Ok(format!("{cluster} {SUT_NAME_PART} [{names}]"))
-    }
-
-    /// What all nodes together have received and sent in this session, payload by payload: samples as they arrived, and
-    /// responses before the node encoded them. Asked after the test, for a run with digests.
-    pub fn digests(&self) -> Result<(Tally, Tally), Failure> {
-        let (session, limit) = (&self.session.name, self.settings.network.control_timeout);
-        let ask = |_, connection: Connection| {
-            let session = session.clone();
-            async move {
-                let tally = |kind| node::tally(&connection, &session, kind, limit);
-                Ok((tally(v1::Tally::Samples).await?, tally(v1::Tally::Responses).await?))
-            }
-        };
-        let tallies = self.ask_each_node(DIGESTS_TIME, ask, |node, status| Failure::NoDigests {
-            node,
-            why: node::words(&status),
-        })?;
-        let mut all = (Tally::default(), Tally::default());
-        for (_, (samples, responses)) in tallies {
-            all.0.join(samples);
-            all.1.join(responses);
-        }
-        Ok(all)
-    }
-
     /// A way to end the run from any thread, which does not keep the connections alive.
     pub fn stopper(&self) -> impl Fn(Failure) + Send + use<L> {
         let run = Arc::downgrade(&self.run);
@@ -290,61 +193,6 @@ impl<L: LoadGen> Qdl<L> {
     fn unless_closed(&self, outcome: Result<(), Closed>) -> Result<(), Failure> {
         let unknown = || Failure::Internal("an inbox was closed without a reason".into());
         outcome.map_err(|Closed| self.run.failure().cloned().unwrap_or_else(unknown))
-    }
-
-    fn node_name(&self, node: usize) -> String {
-        self.nodes[node].description.node_name.clone()
-    }
-
-    /// Makes one call to every node that was not lost, at the same time, and waits for all: for a limited time after
-    /// the answers to its samples are in. One that does not answer is lost.
-    fn ask_each_node<T, F>(
-        &self,
-        limit: Duration,
-        call: impl Fn(usize, Connection) -> F,
-        failure: impl Fn(String, tonic::Status) -> Failure,
-    ) -> Result<Vec<(usize, T)>, Failure>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T, tonic::Status>> + Send + 'static,
-    {
-        let runtime = self.threads.runtime(0);
-        let mut stop = self.run.stop.subscribe();
-        let first = self.connections.iter().step_by(self.settings.connections_per_node.max(1));
-        let there = first.enumerate().filter(|(node, _)| !self.cluster.is_lost(*node));
-        let ask = |(node, connection): (usize, &Connection)| {
-            let (call, cluster) = (call(node, connection.clone()), self.cluster.clone());
-            // Whether answers come in time, their own deadlines say.
-            (node, runtime.spawn(node::unless_idle(limit, call, move || cluster.is_owed(node))))
-        };
-        let asked: Vec<_> = there.map(ask).collect();
-        let mut answers = Vec::with_capacity(asked.len());
-        for (node, task) in asked {
-            let abort = task.abort_handle();
-            let answer = runtime.block_on(async {
-                tokio::select! {
-                    answer = task => Some(answer),
-                    _ = stop.wait_for(|stop| stop.ends(node)) => None,
-                }
-            });
-            match answer {
-                Some(Ok(Ok(answer))) => answers.push((node, answer)),
-                Some(Ok(Err(status))) => {
-                    let gone = node::is_gone(&status);
-                    let failure = failure(self.node_name(node), status);
-                    if gone {
-                        self.cluster.lose(node, failure);
-                    } else {
-                        self.run.fail(failure);
-                    }
-                }
-                Some(Err(panic)) => self.run.fail(Failure::Internal(panic.to_string())),
-                // The run has failed, or goes on without the node.
-                None => abort.abort(),
-            }
-            self.run.check()?;
-        }
-        Ok(answers)
     }
 }
 

@@ -13,8 +13,9 @@ use std::{
 use anyhow::Context as _;
 use clap::{Parser, Subcommand};
 use netdiv_process::say;
+use netdiv_resources::descriptors;
 use sut_node::{BenchArgs, Config, PluginFile, Sockets};
-use tracing::error;
+use tracing::{error, warn};
 
 /// A SUT node of the MLPerf Inference Network division: takes samples from a LoadGen node, batches them, runs
 /// the model, sends the responses back.
@@ -61,7 +62,7 @@ struct Settings {
 }
 
 fn main() -> ExitCode {
-    netdiv_process::start_logging("info", netdiv_process::Lines::FewASecond);
+    let _logging = netdiv_process::start_logging("info", netdiv_process::Lines::FewASecond);
     match execute(Cli::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -106,6 +107,9 @@ impl Settings {
 }
 
 fn serve(config: Config) -> anyhow::Result<()> {
+    if let Err(error) = descriptors::raise_limit() {
+        warn!(%error, "the soft limit of open files stays as it is");
+    }
     let (cores, workers) = (config.pin.clone(), config.io_threads);
     let started = Arc::new(AtomicUsize::new(0));
     let next = started.clone();

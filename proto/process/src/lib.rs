@@ -17,7 +17,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use toml::de::DeTable;
 use tracing_subscriber::{EnvFilter, fmt::format::Format};
 
-use limited::Limited;
+use limited::{Limited, Places};
 use shown::Shown;
 
 /// Why settings could not be read.
@@ -108,8 +108,20 @@ pub enum Lines {
     FewASecond,
 }
 
+/// The log, until the process ends: what it still has to say, it says when this is dropped.
+#[derive(Debug)]
+pub struct Logging(Option<Places>);
+
+impl Drop for Logging {
+    fn drop(&mut self) {
+        if let Some(places) = &self.0 {
+            places.say_left_out();
+        }
+    }
+}
+
 /// Starts logging to standard error: sentences with key-values. `RUST_LOG` overrides the level.
-pub fn start_logging(default_level: &str, lines: Lines) {
+pub fn start_logging(default_level: &str, lines: Lines) -> Logging {
     let filter =
         EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default_level));
     let colours = io::stderr().is_terminal();
@@ -120,8 +132,17 @@ pub fn start_logging(default_level: &str, lines: Lines) {
         // It would panic if standard error is closed.
         .log_internal_errors(false);
     match lines {
-        Lines::All => logging.init(),
-        Lines::FewASecond => logging.event_format(Limited::new(Format::default())).init(),
+        Lines::All => {
+            logging.init();
+            Logging(None)
+        }
+        Lines::FewASecond => {
+            let limited = Limited::new(Format::default());
+            let places = limited.places();
+            logging.event_format(limited).init();
+            places.count_aloud();
+            Logging(Some(places))
+        }
     }
 }
 

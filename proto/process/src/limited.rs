@@ -4,54 +4,131 @@
 
 use std::{
     collections::HashMap,
-    fmt,
+    fmt::{self, Debug},
+    sync::Arc,
+    thread,
     time::{Duration, Instant},
 };
 
+use netdiv_contract::said::said;
 use parking_lot::Mutex;
-use tracing::{Event, Level, Subscriber, callsite::Identifier};
+use tracing::{
+    Event, Level, Subscriber,
+    callsite::Identifier,
+    error,
+    field::{Field, Visit},
+    warn,
+};
 use tracing_subscriber::{
     fmt::{FmtContext, FormatEvent, FormatFields, format::Writer},
     registry::LookupSpan,
 };
 
-/// Lines a second of one place in the code; further ones are counted, and the next line gives their number.
+/// Lines a second of one place in the code; further ones are counted.
 const LINES: u32 = 16;
 const SECOND: Duration = Duration::from_secs(1);
+
+/// How often their number is said.
+const COUNTED: Duration = Duration::from_secs(3);
 
 /// Formats events as `inner` does, up to the limit. Levels that nobody sees without asking have none.
 #[derive(Debug, Default)]
 pub(crate) struct Limited<F> {
     inner: F,
-    places: Mutex<HashMap<Identifier, Lately>>,
+    places: Places,
 }
+
+/// The places in the code that have logged. Clones are the same places.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Places(Arc<Mutex<HashMap<Identifier, Lately>>>);
 
 /// What one place has logged lately.
 #[derive(Debug, Default)]
 struct Lately {
     since: Option<Instant>,
     lines: u32,
-    left_out: u64,
+    left_out: Option<LeftOut>,
+}
+
+/// Lines that were left out and not counted aloud yet.
+#[derive(Debug)]
+struct LeftOut {
+    count: u64,
+    level: Level,
+    /// What the first of them says.
+    words: Words,
+}
+
+/// What a line says, without its values.
+#[derive(Debug, Default)]
+struct Words(String);
+
+impl Visit for Words {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() == "message" {
+            self.0 = said(&format!("{value:?}"));
+        }
+    }
 }
 
 impl Lately {
-    /// How many lines were left out before this one; `None` if this one is left out too.
-    fn line(&mut self, now: Instant) -> Option<u64> {
+    /// Whether a line may be written now.
+    fn has_room(&mut self, now: Instant) -> bool {
         if self.since.is_none_or(|since| now.saturating_duration_since(since) >= SECOND) {
             (self.since, self.lines) = (Some(now), 0);
         }
-        if self.lines == LINES {
-            self.left_out += 1;
-            return None;
+        let has_room = self.lines < LINES;
+        self.lines += u32::from(has_room);
+        has_room
+    }
+
+    fn leave_out(&mut self, event: &Event<'_>) {
+        let left_out = self.left_out.get_or_insert_with(|| {
+            let mut words = Words::default();
+            event.record(&mut words);
+            LeftOut { count: 0, level: *event.metadata().level(), words }
+        });
+        left_out.count += 1;
+    }
+}
+
+impl Places {
+    /// Says every few seconds how many lines were left out, for as long as the process lives.
+    pub(crate) fn count_aloud(&self) {
+        let places = self.clone();
+        let counting = thread::Builder::new().name("log".into()).spawn(move || {
+            loop {
+                thread::sleep(COUNTED);
+                places.say_left_out();
+            }
+        });
+        if let Err(error) = counting {
+            warn!(%error, "lines that are left out will not be counted");
         }
-        self.lines += 1;
-        Some(std::mem::take(&mut self.left_out))
+    }
+
+    /// Says how many lines were left out since it was said last.
+    pub(crate) fn say_left_out(&self) {
+        let left_out: Vec<_> =
+            self.0.lock().values_mut().filter_map(|lately| lately.left_out.take()).collect();
+        for LeftOut { count, level, words: Words(like) } in left_out {
+            // Who sees only errors sees these as well.
+            if level == Level::ERROR {
+                error!(count, like, "lines were left out");
+            } else {
+                warn!(count, like, "lines were left out");
+            }
+        }
     }
 }
 
 impl<F> Limited<F> {
     pub(crate) fn new(inner: F) -> Self {
-        Self { inner, places: Mutex::default() }
+        Self { inner, places: Places::default() }
+    }
+
+    pub(crate) fn places(&self) -> Places {
+        self.places.clone()
     }
 }
 
@@ -64,15 +141,16 @@ where
     fn format_event(
         &self,
         context: &FmtContext<'_, S, N>,
-        mut writer: Writer<'_>,
+        writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
         let place = event.metadata();
         if *place.level() <= Level::INFO {
-            match self.places.lock().entry(place.callsite()).or_default().line(Instant::now()) {
-                None => return Ok(()),
-                Some(0) => {}
-                Some(count) => writeln!(writer, "{count} lines like the next one were left out")?,
+            let mut places = self.places.0.lock();
+            let lately = places.entry(place.callsite()).or_default();
+            if !lately.has_room(Instant::now()) {
+                lately.leave_out(event);
+                return Ok(());
             }
         }
         self.inner.format_event(context, writer, event)
@@ -89,12 +167,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_is_counted_and_not_logged() {
+    fn a_second_has_room_for_so_many_lines() {
         let (mut lately, start) = (Lately::default(), Instant::now());
-        assert!((0..LINES).all(|_| lately.line(start) == Some(0)));
-        assert!((0..1000).all(|_| lately.line(start).is_none()));
-        assert_eq!(lately.line(start + SECOND), Some(1000));
-        assert_eq!(lately.line(start + SECOND), Some(0));
+        assert!((0..LINES).all(|_| lately.has_room(start)));
+        assert!((0..1000).all(|_| !lately.has_room(start)));
+        assert!((0..LINES).all(|_| lately.has_room(start + SECOND)));
+        assert!(!lately.has_room(start + SECOND));
     }
 
     /// What was logged.
@@ -121,22 +199,24 @@ mod tests {
     }
 
     /// The lines that this logs.
-    fn logged(log: impl Fn()) -> Vec<String> {
+    fn logged(log: impl Fn(&Places)) -> Vec<String> {
         let written = Log::default();
+        let limited = Limited::new(format::Format::default());
+        let places = limited.places();
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(Level::DEBUG)
             .with_ansi(false)
-            .event_format(Limited::new(format::Format::default()))
+            .event_format(limited)
             .with_writer(written.clone())
             .finish();
-        tracing::subscriber::with_default(subscriber, log);
+        tracing::subscriber::with_default(subscriber, || log(&places));
         let text = String::from_utf8(written.0.lock().clone()).unwrap();
         text.lines().map(String::from).collect()
     }
 
     #[test]
     fn one_place_writes_so_many_lines_and_hides_no_other() {
-        let lines = logged(|| {
+        let lines = logged(|_| {
             // As a library does that cannot take a connection.
             (0..100_000).for_each(|n| warn!(n, "flood"));
             error!("another");
@@ -151,21 +231,24 @@ mod tests {
     }
 
     #[test]
-    fn the_next_line_says_how_many_were_left_out() {
-        let lines = logged(|| {
-            for round in 0..2 {
-                (0..LINES + 3).for_each(|n| warn!(round, n, "flood"));
-                std::thread::sleep(SECOND);
-            }
+    fn how_many_were_left_out_is_said_without_a_further_line() {
+        let lines = logged(|places| {
+            (0..LINES + 3).for_each(|n| warn!(n, "flood\r{n}"));
+            (0..LINES + 1).for_each(|n| error!(n, "worse"));
+            (0..2).for_each(|_| places.say_left_out());
         });
-        let said = lines.iter().position(|line| line == "3 lines like the next one were left out");
-        let next = lines.get(said.expect("it is said") + 1).expect("a line follows");
-        assert!(next.contains("round=1") && next.contains("n=0"), "{lines:#?}");
+        let mut said: Vec<_> = lines.iter().filter(|line| line.contains("left out")).collect();
+        said.sort();
+        assert_eq!(said.len(), 2, "{lines:#?}");
+        let has =
+            |words: &[&str]| said.iter().any(|line| words.iter().all(|word| line.contains(word)));
+        assert!(has(&["WARN", "count=3", "like=\"flood\\\\r16\""]), "{said:#?}");
+        assert!(has(&["ERROR", "count=1", "like=\"worse\""]), "{said:#?}");
     }
 
     #[test]
     fn who_asks_for_debug_gets_all_of_it() {
-        let lines = logged(|| (0..10 * LINES).for_each(|n| debug!(n, "detail")));
+        let lines = logged(|_| (0..10 * LINES).for_each(|n| debug!(n, "detail")));
         assert_eq!(lines.len(), 10 * LINES as usize);
     }
 }

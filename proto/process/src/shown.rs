@@ -4,7 +4,14 @@ use std::io::{self, Write};
 
 use netdiv_contract::said::printable;
 
-/// Writes lines with everything escaped that is not shown, except colours where they are wanted.
+/// Longest line, in bytes. Texts of peers are cut before; this is for those that nobody thought of.
+const LINE_BYTES: usize = 16 << 10;
+
+/// What a line ends with that was cut. It may have been cut in a colour.
+const CUT: &str = "… (cut)\n";
+const NO_COLOUR: &str = "\u{1b}[0m";
+
+/// Writes lines, each at most so long, with everything escaped that is not shown, except colours where they are wanted.
 pub(crate) struct Shown<W> {
     pub(crate) to: W,
     pub(crate) colours: bool,
@@ -15,8 +22,9 @@ const COLOUR: &str = "\u{1b}[";
 
 impl<W: Write> Write for Shown<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let text = String::from_utf8_lossy(bytes);
-        if self.colours {
+        let whole = String::from_utf8_lossy(bytes);
+        let text = &whole[..whole.floor_char_boundary(LINE_BYTES)];
+        let mut shown = if self.colours {
             let mut pieces = text.split(COLOUR);
             let mut shown = pieces.next().map(printable).unwrap_or_default().into_owned();
             for piece in pieces {
@@ -25,10 +33,16 @@ impl<W: Write> Write for Shown<W> {
                 shown.push_str(if is_colour { COLOUR } else { "\\u{1b}[" });
                 shown.push_str(&printable(piece));
             }
-            self.to.write_all(shown.as_bytes())?;
+            shown
         } else {
-            self.to.write_all(printable(&text).as_bytes())?;
+            printable(text).into_owned()
+        };
+        if text.len() < whole.len() || shown.len() > LINE_BYTES {
+            shown.truncate(shown.floor_char_boundary(LINE_BYTES));
+            shown.push_str(if self.colours { NO_COLOUR } else { "" });
+            shown.push_str(CUT);
         }
+        self.to.write_all(shown.as_bytes())?;
         Ok(bytes.len())
     }
 
@@ -40,6 +54,21 @@ impl<W: Write> Write for Shown<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_is_cut_where_it_is_too_long() {
+        for (line, colours, end) in [
+            ("ü".repeat(LINE_BYTES), false, "ü… (cut)\n"),
+            ("\u{8}".repeat(LINE_BYTES), false, "… (cut)\n"),
+            ("\u{1b}[32m".repeat(LINE_BYTES), true, "\u{1b}[0m… (cut)\n"),
+        ] {
+            let mut to = Vec::new();
+            let written = Shown { to: &mut to, colours }.write(line.as_bytes()).unwrap();
+            let shown = String::from_utf8(to).unwrap();
+            assert_eq!(written, line.len());
+            assert!(shown.len() < LINE_BYTES + 20 && shown.ends_with(end), "{}", shown.len());
+        }
+    }
 
     #[test]
     fn only_our_colours_reach_the_terminal() {

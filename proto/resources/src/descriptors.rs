@@ -29,8 +29,11 @@ mod tests {
 
     #[test]
     fn the_soft_limit_becomes_the_hard_one() {
+        let maximum = getrlimit(Resource::Nofile).maximum;
+        setrlimit(Resource::Nofile, Rlimit { current: Some(100), maximum }).unwrap();
+        assert_eq!(limit(), 100);
         raise_limit().unwrap();
-        assert_eq!(limit(), getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX));
+        assert_eq!(limit(), maximum.unwrap_or(u64::MAX));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::{
 };
 
 use rustix::fs::OFlags;
+use sha2::{Digest as _, Sha256};
 
 use crate::memory;
 
@@ -54,6 +55,13 @@ pub fn read_to_string(path: &Path, most_bytes: u64) -> io::Result<String> {
 /// A text of at most [`TEXT_BYTES`].
 pub fn read_text(path: &Path) -> io::Result<String> {
     read_to_string(path, TEXT_BYTES)
+}
+
+/// The SHA-256 of a regular file, in hex; it is not read into memory.
+pub fn sha256(path: &Path) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    io::copy(&mut open(path)?, &mut hash)?;
+    Ok(hex::encode(hash.finalize()))
 }
 
 fn within(bytes: u64, most_bytes: u64) -> io::Result<()> {
@@ -105,6 +113,7 @@ mod tests {
                 check(path, u64::MAX).unwrap_err(),
                 read(path, u64::MAX).unwrap_err(),
                 read_text(path).unwrap_err(),
+                sha256(path).unwrap_err(),
             ] {
                 assert!(error.to_string().contains(what), "{}: {error}", path.display());
             }
@@ -121,6 +130,11 @@ mod tests {
         assert!(read(&path, 11).unwrap_err().to_string().contains("more than 11 bytes"));
         assert!(check(&path, 11).unwrap_err().to_string().contains("more than 11 bytes"));
         check(&path, 12).unwrap();
+        // printf 'twelve bytes' | sha256sum
+        assert_eq!(
+            sha256(&link).unwrap(),
+            "d4ce2c527afe674c7a086bd74e256019e3d5dcdb31eeb6eaadef5ada8c4383b9"
+        );
         fs::write(&path, [0xff]).unwrap();
         assert!(read_text(&path).unwrap_err().to_string().contains("not text"));
         // The system says that this file is empty.

@@ -47,7 +47,8 @@ pub(super) async fn read_stream<S>(
 {
     let mut burst = Vec::with_capacity(burst::MESSAGES);
     let samples = Vec::with_capacity(burst::MESSAGES);
-    let mut intake = Intake { node: &node, session: &session, replies: &replies, samples };
+    let costs = Vec::with_capacity(burst::MESSAGES);
+    let mut intake = Intake { node: &node, session: &session, replies: &replies, samples, costs };
     let mut condition = node.condition.clone();
     requests.ask_above(ASSEMBLED_FREELY_BYTES);
     let mut assembling = None;
@@ -91,6 +92,8 @@ struct Intake<'a> {
     replies: &'a ReplySender,
     /// Decoded, and not yet handed over.
     samples: Vec<Sample>,
+    /// What the samples of a burst count, one by one; kept for its memory.
+    costs: Vec<u64>,
 }
 
 impl Intake<'_> {
@@ -100,12 +103,13 @@ impl Intake<'_> {
         let received = burst.len();
         replies.backlog().read(received);
         session.received(received as u64);
-        let (mut refused, mut cost) = (0, 0);
+        let mut costs = std::mem::take(&mut self.costs);
+        costs.extend(burst.iter().map(|request| node.cost(request)));
+        let (mut refused, last) = (0, costs.last().copied());
         // Mostly there is room for all of it.
-        let mut places = node.admission.try_admit(burst.iter().map(|request| node.cost(request)));
-        for request in burst.drain(..) {
+        let mut places = node.admission.try_admit(costs.iter().copied());
+        for (request, cost) in burst.drain(..).zip(costs.drain(..)) {
             let digest = session.digests().map(|digests| digests.received(&request.payload));
-            cost = node.cost(&request);
             let admitted = match &mut places {
                 Some(places) => places.split_off(cost),
                 None => match self.admit_alone(cost).await {
@@ -121,7 +125,8 @@ impl Intake<'_> {
                 self.hand_over_now();
             }
         }
-        if received > 0 && !node.admission.has_room_for(cost) {
+        self.costs = costs;
+        if last.is_some_and(|cost| !node.admission.has_room_for(cost)) {
             self.hand_over_now();
         }
         node.take(&mut self.samples);

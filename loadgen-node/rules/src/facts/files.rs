@@ -3,7 +3,7 @@
 use std::{io, path::Path};
 
 use netdiv_resources::files;
-pub(crate) use netdiv_resources::files::{open, read_text};
+pub(crate) use netdiv_resources::files::{open, read_text, sha256};
 use sha2::{Digest as _, Sha256};
 
 /// All bytes of a file.
@@ -14,13 +14,6 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// Its text.
 pub(crate) fn read_to_string(path: &Path) -> io::Result<String> {
     files::read_to_string(path, u64::MAX)
-}
-
-/// The SHA-256 of a file, in hex.
-pub(crate) fn sha256(path: &Path) -> io::Result<String> {
-    let mut hash = Sha256::new();
-    io::copy(&mut open(path)?, &mut hash)?;
-    Ok(hex::encode(hash.finalize()))
 }
 
 /// The SHA-256 of bytes, in hex.

@@ -1,10 +1,10 @@
 //! Engines in shared libraries: loading, and which instance runs where.
 
-use std::{path::Path, sync::Arc, thread};
+use std::{sync::Arc, thread};
 
 use netdiv_plugin::{DeviceInfo, Settings};
+use netdiv_resources::files;
 use rayon::ThreadPoolBuilder;
-use sha2::{Digest as _, Sha256};
 use tracing::info;
 
 use crate::{
@@ -25,7 +25,7 @@ pub(in crate::engine) fn load(
     let manifest = &settings.manifest;
     let path = manifest.model.display().to_string();
     let unsupported = |why| EngineError::Unsupported { path: path.clone(), why };
-    let sha256 = sha256(&manifest.model)
+    let sha256 = files::sha256(&manifest.model)
         .map_err(|error| EngineError::Unreadable { path: path.clone(), error })?;
     let cannot_start = |error: rayon::ThreadPoolBuildError| EngineError::Failed(error.to_string());
     let pool = ThreadPoolBuilder::new()
@@ -106,10 +106,4 @@ fn preferred(devices: Vec<DeviceInfo>) -> Vec<String> {
     let usable: Vec<_> = devices.into_iter().filter(|d| d.usable).map(|d| d.name).collect();
     let first = usable.first().map(|name| kind(name));
     usable.into_iter().filter(|name| Some(kind(name)) == first).collect()
-}
-
-fn sha256(path: &Path) -> std::io::Result<String> {
-    let mut hash = Sha256::new();
-    std::io::copy(&mut netdiv_resources::files::open(path)?, &mut hash)?;
-    Ok(hex::encode(hash.finalize()))
 }

@@ -1,0 +1,170 @@
+//! Calls to all nodes at the same time: the end of a series, the name of the SUT, and the digests.
+
+use std::{future::Future, time::Duration};
+
+use netdiv_contract::{
+    tally::Tally,
+    v1::{self, FlushRequest},
+};
+use netdiv_transport::Connection;
+
+use crate::{
+    agreement::changed,
+    calls::{self, is_gone, unless_idle, words},
+    connect_error::ConnectError,
+    failure::Failure,
+    loadgen::LoadGen,
+    node,
+    qdl::Qdl,
+};
+
+/// What the SUT's name contains (rules, section 6.2.1).
+pub const SUT_NAME_PART: &str = "Network SUT";
+
+/// How long nodes may take to send their digests, in many parts.
+const DIGESTS_TIME: Duration = Duration::from_secs(600);
+
+impl<L: LoadGen> Qdl<L> {
+    /// Tells every node how many samples were sent to it, and compares with what it has received.
+    pub(crate) fn end_series(&self, losses: usize) -> Result<(), Failure> {
+        let session = &self.session.name;
+        let counts: Vec<u64> = (0..self.nodes.len()).map(|n| self.cluster.sent_to(n)).collect();
+        let received = self.ask_each_node(
+            self.settings.network.control_timeout,
+            |node, connection| {
+                let request = FlushRequest { session: session.clone(), samples_sent: counts[node] };
+                async move { Ok(connection.flush(request).await?.samples_received) }
+            },
+            |node, status| Failure::NoFlush { node, why: words(&status) },
+        )?;
+        for (node, received) in received {
+            self.acknowledged.lock()[node] = received;
+            // After a loss more may have been sent since.
+            if counts[node] != received && self.run.losses() == losses {
+                let (sent, node) = (counts[node], self.node_name(node));
+                self.run.fail(Failure::Miscounted { node, sent, received });
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks every node for its name, over the network, and puts them together:
+    /// `"<cluster> Network SUT [a, b]"` (rules, section 6.2.1). A node that was lost is not part of it any more.
+    pub fn name(&self) -> Result<String, Failure> {
+        self.run.check()?;
+        let limit = self.settings.network.control_timeout;
+        let addresses = &self.settings.nodes;
+        let infos = self.ask_each_node(
+            limit,
+            |node, connection| {
+                let address = addresses[node].clone();
+                async move {
+                    let answer = node::describe(&connection, &address, limit).await;
+                    answer.map_err(|error| match error {
+                        ConnectError::Silent { .. } | ConnectError::Unreachable { .. } => {
+                            tonic::Status::unavailable(error.to_string())
+                        }
+                        wrong => tonic::Status::failed_precondition(wrong.to_string()),
+                    })
+                }
+            },
+            |node, status| Failure::NoName { node, why: words(&status) },
+        )?;
+        let mut names = Vec::with_capacity(infos.len());
+        for (node, info) in infos {
+            let (before, now) = (&self.nodes[node].description, info.description);
+            let node = before.node_name.clone();
+            // They were unique at the start; the same names still are.
+            let failure = if node != now.node_name {
+                Some(Failure::Renamed { node, now: now.node_name.clone() })
+            } else {
+                changed(before, &now).map(|what| Failure::Replaced { node, what })
+            };
+            if let Some(failure) = failure {
+                self.run.fail(failure.clone());
+                return Err(failure);
+            }
+            names.push(now.node_name);
+        }
+        let (cluster, names) = (&self.settings.cluster_name, names.join(", "));
+        Ok(format!("{cluster} {SUT_NAME_PART} [{names}]"))
+    }
+
+    /// What all nodes together have received and sent in this session, payload by payload: samples as they arrived, and
+    /// responses before the node encoded them. Asked after the test, for a run with digests.
+    pub fn digests(&self) -> Result<(Tally, Tally), Failure> {
+        let (session, limit) = (&self.session.name, self.settings.network.control_timeout);
+        let ask = |_, connection: Connection| {
+            let session = session.clone();
+            async move {
+                let tally = |kind| calls::tally(&connection, &session, kind, limit);
+                Ok((tally(v1::Tally::Samples).await?, tally(v1::Tally::Responses).await?))
+            }
+        };
+        let tallies = self.ask_each_node(DIGESTS_TIME, ask, |node, status| Failure::NoDigests {
+            node,
+            why: words(&status),
+        })?;
+        let mut all = (Tally::default(), Tally::default());
+        for (_, (samples, responses)) in tallies {
+            all.0.join(samples);
+            all.1.join(responses);
+        }
+        Ok(all)
+    }
+
+    /// Makes one call to every node that was not lost, at the same time, and waits for all: for a limited time after
+    /// the answers to its samples are in. One that does not answer is lost.
+    fn ask_each_node<T, F>(
+        &self,
+        limit: Duration,
+        call: impl Fn(usize, Connection) -> F,
+        failure: impl Fn(String, tonic::Status) -> Failure,
+    ) -> Result<Vec<(usize, T)>, Failure>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, tonic::Status>> + Send + 'static,
+    {
+        let runtime = self.threads.runtime(0);
+        let mut stop = self.run.stop.subscribe();
+        let first = self.connections.iter().step_by(self.settings.connections_per_node.max(1));
+        let there = first.enumerate().filter(|(node, _)| !self.cluster.is_lost(*node));
+        let ask = |(node, connection): (usize, &Connection)| {
+            let (call, cluster) = (call(node, connection.clone()), self.cluster.clone());
+            // Whether answers come in time, their own deadlines say.
+            (node, runtime.spawn(unless_idle(limit, call, move || cluster.is_owed(node))))
+        };
+        let asked: Vec<_> = there.map(ask).collect();
+        let mut answers = Vec::with_capacity(asked.len());
+        for (node, task) in asked {
+            let abort = task.abort_handle();
+            let answer = runtime.block_on(async {
+                tokio::select! {
+                    answer = task => Some(answer),
+                    _ = stop.wait_for(|stop| stop.ends(node)) => None,
+                }
+            });
+            match answer {
+                Some(Ok(Ok(answer))) => answers.push((node, answer)),
+                Some(Ok(Err(status))) => {
+                    let gone = is_gone(&status);
+                    let failure = failure(self.node_name(node), status);
+                    if gone {
+                        self.cluster.lose(node, failure);
+                    } else {
+                        self.run.fail(failure);
+                    }
+                }
+                Some(Err(panic)) => self.run.fail(Failure::Internal(panic.to_string())),
+                // The run has failed, or goes on without the node.
+                None => abort.abort(),
+            }
+            self.run.check()?;
+        }
+        Ok(answers)
+    }
+
+    fn node_name(&self, node: usize) -> String {
+        self.nodes[node].description.node_name.clone()
+    }
+}
