@@ -1,12 +1,13 @@
 //! Many at once, who mean no good or know no better: a node's clients are served all the same, and its log stays short.
 
 use std::{
+    collections::VecDeque,
     fs,
     io::{Read as _, Write as _},
-    net::{TcpListener, TcpStream},
+    net::{SocketAddr, TcpListener, TcpStream},
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread::{self, JoinHandle},
     time::{Duration, Instant},
@@ -19,6 +20,8 @@ use netdiv_contract::{
     v1::{DescribeRequest, InferResponse},
 };
 use netdiv_transport::{Connection, Options, Transport, security::Token};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use socket2::{Domain, Socket, Type};
 use tempfile::TempDir;
 use tokio::runtime::Runtime;
 
@@ -116,6 +119,98 @@ fn strangers_with_a_wrong_token_keep_nobody_out() {
     assert!(log.iter().any(|line| line.contains("the token is missing or wrong")));
 }
 
+/// Connections that are opened as fast as possible, and say nothing; each stays until there are many younger ones.
+struct Flood {
+    opened: Arc<AtomicUsize>,
+    ending: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Flood {
+    fn start(node: &SutNode, from: [u8; 4]) -> Self {
+        let (opened, ending) = (Arc::<AtomicUsize>::default(), Arc::<AtomicBool>::default());
+        let address: SocketAddr = node.address.parse().expect("an address");
+        let flood = || {
+            let (opened, ending) = (opened.clone(), ending.clone());
+            thread::spawn(move || {
+                let mut young = VecDeque::new();
+                while !ending.load(Ordering::Relaxed) {
+                    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
+                    // The system must not run out of ports.
+                    socket.set_linger(Some(Duration::ZERO)).expect("an option");
+                    socket.bind(&SocketAddr::from((from, 0)).into()).expect("a port");
+                    opened.fetch_add(
+                        socket.connect(&address.into()).is_ok().into(),
+                        Ordering::Relaxed,
+                    );
+                    young.push_back(socket);
+                    young.drain(..young.len().saturating_sub(300));
+                }
+            })
+        };
+        let threads = (0..2).map(|_| flood()).collect();
+        Self { opened, ending, threads }
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        self.ending.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            thread.join().expect("it ends");
+        }
+    }
+}
+
+#[test]
+fn connections_that_come_as_fast_as_they_can_keep_nobody_out() {
+    // A port forwarder makes all have one address.
+    for from in [[127, 0, 0, 2], [127, 0, 0, 1]] {
+        let node = SutNode::echo("a", &[]);
+        let flood = Flood::start(&node, from);
+        wait_until("they are many", || flood.opened.load(Ordering::Relaxed) > 2000);
+        for _ in 0..5 {
+            run(&node, &["--connections", "2"]);
+        }
+    }
+}
+
+#[test]
+fn strangers_make_room_where_no_file_can_be_opened_any_more() {
+    let node = SutNode::echo("a", &[]);
+    let process = Pid::from_raw(node.id().cast_signed());
+    let limit = Some(open_files(&node) as u64 + 40);
+    prlimit(process, Resource::Nofile, Rlimit { current: limit, maximum: limit }).expect("ours");
+    let idle: Vec<_> =
+        (0..200).map(|_| TcpStream::connect(&node.address).expect("connects")).collect();
+    for _ in 0..3 {
+        run(&node, &["--connections", "4"]);
+    }
+    drop(idle);
+}
+
+#[test]
+fn a_run_waits_for_a_place() {
+    let node = SutNode::echo("a", &["--max-connections", "1"]);
+    let runtime = Runtime::new().expect("a runtime");
+    let client = runtime.block_on(async {
+        let client = Connection::open(&node.address, &options()).await.expect("connects");
+        client.describe(DescribeRequest::default()).await.expect("it has the place");
+        client
+    });
+    let refused = LoadGen::new(&[&node.address], "offline")
+        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--mode", "accuracy"])
+        .args(&["--connect-timeout-ms", "500"]);
+    refused.run().expect_refusal("takes no more (--max-connections)");
+    let leaving = thread::spawn(move || {
+        thread::sleep(Duration::from_secs(3));
+        runtime.block_on(client.close());
+        drop((client, runtime));
+    });
+    run(&node, &[]);
+    leaving.join().expect("it left");
+}
+
 #[tokio::test]
 async fn broken_streams_of_a_client_write_few_lines() {
     let mut node = SutNode::echo("a", &[]);
@@ -135,12 +230,12 @@ async fn broken_streams_of_a_client_write_few_lines() {
     for _ in 0..2000 {
         break_one().await;
     }
-    tokio::time::sleep(Duration::from_millis(1100)).await;
-    break_one().await;
+    // The node counts them without being asked for another line.
+    tokio::time::sleep(Duration::from_secs(4)).await;
     let log = lines(node, log);
     assert_few(&log, "a stream broke", started.elapsed());
-    let counted = log.iter().find(|line| line.contains("lines like the next one were left out"));
-    counted.expect("the log says how many there were");
+    let place = |words: &str| log.iter().position(|line| line.contains(words)).expect("is logged");
+    assert!(place("like=\"a stream broke\"") < place("asked to end"), "{log:#?}");
 }
 
 /// Connections and files that a process has open.

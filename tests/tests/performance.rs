@@ -121,7 +121,7 @@ fn find_peak_finds_a_rate() {
         .short(300, 50)
         .args(&["--setting", "server_target_latency_ns=50000000"])
         .args(&["--setting", "server_find_peak_qps_boundary_step_size=2"])
-        .args(&["--setting", "server_find_peak_qps_decimals_of_precision=-1"])
+        .args(&["--setting", "server_find_peak_qps_decimals_of_precision=0"])
         .run();
     assert!(matches!(outcome.code, Some(0 | 1)), "{outcome:#?}");
     let result = outcome.result();
@@ -129,6 +129,28 @@ fn find_peak_finds_a_rate() {
     // The node takes a millisecond for each sample; the search began at 50.
     let peak = result["metric"]["value"].as_f64().expect("a rate");
     assert!(peak > 100.0 && peak <= 1000.0, "{result:#}");
+}
+
+#[test]
+fn find_peak_goes_on_only_to_rates_that_loadgen_can_prepare() {
+    // A millisecond for each sample.
+    let node = SutNode::echo("a", &["--max-batch", "1", "--echo-batch-us", "1000"]);
+    // 10 samples, and 1010; a third rate would be beyond 10⁸.
+    let search = |latency: &str| {
+        LoadGen::new(&[&node.address], "server")
+            .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100"])
+            .args(&["--mode", "find-peak"])
+            .short(1, 10_000)
+            .args(&["--setting", &format!("server_target_latency_ns={latency}")])
+            .args(&["--setting", "server_find_peak_qps_boundary_step_size=100"])
+            .args(&["--setting", "server_find_peak_qps_decimals_of_precision=0"])
+            .run()
+    };
+    search("3600000000000").expect_failure("the nodes keep up with all 2 rates that can be tried");
+    let found = search("300000000");
+    assert!(matches!(found.code, Some(0 | 1)), "{found:#?}");
+    let peak = found.result()["metric"]["value"].as_f64().expect("a rate");
+    assert!(peak > 0.0, "{found:#?}");
 }
 
 #[test]

@@ -48,7 +48,8 @@ const BOUNDS: [(&str, Bound); 39] = [
     ("server_target_latency_ns", Bound::Whole(0, YEAR_NS)),
     ("server_target_latency_percentile", PERCENTILE),
     ("server_coalesce_queries", Bound::Any),
-    ("server_find_peak_qps_decimals_of_precision", Bound::Whole(-6, 6)),
+    // Below 0 the search does not end: LoadGen takes it for 256 more.
+    ("server_find_peak_qps_decimals_of_precision", Bound::Whole(0, 6)),
     ("server_find_peak_qps_boundary_step_size", Bound::Real(0.01, 100.0)),
     ("server_max_async_queries", Bound::Any),
     ("server_num_issue_query_threads", Bound::Whole(0, MOST_ISSUE_THREADS)),

@@ -2,18 +2,21 @@
 
 use std::sync::{Arc, atomic::Ordering};
 
-use loadgen_sys::{LogSettings, StartTestError, SystemUnderTest, TestSettings};
+use loadgen_sys::{
+    LogSettings, Mode, QuerySampleLibrary, StartTestError, SystemUnderTest, TestSettings,
+};
 use netdiv_dataset::{self as dataset, Dataset};
 
 use super::{
     footprint,
     library::Library,
+    peak_search::{PeakSearch, Searching},
     preparation::{self, Samples},
     test_settings::{RunSettings, check_settings, test_settings},
     witness::Witness,
 };
 use crate::{
-    RunError,
+    RunError, output,
     settings::{RunConfig, usage},
 };
 
@@ -27,6 +30,8 @@ pub(super) struct LoadGenTest {
     pub(crate) labels: Option<Vec<i64>>,
     /// Told what LoadGen sees, where the run has digests.
     pub(crate) witness: Option<Arc<Witness>>,
+    /// In the mode find-peak.
+    search: Option<PeakSearch>,
 }
 
 impl LoadGenTest {
@@ -35,12 +40,12 @@ impl LoadGenTest {
         let labels = labels(&config, data.sample_count())?;
         let RunSettings { given: settings, effective, warnings } = test_settings(&config)?;
         check_settings(&effective)?;
-        check_memory(&config, &effective, data.as_ref())?;
+        let search = check_memory(&config, &effective, data.as_ref())?;
         let witness = config.digests.then(|| Arc::new(Witness::new(data.sample_count())));
         let (encoding, samples) = (config.encoding, config.performance_samples);
         let sums = config.checksums;
         let library = Arc::new(Library::new(data, encoding, sums, samples, witness.clone()));
-        Ok(Self { config, library, settings, warnings, labels, witness })
+        Ok(Self { config, library, settings, warnings, labels, witness, search })
     }
 
     /// Lets LoadGen run its test.
@@ -53,16 +58,19 @@ impl LoadGenTest {
         let audit_config = &self.config.audit_config;
         // It is preparing from here on, and may do so for long before its first call.
         self.library.owes_calls().store(true, Ordering::SeqCst);
-        loadgen_sys::start_test(sut, self.library.as_ref(), &self.settings, &log, audit_config)
+        let library = self.library.as_ref();
+        let searching = self.search.as_ref().map(|search| Searching { library, search });
+        let library = searching.as_ref().map_or(library as &dyn QuerySampleLibrary, |qsl| qsl);
+        loadgen_sys::start_test(sut, library, &self.settings, &log, audit_config)
     }
 }
 
-/// Refuses a run for which there is not enough memory.
+/// Refuses a run for which there is not enough memory. How far a search may go is checked with its first rates.
 fn check_memory(
     config: &RunConfig,
     settings: &TestSettings,
     data: &dyn Dataset,
-) -> Result<(), RunError> {
+) -> Result<Option<PeakSearch>, RunError> {
     let total = data.sample_count();
     let samples = Samples { total, performance: config.performance_samples.unwrap_or(total) };
     let loaded = preparation::loaded_samples(settings, samples);
@@ -72,7 +80,10 @@ fn check_memory(
             data.name()
         ))
     })?;
-    preparation::check(settings, config.scenario, samples, own_bytes).map_err(RunError::Usage)
+    preparation::check(settings, config.scenario, samples, own_bytes).map_err(RunError::Usage)?;
+    let log = config.output.join(output::DETAIL);
+    let search = || PeakSearch::new(settings, samples, own_bytes, log);
+    (settings.mode() == Mode::FindPeak).then(search).transpose().map_err(RunError::Usage)
 }
 
 /// The labels of the data set, if there are any; as many as samples.

@@ -14,6 +14,7 @@ mod loadgen_bounds;
 mod loadgen_test;
 mod machines;
 mod over_network;
+mod peak_search;
 mod preparation;
 mod process;
 mod progress;

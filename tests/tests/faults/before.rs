@@ -100,6 +100,7 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
                 "has no room: the node has 1 connections and takes no more (--max-connections)",
             )
         }
+        .args(&SOON)
         .more_node_args(&["--max-connections", "1"]),
         real("wrong token", "the token is missing or wrong; give --token-file")
             .more_node_args(&["--token-file", papers.token])
