@@ -136,7 +136,9 @@ mod tests {
         let mut survivals = 0;
         for _ in 0..100 {
             let (mut strangers, now) = (Strangers::default(), Instant::now());
-            (0..100).for_each(|number| drop(strangers.add(ONE, now, number)));
+            for number in 0..100 {
+                strangers.add(ONE, now, number);
+            }
             let first = strangers.add(ONE, now, 100);
             // The pool is turned over once.
             for newcomer in 0..100 {

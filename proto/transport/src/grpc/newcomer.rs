@@ -32,9 +32,9 @@ type Awaited<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// What the node still waits for on a new connection.
 pub(super) struct Newcomer {
-    /// Whether the preface has come.
-    has_begun: bool,
-    received: Received,
+    /// Bytes that the peer has sent, in all.
+    received: usize,
+    lately: Lately,
     /// Completes when the preface has taken too long.
     patience: Awaited<()>,
     judged: Awaited<Result<(), &'static str>>,
@@ -46,12 +46,12 @@ pub(super) struct Newcomer {
 
 /// Bytes that a peer has sent lately: what it may send in a second is forgotten each second.
 #[derive(Debug, Clone, Copy)]
-struct Received {
+struct Lately {
     bytes: f64,
     at: Instant,
 }
 
-impl Received {
+impl Lately {
     fn add(&mut self, bytes: usize, now: Instant) {
         let forgotten = now.saturating_duration_since(self.at).as_secs_f64() * BYTES_PER_SECOND;
         *self = Self { bytes: (self.bytes - forgotten).max(0.0) + bytes as f64, at: now };
@@ -81,19 +81,19 @@ impl Newcomer {
             }
         });
         let judged = Box::pin(guest.judged());
-        let received = Received { bytes: 0.0, at: Instant::now() };
-        Self { has_begun: false, received, patience, judged, full: None, refused: None }
+        let lately = Lately { bytes: 0.0, at: Instant::now() };
+        Self { received: 0, lately, patience, judged, full: None, refused: None }
     }
 
     /// What may be read of it, in bytes. Once that is nothing, only a call that is let in changes it.
     pub(super) fn room(&self) -> usize {
-        self.received.room()
+        self.lately.room()
     }
 
     /// Counts what the peer has sent.
     pub(super) fn received(&mut self, bytes: usize) {
-        self.received.add(bytes, Instant::now());
-        self.has_begun |= self.received.bytes >= PREFACE_BYTES as f64;
+        self.received = self.received.saturating_add(bytes);
+        self.lately.add(bytes, Instant::now());
     }
 
     /// Ready when a call of the peer was let in, or with the reason for closing the connection.
@@ -112,7 +112,7 @@ impl Newcomer {
 
     /// Ready when the peer has taken too long for what it has sent.
     fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<&'static str> {
-        if !self.has_begun {
+        if self.received < PREFACE_BYTES {
             ready!(self.patience.as_mut().poll(context));
             return Poll::Ready("the peer connected and did not begin to speak HTTP/2");
         }
@@ -201,15 +201,15 @@ mod tests {
     #[test]
     fn a_probe_may_send_for_days_and_a_flood_may_not() {
         let now = Instant::now();
-        let mut received = Received { bytes: 0.0, at: now };
+        let mut lately = Lately { bytes: 0.0, at: now };
         for second in 0..3 * 24 * 3600 {
-            received.add(500, now + Duration::from_secs(second));
-            assert!(received.room() > STRANGER_BYTES / 2);
+            lately.add(500, now + Duration::from_secs(second));
+            assert!(lately.room() > STRANGER_BYTES / 2);
         }
-        received.add(STRANGER_BYTES, received.at);
-        assert_eq!(received.room(), 0);
-        received.add(0, received.at + Duration::from_secs(1));
-        assert_eq!(received.room(), BYTES_PER_SECOND as usize - 500);
+        lately.add(STRANGER_BYTES, lately.at);
+        assert_eq!(lately.room(), 0);
+        lately.add(0, lately.at + Duration::from_secs(1));
+        assert_eq!(lately.room(), BYTES_PER_SECOND as usize - 500);
     }
 
     #[tokio::test]

@@ -8,6 +8,7 @@ mod lifecycle;
 mod limits;
 mod node;
 mod security;
+mod strangers;
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -87,4 +88,8 @@ async fn ids(replies: &mut Messages<Replies>) -> (Vec<u64>, Result<(), Status>) 
             Err(status) => return (ids, Err(status)),
         }
     }
+}
+
+async fn describe(connection: &Connection) -> Result<DescribeResponse, Status> {
+    connection.describe(DescribeRequest::default()).await
 }
