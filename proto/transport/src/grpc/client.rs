@@ -94,17 +94,19 @@ impl Client {
         if status.source().is_none() {
             return status;
         }
-        match self.ending.error() {
+        if let Some(error) = self.ending.error()
+            && error.contains("fatal alert")
+        {
             // With TLS 1.3, a client may send before the node has checked its certificate.
-            Some(error) if error.contains("fatal alert") => Status::unauthenticated(error),
-            // A node with TLS closes a connection that begins in plaintext.
-            _ if !self.has_tls && !self.answered.load(Ordering::Relaxed) => {
-                let cause = chain(&status).replace(&status.to_string(), status.message());
-                let text = format!("{cause}; if the node uses TLS, give --tls-ca");
-                Status::new(status.code(), text)
-            }
-            _ => self.ending.explain(status),
+            return Status::unauthenticated(error);
         }
+        let status = self.ending.explain(status);
+        if self.has_tls || self.answered.load(Ordering::Relaxed) {
+            return status;
+        }
+        // A node with TLS closes a connection that begins in plaintext.
+        let cause = chain(&status).replace(&status.to_string(), status.message());
+        Status::new(status.code(), format!("{cause}; if the node uses TLS, give --tls-ca"))
     }
 
     fn calls(&self) -> SutNodeClient<Channel> {

@@ -66,7 +66,9 @@ impl Ending {
 fn is_cut_off(status: &Status) -> bool {
     let is_cut = |cause: &(dyn Error + 'static)| {
         cause.downcast_ref().is_some_and(h2::Error::is_io)
-            || cause.downcast_ref().is_some_and(hyper::Error::is_timeout)
+            || cause.downcast_ref::<hyper::Error>().is_some_and(|error| {
+                error.is_timeout() || error.source().is_some_and(|cause| cause.is::<io::Error>())
+            })
     };
     iter::successors(status.source(), |&cause| cause.source()).any(is_cut)
 }

@@ -1,16 +1,17 @@
 //! Connections: open, refused, lost, closed, reset.
 
-use std::time::Duration;
+use std::{net::SocketAddr, time::Duration};
 
 use netdiv_contract::v1::*;
 use tokio::{
+    io::AsyncReadExt as _,
     net::{TcpListener, UdpSocket},
     sync::watch,
 };
 use tonic::Code;
 
 use super::{
-    BOTH, cut,
+    BOTH, cut, describe,
     fake_node::{self, Then},
     ids, infer,
     node::Node,
@@ -86,6 +87,38 @@ async fn a_node_that_closes_or_resets_the_connection_is_lost() {
         assert!(status.message().contains(why), "{status}");
         let again = connection.describe(DescribeRequest::default()).await;
         assert!(again.is_err(), "it never reconnects");
+    }
+}
+
+/// A listener whose connections are closed, or reset, once they have sent so many bytes.
+async fn closes_after(bytes: usize, resets: bool) -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            if resets {
+                stream.set_zero_linger().unwrap();
+            }
+            let _ = stream.read_exact(&mut vec![0; bytes]).await;
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn a_connection_that_made_room_is_no_answer_whenever_it_happens() {
+    for (bytes, resets) in [0, 1, 24, 60, 100, 150].map(|n| [(n, false), (n, true)]).concat() {
+        let address = closes_after(bytes, resets).await;
+        for _ in 0..20 {
+            match open(address, &options(Transport::Grpc)).await {
+                Ok(connection) => {
+                    let status = describe(&connection).await.unwrap_err();
+                    assert_eq!(status.code(), Code::Unavailable, "{bytes}, {resets}: {status:?}");
+                }
+                Err(error) => assert!(matches!(error, OpenError::Unreachable { .. }), "{error}"),
+            }
+        }
     }
 }
 
