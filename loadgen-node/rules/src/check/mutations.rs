@@ -5,13 +5,17 @@
 
 mod allowed;
 mod counts;
+mod documents;
 mod files;
 mod language;
+mod links;
 mod logs;
 mod names;
+mod papers;
 mod records;
 mod times;
 mod tree;
+mod wire;
 
 use std::collections::BTreeSet;
 
@@ -53,12 +57,17 @@ kinds! {
     times: "how long a test took, by each place that says it", Tree::new;
     records: "`result.json`: counts, machines, settings, digests, verdicts", Tree::new;
     files: "files that are missing, too many or changed, and the system description", Tree::new;
+    documents: "diagram, architecture and bandwidth, by what they say where it is seen", Tree::new;
+    links: "where the documents' links lead", Tree::new;
+    wire: "the description of the wire, and the sources that it is taken from", Tree::new;
     names: "names of systems, folders and nodes", Tree::new;
     language: "a language model: tokens, compression, TEST06", Tree::of_llama;
 }
 
 fn report(tree: &Tree) -> Report {
-    check(tree.root(), Table::builtin().unwrap(), None).unwrap()
+    let checked = || check(tree.root(), Table::builtin().unwrap(), None).unwrap();
+    let report = checked();
+    if papers::write_again(tree, &report) { checked() } else { report }
 }
 
 fn broken(report: &Report) -> BTreeSet<String> {
@@ -172,6 +181,10 @@ fn the_open_division_asks_for_less_and_for_a_reason() {
         let evidence = record.evidence.as_mut().unwrap();
         evidence.loadgen_node.memory_ecc = Some(false);
     });
+    // What was written for the runs as they were does not list it.
+    let why = "open/acme/documentation/why-open.md";
+    assert_eq!(broken(&report(&tree)), BTreeSet::from(["N38".to_owned()]));
+    tree.write(why, "The LoadGen node has no ECC.");
     let told = report(&tree);
     assert!(!told.failed(), "{}", told.text());
     assert_eq!(told.waived.len(), 1);
@@ -180,7 +193,6 @@ fn the_open_division_asks_for_less_and_for_a_reason() {
     assert!(told.text().contains("(in measurements/…/Offline/performance.result.json and 9 more)"));
     tree.every_record(|record| record.rehearsal = true);
     assert_eq!(broken(&report(&tree)), BTreeSet::from(["N38".to_owned()]));
-    let why = "open/acme/documentation/why-open.md";
     tree.write(why, "All runs were rehearsals for the Network division.");
     assert!(!report(&tree).failed());
     tree.remove(why);
@@ -198,5 +210,7 @@ fn for_an_audit_the_networking_must_be_the_same() {
             node.interfaces[0].model = Some("E810-C".into());
         }
     });
+    // With the documents that belong to them.
+    report(&other);
     assert_eq!(broken(&against(&other)), BTreeSet::from(["N37", "N38"].map(String::from)));
 }
