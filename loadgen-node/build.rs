@@ -10,20 +10,34 @@ use std::{
 };
 
 /// What is part of a submission, from the top folder.
-const PARTS: [&str; 9] = [
+const PARTS: [&str; 18] = [
     "Cargo.toml",
     "Cargo.lock",
+    "rust-toolchain.toml",
     "LICENSE",
-    "README.md",
     "docs/PROTOCOL.md",
     "proto",
     "qdl",
     "sut-node",
     "loadgen-node",
+    // The demo's digits are in the programs.
+    "deploy/digits/digits.onnx",
+    "deploy/digits/images.npy",
+    "deploy/digits/labels.npy",
+    // Members of the workspace, too, without which Cargo builds nothing.
+    "tests",
+    "tests/fuzz/corpus/run_folders/accuracy",
+    "tests/fuzz/corpus/run_folders/detail",
+    "tests/fuzz/corpus/run_folders/result",
+    "tests/fuzz/corpus/run_folders/summary",
+    README,
 ];
 
+/// How to build them: the README of the sources in a submission.
+const README: &str = "loadgen-node/src/sources/README.md";
+
 /// Files of these kinds are sources; so is what is named above.
-const KINDS: [&str; 9] = ["rs", "toml", "lock", "proto", "h", "cc", "py", "md", "json"];
+const KINDS: [&str; 8] = ["rs", "toml", "lock", "proto", "h", "cc", "py", "json"];
 
 /// Folders that hold what was built or installed.
 const NO_SOURCES: [&str; 3] = ["target", "node_modules", "__pycache__"];
@@ -44,11 +58,18 @@ fn main() -> Result<(), Box<dyn Error>> {
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let mut list = String::from("[\n");
     for (number, file) in files.iter().enumerate() {
-        let name = file.strip_prefix(&top)?.display().to_string();
+        let name = match file.strip_prefix(&top)?.display().to_string() {
+            name if name == README => "README.md".into(),
+            name => name,
+        };
         // A copy: the file may change before the compiler comes to it.
         let copy = out.join(format!("source-{number}"));
         fs::copy(file, &copy)?;
-        writeln!(list, "    ({name:?}, include_str!({:?})),", copy.display().to_string())?;
+        writeln!(
+            list,
+            "    ({name:?}, include_bytes!({:?}).as_slice()),",
+            copy.display().to_string()
+        )?;
     }
     list.push(']');
     fs::write(out.join("sources.rs"), list)?;

@@ -1,22 +1,34 @@
 //! The sources that this program was made of.
 
-/// Each file's path from the top folder, and its text.
-pub static SOURCES: &[(&str, &str)] = &include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+use netdiv_rules::submission::{Source, sources_sha256};
+
+/// Each file's path from the top folder, and its bytes.
+pub static SOURCES: &[Source<'_>] = &include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
 /// SHA-256 over all of them, in hex.
 pub(crate) fn sha256() -> String {
-    netdiv_rules::submission::sources_sha256(SOURCES)
+    sources_sha256(SOURCES)
 }
 
 #[cfg(test)]
 mod tests {
+    use netdiv_rules::submission::missing_sources;
+
     use super::*;
 
     #[test]
     fn the_query_dispatch_library_is_among_them() {
         for file in ["qdl/src/outgoing.rs", "proto/contract/netdiv/v1/sut_node.proto", "Cargo.lock"]
         {
-            assert!(SOURCES.iter().any(|(path, text)| *path == file && !text.is_empty()), "{file}");
+            assert!(
+                SOURCES.iter().any(|(path, bytes)| *path == file && !bytes.is_empty()),
+                "{file}"
+            );
         }
+    }
+
+    #[test]
+    fn they_are_whole() {
+        assert_eq!(missing_sources(SOURCES), [""; 0]);
     }
 }

@@ -6,12 +6,14 @@
 #
 # It makes accuracy and performance runs, digests and compliance tests for Offline and Server, side by side, then a
 # submission of them, and checks it. With CHECKER, a checkout of mlcommons/inference, the official checker is run too.
-# It needs root, iproute2, python3 and the release build of both programs. What comes out is no MLPerf result.
+# Last, it builds the sources in the tree, as their README says.
+# It needs root, iproute2, python3, Rust and the release build of both programs. What comes out is no MLPerf result.
 # Settings from the environment:
 #   MS        least duration of a performance run, in ms; the rules ask for 600000
 #   SAMPLES   samples of the data set; ImageNet has 50000
 #   ROUND     v5.0 (the default), v5.1 or v6.0
-#   CHECKER   folder with the official submission_checker.py (tools/submission of tag v5.0.1)
+#   CHECKER   the folder tools/submission of a checkout of mlcommons/inference, of a tag or of the main branch
+#   PYTHON    the Python that runs it; the main branch's needs PyYAML
 #   BIN       folder of the programs
 set -euo pipefail
 
@@ -101,8 +103,18 @@ echo "== check"
 "$BIN/loadgen-node" check "$OUT/tree" || true
 if [ -n "${CHECKER:-}" ]; then
     echo "== the official checker"
-    python3 "$CHECKER/submission_checker.py" --input "$OUT/tree" --version "$ROUND" --csv "$OUT/summary.csv" || true
+    # A file in tags, a module on the main branch.
+    if [ -e "$CHECKER/submission_checker.py" ]; then checker=submission_checker.py; else checker="-m submission_checker.main"; fi
+    # shellcheck disable=SC2086
+    (cd "$CHECKER" && "${PYTHON:-python3}" $checker --input "$OUT/tree" --version "$ROUND" --csv "$OUT/summary.csv") || true
 fi
+echo "== the sources in the tree, built by the command of their README"
+rm -rf "$OUT/sources"
+cp -r "$OUT"/tree/network/*/*/netdiv "$OUT/sources"
+command=$(sed -n '/^```sh$/,/^```$/{//!p}' "$OUT/sources/README.md" | head -1)
+echo "$command"
+(cd "$OUT/sources" && env -u CARGO_TARGET_DIR bash -euc "$command")
+for program in loadgen-node sut-node; do "$OUT/sources/target/release/$program" --version; done
 if [ -e "$OUT/not-valid" ]; then
     echo "== runs that are not valid, or tests that do not pass (too short, or this machine was busy)"
     cat "$OUT/not-valid"

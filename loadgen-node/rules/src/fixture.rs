@@ -13,6 +13,7 @@ use crate::{
     Scenario,
     facts::files::sha256_of,
     result::{Division, RunResult},
+    sources_digest::Source,
     tree,
 };
 pub(crate) use submission::{
@@ -288,8 +289,13 @@ pub(crate) fn result_runs(dir: &Path, base: &RunSpec) {
 }
 
 /// The sources of the program that made these runs.
-pub(crate) const SOURCES: [(&str, &str); 3] = [
-    ("docs/PROTOCOL.md", include_str!("../../../docs/PROTOCOL.md")),
-    ("qdl/src/lib.rs", "//! The Query Dispatch Library.\n"),
-    ("proto/contract/netdiv/v1/sut_node.proto", "syntax = \"proto3\";\n"),
+pub(crate) const SOURCES: [Source<'_>; 8] = [
+    ("Cargo.toml", b"[workspace]\nmembers = [\"qdl\"]\n"),
+    ("Cargo.lock", b"version = 4\n"),
+    ("docs/PROTOCOL.md", include_bytes!("../../../docs/PROTOCOL.md")),
+    ("proto/contract/netdiv/v1/evidence.proto", b"syntax = \"proto3\";\n"),
+    ("proto/contract/netdiv/v1/quic.proto", b"syntax = \"proto3\";\n"),
+    ("proto/contract/netdiv/v1/sut_node.proto", b"import \"netdiv/v1/evidence.proto\";\n"),
+    ("qdl/Cargo.toml", b"[package]\nname = \"qdl\"\n"),
+    ("qdl/src/lib.rs", b"//! The Query Dispatch Library.\n"),
 ];

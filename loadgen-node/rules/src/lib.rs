@@ -31,6 +31,7 @@ mod grouped;
 mod judge;
 mod placeholder;
 mod sources_digest;
+mod sources_named;
 
 pub use facts::{official_log, result};
 pub use finding::{Finding, Outcome, Rule};

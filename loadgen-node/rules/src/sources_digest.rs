@@ -2,13 +2,16 @@
 
 use sha2::{Digest as _, Sha256};
 
-/// SHA-256 over a program's sources, each a path and its text: path, NUL, text, NUL, in the order of the paths. In hex.
-pub fn sources_sha256(sources: &[(&str, &str)]) -> String {
+/// A file that a program was made of: its path from the top folder, and its bytes.
+pub type Source<'a> = (&'a str, &'a [u8]);
+
+/// SHA-256 over a program's sources, each its path and its bytes: path, NUL, bytes, NUL, in the order of the paths. In hex.
+pub fn sources_sha256(sources: &[Source<'_>]) -> String {
     let mut sorted: Vec<_> = sources.to_vec();
     sorted.sort_unstable();
     let mut hash = Sha256::new();
-    for (path, text) in sorted {
-        for part in [path, text] {
+    for (path, bytes) in sorted {
+        for part in [path.as_bytes(), bytes] {
             hash.update(part);
             hash.update([0]);
         }
@@ -22,9 +25,9 @@ mod tests {
 
     #[test]
     fn the_order_of_sources_does_not_matter() {
-        let hash = sources_sha256(&[("b", "2"), ("a", "1")]);
-        assert_eq!(hash, sources_sha256(&[("a", "1"), ("b", "2")]));
-        assert_ne!(hash, sources_sha256(&[("a", "1b"), ("", "2")]));
+        let hash = sources_sha256(&[("b", b"2"), ("a", b"1")]);
+        assert_eq!(hash, sources_sha256(&[("a", b"1"), ("b", b"2")]));
+        assert_ne!(hash, sources_sha256(&[("a", b"1b"), ("", b"2")]));
         let whole = Sha256::digest(b"a\x001\x00b\x002\x00");
         assert_eq!(hash, hex::encode(whole));
     }

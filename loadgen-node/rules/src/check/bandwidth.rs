@@ -3,7 +3,9 @@
 use super::{
     checked_folder::{Kind, Subject},
     findings::Findings,
+    likeness::unlike_in_sections,
     machines::seen,
+    made_again::report_on_bandwidth,
 };
 use crate::{Rule::N27, facts::rate::in_words, judge::bandwidth::Demand, tree::documents};
 
@@ -51,8 +53,10 @@ fn document(subject: &Subject, found: &mut Findings) {
     let text = "the report on the bandwidth is in a submission's documentation";
     let Some(tree) = found.tree(subject, [N27], text) else { return };
     let mut at = found.at(N27, tree.home.document(documents::BANDWIDTH));
-    if tree.document(documents::BANDWIDTH).is_none() {
-        at.fail("is missing or empty: compare the interfaces with Appendix B in it");
-    }
-    at.or_pass("there is a report");
+    let Some(text) = tree.document(documents::BANDWIDTH) else {
+        return at.fail("is missing or empty: compare the interfaces with Appendix B in it");
+    };
+    let ours = report_on_bandwidth(subject).unwrap_or_default();
+    at.fail_each(unlike_in_sections(&ours, &text));
+    at.or_pass("its figures are those of the runs");
 }

@@ -14,6 +14,7 @@ use crate::{
     facts::files,
     official_log::DetailLog,
     sources_digest::sources_sha256,
+    sources_named::missing_sources,
     tree,
 };
 
@@ -45,11 +46,12 @@ fn sources(subject: &Subject, tree: &Tree, found: &mut Findings) -> bool {
             return false;
         }
     };
-    let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let files: Vec<_> = files.iter().map(|(path, bytes)| (path.as_str(), &bytes[..])).collect();
     let here = sources_sha256(&files);
     if !files.iter().any(|(path, _)| path.starts_with("qdl/")) {
         at.fail("no file of the Query Dispatch Library (qdl/) is among the sources");
     }
+    at.fail_each(missing_sources(&files));
     let revision = tree.home.revision();
     if tree.text(&revision).is_some_and(|text| text.trim() != here) {
         let text = format!("is not the SHA-256 of the sources beside it, which is {here}");
@@ -73,14 +75,13 @@ fn sources(subject: &Subject, tree: &Tree, found: &mut Findings) -> bool {
 }
 
 /// All sources by their path; the file with the hash is none of them.
-fn read_sources(folder: &Path) -> std::io::Result<Vec<(String, String)>> {
+fn read_sources(folder: &Path) -> std::io::Result<Vec<(String, Vec<u8>)>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
     }
     let files = tree::list_files(folder)?.into_iter().map(|path| {
-        let text = files::read(&folder.join(&path))?;
-        let path = path.to_string_lossy().replace('\\', "/");
-        Ok((path, String::from_utf8_lossy(&text).into_owned()))
+        let bytes = files::read(&folder.join(&path))?;
+        Ok((path.to_string_lossy().into_owned(), bytes))
     });
     let files: std::io::Result<Vec<_>> = files.collect();
     Ok(files?.into_iter().filter(|(path, _)| path != "REVISION").collect())

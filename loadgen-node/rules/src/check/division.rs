@@ -8,11 +8,17 @@ use super::{
 };
 use crate::{
     Outcome,
-    Rule::{self, N37, N38},
+    Rule::{self, N3, N31, N32, N33, N35, N36, N37, N38},
     grouped::grouped,
+    placeholder::is_placeholder,
     result::{Division, RunResult},
+    submission::documents::WHY_OPEN,
     tree::documents,
 };
+
+/// Rules that the Open division asks for, too: an unaltered LoadGen with the announced seeds that calls the result VALID,
+/// the files and fields that the official checker wants of any submission, and the reason for being there.
+pub(super) const OPEN: [Rule; 7] = [N3, N31, N32, N33, N35, N36, N38];
 
 /// Judged last: it is about what the other rules found.
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -26,11 +32,18 @@ fn open(subject: &Subject, found: &mut Findings) {
     let Some(tree) = &subject.tree else {
         return found.pass(N38, "", "the run was made for the Open division");
     };
+    let (broken, unknown) = (found.broken(), found.unknown_rules());
     let mut at = found.at(N38, tree.home.document(documents::WHY_OPEN));
     let Some(why) = tree.document(documents::WHY_OPEN) else {
         return at
             .fail("is missing or empty: say why the submission is not in the Network division");
     };
+    if is_placeholder(&why) {
+        at.fail("gives no reason below its heading: say why it is not in the Network division");
+    }
+    if why.starts_with(WHY_OPEN) {
+        at.fail_each(listed_otherwise(&why, &broken, &unknown));
+    }
     // A submission with rehearsals for the Network division says so.
     match subject.records().filter(|(_, record)| record.rehearsal).count() {
         0 => at.or_pass("it is in the Open division, and says why"),
@@ -43,6 +56,21 @@ fn open(subject: &Subject, found: &mut Findings) {
              without --rehearsal"
         )),
     }
+}
+
+/// Rules that the list of ours lacks, and those in it that are kept. What the Open division asks for, too, is broken anyway.
+fn listed_otherwise(why: &str, broken: &[Rule], unknown: &[Rule]) -> Vec<String> {
+    let items = why.lines().filter_map(|line| line.strip_prefix("- N"));
+    let numbers = items.map(|item| item.split(|c: char| !c.is_ascii_digit()).next());
+    let said: Vec<String> = numbers.flatten().map(|number| format!("N{number}")).collect();
+    let missing = broken.iter().filter(|rule| !OPEN.contains(rule)).map(Rule::to_string);
+    let missing = missing.filter(|rule| !said.contains(rule));
+    let known: Vec<_> = broken.iter().chain(unknown).chain(&[N38]).map(Rule::to_string).collect();
+    let surplus = said.iter().filter(|rule| !known.contains(rule));
+    let missing = missing.map(|rule| format!("does not say that {rule} is broken: list it"));
+    let surplus =
+        surplus.map(|rule| format!("says that {rule} is broken, which it is not: take it out"));
+    missing.chain(surplus).collect()
 }
 
 fn conforming(subject: &Subject, found: &mut Findings) {

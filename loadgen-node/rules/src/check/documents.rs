@@ -4,13 +4,17 @@ use std::collections::BTreeSet;
 
 use super::{
     checked_folder::{Run, Subject, Tree},
+    diagram,
     findings::Findings,
-    topology,
+    likeness,
+    made_again::{Papers, only_system, papers},
+    measured, topology,
 };
 use crate::{
     Rule::{N22, N23, N28},
-    facts::{interfaces::Interfaces as _, rate::bits_per_second},
+    facts::{interfaces::Interfaces as _, rate::bits_per_second, svg::drawn},
     result::RunResult,
+    submission::markdown::rows,
     tree::documents,
 };
 
@@ -22,8 +26,9 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let Some(tree) = found.tree(subject, [N22, N23, N28], text) else { return };
     let ports = ports(subject.records());
     let switches = switches(subject, tree, found);
-    diagram(subject, tree, &ports, &switches, found);
-    architecture(tree, &ports, found);
+    let papers = papers(subject, tree, ["", ""]);
+    diagram(subject, tree, &ports, &switches, &papers, found);
+    architecture(subject, tree, &ports, &papers, found);
 }
 
 /// Machines of runs, and their adapters on routes.
@@ -58,6 +63,13 @@ fn switches(subject: &Subject, tree: &Tree, found: &mut Findings) -> BTreeSet<St
         }
         let switches = topology::switches(subject, &links);
         let mut at = found.at(N22, &system.place);
+        if only_system(subject).is_some() {
+            let named = rows(&text).into_iter().filter(|row| row.head[0] == "switch");
+            let named = named.filter_map(|row| row.cells.into_iter().next());
+            at.fail_each(named.filter(|name| !switches.contains(name)).map(|name| {
+                format!("system-diagram.md has the switch {name}, which no link in network_topology leads to")
+            }));
+        }
         for switch in switches.iter().filter(|switch| !is_described(&text, switch)) {
             at.fail(format!(
                 "the switch {switch} is not described: say its model, its ports and their speed in system-diagram.md"
@@ -89,24 +101,50 @@ fn without(line: &str, name: &str) -> Option<String> {
     })
 }
 
+fn all_described(tree: &Tree, switches: &BTreeSet<String>) -> bool {
+    let text = tree.document(documents::DIAGRAM_TEXT).unwrap_or_default();
+    switches.iter().all(|switch| is_described(&text, switch))
+}
+
 fn diagram(
     subject: &Subject,
     tree: &Tree,
     ports: &Ports,
     switches: &BTreeSet<String>,
+    papers: &[Papers],
     found: &mut Findings,
 ) {
     let mut at = found.at(N23, tree.home.document(documents::DIAGRAM));
-    if let Some(svg) = tree.document(documents::DIAGRAM) {
-        let names = ports.iter().flat_map(|(device, port)| [device, port]).chain(switches);
-        let missing: BTreeSet<_> = names.filter(|name| !svg.contains(&escaped(name))).collect();
-        at.fail_each(missing.into_iter().map(|name| format!("does not show {name}")));
-    } else {
-        at.fail("is missing or empty: draw how the machines are connected");
+    match tree.document(documents::DIAGRAM) {
+        None => at.fail("is missing or empty: draw how the machines are connected"),
+        // What it must show line by line is not known.
+        Some(svg) if papers.is_empty() || !all_described(tree, switches) => match drawn(&svg) {
+            Err(why) => at.fail(why),
+            Ok(drawn) => {
+                let names = ports.iter().flat_map(|(device, port)| [device, port]).chain(switches);
+                let texts: Vec<_> =
+                    drawn.seen.iter().map(|text| text.text.to_lowercase()).collect();
+                let is_shown =
+                    |name: &String| texts.iter().any(|text| text.contains(&name.to_lowercase()));
+                let missing: BTreeSet<_> = names.filter(|name| !is_shown(name)).collect();
+                at.fail_each(missing.into_iter().map(|name| format!("does not show {name}")));
+            }
+        },
+        Some(svg) => {
+            let more = may_show(subject, tree, switches);
+            let wrong = |ours: &str| diagram::unlike(ours, &svg, &more);
+            at.fail_each(least_wrong(papers, documents::DIAGRAM, wrong));
+        }
     }
-    if tree.document(documents::DIAGRAM_TEXT).is_none() {
-        let place = tree.home.document(documents::DIAGRAM_TEXT);
-        at.fail_there(place, "is missing or empty: explain the diagram");
+    let place = tree.home.document(documents::DIAGRAM_TEXT);
+    match tree.document(documents::DIAGRAM_TEXT) {
+        None => at.fail_there(place, "is missing or empty: explain the diagram"),
+        Some(text) => {
+            let wrong = |ours: &str| likeness::unlike(ours, &text);
+            for wrong in least_wrong(papers, documents::DIAGRAM_TEXT, wrong) {
+                at.fail_there(&place, wrong);
+            }
+        }
     }
     if ports.is_empty() {
         let has_evidence = subject.records().any(|(_, record)| record.evidence.is_some());
@@ -120,11 +158,38 @@ fn diagram(
     at.or_pass("the diagram shows every machine, interface and switch, and has its text");
 }
 
-fn escaped(name: &str) -> String {
-    name.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+/// What a drawing may show that is in no evidence: its heading; and of a switch that the text has no row of, what the text
+/// says of it in words of its own.
+fn may_show(subject: &Subject, tree: &Tree, switches: &BTreeSet<String>) -> impl Fn(&str) -> bool {
+    let system = only_system(subject);
+    let headings = system.map(|system| format!("The system {}", system.name));
+    let headings: Vec<_> =
+        headings.into_iter().chain(system.and_then(|system| system.text("system_name"))).collect();
+    let text = tree.document(documents::DIAGRAM_TEXT).unwrap_or_default();
+    let rows = rows(&text);
+    let has_row = |name: &&String| rows.iter().any(|row| row.cells.first() == Some(*name));
+    let others: Vec<_> = switches.iter().filter(|name| !has_row(name)).collect();
+    let lines = text.lines().filter(|line| others.iter().any(|name| is_described(line, name)));
+    let lines: Vec<_> = lines.map(|line| format!("{line} ports")).collect();
+    move |text| {
+        headings.iter().any(|heading| heading == text)
+            || lines.iter().any(|line| likeness::has_words(line, text))
+    }
 }
 
-fn architecture(tree: &Tree, ports: &Ports, found: &mut Findings) {
+/// What is wrong with a document by the run that it is most like.
+fn least_wrong(papers: &[Papers], name: &str, wrong: impl Fn(&str) -> Vec<String>) -> Vec<String> {
+    let ours = papers.iter().flatten().filter(|(paper, _)| *paper == name);
+    ours.map(|(_, ours)| wrong(ours)).min_by_key(Vec::len).unwrap_or_default()
+}
+
+fn architecture(
+    subject: &Subject,
+    tree: &Tree,
+    ports: &Ports,
+    papers: &[Papers],
+    found: &mut Findings,
+) {
     let mut at = found.at(N28, tree.home.document(documents::ARCHITECTURE));
     let Some(text) = tree.document(documents::ARCHITECTURE) else {
         return at.fail(
@@ -132,12 +197,20 @@ fn architecture(tree: &Tree, ports: &Ports, found: &mut Findings) {
              the load",
         );
     };
-    let is_missing =
-        |(device, port): &&(String, String)| !(text.contains(device) && text.contains(port));
-    let missing = ports.iter().filter(is_missing);
-    at.fail_each(missing.map(|(device, port)| format!("does not name {port} of {device}")));
+    if papers.is_empty() {
+        let is_missing =
+            |(device, port): &&(String, String)| !(text.contains(device) && text.contains(port));
+        let missing = ports.iter().filter(is_missing);
+        at.fail_each(missing.map(|(device, port)| format!("does not name {port} of {device}")));
+    }
+    at.fail_each(least_wrong(papers, documents::ARCHITECTURE, |ours| {
+        likeness::unlike(ours, &text)
+    }));
     if !text.lines().any(|line| bits_per_second(line).is_some()) {
         at.fail("gives no bandwidth, such as `100 Gb/s`");
+    }
+    for (place, text) in measured::wrong(subject, tree, &text) {
+        at.fail_there(place, text);
     }
     at.or_pass("every interface in use is described with its bandwidth");
 }

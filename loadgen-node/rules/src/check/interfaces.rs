@@ -5,13 +5,15 @@ use std::collections::BTreeSet;
 use netdiv_contract::v1::{Interface, Machine};
 
 use super::{
-    checked_folder::Subject,
+    checked_folder::{Subject, Tree},
+    files::entries,
     findings::Findings,
     machines::{lacking, seen},
 };
 use crate::{
     Rule::N22,
-    facts::{interfaces::Interfaces as _, machines::said},
+    facts::{interfaces::Interfaces as _, machines::said, markdown_links::targets},
+    tree::documents,
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -65,14 +67,35 @@ fn published(subject: &Subject, found: &mut Findings) {
     let with_nodes = evidence().filter(|all| !all.nodes.is_empty());
     let names: BTreeSet<_> =
         with_nodes.flat_map(|all| all.machines()).map(|(name, _)| name).collect();
+    strangers(tree, &names, found);
     for name in names {
         let place = tree.home.evidence(name);
-        let Some(text) = tree.text(&place) else { continue };
+        let Some(text) = tree.text(&place) else {
+            let text = "is missing or empty: put there what the machine says in a result.json";
+            found.fail(N22, place, text);
+            continue;
+        };
         let shown: Option<Machine> = serde_json::from_str(&text).ok();
         let is_shown = |machine: &Machine| shown.as_ref() == Some(machine);
         if !machines().any(|(said_by, machine)| said_by == name && is_shown(machine)) {
             let text = "is not what the machine said in any run: take that from a result.json";
             found.fail(N22, place, text);
+        }
+    }
+}
+
+/// Files among the evidence that are of no machine, and that the architecture does not lead to either.
+fn strangers(tree: &Tree, names: &BTreeSet<&str>, found: &mut Findings) {
+    let architecture = tree.document(documents::ARCHITECTURE).filter(|_| !names.is_empty());
+    let Some(architecture) = architecture else { return };
+    let linked: Vec<_> =
+        targets(&architecture).into_iter().map(|range| &architecture[range]).collect();
+    let folder = tree.home.document("evidence");
+    for (name, _) in entries(&tree.path(&folder)).unwrap_or_default() {
+        let is_of_machine = name.strip_suffix(".json").is_some_and(|name| names.contains(name));
+        if !is_of_machine && !linked.contains(&format!("evidence/{name}").as_str()) {
+            let text = "is of a machine that no run knows: remove it, or let system-architecture.md lead to it";
+            found.fail(N22, format!("{folder}/{name}"), text);
         }
     }
 }

@@ -1,16 +1,21 @@
 //! A valid submission, edited in one place at a time: each row names the rules that must then be broken, and no others may.
 //!
-//! `tree.rs` is the submission and the ways to edit it; the rows are in `logs.rs`, `times.rs`, `records.rs`, `files.rs` and
-//! `names.rs`, and for a language model in `language.rs`.
+//! `tree.rs` is the submission and the ways to edit it; each other file has the rows of one kind, and its line in the list of
+//! kinds below. `allowed.rs` has edits that break nothing.
 
 mod allowed;
+mod counts;
+mod documents;
 mod files;
 mod language;
+mod links;
 mod logs;
 mod names;
+mod papers;
 mod records;
 mod times;
 mod tree;
+mod wire;
 
 use std::collections::BTreeSet;
 
@@ -21,8 +26,48 @@ use tree::Tree;
 /// What is edited, the rules that it breaks beside N38, and the edit.
 type Row = (&'static str, &'static [Rule], fn(&Tree));
 
+/// Edits of one kind.
+struct Kind {
+    /// The file that they are in.
+    name: &'static str,
+    /// What they change.
+    changes: &'static str,
+    rows: &'static [Row],
+}
+
+/// A test for each kind, and the list of all. A line is the file's name, what its edits change, and what they are made to.
+macro_rules! kinds {
+    ($($name:ident: $changes:literal, $valid:path;)*) => {
+        const KINDS: &[Kind] =
+            &[$(Kind { name: stringify!($name), changes: $changes, rows: $name::ROWS }),*];
+
+        mod edited {
+            use super::*;
+
+            $(#[test]
+            fn $name() {
+                each_breaks_its_rules(super::$name::ROWS, $valid);
+            })*
+        }
+    };
+}
+
+kinds! {
+    logs: "LoadGen's logs: results, errors, names, versions, settings in effect", Tree::new;
+    times: "how long a test took, by each place that says it", Tree::new;
+    records: "`result.json`: counts, machines, settings, digests, verdicts", Tree::new;
+    files: "files that are missing, too many or changed, and the system description", Tree::new;
+    documents: "diagram, architecture and bandwidth, by what they say where it is seen", Tree::new;
+    links: "where the documents' links lead", Tree::new;
+    wire: "the description of the wire, and the sources that it is taken from", Tree::new;
+    names: "names of systems, folders and nodes", Tree::new;
+    language: "a language model: tokens, compression, TEST06", Tree::of_llama;
+}
+
 fn report(tree: &Tree) -> Report {
-    check(tree.root(), Table::builtin().unwrap(), None).unwrap()
+    let checked = || check(tree.root(), Table::builtin().unwrap(), None).unwrap();
+    let report = checked();
+    if papers::write_again(tree, &report) { checked() } else { report }
 }
 
 fn broken(report: &Report) -> BTreeSet<String> {
@@ -76,46 +121,18 @@ fn a_submitters_folder_is_checked_as_the_tree_is() {
 }
 
 #[test]
-fn edited_logs() {
-    each_breaks_its_rules(logs::ROWS, Tree::new);
-}
-
-#[test]
-fn edited_times() {
-    each_breaks_its_rules(times::ROWS, Tree::new);
-}
-
-#[test]
-fn edited_records() {
-    each_breaks_its_rules(records::ROWS, Tree::new);
-}
-
-#[test]
-fn edited_files() {
-    each_breaks_its_rules(files::ROWS, Tree::new);
-}
-
-#[test]
-fn edited_names() {
-    each_breaks_its_rules(names::ROWS, Tree::new);
-}
-
-#[test]
-fn a_language_model() {
+fn a_valid_submission_of_a_language_model_breaks_nothing() {
     let report = report(&Tree::of_llama());
     assert!(!report.failed(), "{}", report.text());
-    each_breaks_its_rules(language::ROWS, Tree::of_llama);
 }
 
 #[test]
 fn there_is_a_row_for_every_rule_that_an_edit_can_break() {
-    let rows = [logs::ROWS, records::ROWS, files::ROWS, names::ROWS].concat();
-    let named: BTreeSet<Rule> =
-        rows.iter().flat_map(|(_, rules, _)| rules.iter().copied()).collect();
+    let rows = KINDS.iter().flat_map(|kind| kind.rows);
+    let named: BTreeSet<Rule> = rows.flat_map(|(_, rules, _)| rules.iter().copied()).collect();
     // N11 and N19 stand on N16; N37 needs a second submission; N38 is in every row.
     let missing: Vec<_> = Rule::all().filter(|rule| !named.contains(rule)).collect();
     assert_eq!(missing, [Rule::N11, Rule::N19, Rule::N37, Rule::N38]);
-    assert!(rows.len() >= 50, "{} rows", rows.len());
 }
 
 #[test]
@@ -164,6 +181,10 @@ fn the_open_division_asks_for_less_and_for_a_reason() {
         let evidence = record.evidence.as_mut().unwrap();
         evidence.loadgen_node.memory_ecc = Some(false);
     });
+    // What was written for the runs as they were does not list it.
+    let why = "open/acme/documentation/why-open.md";
+    assert_eq!(broken(&report(&tree)), BTreeSet::from(["N38".to_owned()]));
+    tree.write(why, "The LoadGen node has no ECC.");
     let told = report(&tree);
     assert!(!told.failed(), "{}", told.text());
     assert_eq!(told.waived.len(), 1);
@@ -172,7 +193,6 @@ fn the_open_division_asks_for_less_and_for_a_reason() {
     assert!(told.text().contains("(in measurements/…/Offline/performance.result.json and 9 more)"));
     tree.every_record(|record| record.rehearsal = true);
     assert_eq!(broken(&report(&tree)), BTreeSet::from(["N38".to_owned()]));
-    let why = "open/acme/documentation/why-open.md";
     tree.write(why, "All runs were rehearsals for the Network division.");
     assert!(!report(&tree).failed());
     tree.remove(why);
@@ -190,5 +210,7 @@ fn for_an_audit_the_networking_must_be_the_same() {
             node.interfaces[0].model = Some("E810-C".into());
         }
     });
+    // With the documents that belong to them.
+    report(&other);
     assert_eq!(broken(&against(&other)), BTreeSet::from(["N37", "N38"].map(String::from)));
 }

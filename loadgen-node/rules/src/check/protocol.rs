@@ -1,30 +1,13 @@
 //! N17: the session layer is documented, field by field (rules, section 6.2.1).
 
-use std::collections::BTreeSet;
-
-use super::{checked_folder::Subject, findings::Findings};
-use crate::{Rule::N17, tree::documents};
-
-/// The fields of the messages that carry samples and responses, as the wire contract has them; a test compares them with it.
-const MESSAGES: [(&str, &[&str]); 2] = [
-    ("InferRequest", &["id", "encoding", "decoded_bytes", "crc32c", "payload"]),
-    (
-        "InferResponse",
-        &[
-            "id",
-            "status",
-            "error",
-            "encoding",
-            "decoded_bytes",
-            "queue_ns",
-            "prepare_ns",
-            "compute_ns",
-            "batch_size",
-            "crc32c",
-            "payload",
-        ],
-    ),
-];
+use super::{
+    checked_folder::{Subject, Tree},
+    findings::{Findings, listed},
+    wire_contract::{Field, contract, described},
+};
+use crate::{
+    Rule::N17, facts::markdown_links::led_elsewhere, submission::sources::PROTOCOL, tree::documents,
+};
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let text = "the description of the wire is in a submission's documentation";
@@ -33,31 +16,35 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let Some(text) = tree.document(documents::PROTOCOL) else {
         return at.fail("is missing or empty: say field by field what is sent for a query");
     };
-    let words: BTreeSet<_> = text.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
-    for (message, fields) in MESSAGES {
-        let names = std::iter::once(&message).chain(fields);
-        let missing: Vec<_> = names.filter(|name| !words.contains(*name)).copied().collect();
+    let described = described(&text);
+    for (message, fields) in contract() {
+        let named = |(number, name, kind): &Field| format!("{number} `{name}` {kind}");
+        let shown = described.get(&message);
+        let missing =
+            fields.iter().filter(|field| shown.is_none_or(|shown| !shown.contains(field)));
+        let missing: Vec<_> = missing.map(named).collect();
+        let surplus = shown.into_iter().flatten().filter(|field| !fields.contains(field));
+        let surplus: Vec<_> = surplus.map(named).collect();
         if !missing.is_empty() {
-            at.fail(format!("does not name {} of {message}", missing.join(", ")));
+            at.fail(format!("has no row of {message} with {}", listed(&missing)));
+        }
+        if !surplus.is_empty() {
+            at.fail(format!("has rows that {message} has not: {}", listed(&surplus)));
         }
     }
-    at.or_pass("names every field of the messages that carry samples and responses");
+    at.fail_each(unlike_sources(tree, &text));
+    at.or_pass("describes every field of every message, as the sources do");
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_fields_are_those_of_the_wire_contract() {
-        let proto = include_str!("../../../../proto/contract/netdiv/v1/sut_node.proto");
-        for (message, fields) in MESSAGES {
-            let (_, body) = proto.split_once(&format!("message {message} {{")).unwrap();
-            let (body, _) = body.split_once('}').unwrap();
-            let lines = body.lines().filter(|line| line.contains(" = "));
-            let name = |line: &'static str| line.split(" = ").next()?.split_whitespace().last();
-            let names: Vec<_> = lines.filter_map(name).collect();
-            assert_eq!(names, fields);
-        }
+/// Where it is not what the sources beside it say. Links lead elsewhere from there.
+fn unlike_sources(tree: &Tree, text: &str) -> Option<String> {
+    let path = format!("{}/{PROTOCOL}", tree.home.sources());
+    let source = tree.text(&path)?;
+    let without_links = |text: &str| led_elsewhere(text, |_| Some(String::new()));
+    let (source, text) = (without_links(&source), without_links(text));
+    if source == text {
+        return None;
     }
+    let alike = source.lines().zip(text.lines()).take_while(|(one, other)| one == other).count();
+    Some(format!("is not {path}, from line {} on: take that", alike + 1))
 }

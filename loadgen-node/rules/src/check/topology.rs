@@ -21,7 +21,7 @@ pub(super) fn links(text: &str) -> Option<Vec<Link>> {
 
 fn link(text: &str) -> Option<Link> {
     let (ends, text) = match text.split_once(" (") {
-        Some((ends, text)) => (ends, text.trim_end().trim_end_matches(')')),
+        Some((ends, text)) => (ends, text.trim_end().strip_suffix(')').unwrap_or(text)),
         None => (text, ""),
     };
     let end = |text: &str| {

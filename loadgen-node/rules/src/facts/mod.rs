@@ -3,6 +3,7 @@
 //! - [`files`]: regular files and their SHA-256; [`official_log`]: LoadGen's logs; [`result`]: `result.json`
 //! - [`machines`]: the machines of a run and what tells them apart; [`interfaces`]: which adapters carry their traffic
 //! - [`measurements`]: what the maker of a measurements file takes from the record, and its check compares
+//! - [`markdown_links`]: where a document leads; [`svg`]: the texts that are seen in a drawing
 //! - [`counted`]: things of a kind; [`fabric`]: the permitted fabrics; [`rate`]: bits per second, read and written
 
 pub(crate) mod counted;
@@ -10,7 +11,9 @@ pub(crate) mod fabric;
 pub(crate) mod files;
 pub(crate) mod interfaces;
 pub(crate) mod machines;
+pub(crate) mod markdown_links;
 pub(crate) mod measurements;
 pub mod official_log;
 pub(crate) mod rate;
 pub mod result;
+pub(crate) mod svg;

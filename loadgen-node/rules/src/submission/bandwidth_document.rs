@@ -1,16 +1,26 @@
 //! `bandwidth.md`: what Appendix B asks for at the measured throughput, against what the network interfaces carry (N27).
 
-use super::{
-    markdown::{known, table},
-    results::Loaded,
-};
+use super::markdown::{known, table};
 use crate::{
+    book::Benchmark,
     facts::rate::in_words,
     judge::bandwidth::{Demand, End},
+    result::RunResult,
 };
 
+/// A result, as far as its bandwidth goes.
+pub(crate) struct Measured<'a> {
+    /// Benchmark and scenario, as people write them.
+    pub(crate) name: String,
+    pub(crate) benchmark: Option<&'a Benchmark>,
+    /// The record of the performance run.
+    pub(crate) record: &'a RunResult,
+    /// Samples per second, by LoadGen's log.
+    pub(crate) rate: Option<f64>,
+}
+
 /// The document, by the computation that the check judges by.
-pub(super) fn bandwidth(system: &str, results: &[Loaded<'_>]) -> String {
+pub(crate) fn bandwidth(system: &str, results: &[Measured<'_>]) -> String {
     let mut text = format!(
         "# Bandwidth of {system}\n\nAppendix B of the rules: throughput times the bytes of a sample, by the formula with the \
          element types that were sent. Where what was sent is longer on average, that counts instead. The longer of both \
@@ -23,16 +33,15 @@ pub(super) fn bandwidth(system: &str, results: &[Loaded<'_>]) -> String {
     text
 }
 
-fn one(result: &Loaded<'_>) -> String {
-    let run = &result.performance;
+fn one(result: &Measured<'_>) -> String {
     let Some(benchmark) = result.benchmark else {
         return "Appendix B does not name this benchmark.\n".into();
     };
-    let Some(evidence) = &run.result.evidence else {
+    let Some(evidence) = &result.record.evidence else {
         return "The run has no evidence of the machines.\n".into();
     };
-    let Some(rate) = run.throughput() else { return "The run has no throughput.\n".into() };
-    let demand = Demand::of(benchmark, &run.result, evidence, rate);
+    let Some(rate) = result.rate else { return "The run has no throughput.\n".into() };
+    let demand = Demand::of(benchmark, result.record, evidence, rate);
     let Some(row) = demand.row else {
         return "Appendix B does not name this benchmark.\n".into();
     };

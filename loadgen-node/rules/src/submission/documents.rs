@@ -25,15 +25,20 @@ pub(super) fn rehearsal(findings: &[Grouped]) -> (&'static str, String) {
     (names::REHEARSAL, text)
 }
 
-/// `why-open.md` (N38); `rehearsed` are the runs that were rehearsals, `open` those made for this division.
+/// The heading of `why-open.md`: what has it lists the rules that are broken.
+pub(crate) const WHY_OPEN: &str = "# Why this is in the Open division";
+
+/// `why-open.md` (N38); `rehearsed` are the runs that were rehearsals, `open` those made for this division. Without
+/// `findings` it is a draft.
 pub(super) fn why_open(
     settings: &Settings,
     rehearsed: &[String],
     open: &[String],
-    findings: &[Grouped],
+    findings: Option<&[Grouped]>,
 ) -> (&'static str, String) {
     let reason = settings.reason.as_deref().unwrap_or_default();
-    let mut text = format!("# Why this is in the Open division\n\n{}\n", reason.trim());
+    let heading = if findings.is_some() { WHY_OPEN } else { "" };
+    let mut text = format!("{heading}\n\n{}\n", reason.trim());
     if !rehearsed.is_empty() {
         let _ = writeln!(
             text,
@@ -46,7 +51,7 @@ pub(super) fn why_open(
         let open = open.join(", ");
         let _ = writeln!(text, "\nThese runs were made for the Open division (N38): {open}.");
     }
-    if !findings.is_empty() {
+    if let Some(findings) = findings.filter(|findings| !findings.is_empty()) {
         text += "\nRules of the Network division (section 6.2) that it does not keep:\n\n";
         list(&mut text, findings);
     }

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     book::Table,
     result::{Division, RunResult},
+    sources_digest::Source,
     tree::{Home, Layout},
 };
 
@@ -44,7 +45,7 @@ pub(super) fn draft(
     settings: &Settings,
     base: &Path,
     table: &Table,
-    sources: &[(&str, &str)],
+    sources: &[Source<'_>],
 ) -> Draft {
     let mut problems = Problems::default();
     let (home, system) = home(settings, table, &mut problems);

@@ -9,7 +9,7 @@ use super::{
     refusals::Refusals,
     submission_toml::Settings,
 };
-use crate::{book::Table, check::check, result::Division};
+use crate::{book::Table, check::check, result::Division, sources_digest::Source};
 
 /// Why no submission was made.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +24,7 @@ pub enum MakeError {
 
 /// Makes the submission in the new folder `output`, which is there as a whole or not at all, and returns its files.
 ///
-/// `base` is the folder that paths of the settings start from, `sources` are the program's own: path and text. A
+/// `base` is the folder that paths of the settings start from, `sources` are the program's own. A
 /// `rehearsal` may be made of runs that no submission can have; the tree then says so.
 ///
 /// # Errors
@@ -34,7 +34,7 @@ pub fn make(
     settings: &Settings,
     base: &Path,
     table: &Table,
-    sources: &[(&str, &str)],
+    sources: &[Source<'_>],
     rehearsal: bool,
     output: &Path,
 ) -> Result<Tree, MakeError> {
@@ -49,7 +49,8 @@ pub fn make(
     let beside = Beside::new(output)?;
     let is_open = settings.division == Some(Division::Open);
     if is_open {
-        draft.note(documents::why_open(settings, &draft.rehearsed, &draft.open, &[]));
+        // The list of rules comes out of the check.
+        draft.note(documents::why_open(settings, &draft.rehearsed, &draft.open, None));
     }
     beside.write(&draft.tree)?;
     let report = match check(beside.path(), table, None) {
@@ -74,7 +75,7 @@ pub fn make(
     }
     let noted = found.noted();
     if is_open {
-        draft.note(documents::why_open(settings, &draft.rehearsed, &draft.open, &noted));
+        draft.note(documents::why_open(settings, &draft.rehearsed, &draft.open, Some(&noted)));
     }
     if rehearsal {
         draft.note(documents::rehearsal(&noted));

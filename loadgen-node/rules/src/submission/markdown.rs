@@ -15,6 +15,49 @@ pub(super) fn table<const N: usize>(
     text
 }
 
+/// A row of a table in a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Row {
+    /// The first line of its table.
+    pub(crate) head: Vec<String>,
+    pub(crate) cells: Vec<String>,
+}
+
+/// The rows of all tables.
+pub(crate) fn rows(text: &str) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut head: Option<Vec<String>> = None;
+    for line in text.lines().map(str::trim) {
+        let is_rule = line.contains("---") && line.chars().all(|c| "|-: ".contains(c));
+        match (&head, line.strip_prefix('|')) {
+            (_, None) => head = None,
+            (Some(_), _) if is_rule => {}
+            (None, Some(rest)) => head = Some(cells(rest)),
+            (Some(head), Some(rest)) => rows.push(Row { head: head.clone(), cells: cells(rest) }),
+        }
+    }
+    rows
+}
+
+fn cells(line: &str) -> Vec<String> {
+    let mut cells = vec![String::new()];
+    let mut letters = line.strip_suffix('|').unwrap_or(line).chars();
+    while let Some(letter) = letters.next() {
+        match (letter, cells.last_mut()) {
+            ('|', _) => cells.push(String::new()),
+            ('\\', Some(cell)) => cell.extend(letters.next()),
+            (letter, Some(cell)) => cell.push(letter),
+            (_, None) => {}
+        }
+    }
+    cells.iter().map(|cell| on_one_line(cell)).collect()
+}
+
+/// A text without ends of lines, and with one blank wherever it has several.
+pub(crate) fn on_one_line(text: &str) -> String {
+    text.replace("<br>", " ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// A block of text that stays as it is.
 pub(super) fn block(language: &str, text: &str) -> String {
     // A fence is longer than any that the text has.
@@ -36,6 +79,9 @@ mod tests {
     fn cells_and_blocks_hold_any_text() {
         let table = table(["a", "b"], [["1|2".into(), "x\ny".into()]]);
         assert_eq!(table, "| a | b |\n| --- | --- |\n| 1\\|2 | x<br>y |\n");
+        let [head, cells] =
+            [["a", "b"], ["1|2", "x y"]].map(|cells| cells.map(String::from).to_vec());
+        assert_eq!(rows(&table), [Row { head, cells }]);
         assert_eq!(block("toml", "a\n"), "```toml\na\n```\n");
         assert_eq!(block("", "````"), "`````\n````\n`````\n");
     }

@@ -5,12 +5,12 @@
 
 mod architecture;
 mod audits;
-mod bandwidth_document;
+pub(crate) mod bandwidth_document;
 mod cable;
 mod cluster;
 mod derived;
 mod diagram;
-mod documents;
+pub(crate) mod documents;
 mod draft;
 mod drawing;
 mod folder;
@@ -19,9 +19,10 @@ mod layout;
 mod make;
 mod make_accuracy_txt;
 mod make_user_conf;
-mod markdown;
+pub(crate) mod markdown;
 mod measurements;
 mod network;
+pub(crate) mod papers;
 mod parts;
 mod power;
 mod problems;
@@ -29,7 +30,7 @@ mod refusals;
 mod results;
 mod runs;
 mod shapes;
-mod sources;
+pub(crate) mod sources;
 mod stated;
 mod submission_toml;
 mod svg;
@@ -45,4 +46,7 @@ pub use submission_toml::{
     Topology,
 };
 
-pub use crate::sources_digest::sources_sha256;
+pub use crate::{
+    sources_digest::{Source, sources_sha256},
+    sources_named::missing_sources,
+};

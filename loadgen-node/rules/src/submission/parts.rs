@@ -6,12 +6,12 @@ use netdiv_contract::encoding::Encoding;
 use serde::Serialize;
 
 use super::{
-    architecture, bandwidth_document,
+    bandwidth_document,
     cluster::Cluster,
-    derived, diagram, documents,
+    derived, documents,
     folder::{Tree, is_folder_name},
     make_user_conf::user_conf,
-    measurements,
+    measurements, papers,
     problems::Problems,
     results::Loaded,
     runs::Run,
@@ -145,13 +145,11 @@ impl Parts<'_> {
         let what = "[architecture] write data_path: the way from the NIC to the accelerators and its bandwidth";
         let data_path = self.problems.need(&settings.architecture.data_path, what);
         let measured = self.measured();
-        let title = format!("The system {system}");
-        self.document(names::DIAGRAM, diagram::svg(&title, cluster, topology, &cables));
-        let text = architecture::diagram_text(system, cluster, topology, &cables);
-        self.document(names::DIAGRAM_TEXT, text);
-        let text = architecture::architecture(system, cluster, data_path, &measured);
-        self.document(names::ARCHITECTURE, text);
-        let text = bandwidth_document::bandwidth(system, self.results);
+        for (name, text) in papers::of(system, cluster, topology, &cables, [data_path, &measured]) {
+            self.document(name, text);
+        }
+        let results: Vec<_> = self.results.iter().map(Loaded::measured).collect();
+        let text = bandwidth_document::bandwidth(system, &results);
         self.document(names::BANDWIDTH, text);
     }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{
     audits::{self, Audit},
+    bandwidth_document::Measured,
     folder::{Tree, is_folder_name},
     make_accuracy_txt, make_user_conf,
     problems::Problems,
@@ -102,6 +103,16 @@ impl Loaded<'_> {
     /// All of its runs.
     pub(super) fn runs(&self) -> impl Iterator<Item = &Run> {
         self.records().map(|(_, run)| run)
+    }
+
+    /// As far as its bandwidth goes.
+    pub(super) fn measured(&self) -> Measured<'_> {
+        Measured {
+            name: self.name.clone(),
+            benchmark: self.benchmark,
+            record: &self.performance.result,
+            rate: self.performance.throughput(),
+        }
     }
 
     /// The model's name in user.conf.

@@ -2,29 +2,30 @@
 
 use super::{folder::Tree, problems::Problems};
 use crate::{
-    sources_digest::sources_sha256,
+    facts::markdown_links::{led_elsewhere, local, resolved},
+    sources_digest::{Source, sources_sha256},
     tree::{Home, IMPLEMENTATION, documents},
 };
 
 /// The description of the wire among the sources.
-const PROTOCOL: &str = "docs/PROTOCOL.md";
+pub(crate) const PROTOCOL: &str = "docs/PROTOCOL.md";
 
 /// The sources, their SHA-256, the description of the wire, and for each benchmark the file that leads to the sources.
 pub(super) fn put(
-    sources: &[(&str, &str)],
+    sources: &[Source<'_>],
     home: &Home,
     benchmarks: &[&str],
     tree: &mut Tree,
     problems: &mut Problems,
 ) {
     let folder = home.sources();
-    for (path, text) in sources {
+    for (path, bytes) in sources {
         let is_bad = |part: &str| part.is_empty() || part.starts_with('.') || part.contains(' ');
         if path.split('/').any(is_bad) || *path == "REVISION" {
             problems
                 .fault(format!("this program's source {path} cannot be submitted by that name"));
         }
-        tree.insert(format!("{folder}/{path}"), text.as_bytes().to_vec());
+        tree.insert(format!("{folder}/{path}"), bytes.to_vec());
     }
     let revision = sources_sha256(sources) + "\n";
     tree.insert(home.revision(), revision.into_bytes());
@@ -35,8 +36,19 @@ pub(super) fn put(
     }
     match sources.iter().find(|(path, _)| *path == PROTOCOL) {
         Some((_, text)) => {
-            tree.insert(home.document(documents::PROTOCOL), text.as_bytes().to_vec());
+            let text = wire_protocol(&String::from_utf8_lossy(text), home);
+            tree.insert(home.document(documents::PROTOCOL), text.into_bytes());
         }
         None => problems.fault(format!("this program was built without {PROTOCOL}")),
     }
+}
+
+/// The description of the wire as a document of the submission: its links lead from there to the sources.
+pub(crate) fn wire_protocol(text: &str, home: &Home) -> String {
+    let code = home.sources().replacen(&home.root(), "..", 1);
+    led_elsewhere(text, |target| {
+        let (path, heading) = local(target).filter(|(path, _)| !path.is_empty())?;
+        let heading = heading.map_or_else(String::new, |heading| format!("#{heading}"));
+        Some(format!("{code}/{}{heading}", resolved("docs", &path)?))
+    })
 }

@@ -96,6 +96,13 @@ pub struct Switch {
     pub speed: String,
 }
 
+impl Switch {
+    /// Whether more is known of it than its name: a check that makes the drawing again may know no more.
+    pub(super) fn is_described(&self) -> bool {
+        self.ports > 0
+    }
+}
+
 /// A cable.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]

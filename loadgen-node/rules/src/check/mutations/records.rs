@@ -235,7 +235,7 @@ pub(super) const ROWS: &[Row] = &[
     ("a driver that is not known", &[N22, N24], |tree| {
         node(tree, |machine| machine.interfaces[0].driver = None);
     }),
-    ("another interface than the diagram's", &[N6, N22, N23, N27, N28], |tree| {
+    ("another interface than the diagram's", &[N6, N22, N23, N27], |tree| {
         node(tree, |machine| machine.routes[0].interface = Some("eno1".into()));
     }),
     ("a kernel that is not named", &[N24], |tree| node(tree, |machine| machine.kernel = None)),

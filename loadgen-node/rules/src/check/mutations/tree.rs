@@ -10,6 +10,7 @@ use std::{
 
 use serde_json::{Map, Value};
 
+use super::papers;
 use crate::{
     Scenario,
     book::Table,
@@ -27,6 +28,8 @@ pub(super) const SYSTEM: &str = "network/acme/systems/two-H100-nodes.json";
 
 pub(super) struct Tree {
     folder: tempfile::TempDir,
+    /// The documents that are made of runs, as they were made.
+    documents: Files,
 }
 
 type Files = BTreeMap<PathBuf, Vec<u8>>;
@@ -68,7 +71,18 @@ impl Tree {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, bytes).unwrap();
         }
-        Self { folder }
+        let documents =
+            files.iter().filter(|(path, _)| papers::NAMES.iter().any(|name| path.ends_with(name)));
+        let documents = documents.map(|(path, bytes)| (path.clone(), bytes.clone())).collect();
+        Self { folder, documents }
+    }
+
+    /// Whether the documents that are made of runs are still what they were made as.
+    pub(super) fn has_documents_as_made(&self) -> bool {
+        let is_as_made = |path: &PathBuf, made: &Vec<u8>| {
+            fs::read(self.folder.path().join(path)).is_ok_and(|bytes| bytes == *made)
+        };
+        self.documents.iter().all(|(path, made)| is_as_made(path, made))
     }
 
     pub(super) fn root(&self) -> &Path {

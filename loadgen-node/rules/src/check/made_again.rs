@@ -1,0 +1,105 @@
+//! What `submission` would write about the machines of a tree: held against the documents that are there.
+
+use super::{
+    checked_folder::{Kind, Subject, System, Tree},
+    topology,
+};
+use crate::{
+    facts::rate::bits_per_second,
+    submission::{
+        Link, Switch, Topology,
+        bandwidth_document::{Measured, bandwidth},
+        markdown::{Row, on_one_line, rows},
+        papers,
+    },
+    tree::documents,
+};
+
+/// Documents about the machines, by their names.
+pub(super) type Papers = [(&'static str, String); 3];
+
+/// The only system of a submission, whose documents the tree has. Those of several cannot be made again.
+pub(super) fn only_system<'a>(subject: &'a Subject<'_>) -> Option<&'a System> {
+    let [system] = subject.systems.as_slice() else { return None };
+    Some(system)
+}
+
+/// The documents about the machines, as each performance run saw these: `submission` took one of the runs. None where the
+/// links cannot be read.
+pub(super) fn papers(subject: &Subject, tree: &Tree, texts: [&str; 2]) -> Vec<Papers> {
+    let Some(system) = only_system(subject) else { return Vec::new() };
+    let Some(topology) = topology(subject, tree, system) else { return Vec::new() };
+    let records = subject.records().filter(|(run, record)| {
+        run.kind == Kind::Performance && record.evidence.is_some() && !record.nodes.is_empty()
+    });
+    let mut all: Vec<_> =
+        records.map(|(_, record)| papers::again(&system.name, record, &topology, texts)).collect();
+    all.dedup();
+    all
+}
+
+/// Switches by the diagram's text, links by the system's description.
+fn topology(subject: &Subject, tree: &Tree, system: &System) -> Option<Topology> {
+    let links = topology::links(&system.text("network_topology")?)?;
+    let rows = rows(&tree.document(documents::DIAGRAM_TEXT).unwrap_or_default());
+    let mut switches: Vec<_> = rows
+        .iter()
+        .filter(|row| row.head[0] == "switch")
+        .filter_map(|row| {
+            let [name, model, ports, speed] = row.cells.as_slice() else { return None };
+            let [name, model, speed] = [name, model, speed].map(String::clone);
+            Some(Switch { name, model, ports: ports.parse().ok()?, speed })
+        })
+        .collect();
+    // A text by another hand may have no such table; then only the names are known.
+    for name in topology::switches(subject, &links) {
+        if !switches.iter().any(|switch| switch.name == name) {
+            switches.push(Switch { name, model: String::new(), ports: 0, speed: String::new() });
+        }
+    }
+    let links = links.iter().map(|link| cable(link, &rows)).collect();
+    Some(Topology { text: None, switches, links })
+}
+
+/// Media, rate and length, which stand in this order with commas between them. They may have commas of their own: then the
+/// row of the diagram's text tells them apart.
+fn cable(link: &topology::Link, rows: &[Row]) -> Link {
+    let [from, to] = link.ends.each_ref().map(|(device, port)| format!("{device}:{port}"));
+    let cable = |parts: [String; 3]| {
+        let [media, rate, length] = parts;
+        let length = Some(length).filter(|length| !["", "not known"].contains(&length.as_str()));
+        Link { from: from.clone(), to: to.clone(), media, rate, length }
+    };
+    let text = |link: &Link| -> String {
+        let parts = [Some(&link.media), Some(&link.rate), link.length.as_ref()];
+        parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(", ")
+    };
+    let of_ends = rows.iter().filter_map(|row| match row.cells.as_slice() {
+        [one, other, parts @ ..] if *one == from && *other == to => parts.to_vec().try_into().ok(),
+        _ => None,
+    });
+    if let Some(cable) = of_ends.map(cable).find(|cable| text(cable) == on_one_line(&link.text)) {
+        return cable;
+    }
+    let parts: Vec<_> = link.text.split(", ").collect();
+    let is_rate = |part: &&str| bits_per_second(part).is_some();
+    let place = parts.iter().skip(1).position(is_rate).map_or(parts.len(), |place| place + 1);
+    let (media, rest) = parts.split_at(place);
+    let (rate, length) = rest.split_at(rest.len().min(1));
+    cable([media, rate, length].map(|parts| parts.join(", ")))
+}
+
+/// The report on the bandwidth; none where a run or a benchmark is not known.
+pub(super) fn report_on_bandwidth(subject: &Subject) -> Option<String> {
+    let system = only_system(subject)?;
+    let results = subject.results.iter().map(|entry| {
+        let run = entry.run(Kind::Performance)?;
+        let (record, scenario) = (run.result()?, entry.scenario?);
+        record.evidence.as_ref().and(entry.benchmark)?;
+        let name = format!("{} {}", entry.name, scenario.official_name());
+        let rate = run.detail().and_then(|detail| detail.figure(scenario));
+        Some(Measured { name, benchmark: entry.benchmark, record, rate })
+    });
+    let results: Vec<_> = results.collect::<Option<_>>()?;
+    (!results.is_empty()).then(|| bandwidth(&system.name, &results))
+}

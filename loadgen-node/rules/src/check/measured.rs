@@ -1,0 +1,76 @@
+//! Of N28: the bandwidth that `loadgen-node fabric` measured is one of this network.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::checked_folder::{Subject, Tree};
+use crate::{
+    facts::{
+        files,
+        interfaces::Interfaces as _,
+        markdown_links::targets,
+        rate::{in_words, of_interface},
+    },
+    result::Evidence,
+};
+
+/// Clocks and counters do not agree to the last bit.
+const TOLERANCE: f64 = 1.02;
+
+/// What the reports that the architecture leads to have otherwise than the machines' evidence: each with its place.
+pub(super) fn wrong(subject: &Subject, tree: &Tree, architecture: &str) -> Vec<(String, String)> {
+    let evidence = subject.records().filter_map(|(_, record)| record.evidence.as_ref());
+    let Some(evidence) =
+        evidence.filter(|evidence| !evidence.loadgen_node.routes.is_empty()).last()
+    else {
+        return Vec::new();
+    };
+    let links = targets(architecture).into_iter().map(|range| &architecture[range]);
+    let reports: BTreeSet<_> = links.filter(|link| link.starts_with("evidence/")).collect();
+    let of_report = |link: &str| {
+        let place = tree.home.document(link);
+        let json = files::read(&tree.path(&place)).ok()?;
+        let report: Value = serde_json::from_slice(&json).ok()?;
+        let texts: BTreeSet<_> =
+            interfaces(&report, evidence).chain(rates(&report, evidence)).collect();
+        Some(texts.into_iter().map(move |text| (place.clone(), text)))
+    };
+    reports.into_iter().filter_map(of_report).flatten().collect()
+}
+
+fn list<'a>(json: &'a Value, key: &str) -> impl Iterator<Item = &'a Value> {
+    json.get(key).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The LoadGen node's interfaces, by their speeds.
+fn interfaces<'a>(report: &'a Value, evidence: &'a Evidence) -> impl Iterator<Item = String> {
+    list(report, "routes").filter_map(|route| {
+        let link = route.get("link")?;
+        let name = link.get("interface")?.as_str()?;
+        let speed = link.get("speed_mbit_per_second")?.as_u64()?;
+        match evidence.loadgen_node.interface(name) {
+            None => Some(format!("was measured over {name}, which the LoadGen node does not have: measure this network")),
+            Some(interface) => interface.speed_mbit_per_second.filter(|known| *known != speed).map(|known| {
+                let (speed, known) = (of_interface(speed), of_interface(known));
+                format!("says that {name} has {speed}, and it has {known}: measure this network")
+            }),
+        }
+    })
+}
+
+/// No more goes over the LoadGen node's interfaces than they carry.
+fn rates<'a>(report: &'a Value, evidence: &'a Evidence) -> impl Iterator<Item = String> {
+    let capacity = evidence.loadgen_node.bits_per_second().unwrap_or(f64::INFINITY);
+    list(report, "bandwidth").filter_map(move |one| {
+        let total = one.get("total")?;
+        let rate = |key: &str| total.get(key).and_then(Value::as_f64).unwrap_or_default() * 8.0;
+        let most = rate("bytes_per_second_to_nodes").max(rate("bytes_per_second_from_nodes"));
+        (most > capacity * TOLERANCE).then(|| {
+            let (most, capacity) = (in_words(most), in_words(capacity));
+            format!(
+                "says that {most} went over interfaces that carry {capacity}: measure this network"
+            )
+        })
+    })
+}

@@ -1,0 +1,231 @@
+//! The texts of an SVG file that are seen where it is drawn.
+//!
+//! Read strictly: a text counts where nothing in the file may hide it. What is not understood (a clip, a filter, a style of
+//! another kind) may, and a file that moves or takes in others is refused.
+
+mod geometry;
+mod look;
+mod sheet;
+
+use roxmltree::{Document, Node};
+
+use geometry::{Area, number};
+use look::{Look, Paint};
+use sheet::Sheet;
+
+const NAMESPACE: &str = "http://www.w3.org/2000/svg";
+
+/// What may change a drawing after it was read, or takes in what is not in the file.
+const FOREIGN: [&str; 10] = [
+    "link",
+    "script",
+    "animate",
+    "animateMotion",
+    "animateTransform",
+    "set",
+    "foreignObject",
+    "use",
+    "image",
+    "switch",
+];
+
+/// Least height of letters, in pixels.
+const LEAST_SIZE: f64 = 4.0;
+
+/// Widest line that is taken for one, in pixels.
+const WIDEST_LINE: f64 = 5.0;
+
+/// A text, and where it starts.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Text {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) text: String,
+}
+
+/// A drawing, as far as it is read.
+#[derive(Debug, Default)]
+pub(crate) struct Drawn {
+    /// Texts that are seen.
+    pub(crate) seen: Vec<Text>,
+    /// Texts that are not, or may not be, each with the reason.
+    pub(crate) hidden: Vec<(String, String)>,
+}
+
+/// Reads a file.
+///
+/// # Errors
+///
+/// When it is no SVG, or what it shows cannot be told.
+pub(crate) fn drawn(file: &str) -> Result<Drawn, String> {
+    let document = Document::parse(file).map_err(|error| format!("is no SVG: {error}"))?;
+    let root = document.root_element();
+    if root.tag_name().name() != "svg" || root.tag_name().namespace() != Some(NAMESPACE) {
+        return Err("is no SVG: its root is no svg element".into());
+    }
+    for node in document.descendants() {
+        let name = node.tag_name().name();
+        if FOREIGN.contains(&name) || node.is_pi() || (name == "svg" && node != root) {
+            return Err(format!(
+                "has the element `{name}`, so what it shows cannot be told: draw it without"
+            ));
+        }
+        if node.attributes().any(|attribute| attribute.name().starts_with("on")) {
+            return Err(format!("has a script in its element `{name}`: draw it without"));
+        }
+    }
+    if root.attribute("preserveAspectRatio").is_some_and(|value| value.contains("slice")) {
+        return Err("has a preserveAspectRatio that cuts it: draw it without".into());
+    }
+    let styles = document.descendants().filter(|node| node.tag_name().name() == "style");
+    let rules = styles.flat_map(|style| style.children()).filter(|child| child.is_text());
+    let sheet = Sheet::read(&rules.filter_map(|rules| rules.text()).collect::<String>())?;
+    let view = view(root).ok_or("says neither its size nor its viewBox")?;
+    let mut canvas = Canvas { sheet, shapes: Vec::new(), pieces: Vec::new() };
+    canvas.walk(root, &Look::default());
+    let mut drawn = Drawn::default();
+    for piece in &canvas.pieces {
+        let text = piece.text.split_whitespace().collect::<Vec<_>>().join(" ");
+        match canvas.hides(piece, &view) {
+            _ if text.is_empty() => {}
+            Some(why) => drawn.hidden.push((text, why)),
+            None => drawn.seen.push(Text { x: piece.at.0, y: piece.at.1, text }),
+        }
+    }
+    Ok(drawn)
+}
+
+/// What of the plane is shown, and how many pixels a unit of it has.
+struct View {
+    area: Area,
+    scale: f64,
+}
+
+fn view(root: Node) -> Option<View> {
+    let length = |name: &str| root.attribute(name).filter(|text| !text.ends_with('%')).map(number);
+    let numbers = root.attribute("viewBox").map(geometry::numbers);
+    let area = match numbers.as_deref() {
+        Some([x, y, width, height]) => Area::of(*x, *y, *width, *height),
+        Some(_) => return None,
+        None => Area::of(0.0, 0.0, length("width")??, length("height")??),
+    };
+    // A window of 1000 pixels, where the file does not say.
+    let scale = |name: &str, of: f64| Some(length(name).unwrap_or(Some(1000.0))? / of);
+    let scale = scale("width", area.width())?.min(scale("height", area.height())?);
+    Some(View { area, scale })
+}
+
+/// A part of a text at one place.
+struct Piece {
+    text: String,
+    at: (f64, f64),
+    look: Look,
+    /// Shapes that were drawn before.
+    shapes: usize,
+}
+
+struct Shape {
+    area: Area,
+    fill: Paint,
+}
+
+struct Canvas {
+    sheet: Sheet,
+    shapes: Vec<Shape>,
+    pieces: Vec<Piece>,
+}
+
+impl Canvas {
+    fn walk(&mut self, node: Node, above: &Look) {
+        if node.tag_name().namespace() != Some(NAMESPACE) {
+            return;
+        }
+        let look = above.of(node, &self.sheet);
+        match node.tag_name().name() {
+            "svg" | "g" | "a" => node.children().for_each(|child| self.walk(child, &look)),
+            "text" => self.text(node, &look, None),
+            "rect" | "circle" | "ellipse" | "polygon" | "polyline" | "path" | "line" => {
+                self.shape(node, &look);
+            }
+            // All else, such as a title or a definition, is not drawn.
+            _ => {}
+        }
+    }
+
+    fn shape(&mut self, node: Node, look: &Look) {
+        let area = Area::of_shape(node);
+        let known = area.map_or(Area::EVERYWHERE, |area| area.through(&look.matrix));
+        let fill = if area.is_some() { look.fill } else { Paint::Unknown };
+        if look.is_shown() && look.fill != Paint::None && node.tag_name().name() != "line" {
+            self.shapes.push(Shape { area: known, fill });
+        }
+        // A line so wide that it may hide letters; it is no ground to write on.
+        let width = look.stroke * look.matrix.scale();
+        if look.is_shown() && width > WIDEST_LINE {
+            self.shapes.push(Shape { area: known.wider(width / 2.0), fill: Paint::None });
+        }
+    }
+
+    /// Letters of an element and of those inside of it, which may have a place of their own.
+    fn text(&mut self, node: Node, look: &Look, at: Option<(f64, f64)>) {
+        let place = |name: &str| node.attribute(name).map(|text| number(text).unwrap_or(f64::NAN));
+        let length = |name: &str| node.attribute(name).map_or(Some(0.0), |text| look.length(text));
+        let shift = (length("dx").unwrap_or(f64::NAN), length("dy").unwrap_or(f64::NAN));
+        let own = ["x", "y", "dx", "dy"].iter().any(|name| node.has_attribute(*name));
+        let before = at.unwrap_or_default();
+        let here =
+            (place("x").unwrap_or(before.0) + shift.0, place("y").unwrap_or(before.1) + shift.1);
+        let mut is_new = own || at.is_none();
+        for child in node.children() {
+            if let Some(text) = child.text().filter(|_| child.is_text()) {
+                match self.pieces.last_mut().filter(|_| !is_new) {
+                    Some(last) if last.look.is_shown() == look.is_shown() => last.text += text,
+                    _ => {
+                        let (look, shapes) = (look.clone(), self.shapes.len());
+                        self.pieces.push(Piece { text: text.into(), at: here, look, shapes });
+                    }
+                }
+                is_new = false;
+            } else if child.tag_name().name() == "tspan" {
+                let inner = look.of(child, &self.sheet);
+                is_new |= inner.differs(look);
+                let first = self.pieces.len();
+                self.text(child, &inner, (!is_new).then_some(here));
+                is_new = inner.differs(look) || (is_new && self.pieces.len() == first);
+            }
+        }
+    }
+
+    /// Why a text is not seen, or may not be.
+    fn hides(&self, piece: &Piece, view: &View) -> Option<String> {
+        let look = &piece.look;
+        if let Some(why) = &look.hidden {
+            return Some(why.clone());
+        }
+        let scale = look.matrix.scale() * view.scale;
+        let height = look.size * scale;
+        if height.is_nan() || height < LEAST_SIZE {
+            return Some("its letters are too small to be read".into());
+        }
+        if look.stroke > 0.0 {
+            return Some("its letters have an outline, which may fill them".into());
+        }
+        let long = piece.text.trim().chars().count() as f64 * look.size * 0.6;
+        let (below, above) = self.shapes.split_at(piece.shapes);
+        [0.0, 0.25, 0.5, 0.75, 1.0].into_iter().find_map(|share| {
+            let x = piece.at.0 + long * (share - look.anchor);
+            let point = look.matrix.apply((x, piece.at.1 - look.size / 3.0));
+            if !view.area.has(point) {
+                return Some("it is outside of the drawing".into());
+            }
+            if above.iter().any(|shape| shape.area.has(point)) {
+                return Some("something is drawn over it".into());
+            }
+            let is_ground = |shape: &&Shape| shape.fill != Paint::None && shape.area.has(point);
+            let ground =
+                below.iter().rev().find(is_ground).map_or(Paint::WHITE, |shape| shape.fill);
+            let stands_out = look.fill.stands_out(ground);
+            (!stands_out).then(|| "its colour is that of the ground, or is not known".into())
+        })
+    }
+}

@@ -1,0 +1,167 @@
+//! Whether sources are whole: each file that a manifest or another file of theirs names is among them (N16).
+
+use std::collections::BTreeSet;
+
+use toml::{Table, Value};
+
+use crate::{facts::markdown_links::resolved, sources_digest::Source};
+
+/// What else has to be among the sources so that they build, each with who names it.
+pub fn missing_sources(sources: &[Source<'_>]) -> Vec<String> {
+    let there = There(sources.iter().map(|(path, _)| *path).collect());
+    let mut missing = BTreeSet::new();
+    for path in ["Cargo.toml", "Cargo.lock"].into_iter().filter(|path| !there.has(path)) {
+        missing.insert(format!("{path} is missing: without it the sources cannot be built"));
+    }
+    for (path, bytes) in sources {
+        let text = String::from_utf8_lossy(bytes);
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        let mut named = BTreeSet::new();
+        match name.rsplit_once('.') {
+            Some(("Cargo", "toml")) => match toml::from_str(&text) {
+                Ok(manifest) => of_manifest(&manifest, &mut named),
+                Err(_) => drop(missing.insert(format!("{path} is no TOML"))),
+            },
+            Some((stem, "rs")) => of_rust(&text, stem, &mut named),
+            Some((_, "proto")) => {
+                named.extend(
+                    quoted(&text, "import \"").map(|file| vec![file.to_owned(), up(folder, file)]),
+                );
+            }
+            _ => {}
+        }
+        let is_there = |paths: &Vec<String>| {
+            paths.iter().any(|path| resolved(folder, path).is_some_and(|path| there.has(&path)))
+        };
+        for paths in named.iter().filter(|paths| !is_there(paths)) {
+            missing.insert(format!("{path} names {}, which is not among the sources", paths[0]));
+        }
+    }
+    missing.into_iter().collect()
+}
+
+/// Paths of sources.
+struct There<'a>(BTreeSet<&'a str>);
+
+impl There<'_> {
+    /// Whether there is such a file, or a folder with something in it.
+    fn has(&self, path: &str) -> bool {
+        let inside = format!("{path}/");
+        self.0.contains(path)
+            || self.0.range(inside.as_str()..).next().is_some_and(|next| next.starts_with(&inside))
+    }
+}
+
+/// From the folder of a `.proto` to that which its imports start from: as far up as the import goes down.
+fn up(folder: &str, import: &str) -> String {
+    let depth = import.matches('/').count().min(folder.split('/').count());
+    "../".repeat(depth) + import
+}
+
+/// Each file has one of these paths, from the folder of the file that names it.
+type Named = BTreeSet<Vec<String>>;
+
+fn of_manifest(manifest: &Table, named: &mut Named) {
+    let workspace = manifest.get("workspace").and_then(Value::as_table);
+    for key in ["members", "default-members"] {
+        let members = workspace.and_then(|workspace| workspace.get(key)?.as_array());
+        let members = members.into_iter().flatten().filter_map(Value::as_str);
+        named.extend(members.map(|member| vec![format!("{member}/Cargo.toml")]));
+    }
+    let Some(package) = manifest.get("package").and_then(Value::as_table) else {
+        return of_tables(manifest, named);
+    };
+    for key in ["build", "readme", "license-file"] {
+        let file = package.get(key).and_then(Value::as_str);
+        named.extend(file.map(|file| vec![file.to_owned()]));
+    }
+    of_tables(manifest, named);
+    if ["lib", "bin"].iter().all(|kind| !manifest.contains_key(*kind)) {
+        named.insert(["src/lib.rs", "src/main.rs", "src/bin"].map(String::from).to_vec());
+    }
+}
+
+/// Each `path` of a dependency or a target, wherever it stands.
+fn of_tables(table: &Table, named: &mut Named) {
+    for (key, value) in table {
+        let tables: Vec<&Table> = match value {
+            Value::Table(table) => vec![table],
+            Value::Array(values) => values.iter().filter_map(Value::as_table).collect(),
+            _ => Vec::new(),
+        };
+        if let Some(path) = value.as_str().filter(|_| key == "path") {
+            // A target's is a file, a dependency's a folder.
+            let file =
+                if path.ends_with(".rs") { path.to_owned() } else { format!("{path}/Cargo.toml") };
+            named.insert(vec![file]);
+        }
+        for table in tables {
+            of_tables(table, named);
+        }
+    }
+}
+
+/// Its modules, the files that it takes in, and what a build script looks at.
+fn of_rust(text: &str, stem: &str, named: &mut Named) {
+    let mut path = None;
+    for line in text.lines().map(str::trim) {
+        let declared = line.strip_prefix("pub ").or_else(|| line.strip_prefix("pub(crate) "));
+        let module =
+            declared.unwrap_or(line).strip_prefix("mod ").and_then(|rest| rest.strip_suffix(';'));
+        if let Some(module) = module {
+            let file = path.take().map(|path: &str| vec![path.to_owned()]);
+            named.insert(file.unwrap_or_else(|| {
+                let beside = [format!("{module}.rs"), format!("{module}/mod.rs")];
+                let below = beside.clone().map(|path| format!("{stem}/{path}"));
+                [beside, below].concat()
+            }));
+        }
+        if !line.starts_with("#[cfg") {
+            path = quoted(line, "#[path = \"").next();
+        }
+    }
+    for mark in ["include_str!(\"", "include_bytes!(\"", "include!(\""] {
+        named.extend(quoted(text, mark).map(|file| vec![file.to_owned()]));
+    }
+    if stem == "build" {
+        let watched = quoted(text, "rerun-if-changed=").filter(|file| !file.contains('{'));
+        let protos = quoted(text, "\"").filter(|file| file.ends_with(".proto"));
+        named.extend(watched.chain(protos).map(|file| vec![file.to_owned()]));
+    }
+}
+
+/// What stands between that mark and the next quotation mark, each time.
+fn quoted<'a>(text: &'a str, mark: &'a str) -> impl Iterator<Item = &'a str> {
+    text.match_indices(mark)
+        .filter_map(move |(place, _)| text[place + mark.len()..].split('"').next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: [Source<'_>; 9] = [
+        ("Cargo.toml", b"[workspace]\nmembers = [\"a\", \"b\"]\n[workspace.dependencies]\na = { path = \"a\" }\n"),
+        ("Cargo.lock", b"version = 4"),
+        ("a/Cargo.toml", b"[package]\nname = \"a\"\nbuild = \"build.rs\"\n"),
+        ("a/build.rs", b"const P: [&str; 1] = [\"v1/a.proto\"]; // rerun-if-changed=v1\"\n"),
+        ("a/v1/a.proto", b"import \"v1/b.proto\";\n"),
+        ("a/v1/b.proto", b""),
+        ("a/src/lib.rs", b"pub mod inner;\n#[path = \"other/x.rs\"]\nmod x;\n"),
+        ("a/src/inner/mod.rs", b"const T: &str = include_str!(\"../../v1/b.proto\");\n"),
+        ("b/Cargo.toml", b"[package]\nname = \"b\"\n[[bin]]\npath = \"src/b.rs\"\n"),
+    ];
+    const REST: [Source<'_>; 2] = [("b/src/b.rs", b"fn main() {}"), ("a/src/other/x.rs", b"")];
+
+    #[test]
+    fn each_file_is_missed_that_another_names() {
+        let all = [&WHOLE[..], &REST].concat();
+        assert_eq!(missing_sources(&all), [""; 0]);
+        for place in 0..all.len() {
+            let mut less = all.clone();
+            let (gone, _) = less.remove(place);
+            let missing = missing_sources(&less);
+            assert!(!missing.is_empty(), "{gone}");
+        }
+    }
+}
