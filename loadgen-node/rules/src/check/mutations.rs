@@ -7,6 +7,7 @@ mod allowed;
 mod files;
 mod language;
 mod logs;
+mod machines;
 mod names;
 mod records;
 mod times;
@@ -98,6 +99,25 @@ fn edited_files() {
 #[test]
 fn edited_names() {
     each_breaks_its_rules(names::ROWS, Tree::new);
+}
+
+#[test]
+fn edited_machines() {
+    each_breaks_its_rules(machines::ROWS, Tree::new);
+}
+
+#[test]
+fn machines_that_nothing_tells_apart_leave_n4_open() {
+    for (name, edit) in machines::INDISTINCT {
+        let tree = Tree::new();
+        tree.every_record(|record| {
+            let evidence = record.evidence.as_mut().unwrap();
+            edit(&mut evidence.loadgen_node, evidence.nodes.get_mut("node-b").unwrap());
+        });
+        let report = report(&tree);
+        assert!(!report.failed(), "{name}: {}", report.text());
+        assert_eq!(report.outcome(Rule::N4), Outcome::CannotTell, "{name}: {}", report.text());
+    }
 }
 
 #[test]
