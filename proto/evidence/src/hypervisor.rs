@@ -47,6 +47,8 @@ impl System {
 mod tests {
     use super::*;
 
+    type File<'a> = (&'a str, &'a [u8]);
+
     const CPUINFO: &str = "proc/cpuinfo";
     const X86: &[u8] = b"processor\t: 0\nflags\t\t: fpu vme avx2\n";
     const X86_GUEST: &[u8] = b"processor\t: 0\nflags\t\t: fpu vme hypervisor avx2\n";
@@ -58,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_hypervisor_is_seen_and_its_absence_is() {
-        let cases: [(&[(&str, &[u8])], Option<bool>); 13] = [
+        let cases: [(&[File], Option<bool>); 13] = [
             (&[], None),
             (&[(CPUINFO, X86)], Some(false)),
             (&[(CPUINFO, X86_GUEST)], Some(true)),

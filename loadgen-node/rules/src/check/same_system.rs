@@ -9,12 +9,12 @@ use super::{
 };
 use crate::{
     Rule::N2,
-    facts::running::{ENGINE, FRAMEWORK, IMAGE, KERNEL, MODEL, PROGRAM, Running, brief},
+    facts::running::{ENGINE, FRAMEWORK, IMAGE, KERNEL, MODEL, PROGRAM, Running, VERSION, brief},
     judge::alike::unlike,
 };
 
 /// Of all results of a system.
-const OF_SYSTEM: [&str; 2] = [PROGRAM, KERNEL];
+const OF_SYSTEM: [&str; 3] = [PROGRAM, VERSION, KERNEL];
 /// Of all results of a benchmark on it: another one may need another engine.
 const OF_BENCHMARK: [&str; 4] = [MODEL, ENGINE, FRAMEWORK, IMAGE];
 /// What measurements say of a model. Other weights for a scenario are said there.

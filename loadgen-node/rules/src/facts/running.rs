@@ -15,6 +15,7 @@ pub(crate) const MODEL: &str = "model";
 pub(crate) const ENGINE: &str = "engine";
 pub(crate) const FRAMEWORK: &str = "framework";
 pub(crate) const PROGRAM: &str = "program";
+pub(crate) const VERSION: &str = "program's version";
 pub(crate) const SETTINGS: &str = "settings";
 pub(crate) const IMAGE: &str = "container image";
 pub(crate) const KERNEL: &str = "kernel";
@@ -42,10 +43,9 @@ impl Said<'_> {
         let unknown = Machine::default();
         let machine = self.machine.unwrap_or(&unknown);
         let version = self.software_version;
-        let program = match said(&machine.program) {
-            Some(program) if program.ends_with(version) => program.to_owned(),
-            program => format!("{} {version}", program.unwrap_or_default()),
-        };
+        // `sut-node 0.1.0`, of version 0.1.0.
+        let program = said(&machine.program).unwrap_or_default();
+        let program = program.strip_suffix(version).unwrap_or(program);
         let text = |text: &Option<String>| said(text).unwrap_or_default().to_owned();
         // An engine without a model is found as that.
         let (model, engine) = match without_model(self.engine, self.model_sha256) {
@@ -60,7 +60,8 @@ impl Said<'_> {
                 FRAMEWORK,
                 text(&machine.framework).split(['(', ',']).next().unwrap_or_default().into(),
             ),
-            (PROGRAM, program),
+            (PROGRAM, program.into()),
+            (VERSION, version.into()),
             (IMAGE, text(&machine.container_image)),
             (KERNEL, text(&machine.kernel)),
         ];
@@ -105,7 +106,8 @@ impl RunResult {
                 machine: machines.and_then(|machines| machines.get(&node.name)),
             };
             let mut running = said.running();
-            running.insert(SETTINGS.into(), node.config_sha256.clone());
+            let settings = Some(&node.config_sha256).filter(|sha256| !sha256.is_empty());
+            running.extend(settings.map(|sha256| (SETTINGS.to_owned(), sha256.clone())));
             running
         };
         self.nodes.iter().map(|node| (node.name.as_str(), of(node))).collect()
@@ -120,4 +122,45 @@ pub(crate) fn brief(value: &str) -> String {
         _ => word.to_owned(),
     });
     words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn running(machine: &Machine) -> Running {
+        let (model, model_sha256, software_version) = ("resnet50", "5ca1ab1e", "0.1.0");
+        let machine = Some(machine);
+        Said { engine: "torch", model, model_sha256, software_version, machine }.running()
+    }
+
+    #[test]
+    fn what_is_not_known_differs_from_nothing() {
+        let known = Machine {
+            program: Some("sut-node 0.1.0".into()),
+            framework: Some("libtorch 2.11.0, CUDA 13.0".into()),
+            ..Machine::default()
+        };
+        let (known, unknown) = (running(&known), running(&Machine::default()));
+        assert_eq!(
+            (known[PROGRAM].as_str(), known[FRAMEWORK].as_str()),
+            ("sut-node", "libtorch 2.11.0")
+        );
+        assert!(unknown.iter().all(|(what, value)| known[what] == *value), "{unknown:?}");
+    }
+
+    #[test]
+    fn settings_of_the_machine_decide_no_answer() {
+        let settings = |devices: &str, precision: &str| {
+            let text = format!(
+                "max_batch = 8\n[engine]\nkind = \"plug-in\"\ndevices = [\"{devices}\"]\n[engine.model]\nprecision = \"{precision}\"\n"
+            );
+            running(&Machine { settings: Some(text), ..Machine::default() })
+        };
+        assert_eq!(settings("cuda:0", "fp16"), settings("cuda:1", "fp16"));
+        assert_ne!(settings("cuda:0", "fp16"), settings("cuda:0", "fp8"));
+        assert_eq!(settings("cuda:0", "fp8")["setting engine.model.precision"], "\"fp8\"");
+        let no_toml = Machine { settings: Some("engine = [".into()), ..Machine::default() };
+        assert_eq!(running(&no_toml), running(&Machine::default()));
+    }
 }

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use crate::facts::running::{ENGINE, FRAMEWORK, MODEL, PROGRAM, Running, SETTING, brief};
+use crate::facts::running::{ENGINE, FRAMEWORK, MODEL, PROGRAM, Running, SETTING, VERSION, brief};
 
 /// What differs among the nodes of a run that has to be alike, each with what to do.
 pub(crate) fn unlike(nodes: &BTreeMap<&str, Running>) -> Vec<String> {
     let mut all: BTreeMap<&str, BTreeMap<&str, Vec<&str>>> = BTreeMap::new();
     for (name, running) in nodes {
         let alike = running.iter().filter(|(what, _)| {
-            [MODEL, ENGINE, FRAMEWORK, PROGRAM].contains(&what.as_str())
+            [MODEL, ENGINE, FRAMEWORK, PROGRAM, VERSION].contains(&what.as_str())
                 || what.starts_with(SETTING)
         });
         for (what, value) in alike {

@@ -100,8 +100,8 @@ pub(super) fn not_bare_metal(machine: &Machine) -> Option<String> {
 
 fn names_a_virtual_machine(product: &str) -> bool {
     let product = product.to_lowercase();
-    let has = |word: &&str| product.contains(&word.to_lowercase());
-    VIRTUAL.iter().any(|word| has(word)) && !has(&BARE_METAL)
+    let is_virtual = VIRTUAL.iter().any(|word| product.contains(&word.to_lowercase()));
+    is_virtual && !product.contains(BARE_METAL)
 }
 
 /// Whether a field was not stated by the operator.

@@ -190,8 +190,11 @@ pub(super) const ROWS: &[Row] = &[
     }),
 ];
 
+/// An edit of the LoadGen node's machine and of node-b's.
+type OfMachines = fn(&mut Machine, &mut Machine);
+
 /// Edits after which no rule is broken, and N4 cannot be told.
-pub(super) const INDISTINCT: &[(&str, fn(&mut Machine, &mut Machine))] = &[
+pub(super) const INDISTINCT: &[(&str, OfMachines)] = &[
     ("a record of an older program", |_, node| node.virtual_machine = None),
     ("a LoadGen node of an older program", |loadgen, _| loadgen.virtual_machine = None),
     ("a virtual machine", |_, node| node.virtual_machine = Some(true)),

@@ -247,7 +247,7 @@ fn all_nodes_run_the_same() {
         },
     );
     differ("model: resnet50 0a1 at rack-b", |case| case.engines[1].model_sha256 = "0a1");
-    differ("program: 0.0.9 at rack-b", |case| case.engines[1].software_version = "0.0.9");
+    differ("program's version: 0.0.9 at rack-b", |case| case.engines[1].software_version = "0.0.9");
     differ("framework: libtorch 2.11 at rack-b, and rten 0.27 at rack-a", |case| {
         node(case).framework = Some("rten 0.27".into());
         let evidence = case.evidence.as_mut().unwrap();
