@@ -80,6 +80,8 @@ fn a_run_that_breaks_rules_is_refused_before_it_starts() {
     }
     assert!(refused.read("mlperf_log_detail.txt").is_empty(), "LoadGen has not begun");
 
+    let both = network().args(&["--rehearsal", "--strict"]);
+    both.run().expect_refusal("--rehearsal notes what --strict refuses");
     let rehearsal = network().args(&["--rehearsal"]).short(0, 1).run();
     let rehearsal = rehearsal.expect(0);
     assert!(rehearsal.stdout.contains("rehearsal for the Network division"));

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use netdiv_rules::submission::{self, MakeError, Settings};
+use netdiv_rules::submission::{self, Made, MakeError, Settings, Strictness};
 
 use crate::{
     RunError, output,
@@ -22,6 +22,9 @@ pub struct SubmissionArgs {
     /// Make a tree of the Network division even if rules are broken, for practice; the tree says so
     #[arg(long)]
     rehearsal: bool,
+    /// Refuse a submission of which it cannot be told whether it keeps a rule
+    #[arg(long, conflicts_with = "rehearsal")]
+    strict: bool,
     #[command(flatten)]
     table: TableArgs,
 }
@@ -36,14 +39,24 @@ impl SubmissionArgs {
         let refused = |problems| RunError::Usage(MakeError::Refused(problems).to_string());
         let settings = Settings::read(&self.settings).map_err(|problem| refused(vec![problem]))?;
         let base = self.settings.parent().unwrap_or(Path::new("."));
-        let made = submission::make(&settings, base, &table, SOURCES, self.rehearsal, &self.output);
-        let tree = made.map_err(|error| match error {
+        let strictness = match (self.strict, self.rehearsal) {
+            (true, _) => Strictness::Strict,
+            (_, true) => Strictness::Rehearsal,
+            _ => Strictness::Usual,
+        };
+        let made = submission::make(&settings, base, &table, SOURCES, strictness, &self.output);
+        let Made { tree, open } = made.map_err(|error| match error {
             MakeError::Refused(problems) => refused(problems),
             MakeError::Folder(error) => {
                 RunError::Output { path: self.output.display().to_string(), error }
             }
         })?;
         output::report(format_args!("{} files in {}", tree.len(), self.output.display()));
+        if !open.is_empty() {
+            let open: Vec<_> = open.iter().map(|one| format!("  {one}")).collect();
+            let open = open.join("\n");
+            output::report(format_args!("It cannot be told whether these rules are kept:\n{open}"));
+        }
         Ok(0)
     }
 }

@@ -45,6 +45,8 @@ fn unknown(machine: &Machine) -> String {
     let of_interface = |lacks: fn(&Interface) -> bool| interface.is_none_or(lacks);
     let lacking = [
         ("machine_id", machine.machine_id.is_none()),
+        ("virtual_machine", machine.virtual_machine.is_none()),
+        ("product", machine.product.is_none()),
         ("bios_version", machine.bios_version.is_none()),
         ("operating_system", machine.operating_system.is_none()),
         ("framework", machine.framework.is_none()),

@@ -25,12 +25,14 @@ fn engine(node: &NodeInfo) -> Engine<'_> {
     Engine {
         node: &description.node_name,
         engine: &description.engine,
+        model: &description.model_name,
         model_sha256: &description.model_sha256,
+        software_version: &description.software_version,
     }
 }
 
 /// The rules that the settings of a run for a division break or may break. There are nodes and evidence once they were asked.
-/// Refuses a run for the Network division that breaks one, unless it is a rehearsal.
+/// Refuses a run for the Network division that breaks one, or with --strict may, unless it is a rehearsal.
 pub(crate) fn findings(
     test: &LoadGenTest,
     nodes: &[NodeInfo],
@@ -64,11 +66,15 @@ pub(crate) fn findings(
             evidence,
         },
     );
-    let broken: Vec<_> = findings.iter().filter(|f| f.outcome == Outcome::Fail).collect();
+    // A first look has no evidence, and leaves open what only that can tell.
+    let is_strict = config.strict && evidence.is_some();
+    let is_against = |f: &&Finding| f.outcome == Outcome::Fail || is_strict;
+    let broken: Vec<_> = findings.iter().filter(is_against).collect();
     if config.division == Division::Network && !broken.is_empty() && !config.rehearsal {
         let list: Vec<_> = broken.iter().map(|finding| format!("  {finding}")).collect();
+        let advice = if is_strict { "leave --strict out, or" } else { "or" };
         return Err(RunError::Usage(format!(
-            "this is no run of the Network division:\n{}\nChange the settings, or give --rehearsal to run anyway, for \
+            "this is no run of the Network division:\n{}\nChange the settings, {advice} give --rehearsal to run anyway, for \
              practice; without --division a run is exploratory",
             list.join("\n")
         )));

@@ -22,7 +22,7 @@ impl RunArgs {
     /// The run. Reads what the settings name, once: certificates, token, table of benchmarks, a node's settings.
     pub fn resolve(&self) -> Result<RunConfig, RunError> {
         let (scenario, mode) = self.test()?;
-        let (division, rehearsal) = self.division()?;
+        let (division, rehearsal, strict) = self.division()?;
         let benchmark = self.benchmark.clone().unwrap_or_else(|| dataset::DIGITS.into());
         if benchmark.is_empty() || benchmark.contains(|c: char| c.is_whitespace() || c == '/') {
             return usage(format!("--benchmark `{benchmark}`: not a name"));
@@ -47,6 +47,7 @@ impl RunArgs {
             mode,
             division,
             rehearsal,
+            strict,
             digests: self.digests.unwrap_or(false),
             checksums: self.checksums.unwrap_or(false),
             labels: self.labels.clone(),
@@ -72,13 +73,21 @@ impl RunArgs {
         Ok((scenario, mode))
     }
 
-    fn division(&self) -> Result<(Division, bool), RunError> {
+    /// The division, and whether its rules are only noted, or asked for to the last.
+    fn division(&self) -> Result<(Division, bool, bool), RunError> {
         let division = self.division.unwrap_or_default();
-        let rehearsal = self.rehearsal.unwrap_or(false);
-        if rehearsal && division != Division::Network {
-            return usage("--rehearsal: give --division network, whose rules it is about");
+        let (rehearsal, strict) = (self.rehearsal.unwrap_or(false), self.strict.unwrap_or(false));
+        for (given, option) in [(rehearsal, "--rehearsal"), (strict, "--strict")] {
+            if given && division != Division::Network {
+                return usage(format!(
+                    "{option}: give --division network, whose rules it is about"
+                ));
+            }
         }
-        Ok((division, rehearsal))
+        if rehearsal && strict {
+            return usage("--rehearsal notes what --strict refuses: give one of them");
+        }
+        Ok((division, rehearsal, strict))
     }
 
     fn dataset_of(&self, benchmark: &str) -> Result<String, RunError> {

@@ -23,6 +23,9 @@ pub struct RunArgs {
     /// List the rules of the division that are broken, and run anyway: for practice, not for a submission
     #[arg(long, num_args = 0..=1, default_missing_value = "true")]
     pub rehearsal: Option<bool>,
+    /// Refuse a run for the Network division also if it cannot be told whether it keeps a rule
+    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    pub strict: Option<bool>,
     /// Prove that every byte arrived as it was sent, by digests of each sample and response at both ends. Costs time
     #[arg(long, num_args = 0..=1, default_missing_value = "true")]
     pub digests: Option<bool>,

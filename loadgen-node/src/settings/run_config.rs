@@ -17,6 +17,7 @@ pub struct RunConfig {
     pub(crate) loadgen_model: String,
     pub(crate) division: Division,
     pub(crate) rehearsal: bool,
+    pub(crate) strict: bool,
     pub(crate) digests: bool,
     pub(crate) checksums: bool,
     /// What the operator states of this machine.

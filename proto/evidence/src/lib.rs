@@ -5,10 +5,11 @@
 //!
 //! - [`System::machine`]: processors, memory, accelerators (`processors.rs`, `memory.rs`, `accelerators.rs`)
 //! - [`System::interfaces`]: network interfaces (`interfaces.rs`); [`route`]: which of them leads to a peer
-//! - `identity.rs`: digests that tell machines apart
+//! - `identity.rs`: digests that tell machines apart; `hypervisor.rs`: whether it is a virtual one
 //! - [`Statement`]: fields that an operator states in a file (`supply.rs`)
 
 mod accelerators;
+mod hypervisor;
 mod identity;
 mod interfaces;
 mod memory;

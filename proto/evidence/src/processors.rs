@@ -9,12 +9,7 @@ use crate::System;
 impl System {
     pub(crate) fn add_processors(&self, machine: &mut Machine) {
         let Some(text) = self.read("proc/cpuinfo") else { return };
-        let values = |key: &'static str| {
-            text.lines().filter_map(move |line| {
-                let (name, value) = line.split_once(':')?;
-                (name.trim() == key).then(|| value.trim())
-            })
-        };
+        let values = |key| values(&text, key);
         let number = |n: usize| u32::try_from(n).ok();
         let sockets: BTreeSet<_> = values("physical id").collect();
         machine.cpu_model = values("model name").next().map(Into::into);
@@ -41,6 +36,14 @@ impl System {
         let caches: Vec<_> = caches.collect();
         (!caches.is_empty()).then(|| caches.join(", "))
     }
+}
+
+/// What `/proc/cpuinfo` has under a key, processor by processor.
+pub(crate) fn values<'a>(text: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
+    text.lines().filter_map(move |line| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == key).then(|| value.trim())
+    })
 }
 
 #[cfg(test)]

@@ -19,8 +19,16 @@ pub struct SupplyError {
 }
 
 /// Identity, routes and settings of a machine must be measured.
-const MEASURED: [&str; 7] =
-    ["host_name", "machine_id", "boot_id", "routes", "settings", "settings_sha256", "supplied"];
+const MEASURED: [&str; 8] = [
+    "host_name",
+    "machine_id",
+    "boot_id",
+    "virtual_machine",
+    "routes",
+    "settings",
+    "settings_sha256",
+    "supplied",
+];
 
 /// All other fields.
 const STATED: [&str; 19] = [

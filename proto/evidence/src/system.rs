@@ -52,6 +52,7 @@ impl System {
             boot_id: kernel("random/boot_id"),
             board_serial: serial("board_serial").or_else(|| serial("product_serial")),
             product,
+            virtual_machine: self.virtual_machine(),
             bios_version: dmi("bios_version"),
             kernel: name.zip(release).map(|(name, release)| format!("{name} {release}")),
             operating_system: self.operating_system(),

@@ -21,7 +21,7 @@ use crate::{
         streams::{MAX_STREAMS, Streams},
     },
     model::identity::Model,
-    node::condition::Condition,
+    node::{condition::Condition, evidence::Evidence},
     sample::Sample,
     settings::{config::Config, engine::EngineConfig},
 };
@@ -29,7 +29,7 @@ use crate::{
 /// The node, as its connections see it.
 pub(crate) struct Node {
     pub(super) description: DescribeResponse,
-    pub(super) machine: Machine,
+    pub(super) evidence: Arc<Evidence>,
     pub(super) model: Model,
     pub(super) max_payload_bytes: usize,
     max_in_flight_samples: usize,
@@ -50,16 +50,18 @@ impl Node {
     pub(crate) fn new(
         config: &Config,
         model: Model,
-        machine: Machine,
+        evidence: Arc<Evidence>,
         queue: Arc<BatchQueue<Sample>>,
         room: u32,
         condition: watch::Receiver<Condition>,
     ) -> Self {
         let max_in_flight_samples = config.max_in_flight_samples.unwrap_or(room);
+        // Read at the start; later readings are of the same machine and the same settings.
+        let machine = evidence.last().unwrap_or_default();
         let admission = Admission::new(max_in_flight_samples, config.max_in_flight_bytes);
         Self {
             description: describe(config, &model, &machine, max_in_flight_samples),
-            machine,
+            evidence,
             model,
             max_payload_bytes: config.max_payload_bytes,
             max_in_flight_samples: max_in_flight_samples as usize,

@@ -54,7 +54,13 @@ impl Handler for Service {
                 ..netdiv_evidence::route(&peer.to_string())
             };
             let routes = peer.map(route).into_iter().collect();
-            answer.machine = Some(Machine { routes, ..self.0.machine.clone() });
+            // Reading takes processor time, which belongs to samples where there are any.
+            let machine = match self.0.streams().owed() {
+                0 => self.0.evidence.now().await,
+                _ => self.0.evidence.last(),
+            };
+            let machine = machine.map_err(Status::failed_precondition)?;
+            answer.machine = Some(Machine { routes, ..machine });
         }
         Ok(answer)
     }

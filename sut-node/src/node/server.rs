@@ -26,7 +26,8 @@ use crate::{
     intake::{node::Node, service::Service, streams::Streams},
     node::{
         condition::Condition,
-        evidence, metrics,
+        evidence::Evidence,
+        metrics,
         observe::{Observe, ObservedHandler},
         ready_file::{Ready, ReadyFile},
         sockets::Sockets,
@@ -52,10 +53,10 @@ pub async fn run(
         metrics::serve(address).await.map_err(NodeError::Metrics)?;
     }
     let ready_file = config.ready_file.as_deref().map(ReadyFile::prepare).transpose()?;
-    let (config, engines, machine) = tokio::task::spawn_blocking(move || {
+    let (config, engines, evidence) = tokio::task::spawn_blocking(move || {
         let engines = EnginePool::start(&config)?;
-        let machine = evidence::machine(&config, &engines.model)?;
-        Ok::<_, NodeError>((config, engines, machine))
+        let evidence = Evidence::of(&config, &engines.model)?;
+        Ok::<_, NodeError>((config, engines, evidence))
     })
     .await??;
 
@@ -63,7 +64,7 @@ pub async fn run(
     let (model, queue, room, engines) = engines.split();
     let (engine, model_name) = (model.engine.clone(), model.name.clone());
     let condition = Arc::new(watch::Sender::new(Condition::Well));
-    let node = Node::new(&config, model, machine, queue.clone(), room, condition.subscribe());
+    let node = Node::new(&config, model, evidence, queue.clone(), room, condition.subscribe());
     let streams = node.streams().clone();
     tokio::spawn(watchdog::watch(
         pulses,

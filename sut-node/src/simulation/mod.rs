@@ -43,7 +43,7 @@ use crate::{
     engine::{EngineKind, load::load, thread::EngineThread},
     intake::{node::Node, service::Service},
     model::identity::Model,
-    node::condition::Condition,
+    node::{condition::Condition, evidence::Evidence},
     sample::Sample,
     settings::{
         args::Args,
@@ -105,9 +105,15 @@ impl Simulation {
             max_payload_bytes: 2 * MAX_BYTES as usize,
             ..config.clone()
         };
-        let (machine, room) = (v1::Machine::default(), max_samples);
-        let node =
-            Node::new(&config, model.clone(), machine, queue.clone(), room, condition.subscribe());
+        let evidence = Evidence::new(|| Ok(v1::Machine::default())).unwrap();
+        let node = Node::new(
+            &config,
+            model.clone(),
+            evidence,
+            queue.clone(),
+            max_samples,
+            condition.subscribe(),
+        );
         let faulty = Arc::new(AtomicBool::new(true));
         let streams = random.random();
         let engines = (0..random.random_range(1..3))

@@ -6,7 +6,7 @@ use netdiv_rules::{
     book::Table,
     check::check,
     compliance::{accuracy_hash, accuracy_of},
-    submission::{Settings, make},
+    submission::{Settings, Strictness, make},
     user_conf,
 };
 
@@ -29,8 +29,8 @@ fn submission_toml(path: &Path) {
     let Ok(settings) = Settings::read(path) else { return };
     let base = path.parent().unwrap_or(path);
     let (Ok(table), Ok(out)) = (Table::builtin(), tempfile::tempdir()) else { return };
-    for (rehearsal, name) in [(false, "tree"), (true, "rehearsal")] {
-        let _ = make(&settings, base, table, &[], rehearsal, &out.path().join(name));
+    for (strictness, name) in [(Strictness::Strict, "tree"), (Strictness::Rehearsal, "rehearsal")] {
+        let _ = make(&settings, base, table, &[], strictness, &out.path().join(name));
     }
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use netdiv_contract::v1::Machine;
 use netdiv_words::Mode;
 
 use super::{
@@ -13,6 +14,7 @@ use crate::{
     Rule::{self, N2, N3, N14, N20, N31, N32, N35},
     Scenario,
     book::Seeds,
+    facts::{counted::counted, machines::said},
     official_log::DetailLog,
     result::RunResult,
 };
@@ -99,21 +101,39 @@ fn logged(run: &Run, record: &RunResult, detail: &DetailLog, found: &mut Finding
 
 /// A name stands for the same machine in all runs of a system. It may have been started anew between them.
 fn machines(subject: &Subject, found: &mut Findings) {
-    let mut known: BTreeMap<(&str, &str), (&str, &str)> = BTreeMap::new();
+    let mut known: BTreeMap<(&str, &str, &str), (String, &str)> = BTreeMap::new();
     for (entry, run) in subject.runs() {
         let (Some(system), Some(record)) = (entry.system(), run.result()) else { continue };
-        let machines = record.evidence.iter().flat_map(|evidence| evidence.machines());
-        for (name, machine) in machines {
-            let Some(id) = machine.machine_id.as_deref() else { continue };
-            let place = run.record_place.as_str();
-            let (first, where_) = *known.entry((system, name)).or_insert((id, place));
-            if first != id {
+        let place = run.record_place.as_str();
+        for (name, machine) in record.evidence.iter().flat_map(|evidence| evidence.machines()) {
+            let mut differ: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+            for (what, value) in lasting(machine) {
+                let Some(value) = value else { continue };
+                let first = known.entry((system, name, what)).or_insert((value.clone(), place));
+                if first.0 != value {
+                    differ.entry(first.1).or_default().push(what);
+                }
+            }
+            for (first, by) in differ {
                 let text = format!(
-                    "{name} is another machine than in {where_}, by its machine id: make all runs of a system on the \
-                     same machines"
+                    "{name} is another machine than in {first}, by its {}: make all runs of a system on the same machines",
+                    by.join(", ")
                 );
                 found.fail(N20, place, text);
             }
         }
     }
+}
+
+/// What is known of a machine that no other boot changes.
+fn lasting(machine: &Machine) -> [(&'static str, Option<String>); 5] {
+    let text = |text: &Option<String>| said(text).map(str::to_owned);
+    let models = || counted(machine.accelerators.iter().map(|one| &one.name)).join(", ");
+    [
+        ("machine id", text(&machine.machine_id)),
+        ("board serial number", text(&machine.board_serial)),
+        ("product", text(&machine.product)),
+        ("processors", text(&machine.cpu_model)),
+        ("accelerators", machine.accelerator_count.map(|count| format!("{count}: {}", models()))),
+    ]
 }

@@ -45,6 +45,7 @@ mod read;
 mod recorded;
 mod releases;
 mod report;
+mod same_system;
 mod schedule;
 mod separation;
 mod shared_machines;
@@ -174,6 +175,7 @@ fn judge(
     suite::judge(subject, &mut found);
     quality::judge(subject, &mut found);
     engines::judge(subject, &mut found);
+    same_system::judge(subject, &mut found);
     bindings::judge(subject, &mut found);
     recorded::judge(subject, &mut found);
     purposes::judge(subject, &mut found);

@@ -1,5 +1,7 @@
 //! N30: the same program answers the same in accuracy and performance mode (rules, section 5.1).
 
+use std::collections::BTreeMap;
+
 use super::{
     checked_folder::{Entry, Subject},
     compliance_tests::not_verified,
@@ -9,7 +11,8 @@ use super::{
 use crate::{
     Rule::N30,
     book::{Benchmark, Test},
-    result::{Node, RunResult},
+    facts::running::{Running, SETTING},
+    result::RunResult,
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -42,27 +45,31 @@ fn same_code(entry: &Entry, found: &mut Findings) {
     }
 }
 
-fn differences(one: &RunResult, other: &RunResult) -> Vec<&'static str> {
-    let nodes = |record: &RunResult, of: fn(&Node) -> &str| -> Vec<String> {
-        let mut nodes: Vec<_> =
-            record.nodes.iter().map(|node| format!("{} {}", node.name, of(node))).collect();
-        nodes.sort();
-        nodes
-    };
-    let same_nodes = |of| nodes(one, of) == nodes(other, of);
-    [
+fn differences(one: &RunResult, other: &RunResult) -> Vec<String> {
+    let of_run = [
         ("sources", one.versions.sources_sha256 == other.versions.sources_sha256),
-        ("model", same_nodes(|node| &node.model_sha256)),
-        ("settings of the nodes", same_nodes(|node| &node.config_sha256)),
-        ("version of the nodes' program", same_nodes(|node| &node.software_version)),
         ("encoding", one.encoding == other.encoding),
         ("transport", (&one.transport, one.tls) == (&other.transport, other.tls)),
         ("tensors of a sample", one.input == other.input),
-    ]
-    .into_iter()
-    .filter(|(_, same)| !same)
-    .map(|(what, _)| what)
-    .collect()
+    ];
+    let of_run = of_run.into_iter().filter(|(_, same)| !same).map(|(what, _)| what.to_owned());
+    of_run.chain(of_nodes(&one.running(), &other.running())).collect()
+}
+
+/// What of the nodes differs: that they are others, or what runs there, as far as both runs know it.
+fn of_nodes(one: &BTreeMap<&str, Running>, other: &BTreeMap<&str, Running>) -> Vec<String> {
+    if !one.keys().eq(other.keys()) {
+        return vec!["nodes".into()];
+    }
+    let mut differ: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (node, running) in one {
+        for (what, value) in running.iter().filter(|(what, _)| !what.starts_with(SETTING)) {
+            if other[node].get(what).is_some_and(|other| other != value) {
+                differ.entry(what).or_default().push(node);
+            }
+        }
+    }
+    differ.into_iter().map(|(what, nodes)| format!("{what} of {}", nodes.join(", "))).collect()
 }
 
 /// The same responses, by a test. Digests are of one run, and say nothing of the other mode.

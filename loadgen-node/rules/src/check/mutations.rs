@@ -10,6 +10,7 @@ mod files;
 mod language;
 mod links;
 mod logs;
+mod machines;
 mod names;
 mod papers;
 mod records;
@@ -60,6 +61,7 @@ kinds! {
     documents: "diagram, architecture and bandwidth, by what they say where it is seen", Tree::new;
     links: "where the documents' links lead", Tree::new;
     wire: "the description of the wire, and the sources that it is taken from", Tree::new;
+    machines: "machines that may be one, and nodes that differ in what they run", Tree::new;
     names: "names of systems, folders and nodes", Tree::new;
     language: "a language model: tokens, compression, TEST06", Tree::of_llama;
 }
@@ -118,6 +120,20 @@ fn a_submitters_folder_is_checked_as_the_tree_is() {
     let tree = Tree::new();
     let report = check(&tree.path("network/acme"), Table::builtin().unwrap(), None).unwrap();
     assert!(!report.failed(), "{}", report.text());
+}
+
+#[test]
+fn machines_that_nothing_tells_apart_leave_n4_open() {
+    for (name, edit) in machines::INDISTINCT {
+        let tree = Tree::new();
+        tree.every_record(|record| {
+            let evidence = record.evidence.as_mut().unwrap();
+            edit(&mut evidence.loadgen_node, evidence.nodes.get_mut("node-b").unwrap());
+        });
+        let report = report(&tree);
+        assert!(!report.failed(), "{name}: {}", report.text());
+        assert_eq!(report.outcome(Rule::N4), Outcome::CannotTell, "{name}: {}", report.text());
+    }
 }
 
 #[test]

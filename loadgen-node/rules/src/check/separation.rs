@@ -17,7 +17,7 @@ use crate::{
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for seen in seen(subject, N4, found) {
-        let text = "the machines at both ends have different boots, boards and hardware addresses";
+        let text = "the machines at both ends are bare metal, with different boots, boards and hardware addresses";
         of_run(&seen, N4, text, on_the_loadgen_node(&seen), found);
     }
     for seen in seen(subject, N5, found) {

@@ -2,6 +2,7 @@
 //!
 //! - [`files`]: regular files and their SHA-256; [`official_log`]: LoadGen's logs; [`result`]: `result.json`
 //! - [`machines`]: the machines of a run and what tells them apart; [`interfaces`]: which adapters carry their traffic
+//! - [`running`]: what runs at the nodes
 //! - [`measurements`]: what the maker of a measurements file takes from the record, and its check compares
 //! - [`markdown_links`]: where a document leads; [`svg`]: the texts that are seen in a drawing
 //! - [`counted`]: things of a kind; [`fabric`]: the permitted fabrics; [`rate`]: bits per second, read and written
@@ -16,4 +17,5 @@ pub(crate) mod measurements;
 pub mod official_log;
 pub(crate) mod rate;
 pub mod result;
+pub(crate) mod running;
 pub(crate) mod svg;

@@ -1,7 +1,9 @@
 //! What the rules ask, one function for each: asked before a run, by the check, and where a document says it.
 
+pub(crate) mod alike;
 pub(crate) mod audit_config;
 pub(crate) mod bandwidth;
+mod distinct;
 pub(crate) mod ecc;
 pub(crate) mod engines;
 pub(crate) mod limits;

@@ -5,7 +5,11 @@ use std::{collections::BTreeMap, fmt};
 use netdiv_contract::encoding::Encoding;
 use netdiv_words::Mode;
 
-use crate::{Scenario, result::Evidence};
+use crate::{
+    Scenario,
+    facts::running::{Running, Said},
+    result::Evidence,
+};
 
 /// What a run is about to do.
 #[derive(Debug, Clone, Copy)]
@@ -56,8 +60,12 @@ pub struct Engine<'a> {
     pub node: &'a str,
     /// Its engine.
     pub engine: &'a str,
+    /// Its model.
+    pub model: &'a str,
     /// SHA-256 of its model file, in hex; empty without a model.
     pub model_sha256: &'a str,
+    /// Version of its program.
+    pub software_version: &'a str,
 }
 
 /// One tensor of a sample.
@@ -75,6 +83,22 @@ impl Choice<'_> {
     /// Whether the run measures performance.
     pub(super) fn performs(&self) -> bool {
         self.mode != Mode::Accuracy && !self.digests
+    }
+
+    /// What runs at each node.
+    pub(super) fn running(&self) -> BTreeMap<&str, Running> {
+        let machines = self.evidence.map(|evidence| &evidence.nodes);
+        let of = |one: &Engine<'_>| {
+            Said {
+                engine: one.engine,
+                model: one.model,
+                model_sha256: one.model_sha256,
+                software_version: one.software_version,
+                machine: machines.and_then(|machines| machines.get(one.node)),
+            }
+            .running()
+        };
+        self.engines.iter().map(|one| (one.node, of(one))).collect()
     }
 
     /// Whether it measures accuracy.

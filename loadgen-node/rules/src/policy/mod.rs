@@ -18,7 +18,7 @@ use crate::{
     Finding,
     Rule::{N1, N2, N13, N32},
     book::{Suite, Table},
-    judge::{audit_config::not_of_a_test, engines::without_model, suite, sut_name},
+    judge::{alike::unlike, audit_config::not_of_a_test, engines::without_model, suite, sut_name},
     result::Division,
 };
 
@@ -55,10 +55,18 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
         _ => {}
     }
     findings.extend(settings::seeds(table, choice));
-    findings.extend(choice.engines.iter().filter_map(|Engine { node, engine, model_sha256 }| {
-        let why = without_model(engine, model_sha256)?;
-        Some(Finding::fail(N2, *node, format!("no model runs there: {why}")))
-    }));
+    findings.extend(engines(choice));
     findings.extend(machines::check(choice));
     findings
+}
+
+/// Every node runs a model, and all of them the same.
+fn engines(choice: &Choice<'_>) -> Vec<Finding> {
+    let missing =
+        choice.engines.iter().filter_map(|Engine { node, engine, model_sha256, .. }| {
+            let why = without_model(engine, model_sha256)?;
+            Some(Finding::fail(N2, *node, format!("no model runs there: {why}")))
+        });
+    let differ = unlike(&choice.running());
+    missing.chain(differ.into_iter().map(|why| Finding::fail(N2, "nodes", why))).collect()
 }

@@ -22,22 +22,41 @@ pub enum MakeError {
     Folder(#[from] io::Error),
 }
 
-/// Makes the submission in the new folder `output`, which is there as a whole or not at all, and returns its files.
+/// What stands against a submission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strictness {
+    /// A rule that is broken, or of which it cannot be told.
+    Strict,
+    /// A rule that is broken.
+    Usual,
+    /// Nothing: it may be made of runs that no submission can have, and says so.
+    Rehearsal,
+}
+
+/// A submission that was made.
+#[derive(Debug)]
+pub struct Made {
+    /// Its files.
+    pub tree: Tree,
+    /// The rules of the Network division of which it cannot be told whether they are kept, each with what to do.
+    pub open: Vec<String>,
+}
+
+/// Makes the submission in the new folder `output`, which is there as a whole or not at all.
 ///
-/// `base` is the folder that paths of the settings start from, `sources` are the program's own. A
-/// `rehearsal` may be made of runs that no submission can have; the tree then says so.
+/// `base` is the folder that paths of the settings start from, `sources` are the program's own.
 ///
 /// # Errors
 ///
-/// When settings are missing or wrong, or when a check of the tree would find a rule broken that its division asks for.
+/// When settings are missing or wrong, or when a check of the tree would find what stands against it in its division.
 pub fn make(
     settings: &Settings,
     base: &Path,
     table: &Table,
     sources: &[Source<'_>],
-    rehearsal: bool,
+    strictness: Strictness,
     output: &Path,
-) -> Result<Tree, MakeError> {
+) -> Result<Made, MakeError> {
     let mut draft = draft(settings, base, table, sources);
     let mut refused = std::mem::take(&mut draft.faults);
     // What has no place, or would lie outside of it, is not even written to be checked; the faults say why.
@@ -62,9 +81,14 @@ pub fn make(
     };
     let home = &draft.home.root();
     let found = Refusals { report: &report, part: beside.path(), home, runs: &draft.runs };
+    let open = if is_open { Vec::new() } else { found.open() };
+    let is_rehearsal = strictness == Strictness::Rehearsal;
     if refused.is_empty() {
-        if !rehearsal {
+        if !is_rehearsal {
             refused = found.refused(is_open);
+        }
+        if strictness == Strictness::Strict {
+            refused.extend(open.iter().cloned());
         }
     } else {
         // What is missing in the tree is missing because of the faults.
@@ -77,10 +101,10 @@ pub fn make(
     if is_open {
         draft.note(documents::why_open(settings, &draft.rehearsed, &draft.open, Some(&noted)));
     }
-    if rehearsal {
+    if is_rehearsal {
         draft.note(documents::rehearsal(&noted));
     }
     beside.write(&draft.tree)?;
     beside.finish()?;
-    Ok(draft.tree)
+    Ok(Made { tree: draft.tree, open })
 }

@@ -40,7 +40,7 @@ mod tests;
 mod topology;
 
 pub use folder::Tree;
-pub use make::{MakeError, make};
+pub use make::{Made, MakeError, Strictness, make};
 pub use submission_toml::{
     Architecture, Link, Power, ResultSettings, Retrained, Retraining, Settings, Status, Switch,
     Topology,

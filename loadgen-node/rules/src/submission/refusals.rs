@@ -12,6 +12,9 @@ const MACHINES: [Rule; 4] = [Rule::N20, Rule::N22, Rule::N24, Rule::N29];
 /// What N38 concludes from the other findings.
 const CONCLUSION: Rule = Rule::N38;
 
+/// What is asked of two submissions.
+const COMPARISON: Rule = Rule::N37;
+
 /// The findings about a tree that is being made.
 pub(super) struct Refusals<'a> {
     pub(super) report: &'a Report,
@@ -35,6 +38,15 @@ impl Refusals<'_> {
         self.standing(is_open).filter(is_of_run).map(|finding| self.told(finding)).collect()
     }
 
+    /// All that cannot be told of a submission of the Network division and does not stand against it.
+    pub(super) fn open(&self) -> Vec<String> {
+        let is_open = |finding: &&Grouped| {
+            let is_asked = ![CONCLUSION, COMPARISON].contains(&finding.rule);
+            finding.outcome == Outcome::CannotTell && is_asked && !self.stands(finding, false)
+        };
+        self.report.findings.iter().filter(is_open).map(|finding| self.told(finding)).collect()
+    }
+
     /// All rules of the Network division that are not kept, with places in the tree.
     pub(super) fn noted(&self) -> Vec<Grouped> {
         let waived = self.report.waived.iter();
@@ -47,14 +59,18 @@ impl Refusals<'_> {
     }
 
     fn standing(&self, is_open: bool) -> impl Iterator<Item = &Grouped> {
-        self.report.findings.iter().filter(move |finding| match finding.outcome {
+        self.report.findings.iter().filter(move |finding| self.stands(finding, is_open))
+    }
+
+    fn stands(&self, finding: &Grouped, is_open: bool) -> bool {
+        match finding.outcome {
             Outcome::Pass => false,
             Outcome::Fail => finding.rule != CONCLUSION || !finding.places.is_empty(),
             Outcome::CannotTell => {
                 let of_run = finding.places.iter().any(|place| self.is_run(place));
                 !is_open && MACHINES.contains(&finding.rule) && of_run
             }
-        })
+        }
     }
 
     fn is_run(&self, place: &str) -> bool {

@@ -8,7 +8,7 @@ mod trees;
 
 use std::{fs, path::Path};
 
-use super::{MakeError, Settings, Tree, folder::Beside, make};
+use super::{MakeError, Settings, Strictness, Tree, folder::Beside, make};
 use crate::{
     book::Table,
     fixture::{self, SOURCES},
@@ -22,8 +22,9 @@ fn build_in(folder: &Path, rehearsal: bool) -> Result<Tree, Vec<String>> {
 fn build_by(folder: &Path, rehearsal: bool, table: &Table) -> Result<Tree, Vec<String>> {
     let settings = Settings::read(&folder.join("submission.toml")).unwrap();
     let out = tempfile::tempdir().unwrap();
-    let made = make(&settings, folder, table, &SOURCES, rehearsal, &out.path().join("tree"));
-    made.map_err(|error| match error {
+    let strictness = if rehearsal { Strictness::Rehearsal } else { Strictness::Usual };
+    let made = make(&settings, folder, table, &SOURCES, strictness, &out.path().join("tree"));
+    made.map(|made| made.tree).map_err(|error| match error {
         MakeError::Refused(problems) => problems,
         MakeError::Folder(error) => panic!("{error}"),
     })

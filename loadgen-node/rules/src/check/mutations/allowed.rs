@@ -12,7 +12,7 @@ use super::{
     broken, report,
     tree::{HOME, SYSTEM, Tree},
 };
-use crate::{Outcome, Rule};
+use crate::{Outcome, Rule, facts::files::sha256_of};
 
 fn outcome(tree: &Tree, rule: Rule) -> Outcome {
     report(tree).outcome(rule)
@@ -138,4 +138,44 @@ fn unknown_round_trips_tell_nothing() {
     assert_eq!(outcome(&tree, Rule::N14), Outcome::CannotTell);
     // And what cannot be told of one rule cannot be told of the whole.
     assert_eq!(outcome(&tree, Rule::N38), Outcome::CannotTell);
+}
+
+/// Machines may differ, and what is set for them.
+#[test]
+fn nodes_of_different_machines() {
+    let tree = Tree::new();
+    tree.every_record(|record| {
+        for (number, node) in record.nodes.iter_mut().enumerate() {
+            let machines = &mut record.evidence.as_mut().unwrap().nodes;
+            let machine = machines.get_mut(&node.name).unwrap();
+            machine.framework = Some(format!("libtorch 2.11.0 (for GPU {number})"));
+            let text = format!(
+                "max_batch = {number}8\n[engine]\nplug_in = \"torch\"\ndevices = [\"cuda:{number}\"]\n\
+                 [engine.model]\nname = \"resnet50\"\nprecision = \"fp16\"\n"
+            );
+            machine.settings_sha256 = Some(sha256_of(&text));
+            node.config_sha256 = sha256_of(&text);
+            machine.settings = Some(text);
+        }
+    });
+    let report = report(&tree);
+    assert!(!report.failed(), "{}", report.text());
+}
+
+/// Another precision for another scenario is said by the measurements.
+#[test]
+fn other_weights_in_a_scenario() {
+    let tree = Tree::new();
+    tree.every_record(|record| {
+        if record.scenario == Scenario::Server {
+            for node in &mut record.nodes {
+                node.model_sha256 = "0".repeat(64);
+            }
+        }
+    });
+    let folder = format!("{HOME}/measurements/two-H100-nodes/resnet50/Server");
+    let measurements = format!("{folder}/two-H100-nodes_netdiv_Server.json");
+    tree.replace(&measurements, "fp16 conversion", "fp8 conversion");
+    let report = report(&tree);
+    assert!(!report.failed(), "{}", report.text());
 }

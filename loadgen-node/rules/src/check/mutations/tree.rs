@@ -17,7 +17,7 @@ use crate::{
     facts::files::sha256_of,
     fixture::{self, RunSpec},
     result::RunResult,
-    submission::{self, Settings},
+    submission::{self, Settings, Strictness},
     tree::{self, DETAIL, SUMMARY},
 };
 
@@ -58,8 +58,15 @@ impl Tree {
             let settings = Settings::read(&dir.join("submission.toml")).unwrap();
             let sources = &fixture::SOURCES;
             let tree = dir.join("tree");
-            submission::make(&settings, dir, Table::builtin().unwrap(), sources, false, &tree)
-                .unwrap();
+            submission::make(
+                &settings,
+                dir,
+                Table::builtin().unwrap(),
+                sources,
+                Strictness::Usual,
+                &tree,
+            )
+            .unwrap();
             read(&tree)
         }))
     }

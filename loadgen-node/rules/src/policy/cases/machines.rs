@@ -73,27 +73,53 @@ fn what_tells_nothing_is_not_taken_for_the_same() {
         machine.machine_id = Some(String::new());
     }
     assert_eq!(found(Division::Network, &case), []);
-    unclear(
-        case,
-        Rule::N4,
-        "rack-a",
-        "nothing that tells machines apart is known of both",
-        |case| {
-            let node = node(case);
-            node.boot_id = None;
-            node.interfaces[0].mac = None;
-        },
-    );
+    unclear(case, Rule::N4, "rack-a", "nothing that was measured at both ends", |case| {
+        node(case).boot_id = None;
+    });
+}
+
+#[test]
+fn what_is_stated_tells_no_machines_apart() {
+    let of = |field: &'static str| {
+        move |case: &mut Case| {
+            loadgen(case).boot_id = None;
+            node(case).supplied = vec![field.into()];
+        }
+    };
+    unclear(images(), Rule::N4, "rack-a", "what is stated proves nothing", of("board_serial"));
+    unclear(images(), Rule::N4, "rack-a", "its product was not measured", |case| {
+        node(case).supplied = vec!["product".into()];
+    });
+    let mut case = images();
+    loadgen(&mut case).boot_id = None;
+    assert_eq!(found(Division::Network, &case), [], "boards tell them apart, too");
+}
+
+#[test]
+fn a_microvm_says_nothing_of_a_product() {
+    let why = "its product was not measured, so that it may share its host";
+    unclear(images(), Rule::N4, "rack-a", why, |case| node(case).product = None);
+    let why = "whether it is a virtual machine is not known";
+    unclear(images(), Rule::N4, "LoadGen node", why, |case| loadgen(case).virtual_machine = None);
+    unclear(images(), Rule::N4, "rack-a", "it is a virtual machine", |case| {
+        node(case).virtual_machine = Some(true);
+        node(case).product = None;
+    });
 }
 
 #[test]
 fn virtual_machines_are_not_known_to_be_separate() {
-    unclear(images(), Rule::N4, "rack-a", "QEMU Standard PC is a virtual machine", |case| {
-        node(case).product = Some("QEMU Standard PC".into());
+    for product in ["QEMU Standard PC", "VMware7,1", "Amazon EC2 c7g.large"] {
+        unclear(images(), Rule::N4, "rack-a", "is a virtual machine: whether it shares", |case| {
+            node(case).product = Some(product.into());
+        });
+    }
+    unclear(images(), Rule::N4, "LoadGen node", "Acme Server 9 is a virtual machine", |case| {
+        loadgen(case).virtual_machine = Some(true);
     });
-    unclear(images(), Rule::N4, "LoadGen node", "a virtual machine", |case| {
-        loadgen(case).product = Some("VMware7,1".into());
-    });
+    let mut case = images();
+    loadgen(&mut case).product = Some("Amazon EC2 c7g.metal".into());
+    assert_eq!(found(Division::Network, &case), []);
 }
 
 #[test]

@@ -26,8 +26,18 @@ struct Case {
     digests: bool,
     in_process: bool,
     audit_config: Option<AuditConfig<'static>>,
-    engine: Engine<'static>,
+    engines: Vec<Engine<'static>>,
     evidence: Option<Evidence>,
+}
+
+fn engine(node: &'static str) -> Engine<'static> {
+    Engine {
+        node,
+        engine: "torch",
+        model: "resnet50",
+        model_sha256: "5ca1ab1e",
+        software_version: "0.1.0",
+    }
 }
 
 fn tensor(data_type: &'static str, shape: &'static [i64]) -> Tensor<'static> {
@@ -42,6 +52,7 @@ fn machine(name: &str, number: u8, peer: &str) -> Machine {
         boot_id: text(format!("b-{name}")),
         board_serial: text(format!("S-{number}")),
         product: text("Acme Server 9".into()),
+        virtual_machine: Some(false),
         memory_ecc: Some(true),
         accelerators: vec![Accelerator {
             name: "Acme GPU".into(),
@@ -111,7 +122,7 @@ fn images() -> Case {
         digests: false,
         in_process: false,
         audit_config: None,
-        engine: Engine { node: "rack-a", engine: "plugin:torch", model_sha256: "5ca1ab1e" },
+        engines: vec![engine("rack-a"), engine("rack-b")],
         evidence: Some(Evidence { loadgen_node, nodes }),
     }
 }
@@ -148,7 +159,7 @@ fn found(division: Division, case: &Case) -> Vec<Finding> {
         digests: case.digests,
         in_process: case.in_process,
         audit_config: case.audit_config,
-        engines: &[case.engine],
+        engines: &case.engines,
         evidence: case.evidence.as_ref(),
     };
     before_run(Table::builtin().unwrap(), division, &choice)

@@ -229,10 +229,30 @@ fn durations_and_bounds_are_the_rules() {
 #[test]
 fn every_node_runs_a_model() {
     for (engine, text) in [("echo", "its engine is `echo`"), ("none", "its engine is `none`")] {
-        fails(images(), Rule::N2, "rack-a", text, |case| case.engine.engine = engine);
+        fails(images(), Rule::N2, "rack-a", text, |case| case.engines[0].engine = engine);
     }
     let text = "it named no model file; run again with the benchmark's model";
-    fails(images(), Rule::N2, "rack-a", text, |case| case.engine.model_sha256 = "");
+    fails(images(), Rule::N2, "rack-a", text, |case| case.engines[0].model_sha256 = "");
+}
+
+#[test]
+fn all_nodes_run_the_same() {
+    let differ = |what: &'static str, change: fn(&mut Case)| {
+        fails(images(), Rule::N2, "nodes", what, change);
+    };
+    differ(
+        "differ in their engine: onnx at rack-b, and torch at rack-a; a result is of one",
+        |case| {
+            case.engines[1].engine = "onnx";
+        },
+    );
+    differ("model: resnet50 0a1 at rack-b", |case| case.engines[1].model_sha256 = "0a1");
+    differ("program's version: 0.0.9 at rack-b", |case| case.engines[1].software_version = "0.0.9");
+    differ("framework: libtorch 2.11 at rack-b, and rten 0.27 at rack-a", |case| {
+        node(case).framework = Some("rten 0.27".into());
+        let evidence = case.evidence.as_mut().unwrap();
+        evidence.nodes.get_mut("rack-b").unwrap().framework = Some("libtorch 2.11 (CPU)".into());
+    });
 }
 
 #[test]

@@ -8,14 +8,15 @@ use crate::{
     book::Table,
     fixture::SOURCES,
     result::{Division, Verdict},
-    submission::{Settings, make},
+    submission::{Settings, Strictness, make},
     tree,
 };
 
 #[test]
 fn an_empty_file_is_told_all_that_it_needs() {
     let (table, output) = (Table::builtin().unwrap(), Path::new("/no/such/folder/tree"));
-    let made = make(&Settings::default(), Path::new("."), table, &SOURCES, true, output);
+    let made =
+        make(&Settings::default(), Path::new("."), table, &SOURCES, Strictness::Rehearsal, output);
     let all = made.unwrap_err().to_string();
     for want in [
         "write submitter",
@@ -59,7 +60,7 @@ fn each_thing_that_is_wrong_with_the_runs_is_said_at_once() {
         "N33 (section 5.1): offline/accuracy: the run's verdict is Invalid: 3 samples lost",
         "server/performance: the run was exploratory, and is no result: run again with --division",
         "N3 (section 5.1): server/performance: the log's loadgen_version is 5.0.11 @ ef1bd3b95e, result.json has 5.0.12 @ abc",
-        "N30 (section 5.1): model not as in server/performance: run all again alike (in server/accuracy and ",
+        "N30 (section 5.1): model of node-a not as in server/performance: run all again alike (in server/accuracy and ",
         "N32 (section 3, 4.1.1): server/accuracy: the run was one of offline",
         "server/digests: that run was made without --digests",
         "resnet50 Offline TEST04: is missing: make TEST04, which resnet50 needs, with loadgen-node audit",

@@ -3,7 +3,12 @@
 use std::fs;
 
 use super::{change_result, change_settings, problems_of};
-use crate::{fixture::replace_log, tree};
+use crate::{
+    book::Table,
+    fixture::{self, SOURCES, replace_log},
+    submission::{MakeError, Settings, Strictness, make},
+    tree,
+};
 
 #[test]
 fn a_run_serves_one_purpose() {
@@ -79,4 +84,23 @@ fn nodes_on_one_machine_share_its_interface() {
     assert!(!is_short(&one_machine(100_000)));
     // Two of these would do.
     assert!(is_short(&one_machine(20_000)));
+}
+
+#[test]
+fn what_cannot_be_told_is_listed_and_refused_where_that_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    fixture::submission_folder(dir, "network", "v5.0");
+    change_result(&dir.join("server/performance"), |result| {
+        let nodes = &mut result.evidence.as_mut().unwrap().nodes;
+        nodes.values_mut().for_each(|machine| machine.virtual_machine = None);
+    });
+    let settings = Settings::read(&dir.join("submission.toml")).unwrap();
+    let table = Table::builtin().unwrap();
+    let make = |strictness| make(&settings, dir, table, &SOURCES, strictness, &dir.join("tree"));
+    let want = "N4 (section 6.2.2): server/performance: node-a, node-b: whether it is a virtual machine is not known";
+    let Err(MakeError::Refused(refused)) = make(Strictness::Strict) else { panic!() };
+    assert!(refused.len() == 1 && refused[0].starts_with(want), "{refused:#?}");
+    let made = make(Strictness::Usual).unwrap();
+    assert!(made.open == refused && dir.join("tree").exists(), "{made:#?}");
 }

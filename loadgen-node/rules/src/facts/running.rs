@@ -1,0 +1,166 @@
+//! What runs at a node: what it said when it was asked, and what its evidence has.
+
+use std::collections::BTreeMap;
+
+use netdiv_contract::v1::Machine;
+use toml::Table;
+
+use super::machines::said;
+use crate::{
+    judge::engines::without_model,
+    result::{Node, RunResult},
+};
+
+pub(crate) const MODEL: &str = "model";
+pub(crate) const ENGINE: &str = "engine";
+pub(crate) const FRAMEWORK: &str = "framework";
+pub(crate) const PROGRAM: &str = "program";
+pub(crate) const VERSION: &str = "program's version";
+pub(crate) const SETTINGS: &str = "settings";
+pub(crate) const IMAGE: &str = "container image";
+pub(crate) const KERNEL: &str = "kernel";
+/// Before the name of one of the settings that decide the answers.
+pub(crate) const SETTING: &str = "setting ";
+
+/// Settings of an engine that are about its machine, and no matter of what it answers.
+const OF_THE_MACHINE: [&str; 5] =
+    ["batch_sizes", "devices", "encodings", "threads", "workload_threads"];
+
+/// What runs at a node, by what it is. What is not known is left out.
+pub(crate) type Running = BTreeMap<String, String>;
+
+/// What a node said before the run, and its machine.
+pub(crate) struct Said<'a> {
+    pub(crate) engine: &'a str,
+    pub(crate) model: &'a str,
+    pub(crate) model_sha256: &'a str,
+    pub(crate) software_version: &'a str,
+    pub(crate) machine: Option<&'a Machine>,
+}
+
+impl Said<'_> {
+    pub(crate) fn running(&self) -> Running {
+        let unknown = Machine::default();
+        let machine = self.machine.unwrap_or(&unknown);
+        let version = self.software_version;
+        // `sut-node 0.1.0`, of version 0.1.0.
+        let program = said(&machine.program).unwrap_or_default();
+        let program = program.strip_suffix(version).unwrap_or(program);
+        let text = |text: &Option<String>| said(text).unwrap_or_default().to_owned();
+        // An engine without a model is found as that.
+        let (model, engine) = match without_model(self.engine, self.model_sha256) {
+            None => (format!("{} {}", self.model, self.model_sha256), self.engine.to_owned()),
+            Some(_) => Default::default(),
+        };
+        let facts = [
+            (MODEL, model),
+            (ENGINE, engine),
+            // What follows, such as the driver that it was built for, is a matter of the machine.
+            (
+                FRAMEWORK,
+                text(&machine.framework).split(['(', ',']).next().unwrap_or_default().into(),
+            ),
+            (PROGRAM, program.into()),
+            (VERSION, version.into()),
+            (IMAGE, text(&machine.container_image)),
+            (KERNEL, text(&machine.kernel)),
+        ];
+        let facts = facts.map(|(what, value)| (what.to_owned(), value.trim().to_owned()));
+        let known = facts.into_iter().filter(|(_, value)| !value.is_empty());
+        known.chain(answering(machine)).collect()
+    }
+}
+
+/// The published settings that decide what the engine answers: the tables `engine` and `engine.model`.
+fn answering(machine: &Machine) -> Vec<(String, String)> {
+    let settings: Option<Table> = machine.settings.as_deref().and_then(|text| text.parse().ok());
+    let Some(mut engine) = settings.and_then(|settings| table(&settings, ENGINE)) else {
+        return Vec::new();
+    };
+    let model = table(&engine, MODEL).unwrap_or_default();
+    engine.remove(MODEL);
+    let named = |prefix: &'static str| {
+        move |(key, value): (String, toml::Value)| {
+            (!OF_THE_MACHINE.contains(&key.as_str()))
+                .then(|| (format!("{SETTING}{prefix}.{key}"), value.to_string()))
+        }
+    };
+    let engine = engine.into_iter().filter_map(named("engine"));
+    engine.chain(model.into_iter().filter_map(named("engine.model"))).collect()
+}
+
+fn table(parent: &Table, key: &str) -> Option<Table> {
+    parent.get(key)?.as_table().cloned()
+}
+
+impl RunResult {
+    /// What ran at each node, by its name.
+    pub(crate) fn running(&self) -> BTreeMap<&str, Running> {
+        let of = |node: &Node| {
+            let machines = self.evidence.as_ref().map(|evidence| &evidence.nodes);
+            let said = Said {
+                engine: &node.engine,
+                model: &node.model,
+                model_sha256: &node.model_sha256,
+                software_version: &node.software_version,
+                machine: machines.and_then(|machines| machines.get(&node.name)),
+            };
+            let mut running = said.running();
+            let settings = Some(&node.config_sha256).filter(|sha256| !sha256.is_empty());
+            running.extend(settings.map(|sha256| (SETTINGS.to_owned(), sha256.clone())));
+            running
+        };
+        self.nodes.iter().map(|node| (node.name.as_str(), of(node))).collect()
+    }
+}
+
+/// A value for people: of a digest its start.
+pub(crate) fn brief(value: &str) -> String {
+    let is_digest = |word: &str| word.len() == 64 && word.bytes().all(|b| b.is_ascii_hexdigit());
+    let words = value.split_whitespace().map(|word| match word.get(..12) {
+        Some(start) if is_digest(word) => format!("{start}…"),
+        _ => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn running(machine: &Machine) -> Running {
+        let (model, model_sha256, software_version) = ("resnet50", "5ca1ab1e", "0.1.0");
+        let machine = Some(machine);
+        Said { engine: "torch", model, model_sha256, software_version, machine }.running()
+    }
+
+    #[test]
+    fn what_is_not_known_differs_from_nothing() {
+        let known = Machine {
+            program: Some("sut-node 0.1.0".into()),
+            framework: Some("libtorch 2.11.0, CUDA 13.0".into()),
+            ..Machine::default()
+        };
+        let (known, unknown) = (running(&known), running(&Machine::default()));
+        assert_eq!(
+            (known[PROGRAM].as_str(), known[FRAMEWORK].as_str()),
+            ("sut-node", "libtorch 2.11.0")
+        );
+        assert!(unknown.iter().all(|(what, value)| known[what] == *value), "{unknown:?}");
+    }
+
+    #[test]
+    fn settings_of_the_machine_decide_no_answer() {
+        let settings = |devices: &str, precision: &str| {
+            let text = format!(
+                "max_batch = 8\n[engine]\nkind = \"plug-in\"\ndevices = [\"{devices}\"]\n[engine.model]\nprecision = \"{precision}\"\n"
+            );
+            running(&Machine { settings: Some(text), ..Machine::default() })
+        };
+        assert_eq!(settings("cuda:0", "fp16"), settings("cuda:1", "fp16"));
+        assert_ne!(settings("cuda:0", "fp16"), settings("cuda:0", "fp8"));
+        assert_eq!(settings("cuda:0", "fp8")["setting engine.model.precision"], "\"fp8\"");
+        let no_toml = Machine { settings: Some("engine = [".into()), ..Machine::default() };
+        assert_eq!(running(&no_toml), running(&Machine::default()));
+    }
+}

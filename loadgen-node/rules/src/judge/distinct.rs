@@ -1,0 +1,115 @@
+//! Of N4: two machines are physically separate and distinct (rules, section 6.2.2).
+//!
+//! Equal identities show one machine, whoever says so. Different ones show two machines on bare metal alone, where a board
+//! runs one kernel: virtual machines and microVMs have a boot, a board and addresses of their own on one host, and
+//! containers may hide what they share. What an operator states proves nothing.
+
+use netdiv_contract::v1::Machine;
+
+use crate::{
+    Finding,
+    Rule::N4,
+    facts::{interfaces::Interfaces as _, machines::said},
+};
+
+/// Words in the product's name of a virtual machine.
+const VIRTUAL: [&str; 17] = [
+    "KVM",
+    "QEMU",
+    "VMware",
+    "VirtualBox",
+    "Virtual Machine",
+    "HVM domU",
+    "Standard PC (",
+    "OpenStack",
+    "KubeVirt",
+    "Firecracker",
+    "Cloud Hypervisor",
+    "Bochs",
+    "BHYVE",
+    "Parallels",
+    "Apple Virtualization",
+    "Amazon EC2",
+    "Alibaba Cloud ECS",
+];
+
+/// A cloud's word for its machines without a hypervisor.
+const BARE_METAL: &str = ".metal";
+
+/// What is against it that a node's machine is another one than the LoadGen node's, both taken for bare metal.
+pub(super) fn not_distinct(mine: &Machine, other: &Machine, node: &str) -> Option<Finding> {
+    let pairs = [
+        ("boot id", "boot_id", &mine.boot_id, &other.boot_id),
+        ("machine id", "machine_id", &mine.machine_id, &other.machine_id),
+        ("board serial number", "board_serial", &mine.board_serial, &other.board_serial),
+    ];
+    let mut equal = Vec::new();
+    let mut differ = false;
+    for (what, field, here, there) in pairs {
+        let (Some(here), Some(there)) = (said(here), said(there)) else { continue };
+        // Installations are copied, and containers have their own: their ids can be equal or not.
+        differ |= field != "machine_id" && measured(mine, field) && measured(other, field);
+        if here.eq_ignore_ascii_case(there) {
+            let here = if field == "boot_id" { here.to_owned() } else { start(here) };
+            equal.push(format!("{what} {here}"));
+        }
+    }
+    let (here, there) = (mine.hardware_addresses(), other.hardware_addresses());
+    equal.extend(here.intersection(&there).map(|mac| format!("hardware address {mac}")));
+    if !equal.is_empty() {
+        let booted = (said(&mine.boot_id), said(&other.boot_id));
+        let advice = match booted {
+            (Some(here), Some(there)) if here != there => {
+                "run the node on a machine of its own; where it is one, a copied installation or a container may have taken \
+                 the id along: give it its own"
+            }
+            _ => "run the node on a machine of its own",
+        };
+        let text = format!("it has the same {} as the LoadGen node; {advice}", equal.join(", "));
+        return Some(Finding::fail(N4, node, text));
+    }
+    (!differ).then(|| {
+        let text = "nothing that was measured at both ends tells it from the LoadGen node: let both programs read \
+                    /proc/sys/kernel/random/boot_id of the host; what is stated proves nothing";
+        Finding::cannot_tell(N4, node, text)
+    })
+}
+
+/// Why a machine may share its host with others.
+pub(super) fn not_bare_metal(machine: &Machine) -> Option<String> {
+    let product = said(&machine.product);
+    let is_virtual = machine.virtual_machine.filter(|_| measured(machine, "virtual_machine"));
+    if is_virtual == Some(true) || product.is_some_and(names_a_virtual_machine) {
+        return Some(format!(
+            "{} is a virtual machine: whether it shares a host with another is not known; use machines without \
+             virtualization, or show that the hosts differ",
+            product.unwrap_or("it")
+        ));
+    }
+    if is_virtual.is_none() {
+        let text = "whether it is a virtual machine is not known: run a program of this release there that can read \
+                    /proc/cpuinfo, on Arm as root";
+        return Some(text.into());
+    }
+    let known = product.is_some() && measured(machine, "product");
+    (!known).then(|| {
+        "its product was not measured, so that it may share its host: let the program read /sys/class/dmi/id of the host"
+            .into()
+    })
+}
+
+fn names_a_virtual_machine(product: &str) -> bool {
+    let product = product.to_lowercase();
+    let is_virtual = VIRTUAL.iter().any(|word| product.contains(&word.to_lowercase()));
+    is_virtual && !product.contains(BARE_METAL)
+}
+
+/// Whether a field was not stated by the operator.
+fn measured(machine: &Machine, field: &str) -> bool {
+    !machine.supplied.iter().any(|stated| stated == field)
+}
+
+/// The start of a text: enough of a digest to recognize it by.
+fn start(text: &str) -> String {
+    text.chars().take(8).collect::<String>() + "…"
+}
