@@ -1,8 +1,9 @@
 //! A valid submission, edited in one place at a time: each row names the rules that must then be broken, and no others may.
 //!
-//! `tree.rs` is the submission and the ways to edit it; the rows are in `logs.rs`, `times.rs`, `records.rs`, `files.rs` and
-//! `names.rs`, and for a language model in `language.rs`.
+//! `tree.rs` is the submission and the ways to edit it; the rows are in `logs.rs`, `times.rs`, `records.rs`, `files.rs`,
+//! `names.rs` and `agree.rs`, and for a language model in `language.rs`.
 
+mod agree;
 mod allowed;
 mod files;
 mod language;
@@ -93,6 +94,11 @@ fn edited_records() {
 #[test]
 fn edited_files() {
     each_breaks_its_rules(files::ROWS, Tree::new);
+}
+
+#[test]
+fn edited_where_two_places_state_one_fact() {
+    each_breaks_its_rules(agree::ROWS, Tree::new);
 }
 
 #[test]
@@ -190,5 +196,7 @@ fn for_an_audit_the_networking_must_be_the_same() {
             node.interfaces[0].model = Some("E810-C".into());
         }
     });
+    other.field("nic_sut", serde_json::json!("E810-C"));
+    other.field("host_network_card_count", serde_json::json!("1 x BCM5720, 1 x E810-C"));
     assert_eq!(broken(&against(&other)), BTreeSet::from(["N37", "N38"].map(String::from)));
 }

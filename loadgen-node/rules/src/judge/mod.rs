@@ -2,12 +2,14 @@
 
 pub(crate) mod audit_config;
 pub(crate) mod bandwidth;
+pub(crate) mod data_types;
 pub(crate) mod ecc;
 pub(crate) mod engines;
 pub(crate) mod limits;
 pub(crate) mod machines;
 pub(crate) mod samples;
 pub(crate) mod settings;
+pub(crate) mod stated;
 pub(crate) mod suite;
 pub(crate) mod sut_name;
 pub(crate) mod switches;
