@@ -7,7 +7,7 @@ use super::{
     Row, Tree,
     tree::{HOME, SYSTEM},
 };
-use crate::{Rule::*, facts::files::sha256_of};
+use crate::{Rule::*, facts::files::sha256_of, result::Lengths};
 
 const MEASUREMENTS: &str = "network/acme/measurements/two-H100-nodes/resnet50/Offline";
 const ACCURACY: &str = "network/acme/results/two-H100-nodes/resnet50/Offline/accuracy/accuracy.txt";
@@ -257,6 +257,14 @@ pub(super) const ROWS: &[Row] = &[
     ("a LoadGen of another origin", &[N3], |tree| {
         tree.record("Server/TEST01", |record| {
             record.versions.loadgen_origin = "mlcommons-loadgen 5.0.10 (equals tag v5.0)".into();
+        });
+    }),
+    ("samples that are shorter than their tensor", &[N18], |tree| {
+        tree.record("Server/performance", |record| {
+            record.sample_bytes = Some(Lengths { least: 75_264, most: 75_264 });
+            for node in &mut record.nodes {
+                node.bytes_sent = node.sent * 75_264;
+            }
         });
     }),
     ("more batches than answers", &[N21], |tree| {
