@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use super::{checked_folder::Subject, findings::Findings};
 use crate::{
     Rule::{self, N4, N6, N15, N20, N25, N32, N35},
+    facts::machines::ip,
     judge::user_conf::number,
-    result::{Carrier, Mode, RunResult, Transport},
+    result::{Carrier, Mode, Node, RunResult, Transport},
 };
 
 /// LoadGen names numbers with six decimals.
@@ -72,8 +73,25 @@ fn differences(record: &RunResult) -> Vec<(Rule, String)> {
             format!("the run was given cluster_name {cluster}, and its sut_name is `{name}`");
         wrong.push((N15, text));
     }
+    wrong.extend(without_route(record).map(|text| (N4, text)));
     wrong.extend(other_fields(record).map(|text| (N32, text)));
     wrong
+}
+
+/// Nodes to which no route of the LoadGen node's leads, where its evidence has any.
+fn without_route(record: &RunResult) -> impl Iterator<Item = String> {
+    let routes = record.evidence.as_ref().map_or(&[][..], |all| &all.loadgen_node.routes);
+    let is_its = |address: &str, peer: &str| {
+        peer == address || ip(peer).is_some_and(|peer| ip(address) == Some(peer))
+    };
+    let is_reached =
+        move |node: &&Node| routes.iter().any(|route| is_its(&node.address, &route.peer));
+    let nodes = record.nodes.iter().filter(move |node| !routes.is_empty() && !is_reached(node));
+    nodes.map(|Node { name, address, .. }| {
+        format!(
+            "node {name} was at {address}, and no route in the LoadGen node's evidence leads there"
+        )
+    })
 }
 
 /// LoadGen's settings that were set by hand, the last of each field.

@@ -241,6 +241,12 @@ pub(super) const ROWS: &[Row] = &[
     ("a run against other nodes, by its settings", &[N4], |tree| {
         given(tree, "nodes", json!(["10.0.0.11:50051", "10.0.0.13:50051"]));
     }),
+    ("a route to another machine", &[N4], |tree| {
+        tree.every_record(|record| {
+            let machine = &mut record.evidence.as_mut().unwrap().loadgen_node;
+            machine.routes[1].peer = "10.0.0.99".into();
+        });
+    }),
     ("a run with a setting by hand that the record has not", &[N32], |tree| {
         given(tree, "setting", json!(["server_target_latency_ns=1"]));
     }),
