@@ -23,6 +23,7 @@ pub mod submission;
 pub mod tree;
 pub mod user_conf;
 
+mod derived;
 mod facts;
 mod finding;
 #[cfg(test)]

@@ -71,7 +71,7 @@ pub fn check(path: &Path, benchmark: &str, scenario: &str) -> Result<Vec<String>
     Ok(warnings)
 }
 
-fn check_line(line: &str) -> Result<Option<String>, String> {
+pub(crate) fn check_line(line: &str) -> Result<Option<String>, String> {
     let words: Vec<_> = line.split_whitespace().collect();
     let [key, "=", value] = words[..] else {
         return match words[..] {

@@ -1,5 +1,6 @@
 //! N7 to N10 and N18: what LoadGen issued is what arrived, one by one and byte for byte (rules, sections 6.2.1 and 6.2.3).
 
+use netdiv_contract::encoding::Encoding;
 use netdiv_words::Mode;
 
 use super::{
@@ -9,6 +10,7 @@ use super::{
 };
 use crate::{
     Rule::{N7, N8, N9, N10, N18},
+    book::ElementType,
     result::{Comparison, Digests, InterfaceTraffic, Node, RunResult},
 };
 
@@ -93,6 +95,16 @@ fn carried(record: &RunResult, at: &mut At) {
     let bytes = record.total(|node| node.bytes_sent);
     if let Some(lengths) = record.sample_bytes {
         let [least, most] = [lengths.least, lengths.most].map(|length| sent.saturating_mul(length));
+        if let Some(raw) =
+            raw_bytes(record).filter(|raw| [lengths.least, lengths.most] != [*raw; 2])
+        {
+            at.fail(format!(
+                "samples had {} to {} bytes, and `{}` has {raw}: take the record as the run wrote it",
+                lengths.least,
+                lengths.most,
+                record.input.join(" + ")
+            ));
+        }
         if !(least..=most).contains(&bytes) {
             at.fail(format!(
                 "{bytes} payload bytes were sent, and {sent} samples of {} to {} bytes have {least} to {most}",
@@ -117,6 +129,18 @@ fn carried(record: &RunResult, at: &mut At) {
             ));
         }
     }
+}
+
+/// Bytes of a sample that is one tensor of a fixed shape, and not encoded.
+fn raw_bytes(record: &RunResult) -> Option<u64> {
+    let ([tensor], Encoding::None) = (record.input.as_slice(), record.encoding) else {
+        return None;
+    };
+    let element = ElementType::all().find(|one| one.is_in(tensor))?;
+    let (_, shape) = tensor.split_once('[')?;
+    let lengths =
+        shape.strip_suffix(']')?.split(',').map(|length| length.trim().parse::<u64>().ok());
+    lengths.into_iter().try_fold(element.bytes(), |bytes, length| bytes.checked_mul(length?))
 }
 
 /// What a run with digests proves for the result.

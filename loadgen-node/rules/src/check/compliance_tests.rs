@@ -6,6 +6,7 @@ use std::path::Path;
 use super::{
     checked_folder::{Entry, Kind, Run, Subject, Tree},
     findings::{At, Findings},
+    verified,
 };
 use crate::{
     Rule::N34,
@@ -59,6 +60,7 @@ fn tests(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Fi
         at.fail_each(not_verified(tree, place, *test, benchmark));
         if let Some(run) = entry.run(Kind::Test(*test)) {
             used(tree, place, *test, benchmark, run, &mut at);
+            at.fail_each(verified::differences(tree, place, entry, *test, benchmark));
             if let Some(reference) = entry.run(Kind::Performance) {
                 at.fail_each(speed(*test, benchmark, reference, run));
             }

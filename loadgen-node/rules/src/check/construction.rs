@@ -1,7 +1,7 @@
 //! N11, N12, N16, N19 and N21: what the program's own sources keep, where they are the sources of the program that ran
 //! (rules, sections 6.2.1 and 6.2.3).
 
-use std::path::Path;
+use std::{io, path::Path};
 
 use super::{
     checked_folder::{Run, Subject, Tree},
@@ -53,8 +53,8 @@ fn sources(subject: &Subject, tree: &Tree, found: &mut Findings) -> bool {
     }
     at.fail_each(missing_sources(&files));
     let revision = tree.home.revision();
-    if tree.text(&revision).is_some_and(|text| text.trim() != here) {
-        let text = format!("is not the SHA-256 of the sources beside it, which is {here}");
+    if tree.text(&revision).is_none_or(|text| text.trim() != here) {
+        let text = format!("is not the SHA-256 of the sources beside it: write {here}");
         at.fail_there(revision, text);
     }
     let mut proven = at.is_kept();
@@ -75,15 +75,17 @@ fn sources(subject: &Subject, tree: &Tree, found: &mut Findings) -> bool {
 }
 
 /// All sources by their path; the file with the hash is none of them.
-fn read_sources(folder: &Path) -> std::io::Result<Vec<(String, Vec<u8>)>> {
+fn read_sources(folder: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
     if !folder.is_dir() {
         return Ok(Vec::new());
     }
     let files = tree::list_files(folder)?.into_iter().map(|path| {
         let bytes = files::read(&folder.join(&path))?;
-        Ok((path.to_string_lossy().into_owned(), bytes))
+        let parts: Option<Vec<_>> = path.iter().map(|part| part.to_str()).collect();
+        let no_text = || io::Error::new(io::ErrorKind::InvalidData, "a name is no UTF-8");
+        Ok((parts.ok_or_else(no_text)?.join("/"), bytes))
     });
-    let files: std::io::Result<Vec<_>> = files.collect();
+    let files: io::Result<Vec<_>> = files.collect();
     Ok(files?.into_iter().filter(|(path, _)| path != "REVISION").collect())
 }
 

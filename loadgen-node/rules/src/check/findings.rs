@@ -134,6 +134,17 @@ impl At<'_> {
         self.found.fail(self.rule, place, text);
     }
 
+    /// The same for each of these reasons.
+    pub(super) fn fail_each_there<T: Into<String>>(
+        &mut self,
+        place: &str,
+        texts: impl IntoIterator<Item = T>,
+    ) {
+        for text in texts {
+            self.fail_there(place, text);
+        }
+    }
+
     /// It cannot be told at another place, which is judged together with this one.
     pub(super) fn unknown_there(&mut self, place: impl Into<String>, text: impl Into<String>) {
         self.is_kept = false;

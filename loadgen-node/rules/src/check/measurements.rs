@@ -1,14 +1,17 @@
 //! The measurements file: of N2 and N35 what it says, and that its figures are those of the runs.
 
-use serde_json::Value;
+use std::collections::BTreeSet;
+
+use netdiv_contract::v1::Machine;
+use serde_json::{Map, Value};
 
 use super::{
     checked_folder::{Entry, Kind, Subject},
     findings::{At, Findings},
 };
 use crate::{
-    Rule::N2, facts::measurements::recorded, placeholder::is_placeholder, result::Division,
-    tree::Place,
+    Rule::N2, facts::measurements::recorded, judge::data_types::leaves_out_types,
+    placeholder::is_placeholder, result::Division, tree::Place,
 };
 
 /// What the official checker asks it for.
@@ -32,6 +35,7 @@ pub(super) fn judge(entry: &Entry, place: &Place, at: &mut At) {
             at.fail_there(path, format!("{field} is missing, empty or still to be written"));
         }
     }
+    at.fail_each_there(path, other_types(entry, json));
     if let Some(record) = entry.run(Kind::Performance).and_then(|run| run.result()) {
         for (field, value) in recorded(record) {
             if json.get(field).is_some_and(|said| *said != value) {
@@ -40,6 +44,35 @@ pub(super) fn judge(entry: &Entry, place: &Place, at: &mut At) {
             }
         }
     }
+}
+
+/// Data types that the runs used, and the file leaves out.
+fn other_types(entry: &Entry, json: &Map<String, Value>) -> BTreeSet<String> {
+    let mut wrong = BTreeSet::new();
+    let mut compare = |field: &str, what: &str, used: &str| {
+        let stated = json.get(field).and_then(Value::as_str);
+        if stated.is_some_and(|stated| leaves_out_types(stated, used)) {
+            wrong.insert(format!(
+                "{field} is `{}`, and {what} {used}: write that",
+                stated.unwrap_or_default()
+            ));
+        }
+    };
+    for (_, record) in entry.records() {
+        compare("input_data_types", "the samples of its runs were", &record.input.join(" + "));
+        let machines = record.evidence.iter().flat_map(|evidence| evidence.nodes.values());
+        for precision in machines.filter_map(precision) {
+            compare("weight_data_types", "the weights at its nodes were", &precision);
+        }
+    }
+    wrong
+}
+
+/// The type of the weights, by a node's published settings.
+fn precision(machine: &Machine) -> Option<String> {
+    let settings: toml::Table = machine.settings.as_ref()?.parse().ok()?;
+    let model = settings.get("engine")?.get("model")?;
+    Some(model.get("precision")?.as_str()?.to_owned())
 }
 
 /// Only the Open division takes a retrained model.

@@ -3,6 +3,7 @@
 //! `tree.rs` is the submission and the ways to edit it; each other file has the rows of one kind, and its line in the list of
 //! kinds below. `allowed.rs` has edits that break nothing.
 
+mod agree;
 mod allowed;
 mod counts;
 mod documents;
@@ -62,6 +63,7 @@ kinds! {
     links: "where the documents' links lead", Tree::new;
     wire: "the description of the wire, and the sources that it is taken from", Tree::new;
     machines: "machines that may be one, and nodes that differ in what they run", Tree::new;
+    agree: "two places of a submission that state one fact", Tree::new;
     names: "names of systems, folders and nodes", Tree::new;
     language: "a language model: tokens, compression, TEST06", Tree::of_llama;
 }
@@ -226,6 +228,8 @@ fn for_an_audit_the_networking_must_be_the_same() {
             node.interfaces[0].model = Some("E810-C".into());
         }
     });
+    other.field("nic_sut", serde_json::json!("E810-C"));
+    other.field("host_network_card_count", serde_json::json!("1 x BCM5720, 1 x E810-C"));
     // With the documents that belong to them.
     report(&other);
     assert_eq!(broken(&against(&other)), BTreeSet::from(["N37", "N38"].map(String::from)));

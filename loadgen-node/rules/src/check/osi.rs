@@ -8,15 +8,18 @@ use super::{
     checked_folder::{Subject, System},
     findings::{At, Findings},
     machines::{Seen, seen},
+    topology,
 };
 use crate::{
     Rule::N6,
     book::system_fields::network_fields,
+    derived::{cluster::Cluster, network},
     facts::{
         interfaces::Interfaces as _,
         machines::ip,
         rate::{bits_per_second, in_words},
     },
+    judge::stated::has_other_numbers,
     placeholder::is_placeholder,
     result::{Carrier, Transport},
 };
@@ -42,7 +45,6 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         for seen in seen.iter().filter(|seen| seen.system == Some(system.name.as_str())) {
             at.fail_each(protocol(system, seen));
             rate(system, seen, &mut at);
-            numbers(system, seen, &mut at);
         }
         at.or_pass("the fields of the network are filled in and agree with the runs");
     }
@@ -74,7 +76,17 @@ fn protocol(system: &System, seen: &Seen) -> Vec<String> {
 }
 
 /// What a protocol says otherwise than the run.
-fn differences(text: &str, seen: &Seen) -> Vec<&'static str> {
+fn differences(text: &str, seen: &Seen) -> Vec<String> {
+    let layers = layers(text, seen);
+    if !layers.is_empty() {
+        return layers.into_iter().map(Into::into).collect();
+    }
+    let ran = network::protocol(seen.record, &Cluster::of(seen.record));
+    let other = ran.filter(|ran| has_other_numbers(&text.replace("TCPv", "IPv"), ran));
+    other.map(|ran| format!("the runs used {ran}")).into_iter().collect()
+}
+
+fn layers(text: &str, seen: &Seen) -> Vec<&'static str> {
     let lower = text.to_lowercase();
     let says = |word: &str| lower.contains(word);
     let mut all = Vec::new();
@@ -133,9 +145,11 @@ fn rate(system: &System, seen: &Seen, at: &mut At) {
             ));
         }
     }
+    let mut best = 0.0_f64;
     for (who, machine) in seen.machines() {
         for carrier in machine.carriers().used {
             let Some(speed) = fastest(machine, carrier) else { continue };
+            best = best.max(speed);
             if least > speed * TOLERANCE {
                 at.fail(format!(
                     "network_rate is `{text}`, but {} of {who} has {}",
@@ -145,6 +159,17 @@ fn rate(system: &System, seen: &Seen, at: &mut At) {
             }
         }
     }
+    let links = system.text("network_topology").and_then(|text| topology::links(&text));
+    let links: Option<Vec<f64>> =
+        links.into_iter().flatten().map(|link| bits_per_second(&link.text)).collect();
+    let fastest = links.into_iter().flatten().reduce(f64::max);
+    let what = match fastest {
+        _ if !at.is_kept() => return,
+        _ if best > 0.0 && most > best * TOLERANCE => "no interface of the runs has such a rate",
+        Some(link) if least > link * TOLERANCE => "no link of network_topology has that rate",
+        _ => return,
+    };
+    at.fail(format!("network_rate is `{text}`, but {what}: write what the links carry"));
 }
 
 /// What an interface can carry by its own word or that of its adapters, in bits per second.
@@ -154,26 +179,6 @@ fn fastest(machine: &Machine, carrier: &Interface) -> Option<f64> {
     let below = machine.adapters(&carrier.name).into_values();
     let sum: Option<f64> = below.map(|adapter| bits(adapter?)).sum();
     [bits(carrier), sum].into_iter().flatten().reduce(f64::max)
-}
-
-/// The numbers of adapters and of connections are those of the runs.
-fn numbers(system: &System, seen: &Seen, at: &mut At) {
-    let loadgen = &seen.evidence.loadgen_node;
-    let record = seen.record;
-    let all_known = loadgen.carriers().unknown.is_empty();
-    let adapters = all_known.then(|| loadgen.adapters_in_use().len() as u64);
-    let connections = (record.nodes.len() as u64).saturating_mul(record.connections_per_node);
-    let counted = [
-        ("number_nic_loadgen", adapters.filter(|count| *count > 0)),
-        ("number_connections", Some(connections)),
-    ];
-    for (field, count) in counted {
-        let (Some(text), Some(count)) = (system.text(field), count) else { continue };
-        let mut stated = text.split(" / ").filter_map(leading_number).peekable();
-        if stated.peek().is_some() && !stated.any(|stated| stated == count) {
-            at.fail(format!("{field} is `{text}`, and the runs used {count}"));
-        }
-    }
 }
 
 /// What the LoadGen node's interfaces carried against what they can.
@@ -208,9 +213,4 @@ fn traffic(seen: &Seen) -> Vec<(String, f64)> {
             (traffic.name.clone(), bytes as f64 * 8.0 / seconds)
         })
         .collect()
-}
-
-fn leading_number(text: &str) -> Option<u64> {
-    let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
-    digits.parse().ok()
 }

@@ -9,6 +9,7 @@ use crate::{
     Rule::N2,
     book::{Benchmark, Quality, as_written},
     compliance::accuracy_of,
+    facts::files,
     judge::limits::{Limits, Server},
     official_log::DetailLog,
     placeholder::is_placeholder,
@@ -53,6 +54,11 @@ fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut
                 let mut at = found.at(N2, format!("{}/{ACCURACY_TXT}", run.place));
                 targets(benchmark, &values, &mut at);
                 at.fail_each(counted.iter().flat_map(|counted| not_as_counted(&values, counted)));
+                let text = files::read_to_string(&path).unwrap_or_default();
+                let record = record.and_then(|record| record.accuracy.as_ref());
+                if at.is_kept() {
+                    at.fail_each(record.and_then(|accuracy| other_counts(&text, accuracy)));
+                }
                 at.or_pass(REACHED);
             }
             Err(error) => found.fail(N2, &run.place, error.to_string()),
@@ -96,6 +102,23 @@ fn not_as_counted(
     let printed = values.iter().filter(move |(name, _)| name == metric).map(|(_, value)| value);
     let differ = printed.filter(move |value| (*value - counted).abs() > PRINTED);
     differ.map(move |value| format!("{metric} is {value}, and the run itself counted {counted}"))
+}
+
+/// The right answers and all of them, as the official script prints both behind the accuracy.
+fn other_counts(text: &str, Accuracy { correct, total, .. }: &Accuracy) -> Option<String> {
+    let printed = |line: &str, name: &str| {
+        let (_, rest) = line.split_once(name)?;
+        rest.split(|c: char| !c.is_ascii_digit()).next()?.parse::<u64>().ok()
+    };
+    let is_other = |line: &&str| {
+        [(" good=", correct), (" total=", total)]
+            .into_iter()
+            .any(|(name, counted)| printed(line, name).is_some_and(|said| said != *counted))
+    };
+    let line = text.lines().filter(|line| line.starts_with("accuracy=")).find(is_other)?;
+    Some(format!(
+        "says `{line}`, and the run itself counted {correct} right answers to {total} samples"
+    ))
 }
 
 fn targets(benchmark: &Benchmark, values: &[(String, f64)], at: &mut At) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::checked_folder::Subject;
-use crate::facts::machines::LOADGEN;
+use crate::facts::{machines::LOADGEN, rate::bits_per_second};
 
 /// A cable.
 #[derive(Debug, PartialEq, Eq)]
@@ -12,6 +12,15 @@ pub(super) struct Link {
     pub(super) ends: [(String, String); 2],
     /// What it is made of and what it carries.
     pub(super) text: String,
+}
+
+impl Link {
+    /// What it is made of: what stands before its rate.
+    pub(super) fn media(&self) -> Option<&str> {
+        let rate = self.text.split(", ").find(|part| bits_per_second(part).is_some())?;
+        let (media, _) = self.text.split_once(rate)?;
+        Some(media.trim_end_matches(", ")).filter(|media| !media.is_empty())
+    }
 }
 
 /// All links; none where the text is no such list.
@@ -55,6 +64,7 @@ mod tests {
         let links = links(text).unwrap();
         assert_eq!(links.len(), 2);
         assert_eq!(links[0].text, "copper DAC, 100 Gb/s, 2 m");
+        assert_eq!(links[0].media(), Some("copper DAC"));
         assert_eq!(links[1].ends[1], ("node-a".into(), "eth0".into()));
         for text in ["", "QDL <--> [Switch] <--> SUT", "a:1 <-> b", "a:1 <-> :2"] {
             assert_eq!(super::links(text), None, "{text}");

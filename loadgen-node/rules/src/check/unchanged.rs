@@ -93,8 +93,14 @@ fn truncated(tree: &Tree, folder: &str, log: &str, whole: Option<&String>, found
     let is_whole = !here.is_empty() && !official_log::is_truncated(&here);
     let text = format!("{folder}/{ACCURACY_TXT}");
     let Ok(hash) = accuracy_hash(&tree.path(&text)) else { return };
-    let mut at = found.at(N35, text);
+    let mut at = found.at(N35, &text);
+    let lines = tree.text(&text).unwrap_or_default();
+    let mut hashes: Vec<_> = lines.lines().filter_map(|line| line.strip_prefix("hash=")).collect();
+    hashes.dedup();
     match (hash, whole) {
+        _ if hashes.len() > 1 => {
+            at.fail("has several lines hash=: keep the one that the tool which truncates wrote")
+        }
         (None, _) => at.fail("has no line hash=: add the whole log's SHA-256"),
         (Some(hash), Some(whole)) if hash != *whole => {
             at.fail("its hash= is not that of the accuracy log that the run made");

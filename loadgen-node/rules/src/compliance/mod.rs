@@ -22,4 +22,6 @@ pub(crate) use audit_config::test_settings;
 pub use baseline::{baseline, baseline_agrees};
 pub use error::ComplianceError;
 pub use part::Part;
+pub(crate) use performance::compare as speed;
 pub use verify::{Reference, Verified, verify};
+pub(crate) use verify::{responses, tokens};

@@ -13,7 +13,7 @@ use crate::{
 
 /// TEST01 wants the same speed within a margin. TEST04 wants it no faster than that, so that a SUT that knows a sample
 /// again fails.
-pub(super) fn compare(test: Test, reference: &Path, run: &Path) -> Result<Part, ComplianceError> {
+pub(crate) fn compare(test: Test, reference: &Path, run: &Path) -> Result<Part, ComplianceError> {
     let (before, after) = both(read_summary(reference), read_summary(run))?;
     let mut part = Part::default();
     for (summary, whose) in [(&before, "reference"), (&after, "test")] {

@@ -7,11 +7,7 @@ use super::{
     error::ComplianceError,
     part::{BEYOND, Part},
 };
-use crate::{
-    Scenario,
-    book::Benchmark,
-    facts::official_log::{Summary, for_each_entry},
-};
+use crate::{Scenario, book::Benchmark, facts::official_log::for_each_entry};
 
 /// What the official script takes for the end of a response: Llama 2's and Mixtral's token.
 const OFFICIAL_END: [i64; 1] = [2];
@@ -43,13 +39,10 @@ impl Check {
 /// Verifies the responses, and writes `verify_accuracy.txt`.
 pub(super) fn verify(
     log: &Path,
-    run: &Summary,
+    scenario: Scenario,
     benchmark: &Benchmark,
     element: Element,
 ) -> Result<(Part, String), ComplianceError> {
-    let Some(scenario) = Scenario::of_official_name(&run.scenario) else {
-        return Err(ComplianceError::new(log, "the summary beside it names no scenario"));
-    };
     let ends: &[i64] =
         if benchmark.name.starts_with("llama3") { &LLAMA3_END } else { &OFFICIAL_END };
     let (mut responses, mut first, mut end, mut length) =

@@ -10,6 +10,7 @@ use super::{
     performance, test01, test06,
 };
 use crate::{
+    Scenario,
     book::{Benchmark, Test},
     tree::{ACCURACY_LOG, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},
 };
@@ -64,8 +65,7 @@ pub fn verify(
     let run = read_summary(&summary)?;
     audit_config::in_effect(test, benchmark, &run)
         .map_err(|why| ComplianceError::new(&summary, why))?;
-    let element = Element::of(benchmark.accuracy_dtype)
-        .map_err(|why| ComplianceError(vec![format!("{}: {why}", benchmark.name)]));
+    let element = element_of(benchmark);
     let mut files = BTreeMap::new();
     let (accuracy, performance) = match test {
         Test::Test01 => {
@@ -76,7 +76,10 @@ pub fn verify(
         }
         Test::Test04 => (None, Some(performance::compare(test, reference.summary, &summary)?)),
         Test::Test06 => {
-            let (part, text) = test06::verify(&log, &run, benchmark, element?)?;
+            let scenario = Scenario::of_official_name(&run.scenario).ok_or_else(|| {
+                ComplianceError::new(&log, "the summary beside it names no scenario")
+            })?;
+            let (part, text) = test06::verify(&log, scenario, benchmark, element?)?;
             files.insert(VERIFY_ACCURACY.to_owned(), text);
             (Some(part), None)
         }
@@ -88,4 +91,27 @@ pub fn verify(
     }
     let passed = accuracy.iter().chain(&performance).all(Part::passed);
     Ok(Verified { passed, accuracy, performance, files })
+}
+
+fn element_of(benchmark: &Benchmark) -> Result<Element, ComplianceError> {
+    Element::of(benchmark.accuracy_dtype)
+        .map_err(|why| ComplianceError(vec![format!("{}: {why}", benchmark.name)]))
+}
+
+/// TEST01's comparison of responses alone, of whole accuracy logs.
+pub(crate) fn responses(
+    reference: &Path,
+    run: &Path,
+    benchmark: &Benchmark,
+) -> Result<Part, ComplianceError> {
+    test01::accuracy(reference, run, element_of(benchmark)?)
+}
+
+/// TEST06's checks of responses alone.
+pub(crate) fn tokens(
+    log: &Path,
+    scenario: Scenario,
+    benchmark: &Benchmark,
+) -> Result<Part, ComplianceError> {
+    Ok(test06::verify(log, scenario, benchmark, element_of(benchmark)?)?.0)
 }

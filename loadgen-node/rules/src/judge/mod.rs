@@ -3,6 +3,7 @@
 pub(crate) mod alike;
 pub(crate) mod audit_config;
 pub(crate) mod bandwidth;
+pub(crate) mod data_types;
 mod distinct;
 pub(crate) mod ecc;
 pub(crate) mod engines;
@@ -10,6 +11,7 @@ pub(crate) mod limits;
 pub(crate) mod machines;
 pub(crate) mod samples;
 pub(crate) mod settings;
+pub(crate) mod stated;
 pub(crate) mod suite;
 pub(crate) mod sut_name;
 pub(crate) mod switches;

@@ -2,36 +2,49 @@
 
 use std::collections::BTreeMap;
 
-use crate::Scenario;
+use crate::{Scenario, user_conf::check_line};
 
 /// A key of user.conf: the field of TestSettings that it sets, and what its value is multiplied by.
 pub(crate) struct Key {
     pub(crate) name: &'static str,
     pub(crate) field: &'static str,
     pub(crate) factor: f64,
+    /// What it is where only a user.conf sets it, and none does.
+    pub(crate) default: Option<f64>,
 }
 
 const fn key(name: &'static str, field: &'static str, factor: f64) -> Key {
-    Key { name, field, factor }
+    Key { name, field, factor, default: None }
 }
 
-const ALL: [Key; 8] = [
+/// One that LoadGen's own mlperf.conf never sets.
+const fn own(name: &'static str, field: &'static str, default: f64) -> Key {
+    Key { name, field, factor: 1.0, default: Some(default) }
+}
+
+const ALL: [Key; 14] = [
     key("min_duration", "min_duration_ms", 1.0),
-    key("max_duration", "max_duration_ms", 1.0),
+    own("max_duration", "max_duration_ms", 0.0),
     key("min_query_count", "min_query_count", 1.0),
-    key("max_query_count", "max_query_count", 1.0),
+    own("max_query_count", "max_query_count", 0.0),
+    own("performance_issue_unique", "performance_issue_unique", 0.0),
+    own("performance_issue_same", "performance_issue_same", 0.0),
+    own("performance_issue_same_index", "performance_issue_same_index", 0.0),
+    own("print_timestamps", "print_timestamps", 0.0),
+    own("accuracy_log_rng_seed", "accuracy_log_rng_seed", 0.0),
+    own("accuracy_log_sampling_target", "accuracy_log_sampling_target", 0.0),
     key("performance_sample_count_override", "performance_sample_count_override", 1.0),
     key("sample_concatenate_permutation", "sample_concatenate_permutation", 1.0),
     key("use_token_latencies", "use_token_latencies", 1.0),
     key("infer_token_latencies", "infer_token_latencies", 1.0),
 ];
-const OFFLINE: [Key; 1] = [key("target_qps", "offline_expected_qps", 1.0)];
+const OFFLINE: [Key; 1] = [own("target_qps", "offline_expected_qps", 1.0)];
 const SERVER: [Key; 5] = [
-    key("target_qps", "server_target_qps", 1.0),
+    own("target_qps", "server_target_qps", 1.0),
     key("target_latency", "server_target_latency_ns", 1e6),
     key("target_latency_percentile", "server_target_latency_percentile", 0.01),
-    key("coalesce_queries", "server_coalesce_queries", 1.0),
-    key("max_async_queries", "server_max_async_queries", 1.0),
+    own("coalesce_queries", "server_coalesce_queries", 0.0),
+    own("max_async_queries", "server_max_async_queries", 0.0),
 ];
 const SINGLE_STREAM: [Key; 2] = [
     key("target_latency", "single_stream_expected_latency_ns", 1e6),
@@ -63,10 +76,12 @@ pub(crate) fn number(text: &str) -> Option<f64> {
     }
 }
 
-/// The keys of which a `user.conf` says something else than the run's settings.
+/// What of a `user.conf` says something else than a run's settings, each with why: lines that LoadGen would misread, and keys.
+/// `given` are the fields that the run set by hand, as `FIELD=VALUE`.
 pub(crate) fn differences(
     file: &str,
     settings: &BTreeMap<String, String>,
+    given: &[&str],
     model: &str,
     scenario: Scenario,
 ) -> Vec<String> {
@@ -85,13 +100,19 @@ pub(crate) fn differences(
             lines.get(format!("{model}.{scenario}.{}", key.name).as_str())
         });
         let said = said.next().and_then(|value| number(value)).map(|value| value * key.factor);
+        let is_given = given.iter().any(|pair| pair.split('=').next() == Some(key.field));
+        let said = said.or(key.default.filter(|_| !is_given));
         let run = settings.get(key.field).and_then(|value| number(value));
         match (said, run) {
             (Some(said), Some(run)) => (said - run).abs() > 1e-6 * run.abs().max(1e-3),
             _ => false,
         }
     };
-    keys(scenario).filter(differs).map(|key| key.name.to_owned()).collect()
+    let misread = file
+        .lines()
+        .zip(1..)
+        .filter_map(|(line, number)| Some(format!("line {number}: {}", check_line(line).err()?)));
+    misread.chain(keys(scenario).filter(differs).map(|key| key.name.to_owned())).collect()
 }
 
 #[cfg(test)]
@@ -112,10 +133,24 @@ pub(crate) mod tests {
 
     #[test]
     fn a_file_that_says_something_else_is_seen() {
-        let unlike = |text: &str| differences(text, &settings(), "resnet50", Scenario::Server);
+        let unlike = |text: &str| {
+            differences(
+                text,
+                &settings(),
+                &["server_target_qps=18000.5"],
+                "resnet50",
+                Scenario::Server,
+            )
+        };
         assert_eq!(unlike("*.Server.target_qps = 17000\n"), ["target_qps"]);
         // What is nearer to the run counts, and other models and scenarios do not.
         assert!(unlike("*.*.min_duration = 1\n*.Server.min_duration = 600000\n").is_empty());
         assert!(unlike("gptj.Server.target_qps = 1\nresnet50.Offline.target_qps = 1\n").is_empty());
+        assert!(unlike("resnet50.Server.target_qps=18000.5\n")[0].starts_with("line 1: "));
+        // LoadGen takes the last of several lines, and its default where there is none.
+        let twice = "*.Server.target_qps = 18000.5\n*.Server.target_qps = 1\n";
+        assert_eq!(unlike(twice), ["target_qps"]);
+        let none = differences("# none\n", &settings(), &[], "resnet50", Scenario::Server);
+        assert_eq!(none, ["target_qps"]);
     }
 }

@@ -1,23 +1,7 @@
 //! A link between two ports, as `submission.toml` has it.
 
-use std::fmt;
-
 use super::submission_toml::Link;
-
-/// An end of a link.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct End {
-    /// Name of the machine or the switch.
-    pub(super) device: String,
-    /// Name of the interface or the port.
-    pub(super) port: String,
-}
-
-impl fmt::Display for End {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.device, self.port)
-    }
-}
+pub(super) use crate::derived::cluster::End;
 
 /// A link whose ends exist.
 #[derive(Debug, Clone)]

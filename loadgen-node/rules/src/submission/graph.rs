@@ -28,8 +28,24 @@ pub(super) fn reach(start: &End, cluster: &Cluster, cables: &[Cable<'_>]) -> BTr
     reached
 }
 
-/// The topology as one line for each link, as the field `network_topology` has it.
-pub(super) fn text(cables: &[Cable<'_>]) -> String {
+/// The fields of a system's description that the links fill.
+pub(super) fn fields(cables: &[Cable<'_>]) -> Vec<(&'static str, String)> {
+    let mut media: Vec<&str> = Vec::new();
+    for cable in cables {
+        if !media.contains(&cable.link.media.as_str()) {
+            media.push(&cable.link.media);
+        }
+    }
+    let fields = [
+        ("network_media", media.join(" / ")),
+        ("network_topology", text(cables)),
+        ("host_networking_topology", text(cables)),
+    ];
+    fields.into_iter().filter(|(_, text)| !text.is_empty()).collect()
+}
+
+/// One line for each link, as the field `network_topology` has it.
+fn text(cables: &[Cable<'_>]) -> String {
     let line = |cable: &Cable<'_>| {
         let [from, to] = &cable.ends;
         format!("{from} <-> {to} ({})", cable.text())

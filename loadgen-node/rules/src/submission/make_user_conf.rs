@@ -8,6 +8,7 @@ use crate::{
     Scenario,
     facts::files,
     judge::user_conf::{Key, keys, number},
+    user_conf::check_line,
 };
 
 /// The text of the file, for the model as LoadGen names it.
@@ -26,15 +27,18 @@ pub(super) fn path(run: &Run) -> Option<&str> {
     run.result.settings.get("user_conf")?.as_str()
 }
 
-/// The effective settings.
+/// The effective settings, as far as LoadGen reads them from such a file and would not have them without.
 fn reconstructed(settings: &BTreeMap<String, String>, model: &str, scenario: Scenario) -> String {
     let mut text = "# The settings of the run, from its result.json.\n".to_owned();
     let name = scenario.official_name();
-    for Key { name: key, field, factor } in keys(scenario) {
+    for Key { name: key, field, factor, default } in keys(scenario) {
         if let Some(value) = settings.get(*field).and_then(|value| number(value)) {
             // LoadGen's factors are no binary fractions.
             let value = (value / factor * 1e6).round() / 1e6;
-            text += &format!("{model}.{name}.{key} = {value}\n");
+            let line = format!("{model}.{name}.{key} = {value}\n");
+            if *default != Some(value) && check_line(&line).is_ok() {
+                text += &line;
+            }
         }
     }
     text
@@ -52,10 +56,9 @@ mod tests {
                     resnet50.Server.target_qps = 18000.5\n\
                     resnet50.Server.target_latency = 15\n\
                     resnet50.Server.target_latency_percentile = 99\n\
-                    resnet50.Server.coalesce_queries = 0\n\
                     resnet50.Server.min_duration = 600000\n";
         assert_eq!(text, want);
-        let differ = differences(&text, &settings(), "resnet50", Scenario::Server);
+        let differ = differences(&text, &settings(), &[], "resnet50", Scenario::Server);
         assert!(differ.is_empty());
     }
 }

@@ -8,19 +8,20 @@ use serde::Serialize;
 use super::{
     bandwidth_document,
     cluster::Cluster,
-    derived, documents,
+    diagram, documents,
     folder::{Tree, is_folder_name},
+    graph,
     make_user_conf::user_conf,
     measurements, papers,
     problems::Problems,
     results::Loaded,
     runs::Run,
-    stated,
     submission_toml::Settings,
     systems, topology,
 };
 use crate::{
     Division,
+    derived::description,
     facts::files,
     result::RunResult,
     tree::{Home, documents as names},
@@ -126,12 +127,11 @@ impl Parts<'_> {
         let topology = &settings.topology;
         let cables = topology::cables(topology, cluster, self.problems);
         self.problems.need(&topology.text, "[topology] write text: what the system diagram shows");
-        let runs = self.results.iter().map(|result| &result.performance.result);
+        let runs = self.results.iter().flat_map(Loaded::runs).map(|run| &run.result);
         let runs: Vec<&RunResult> = runs.collect();
-        let derived = derived::derived(cluster, &runs, &cables);
+        let mut derived = description::fields(cluster, &runs);
+        derived.extend(graph::fields(&cables));
         let description = systems::description(settings, &derived, self.problems);
-        let rate = description.get("network_rate").and_then(|rate| rate.as_str());
-        stated::network_rate(rate.unwrap_or_default(), &cables, self.problems);
         self.tree.insert(self.home.system_json(system), json(&description));
         for named in &cluster.machines {
             let name = &named.name;

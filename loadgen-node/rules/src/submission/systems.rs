@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::{problems::Problems, stated, submission_toml::Settings};
+use super::{problems::Problems, submission_toml::Settings};
 use crate::{
     book::system_fields::{FIELDS, Field, Kind},
     placeholder::is_placeholder,
@@ -20,7 +20,7 @@ const ELSEWHERE: [(&str, &str); 5] = [
 ];
 
 /// The description: the settings before what is derived from the runs. Fields that must say something and do not are
-/// faults.
+/// faults; what says otherwise than the runs is found by the check.
 pub(super) fn description(
     settings: &Settings,
     derived: &BTreeMap<&'static str, String>,
@@ -59,9 +59,8 @@ fn given(
     problems: &mut Problems,
 ) -> String {
     let Field { name, kind, example } = field;
-    let derived = derived.get(name);
     let value = match settings.system.get(*name) {
-        None => derived.cloned().unwrap_or_default(),
+        None => derived.get(name).cloned().unwrap_or_default(),
         Some(toml::Value::String(text)) => text.trim().to_owned(),
         Some(toml::Value::Integer(number)) => number.to_string(),
         Some(toml::Value::Float(number)) => number.to_string(),
@@ -77,9 +76,6 @@ fn given(
             value => format!("`{value}` says nothing"),
         };
         problems.fault(format!("[system] {name}: {why}; write it, such as \"{example}\""));
-    }
-    if let Some(text) = derived.and_then(|derived| stated::contradiction(name, &value, derived)) {
-        problems.fault(text);
     }
     value
 }
@@ -101,18 +97,16 @@ mod tests {
     #[test]
     fn fields_that_say_nothing_and_unknown_ones_are_faults() {
         let text = "[system]\nid = \"x\"\ncooling = \"TBD\"\nhw_notes = \"n/a\"\ncolour = \"red\"\n\
-                    status = \"available\"\nnumber_of_nodes = 3\nhost_storage_type = [1]\n";
+                    status = \"available\"\nhost_storage_type = [1]\n";
         let settings: Settings = toml::from_str(text).unwrap();
-        let derived = BTreeMap::from([("number_of_nodes", "2".to_owned())]);
         let mut problems = Problems::default();
-        description(&settings, &derived, &mut problems);
+        description(&settings, &BTreeMap::new(), &mut problems);
         let problems = problems.faults().join("\n");
         for want in [
             "[system] colour: there is no such field",
             "[system] status: write it above",
             "[system] cooling: `TBD` says nothing; write it, such as \"air, liquid\"",
             "[system] hw_notes: `n/a` says nothing",
-            "number_of_nodes is 3, and the runs had 2; write that",
             "host_storage_type: write a text or a number",
             "[system] system_name: nothing says it",
         ] {

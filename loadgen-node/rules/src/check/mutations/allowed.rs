@@ -58,6 +58,11 @@ fn a_transport_for_each_scenario() {
     tree.every_record(|record| {
         if record.scenario == Scenario::Server {
             record.transport = Carrier::Network(Transport::Quic);
+            record.settings.insert("transport".into(), json!("quic"));
+            let text = json!(record.settings).to_string();
+            let machine = &mut record.evidence.as_mut().unwrap().loadgen_node;
+            machine.settings_sha256 = Some(sha256_of(&text));
+            machine.settings = Some(text);
         }
     });
     assert_eq!(outcome(&tree, Rule::N6), Outcome::Fail);

@@ -169,7 +169,7 @@ pub(super) const ROWS: &[Row] = &[
     ("fewer connections than there were", &[N6], |tree| {
         tree.field("number_connections", json!("2"));
     }),
-    ("a link that is not named", &[N23], |tree| {
+    ("a link that is not named", &[N6, N23], |tree| {
         tree.field(
             "network_topology",
             json!("loadgen:ens1f0np0 <-> leaf-1:1 (copper DAC, 100 Gb/s)"),

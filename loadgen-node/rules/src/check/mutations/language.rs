@@ -12,7 +12,7 @@ pub(super) const ROWS: &[Row] = &[
     ("compressed responses", &[N25], |tree| {
         tree.every_record(|record| record.nodes[0].response_encodings = vec![Encoding::Lz4]);
     }),
-    ("text instead of token ids", &[N26], |tree| {
+    ("text instead of token ids", &[N26, N35], |tree| {
         tree.every_record(|record| record.input = vec!["prompt uint8 [?]".into()]);
     }),
     ("four tensors", &[N26], |tree| {

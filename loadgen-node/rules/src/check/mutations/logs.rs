@@ -157,7 +157,7 @@ pub(super) const ROWS: &[Row] = &[
     ("two tests in a log", &[N12], |tree| {
         add(tree, "Server/performance", "test_datetime", "\"2025-03-01T13:00:00Z\"", false);
     }),
-    ("a better figure in the summary", &[N21], |tree| {
+    ("a better figure in the summary", &[N21, N34], |tree| {
         tree.log("Offline/performance", SUMMARY, |text| text.replace("19990", "20010"));
     }),
     ("a summary of another SUT", &[N21], |tree| {

@@ -251,11 +251,11 @@ pub(super) const ROWS: &[Row] = &[
     ("compression without approval", &[N25], |tree| {
         tree.every_record(|record| record.encoding = Encoding::Zstd);
     }),
-    ("an encoding that there is not", &[N35], |tree| {
+    ("an encoding that there is not", &[N22, N35], |tree| {
         let (known, unknown) = ("\"encoding\": \"none\"", "\"encoding\": \"jpeg-xl\"");
         tree.record_text("Offline/performance", known, unknown);
     }),
-    ("two tensors for a picture", &[N26], |tree| {
+    ("two tensors for a picture", &[N26, N35], |tree| {
         tree.every_record(|record| record.input.push("label int32 []".into()));
     }),
     ("no ECC in main memory", &[N29], |tree| {
@@ -413,17 +413,17 @@ pub(super) const ROWS: &[Row] = &[
             record.test_settings.insert("server_target_qps".into(), "17000.000000".into());
         });
     }),
-    ("another rate that TEST01 was asked for", &[N32], |tree| {
+    ("another rate that TEST01 was asked for", &[N32, N34], |tree| {
         tree.record("Offline/TEST01", |record| {
             record.test_settings.insert("offline_expected_qps".into(), "17000.000000".into());
         });
     }),
-    ("another latency bound that was asked for", &[N32], |tree| {
+    ("another latency bound that was asked for", &[N32, N34], |tree| {
         tree.record("Server/TEST04", |record| {
             record.test_settings.insert("server_target_latency_ns".into(), "14000000".into());
         });
     }),
-    ("samples that the record says were chosen", &[N32], |tree| {
+    ("samples that the record says were chosen", &[N2, N32], |tree| {
         tree.record("Server/performance", |record| {
             record.test_settings.insert("performance_issue_unique".into(), "true".into());
         });

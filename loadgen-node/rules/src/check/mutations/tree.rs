@@ -13,7 +13,8 @@ use serde_json::{Map, Value};
 use super::papers;
 use crate::{
     Scenario,
-    book::Table,
+    book::{Table, Test},
+    derived::readme::{self, DIGESTS, of_test},
     facts::files::sha256_of,
     fixture::{self, RunSpec},
     result::RunResult,
@@ -146,6 +147,7 @@ impl Tree {
 
     /// Writes what the record of a performance run says into the measurements file beside it, as a cheat would.
     fn measurements(&self, path: &str, record: &RunResult) {
+        self.readme(path);
         let Some(folder) = path.strip_suffix("/performance.result.json") else { return };
         for entry in fs::read_dir(self.path(folder)).unwrap() {
             let path = entry.unwrap().path();
@@ -159,6 +161,31 @@ impl Tree {
             json.extend(fields.map(|(name, value)| (name.to_owned(), value)));
             fs::write(&path, serde_json::to_string(&json).unwrap()).unwrap();
         }
+    }
+
+    /// Writes the README anew of what the records say.
+    fn readme(&self, path: &str) {
+        let (folder, _) = path.rsplit_once('/').unwrap();
+        let readme = format!("{folder}/README.md");
+        let parts: Vec<_> = folder.rsplit('/').take(2).collect();
+        let name = format!("{} {}", parts[1], parts[0]);
+        let record = |run: &str| -> Option<RunResult> {
+            let text = fs::read_to_string(self.path(&format!("{folder}/{run}.result.json")));
+            serde_json::from_str(&text.ok()?).ok()
+        };
+        let tests =
+            [Test::Test01, Test::Test04, Test::Test06].map(|t| (of_test(t), record(t.name())));
+        let others = std::iter::once((DIGESTS.to_owned(), record("digests"))).chain(tests);
+        let others: Vec<_> = others.filter_map(|(what, run)| Some((what, run?))).collect();
+        let others: Vec<_> = others.iter().map(|(what, run)| (what.clone(), run)).collect();
+        let (Some(performance), Some(accuracy)) = (record("performance"), record("accuracy"))
+        else {
+            return;
+        };
+        let text = self.read(&readme);
+        let (written, _) = text.split_once(&format!("# {name}\n")).unwrap();
+        let made = readme::text(&name, &performance, &accuracy, &others);
+        self.write(&readme, &format!("{written}{made}"));
     }
 
     /// Edits all records, wherever they are, and what the documentation shows of the machines.

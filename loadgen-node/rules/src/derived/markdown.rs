@@ -1,7 +1,7 @@
 //! Markdown, as far as our documents need it.
 
 /// A table; a cell may hold any text.
-pub(super) fn table<const N: usize>(
+pub(crate) fn table<const N: usize>(
     head: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {
@@ -59,7 +59,7 @@ pub(crate) fn on_one_line(text: &str) -> String {
 }
 
 /// A block of text that stays as it is.
-pub(super) fn block(language: &str, text: &str) -> String {
+pub(crate) fn block(language: &str, text: &str) -> String {
     // A fence is longer than any that the text has.
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest.max(2) + 1);
@@ -67,7 +67,7 @@ pub(super) fn block(language: &str, text: &str) -> String {
 }
 
 /// What is known, or `not known`.
-pub(super) fn known<T: ToString>(value: &Option<T>) -> String {
+pub(crate) fn known<T: ToString>(value: &Option<T>) -> String {
     value.as_ref().map_or_else(|| "not known".into(), ToString::to_string)
 }
 

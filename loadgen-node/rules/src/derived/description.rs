@@ -5,20 +5,14 @@ use std::collections::BTreeMap;
 use netdiv_contract::v1::Machine;
 
 use super::{
-    cable::Cable,
     cluster::{Cluster, Named},
-    graph,
     network::{self, joined},
 };
 use crate::{facts::counted::counted, result::RunResult};
 
 /// Every field that can be told, by its name. What machines say differently is told with all its values, numbers excepted:
 /// those have to be written.
-pub(super) fn derived(
-    cluster: &Cluster,
-    runs: &[&RunResult],
-    cables: &[Cable<'_>],
-) -> BTreeMap<&'static str, String> {
+pub(crate) fn fields(cluster: &Cluster, runs: &[&RunResult]) -> BTreeMap<&'static str, String> {
     let nodes = cluster.nodes();
     let loadgen = cluster.loadgen();
     let of = |get: fn(&Machine) -> Option<String>| values(nodes, get);
@@ -45,7 +39,6 @@ pub(super) fn derived(
         ("other_software_stack", of(software)),
         ("host_network_card_count", of(cards)),
         ("network_type", network::network_type(&cluster.machines)),
-        ("network_media", joined(cables.iter().map(|cable| Some(cable.link.media.clone())))),
         ("network_rate", network::rate(&cluster.machines)),
         ("host_networking", network::host_networking(nodes)),
         ("nic_loadgen", network::models(loadgen)),
@@ -60,14 +53,8 @@ pub(super) fn derived(
         ),
         ("number_connections", joined(runs.iter().map(|run| Some(network::connections(run))))),
     ];
-    let mut derived: BTreeMap<_, _> =
-        fields.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-    if !cables.is_empty() {
-        derived.insert("network_topology", graph::text(cables));
-        derived.insert("host_networking_topology", graph::text(cables));
-    }
-    derived.extend(accelerators(nodes));
-    derived
+    let known = fields.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    known.chain(accelerators(nodes)).collect()
 }
 
 /// The machines' values; none where a machine does not say.
@@ -150,7 +137,7 @@ mod tests {
     #[test]
     fn evidence_fills_what_it_can() {
         let run = run(2);
-        let fields = derived(&Cluster::of(&run), &[&run, &run], &[]);
+        let told = fields(&Cluster::of(&run), &[&run, &run]);
         let want = [
             ("number_of_nodes", "2"),
             ("host_processors_per_node", "2"),
@@ -174,17 +161,17 @@ mod tests {
             ),
         ];
         for (name, value) in want {
-            assert_eq!(fields.get(name).map(String::as_str), Some(value), "{name}");
+            assert_eq!(told.get(name).map(String::as_str), Some(value), "{name}");
         }
-        assert!(!fields.contains_key("network_topology") && !fields.contains_key("cooling"));
+        assert!(!told.contains_key("network_topology") && !told.contains_key("cooling"));
     }
 
     #[test]
     fn nodes_without_accelerators_say_none() {
         let run = run(0);
-        let fields = derived(&Cluster::of(&run), &[&run], &[]);
-        assert_eq!(fields["accelerators_per_node"], "0");
-        assert_eq!(fields["accelerator_interconnect"], "none");
+        let told = fields(&Cluster::of(&run), &[&run]);
+        assert_eq!(told["accelerators_per_node"], "0");
+        assert_eq!(told["accelerator_interconnect"], "none");
     }
 
     #[test]
@@ -194,19 +181,19 @@ mod tests {
         evidence.nodes.get_mut("node-b").unwrap().cpu_sockets = Some(1);
         evidence.loadgen_node.interfaces[0].kind = "virtual".into();
         evidence.loadgen_node.interfaces[0].speed_mbit_per_second = None;
-        let fields = derived(&Cluster::of(&run), &[&run], &[]);
+        let told = fields(&Cluster::of(&run), &[&run]);
         for name in ["host_processors_per_node", "network_type", "network_rate"] {
-            assert!(!fields.contains_key(name), "{name}");
+            assert!(!told.contains_key(name), "{name}");
         }
         let evidence = run.evidence.as_mut().unwrap();
         for node in evidence.nodes.values_mut() {
             (node.accelerators, node.accelerator_count) = (vec![], None);
         }
-        let fields = derived(&Cluster::of(&run), &[&run], &[]);
-        assert!(!fields.keys().any(|name| name.starts_with("accelerator")), "{fields:?}");
+        let told = fields(&Cluster::of(&run), &[&run]);
+        assert!(!told.keys().any(|name| name.starts_with("accelerator")), "{told:?}");
         run.evidence = None;
-        let fields = derived(&Cluster::of(&run), &[&run], &[]);
-        let names: Vec<_> = fields.into_keys().collect();
+        let told = fields(&Cluster::of(&run), &[&run]);
+        let names: Vec<_> = told.into_keys().collect();
         assert_eq!(names, ["number_connections", "number_of_nodes"]);
     }
 }

@@ -86,7 +86,7 @@ pub(super) fn stack(machines: &[Named]) -> Option<String> {
 }
 
 /// Layers 7 to 3. None where the routes do not tell the last.
-pub(super) fn protocol(run: &RunResult, cluster: &Cluster) -> Option<String> {
+pub(crate) fn protocol(run: &RunResult, cluster: &Cluster) -> Option<String> {
     let routes = cluster.loadgen()[0].machine.routes.iter();
     // The peer may be a name; the own address on the way to it is of the same family.
     let version = |route: &Route| {

@@ -1,10 +1,9 @@
 //! The machines of a run and the network interfaces that its messages go through.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt};
 
 use netdiv_contract::v1::Machine;
 
-use super::cable::End;
 use crate::{
     facts::{
         interfaces::{ByName, Interfaces as _},
@@ -15,20 +14,35 @@ use crate::{
 
 /// The machines, the LoadGen node first, then the nodes in the order of the run.
 #[derive(Debug, Clone)]
-pub(super) struct Cluster {
-    pub(super) machines: Vec<Named>,
+pub(crate) struct Cluster {
+    pub(crate) machines: Vec<Named>,
 }
 
 /// A machine and its name.
 #[derive(Debug, Clone)]
-pub(super) struct Named {
-    pub(super) name: String,
-    pub(super) machine: Machine,
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) machine: Machine,
+}
+
+/// An end of a link.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct End {
+    /// Name of the machine or the switch.
+    pub(crate) device: String,
+    /// Name of the interface or the port.
+    pub(crate) port: String,
+}
+
+impl fmt::Display for End {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.device, self.port)
+    }
 }
 
 impl Cluster {
     /// The machines of a run. What no evidence describes has a name and nothing else.
-    pub(super) fn of(run: &RunResult) -> Self {
+    pub(crate) fn of(run: &RunResult) -> Self {
         let evidence = run.evidence.clone().unwrap_or_default();
         let mut machines = vec![Named { name: LOADGEN.into(), machine: evidence.loadgen_node }];
         let nodes = run.nodes.iter().map(|node| Named {
@@ -39,40 +53,49 @@ impl Cluster {
         Self { machines }
     }
 
+    /// The same with each machine once, where several nodes share one.
+    pub(crate) fn by_machine(run: &RunResult) -> Self {
+        let evidence = run.evidence.clone().unwrap_or_default();
+        let nodes = evidence.nodes_by_machine().into_iter();
+        let nodes = nodes.map(|(names, machine)| Named { name: names.join(", "), machine });
+        let loadgen = Named { name: LOADGEN.into(), machine: evidence.loadgen_node.clone() };
+        Self { machines: std::iter::once(loadgen).chain(nodes).collect() }
+    }
+
     /// The LoadGen node.
-    pub(super) fn loadgen(&self) -> &[Named] {
+    pub(crate) fn loadgen(&self) -> &[Named] {
         &self.machines[..1]
     }
 
     /// The SUT nodes.
-    pub(super) fn nodes(&self) -> &[Named] {
+    pub(crate) fn nodes(&self) -> &[Named] {
         &self.machines[1..]
     }
 
     /// The machine of that name.
-    pub(super) fn find(&self, name: &str) -> Option<&Named> {
+    pub(crate) fn find(&self, name: &str) -> Option<&Named> {
         self.machines.iter().find(|named| named.name == name)
     }
 }
 
 impl Named {
     /// Whether it has that interface; what a route names counts as well.
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.machine.interface(name).is_some() || self.nics().contains_key(name)
     }
 
     /// The interfaces on all its routes, those that a cable can be put into, with what the machine says of them.
-    pub(super) fn nics(&self) -> ByName<'_> {
+    pub(crate) fn nics(&self) -> ByName<'_> {
         self.machine.adapters_in_use()
     }
 
     /// The same, as ends of links.
-    pub(super) fn ends(&self) -> BTreeSet<End> {
+    pub(crate) fn ends(&self) -> BTreeSet<End> {
         self.nics().into_keys().map(|name| self.end(name)).collect()
     }
 
     /// Those of one route. A bond, bridge or VLAN stands for those below it.
-    pub(super) fn ends_of_route(&self, route: usize) -> BTreeSet<End> {
+    pub(crate) fn ends_of_route(&self, route: usize) -> BTreeSet<End> {
         let interface = self.machine.routes.get(route).and_then(|route| route.interface.as_deref());
         let adapters = interface.into_iter().flat_map(|name| self.machine.adapters(name));
         adapters.map(|(name, _)| self.end(name)).collect()

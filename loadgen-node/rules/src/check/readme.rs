@@ -1,0 +1,52 @@
+//! Of N35: the README of a result says what the records beside it say.
+
+use super::{
+    checked_folder::{Subject, Tree},
+    findings::Findings,
+};
+use crate::{
+    Rule::N35,
+    book::Test,
+    derived::readme::{DIGESTS, of_test, text},
+    facts::files,
+    placeholder::is_placeholder,
+    result::RunResult,
+    tree::Place,
+};
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    let Some(tree) = &subject.tree else { return };
+    for entry in &subject.results {
+        let Some(place) = &entry.tree else { continue };
+        let wanted = made(tree, place);
+        // What is missing or still to be written is a finding already.
+        let written = tree.text(&place.readme()).filter(|text| !is_placeholder(text));
+        let (Some(wanted), Some(written)) = (wanted, written) else { continue };
+        if !written.contains(&wanted) {
+            let mut lines = written.lines();
+            let missing = wanted.lines().find(|wanted| lines.all(|line| line != *wanted));
+            let line = missing.unwrap_or("its lines in this order, and no others between them");
+            let text = format!(
+                "says otherwise than the records beside it; by them it has `{line}`: take the text as loadgen-node submission \
+                 wrote it, and write yours above it"
+            );
+            found.fail(N35, place.readme(), text);
+        }
+    }
+}
+
+/// What the records tell, where all of them can be read. The record of a compliance test may be all that there is of it.
+fn made(tree: &Tree, place: &Place) -> Option<String> {
+    let record = |run: &str| {
+        let path = tree.path(&place.record(run));
+        path.exists().then(|| RunResult::of(&files::read(&path).ok()?).ok())
+    };
+    let tests = [Test::Test01, Test::Test04, Test::Test06];
+    let tests = tests.map(|test| (of_test(test), record(test.name())));
+    let others = std::iter::once((DIGESTS.to_owned(), record("digests"))).chain(tests);
+    let others = others.filter_map(|(what, run)| run.map(|run| Some((what, run?))));
+    let others: Vec<_> = others.collect::<Option<_>>()?;
+    let others: Vec<_> = others.iter().map(|(what, run)| (what.clone(), run)).collect();
+    let name = format!("{} {}", place.benchmark, place.scenario);
+    Some(text(&name, &record("performance")??, &record("accuracy")??, &others))
+}

@@ -1,0 +1,137 @@
+//! Of N34: what the verification of a compliance test wrote down is what the logs say. Where the logs of responses are
+//! truncated, its counts have to fit the runs.
+
+use std::path::Path;
+
+use super::checked_folder::{Entry, Kind, Run, Tree};
+use crate::{
+    book::{Benchmark, Test},
+    compliance::{Part, responses, speed, tokens},
+    facts::{files, official_log::is_truncated},
+    tree::{ACCURACY_LOG, Place, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},
+};
+
+/// Where one of a test's files says something else than the logs.
+pub(super) fn differences(
+    tree: &Tree,
+    place: &Place,
+    entry: &Entry,
+    test: Test,
+    benchmark: &Benchmark,
+) -> Vec<String> {
+    let folder = place.compliance(test.name());
+    let read = |name: &str| files::read_to_string(&tree.path(&format!("{folder}/{name}"))).ok();
+    let mut wrong = Vec::new();
+    let mut compare = |name: &str, figures: &[String]| {
+        let text = read(name).unwrap_or_default();
+        let differ = others(&text, figures).into_iter().map(|what| format!("{name} {what}"));
+        wrong.extend(differ);
+    };
+    let runs = entry.run(Kind::Performance).zip(entry.run(Kind::Test(test)));
+    if let Some((reference, run)) = runs.filter(|_| test != Test::Test06) {
+        let [reference, run] = [reference, run].map(|run| run.folder.join(SUMMARY));
+        compare(VERIFY_PERFORMANCE, &figures(speed(test, &reference, &run)));
+    }
+    let logs = [place.accuracy(), place.compliance_accuracy(test.name())];
+    let [reference, run] = logs.map(|folder| tree.path(&format!("{folder}/{ACCURACY_LOG}")));
+    match (test, entry.scenario) {
+        (Test::Test01, _) if [&reference, &run].into_iter().all(|log| is_whole(log)) => {
+            compare(VERIFY_ACCURACY, &figures(responses(&reference, &run, benchmark)));
+        }
+        (Test::Test01, _) => {
+            let text = read(VERIFY_ACCURACY).unwrap_or_default();
+            let odd = odd_counts(&text, entry).map(|what| format!("{VERIFY_ACCURACY} {what}"));
+            wrong.extend(odd);
+        }
+        (Test::Test06, Some(scenario)) => {
+            compare(VERIFY_ACCURACY, &figures(tokens(&run, scenario, benchmark)));
+        }
+        _ => {}
+    }
+    wrong
+}
+
+/// Where the logs give none, other rules say what is wrong with them.
+fn figures<E>(part: Result<Part, E>) -> Vec<String> {
+    part.map(|part| part.figures).unwrap_or_default()
+}
+
+fn is_whole(path: &Path) -> bool {
+    files::read(path).is_ok_and(|log| !log.is_empty() && !is_truncated(&log))
+}
+
+/// The name and the value of a figure.
+fn figure(line: &str) -> Option<(&str, &str)> {
+    let (name, value) = line.split_once([':', '='])?;
+    Some((name.trim(), value.trim()))
+}
+
+/// What a text gives for a figure, each time that it does.
+fn given<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
+    let figures = text.lines().filter_map(figure);
+    figures.filter(|(of, _)| *of == name).map(|(_, value)| value).collect()
+}
+
+/// The figures that a text lacks, or of which it says something else.
+fn others(text: &str, figures: &[String]) -> Vec<String> {
+    let is_same = |one: &str, other: &str| {
+        let numbers = one.parse::<f64>().ok().zip(other.parse::<f64>().ok());
+        numbers.map_or(one == other, |(one, other)| (one - other).abs() <= other.abs() * 1e-9)
+    };
+    let mut wrong = Vec::new();
+    for (name, value) in figures.iter().filter_map(|line| figure(line)) {
+        let said = given(text, name);
+        if said.is_empty() || !said.iter().all(|said| is_same(said, value)) {
+            let said = if said.is_empty() { "nothing".to_owned() } else { said.join(" and ") };
+            wrong.push(format!(
+                "has {said} for {name}, and by the logs it is {value}: verify the test again"
+            ));
+        }
+    }
+    wrong
+}
+
+/// What the counts of TEST01 contradict: each other, its verdict, or the number of samples in the accuracy run's log.
+fn odd_counts(text: &str, entry: &Entry) -> Option<String> {
+    let count = |name: &str| match given(text, name)[..] {
+        [one] => one.parse::<u64>().ok(),
+        _ => None,
+    };
+    let counts = [
+        "num_acc_log_entries",
+        "num_perf_log_entries",
+        "num_perf_log_qsl_idx_match",
+        "num_perf_log_data_mismatch",
+        "num_missing_qsl_idxs",
+    ];
+    let known: Option<Vec<u64>> = counts.iter().map(|name| count(name)).collect();
+    // One that could not be verified has none, and says so.
+    let Some(&[all, tested, matched, unlike, missing]) = known.as_deref() else {
+        return text.contains("TEST PASS").then(|| {
+            format!("does not give each of {} once: verify the test again", counts.join(", "))
+        });
+    };
+    let run = entry.run(Kind::Accuracy);
+    let logged = run.and_then(Run::detail).and_then(|log| log.integer("qsl_reported_total_count"));
+    let recorded = run.and_then(Run::result).map(|record| record.dataset_samples);
+    // Where these two differ, that is a finding already.
+    let issued = logged.filter(|logged| recorded.is_none_or(|recorded| recorded == *logged));
+    let passes = text.contains("TEST PASS");
+    let wrong = if issued.is_some_and(|issued| issued != all) {
+        format!(
+            "counts {all} entries of the accuracy run, which had {} samples",
+            issued.unwrap_or(0)
+        )
+    } else if matched.checked_add(missing) != Some(tested) || unlike > matched {
+        format!(
+            "counts {tested} entries, {matched} matches, {unlike} mismatches and {missing} missing ones, which do not add up"
+        )
+    } else if passes && (unlike > 0 || missing > 0 || matched == 0) {
+        format!("passes with {matched} matches, {unlike} mismatches and {missing} missing samples")
+    } else if passes && text.contains("TEST FAIL") {
+        "both passes and fails".to_owned()
+    } else {
+        return None;
+    };
+    Some(format!("{wrong}: verify the test again"))
+}

@@ -1,0 +1,127 @@
+//! The part of a result's `README.md` that its records tell: the result, and how to get it again.
+
+use serde_json::Value;
+
+use super::markdown::{block, known, table};
+use crate::{book::Test, result::RunResult};
+
+/// What a run with digests is for.
+pub(crate) const DIGESTS: &str = "digests of all samples";
+
+/// What the run of a compliance test is for.
+pub(crate) fn of_test(test: Test) -> String {
+    format!("{test}, with its audit.config")
+}
+
+/// The text about a result, of which `name` is the benchmark and the scenario, and `others` are the run with digests and those of
+/// compliance tests, in the order of their names.
+pub(crate) fn text(
+    name: &str,
+    result: &RunResult,
+    accuracy: &RunResult,
+    others: &[(String, &RunResult)],
+) -> String {
+    let mut text = format!("# {name}\n\n");
+    if let Some(metric) = &result.metric {
+        text += &format!("{}: {} {}. ", metric.name, metric.value, metric.unit);
+    }
+    if let Some(found) = &accuracy.accuracy {
+        text += &format!("{}: {} {}. ", found.metric.name, found.reported, found.metric.unit);
+    }
+    text += &format!(
+        "SUT: {}. LoadGen: {}, {}.\n\n",
+        known(&result.sut_name),
+        result.versions.loadgen,
+        result.versions.loadgen_origin
+    );
+    text += "The sources of both programs are in the folder `netdiv` of the submission's code, with their SHA-256 in \
+             `REVISION`. The `*.result.json` files beside this one have all that the runs recorded.\n\n## The nodes\n\n\
+             On each machine, `sut-node --config FILE` with the settings below; build it with `cargo build --release`.\n";
+    let evidence = result.evidence.as_ref();
+    for node in &result.nodes {
+        let machine = evidence.and_then(|evidence| evidence.nodes.get(&node.name));
+        text += &format!("\n### {} ({})\n\n", node.name, node.address);
+        let facts = [
+            ("engine", node.engine.clone()),
+            ("model", format!("{}, SHA-256 {}", node.model, known(&not_empty(&node.model_sha256)))),
+            ("settings' SHA-256", node.config_sha256.clone()),
+            ("program", known(&machine.and_then(|machine| machine.program.clone()))),
+            ("framework", known(&machine.and_then(|machine| machine.framework.clone()))),
+            (
+                "container image",
+                known(&machine.and_then(|machine| machine.container_image.clone())),
+            ),
+        ];
+        text += &table(["", ""], facts.map(|(name, value)| [name.to_owned(), value]));
+        if let Some(settings) = machine.and_then(|machine| machine.settings.as_ref()) {
+            text += "\n";
+            text += &block("", settings);
+        }
+    }
+    text += "\n## The runs\n\nOn the LoadGen node, with the `user.conf` beside this file:\n\n";
+    let both = [("performance".to_owned(), result), ("accuracy".into(), accuracy)];
+    for (what, run) in both.iter().chain(others) {
+        text += &format!("{what}:\n\n{}\n", block("sh", &command(run)));
+    }
+    text
+}
+
+fn not_empty(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+/// The command line that has the settings of a run.
+fn command(run: &RunResult) -> String {
+    let mut parts = vec!["loadgen-node run".to_owned()];
+    for (key, value) in &run.settings {
+        let key = format!("--{}", key.replace('_', "-"));
+        match value {
+            Value::Null | Value::Bool(false) => {}
+            Value::Bool(true) => parts.push(key),
+            // LoadGen's settings are given one by one, lists of nodes and cores with commas.
+            Value::Array(values) if key == "--setting" => {
+                parts.extend(values.iter().map(|value| format!("{key} {}", quoted(value))));
+            }
+            Value::Array(values) => {
+                let values: Vec<_> = values.iter().map(plain).collect();
+                parts.push(format!("{key} {}", quoted(&values.join(",").into())));
+            }
+            value => parts.push(format!("{key} {}", quoted(value))),
+        }
+    }
+    parts.join(" \\\n    ")
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// A word of a shell.
+fn quoted(value: &Value) -> String {
+    let text = plain(value);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@%".contains(c);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_needs_it() {
+        for (value, want) in [
+            (json!("a-b.c:1,d"), "a-b.c:1,d"),
+            (json!(4), "4"),
+            (json!("it's here"), "'it'\\''s here'"),
+            (json!(""), "''"),
+        ] {
+            assert_eq!(quoted(&value), want);
+        }
+    }
+}
