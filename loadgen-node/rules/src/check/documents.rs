@@ -12,9 +12,9 @@ use super::{
 };
 use crate::{
     Rule::{N22, N23, N28},
+    derived::markdown::rows,
     facts::{interfaces::Interfaces as _, rate::bits_per_second, svg::drawn},
     result::RunResult,
-    submission::markdown::rows,
     tree::documents,
 };
 

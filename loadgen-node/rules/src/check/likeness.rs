@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::findings::listed;
-use crate::submission::markdown::{Row, on_one_line, rows};
+use crate::derived::markdown::{Row, on_one_line, rows};
 
 /// What a document lacks of the one that was made again, and what its tables have beside.
 pub(super) fn unlike(ours: &str, text: &str) -> Vec<String> {

@@ -5,11 +5,11 @@ use super::{
     topology,
 };
 use crate::{
+    derived::markdown::{Row, on_one_line, rows},
     facts::rate::bits_per_second,
     submission::{
         Link, Switch, Topology,
         bandwidth_document::{Measured, bandwidth},
-        markdown::{Row, on_one_line, rows},
         papers,
     },
     tree::documents,

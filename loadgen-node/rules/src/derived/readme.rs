@@ -36,7 +36,7 @@ pub(crate) fn text(
     );
     text += "The sources of both programs are in the folder `netdiv` of the submission's code, with their SHA-256 in \
              `REVISION`. The `*.result.json` files beside this one have all that the runs recorded.\n\n## The nodes\n\n\
-             On each machine, `sut-node --config FILE` with the settings below; build it with `cargo build --release`.\n";
+             On each machine, `sut-node --config FILE` with the settings below; `README.md` in that folder says how to build it.\n";
     let evidence = result.evidence.as_ref();
     for node in &result.nodes {
         let machine = evidence.and_then(|evidence| evidence.nodes.get(&node.name));

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{
     bandwidth_document,
     cluster::Cluster,
-    diagram, documents,
+    documents,
     folder::{Tree, is_folder_name},
     graph,
     make_user_conf::user_conf,
