@@ -8,7 +8,6 @@ use super::{
 };
 use crate::{
     Rule::N2, facts::measurements::recorded, placeholder::is_placeholder, result::Division,
-    tree::Place,
 };
 
 /// What the official checker asks it for.
@@ -20,10 +19,10 @@ const ASKED: [&str; 5] = [
     "weight_transformations",
 ];
 
-pub(super) fn judge(entry: &Entry, place: &Place, at: &mut At) {
+pub(super) fn judge(entry: &Entry, at: &mut At) {
     let (path, json) = match &entry.measurements {
         None => return,
-        Some(Err(why)) => return at.fail_there(place.measurements(), why),
+        Some(Err((path, why))) => return at.fail_there(path, why),
         Some(Ok((path, json))) => (path, json),
     };
     for field in ASKED {
