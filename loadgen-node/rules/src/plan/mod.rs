@@ -1,5 +1,6 @@
-//! What a run will take: how long, how many queries (`issued.rs`), how much memory, and what bandwidth; and all runs of a submission
-//! (`runs.rs`). `printed.rs` prints it.
+//! What a run will take: how long, how many queries, how much memory, and what bandwidth.
+//!
+//! `issued.rs` is what LoadGen issues, `runs.rs` all runs of a submission; `printed.rs` prints both.
 
 mod issued;
 mod printed;
