@@ -1,6 +1,6 @@
 //! Findings of one rule with one text, as one.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,11 +43,11 @@ impl Grouped {
         self
     }
 
-    /// A line for people: places without `prefix`, and of many only the first.
-    pub(crate) fn brief(&self, prefix: &str) -> String {
+    /// A line for people, after the rules: places without `prefix`, and of many only the first.
+    fn brief(&self, prefix: &str) -> String {
         let bare = |place: &String| place.strip_prefix(prefix).unwrap_or(place).to_owned();
         match self.places.as_slice() {
-            [] => self.to_string(),
+            [] => self.text.clone(),
             [place] => self.before(&bare(place)),
             [one, other] => self.after(&[short(&bare(one)), short(&bare(other))].join(" and ")),
             [first, more @ ..] => {
@@ -56,29 +56,56 @@ impl Grouped {
         }
     }
 
-    fn head(&self) -> String {
-        format!("{} (section {})", self.rule, self.rule.section())
-    }
-
     /// One place, of which the text says something.
     fn before(&self, place: &str) -> String {
-        format!("{}: {place}: {}", self.head(), self.text)
+        format!("{place}: {}", self.text)
     }
 
     /// Several.
     fn after(&self, places: &str) -> String {
-        format!("{}: {} (in {places})", self.head(), self.text)
+        format!("{} (in {places})", self.text)
     }
+}
+
+/// Lines for people, one for each cause: what is said in the same words of several rules is said once.
+pub(crate) fn lines<'a>(
+    findings: impl IntoIterator<Item = &'a Grouped>,
+    prefix: &str,
+) -> Vec<String> {
+    let mut causes: Vec<(BTreeSet<Rule>, Grouped)> = Vec::new();
+    for finding in findings {
+        let is_same =
+            |other: &Grouped| (other.outcome, &other.text) == (finding.outcome, &finding.text);
+        match causes.iter_mut().find(|(_, cause)| is_same(cause)) {
+            Some((rules, cause)) => {
+                rules.insert(finding.rule);
+                finding.places.iter().for_each(|place| cause.add(place));
+            }
+            None => causes.push((BTreeSet::from([finding.rule]), finding.clone())),
+        }
+    }
+    let line = |(rules, cause): &(BTreeSet<Rule>, Grouped)| {
+        let rules = match rules.len() {
+            1 => head(cause.rule),
+            _ => rules.iter().map(Rule::to_string).collect::<Vec<_>>().join(", "),
+        };
+        format!("{rules}: {}", cause.brief(prefix))
+    };
+    causes.iter().map(line).collect()
+}
+
+fn head(rule: Rule) -> String {
+    format!("{rule} (section {})", rule.section())
 }
 
 impl fmt::Display for Grouped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let line = match self.places.as_slice() {
-            [] => format!("{}: {}", self.head(), self.text),
+            [] => self.text.clone(),
             [place] => self.before(place),
             places => self.after(&places.join(", ")),
         };
-        f.write_str(&line)
+        write!(f, "{}: {line}", head(self.rule))
     }
 }
 
@@ -120,15 +147,13 @@ mod tests {
         let groups = grouped(findings.iter().chain([&other]));
         assert_eq!(groups.len(), 2);
         assert_eq!(groups[0].places, ["a.json", "b.json", "c.json"].map(run));
-        let head = "N22 (section 6.2.3)";
-        assert_eq!(
-            groups[0].brief("network/acme/"),
-            format!("{head}: firmware not known (in measurements/…/Offline/a.json and 2 more)")
-        );
-        assert_eq!(
-            groups[1].brief("network/acme/"),
-            format!("{head}: measurements/x/resnet50/Offline/a.json: model not known")
-        );
+        let of_another_rule = Grouped { rule: Rule::N24, ..groups[1].clone() };
+        let told = lines(groups.iter().chain([&of_another_rule]), "network/acme/");
+        let want = [
+            "N22 (section 6.2.3): firmware not known (in measurements/…/Offline/a.json and 2 more)",
+            "N22, N24: measurements/x/resnet50/Offline/a.json: model not known",
+        ];
+        assert_eq!(told, want);
         assert!(groups[0].to_string().contains(&run("c.json")));
     }
 }

@@ -57,6 +57,7 @@ pub(crate) fn findings(
             input: Some(&tensors),
             dataset_samples: test.library.total_samples() as u64,
             performance_samples: test.library.performance_sample_count() as u64,
+            has_labels: test.labels.is_some(),
             test_settings: &settings,
             sut_name_part: SUT_NAME_PART,
             digests: config.digests,

@@ -97,6 +97,13 @@ fn labels(config: &RunConfig, samples: usize) -> Result<Option<Vec<i64>>, RunErr
         let labels = labels.len();
         return usage(format!("{labels} labels for {samples} samples"));
     }
+    let is_answer = |label: &i64| i32::try_from(*label).is_ok();
+    if let Some(sample) = labels.iter().position(|label| !is_answer(label)) {
+        let label = labels[sample];
+        return usage(format!(
+            "the label of sample {sample} is {label}, and answers are int32: give the number of its class"
+        ));
+    }
     Ok(Some(labels))
 }
 
@@ -149,6 +156,28 @@ mod tests {
         assert!(!test.library.owes_calls().load(Ordering::SeqCst));
         let error = test.start(&Asked(&test)).unwrap_err();
         assert_eq!(error.to_string(), "owes calls: true");
+    }
+
+    #[test]
+    fn labels_that_do_not_fit_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("labels.npy");
+        let refused = |labels: &[i64]| {
+            let shape = labels.len();
+            let header =
+                format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({shape},), }}");
+            let header = format!("{header:<117}\n");
+            let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+            bytes.extend(header.bytes());
+            bytes.extend(labels.iter().flat_map(|label| label.to_le_bytes()));
+            std::fs::write(&file, bytes).unwrap();
+            let labels = ("labels", file.to_str().unwrap());
+            test(folder.path(), &[labels]).err().map(|error| error.to_string())
+        };
+        assert_eq!(refused(&[0, -1, 2, i64::from(i32::MAX)]), None);
+        assert!(refused(&[0, 1, 2]).unwrap().contains("3 labels for 4 samples"));
+        let error = refused(&[0, 1, 1 << 31, 3]).unwrap();
+        assert!(error.contains("the label of sample 2 is 2147483648"), "{error}");
     }
 
     #[test]

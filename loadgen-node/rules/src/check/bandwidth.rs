@@ -1,7 +1,7 @@
 //! N27: the interfaces carry what Appendix B asks for at the throughput that was measured (rules, section 5.1).
 
 use super::{
-    checked_folder::{Kind, Subject},
+    checked_folder::{NO_BENCHMARK, Subject},
     findings::Findings,
     likeness::unlike_in_sections,
     machines::seen,
@@ -12,18 +12,18 @@ use crate::{Rule::N27, facts::rate::in_words, judge::bandwidth::Demand, tree::do
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let described: Vec<_> = seen(subject, N27, found);
     for (entry, run) in subject.runs() {
-        if !matches!(run.kind, Kind::Performance | Kind::Submission) {
+        if !run.kind.is_submitted() {
             continue;
         }
         let Some(benchmark) = entry.benchmark else {
-            found.unknown(N27, &run.place, "Appendix B has no row for the benchmark (N1)");
+            found.unknown(N27, &run.place, NO_BENCHMARK);
             continue;
         };
         let Some(seen) = described.iter().find(|seen| seen.place == run.record_place) else {
             continue;
         };
-        let rate = entry.scenario.and_then(|scenario| run.detail()?.figure(scenario));
-        let Some(rate) = rate else {
+        let Some(detail) = run.detail() else { continue };
+        let Some(rate) = entry.scenario.and_then(|scenario| detail.figure(scenario)) else {
             found.unknown(N27, &run.place, "LoadGen's log has no throughput");
             continue;
         };

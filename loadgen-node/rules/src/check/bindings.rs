@@ -1,5 +1,5 @@
 //! Whether records, logs and places belong together; what a record says otherwise than its run's log is of the rule that it
-//! is about: of N2, N3, N14, N20, N31, N32 and N35.
+//! is about: of N2, N3, N14, N20, N31 and N32.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use netdiv_contract::v1::Machine;
 use netdiv_words::Mode;
 
 use super::{
-    checked_folder::{Entry, Kind, Run, Subject},
+    checked_folder::{Run, Subject},
     findings::Findings,
 };
 use crate::{
-    Rule::{self, N2, N3, N14, N20, N31, N32, N35},
+    Rule::{self, N2, N3, N14, N20, N31, N32},
     Scenario,
     book::Seeds,
     facts::{counted::counted, machines::said},
@@ -21,48 +21,16 @@ use crate::{
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for (entry, run) in subject.runs() {
-        if run.record.is_none() && subject.tree.is_some() {
-            let text =
-                "the record of the run is missing: add the result.json that loadgen-node wrote";
-            found.fail(N35, &run.record_place, text);
-        }
         let Some(record) = run.result() else { continue };
-        if entry.tree.is_some() {
-            place(entry, run, record, found);
+        if entry.tree.is_some() && !run.is_test() && record.settings.contains_key("audit_config") {
+            let text = "the run was given an audit.config, which is for compliance tests: run again without";
+            found.fail(N32, &run.record_place, text);
         }
         if let Some(detail) = run.detail() {
             logged(run, record, detail, found);
         }
     }
     machines(subject, found);
-}
-
-/// The record is of the result that it lies with.
-fn place(entry: &Entry, run: &Run, record: &RunResult, found: &mut Findings) {
-    let place = &run.record_place;
-    if !entry.is_of_benchmark(record) {
-        let text = format!("the run was one of {}, not of {}", record.benchmark, entry.name);
-        found.fail(N35, place, text);
-    }
-    if !entry.is_of_scenario(record) {
-        found.fail(N32, place, format!("the run was one of {}", record.scenario));
-    }
-    if !run.is_test() && record.settings.contains_key("audit_config") {
-        let text =
-            "the run was given an audit.config, which is for compliance tests: run again without";
-        found.fail(N32, place, text);
-    }
-    let allowed: &[Mode] = match run.kind {
-        Kind::Performance | Kind::Submission => &[Mode::Performance, Mode::Submission],
-        Kind::Accuracy => &[Mode::Accuracy, Mode::Submission],
-        Kind::Test(_) => &[Mode::Performance],
-        Kind::Digests => &[Mode::Performance, Mode::Accuracy, Mode::Submission],
-    };
-    if !allowed.contains(&record.mode) {
-        let allowed: Vec<_> = allowed.iter().map(|mode| mode.word()).collect();
-        let text = format!("the run was in mode {}, not {}", record.mode, allowed.join(" or "));
-        found.fail(N32, place, text);
-    }
 }
 
 /// The record says what LoadGen's log says.

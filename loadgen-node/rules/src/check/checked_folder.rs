@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::logs::Logs;
+use super::{logs::Logs, unusable::Unusable};
 use crate::{
     Scenario,
     book::{Benchmark, Round, Table, Test},
@@ -24,8 +24,10 @@ pub(super) struct Subject<'t> {
     pub(super) division: Division,
     /// The tree; none for a run folder.
     pub(super) tree: Option<Tree>,
-    /// The systems of a tree, in order.
+    /// The systems of a tree that have results, in order.
     pub(super) systems: Vec<System>,
+    /// Descriptions of others.
+    pub(super) idle_systems: Vec<String>,
     pub(super) results: Vec<Entry<'t>>,
 }
 
@@ -87,8 +89,8 @@ pub(super) struct Entry<'t> {
     pub(super) benchmark: Option<&'t Benchmark>,
     /// The scenario; none where the name is none.
     pub(super) scenario: Option<Scenario>,
-    /// The measurements file, or why it cannot be read; none in a run folder.
-    pub(super) measurements: Option<Result<Measurements, String>>,
+    /// The measurements file, or its place and why it cannot be read; none in a run folder.
+    pub(super) measurements: Option<Result<Measurements, (String, String)>>,
     pub(super) runs: Vec<Run>,
 }
 
@@ -114,16 +116,14 @@ impl Entry<'_> {
         self.name == record.benchmark || self.benchmark.is_some_and(named)
     }
 
-    /// Whether a record is of its scenario.
-    pub(super) fn is_of_scenario(&self, record: &RunResult) -> bool {
-        self.scenario.is_none_or(|scenario| scenario == record.scenario)
-    }
-
     /// The records of its runs, with their places.
     pub(super) fn records(&self) -> impl Iterator<Item = (&str, &RunResult)> {
         self.runs.iter().filter_map(|run| Some((run.record_place.as_str(), run.result()?)))
     }
 }
+
+/// Why much cannot be told of a result whose benchmark is none of the division's.
+pub(super) const NO_BENCHMARK: &str = "the table has nothing about the benchmark (N1)";
 
 /// What a run was for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,6 +140,13 @@ pub(super) enum Kind {
     Test(Test),
 }
 
+impl Kind {
+    /// Whether its figures are those of the result.
+    pub(super) fn is_submitted(self) -> bool {
+        matches!(self, Self::Performance | Self::Submission)
+    }
+}
+
 /// One run.
 pub(super) struct Run {
     pub(super) kind: Kind,
@@ -149,8 +156,8 @@ pub(super) struct Run {
     pub(super) folder: PathBuf,
     /// Where its record is, or would be.
     pub(super) record_place: String,
-    /// The record, or why it cannot be read; none where there is none.
-    pub(super) record: Option<Result<Box<RunResult>, String>>,
+    /// The record, or why nothing can be judged by it; none where there is none.
+    pub(super) record: Option<Result<Box<RunResult>, Unusable>>,
     /// Its logs; none where no logs are asked for and none are there.
     pub(super) logs: Option<Logs>,
 }
@@ -159,6 +166,11 @@ impl Run {
     /// Its record.
     pub(super) fn result(&self) -> Option<&RunResult> {
         self.record.as_ref()?.as_ref().ok().map(Box::as_ref)
+    }
+
+    /// Whether neither its record nor its log is of a run that belongs here.
+    pub(super) fn is_set_aside(&self) -> bool {
+        matches!(self.record, Some(Err(_))) && self.detail().is_none()
     }
 
     /// Its detail log.
@@ -210,6 +222,19 @@ impl Subject<'_> {
     /// All detail logs that could be read.
     pub(super) fn details(&self) -> impl Iterator<Item = (&Entry<'_>, &Run, &DetailLog)> {
         self.runs().filter_map(|(entry, run)| Some((entry, run, run.detail()?)))
+    }
+
+    /// The path of what is not there: the outermost folder that is missing, or the file.
+    pub(super) fn missing(&self, path: &str) -> String {
+        let mut missing = path;
+        if let Some(tree) = &self.tree {
+            while let Some((folder, _)) = missing.rsplit_once('/')
+                && !tree.path(folder).exists()
+            {
+                missing = folder;
+            }
+        }
+        missing.to_owned()
     }
 
     /// Whether it is made for the Open division, which has fewer rules.

@@ -7,7 +7,6 @@ use super::{
     checked_folder::{Run, Subject, Tree},
     findings::Findings,
     logs::disagreements,
-    machines::NO_RECORD,
 };
 use crate::{
     Rule::{N11, N12, N16, N19, N21},
@@ -58,15 +57,14 @@ fn sources(subject: &Subject, tree: &Tree, found: &mut Findings) -> bool {
         at.fail_there(revision, text);
     }
     let mut proven = at.is_kept();
-    for (_, run) in subject.runs() {
+    for (run, record) in subject.records() {
         let mut at = found.at(N16, &run.record_place);
-        match run.result().map(|record| &record.versions.sources_sha256) {
-            None => at.unknown(NO_RECORD),
-            Some(ran) if *ran != here => at.fail(format!(
+        let ran = &record.versions.sources_sha256;
+        if *ran != here {
+            at.fail(format!(
                 "the program that ran was made of sources with SHA-256 {ran}, those in {place} have {here}: submit the \
                  sources of the program that ran"
-            )),
-            Some(_) => {}
+            ));
         }
         proven &= at.is_kept();
         at.or_pass("the sources in the tree are those of the program that ran");
@@ -100,10 +98,8 @@ fn by_construction(proven: bool, found: &mut Findings) {
         if proven {
             found.pass(rule, "", format!("{claim}, and the sources are those that ran"));
         } else {
-            let text = format!(
-                "{claim}, but that these are the sources of the program that ran is not shown (N16): make a submission of \
-                 the run and check that"
-            );
+            let text = "the sources keep it, but that these are the sources of the program that ran is not shown (N16): make \
+                        a submission of the run and check that";
             found.unknown(rule, "", text);
         }
     }
@@ -124,14 +120,8 @@ fn single_test(run: &Run, detail: &DetailLog, found: &mut Findings) {
 /// LoadGen's own figures are what the summary says.
 fn figures(run: &Run, detail: &DetailLog, found: &mut Findings) {
     let mut at = found.at(N21, &run.place);
-    match run.logs.as_ref().map(|logs| &logs.summary) {
-        Some(Ok(summary)) => at.fail_each(
-            disagreements(summary, detail)
-                .iter()
-                .map(|text| format!("the summary is not of this log: {text}")),
-        ),
-        Some(Err(why)) => at.fail(why),
-        None => {}
-    }
+    let Some(Ok(summary)) = run.logs.as_ref().map(|logs| &logs.summary) else { return };
+    let differ = disagreements(summary, detail);
+    at.fail_each(differ.iter().map(|text| format!("the summary is not of this log: {text}")));
     at.or_pass("the detail log and the summary have the same figures");
 }

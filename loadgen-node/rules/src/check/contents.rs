@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::{
-    checked_folder::{Entry, Kind, Subject, System, Tree},
+    checked_folder::{Entry, Kind, Subject, Tree},
     files::entries,
     findings::{At, Findings},
     measurements,
+    unusable::MISSING,
 };
 use crate::{
     Rule::N35,
@@ -29,17 +30,20 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for entry in &subject.results {
         let Some(place) = &entry.tree else { continue };
         let mut at = found.at(N35, &entry.place);
-        lists(tree, place, entry, &mut at);
+        lists(subject, tree, place, entry, &mut at);
         folders(tree, place, &mut at);
-        measurements::judge(entry, place, &mut at);
-        texts(tree, place, &mut at);
+        if tree.path(&place.measurements()).is_dir() {
+            measurements::judge(entry, &mut at);
+            texts(tree, place, &mut at);
+        } else {
+            at.fail_there(subject.missing(&place.measurements()), MISSING);
+        }
+        code(tree, place, &mut at);
         at.or_pass("every folder has the files that it must have, and no others");
         measurements::retraining(subject, entry, found);
     }
-    let has_results =
-        |system: &&System| subject.results.iter().any(|entry| entry.system() == Some(&system.name));
-    for system in subject.systems.iter().filter(|system| !has_results(system)) {
-        found.fail(N35, &system.place, "is of a system without results: add them or remove it");
+    for place in &subject.idle_systems {
+        found.fail(N35, place, "is of a system without results: add them or remove it");
     }
 }
 
@@ -50,7 +54,7 @@ struct Wanted {
     may: Vec<&'static str>,
 }
 
-fn lists(tree: &Tree, place: &Place, entry: &Entry, at: &mut At) {
+fn lists(subject: &Subject, tree: &Tree, place: &Place, entry: &Entry, at: &mut At) {
     let mut folders = vec![
         Wanted {
             folder: place.performance(),
@@ -70,12 +74,12 @@ fn lists(tree: &Tree, place: &Place, entry: &Entry, at: &mut At) {
     }
     for Wanted { folder, must, may } in folders {
         let Ok(inside) = entries(&tree.path(&folder)) else {
-            at.fail_there(folder, "is missing");
+            at.fail_there(subject.missing(&folder), MISSING);
             continue;
         };
         let names: BTreeSet<_> = inside.iter().map(|(name, _)| name.as_str()).collect();
         for name in must.iter().filter(|name| !names.contains(*name)) {
-            at.fail_there(format!("{folder}/{name}"), "is missing");
+            at.fail_there(format!("{folder}/{name}"), MISSING);
         }
         let known =
             |name: &&&str| must.contains(name) || may.contains(name) || TOLERATED.contains(name);
@@ -137,13 +141,16 @@ fn of_test(place: &Place, test: Test) -> Vec<Wanted> {
     }
 }
 
-/// user.conf, README.md and the code.
+/// user.conf and README.md.
 fn texts(tree: &Tree, place: &Place, at: &mut At) {
     for path in [place.user_conf(), place.readme()] {
         if tree.text(&path).is_none_or(|text| is_placeholder(&text)) {
             at.fail_there(path, "is missing, empty or still to be written");
         }
     }
+}
+
+fn code(tree: &Tree, place: &Place, at: &mut At) {
     let code = match place.home.layout {
         Layout::A => format!("{}/{}", place.home.code(), place.benchmark),
         Layout::B => place.home.code(),

@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 use netdiv_contract::encoding::Encoding;
 
 use super::{
-    checked_folder::{Entry, Subject},
+    checked_folder::{Entry, NO_BENCHMARK, Subject},
     findings::{At, Findings},
-    machines::NO_RECORD,
 };
 use crate::{
     Rule::{N25, N26},
@@ -21,18 +20,12 @@ use crate::{
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for entry in &subject.results {
         let Some(benchmark) = entry.benchmark else {
-            let text = "the table has no row for the benchmark (N1)";
-            found.none_known([N25, N26], &entry.place, text);
+            found.none_known([N25, N26], &entry.place, NO_BENCHMARK);
             continue;
         };
-        for run in &entry.runs {
-            let place = &run.record_place;
-            if let Some(record) = run.result() {
-                encoding(subject, entry, benchmark, record, found.at(N25, place));
-                input(benchmark, record, found.at(N26, place));
-            } else {
-                found.none_known([N25, N26], place, NO_RECORD);
-            }
+        for (place, record) in entry.records() {
+            encoding(subject, entry, benchmark, record, found.at(N25, place));
+            input(benchmark, record, found.at(N26, place));
         }
     }
 }

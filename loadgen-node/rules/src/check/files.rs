@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{checked_folder::Subject, findings::Findings};
+use super::{checked_folder::Subject, findings::Findings, unusable::EMPTY};
 use crate::{Rule::N35, tree::DIVISIONS};
 
 /// Largest file, in bytes.
@@ -55,7 +55,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             at.fail("begins with a dot: remove it");
         }
         match kind {
-            Kind::File(0) => at.fail("is empty: fill or remove it"),
+            Kind::File(0) => at.fail(EMPTY),
             Kind::File(length) if length > LARGEST => {
                 at.fail(format!("has {length} bytes, more than 50 MiB: shorten or remove it"));
             }

@@ -1,6 +1,6 @@
 //! Collects what the rules find and makes one list of it.
 
-use std::fmt::Display;
+use std::{fmt::Display, path::Path};
 
 use super::checked_folder::{Subject, Tree};
 use crate::{Finding, Grouped, Outcome, Rule, grouped::grouped};
@@ -60,13 +60,6 @@ impl Findings {
         subject.tree.as_ref()
     }
 
-    /// Where no detail log can be read, these rules cannot be told.
-    pub(super) fn without_logs<const N: usize>(&mut self, subject: &Subject, rules: [Rule; N]) {
-        if subject.details().next().is_none() {
-            self.none_known(rules, "", "no detail log can be read");
-        }
-    }
-
     /// The rules that are broken, in order.
     pub(super) fn broken(&self) -> Vec<Rule> {
         let broken = self.list.iter().filter(|finding| finding.outcome == Outcome::Fail);
@@ -84,6 +77,14 @@ impl Findings {
                 && of_rule(*rule).all(|finding| finding.outcome != Outcome::CannotTell)
         };
         Rule::all().filter(|rule| !is_told(rule)).collect()
+    }
+
+    /// Takes a folder out of all that is said: places are relative to it.
+    pub(super) fn relative_to(&mut self, folder: &Path) {
+        let folder = format!("{}/", folder.display());
+        for finding in &mut self.list {
+            finding.text = finding.text.replace(&folder, "");
+        }
     }
 
     /// One finding for what is said of several places, one for all that passes of a rule, and at least one for each

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::unusable::Unusable;
 use crate::{
     facts::official_log::Summary,
     official_log::DetailLog,
@@ -11,22 +12,23 @@ use crate::{
 /// What a folder holds of one run.
 #[derive(Debug)]
 pub(super) struct Logs {
-    /// The detail log, or why it cannot be read.
-    pub(super) detail: Result<DetailLog, String>,
-    /// The summary, or why it cannot be read.
-    pub(super) summary: Result<Summary, String>,
+    /// The detail log, or why nothing can be judged by it.
+    pub(super) detail: Result<DetailLog, Unusable>,
+    /// The summary, or why nothing can be judged by it.
+    pub(super) summary: Result<Summary, Unusable>,
 }
 
 impl Logs {
     /// Reads the logs in `folder`.
     pub(super) fn read(folder: &Path) -> Self {
-        // The caller names the place.
-        let here = format!("{}/", folder.display());
-        let detail = DetailLog::read(&folder.join(DETAIL))
-            .map_err(|error| error.to_string().replace(&here, ""));
-        let summary = Summary::read(&folder.join(SUMMARY))
-            .map_err(|error| format!("{SUMMARY} cannot be read: {error}"));
-        Self { detail, summary }
+        let [detail, summary] = [DETAIL, SUMMARY].map(|name| folder.join(name));
+        let log = DetailLog::read(&detail).map_err(|error| Unusable::unread(&detail, error));
+        let summary = Summary::read(&summary).map_err(|error| Unusable::unread(&summary, error));
+        let log = log.and_then(|log| match log.is_empty() {
+            true => Err(Unusable::without_entries(&detail)),
+            false => Ok(log),
+        });
+        Self { detail: log, summary }
     }
 }
 
@@ -141,12 +143,5 @@ mod tests {
             assert_eq!(told(&summary.replace(from, to)).len(), 1, "{to}");
         }
         assert_eq!(told("No errors encountered\n").len(), 1);
-    }
-
-    #[test]
-    fn what_is_not_there_is_said() {
-        let logs = Logs::read(Path::new("/no/such/folder"));
-        assert!(logs.detail.unwrap_err().contains(DETAIL));
-        assert!(logs.summary.unwrap_err().contains(SUMMARY));
     }
 }

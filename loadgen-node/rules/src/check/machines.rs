@@ -38,11 +38,8 @@ pub(super) fn seen<'a>(subject: &'a Subject, rule: Rule, found: &mut Findings) -
     let mut all = Vec::new();
     for (entry, run) in subject.runs() {
         let place = &run.record_place;
+        let Some(record) = run.result() else { continue };
         let mut at = found.at(rule, place);
-        let Some(record) = run.result() else {
-            at.unknown(NO_RECORD);
-            continue;
-        };
         let Some(evidence) = &record.evidence else {
             at.unknown(
                 "the run did not ask the machines what they are: run again with a loadgen-node and nodes that do",
@@ -56,10 +53,6 @@ pub(super) fn seen<'a>(subject: &'a Subject, rule: Rule, found: &mut Findings) -
     }
     all
 }
-
-/// Why much cannot be told of a run.
-pub(super) const NO_RECORD: &str =
-    "the record of the run cannot be read: keep the result.json that loadgen-node writes";
 
 /// What a submission must say, and what a run may still be told.
 pub(super) fn lacking(subject: &Subject, text: &str, at: &mut At) {

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     Rule::N2, facts::measurements::recorded, judge::data_types::leaves_out_types,
-    placeholder::is_placeholder, result::Division, tree::Place,
+    placeholder::is_placeholder, result::Division,
 };
 
 /// What the official checker asks it for.
@@ -23,10 +23,10 @@ const ASKED: [&str; 5] = [
     "weight_transformations",
 ];
 
-pub(super) fn judge(entry: &Entry, place: &Place, at: &mut At) {
+pub(super) fn judge(entry: &Entry, at: &mut At) {
     let (path, json) = match &entry.measurements {
         None => return,
-        Some(Err(why)) => return at.fail_there(place.measurements(), why),
+        Some(Err((path, why))) => return at.fail_there(path, why),
         Some(Ok((path, json))) => (path, json),
     };
     for field in ASKED {

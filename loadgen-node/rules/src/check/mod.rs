@@ -52,6 +52,7 @@ mod report;
 mod same_system;
 mod schedule;
 mod separation;
+mod set_aside;
 mod shared_machines;
 mod suite;
 mod switches;
@@ -62,6 +63,7 @@ mod tests;
 mod throughput;
 mod topology;
 mod unchanged;
+mod unusable;
 mod used_settings;
 mod validity;
 mod verified;
@@ -71,6 +73,7 @@ mod wire_contract;
 use std::path::{Path, PathBuf};
 
 pub use report::Report;
+pub(crate) use set_aside::UNJUDGED;
 
 use crate::{
     Grouped, Outcome, Rule,
@@ -178,6 +181,7 @@ fn judge(
     root: Option<&Path>,
 ) -> (Vec<Grouped>, Vec<Grouped>) {
     let mut found = Findings::default();
+    set_aside::judge(subject, &mut found);
     suite::judge(subject, &mut found);
     quality::judge(subject, &mut found);
     engines::judge(subject, &mut found);
@@ -224,6 +228,9 @@ fn judge(
     system_json::judge(subject, &mut found);
     audit::judge(subject, others, &mut found);
     division::judge(subject, &mut found);
+    if let Some(tree) = &subject.tree {
+        found.relative_to(&tree.root);
+    }
     let findings = found.settled();
     if subject.is_open() { open(findings) } else { (findings, Vec::new()) }
 }

@@ -3,16 +3,16 @@
 use std::collections::BTreeMap;
 
 use super::{
-    checked_folder::{Entry, Subject},
-    compliance_tests::not_verified,
+    checked_folder::{Entry, NO_BENCHMARK, Subject},
+    compliance_tests::answers_differ,
     findings::Findings,
-    machines::NO_RECORD,
 };
 use crate::{
     Rule::N30,
     book::{Benchmark, Test},
     facts::running::{Running, SETTING},
     result::RunResult,
+    tree::VERIFY_ACCURACY,
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -21,8 +21,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         match entry.benchmark {
             Some(benchmark) => same_answers(subject, entry, benchmark, found),
             None => {
-                let text = "the table has no tests for the benchmark (N1)";
-                found.unknown(N30, &entry.place, text);
+                found.unknown(N30, &entry.place, NO_BENCHMARK);
             }
         }
     }
@@ -30,9 +29,6 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 
 /// Every run of a result was made by the same program, with the same model and settings.
 fn same_code(entry: &Entry, found: &mut Findings) {
-    for run in entry.runs.iter().filter(|run| run.result().is_none()) {
-        found.unknown(N30, &run.record_place, NO_RECORD);
-    }
     let mut records = entry.records();
     let Some((first_place, first)) = records.next() else { return };
     for (place, record) in records {
@@ -83,9 +79,15 @@ fn same_answers(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: 
         );
     };
     for test in tests {
-        if !not_verified(tree, place, *test, benchmark).is_empty() {
+        let folder = place.compliance(test.name());
+        if !tree.path(&folder).join(VERIFY_ACCURACY).exists() {
+            let text = format!(
+                "{test} compares the responses of both modes, and its verdict is not there (N34)"
+            );
+            at.unknown_there(folder, text);
+        } else if answers_differ(tree, place, *test, benchmark).is_some() {
             let text = format!("{test}, which compares responses of both modes, did not pass");
-            at.fail_there(place.compliance(test.name()), text);
+            at.fail_there(folder, text);
         }
     }
     at.or_pass(

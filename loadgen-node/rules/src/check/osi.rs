@@ -137,12 +137,10 @@ fn rate(system: &System, seen: &Seen, at: &mut At) {
     let loadgen = &seen.evidence.loadgen_node;
     for (name, bits) in traffic(seen) {
         // A rate may be that of each adapter of a bond.
-        let count = loadgen.adapters(&name).len();
-        if bits > most * count as f64 * TOLERANCE {
-            at.fail(format!(
-                "network_rate is `{text}`, but {name} carried {} in the run",
-                in_words(bits)
-            ));
+        let most = most * loadgen.adapters(&name).len() as f64;
+        if bits > most * TOLERANCE {
+            let most = in_words(most);
+            at.fail(format!("network_rate is `{text}`, but {name} carried more than {most}"));
         }
     }
     let mut best = 0.0_f64;
@@ -194,8 +192,7 @@ fn speeds(seen: &Seen, at: &mut At) {
                 "the speed of {name} is not known: state it in the evidence file"
             )),
             Some(speed) if bits > speed * TOLERANCE => at.fail(format!(
-                "{name} carried {} and has {}: the record or the interface is not what it says",
-                in_words(bits),
+                "{name} carried more than the {} that it has: the record or the interface is not what it says",
                 in_words(speed)
             )),
             Some(_) => {}

@@ -1,7 +1,7 @@
 //! N2: the Closed division's targets of accuracy and latency, and its calibration document (rules, sections 4.1.1 and 2.3).
 
 use super::{
-    checked_folder::{Entry, Subject},
+    checked_folder::{Entry, NO_BENCHMARK, Subject},
     findings::{At, Findings},
     switches,
 };
@@ -27,7 +27,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
                 accuracy(subject, entry, benchmark, found);
                 latency(subject, entry, benchmark, found);
             }
-            None => found.unknown(N2, &entry.place, "the table has no targets for it (N1)"),
+            None => found.unknown(N2, &entry.place, NO_BENCHMARK),
         }
     }
     calibration(subject, found);
@@ -39,6 +39,9 @@ fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut
             "this run measured no accuracy: check the submission that its accuracy run is in";
         return found.unknown(N2, &entry.place, text);
     };
+    if run.is_set_aside() {
+        return;
+    }
     let record = run.result();
     if let Some(text) = record.and_then(miscounted) {
         found.fail(N2, &run.record_place, text);
@@ -60,6 +63,9 @@ fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut
                     at.fail_each(record.and_then(|accuracy| other_counts(&text, accuracy)));
                 }
                 at.or_pass(REACHED);
+            }
+            Err(_) if !path.exists() => {
+                found.unknown(N2, format!("{}/{ACCURACY_TXT}", run.place), "is missing (N35)");
             }
             Err(error) => found.fail(N2, &run.place, error.to_string()),
         }

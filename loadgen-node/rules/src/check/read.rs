@@ -10,11 +10,14 @@ use super::{
     checked_folder::{Entry, Kind, Measurements, Run, Subject, System, Tree, read_object},
     files::entries,
     logs::Logs,
+    set_aside::set_aside,
+    unusable::{MISSING, Unusable},
 };
 use crate::{
     Scenario,
-    book::{Round, Table, Test},
+    book::{Benchmark, Round, Table, Test},
     facts::files,
+    judge::suite::outside,
     result::{Division, RunResult},
     tree::{self, DETAIL, Home, Layout, Place},
 };
@@ -46,7 +49,7 @@ pub(super) fn run<'t>(dir: &Path, table: &'t Table) -> Subject<'t> {
         record,
         logs: Some(logs),
     };
-    let entry = Entry {
+    let mut entry = Entry {
         place: String::new(),
         tree: None,
         benchmark: table.find(&name),
@@ -55,16 +58,26 @@ pub(super) fn run<'t>(dir: &Path, table: &'t Table) -> Subject<'t> {
         measurements: None,
         runs: vec![run],
     };
+    set_aside(&mut entry);
     let results = vec![entry];
     let round = round(table, &results, None);
-    Subject { table, round, division, tree: None, systems: Vec::new(), results }
+    Subject {
+        table,
+        round,
+        division,
+        tree: None,
+        systems: Vec::new(),
+        idle_systems: Vec::new(),
+        results,
+    }
 }
 
-fn record(path: &Path) -> Option<Result<Box<RunResult>, String>> {
-    path.exists().then(|| {
+fn record(path: &Path) -> Option<Result<Box<RunResult>, Unusable>> {
+    let read = || {
         let json = files::read(path).map_err(|error| error.to_string())?;
         RunResult::of(&json).map(Box::new)
-    })
+    };
+    path.exists().then(|| read().map_err(|error| Unusable::unread(path, error)))
 }
 
 /// The round whose seeds the logs have, or the first one of the layout.
@@ -84,26 +97,25 @@ pub(super) fn home<'t>(root: &Path, home: Home, table: &'t Table) -> std::io::Re
     let places = tree::list_results(root)?.into_iter().filter(|place| place.home == tree.home);
     let results: Vec<_> = places.map(|place| entry(&tree, place, table)).collect();
     let division = if tree.home.division == "open" { Division::Open } else { Division::Network };
-    let systems = systems(&tree, &results);
+    let (systems, idle_systems) = systems(&tree, &results);
     let round = round(table, &results, Some(tree.home.layout));
-    Ok(Subject { table, round, division, tree: Some(tree), systems, results })
+    Ok(Subject { table, round, division, tree: Some(tree), systems, idle_systems, results })
 }
 
-/// Those that have a description, and those that have results.
-fn systems(tree: &Tree, results: &[Entry]) -> Vec<System> {
+/// Those that have results, and descriptions of others.
+fn systems(tree: &Tree, results: &[Entry]) -> (Vec<System>, Vec<String>) {
+    let names: BTreeSet<_> = results.iter().filter_map(Entry::system).collect();
     let folder = tree.path(&format!("{}/systems", tree.home.root()));
     let described = entries(&folder).unwrap_or_default();
     let described = described.iter().filter_map(|(name, _)| name.strip_suffix(".json"));
-    let mut names: BTreeSet<String> = described.map(Into::into).collect();
-    names.extend(results.iter().filter_map(|entry| entry.system().map(str::to_owned)));
-    names
-        .into_iter()
-        .map(|name| {
-            let place = tree.home.system_json(&name);
-            let json = read_object(&tree.path(&place));
-            System { name, place, json }
-        })
-        .collect()
+    let idle = described.filter(|name| !names.contains(name));
+    let idle = idle.map(|name| tree.home.system_json(name)).collect();
+    let system = |name: &str| {
+        let place = tree.home.system_json(name);
+        let json = read_object(&tree.path(&place));
+        System { name: name.to_owned(), place, json }
+    };
+    (names.into_iter().map(system).collect(), idle)
 }
 
 fn entry<'t>(tree: &Tree, place: Place, table: &'t Table) -> Entry<'t> {
@@ -145,19 +157,27 @@ fn entry<'t>(tree: &Tree, place: Place, table: &'t Table) -> Entry<'t> {
         }
         runs.push(run);
     }
-    Entry {
+    let mut entry = Entry {
         place: place.results(),
-        benchmark: table.find(&place.benchmark),
+        benchmark: of_division(table, &place.home.division, &place.benchmark),
         name: place.benchmark.clone(),
         scenario: Scenario::of_official_name(&place.scenario),
         measurements: Some(measurements(tree, &place)),
         runs,
         tree: Some(place),
-    }
+    };
+    set_aside(&mut entry);
+    entry
+}
+
+/// The benchmark, where the division has it; of another only N1 says something.
+fn of_division<'t>(table: &'t Table, division: &str, name: &str) -> Option<&'t Benchmark> {
+    let is_there = |_: &&Benchmark| division == "open" || outside(table, name).is_none();
+    table.find(name).filter(is_there)
 }
 
 /// The measurements file, under any of the names that the official checkers take.
-fn measurements(tree: &Tree, place: &Place) -> Result<Measurements, String> {
+fn measurements(tree: &Tree, place: &Place) -> Result<Measurements, (String, String)> {
     let folder = place.measurements();
     let is_one = |name: &str| match place.home.layout {
         Layout::A => name.starts_with(&place.system) && name.ends_with(".json"),
@@ -165,9 +185,11 @@ fn measurements(tree: &Tree, place: &Place) -> Result<Measurements, String> {
     };
     let inside = entries(&tree.path(&folder)).unwrap_or_default();
     let Some((name, path)) = inside.iter().find(|(name, _)| is_one(name)) else {
-        let wanted = place.measurements_json();
-        return Err(format!("{wanted} is missing"));
+        return Err((place.measurements_json(), MISSING.into()));
     };
-    let json = read_object(path).map_err(|why| format!("{name}: {why}"))?;
-    Ok((format!("{folder}/{name}"), json))
+    let place = format!("{folder}/{name}");
+    match read_object(path) {
+        Ok(json) => Ok((place, json)),
+        Err(why) => Err((place, why)),
+    }
 }

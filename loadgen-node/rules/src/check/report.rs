@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Grouped, Outcome, Rule, tree::DIVISIONS};
+use crate::{Grouped, Outcome, Rule, grouped::lines, tree::DIVISIONS};
 
 /// What was found about each rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -74,7 +74,7 @@ fn line(rule: &str, outcome: &str, section: &str, text: &str) -> String {
 }
 
 fn list<'a>(title: &str, findings: impl Iterator<Item = &'a Grouped>, prefix: &str) -> String {
-    let lines: String = findings.map(|finding| format!("- {}\n", finding.brief(prefix))).collect();
+    let lines: String = lines(findings, prefix).iter().map(|line| format!("- {line}\n")).collect();
     match (lines.is_empty(), prefix) {
         (true, _) => lines,
         (false, "") => format!("\n{title}:\n{lines}"),

@@ -1,10 +1,8 @@
 //! N31 and N32: LoadGen's seeds and settings, and the scenarios; of N2 the data set for accuracy (rules, sections 2.4, 3
 //! and 4.1.1).
 
-use netdiv_words::Mode;
-
 use super::{
-    checked_folder::{Entry, Kind, Run, Subject},
+    checked_folder::{Entry, NO_BENCHMARK, Run, Subject},
     findings::{At, Findings},
     switches,
 };
@@ -26,9 +24,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             data_set(benchmark, detail, found.at(N2, &run.place));
         }
         let mut at = found.at(N32, &run.place);
-        scenario_and_mode(entry, run, detail, &mut at);
         match entry.benchmark {
-            None => at.unknown("the table has no figures for the benchmark (N1)"),
+            None => at.unknown(NO_BENCHMARK),
             Some(benchmark) if run.measures() && !run.is_token_test() => {
                 performance(subject, entry, benchmark, run, detail, &mut at);
             }
@@ -36,7 +33,6 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         }
         at.or_pass("LoadGen's settings are those of the table");
     }
-    found.without_logs(subject, [N31, N32]);
     if !subject.is_open() {
         scenarios(subject, found);
     }
@@ -58,28 +54,6 @@ fn data_set(benchmark: &Benchmark, detail: &DetailLog, mut at: At) {
             not_the_whole_set(benchmark, count).map(|what| format!("the accuracy run had {what}")),
         ),
         None => at.fail(format!("the detail log has no {key}")),
-    }
-}
-
-fn scenario_and_mode(entry: &Entry, run: &Run, detail: &DetailLog, at: &mut At) {
-    let logged = |key: &str| detail.text(key).unwrap_or("missing");
-    let scenario = logged("effective_scenario");
-    if let Some(wanted) = entry.scenario.map(Scenario::official_name)
-        && scenario != wanted
-    {
-        at.fail(format!("effective_scenario is {scenario}, not {wanted}"));
-    }
-    let wanted = match run.kind {
-        Kind::Performance | Kind::Test(_) | Kind::Digests => Mode::Performance,
-        Kind::Accuracy => Mode::Accuracy,
-        Kind::Submission => Mode::Submission,
-    };
-    let wanted = wanted.official_name();
-    // Of TEST06 only its own settings count (N34); a run of both modes is one of each.
-    let mode = logged("effective_test_mode");
-    let is_both = detail.mode() == Some(Mode::Submission) && !run.is_test();
-    if mode != wanted && !is_both && !run.is_token_test() {
-        at.fail(format!("effective_test_mode is {mode}, not {wanted}"));
     }
 }
 

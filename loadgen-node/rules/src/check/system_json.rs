@@ -16,7 +16,7 @@ use crate::{
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let text = "a run folder has no systems/*.json: make a submission of the run and check that";
     let Some(tree) = found.tree(subject, [N36], text) else { return };
-    if subject.systems.is_empty() {
+    if subject.systems.is_empty() && subject.idle_systems.is_empty() {
         let place = tree.home.root();
         found.fail(N36, place, "there is no system: systems/*.json and results/ are missing");
     }

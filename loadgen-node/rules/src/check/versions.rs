@@ -18,7 +18,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let statuses: Vec<_> =
         subject.systems.iter().filter_map(|system| system.text("status")).collect();
     let available = statuses.iter().any(|status| status.eq_ignore_ascii_case("available"));
-    if subject.tree.is_some() && !available {
+    if !statuses.is_empty() && !available {
         let text = format!("not asked of a system of status {}", listed(&statuses));
         return found.pass(N24, "", text);
     }

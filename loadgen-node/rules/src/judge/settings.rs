@@ -15,10 +15,9 @@ pub(crate) fn wrong_settings(machine: &Machine, announced: Option<&str>) -> Vec<
     let stated = said(&machine.settings_sha256);
     match (text, stated) {
         (_, None) => wrong.push("gave no SHA-256 of its settings".into()),
-        (Some(text), Some(stated)) if sha256_of(text) != stated => wrong.push(format!(
-            "published settings with SHA-256 {}, and says that they have {stated}: take the evidence as the run recorded it",
-            sha256_of(text)
-        )),
+        (Some(text), Some(stated)) if sha256_of(text) != stated => wrong.push(
+            "published settings whose SHA-256 is not the one that it gave: take the evidence as the run recorded it".into(),
+        ),
         _ => {}
     }
     match announced {

@@ -1,13 +1,18 @@
-//! What a run will take: how long, how many queries, how much memory, and what bandwidth. `printed.rs` prints it.
+//! What a run will take: how long, how many queries, how much memory, and what bandwidth.
+//!
+//! `issued.rs` is what LoadGen issues, `runs.rs` all runs of a submission; `printed.rs` prints both.
 
+mod issued;
 mod printed;
+mod runs;
 
 use serde::Serialize;
 
+pub use self::runs::PlannedRun;
 pub use crate::judge::limits::OFFLINE_SLACK;
 use crate::{
     Scenario,
-    book::{Bandwidth, Benchmark, Table},
+    book::{Bandwidth, Table},
     judge::suite::outside,
     statistics::{self, CONFIDENCE, TOLERANCE, max_overlatency, min_queries},
 };
@@ -55,6 +60,8 @@ pub struct Plan {
     pub flows: Vec<Flow>,
     /// Early stopping; absent in Offline, which has no latency bound.
     pub early_stopping: Option<EarlyStopping>,
+    /// All runs of a submission of the benchmark at that rate; none where there can be no submission.
+    pub runs: Vec<PlannedRun>,
     /// What will not do, and what helps.
     pub notes: Vec<String>,
 }
@@ -103,15 +110,17 @@ pub fn plan(
     if !(samples_per_second.is_finite() && samples_per_second > 0.0) {
         return Err(PlanError(format!("a rate of {samples_per_second}: it must be above 0")));
     }
-    let (queries, samples) = loadgen_issues(benchmark, scenario, samples_per_second);
+    let (queries, samples) = issued::issued(benchmark, scenario, samples_per_second, SECONDS);
     // For the streams LoadGen prepares twice as many, in case the SUT is faster than expected.
     let is_stream = matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
     let times = if is_stream { 2 } else { 1 };
     let prepared = loadgen_bytes(queries.saturating_mul(times), samples.saturating_mul(times));
     let early_stopping = early_stopping(scenario, queries);
     let mut notes = Vec::new();
+    let mut runs = runs::runs(benchmark, samples_per_second);
     let name = &benchmark.name;
     if let Some(text) = outside(table, name) {
+        runs.clear();
         notes.push(text);
     } else if !benchmark.scenarios.contains(&scenario) {
         let required = benchmark.required_scenarios();
@@ -142,32 +151,9 @@ pub fn plan(
         accuracy_seconds: benchmark.dataset_samples as f64 / samples_per_second,
         flows: benchmark.bandwidth.iter().map(flow).collect(),
         early_stopping,
+        runs,
         notes,
     })
-}
-
-/// Queries and samples of LoadGen v5.0 with its mlperf.conf and no other settings than the rate.
-fn loadgen_issues(benchmark: &Benchmark, scenario: Scenario, rate: f64) -> (u64, u64) {
-    let samples_per_query = if scenario == Scenario::MultiStream { 8 } else { 1 };
-    let in_time = |slack: f64| (slack * SECONDS * rate / samples_per_query as f64) as u64;
-    // With equal issue, whole passes over the samples that are loaded.
-    let passes = |count: u64| {
-        if benchmark.equal_issue {
-            count.div_ceil(benchmark.qsl_size).saturating_mul(benchmark.qsl_size)
-        } else {
-            count
-        }
-    };
-    match scenario {
-        Scenario::Offline => {
-            (1, passes(in_time(OFFLINE_SLACK).max(benchmark.offline_samples).max(1)))
-        }
-        Scenario::Server | Scenario::SingleStream | Scenario::MultiStream => {
-            let least = if scenario == Scenario::MultiStream { 662 } else { 100 };
-            let queries = passes(in_time(1.0).max(least));
-            (queries, queries.saturating_mul(samples_per_query))
-        }
-    }
 }
 
 fn least_overlatency(scenario: Scenario) -> u64 {
@@ -217,11 +203,14 @@ mod tests {
         assert!((fast.seconds - 660.0).abs() < 1e-9);
         let slow = of("resnet50", Scenario::Offline, 10.0);
         assert_eq!((slow.samples, slow.early_stopping.clone()), (24_576, None));
-        assert!(fast.text().contains("*.Offline.target_qps = 110000,"), "{}", fast.text());
+        assert!(fast.text().contains("*.Offline.target_qps = 100000,"), "{}", fast.text());
+        // Both scenarios: 600 s and 660 s, three times each; the digests' 60 s and 66 s; the data set twice.
+        assert!(
+            fast.text().contains("\n  all runs                            3907 s\n"),
+            "{}",
+            fast.text()
+        );
         assert!(slow.text().contains("2457.6 s") || slow.text().contains("2458 s"));
-        // Whole passes over 43 volumes.
-        assert_eq!(of("3d-unet-99", Scenario::Offline, 0.01).samples, 43);
-        assert_eq!(of("3d-unet-99", Scenario::Offline, 1.0).samples, 688);
     }
 
     #[test]
@@ -237,8 +226,6 @@ mod tests {
         let allowed = early.allowed.unwrap();
         assert!((119_000..120_000).contains(&allowed), "{allowed}");
         assert_eq!(early.suggested_queries, 270_336);
-        // Whole passes again: 15 passes of 24,576.
-        assert_eq!(of("llama2-70b-99", Scenario::Server, 600.0).queries, 368_640);
     }
 
     #[test]
@@ -255,7 +242,9 @@ mod tests {
         assert_eq!((multi.queries, multi.samples), (60_000, 480_000));
         assert_eq!(multi.loadgen_bytes, loadgen_bytes(120_000, 960_000));
         assert!(multi.notes[0].contains("require server and offline"), "{:?}", multi.notes);
-        assert!(of("rnnt", Scenario::Offline, 1.0).notes[0].contains("no benchmark any more"));
+        let retired = of("rnnt", Scenario::Offline, 1.0);
+        assert!(retired.notes[0].contains("no benchmark any more"));
+        assert!(retired.runs.is_empty() && !retired.text().contains("all runs"));
     }
 
     #[test]

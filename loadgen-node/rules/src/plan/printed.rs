@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::Plan;
+use super::{Plan, PlannedRun};
 use crate::Scenario;
 
 impl Plan {
@@ -16,16 +16,13 @@ impl Plan {
         };
         row("queries", format!("{} with {} samples", self.queries, self.samples));
         match self.scenario {
-            Scenario::Offline => {
-                let target = (rate * 1100.0).round() / 1000.0;
-                row(
-                    "user.conf",
-                    format!(
-                        "*.Offline.target_qps = {target}, the rate and a tenth, so that a faster SUT still runs 600 s; LoadGen then \
-                         issues about a tenth more samples than these"
-                    ),
-                );
-            }
+            Scenario::Offline => row(
+                "user.conf",
+                format!(
+                    "*.Offline.target_qps = {rate}, for which LoadGen issues these samples: a tenth more than 600 s take, so \
+                     that a SUT which is faster by less than that still runs 600 s"
+                ),
+            ),
             Scenario::Server => row(
                 "user.conf",
                 "*.Server.target_qps: --mode find-peak searches for the highest that keeps the bound".into(),
@@ -74,7 +71,29 @@ impl Plan {
         for note in &self.notes {
             row("note", note.clone());
         }
-        text
+        text + &self.all_runs()
+    }
+
+    /// A table of all runs of a submission.
+    fn all_runs(&self) -> String {
+        if self.runs.is_empty() {
+            return String::new();
+        }
+        let mut text = format!(
+            "\n\nAll runs of a submission, with {} samples/s in each scenario; starting, loading samples and LoadGen's \
+             preparation come on top\n",
+            self.samples_per_second
+        );
+        let mut line = |scenario: &str, purpose: &str, samples: &str, seconds: f64| {
+            // Writing into a String cannot fail.
+            let _ =
+                write!(text, "\n  {scenario:<10}{purpose:<13}{samples:>11}  {}", duration(seconds));
+        };
+        for PlannedRun { scenario, purpose, samples, seconds } in &self.runs {
+            line(scenario.word(), purpose, &samples.to_string(), *seconds);
+        }
+        line("all runs", "", "", self.runs.iter().map(|run| run.seconds).sum());
+        text + "\n"
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Choice<'a> {
     pub dataset_samples: u64,
     /// Samples in performance mode, where LoadGen's settings do not name another number.
     pub performance_samples: u64,
+    /// Whether there is a label for each sample.
+    pub has_labels: bool,
     /// LoadGen's TestSettings, as they will be used; without what an audit.config changes.
     pub test_settings: &'a BTreeMap<String, String>,
     /// What the SUT's name will contain whatever the nodes are called.

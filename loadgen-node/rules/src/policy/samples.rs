@@ -18,7 +18,31 @@ pub(super) fn check(benchmark: &Benchmark, choice: &Choice<'_>) -> Vec<Finding> 
     {
         findings.push(Finding::fail(N2, "dataset", format!("it has {what}")));
     }
+    if choice.is_accurate() {
+        findings.extend(labels(benchmark, choice.has_labels));
+    }
     findings
+}
+
+/// The metric that a run computes, as the checker calls it.
+const TOP1: &str = "acc";
+
+/// A run whose metric is top-1 computes it by itself, from labels; of others an official script reads the accuracy log.
+fn labels(benchmark: &Benchmark, are_there: bool) -> Option<Finding> {
+    let name = &benchmark.name;
+    let has_top1 = benchmark.quality.iter().all(|quality| quality.metric == TOP1);
+    let text = match are_there {
+        // The graph network is scored by its official script, too.
+        false if benchmark.loadgen_model == "resnet50" => format!(
+            "the accuracy of {name} is computed from labels, and there are none: give --labels FILE, a .npy with an int32 or \
+             int64 for each sample"
+        ),
+        true if !has_top1 => format!(
+            "the accuracy of {name} is not computed from labels, but by the official script: leave them out"
+        ),
+        _ => return None,
+    };
+    Some(Finding::fail(N2, "labels", text))
 }
 
 fn encoding(benchmark: &Benchmark, encoding: Encoding) -> Option<Finding> {

@@ -3,7 +3,11 @@
 
 use std::path::Path;
 
-use crate::{Grouped, Outcome, Rule, check::Report};
+use crate::{
+    Grouped, Outcome, Rule,
+    check::{Report, UNJUDGED},
+    grouped::lines,
+};
 
 /// Rules about the machines. What is not known of them is refused, too: the operator states it in a machine's evidence file
 /// and runs again.
@@ -29,13 +33,13 @@ pub(super) struct Refusals<'a> {
 impl Refusals<'_> {
     /// All that stands against the submission.
     pub(super) fn refused(&self, is_open: bool) -> Vec<String> {
-        self.standing(is_open).map(|finding| self.told(finding)).collect()
+        self.told(self.standing(is_open))
     }
 
     /// The same, of what is about runs.
     pub(super) fn of_runs(&self, is_open: bool) -> Vec<String> {
         let is_of_run = |finding: &&Grouped| finding.places.iter().any(|place| self.is_run(place));
-        self.standing(is_open).filter(is_of_run).map(|finding| self.told(finding)).collect()
+        self.told(self.standing(is_open).filter(is_of_run))
     }
 
     /// All that cannot be told of a submission of the Network division and does not stand against it.
@@ -68,7 +72,8 @@ impl Refusals<'_> {
             Outcome::Fail => finding.rule != CONCLUSION || !finding.places.is_empty(),
             Outcome::CannotTell => {
                 let of_run = finding.places.iter().any(|place| self.is_run(place));
-                !is_open && MACHINES.contains(&finding.rule) && of_run
+                let follows = finding.text.starts_with(UNJUDGED);
+                !is_open && MACHINES.contains(&finding.rule) && of_run && !follows
             }
         }
     }
@@ -77,9 +82,14 @@ impl Refusals<'_> {
         self.runs.iter().any(|(path, _)| within(place, path).is_some())
     }
 
-    /// A line about the run folders.
-    fn told(&self, finding: &Grouped) -> String {
-        let mut finding = finding.clone();
+    /// Lines about the run folders.
+    fn told<'f>(&self, findings: impl Iterator<Item = &'f Grouped>) -> Vec<String> {
+        let findings: Vec<_> =
+            findings.map(|finding| self.of_run_folders(finding.clone())).collect();
+        lines(&findings, &format!("{}/", self.home))
+    }
+
+    fn of_run_folders(&self, mut finding: Grouped) -> Grouped {
         let named = |place: &String| {
             let run = self.runs.iter().find_map(|(path, run)| Some((within(place, path)?, run)));
             run.map_or_else(|| place.clone(), |(rest, run)| format!("{run}{rest}"))
@@ -95,7 +105,7 @@ impl Refusals<'_> {
         for (path, run) in self.runs {
             finding.text = finding.text.replace(path, run);
         }
-        finding.brief(&format!("{}/", self.home))
+        finding
     }
 
     fn prefix(&self) -> String {

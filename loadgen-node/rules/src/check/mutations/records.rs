@@ -333,10 +333,10 @@ pub(super) const ROWS: &[Row] = &[
             nodes.get_mut("node-b").unwrap().machine_id = Some("f".repeat(32));
         });
     }),
-    ("digests of another benchmark", &[N7, N8, N10, N35], |tree| {
+    ("digests of another benchmark", &[N35], |tree| {
         tree.record("Offline/digests", |record| record.benchmark = "gptj-99".into());
     }),
-    ("digests of another scenario", &[N7, N8, N10, N32], |tree| {
+    ("digests of another scenario", &[N32], |tree| {
         tree.record("Offline/digests", |record| record.scenario = Scenario::Server);
     }),
     ("digests of a few samples", &[N7, N8, N10], |tree| {

@@ -76,6 +76,11 @@ impl DetailLog {
         Ok(log)
     }
 
+    /// Whether it has no entry.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
     /// What LoadGen marked as an error; any of them makes a run invalid.
     pub fn errors(&self) -> &[String] {
         &self.errors

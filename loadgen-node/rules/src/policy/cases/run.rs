@@ -37,6 +37,21 @@ fn a_run_by_the_rules_may_start() {
 }
 
 #[test]
+fn accuracy_by_labels_needs_them_and_by_a_script_has_none() {
+    for mode in [Mode::Accuracy, Mode::Submission] {
+        let of = |case: Case| Case { mode, ..case };
+        fails(of(images()), Rule::N2, "labels", "give --labels FILE", |case| {
+            case.has_labels = false;
+        });
+        fails(of(tokens()), Rule::N2, "labels", "by the official script: leave them out", |case| {
+            case.has_labels = true;
+        });
+        assert_eq!(found(Division::Network, &of(tokens())), []);
+    }
+    assert_eq!(found(Division::Network, &Case { has_labels: false, ..images() }), []);
+}
+
+#[test]
 fn only_the_datacenter_suite() {
     let everything = |name: &'static str| move |case: &mut Case| case.benchmark = name;
     fails(

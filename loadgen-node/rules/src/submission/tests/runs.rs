@@ -16,7 +16,7 @@ fn a_run_serves_one_purpose() {
         change_settings(
             folder,
             "digests = \"offline/digests\"",
-            "digests = \"server/performance\"",
+            "digests = \"offline/performance\"",
         );
         let test01 = folder.join("server/performance");
         replace_log(&test01, tree::DETAIL, |text| {
@@ -26,7 +26,7 @@ fn a_run_serves_one_purpose() {
     })
     .join("\n");
     for want in [
-        "server/performance: is the run of server/performance, by its detail log: one run serves one purpose",
+        "offline/performance: is the run of offline/performance, by its detail log: one run serves one purpose",
         "server/performance: effective_accuracy_log_sampling_target is not 0: it is the run of a compliance test",
     ] {
         assert!(all.contains(want), "{want}: {all}");
