@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 
 use netdiv_contract::v1::Machine;
-use netdiv_words::Mode;
 
 use super::{
     checked_folder::{Run, Subject},

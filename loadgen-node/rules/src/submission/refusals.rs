@@ -48,7 +48,7 @@ impl Refusals<'_> {
             let is_asked = ![CONCLUSION, COMPARISON].contains(&finding.rule);
             finding.outcome == Outcome::CannotTell && is_asked && !self.stands(finding, false)
         };
-        self.report.findings.iter().filter(is_open).map(|finding| self.told(finding)).collect()
+        self.told(self.report.findings.iter().filter(is_open))
     }
 
     /// All rules of the Network division that are not kept, with places in the tree.
