@@ -11,6 +11,7 @@ use netdiv_contract::{
     v1::{self, FlushRequest},
 };
 use netdiv_transport::Connection;
+use netdiv_words::AnswerTokens;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
@@ -36,9 +37,6 @@ pub const SUT_NAME_PART: &str = "Network SUT";
 
 /// How long nodes may take to send their digests, in many parts.
 const DIGESTS_TIME: Duration = Duration::from_secs(600);
-
-/// Whether first tokens are due: the wire contract has none yet.
-const FIRST_DUE: bool = false;
 
 /// How long connections may take to end after the run.
 const CLOSING_TIME: Duration = Duration::from_secs(1);
@@ -89,6 +87,10 @@ impl<L: LoadGen> Qdl<L> {
             name: format!("{:016x}", node::nonce()),
             digests: settings.digests,
             checksums: settings.checksums,
+            tokens: match settings.tokens {
+                AnswerTokens::First => v1::Tokens::First,
+                AnswerTokens::Uncounted | AnswerTokens::Counted => v1::Tokens::Whole,
+            },
         };
         let (cluster, acknowledged) = (Arc::new(cluster), Mutex::new(vec![0; nodes.len()]));
         let qdl =
@@ -361,7 +363,11 @@ fn lanes<L: LoadGen>(
         let info = &nodes[node];
         let report = NodeReport::new(&info.description.node_name, &info.address);
         let window = opening::window(settings, info);
-        let agreed = Agreed { first_due: FIRST_DUE, never_empty: info.description.never_empty };
+        let agreed = Agreed {
+            tokens: settings.tokens,
+            token_bounds: settings.token_bounds,
+            never_empty: info.description.never_empty,
+        };
         Arc::new(Lane::new(number, node, run.clone(), window, agreed, report))
     };
     (0..count).map(lane).collect()
