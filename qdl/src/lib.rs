@@ -53,5 +53,5 @@ pub use netdiv_words::AnswerTokens;
 pub use node::{Expectation, NodeInfo, survey};
 pub use qdl::{Qdl, SUT_NAME_PART};
 pub use report::{AnswerTimes, Encodings, NodeReport, Progress, Stages};
-pub use tokens::TokenReport;
 pub use settings::{NetworkSettings, OnNodeLoss, OnThreadStart, Settings, TokenBounds};
+pub use tokens::TokenReport;

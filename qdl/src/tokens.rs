@@ -109,10 +109,16 @@ pub(crate) fn the_first(reply: &InferResponse, payload: &[u8]) -> Result<i32, St
 }
 
 /// Whether a whole answer is made of the tokens that it should be made of.
-pub(crate) fn check(first: Option<i32>, reply: &InferResponse, payload: &[u8]) -> Result<(), String> {
+pub(crate) fn check(
+    first: Option<i32>,
+    reply: &InferResponse,
+    payload: &[u8],
+) -> Result<(), String> {
     let (count, bytes) = (reply.token_count as usize, payload.len());
     if count == 0 || count.checked_mul(ID_BYTES) != Some(bytes) {
-        return Err(format!("it has {bytes} bytes and says that it is {count} tokens of {ID_BYTES} bytes"));
+        return Err(format!(
+            "it has {bytes} bytes and says that it is {count} tokens of {ID_BYTES} bytes"
+        ));
     }
     match (first, tokens::ids(payload).next()) {
         (Some(sent), Some(now)) if sent != now => {

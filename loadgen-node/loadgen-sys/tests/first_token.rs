@@ -24,7 +24,9 @@ fn loadgen_is_told_of_each_first_token_before_the_answer() {
     let read = |name| std::fs::read_to_string(folder.path().join(name)).expect("a log");
     let accuracy = read("mlperf_log_accuracy.json");
     for index in 0..100 {
-        let entry = format!("\"data\" : \"{index:02X}000000\", \"token_data\" : \"{index:02X}AB\", \"token_count\" : 1");
+        let entry = format!(
+            "\"data\" : \"{index:02X}000000\", \"token_data\" : \"{index:02X}AB\", \"token_count\" : 1"
+        );
         assert_eq!(accuracy.matches(&entry).count(), 1, "{entry} in {accuracy}");
     }
     let detail = read("mlperf_log_detail.txt");

@@ -5,6 +5,6 @@ pub(crate) mod fabric_plot;
 pub(crate) mod nodes;
 pub(crate) mod run;
 mod table;
-mod tokens;
 #[cfg(feature = "in-process")]
 pub(crate) mod tax;
+mod tokens;

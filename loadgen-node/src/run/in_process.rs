@@ -187,7 +187,12 @@ impl Shared {
                     state.report().count_answers(&times, 1);
                     if self.counts_tokens {
                         let tokens = state.report().tokens.get_or_insert_default();
-                        tokens.count(&reply, now - issued, first.map(|at| at - issued), self.bounds);
+                        tokens.count(
+                            &reply,
+                            now - issued,
+                            first.map(|at| at - issued),
+                            self.bounds,
+                        );
                     }
                     tickets.push(ticket);
                     payloads.push(payload);

@@ -92,7 +92,8 @@ pub(super) fn token_bounds(settings: &TestSettings) -> Option<TokenBounds> {
     let nanoseconds = |name| settings.field(name)?.parse().ok().map(Duration::from_nanos);
     (settings.scenario() == Scenario::Server && settings.answer_tokens() == AnswerTokens::First)
         .then(|| {
-            let (first, further) = (nanoseconds("server_ttft_latency")?, nanoseconds("server_tpot_latency")?);
+            let (first, further) =
+                (nanoseconds("server_ttft_latency")?, nanoseconds("server_tpot_latency")?);
             Some(TokenBounds { first, further })
         })
         .flatten()

@@ -189,9 +189,17 @@ mod tests {
         batcher.flush();
         batcher.push([Sample(5, start)]);
         let flushed = Next::Batch(vec![Sample(4, start), Sample(5, start)]);
-        assert_eq!(batcher.next(start, usize::MAX), flushed, "samples that are here already may come along");
+        assert_eq!(
+            batcher.next(start, usize::MAX),
+            flushed,
+            "samples that are here already may come along"
+        );
         batcher.push([Sample(6, start)]);
-        assert_eq!(batcher.next(start, usize::MAX), Next::WaitUntil(start + AGE), "a flush is used up");
+        assert_eq!(
+            batcher.next(start, usize::MAX),
+            Next::WaitUntil(start + AGE),
+            "a flush is used up"
+        );
     }
 
     #[test]
@@ -201,7 +209,10 @@ mod tests {
         let later = start + Duration::from_millis(1);
         batcher.push([Sample(9, start), Sample(1, later), Sample(4, later), Sample(12, later)]);
         // 12 has the length 2, as long as its bucket.
-        assert_eq!(batcher.next(later, usize::MAX), Next::Batch(vec![Sample(1, later), Sample(12, later)]));
+        assert_eq!(
+            batcher.next(later, usize::MAX),
+            Next::Batch(vec![Sample(1, later), Sample(12, later)])
+        );
         assert_eq!(batcher.next(later, usize::MAX), Next::WaitUntil(start + AGE));
         batcher.flush();
         assert_eq!(batcher.next(later, usize::MAX), Next::Batch(vec![Sample(9, start)]));

@@ -34,8 +34,7 @@ pub fn load(config: &Config) -> Result<(Model, Vec<EngineKind>), EngineError> {
         EngineConfig::Tokens(settings) => {
             let settings = Arc::new(settings.clone());
             let slots = config.batching.max_batch;
-            let engine =
-                |_| EngineKind::Streaming(Box::new(Tokens::new(settings.clone(), slots)));
+            let engine = |_| EngineKind::Streaming(Box::new(Tokens::new(settings.clone(), slots)));
             Ok((tokens::model(&settings), (0..config.instances).map(engine).collect()))
         }
         EngineConfig::Plugin(settings) => {

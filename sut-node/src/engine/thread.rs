@@ -55,7 +55,9 @@ impl EngineThread {
 
     /// A batch that can be begun without waiting for one.
     pub(crate) fn next_at_once(&self) -> Option<Vec<Sample>> {
-        Some(self.work.room()).filter(|room| *room > 0).and_then(|room| self.queue.try_next_batch(room))
+        Some(self.work.room())
+            .filter(|room| *room > 0)
+            .and_then(|room| self.queue.try_next_batch(room))
     }
 
     /// Begins that batch, or goes on with what was begun; false when there is neither.
@@ -153,14 +155,8 @@ mod tests {
             let thread = EngineThread::new(engine, queue.clone(), Encoding::Zstd, Arc::default());
             let engine = thread::spawn(|| thread.run());
             let session = Sessions::default().join(&Default::default()).unwrap();
-            let channel = replies::channel(
-                &Arc::default(),
-                10,
-                1000,
-                session,
-                false,
-                Tokens::Whole,
-            );
+            let channel =
+                replies::channel(&Arc::default(), 10, 1000, session, false, Tokens::Whole);
             let (sender, replies) = channel.unwrap();
             let admission = Arc::new(Admission::new(10, 1000));
             Self { queue, engine, admission, sender, replies: Messages::new(replies, 10_000) }
@@ -264,7 +260,11 @@ mod tests {
             (3, Status::Ok, ""),
             (0, Status::EngineFailed, "the model failed: it gave no answer"),
             (2, Status::EngineFailed, "the model failed: it gave no answer"),
-            (1, Status::EngineFailed, "the model failed: it gave the token id -3; ids are 0 and up"),
+            (
+                1,
+                Status::EngineFailed,
+                "the model failed: it gave the token id -3; ids are 0 and up",
+            ),
         ] {
             let reply = stage.reply().await;
             assert_eq!((reply.id, reply.status(), &reply.error[..]), (id, status, text));

@@ -29,11 +29,8 @@ const SLACK: NonZeroU64 = NonZeroU64::MIN;
 
 /// What it says that it is.
 pub(super) fn model(settings: &TokensConfig) -> Model {
-    let prompt = TensorSpec {
-        name: "input_ids".into(),
-        data_type: DataType::Int32 as i32,
-        shape: vec![-1],
-    };
+    let prompt =
+        TensorSpec { name: "input_ids".into(), data_type: DataType::Int32 as i32, shape: vec![-1] };
     Model {
         input: InputLayout { tensors: vec![prompt] },
         tokens: Some(TokenLimits { vocabulary: settings.vocabulary, max_input: 0 }),

@@ -102,14 +102,7 @@ impl Node {
             return Err(Status::failed_precondition(text));
         }
         let (samples, bytes) = (self.max_in_flight_samples, self.max_in_flight_bytes as usize);
-        let channel = replies::channel(
-            &self.streams,
-            samples,
-            bytes,
-            session,
-            checksums,
-            tokens,
-        );
+        let channel = replies::channel(&self.streams, samples, bytes, session, checksums, tokens);
         // Only now: who waits for the last stream to end has seen this one, or this one sees that it is too late.
         if let Some(refusal) = self.condition.borrow().refusal() {
             return Err(refusal);

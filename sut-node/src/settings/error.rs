@@ -59,7 +59,9 @@ pub enum ConfigError {
         why: String,
     },
     /// Both say how long an output is and takes.
-    #[error("--tokens-schedule takes the place of --tokens-ttft-us, --tokens-tpot-us and --tokens-output; leave these out")]
+    #[error(
+        "--tokens-schedule takes the place of --tokens-ttft-us, --tokens-tpot-us and --tokens-output; leave these out"
+    )]
     ScheduleAndTimes,
     /// What the operator states about the machine cannot be read.
     #[error(transparent)]

@@ -87,7 +87,8 @@ impl FromStr for OutputLength {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let (least, most) = text.split_once('-').unwrap_or((text, text));
-        let number = |text: &str| text.trim().parse().ok().filter(|n| (1..=MOST_TOKENS).contains(n));
+        let number =
+            |text: &str| text.trim().parse().ok().filter(|n| (1..=MOST_TOKENS).contains(n));
         match (number(least), number(most)) {
             (Some(least), Some(most)) if least <= most => Ok(Self { least, most }),
             _ => Err(format!(
@@ -148,8 +149,16 @@ impl TokensArgs {
         within("tokens-vocabulary", vocabulary, LEAST_VOCABULARY..=i32::MAX as u32)?;
         let outputs = match &self.tokens_schedule {
             None => vec![OutputKind {
-                ttft_us: within("tokens-ttft-us", self.tokens_ttft_us.unwrap_or(0), 0..=LONGEST_US)?,
-                tpot_us: within("tokens-tpot-us", self.tokens_tpot_us.unwrap_or(0), 0..=LONGEST_US)?,
+                ttft_us: within(
+                    "tokens-ttft-us",
+                    self.tokens_ttft_us.unwrap_or(0),
+                    0..=LONGEST_US,
+                )?,
+                tpot_us: within(
+                    "tokens-tpot-us",
+                    self.tokens_tpot_us.unwrap_or(0),
+                    0..=LONGEST_US,
+                )?,
                 tokens: self.tokens_output.unwrap_or(OutputLength { least: 256, most: 256 }),
             }],
             Some(path) => {

@@ -14,8 +14,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use netdiv_contract::{
     burst::{Messages, Next},
-    checksum, encoding,
-    tokens,
+    checksum, encoding, tokens,
     v1::{self, InferRequest, InferResponse, Part, Tokens},
 };
 use parking_lot::Mutex;
@@ -155,7 +154,10 @@ impl Client {
     fn ahead(&mut self, part: Part, reply: &InferResponse) {
         let (asked, got) = self.open.get_mut(&reply.id).unwrap();
         let count = tokens::ids(&reply.payload).len();
-        assert_eq!((part == Part::First, count == reply.token_count as usize), (got.is_empty(), true));
+        assert_eq!(
+            (part == Part::First, count == reply.token_count as usize),
+            (got.is_empty(), true)
+        );
         match part {
             Part::First => assert_eq!((self.tokens != Tokens::Whole, count), (true, 1)),
             _ => assert!(self.tokens == Tokens::Every && count > 0),

@@ -108,8 +108,7 @@ impl Simulation {
         };
         let (machine, room) = (v1::Machine::default(), max_samples);
         let gives_tokens: bool = random.random();
-        let model =
-            Model { tokens: gives_tokens.then(TokenLimits::default), ..model.clone() };
+        let model = Model { tokens: gives_tokens.then(TokenLimits::default), ..model.clone() };
         let node = Node::new(&config, model, machine, queue.clone(), room, condition.subscribe());
         let faulty = Arc::new(AtomicBool::new(true));
         let engines = (0..random.random_range(1..3))

@@ -82,7 +82,9 @@ async fn answer<H: Handler>(
             let _place = guest.stream()?;
             requests.set_longest(handler.longest_request());
             let tokens = Tokens::try_from(header.tokens).map_err(|unknown| {
-                Status::invalid_argument(format!("no way to send tokens has that number: {unknown}"))
+                Status::invalid_argument(format!(
+                    "no way to send tokens has that number: {unknown}"
+                ))
             })?;
             let CallHeader { session: name, digests, checksums, .. } = header;
             let session = SessionHeader { name, digests, checksums, tokens };
