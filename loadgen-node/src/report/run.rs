@@ -16,7 +16,7 @@ pub(crate) fn render(result: &RunResult) -> String {
     lines.extend(result.reasons.iter().map(|reason| format!("  {reason}")));
     lines.push(table::facts(facts(result)));
     lines.push(String::new());
-    let nodes = if tokens::are_counted(result) { tokens::nodes } else { nodes };
+    let nodes = if tokens::are_timed(result) { tokens::nodes } else { nodes };
     lines.push(nodes(&result.nodes));
     lines.join("\n")
 }
@@ -63,7 +63,12 @@ fn facts(result: &RunResult) -> Vec<(&str, String)> {
         facts.push(("accuracy", format!("computed by {command}")));
     }
     let samples = &result.samples;
-    let late = samples.late.map(|late| format!(", {late} late")).unwrap_or_default();
+    // Where tokens are measured there is no bound for the whole answer.
+    let late = samples
+        .late
+        .filter(|_| !tokens::are_counted(result))
+        .map(|late| format!(", {late} late"))
+        .unwrap_or_default();
     let (issued, completed, lost) = (samples.issued, samples.completed, samples.lost);
     facts.push(("samples", format!("{issued} issued, {completed} completed, {lost} lost{late}")));
     if let Some(digests) = &result.digests {

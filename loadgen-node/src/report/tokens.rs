@@ -12,6 +12,11 @@ pub(super) fn are_counted(result: &RunResult) -> bool {
     result.nodes.iter().any(|node| node.tokens.is_some())
 }
 
+/// Whether first tokens were told of.
+pub(super) fn are_timed(result: &RunResult) -> bool {
+    result.nodes.iter().any(|node| node.tokens.as_ref().is_some_and(|t| t.first_ns.max > 0))
+}
+
 /// The facts about the tokens of a run.
 pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
     let mut facts = Vec::new();
