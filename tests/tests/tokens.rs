@@ -50,7 +50,9 @@ fn loadgen_measures_first_and_further_tokens_of_two_nodes() {
     let result = outcome.result();
     assert_eq!(result["verdict"], "VALID", "{result:#}");
     assert!(logged(&outcome, "result_first_token_min_latency_ns") >= 5e6);
-    assert!(logged(&outcome, "result_time_to_output_token_min") >= 0.09e6);
+    // Twenty tokens at least.
+    assert!(logged(&outcome, "result_min_latency_ns") >= 5e6 + 19.0 * 1e5);
+    assert!(logged(&outcome, "result_time_to_output_token_max") > 0.0);
     assert_eq!(
         result["loadgen_latency_ns"]["first_token_99.00"].as_f64(),
         Some(logged(&outcome, "result_first_token_99.00_percentile_latency_ns"))

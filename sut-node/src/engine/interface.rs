@@ -80,6 +80,14 @@ impl std::fmt::Debug for EngineKind {
 }
 
 impl EngineKind {
+    /// Runs one batch, when none is under way; only an engine of the first kind can.
+    pub fn infer(&mut self, batch: Vec<Payload>) -> Result<Inference, EngineError> {
+        match self {
+            Self::Batched(engine) => engine.infer(batch),
+            Self::Streaming(_) => Err(EngineError::Failed("it runs no batches".into())),
+        }
+    }
+
     /// Runs before the node says that it is ready.
     pub(crate) fn warm_up(&mut self) -> Result<(), EngineError> {
         match self {
