@@ -246,3 +246,33 @@ fn a_sample_whose_first_token_was_seen_does_not_go_to_another_node() {
         .expect(0);
     assert!(outcome.stdout.contains("the run went on without it"), "{}", outcome.stdout);
 }
+
+/// A run over a node with this pace and a good one, in which the first is sent that signal.
+fn struck(pace: &[&str], signal: &str) -> Outcome {
+    let node = SutNode::start("struck", &[&["--engine", "tokens"], pace].concat());
+    let good = speaker("good", &["--tokens-output", "20-40"]);
+    let running = run(&[&node.address, &good.address], "server", "accuracy")
+        .args(&["--on-node-loss", "redispatch", "--sample-timeout-ms", "3000"])
+        .args(&["--keepalive-timeout-ms", "2000"])
+        .start();
+    running.wait_for_test();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    node.signal(signal);
+    running.wait()
+}
+
+#[test]
+fn a_node_that_is_lost_before_its_first_tokens_is_replaced_and_one_that_is_lost_after_them_is_not()
+{
+    let never = ["--tokens-ttft-us", "3600000000"];
+    for signal in ["-KILL", "-STOP"] {
+        let outcome = struck(&never, signal).expect(0);
+        assert_eq!(outcome.result()["verdict"], "COMPLETE");
+        assert!(outcome.stdout.contains("the run went on without it"), "{}", outcome.stdout);
+        assert_eq!(accuracy_log(&outcome).len(), 200, "each sample once");
+        // An hour between the first token and the second.
+        let stuck = ["--tokens-tpot-us", "3600000000"];
+        let words = "LoadGen has the first token of a sample that node struck has not finished";
+        struck(&stuck, signal).expect_failure(words);
+    }
+}
