@@ -20,6 +20,18 @@ pub enum ConnectError {
     /// A node of an older contract.
     #[error("node {0} makes no checksums; install this release there, or leave --checksums out")]
     NoChecksums(String),
+    /// Its answers are not made of tokens.
+    #[error(
+        "node {node} runs the engine {engine}, whose answers are not made of tokens that it could count or send ahead. \
+         Token latencies need an engine of a language model; --setting use_token_latencies=false runs without them, as an \
+         experiment"
+    )]
+    NoTokens {
+        /// Its name.
+        node: String,
+        /// Its engine.
+        engine: String,
+    },
     /// Nobody answers there.
     #[error(
         "no node answers at {address}: {why}; is sut-node running there, and is the port open?"

@@ -1,12 +1,11 @@
 //! A reply is an event in the answer to a sample.
 
-use netdiv_contract::v1::InferResponse;
+use netdiv_contract::v1::{InferResponse, Part};
 
 use crate::failure::Failure;
 
 /// What a node sends about one sample. Only the last event ends the answer: slot, window, deadlines and counters wait
 /// for it.
-#[cfg_attr(not(test), expect(dead_code, reason = "the wire contract has no first tokens yet"))]
 pub(crate) enum Reply {
     /// The first token, which LoadGen is told of at once.
     First(InferResponse),
@@ -14,12 +13,18 @@ pub(crate) enum Reply {
     Part(InferResponse),
     /// The whole output, or why there is none.
     Last(InferResponse),
+    /// A part of that number, which the wire contract does not have.
+    Unknown(i32),
 }
 
 impl From<InferResponse> for Reply {
-    /// In the wire contract of today every response is a whole answer.
     fn from(response: InferResponse) -> Self {
-        Self::Last(response)
+        match Part::try_from(response.part) {
+            Ok(Part::Whole) => Self::Last(response),
+            Ok(Part::First) => Self::First(response),
+            Ok(Part::More) => Self::Part(response),
+            Err(_) => Self::Unknown(response.part),
+        }
     }
 }
 

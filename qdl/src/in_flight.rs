@@ -15,8 +15,8 @@ pub(crate) struct Sample<T> {
     pub(crate) sent: Instant,
     /// What it takes of the window, in bytes.
     pub(crate) cost: usize,
-    /// Whether LoadGen was told of its first token.
-    pub(crate) first_seen: bool,
+    /// Its first token, once LoadGen was told of it, and when that was.
+    pub(crate) first: Option<(i32, Instant)>,
 }
 
 /// The samples in flight on one lane.
@@ -52,12 +52,17 @@ impl<T> InFlight<T> {
 
     /// A first token has come: its sample, of which LoadGen has to be told. `None` when the id belongs to no sample in
     /// flight.
-    pub(crate) fn first(&mut self, id: u64) -> Result<Option<&Sample<T>>, OutOfOrder> {
+    pub(crate) fn first(
+        &mut self,
+        id: u64,
+        token: i32,
+        now: Instant,
+    ) -> Result<Option<&mut Sample<T>>, OutOfOrder> {
         let Some(sample) = self.slots.get_mut(id) else { return Ok(None) };
         if !self.first_due {
             return Err(OutOfOrder::Unasked);
         }
-        if std::mem::replace(&mut sample.first_seen, true) {
+        if sample.first.replace((token, now)).is_some() {
             return Err(OutOfOrder::Second);
         }
         Ok(Some(sample))
@@ -77,7 +82,7 @@ impl<T> InFlight<T> {
 
     /// Whether a sample that was taken out may be completed.
     pub(crate) fn may_complete(&self, sample: &Sample<T>) -> Result<(), OutOfOrder> {
-        if self.first_due && !sample.first_seen {
+        if self.first_due && sample.first.is_none() {
             return Err(OutOfOrder::Missing);
         }
         Ok(())
@@ -163,7 +168,7 @@ mod tests {
                             issued: now,
                             sent: now,
                             cost: 1,
-                            first_seen: false,
+                            first: None,
                         };
                         let id = self.table.insert(sample).ok().unwrap();
                         self.samples.push((id, Stage::Sent));
@@ -171,7 +176,8 @@ mod tests {
                 }
                 Step::First(place) => {
                     let (id, stage) = self.samples[place];
-                    let first = self.table.first(id).map(|sample| sample.map(|s| s.ticket));
+                    let first = self.table.first(id, 5, self.now);
+                    let first = first.map(|sample| sample.map(|s| s.ticket));
                     let expected = match (stage, self.first_due) {
                         (Stage::Answered, _) => Ok(None),
                         (_, false) => Err(OutOfOrder::Unasked),
@@ -211,7 +217,7 @@ mod tests {
             self.table.heard(self.now);
             assert_eq!(self.table.waiting_since().is_some(), self.in_flight() > 0);
             let seen = self.samples.iter().filter(|(_, stage)| *stage == Stage::FirstSeen).count();
-            assert_eq!(self.table.clone().retire().filter(|s| s.first_seen).count(), seen);
+            assert_eq!(self.table.clone().retire().filter(|s| s.first.is_some()).count(), seen);
         }
     }
 

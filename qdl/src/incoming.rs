@@ -6,7 +6,6 @@ use netdiv_contract::{
     SessionHeader,
     burst::{self, Next},
     framing::Decoder,
-    v1::InferResponse,
 };
 use netdiv_transport::Connection;
 use tokio::sync::watch;
@@ -14,7 +13,6 @@ use tokio::sync::watch;
 use crate::{
     calls::{is_gone, words},
     deadlines::Deadlines,
-    event::Reply,
     failure::Failure,
     lane::Lane,
     loadgen::LoadGen,
@@ -70,7 +68,7 @@ pub(crate) async fn serve<L: LoadGen>(
         tokio::select! {
             next = replies.next_burst(&mut burst) => {
                 // Answers that came before an error are answers.
-                handle(&lane, &mut burst, &mut answers, session.checksums, Reply::from)?;
+                handle(&lane, &mut burst, &mut answers, session.checksums)?;
                 let mid_answer = replies.decoder().is_mid_message();
                 if next.map_err(|status| Broken { failure: lost(status), mid_answer })? == Next::End {
                     let why = "it ended a stream of samples in mid-run".into();
@@ -96,21 +94,19 @@ pub(crate) async fn serve<L: LoadGen>(
             }
         }
     };
-    Err(cut_off(&lane, replies.decoder(), failure, session.checksums, Reply::from))
+    Err(cut_off(&lane, replies.decoder(), failure, session.checksums))
 }
 
 /// Ends a stream before the run ends. Whole messages that are here still count; what is left then is a part of one.
-/// `event` says which event a message is.
 pub(crate) fn cut_off<L: LoadGen>(
     lane: &Lane<L>,
     replies: &mut Decoder,
     failure: Failure,
     checksums: bool,
-    event: impl Fn(InferResponse) -> Reply,
 ) -> Broken {
     let mut burst = Vec::new();
     let received = replies.take_messages(&mut burst);
-    let handled = handle(lane, &mut burst, &mut Answers::new(), checksums, event);
+    let handled = handle(lane, &mut burst, &mut Answers::new(), checksums);
     let ended = received.map_err(|status| lost(&lane.node_name, &status));
     match handled.and(ended) {
         Ok(()) => Broken { failure, mid_answer: replies.is_mid_message() },

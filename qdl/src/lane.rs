@@ -9,6 +9,7 @@
 
 use std::{sync::Arc, task::Waker};
 
+use netdiv_words::AnswerTokens;
 use parking_lot::Mutex;
 
 use crate::{
@@ -18,6 +19,7 @@ use crate::{
     loadgen::LoadGen,
     report::NodeReport,
     run::Run,
+    settings::TokenBounds,
     window::Window,
 };
 
@@ -36,8 +38,10 @@ pub(crate) struct Lane<L: LoadGen> {
 /// What its answers have to be.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Agreed {
-    /// Whether a first token is due before each answer.
-    pub(crate) first_due: bool,
+    /// What its answers are made of.
+    pub(crate) tokens: AnswerTokens,
+    /// Within which times their tokens have to come, where there are bounds.
+    pub(crate) token_bounds: Option<TokenBounds>,
     /// Whether every answer has a payload.
     pub(crate) never_empty: bool,
 }
@@ -63,7 +67,7 @@ impl<L: LoadGen> Lane<L> {
         agreed: Agreed,
         report: NodeReport,
     ) -> Self {
-        let in_flight = InFlight::new(number as u16, window, agreed.first_due);
+        let in_flight = InFlight::new(number as u16, window, agreed.tokens == AnswerTokens::First);
         let node_name = report.name.clone();
         let LaneInbox { inbox, .. } = run.dispatch.lane(number);
         let state = LaneState { in_flight, report, sender: None, withdrawn: false };
@@ -88,7 +92,7 @@ impl<L: LoadGen> Lane<L> {
         let mut state = self.state.lock();
         state.withdrawn = true;
         let sent: Vec<_> = state.in_flight.retire().collect();
-        if sent.iter().any(|sample| sample.first_seen) {
+        if sent.iter().any(|sample| sample.first.is_some()) {
             return Err(FirstSeen);
         }
         let waiting = self.run.dispatch.withdraw(self.number);

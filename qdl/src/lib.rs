@@ -11,6 +11,7 @@
 //! 3. `outgoing.rs`: a lane sends the next sample when its window has room; `in_flight.rs`, `window.rs`, `slots.rs`.
 //! 4. `incoming.rs`, `event.rs`, `replies.rs`: replies are events, which are matched, decoded and given to LoadGen;
 //!    `deadlines.rs`: answers that do not come.
+//!    `tokens.rs`: whether the tokens of an answer fit together.
 //! 5. `opening.rs`, `node.rs`, `agreement.rs`, `capacity.rs`: connecting, the handshake, and what a node says of itself;
 //!    `calls.rs`, `control.rs`: calls beside the streams, to one node and to all.
 //! 6. `run.rs`, `failure.rs`: how a run ends early; `cluster.rs`: how it may go on without a node.
@@ -25,6 +26,7 @@ mod deadlines;
 mod dispatch;
 mod event;
 mod failure;
+mod histograms;
 mod in_flight;
 mod inbox;
 mod incoming;
@@ -43,6 +45,7 @@ mod settings;
 #[allow(clippy::expect_used, clippy::panic, clippy::print_stderr, reason = "a test")]
 mod simulation;
 mod slots;
+mod tokens;
 mod window;
 
 pub use agreement::Expectation;
@@ -52,7 +55,9 @@ pub use dispatch::Policy;
 pub use failure::Failure;
 pub use loadgen::{LoadGen, LoadedSamples, SampleSource};
 pub use netdiv_transport::{Options, Transport};
+pub use netdiv_words::AnswerTokens;
 pub use node::{NodeInfo, survey};
 pub use qdl::Qdl;
 pub use report::{AnswerTimes, Encodings, NodeReport, Progress, Stages};
-pub use settings::{NetworkSettings, OnNodeLoss, OnThreadStart, Settings};
+pub use settings::{NetworkSettings, OnNodeLoss, OnThreadStart, Settings, TokenBounds};
+pub use tokens::TokenReport;

@@ -23,7 +23,7 @@ pub trait LoadGen: Send + Sync + 'static {
     /// Reports the first token of a sample, as soon as it has arrived; LoadGen takes the time of the call. Called where
     /// first tokens are due: once for each sample, before the sample is completed. The ticket is borrowed; completing
     /// the sample uses it up.
-    fn first_token(&self, ticket: &Self::Ticket, token: &Bytes);
+    fn first_token(&self, ticket: &mut Self::Ticket, token: &Bytes);
 
     /// Answers samples, each ticket with the payload in its place, and empties the list of tickets.
     fn complete(&self, tickets: &mut Vec<Self::Ticket>, payloads: &[Bytes]);

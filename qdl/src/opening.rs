@@ -2,6 +2,7 @@
 
 use netdiv_contract::limits;
 use netdiv_transport::Connection;
+use netdiv_words::AnswerTokens;
 use tokio::task::JoinSet;
 
 use crate::{
@@ -45,6 +46,11 @@ pub(crate) fn open(
     let without = nodes.iter().find(|node| !node.description.checksums);
     if let Some(node) = without.filter(|_| settings.checksums) {
         return Err(ConnectError::NoChecksums(node.description.node_name.clone()));
+    }
+    let without = nodes.iter().map(|node| &node.description).find(|node| !node.tokens);
+    if let Some(node) = without.filter(|_| settings.tokens != AnswerTokens::Uncounted) {
+        let (node, engine) = (node.node_name.clone(), node.engine.clone());
+        return Err(ConnectError::NoTokens { node, engine });
     }
     if settings.digests {
         check_digests(settings, threads, &connections, &nodes)?;

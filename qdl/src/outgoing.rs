@@ -99,7 +99,7 @@ fn message<T>(
     sample: Encoded,
 ) -> Result<InferRequest, Failure> {
     let Pending { ticket, index, issued } = pending;
-    let in_flight = Sample { ticket, index, issued, sent, cost: sample.cost(), first_seen: false };
+    let in_flight = Sample { ticket, index, issued, sent, cost: sample.cost(), first: None };
     let full = |_| Failure::Internal("the slot table is smaller than the window".into());
     let id = state.in_flight.insert(in_flight).map_err(full)?;
     state.report.sent += 1;

@@ -7,6 +7,7 @@ use std::{
 
 use netdiv_contract::SessionHeader;
 use netdiv_transport::Connection;
+use netdiv_words::AnswerTokens;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
@@ -28,8 +29,6 @@ use crate::{
     settings::Settings,
 };
 
-/// Whether first tokens are due: the wire contract has none yet.
-const FIRST_DUE: bool = false;
 
 /// How long connections may take to end after the run.
 const CLOSING_TIME: Duration = Duration::from_secs(1);
@@ -80,6 +79,10 @@ impl<L: LoadGen> Qdl<L> {
             name: format!("{:016x}", node::nonce()),
             digests: settings.digests,
             checksums: settings.checksums,
+            tokens: match settings.tokens {
+                AnswerTokens::First => v1::Tokens::First,
+                AnswerTokens::Uncounted | AnswerTokens::Counted => v1::Tokens::Whole,
+            },
         };
         let (cluster, acknowledged) = (Arc::new(cluster), Mutex::new(vec![0; nodes.len()]));
         let qdl =
@@ -209,7 +212,11 @@ fn lanes<L: LoadGen>(
         let info = &nodes[node];
         let report = NodeReport::new(&info.description.node_name, &info.address);
         let window = opening::window(settings, info);
-        let agreed = Agreed { first_due: FIRST_DUE, never_empty: info.description.never_empty };
+        let agreed = Agreed {
+            tokens: settings.tokens,
+            token_bounds: settings.token_bounds,
+            never_empty: info.description.never_empty,
+        };
         Arc::new(Lane::new(number, node, run.clone(), window, agreed, report))
     };
     (0..count).map(lane).collect()

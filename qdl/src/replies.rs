@@ -10,6 +10,7 @@ use netdiv_contract::{
     said::said,
     v1::{InferResponse, Status},
 };
+use netdiv_words::AnswerTokens;
 
 use crate::{
     event::Reply,
@@ -17,6 +18,7 @@ use crate::{
     lane::{Lane, LaneState},
     loadgen::LoadGen,
     report::{Alike, AnswerTimes},
+    tokens,
 };
 
 /// The answers of one burst: each ticket and its payload in the same place.
@@ -32,19 +34,18 @@ impl<T> Answers<T> {
     }
 }
 
-/// Tells LoadGen of replies, so many at a time that decoding takes little memory. `event` says which event a message is.
+/// Tells LoadGen of replies, so many at a time that decoding takes little memory.
 pub(crate) fn handle<L: LoadGen>(
     lane: &Lane<L>,
     burst: &mut Vec<InferResponse>,
     answers: &mut Answers<L::Ticket>,
     checksums: bool,
-    event: impl Fn(InferResponse) -> Reply,
 ) -> Result<(), Failure> {
     let now = Instant::now();
     let intact = if checksums { cut_at_damage(lane, burst) } else { Ok(()) };
     let mut replies = burst.drain(..);
     while !replies.as_slice().is_empty() {
-        handle_some(lane, &mut replies.by_ref().map(&event), answers, now)?;
+        handle_some(lane, &mut replies.by_ref().map(Reply::from), answers, now)?;
     }
     intact
 }
@@ -78,6 +79,10 @@ fn handle_some<L: LoadGen>(
                 Reply::Last(response) => last(lane, &mut state, response, now, &mut alike),
                 Reply::First(response) => first(lane, &mut state, response, now).map(|()| None),
                 Reply::Part(response) => Ok(part(&mut state, &response, now)),
+                Reply::Unknown(part) => Err(Failure::BadResponse {
+                    node: lane.node_name.clone(),
+                    why: format!("it is the part {part} of an answer, which there is not"),
+                }),
             };
             match answer {
                 Ok(Some((ticket, payload))) => {
@@ -117,13 +122,17 @@ fn first<L: LoadGen>(
     mut response: InferResponse,
     now: Instant,
 ) -> Result<(), Failure> {
-    let first = state.in_flight.first(response.id);
-    let Some(sample) = first.map_err(|wrong| wrong.failure(&lane.node_name))? else {
+    if !state.in_flight.part(response.id) {
         state.report.unmatched += 1;
         return Ok(());
-    };
+    }
     let (_, token) = payload(lane, &mut response)?;
-    lane.run.loadgen.first_token(&sample.ticket, &token);
+    let bad = |why| Failure::BadResponse { node: lane.node_name.clone(), why };
+    let id = tokens::the_first(&response, &token).map_err(bad)?;
+    let first = state.in_flight.first(response.id, id, now);
+    if let Some(sample) = first.map_err(|wrong| wrong.failure(&lane.node_name))? {
+        lane.run.loadgen.first_token(&mut sample.ticket, &token);
+    }
     state.in_flight.heard(now);
     Ok(())
 }
@@ -155,9 +164,16 @@ fn last<L: LoadGen>(
     let may = state.in_flight.may_complete(&sample);
     may.map_err(|wrong| wrong.failure(&lane.node_name))?;
     let (queued, round_trip) = (sample.sent - sample.issued, now - sample.sent);
+    let bad = |why| Failure::BadResponse { node: lane.node_name.clone(), why };
     if payload.is_empty() && lane.agreed.never_empty {
-        let why = "it is empty, and its model gives no such answer".into();
-        return Err(Failure::BadResponse { node: lane.node_name.clone(), why });
+        return Err(bad("it is empty, and its model gives no such answer".into()));
+    }
+    if lane.agreed.tokens != AnswerTokens::Uncounted {
+        let first = sample.first.map(|(token, _)| token);
+        tokens::check(first, &response, &payload).map_err(bad)?;
+        let report = state.report.tokens.get_or_insert_default();
+        let first = sample.first.map(|(_, told)| told.saturating_duration_since(sample.issued));
+        report.count(&response, now - sample.issued, first, lane.agreed.token_bounds);
     }
     state.report.received(received, encoding);
     alike.add(AnswerTimes::new(queued, round_trip, &response), &mut state.report);

@@ -6,8 +6,10 @@ use clap::ValueEnum as _;
 use hdrhistogram::Histogram;
 use netdiv_contract::{encoding::Encoding, v1::InferResponse};
 
-/// Longest time that the histograms tell apart, in nanoseconds: one hour.
-const LONGEST_NS: u64 = 3_600_000_000_000;
+use crate::{
+    histograms::{histogram, merge_histogram, nanoseconds},
+    tokens::TokenReport,
+};
 
 /// Where the time of samples went: one histogram of nanoseconds per stage.
 #[derive(Debug, Clone)]
@@ -55,6 +57,8 @@ pub struct NodeReport {
     pub latency: Histogram<u64>,
     /// Where that time went.
     pub stages: Stages,
+    /// How long tokens took, where the answers are made of them.
+    pub tokens: Option<Box<TokenReport>>,
 }
 
 /// The times of one answer, in nanoseconds.
@@ -137,11 +141,6 @@ pub struct Progress {
     pub latency_sum_ns: u64,
 }
 
-fn histogram(digits: u8) -> Histogram<u64> {
-    #[allow(clippy::expect_used, reason = "the bounds are constants that the library allows")]
-    Histogram::new_with_bounds(1, LONGEST_NS, digits).expect("valid bounds")
-}
-
 impl NodeReport {
     /// Of a node that has answered nothing yet.
     pub fn new(name: &str, address: &str) -> Self {
@@ -166,6 +165,7 @@ impl NodeReport {
                 sut_queue: histogram(2),
                 compute: histogram(2),
             },
+            tokens: None,
         }
     }
 
@@ -206,6 +206,9 @@ impl NodeReport {
         self.latency_sum_ns += other.latency_sum_ns;
         merge_histogram(&mut self.latency, &other.latency);
         self.stages.merge(&other.stages);
+        if let Some(tokens) = &other.tokens {
+            self.tokens.get_or_insert_default().merge(tokens);
+        }
     }
 }
 
@@ -217,16 +220,6 @@ impl Stages {
         merge_histogram(&mut self.sut_queue, &other.sut_queue);
         merge_histogram(&mut self.compute, &other.compute);
     }
-}
-
-/// Both have the same bounds, so adding cannot fail.
-fn merge_histogram(into: &mut Histogram<u64>, other: &Histogram<u64>) {
-    let added = into.add(other);
-    debug_assert!(added.is_ok());
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

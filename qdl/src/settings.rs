@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use netdiv_transport::Options;
+use netdiv_words::AnswerTokens;
 
 use crate::dispatch::Policy;
 
@@ -66,6 +67,15 @@ pub enum OnNodeLoss {
     Redispatch,
 }
 
+/// Within which times an answer's tokens have to come, such as LoadGen's bounds for Server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenBounds {
+    /// Until the first token.
+    pub first: Duration,
+    /// For each further token, on average.
+    pub further: Duration,
+}
+
 /// Settings of a run.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -98,6 +108,10 @@ pub struct Settings {
     pub digests: bool,
     /// Whether every message has a checksum.
     pub checksums: bool,
+    /// What answers are made of.
+    pub tokens: AnswerTokens,
+    /// The bounds that LoadGen sets for the tokens of an answer, where it does.
+    pub token_bounds: Option<TokenBounds>,
     /// What happens when a node is lost.
     pub on_node_loss: OnNodeLoss,
     /// Time limits.
@@ -123,6 +137,8 @@ impl Settings {
             one_query_at_a_time: false,
             digests: false,
             checksums: false,
+            tokens: AnswerTokens::default(),
+            token_bounds: None,
             on_node_loss: OnNodeLoss::default(),
             network: NetworkSettings::default(),
         }

@@ -1,7 +1,6 @@
 //! The whole path of samples through the QDL as a simulation: no threads, no sockets, no time. A seed decides what happens
 //! next: LoadGen issues, a stream asks for more, a node sends events in any order and any pieces, replies nobody asked
-//! for come, a node is lost. The code that runs is the real one, from the dispatch to the completion; only which event a
-//! message is, which the wire does not say yet, is read from a field that the simulation has no other use for.
+//! for come, a node is lost. The code that runs is the real one, from the dispatch to the completion.
 //!
 //! Whatever happens, no sample is answered twice, wrongly or by nobody, LoadGen is told of its first token once and
 //! before, and none is lost while a node is left that may answer it. `NETDIV_SEED=n` replays one schedule.
@@ -21,8 +20,10 @@ use futures_core::Stream as _;
 use netdiv_contract::{
     encoding::{Encoded, Encoding},
     framing::{Decoder, Encoder, Framed},
-    v1::{InferRequest, InferResponse, Status},
+    tokens::ID_BYTES,
+    v1::{InferRequest, InferResponse, Part, Status},
 };
+use netdiv_words::AnswerTokens;
 use parking_lot::Mutex;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng, seq::SliceRandom as _};
 
@@ -30,7 +31,7 @@ use crate::{
     Failure, LoadGen, LoadedSamples, NodeReport, OnNodeLoss, Policy, SampleSource,
     cluster::Cluster,
     dispatch::Dispatch,
-    event::{OutOfOrder, Reply},
+    event::OutOfOrder,
     inbox::Pending,
     incoming,
     lane::{Agreed, Lane},
@@ -47,29 +48,12 @@ const SCHEDULES: u64 = 3000;
 const SAMPLES: usize = 5;
 
 fn content(index: usize) -> Bytes {
-    vec![index as u8; 1 + 7 * index].into()
+    vec![index as u8; ID_BYTES * (1 + 2 * index)].into()
 }
 
 /// The first token of an answer.
 fn first_token(payload: &Bytes) -> Bytes {
-    payload.slice(..1)
-}
-
-/// What a message of the simulation is.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Event {
-    Last,
-    First,
-    Part,
-}
-
-/// Reads what a message is. The field is one that the QDL does nothing with but count.
-fn event(reply: InferResponse) -> Reply {
-    match reply.queue_ns {
-        0 => Reply::Last(reply),
-        1 => Reply::First(reply),
-        _ => Reply::Part(reply),
-    }
+    payload.slice(..ID_BYTES)
 }
 
 /// LoadGen: each ticket with the sample that it is for and whether its first token has come, until it is completed.
@@ -82,7 +66,7 @@ struct Book {
 impl LoadGen for Arc<Book> {
     type Ticket = u64;
 
-    fn first_token(&self, ticket: &u64, token: &Bytes) {
+    fn first_token(&self, ticket: &mut u64, token: &Bytes) {
         assert!(self.first_due, "only where it is due");
         let mut open = self.open.lock();
         let (index, told) = open.get_mut(ticket).expect("before the sample is completed");
@@ -175,7 +159,11 @@ impl World {
         let lane = |number| {
             let window = Window::new(window.0, window.1);
             let report = NodeReport::new("node", "address");
-            let agreed = Agreed { first_due, never_empty: false };
+            let agreed = Agreed {
+                tokens: if first_due { AnswerTokens::First } else { AnswerTokens::Uncounted },
+                token_bounds: None,
+                never_empty: false,
+            };
             Arc::new(Lane::new(number, number % nodes, run.clone(), window, agreed, report))
         };
         let lanes: Vec<_> = (0..nodes * streams).map(lane).collect();
@@ -255,26 +243,29 @@ impl World {
                 (true, true) => OutOfOrder::Second,
                 (false, _) => OutOfOrder::Unasked,
             };
-            let event = if self.random.random_range(0..4) == 0 {
-                Event::Part
+            let part = if self.random.random_range(0..4) == 0 {
+                Part::More
             } else if self.random.random_range(0..2000) == 0 {
                 self.wrongs.push(wrong);
-                if wrong == OutOfOrder::Missing { Event::Last } else { Event::First }
+                if wrong == OutOfOrder::Missing { Part::Whole } else { Part::First }
             } else if wrong == OutOfOrder::Missing {
-                Event::First
+                Part::First
             } else {
-                Event::Last
+                Part::Whole
             };
             let InferRequest { id, payload, .. } = sample.request.clone();
-            let (queue_ns, payload) = match event {
-                Event::Last => (0, payload),
-                Event::First => (1, first_token(&payload)),
-                Event::Part => (2, first_token(&payload)),
+            let payload = if part == Part::Whole { payload } else { first_token(&payload) };
+            let token_count = (payload.len() / ID_BYTES) as u32;
+            let mut reply = InferResponse {
+                id,
+                token_count,
+                payload,
+                batch_size: 1,
+                part: part as i32,
+                ..Default::default()
             };
-            let mut reply =
-                InferResponse { id, payload, batch_size: 1, queue_ns, ..Default::default() };
-            sample.first_sent |= event == Event::First;
-            if event == Event::Last {
+            sample.first_sent |= part == Part::First;
+            if part == Part::Whole {
                 if self.random.random_range(0..2000) == 0 {
                     reply.status = Status::EngineFailed as i32;
                 }
@@ -297,7 +288,7 @@ impl World {
             return;
         }
         // As any event: a first token after the last one, for instance.
-        reply.queue_ns = self.random.random_range(0..3);
+        reply.part = self.random.random_range(0..3);
         self.wires[wire].returning.extend(bytes_of(reply));
     }
 
@@ -317,7 +308,7 @@ impl World {
         }
         let mut burst = messages(&mut wire.replies);
         let mut answers = Answers::new();
-        let handled = replies::handle(&wire.lane, &mut burst, &mut answers, false, event);
+        let handled = replies::handle(&wire.lane, &mut burst, &mut answers, false);
         if let Err(failure) = handled {
             wire.ended = true;
             self.cluster.broken(&wire.lane, failure.into());
@@ -340,7 +331,7 @@ impl World {
         }
         wire.ended = true;
         let failure = Failure::NodeLost { node: "node".into(), why: "it ended".into(), gone: true };
-        let broken = incoming::cut_off(&wire.lane, &mut wire.replies, failure, false, event);
+        let broken = incoming::cut_off(&wire.lane, &mut wire.replies, failure, false);
         self.cluster.broken(&wire.lane, broken);
     }
 

@@ -8,7 +8,7 @@ use std::{
 
 use netdiv_contract::{
     layout,
-    v1::{InferResponse, Status},
+    v1::{InferResponse, Status, Tokens},
 };
 use netdiv_dataset::DatasetError;
 use parking_lot::{Condvar, Mutex};
@@ -65,7 +65,7 @@ pub enum BenchError {
 pub fn bench(config: &Config, args: &BenchArgs) -> Result<BenchReport, BenchError> {
     let data = netdiv_dataset::open(&args.dataset)?;
     let done = Arc::new((Mutex::new(Tally::default()), Condvar::new()));
-    let node = InProcess::start(config, {
+    let node = InProcess::start(config, Tokens::Whole, {
         let done = done.clone();
         move |replies| {
             let (tally, changed) = &*done;

@@ -29,6 +29,9 @@ pub enum NodeError {
     /// There is nothing to feed.
     #[error("the engine {0} answers on the network's threads and cannot run without one; use echo")]
     NoEngine(String),
+    /// Tokens are wanted before the outputs are whole.
+    #[error("the engine {0} gives no tokens, and this benchmark needs the first one ahead")]
+    NoTokens(String),
     /// The model could not be loaded, or ended, because its thread was lost.
     #[error("loading the model failed: {0}")]
     Loading(#[from] tokio::task::JoinError),

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Instant};
 
 use bytes::Bytes;
-use netdiv_contract::v1::InferResponse;
+use netdiv_contract::v1::{InferResponse, Part, Tokens};
 use parking_lot::{Condvar, Mutex};
 
 use crate::{
@@ -25,25 +25,32 @@ struct Room {
 }
 
 impl InProcess {
-    /// Loads the model and warms it up. Replies come, in any order, on the engines' threads.
+    /// Loads the model and warms it up. Replies come, in any order, on the engines' threads; `tokens` says which tokens of an
+    /// output come before it.
     pub fn start(
         config: &Config,
+        tokens: Tokens,
         answered: impl Fn(Vec<InferResponse>) + Send + Sync + 'static,
     ) -> Result<Self, NodeError> {
         let engines = EnginePool::start(config)?;
         if engines.engines == 0 {
             return Err(NodeError::NoEngine(engines.model.engine.clone()));
         }
+        if tokens != Tokens::Whole && engines.model.tokens.is_none() {
+            return Err(NodeError::NoTokens(engines.model.engine.clone()));
+        }
         let free = config.max_in_flight_samples.unwrap_or(engines.room) as usize;
         let room = Arc::new(Room { free: Mutex::new(free), more: Condvar::new() });
-        let replies = ReplyTo::here({
+        let here = {
             let room = room.clone();
             move |replies: Vec<InferResponse>| {
-                *room.free.lock() += replies.len();
+                let whole = replies.iter().filter(|reply| reply.part() == Part::Whole).count();
+                *room.free.lock() += whole;
                 room.more.notify_all();
                 answered(replies);
             }
-        });
+        };
+        let replies = ReplyTo::here(here, tokens);
         Ok(Self { engines, room, replies })
     }
 

@@ -31,9 +31,10 @@ pub use bench::{BenchArgs, BenchError, BenchReport, bench};
 pub use error::NodeError;
 pub use in_process::InProcess;
 pub use model::{
-    identity::Model,
+    identity::{Model, UnfitSample},
     manifest::{BatchingTables, Dimension, Manifest, ManifestError, Shape, WorkloadName},
     payload::Payload,
+    token_limits::{TokenLimits, UnfitPrompt},
     workloads::dry_run::DryRun,
 };
 pub use node::{ready_file::ReadyFileError, server::run, sockets::Sockets};
@@ -48,4 +49,5 @@ pub use settings::{
     error::ConfigError,
     network::{Network, NetworkArgs, NetworkError, Transports},
     range::OutOfRange,
+    tokens::{OutputKind, OutputLength, TokensArgs, TokensConfig},
 };

@@ -106,6 +106,9 @@ impl Behaviour {
                 machine: None,
                 checksums: false,
                 never_empty: false,
+                tokens: false,
+                vocabulary: 0,
+                max_input_tokens: 0,
                 // A node of an older contract says nothing of these.
                 max_connections: 0,
                 max_streams: 0,

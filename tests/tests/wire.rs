@@ -16,9 +16,10 @@ use netdiv_contract::{
     PROTOCOL_VERSION, checksum,
     encoding::decode,
     layout::InputLayout,
+    tokens,
     v1::{
-        CallHeader, CallStatus, DescribeRequest, FlushRequest, InferRequest, InferResponse, Status,
-        sut_node_client::SutNodeClient,
+        CallHeader, CallStatus, DescribeRequest, FlushRequest, InferRequest, InferResponse, Part,
+        Status, Tokens, sut_node_client::SutNodeClient,
     },
 };
 use netdiv_dataset as dataset;
@@ -65,12 +66,35 @@ fn messages_have_the_documented_bytes() {
         prepare_ns: 200,
         compute_ns: 30_000,
         batch_size: 4,
+        part: Part::Whole as i32,
+        token_count: 0,
+        first_token_ns: 0,
         crc32c: None,
         payload: Bytes::from_static(b"\x07\x00\x00\x00"),
     };
     assert_golden("### Golden: a response", &response);
     let crc32c = Some(checksum::of_response(&response));
     assert_golden("### Golden: a checked response", &InferResponse { crc32c, ..response });
+    let first = InferResponse {
+        id: 0x0001_0000_0200_0003,
+        queue_ns: 1000,
+        compute_ns: 20_000,
+        batch_size: 1,
+        part: Part::First as i32,
+        token_count: 1,
+        first_token_ns: 20_000,
+        payload: tokens::to_bytes(&[5]),
+        ..InferResponse::default()
+    };
+    assert_golden("### Golden: a first token", &first);
+    let whole = InferResponse {
+        compute_ns: 30_000,
+        part: Part::Whole as i32,
+        token_count: 2,
+        payload: tokens::to_bytes(&[5, 9]),
+        ..first
+    };
+    assert_golden("### Golden: a whole output", &whole);
     assert_golden(
         "### Golden: a call header",
         &CallHeader {
@@ -80,6 +104,7 @@ fn messages_have_the_documented_bytes() {
             token: String::new(),
             checksums: false,
             digests: false,
+            tokens: Tokens::Whole as i32,
         },
     );
     assert_golden(

@@ -7,6 +7,8 @@
 //! - A [`ResponseId`] is a pointer into LoadGen. It can be neither made, copied nor used twice, and it
 //!   carries the number of the test it belongs to: once that test is over, completing it does nothing. It is borrowed
 //!   for a first token ([`first_token`]), which therefore cannot come after the answer.
+//! - What LoadGen does not survive of tokens (an answer whose first token it was not told of, a second one, no token at
+//!   all) does not reach it: the test ends with an error.
 //! - A callback that fails or panics ends the test: LoadGen logs the reason as an error, closes its files,
 //!   and [`start_test`] returns [`StartTestError::Aborted`]. No sample is completed without an answer.
 //! - Neither panics nor C++ exceptions cross the border.
@@ -15,7 +17,7 @@ mod ffi;
 mod settings;
 mod test;
 
-pub use netdiv_words::{Mode, Scenario};
+pub use netdiv_words::{AnswerTokens, Mode, Scenario};
 pub use settings::{LogSettings, SettingsError, TestSettings};
 pub use test::{
     Abort, QuerySampleLibrary, ResponseId, Sample, Samples, StartTestError, SystemUnderTest,

@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use netdiv_words::{Mode, Scenario};
+use netdiv_words::{AnswerTokens, Mode, Scenario};
 
 use crate::ffi;
 
@@ -119,6 +119,11 @@ impl TestSettings {
         Ok(Self { raw: NonNull::new(raw).ok_or_else(refused)?, scenario: self.scenario })
     }
 
+    /// The scenario of the test.
+    pub const fn scenario(&self) -> Scenario {
+        self.scenario
+    }
+
     /// The mode of the test; an `audit.config` may have changed it.
     pub fn mode(&self) -> Mode {
         // SAFETY: the handle is alive and only read.
@@ -153,6 +158,16 @@ impl TestSettings {
     /// The value of one field as text.
     pub fn field(&self, name: &str) -> Option<String> {
         self.fields().into_iter().find(|(field, _)| field == name).map(|(_, value)| value)
+    }
+
+    /// How LoadGen counts the tokens of answers.
+    pub fn answer_tokens(&self) -> AnswerTokens {
+        let counts = self.field("use_token_latencies").is_some_and(|on| on == "true");
+        match (counts, self.scenario) {
+            (false, _) => AnswerTokens::Uncounted,
+            (true, Scenario::Offline) => AnswerTokens::Counted,
+            (true, _) => AnswerTokens::First,
+        }
     }
 
     pub(crate) fn has_issue_threads(&self) -> bool {

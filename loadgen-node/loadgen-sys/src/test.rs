@@ -8,9 +8,11 @@ use std::{
     path::Path,
     sync::{
         Mutex, RwLock, TryLockError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
 };
+
+use netdiv_words::AnswerTokens;
 
 use crate::{
     ffi,
@@ -61,8 +63,20 @@ pub trait QuerySampleLibrary: Sync {
 #[derive(Debug)]
 pub struct ResponseId {
     pointer: usize,
-    test: u64,
+    test: u32,
+    first: First,
 }
+
+/// Where a sample is with its first token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum First {
+    NotDue,
+    Due,
+    Told,
+}
+
+/// Bytes of a token.
+const TOKEN_BYTES: usize = 4;
 
 /// One sample of a query.
 #[derive(Debug)]
@@ -76,7 +90,7 @@ pub struct Sample {
 /// The samples of one query, each handed out once.
 pub struct Samples<'a> {
     raw: std::slice::Iter<'a, ffi::RawSample>,
-    test: u64,
+    test: Test,
 }
 
 impl std::fmt::Debug for Samples<'_> {
@@ -90,7 +104,9 @@ impl Iterator for Samples<'_> {
 
     fn next(&mut self) -> Option<Sample> {
         let raw = self.raw.next()?;
-        let response_id = ResponseId { pointer: raw.id, test: self.test };
+        let first =
+            if self.test.tokens == AnswerTokens::First { First::Due } else { First::NotDue };
+        let response_id = ResponseId { pointer: raw.id, test: self.test.number, first };
         Some(Sample { response_id, index: raw.index })
     }
 
@@ -123,14 +139,35 @@ pub enum StartTestError {
     Settings(#[from] SettingsError),
 }
 
-/// Number of the test that may be answered now; 0 ([`NO_TEST`]) when none runs.
+/// A test that may be answered.
+#[derive(Clone, Copy)]
+struct Test {
+    /// 0 where none may be.
+    number: u32,
+    tokens: AnswerTokens,
+}
+
+/// The test that may be answered now; [`NO_TEST`] when none runs.
 ///
 /// Whoever completes holds it for reading; ending a test writes it. So no completion is under way when
 /// LoadGen starts to take its tables apart, and none begins after.
-static OPEN_TEST: RwLock<u64> = RwLock::new(NO_TEST);
+static OPEN_TEST: RwLock<Test> = RwLock::new(NO_TEST);
 
 /// No test may be answered.
-const NO_TEST: u64 = 0;
+const NO_TEST: Test = Test { number: 0, tokens: AnswerTokens::Uncounted };
+
+impl Test {
+    fn is_of(self, id: &ResponseId) -> bool {
+        id.test == self.number && self.number != NO_TEST.number
+    }
+}
+
+/// What LoadGen would not have survived, of the test that runs. It ends the test at LoadGen's next call.
+static MISUSE: Mutex<Option<&'static str>> = Mutex::new(None);
+
+fn misuse() -> std::sync::MutexGuard<'static, Option<&'static str>> {
+    MISUSE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
 
 /// Held while a test runs. True once a test was aborted.
 static LOADGEN_SPENT: Mutex<bool> = Mutex::new(false);
@@ -142,11 +179,11 @@ static RUNNING: AtomicBool = AtomicBool::new(false);
 static ISSUE_THREADS_USED: AtomicBool = AtomicBool::new(false);
 
 /// Opens a test to answers, or closes it.
-fn open_test(number: u64) {
-    *OPEN_TEST.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = number;
+fn open_test(test: Test) {
+    *OPEN_TEST.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = test;
 }
 
-fn current_test() -> u64 {
+fn current_test() -> Test {
     *OPEN_TEST.read().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
@@ -161,6 +198,9 @@ thread_local! {
 ///
 /// Call it from long-lived threads only: LoadGen's log of a thread that has exited during a test is lost.
 /// Answers to a test that is over are dropped.
+///
+/// Where LoadGen counts tokens, it is told how many int32 the bytes are. An answer without a token, or without a first
+/// token where one is due, does not reach LoadGen, which may not survive it: the test ends with an error.
 pub fn complete<'a>(answers: impl IntoIterator<Item = (ResponseId, &'a [u8])>) {
     let open = OPEN_TEST.read().unwrap_or_else(|poisoned| poisoned.into_inner());
     RESPONSES.with_borrow_mut(|responses| {
@@ -173,9 +213,19 @@ pub fn complete<'a>(answers: impl IntoIterator<Item = (ResponseId, &'a [u8])>) {
             responses.clear();
         };
         for (id, bytes) in answers {
-            if id.test == *open && *open != NO_TEST {
+            if open.is_of(&id) {
+                let n_tokens = match open.tokens {
+                    AnswerTokens::Uncounted => 0,
+                    _ => (bytes.len() / TOKEN_BYTES) as i64,
+                };
+                if open.tokens != AnswerTokens::Uncounted
+                    && let Some(wrong) = wrong_answer(id.first, n_tokens)
+                {
+                    misuse().get_or_insert(wrong);
+                    continue;
+                }
                 let (data, size) = (bytes.as_ptr(), bytes.len());
-                responses.push(ffi::RawResponse { id: id.pointer, data, size, n_tokens: 0 });
+                responses.push(ffi::RawResponse { id: id.pointer, data, size, n_tokens });
             }
             if responses.len() == LONGEST_CALL {
                 hand_over(responses);
@@ -188,15 +238,31 @@ pub fn complete<'a>(answers: impl IntoIterator<Item = (ResponseId, &'a [u8])>) {
     drop(open);
 }
 
+/// What LoadGen would not survive of an answer whose tokens it counts: it looks up the time of a first token that it was not
+/// told of, and divides by the number of tokens that follow.
+fn wrong_answer(first: First, tokens: i64) -> Option<&'static str> {
+    match first {
+        First::Due => Some("a sample was answered before its first token"),
+        _ if tokens == 0 => Some("a sample was answered without a token"),
+        _ => None,
+    }
+}
+
 /// Tells LoadGen of the first token of a sample, which it takes the time of now and reads during this call only.
 ///
 /// Call it once for each sample, from the thread that will complete the sample: LoadGen loses track of a sample whose two
-/// calls come from two threads. A first token of a test that is over is dropped.
-pub fn first_token(id: &ResponseId, token: &[u8]) {
+/// calls come from two threads. A first token of a test that is over is dropped. A second one, or one that is not due, does
+/// not reach LoadGen: the test ends with an error.
+pub fn first_token(id: &mut ResponseId, token: &[u8]) {
     let open = OPEN_TEST.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-    if id.test == *open && *open != NO_TEST {
+    if open.is_of(id) {
+        if id.first != First::Due {
+            misuse().get_or_insert("a second first token of one sample, or one that is not due");
+            return;
+        }
+        id.first = First::Told;
         let (data, size) = (token.as_ptr(), token.len());
-        let mut response = ffi::RawResponse { id: id.pointer, data, size, n_tokens: 0 };
+        let mut response = ffi::RawResponse { id: id.pointer, data, size, n_tokens: 1 };
         // SAFETY: the id was handed out by the test that runs now (`open` keeps it running), and is not answered yet, as
         // answering consumes it. The bytes outlive the call.
         unsafe { ffi::nd_first_token(&raw mut response, 1) }
@@ -227,6 +293,10 @@ pub fn start_test(
     }
     let (outdir, prefix) = (c_string(&log.outdir)?, c_string(&log.prefix)?);
     let (suffix, qsl_name) = (c_string(&log.suffix)?, c_string(&for_log(&qsl.name()))?);
+    let tokens = match audit_config.is_file() {
+        true => settings.audited(audit_config)?.answer_tokens(),
+        false => settings.answer_tokens(),
+    };
     let audit_config = c_string(&audit_config.to_string_lossy())?;
     let raw_log = ffi::RawLogSettings {
         outdir: outdir.as_ptr(),
@@ -253,9 +323,9 @@ pub fn start_test(
         load: qsl_load,
         unload: qsl_unload,
     };
-    static TESTS_STARTED: AtomicU64 = AtomicU64::new(0);
+    static TESTS_STARTED: AtomicU32 = AtomicU32::new(0);
     let number = 1 + TESTS_STARTED.fetch_add(1, Ordering::SeqCst);
-    open_test(number);
+    open_test(Test { number, tokens });
     RUNNING.store(true, Ordering::SeqCst);
     let (outcome, reason) = ffi::collect_with(|sink, to| {
         // SAFETY: everything pointed to lives in this frame until the call returns; the callbacks match
@@ -276,7 +346,7 @@ pub fn start_test(
     open_test(NO_TEST);
     *spent = outcome != 0;
     match outcome {
-        0 => Ok(()),
+        0 => misuse().take().map_or(Ok(()), |wrong| Err(StartTestError::Aborted(wrong.into()))),
         _ => Err(StartTestError::Aborted(reason.concat())),
     }
 }
@@ -301,7 +371,10 @@ pub fn end_from_outside(reason: &str) -> bool {
 /// Runs a callback's body. A failure or a panic closes the test to answers and hands the reason to C++.
 fn guarded(out: *mut c_void, body: impl FnOnce() -> Result<(), Abort>) -> c_int {
     let reason = match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => return 0,
+        Ok(Ok(())) => match misuse().take() {
+            None => return 0,
+            Some(wrong) => format!("{wrong}; this is a bug in netdiv"),
+        },
         Ok(Err(Abort(reason))) => reason,
         Err(panic) => format!("internal error: {}", panic_text(panic.as_ref())),
     };

@@ -8,7 +8,10 @@ use loadgen_sys::{LogSettings, Mode, Sample, Scenario, TestSettings, first_token
 #[test]
 fn loadgen_is_told_of_each_first_token_before_the_answer() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    let tell = |sample: &Sample| first_token(&sample.response_id, &[sample.index as u8, 0xAB]);
+    let tell = |sample: &mut Sample| {
+        let token = [sample.index as u8, 0xAB];
+        first_token(&mut sample.response_id, &token);
+    };
     let (queue, answering) = answer_in_background_with(tell);
     let log = LogSettings { outdir: folder.path().display().to_string(), ..Default::default() };
     let mut settings = TestSettings::new(Scenario::SingleStream, Mode::Accuracy);
@@ -21,7 +24,9 @@ fn loadgen_is_told_of_each_first_token_before_the_answer() {
     let read = |name| std::fs::read_to_string(folder.path().join(name)).expect("a log");
     let accuracy = read("mlperf_log_accuracy.json");
     for index in 0..100 {
-        let entry = format!("\"data\" : \"{index:02X}000000\", \"token_data\" : \"{index:02X}AB\"");
+        let entry = format!(
+            "\"data\" : \"{index:02X}000000\", \"token_data\" : \"{index:02X}AB\", \"token_count\" : 1"
+        );
         assert_eq!(accuracy.matches(&entry).count(), 1, "{entry} in {accuracy}");
     }
     let detail = read("mlperf_log_detail.txt");

@@ -5,6 +5,7 @@ mod benchmarks;
 mod certificates;
 mod check;
 mod fabric;
+mod ids;
 mod nodes;
 mod plan;
 mod run;
@@ -45,6 +46,8 @@ pub enum Command {
     Plan(plan::PlanArgs),
     /// Show the benchmarks of the suite and what the rules demand of each
     Benchmarks(benchmarks::BenchmarksArgs),
+    /// Make a data set of token ids, for a language model, from a .npy, .json or .jsonl file
+    Ids(ids::IdsArgs),
     /// Ask the nodes who they are
     Nodes(nodes::NodesCommand),
 }
@@ -63,6 +66,7 @@ impl Command {
             Self::Submission(args) => args.execute(),
             Self::Plan(args) => args.execute(),
             Self::Benchmarks(args) => args.execute(),
+            Self::Ids(args) => args.execute(),
             Self::Nodes(command) => command.execute(),
         }
     }

@@ -7,3 +7,4 @@ pub(crate) mod run;
 mod table;
 #[cfg(feature = "in-process")]
 pub(crate) mod tax;
+mod tokens;

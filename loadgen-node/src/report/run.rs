@@ -1,6 +1,6 @@
 //! The closing table of a run.
 
-use super::table;
+use super::{table, tokens};
 use crate::result::{Distribution, Division, Node, RunResult, Verdict};
 
 /// The run for the terminal.
@@ -16,6 +16,7 @@ pub(crate) fn render(result: &RunResult) -> String {
     lines.extend(result.reasons.iter().map(|reason| format!("  {reason}")));
     lines.push(table::facts(facts(result)));
     lines.push(String::new());
+    let nodes = if tokens::are_timed(result) { tokens::nodes } else { nodes };
     lines.push(nodes(&result.nodes));
     lines.join("\n")
 }
@@ -52,6 +53,7 @@ fn facts(result: &RunResult) -> Vec<(&str, String)> {
         };
         facts.push((&metric.name, value));
     }
+    facts.extend(tokens::facts(result));
     if let Some(accuracy) = &result.accuracy {
         let (value, unit) = (&accuracy.reported, &accuracy.metric.unit);
         let (correct, total) = (accuracy.correct, accuracy.total);
@@ -61,7 +63,12 @@ fn facts(result: &RunResult) -> Vec<(&str, String)> {
         facts.push(("accuracy", format!("computed by {command}")));
     }
     let samples = &result.samples;
-    let late = samples.late.map(|late| format!(", {late} late")).unwrap_or_default();
+    // Where tokens are measured there is no bound for the whole answer.
+    let late = samples
+        .late
+        .filter(|_| !tokens::are_counted(result))
+        .map(|late| format!(", {late} late"))
+        .unwrap_or_default();
     let (issued, completed, lost) = (samples.issued, samples.completed, samples.lost);
     facts.push(("samples", format!("{issued} issued, {completed} completed, {lost} lost{late}")));
     if let Some(digests) = &result.digests {

@@ -83,6 +83,11 @@ fn result(
         tls: counted.tls,
         checksums: config.checksums,
         metric: if measured { official_log::metric(config.scenario, log) } else { None },
+        token_metric: if measured {
+            official_log::token_metric(config.scenario, log)
+        } else {
+            None
+        },
         accuracy: judgement.accuracy,
         official_accuracy: judgement.official_accuracy,
         loadgen_latency_ns: official_log::latencies(log),

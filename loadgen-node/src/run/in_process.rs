@@ -10,18 +10,18 @@ use std::{
 };
 
 use bytes::Bytes;
-use loadgen_sys::{Abort, ResponseId, Samples, SystemUnderTest};
+use loadgen_sys::{Abort, AnswerTokens, ResponseId, Samples, SystemUnderTest};
 use netdiv_contract::{
     encoding, limits,
-    v1::{DescribeResponse, InferResponse, Status},
+    v1::{DescribeResponse, InferResponse, Part, Status, Tokens},
 };
-use netdiv_qdl::{AnswerTimes, NodeInfo, NodeReport, Progress, SampleSource as _};
+use netdiv_qdl::{AnswerTimes, NodeInfo, NodeReport, Progress, SampleSource as _, TokenBounds};
 use netdiv_rules::{
     Finding,
     result::{self, Carrier},
 };
 use parking_lot::{Condvar, Mutex};
-use sut_node::{Config, InProcess};
+use sut_node::{Config, InProcess, NodeError};
 
 use super::{
     conclude, counted::Counted, fitness::Fitness, library::Library, loadgen_test::LoadGenTest,
@@ -46,12 +46,20 @@ pub(super) fn run(
     findings: Vec<Finding>,
 ) -> Result<Verdict, RunError> {
     let library = &test.library;
-    let shared = Arc::new(Shared::default());
-    let node = InProcess::start(config, {
+    let (counts_tokens, bounds) = (test.tokens != AnswerTokens::Uncounted, test.token_bounds);
+    let shared = Arc::new(Shared { counts_tokens, bounds, ..Shared::default() });
+    let tokens = match test.tokens {
+        AnswerTokens::First => Tokens::First,
+        AnswerTokens::Uncounted | AnswerTokens::Counted => Tokens::Whole,
+    };
+    let node = InProcess::start(config, tokens, {
         let shared = shared.clone();
         move |replies| shared.complete(replies)
     });
     let node = node.map_err(|error| RunError::Usage(error.to_string()))?;
+    if counts_tokens && node.model().tokens.is_none() {
+        return Err(RunError::Usage(NodeError::NoTokens(node.model().engine.clone()).to_string()));
+    }
     library
         .prepare(node.model().input.clone(), config.max_payload_bytes as u64)
         .map_err(RunError::Usage)?;
@@ -90,17 +98,27 @@ struct Shared {
     answered: Condvar,
     /// Looked at before the lock is taken.
     failed: AtomicBool,
+    counts_tokens: bool,
+    bounds: Option<TokenBounds>,
 }
 
 #[derive(Default)]
 struct State {
     /// Samples that were issued and not answered, by the id that the reply will carry.
-    waiting: HashMap<u64, (ResponseId, Instant)>,
+    waiting: HashMap<u64, Waiting>,
     issued: u64,
     /// Samples whose answers LoadGen has got.
     completed: u64,
     report: Option<NodeReport>,
     failure: Option<String>,
+}
+
+/// A sample that is not answered.
+struct Waiting {
+    ticket: ResponseId,
+    issued: Instant,
+    /// When its first token came.
+    first: Option<Instant>,
 }
 
 impl State {
@@ -139,7 +157,7 @@ impl Shared {
             state.issued += 1;
             state.report().bytes_sent += payload.len() as u64;
             state.report().sent += 1;
-            state.waiting.insert(id, (ticket, now));
+            state.waiting.insert(id, Waiting { ticket, issued: now, first: None });
             noted.push((id, payload));
         }
         noted
@@ -150,7 +168,15 @@ impl Shared {
         let (mut tickets, mut payloads) = (Vec::new(), Vec::new());
         let mut state = self.state.lock();
         for reply in replies {
-            let Some((ticket, issued)) = state.waiting.remove(&reply.id) else { continue };
+            if reply.part() == Part::First {
+                if let Some(waiting) = state.waiting.get_mut(&reply.id) {
+                    waiting.first = Some(now);
+                    loadgen_sys::first_token(&mut waiting.ticket, &reply.payload);
+                }
+                continue;
+            }
+            let waiting = state.waiting.remove(&reply.id);
+            let Some(Waiting { ticket, issued, first }) = waiting else { continue };
             let limit = limits::MAX_PAYLOAD_BYTES;
             let payload =
                 encoding::decode(reply.encoding, reply.payload.clone(), reply.decoded_bytes, limit);
@@ -159,6 +185,15 @@ impl Shared {
                     state.report().received(reply.payload.len(), reply.encoding());
                     let times = AnswerTimes::new(Duration::ZERO, now - issued, &reply);
                     state.report().count_answers(&times, 1);
+                    if self.counts_tokens {
+                        let tokens = state.report().tokens.get_or_insert_default();
+                        tokens.count(
+                            &reply,
+                            now - issued,
+                            first.map(|at| at - issued),
+                            self.bounds,
+                        );
+                    }
                     tickets.push(ticket);
                     payloads.push(payload);
                     continue;
@@ -199,7 +234,7 @@ impl Shared {
             NodeInfo { address: "this process".into(), description, round_trip: Duration::ZERO };
         Counted {
             issued: state.issued,
-            nodes: vec![record::node(&info, state.report())],
+            nodes: vec![record::node(&info, state.report(), self.bounds.is_some())],
             input: Some(model.input.clone()),
             failure: state.failure.clone(),
             remark: Some(REMARK.into()),

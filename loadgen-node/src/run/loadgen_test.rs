@@ -3,16 +3,18 @@
 use std::sync::{Arc, atomic::Ordering};
 
 use loadgen_sys::{
-    LogSettings, Mode, QuerySampleLibrary, StartTestError, SystemUnderTest, TestSettings,
+    AnswerTokens, LogSettings, Mode, QuerySampleLibrary, StartTestError, SystemUnderTest,
+    TestSettings,
 };
 use netdiv_dataset::{self as dataset, Dataset};
+use netdiv_qdl::TokenBounds;
 
 use super::{
     footprint,
     library::Library,
     peak_search::{PeakSearch, Searching},
     preparation::{self, Samples},
-    test_settings::{RunSettings, check_settings, test_settings},
+    test_settings::{RunSettings, check_settings, test_settings, token_bounds},
     witness::Witness,
 };
 use crate::{
@@ -25,6 +27,10 @@ pub(super) struct LoadGenTest {
     pub(crate) config: RunConfig,
     pub(crate) library: Arc<Library>,
     pub(crate) settings: TestSettings,
+    /// What LoadGen is told of the tokens of answers.
+    pub(crate) tokens: AnswerTokens,
+    /// Its bounds for them, where it has any.
+    pub(crate) token_bounds: Option<TokenBounds>,
     /// Lines of user.conf that have no effect.
     pub(crate) warnings: Vec<String>,
     pub(crate) labels: Option<Vec<i64>>,
@@ -39,13 +45,24 @@ impl LoadGenTest {
         let data = dataset::open(&config.dataset)?;
         let labels = labels(&config, data.sample_count())?;
         let RunSettings { given: settings, effective, warnings } = test_settings(&config)?;
-        check_settings(&effective)?;
+        check_settings(&config, &effective)?;
+        let (tokens, token_bounds) = (effective.answer_tokens(), token_bounds(&effective));
         let search = check_memory(&config, &effective, data.as_ref())?;
         let witness = config.digests.then(|| Arc::new(Witness::new(data.sample_count())));
         let (encoding, samples) = (config.encoding, config.performance_samples);
         let sums = config.checksums;
         let library = Arc::new(Library::new(data, encoding, sums, samples, witness.clone()));
-        Ok(Self { config, library, settings, warnings, labels, witness, search })
+        Ok(Self {
+            config,
+            library,
+            settings,
+            tokens,
+            token_bounds,
+            warnings,
+            labels,
+            witness,
+            search,
+        })
     }
 
     /// Lets LoadGen run its test.

@@ -41,7 +41,7 @@ pub(super) fn run(test: &LoadGenTest, settings: &Settings) -> Result<Verdict, Ru
         findings: findings.clone(),
         evidence: Some(evidence.clone()),
         digests,
-        ..count(&qdl, settings)
+        ..count(test, &qdl, settings)
     };
     let failure = || {
         if qdl.failure().is_none() {
@@ -70,7 +70,9 @@ fn connect(test: &LoadGenTest, settings: &Settings) -> Result<Qdl<OfficialLoadGe
     let library = &test.library;
     let source: Arc<dyn SampleSource> = library.clone();
     let loadgen = OfficialLoadGen { witness: test.witness.clone() };
-    let qdl = Qdl::connect(settings.clone(), &library.expectation(), loadgen, source)?;
+    let settings =
+        Settings { tokens: test.tokens, token_bounds: test.token_bounds, ..settings.clone() };
+    let qdl = Qdl::connect(settings, &library.expectation(), loadgen, source)?;
     let input = qdl.nodes().first().and_then(|node| node.description.input.clone());
     let limits = qdl.nodes().iter().map(|node| node.description.max_payload_bytes);
     library
@@ -84,13 +86,16 @@ fn connect(test: &LoadGenTest, settings: &Settings) -> Result<Qdl<OfficialLoadGe
 }
 
 /// What the QDL has counted until now.
-fn count(qdl: &Qdl<OfficialLoadGen>, settings: &Settings) -> Counted {
+fn count(test: &LoadGenTest, qdl: &Qdl<OfficialLoadGen>, settings: &Settings) -> Counted {
     Counted {
         tls: settings.network.options.tls.is_some(),
         connections_per_node: settings.connections_per_node as u64,
         streams_per_connection: settings.streams_per_connection as u64,
         // Before the samples that were issued, so that these are at least as many as those that were answered.
-        nodes: qdl.nodes().iter().zip(&qdl.report()).map(|(i, r)| record::node(i, r)).collect(),
+        nodes: {
+            let node = |(info, report)| record::node(info, report, test.token_bounds.is_some());
+            qdl.nodes().iter().zip(&qdl.report()).map(node).collect()
+        },
         issued: qdl.progress().issued,
         input: qdl.nodes().first().and_then(|node| node.description.input.clone()),
         failure: qdl.failure().map(ToString::to_string),

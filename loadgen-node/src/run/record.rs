@@ -1,7 +1,7 @@
 //! What `result.json` says of nodes and versions.
 
-use netdiv_qdl::NodeReport;
-use netdiv_rules::result::{Distribution, Node, StageTimes, Versions};
+use netdiv_qdl::{NodeReport, TokenReport};
+use netdiv_rules::result::{Distribution, Node, StageTimes, Tokens, Versions};
 
 use crate::sources;
 
@@ -17,7 +17,7 @@ pub(crate) fn versions() -> Versions {
 }
 
 /// A node, from what it said of itself and what was counted.
-pub(crate) fn node(info: &netdiv_qdl::NodeInfo, report: &NodeReport) -> Node {
+pub(crate) fn node(info: &netdiv_qdl::NodeInfo, report: &NodeReport, has_bounds: bool) -> Node {
     let d = &info.description;
     // Each reply names its batch's size, so a batch of n samples is counted n times.
     let batches = |(size, samples): (&u32, &u64)| (*size, samples.div_ceil((*size).max(1).into()));
@@ -47,6 +47,20 @@ pub(crate) fn node(info: &netdiv_qdl::NodeInfo, report: &NodeReport) -> Node {
             sut_queue: distribution(&report.stages.sut_queue),
             compute: distribution(&report.stages.compute),
         },
+        tokens: report.tokens.as_deref().map(|report| tokens(report, has_bounds)),
+    }
+}
+
+fn tokens(report: &TokenReport, has_bounds: bool) -> Tokens {
+    Tokens {
+        total: report.tokens,
+        one_token_answers: report.one_token,
+        within_bounds: has_bounds.then_some(report.within_bounds),
+        per_answer: distribution(&report.lengths),
+        first_ns: distribution(&report.first),
+        further_ns: distribution(&report.further),
+        prefill_ns: distribution(&report.prefill),
+        decode_ns: distribution(&report.decode),
     }
 }
 

@@ -26,8 +26,11 @@ pub(crate) struct Ticket {
 impl LoadGen for OfficialLoadGen {
     type Ticket = Ticket;
 
-    fn first_token(&self, ticket: &Ticket, token: &Bytes) {
-        loadgen_sys::first_token(&ticket.response, token);
+    fn first_token(&self, ticket: &mut Ticket, token: &Bytes) {
+        loadgen_sys::first_token(&mut ticket.response, token);
+        if let Some(witness) = &self.witness {
+            witness.answered([(ticket.index, token)].into_iter());
+        }
     }
 
     fn complete(&self, tickets: &mut Vec<Ticket>, payloads: &[Bytes]) {

@@ -1,10 +1,11 @@
 //! LoadGen's settings for a run, and which of them are refused.
 
-use std::io;
+use std::{io, time::Duration};
 
-use loadgen_sys::TestSettings;
+use loadgen_sys::{AnswerTokens, Scenario, TestSettings};
+use netdiv_qdl::TokenBounds;
 use netdiv_resources::files;
-use netdiv_rules::{Division, user_conf};
+use netdiv_rules::{Division, book::TokenLatencies, user_conf};
 use tracing::warn;
 
 use super::loadgen_bounds;
@@ -68,14 +69,32 @@ pub(crate) fn check_user_conf(config: &RunConfig, warnings: &[String]) -> Result
     Ok(())
 }
 
-/// Refuses what this version does not support, and what LoadGen does not survive.
-pub(super) fn check_settings(settings: &TestSettings) -> Result<(), RunError> {
+/// Refuses what LoadGen does not survive, and a benchmark that its release does not know.
+pub(super) fn check_settings(config: &RunConfig, settings: &TestSettings) -> Result<(), RunError> {
     loadgen_bounds::check(settings).map_err(RunError::Usage)?;
-    if settings.field("use_token_latencies").is_some_and(|on| on == "true") {
-        return usage(
-            "this benchmark measures token latencies (use_token_latencies), which this version does not; \
-             --setting use_token_latencies=false runs it without them, as an experiment",
-        );
+    let known = config.benchmarks.find(&config.benchmark).and_then(|known| known.token_latencies);
+    let is_chosen = config.settings.iter().any(|(name, _)| name == "use_token_latencies");
+    let is_measured = settings.answer_tokens() != AnswerTokens::Uncounted;
+    if known == Some(TokenLatencies::Measured) && !is_measured && !is_chosen {
+        let (benchmark, model) = (&config.benchmark, &config.loadgen_model);
+        return usage(format!(
+            "LoadGen {} does not know {benchmark}: its mlperf.conf has no token latencies for {model}. Build with \
+             NETDIV_LOADGEN_RELEASE=RELEASE, a later one (docs/OPERATING.md); or, as an experiment, give --setting \
+             use_token_latencies=true with server_ttft_latency and server_tpot_latency, in ns",
+            loadgen_sys::version()
+        ));
     }
     Ok(())
+}
+
+/// LoadGen's bounds for the tokens of Server's answers.
+pub(super) fn token_bounds(settings: &TestSettings) -> Option<TokenBounds> {
+    let nanoseconds = |name| settings.field(name)?.parse().ok().map(Duration::from_nanos);
+    (settings.scenario() == Scenario::Server && settings.answer_tokens() == AnswerTokens::First)
+        .then(|| {
+            let (first, further) =
+                (nanoseconds("server_ttft_latency")?, nanoseconds("server_tpot_latency")?);
+            Some(TokenBounds { first, further })
+        })
+        .flatten()
 }

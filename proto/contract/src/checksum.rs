@@ -58,7 +58,16 @@ pub fn of_response(response: &InferResponse) -> u32 {
         bytes.copy_from_slice(&number.to_le_bytes());
     }
     header[48..].copy_from_slice(&response.batch_size.to_le_bytes());
-    crc32c::crc32c_append(sum, &header)
+    let sum = crc32c::crc32c_append(sum, &header);
+    let InferResponse { part, token_count, first_token_ns, .. } = *response;
+    if (part, token_count, first_token_ns) == (0, 0, 0) {
+        return sum;
+    }
+    let mut tokens = [0; 16];
+    tokens[..4].copy_from_slice(&part.to_le_bytes());
+    tokens[4..8].copy_from_slice(&token_count.to_le_bytes());
+    tokens[8..].copy_from_slice(&first_token_ns.to_le_bytes());
+    crc32c::crc32c_append(sum, &tokens)
 }
 
 /// Checks a request of a session with checksums.
@@ -93,7 +102,7 @@ mod tests {
         InferRequest { id, encoding, decoded_bytes, crc32c: Some(sum), payload }
     }
 
-    fn response() -> InferResponse {
+    fn response(part: i32, token_count: u32) -> InferResponse {
         let mut response = InferResponse {
             id: 7,
             status: 2,
@@ -104,6 +113,9 @@ mod tests {
             prepare_ns: 200,
             compute_ns: 30_000,
             batch_size: 4,
+            part,
+            token_count,
+            first_token_ns: u64::from(token_count) * 1000,
             crc32c: None,
             payload: bytes::Bytes::from_static(b"an answer"),
         };
@@ -136,7 +148,9 @@ mod tests {
     #[test]
     fn every_flipped_bit_of_a_message_is_found() {
         every_flipped_bit_is_found(&request(), check_request);
-        every_flipped_bit_is_found(&response(), check_response);
+        every_flipped_bit_is_found(&response(0, 0), check_response);
+        every_flipped_bit_is_found(&response(1, 1), check_response);
+        every_flipped_bit_is_found(&response(0, 9), check_response);
     }
 
     #[test]

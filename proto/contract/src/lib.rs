@@ -8,6 +8,7 @@
 //! - [`probe`]: samples that test the network
 //! - [`tally`]: how often each payload was seen
 //! - [`checksum`]: CRC32C of a message, so that a flipped bit is found
+//! - [`tokens`]: which tokens a stream gets, and tokens as bytes
 //! - [`said`]: texts of a peer, made fit to be shown
 //! - [`limits`]: every limit of the wire, each with its reason
 
@@ -21,6 +22,7 @@ pub mod limits;
 pub mod probe;
 pub mod said;
 pub mod tally;
+pub mod tokens;
 
 /// Messages, client and server of package `netdiv.v1`.
 #[allow(missing_docs, unreachable_pub, clippy::all, clippy::unwrap_used)]
@@ -31,10 +33,11 @@ pub mod v1 {
 impl std::fmt::Debug for v1::CallHeader {
     /// Without the token.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { protocol_version, method, session, digests, checksums, token: _ } = self;
+        let Self { protocol_version, method, session, digests, checksums, tokens, token: _ } = self;
         write!(
             f,
-            "CallHeader({protocol_version}, {method:?}, {session:?}, digests: {digests}, checksums: {checksums})"
+            "CallHeader({protocol_version}, {method:?}, {session:?}, digests: {digests}, checksums: {checksums}, tokens: \
+             {tokens})"
         )
     }
 }
@@ -51,6 +54,10 @@ pub const DIGESTS_HEADER: &str = "netdiv-digests";
 /// Request header of an `Infer` stream that asks, with the value `1`, for a checksum in every message, either way.
 pub const CHECKSUMS_HEADER: &str = "netdiv-checksums";
 
+/// Request header of an `Infer` stream that says which tokens it gets, where not the whole output alone: a word of
+/// [`tokens`].
+pub const TOKENS_HEADER: &str = "netdiv-tokens";
+
 /// The headers of a stream of samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionHeader {
@@ -60,6 +67,8 @@ pub struct SessionHeader {
     pub digests: bool,
     /// Whether every message has a checksum.
     pub checksums: bool,
+    /// Which tokens of an output it gets.
+    pub tokens: v1::Tokens,
 }
 
 /// What [`is_name`] asks for.

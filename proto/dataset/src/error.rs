@@ -53,4 +53,9 @@ pub enum DatasetError {
     /// The generator's description cannot be read.
     #[error("`{0}`: write synthetic:COUNTxBYTES, or synthetic:COUNTxBYTES@SEED")]
     BadSynthetic(String),
+    /// That of the generator of prompts.
+    #[error(
+        "`{0}`: write synthetic-ids:COUNTxTOKENS or synthetic-ids:COUNTxLEAST-MOST, and @SEED behind it for others"
+    )]
+    BadSyntheticIds(String),
 }

@@ -1,16 +1,21 @@
-//! Where samples come from: array files, a folder, or a seeded generator.
+//! Where samples come from: array files, prompts of token ids, a folder, or a seeded generator.
 
 mod error;
 mod folder;
+mod ids;
 mod joined;
 mod npy;
 mod npy_header;
 mod open;
+mod prompts;
 mod sample;
 mod sample_file;
 mod synthetic;
+mod synthetic_ids;
 
 pub use error::DatasetError;
+pub use ids::write_ids;
 pub use npy::labels;
 pub use open::{DIGITS, digits_labels, labels_of_file, open};
+pub use prompts::{Rows, prompts};
 pub use sample::{Dataset, Sample, Tensor};

@@ -8,10 +8,13 @@ use netdiv_resources::files;
 use crate::{
     error::DatasetError,
     folder::Folder,
+    ids::Ids,
     joined::Joined,
     npy::{Array, Npy, labels},
     sample::Dataset,
+    sample_file::SampleFile,
     synthetic::Synthetic,
+    synthetic_ids::SyntheticIds,
 };
 
 /// The data set of the demo: 500 held-out handwritten digits (`deploy/digits/README.md`).
@@ -19,8 +22,9 @@ pub const DIGITS: &str = "digits";
 const DIGITS_IMAGES: &[u8] = include_bytes!("../../../deploy/digits/images.npy");
 const DIGITS_LABELS: &[u8] = include_bytes!("../../../deploy/digits/labels.npy");
 
-/// Opens the data set of that name: `digits`, `synthetic:COUNTxBYTES[@SEED]`, a `.npy` file, or a folder; or several,
-/// joined by `+`, whose samples have the tensors of each.
+/// Opens the data set of that name: `digits`, `synthetic:COUNTxBYTES[@SEED]`, `synthetic-ids:COUNTxLEAST-MOST[@SEED]`, a
+/// `.npy` file, a file of token ids ([`crate::write_ids`]), or a folder; or several, joined by `+`, whose samples have the
+/// tensors of each.
 pub fn open(name: &str) -> Result<Box<dyn Dataset>, DatasetError> {
     if name == DIGITS {
         let array = Array::parse("digits (embedded)", Bytes::from_static(DIGITS_IMAGES))?;
@@ -28,6 +32,9 @@ pub fn open(name: &str) -> Result<Box<dyn Dataset>, DatasetError> {
     }
     if let Some(description) = name.strip_prefix("synthetic:") {
         return Ok(Box::new(Synthetic::parse(name, description)?));
+    }
+    if let Some(description) = name.strip_prefix("synthetic-ids:") {
+        return Ok(Box::new(SyntheticIds::parse(name, description)?));
     }
     let path = Path::new(name);
     if !path.exists() && name.contains('+') {
@@ -38,6 +45,10 @@ pub fn open(name: &str) -> Result<Box<dyn Dataset>, DatasetError> {
         .map_err(|error| DatasetError::Unreadable { path: path.into(), error })?;
     if metadata.is_dir() {
         return Ok(Box::new(Folder::open(path)?));
+    }
+    let file = SampleFile::open(path)?;
+    if Ids::is(&file) {
+        return Ok(Box::new(Ids::open(path, file)?));
     }
     Ok(Box::new(Npy::open(path)?))
 }

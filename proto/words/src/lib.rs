@@ -4,11 +4,13 @@
 //! [`Display`](std::fmt::Display) prints it, and no list of words stands anywhere else. The encodings of payloads are words
 //! as well; they are part of the wire contract, so `netdiv.v1.Encoding` is generated with the same derives.
 
+mod answer_tokens;
 mod division;
 mod mode;
 mod scenario;
 mod transport;
 
+pub use answer_tokens::AnswerTokens;
 pub use division::Division;
 pub use mode::Mode;
 pub use scenario::Scenario;
@@ -43,6 +45,7 @@ mod tests {
         agree::<Scenario>(&["offline", "server", "single-stream", "multi-stream"]);
         agree::<Mode>(&["performance", "accuracy", "submission", "find-peak"]);
         agree::<Division>(&["exploratory", "network", "open"]);
+        agree::<AnswerTokens>(&["uncounted", "counted", "first"]);
         agree::<Transport>(&["grpc", "quic"]);
     }
 }

@@ -86,8 +86,8 @@ impl<T: Queued> Batcher<T> {
         self.queues.iter().map(|queue| queue.samples.len()).sum()
     }
 
-    /// Of the batches that may go, the one whose first sample came first.
-    pub(crate) fn next(&mut self, now: Instant) -> Next<T> {
+    /// Of the batches that may go, the one whose first sample came first, and of it as many samples as there is room for.
+    pub(crate) fn next(&mut self, now: Instant, room: usize) -> Next<T> {
         let mut wait = Next::Wait;
         let mut ready: Option<(usize, usize, Instant)> = None;
         for (bucket, queue) in self.queues.iter().enumerate() {
@@ -107,6 +107,7 @@ impl<T: Queued> Batcher<T> {
             };
         }
         let Some((bucket, size, _)) = ready else { return wait };
+        let size = size.min(room);
         let queue = &mut self.queues[bucket];
         queue.flushed = queue.flushed.saturating_sub(size);
         Next::Batch(queue.samples.drain(..size).collect())
@@ -173,24 +174,32 @@ mod tests {
     fn a_batch_closes_by_size_by_age_or_by_flush() {
         let start = Instant::now();
         let mut batcher = Batcher::new(rules(3));
-        assert_eq!(batcher.next(start), Next::Wait);
+        assert_eq!(batcher.next(start, usize::MAX), Next::Wait);
 
         batcher.push([Sample(0, start), Sample(1, start)]);
-        assert_eq!(batcher.next(start), Next::WaitUntil(start + AGE));
+        assert_eq!(batcher.next(start, usize::MAX), Next::WaitUntil(start + AGE));
         batcher.push([Sample(2, start), Sample(3, start)]);
         let full = Next::Batch(vec![Sample(0, start), Sample(1, start), Sample(2, start)]);
-        assert_eq!(batcher.next(start), full);
+        assert_eq!(batcher.next(start, usize::MAX), full);
 
-        assert_eq!(batcher.next(start), Next::WaitUntil(start + AGE));
-        assert_eq!(batcher.next(start + AGE), Next::Batch(vec![Sample(3, start)]));
+        assert_eq!(batcher.next(start, usize::MAX), Next::WaitUntil(start + AGE));
+        assert_eq!(batcher.next(start + AGE, usize::MAX), Next::Batch(vec![Sample(3, start)]));
 
         batcher.push([Sample(4, start)]);
         batcher.flush();
         batcher.push([Sample(5, start)]);
         let flushed = Next::Batch(vec![Sample(4, start), Sample(5, start)]);
-        assert_eq!(batcher.next(start), flushed, "samples that are here already may come along");
+        assert_eq!(
+            batcher.next(start, usize::MAX),
+            flushed,
+            "samples that are here already may come along"
+        );
         batcher.push([Sample(6, start)]);
-        assert_eq!(batcher.next(start), Next::WaitUntil(start + AGE), "a flush is used up");
+        assert_eq!(
+            batcher.next(start, usize::MAX),
+            Next::WaitUntil(start + AGE),
+            "a flush is used up"
+        );
     }
 
     #[test]
@@ -200,11 +209,14 @@ mod tests {
         let later = start + Duration::from_millis(1);
         batcher.push([Sample(9, start), Sample(1, later), Sample(4, later), Sample(12, later)]);
         // 12 has the length 2, as long as its bucket.
-        assert_eq!(batcher.next(later), Next::Batch(vec![Sample(1, later), Sample(12, later)]));
-        assert_eq!(batcher.next(later), Next::WaitUntil(start + AGE));
+        assert_eq!(
+            batcher.next(later, usize::MAX),
+            Next::Batch(vec![Sample(1, later), Sample(12, later)])
+        );
+        assert_eq!(batcher.next(later, usize::MAX), Next::WaitUntil(start + AGE));
         batcher.flush();
-        assert_eq!(batcher.next(later), Next::Batch(vec![Sample(9, start)]));
-        assert_eq!(batcher.next(later), Next::Batch(vec![Sample(4, later)]));
+        assert_eq!(batcher.next(later, usize::MAX), Next::Batch(vec![Sample(9, start)]));
+        assert_eq!(batcher.next(later, usize::MAX), Next::Batch(vec![Sample(4, later)]));
         assert_eq!(batcher.len(), 0);
     }
 
@@ -215,7 +227,7 @@ mod tests {
             let mut batcher = Batcher::new(rules);
             batcher.push(samples.iter().map(|n| Sample(*n, start)));
             let mut sizes = Vec::new();
-            while let Next::Batch(batch) = batcher.next(start + AGE) {
+            while let Next::Batch(batch) = batcher.next(start + AGE, usize::MAX) {
                 sizes.push(batch.len());
             }
             sizes
@@ -248,7 +260,7 @@ mod tests {
                     batcher.flush();
                 }
                 now += Duration::from_millis(pause_ms);
-                while let Next::Batch(batch) = batcher.next(now) {
+                while let Next::Batch(batch) = batcher.next(now, usize::MAX) {
                     prop_assert!(!batch.is_empty() && batch.len() <= 4);
                     prop_assert!(batch.is_sorted_by_key(|sample| sample.0));
                     left.extend(batch.iter().map(|sample| sample.0));
@@ -256,12 +268,12 @@ mod tests {
                 if flush {
                     prop_assert_eq!(batcher.len(), 0);
                 }
-                if let Next::WaitUntil(deadline) = batcher.next(now) {
+                if let Next::WaitUntil(deadline) = batcher.next(now, usize::MAX) {
                     prop_assert!(deadline > now && deadline <= now + AGE);
                 }
             }
             batcher.flush();
-            while let Next::Batch(batch) = batcher.next(now) {
+            while let Next::Batch(batch) = batcher.next(now, usize::MAX) {
                 left.extend(batch.iter().map(|sample| sample.0));
             }
             prop_assert!(!in_order || left.is_sorted());

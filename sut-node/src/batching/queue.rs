@@ -1,6 +1,8 @@
 //! The batcher behind a lock: streams put samples in, engine threads wait for batches.
 
-use parking_lot::{Condvar, Mutex};
+use std::time::Instant;
+
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::{
     batching::batcher::{Batcher, Next, Queued, Rules},
@@ -66,19 +68,20 @@ impl<T: Queued> BatchQueue<T> {
         self.state.lock().batcher.len()
     }
 
-    /// A batch that can go now.
-    pub(crate) fn try_next_batch(&self) -> Option<Vec<T>> {
-        match self.state.lock().batcher.next(self.clock.now()) {
+    /// A batch that can go now, of as many samples as there is room for.
+    pub(crate) fn try_next_batch(&self, room: usize) -> Option<Vec<T>> {
+        match self.state.lock().batcher.next(self.clock.now(), room) {
             Next::Batch(batch) => Some(batch),
             Next::Wait | Next::WaitUntil(_) => None,
         }
     }
 
-    /// Waits for a batch; `None` when the queue is closed and empty.
-    pub(crate) fn next_batch(&self) -> Option<Vec<T>> {
+    /// Waits for a batch of as many samples as there is room for; `None` when the queue is closed and empty, or it is that late.
+    pub(crate) fn next_batch(&self, room: usize, until: Option<Instant>) -> Option<Vec<T>> {
         let mut state = self.state.lock();
         loop {
-            match state.batcher.next(self.clock.now()) {
+            let now = self.clock.now();
+            match state.batcher.next(now, room) {
                 Next::Batch(batch) => {
                     if state.idle > 0 && state.batcher.len() > 0 {
                         self.changed.notify_one();
@@ -86,18 +89,23 @@ impl<T: Queued> BatchQueue<T> {
                     return Some(batch);
                 }
                 Next::Wait if state.closed => return None,
-                Next::Wait => {
-                    state.idle += 1;
-                    self.changed.wait(&mut state);
-                    state.idle -= 1;
-                }
+                _ if until.is_some_and(|until| until <= now) => return None,
+                Next::Wait => self.wait(&mut state, until, now),
                 Next::WaitUntil(deadline) => {
-                    let left = deadline.saturating_duration_since(self.clock.now());
-                    state.idle += 1;
-                    self.changed.wait_for(&mut state, left);
-                    state.idle -= 1;
+                    self.wait(&mut state, Some(until.map_or(deadline, |u| u.min(deadline))), now);
                 }
             }
         }
+    }
+
+    fn wait(&self, state: &mut MutexGuard<'_, State<T>>, until: Option<Instant>, now: Instant) {
+        state.idle += 1;
+        match until {
+            None => self.changed.wait(state),
+            Some(until) => {
+                self.changed.wait_for(state, until.saturating_duration_since(now));
+            }
+        }
+        state.idle -= 1;
     }
 }

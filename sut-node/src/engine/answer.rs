@@ -25,7 +25,7 @@ pub(crate) struct Times {
 }
 
 impl Times {
-    fn note(&self, sample: &Sample, response: &mut InferResponse) {
+    pub(crate) fn note(&self, sample: &Sample, response: &mut InferResponse) {
         response.id = sample.id;
         response.queue_ns = nanoseconds(self.taken.saturating_duration_since(sample.arrived));
         response.prepare_ns = nanoseconds(self.prepare);
@@ -125,6 +125,6 @@ pub(crate) fn cut(mut text: String) -> String {
     text
 }
 
-fn nanoseconds(duration: Duration) -> u64 {
+pub(crate) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }

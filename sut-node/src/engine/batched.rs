@@ -47,8 +47,8 @@ impl Work for Batched {
         self.begun.is_empty()
     }
 
-    fn has_room(&self) -> bool {
-        self.begun.len() < self.engine.in_flight()
+    fn room(&self) -> usize {
+        if self.begun.len() < self.engine.in_flight() { usize::MAX } else { 0 }
     }
 
     fn begin(&mut self, samples: Vec<Sample>) {

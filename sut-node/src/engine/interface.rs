@@ -1,7 +1,7 @@
 //! What the node asks of an engine. Each instance is owned by one thread. There are two kinds: most run a batch at a time;
 //! a streaming engine answers each sample for itself, through its [`Sink`].
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
@@ -38,14 +38,19 @@ pub trait StreamingEngine: Send {
     /// Samples that were begun and are not answered.
     fn under_way(&self) -> usize;
 
-    /// Whether it takes more samples now.
-    fn has_room(&self) -> bool;
+    /// How many more samples it takes now; at least one when none is under way.
+    fn room(&self) -> usize;
 
     /// Begins samples, each with where its answer goes.
     fn begin(&mut self, samples: Vec<(Payload, Sink)>) -> Result<(), EngineError>;
 
-    /// Goes on for a moment, such as one step of decoding, when samples are under way. After an error it is asked to drop
-    /// all of them.
+    /// Until when there is nothing to do but take more samples; `None`: there is something to do now.
+    fn idle_until(&self) -> Option<Instant> {
+        None
+    }
+
+    /// Goes on for a moment, such as one step of decoding, when samples are under way; waits until there is something to do.
+    /// After an error it is asked to drop all of them.
     fn step(&mut self) -> Result<(), EngineError>;
 
     /// Drops every sink: it has failed.
@@ -75,6 +80,14 @@ impl std::fmt::Debug for EngineKind {
 }
 
 impl EngineKind {
+    /// Runs one batch, when none is under way; only an engine of the first kind can.
+    pub fn infer(&mut self, batch: Vec<Payload>) -> Result<Inference, EngineError> {
+        match self {
+            Self::Batched(engine) => engine.infer(batch),
+            Self::Streaming(_) => Err(EngineError::Failed("it runs no batches".into())),
+        }
+    }
+
     /// Runs before the node says that it is ready.
     pub(crate) fn warm_up(&mut self) -> Result<(), EngineError> {
         match self {

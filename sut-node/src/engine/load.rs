@@ -6,29 +6,40 @@ use crate::{
     engine::{
         echo::Echo,
         error::EngineError,
-        interface::Engine,
+        interface::EngineKind,
         one_by_one::OneByOne,
         onnx::{Onnx, OnnxModel},
         plugin,
+        tokens::{self, Tokens},
     },
     model::identity::Model,
     settings::{config::Config, engine::EngineConfig},
 };
 
 /// Makes the configured engine's instances. They share the model's weights.
-pub fn load(config: &Config) -> Result<(Model, Vec<Box<dyn Engine>>), EngineError> {
+pub fn load(config: &Config) -> Result<(Model, Vec<EngineKind>), EngineError> {
     match &config.engine {
         // Streams answer themselves.
         EngineConfig::None => Ok((Model::any_bytes("none"), Vec::new())),
         EngineConfig::Echo(settings) => {
-            let engine = || OneByOne::boxed(Echo::new(settings.clone()));
+            let engine = || EngineKind::Batched(OneByOne::boxed(Echo::new(settings.clone())));
             Ok((Model::any_bytes("echo"), (0..config.instances).map(|_| engine()).collect()))
         }
         EngineConfig::Onnx(settings) => {
             let model = Arc::new(OnnxModel::load(settings)?);
-            let engine = |_| OneByOne::boxed(Onnx::new(model.clone(), settings));
+            let engine =
+                |_| EngineKind::Batched(OneByOne::boxed(Onnx::new(model.clone(), settings)));
             Ok((model.describe(), (0..config.instances).map(engine).collect()))
         }
-        EngineConfig::Plugin(settings) => plugin::load::load(settings, config),
+        EngineConfig::Tokens(settings) => {
+            let settings = Arc::new(settings.clone());
+            let slots = config.batching.max_batch;
+            let engine = |_| EngineKind::Streaming(Box::new(Tokens::new(settings.clone(), slots)));
+            Ok((tokens::model(&settings), (0..config.instances).map(engine).collect()))
+        }
+        EngineConfig::Plugin(settings) => {
+            let (model, engines) = plugin::load::load(settings, config)?;
+            Ok((model, engines.into_iter().map(EngineKind::Batched).collect()))
+        }
     }
 }

@@ -15,6 +15,7 @@ pub(crate) mod pool;
 mod sink;
 mod streaming;
 pub(crate) mod thread;
+mod tokens;
 mod work;
 
 pub use self::{

@@ -76,6 +76,7 @@ impl OnnxModel {
             sha256: self.sha256.clone(),
             input: self.input.clone(),
             encodings: Encoding::value_variants().to_vec(),
+            tokens: None,
             workload: None,
         }
     }

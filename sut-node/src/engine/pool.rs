@@ -67,7 +67,7 @@ impl EnginePool {
             pulses: engines.iter().map(|_| Arc::default()).collect(),
             running: Running::default(),
         };
-        for (number, engine) in engines.into_iter().map(EngineKind::Batched).enumerate() {
+        for (number, engine) in engines.into_iter().enumerate() {
             let (queue, encoding) = (queue.clone(), config.response_encoding);
             let (warm, turn) = (warm.clone(), turn.clone());
             let pulse = pool.pulses[number].clone();

@@ -1,26 +1,41 @@
 //! Where an engine puts the answer to one sample.
 
-use std::{fmt, time::Instant};
+use std::{
+    fmt,
+    time::{Duration, Instant},
+};
 
-use bytes::Bytes;
-use netdiv_contract::encoding::Encoding;
+use bytes::{Bytes, BytesMut};
+use netdiv_contract::{
+    encoding::Encoding,
+    tokens::{self, ID_BYTES},
+    v1::{InferResponse, Part, Tokens},
+};
 
 use crate::{
     clock::Clock,
     engine::{
-        answer::{Times, Together, reply},
+        answer::{Times, Together, nanoseconds, reply},
         error::EngineError,
     },
     sample::Sample,
 };
 
-/// The answer to one sample, event by event. [`Self::last`] uses it up, so that nothing follows; until then the sample keeps
+/// The answer to one sample. It is used up with the end of the answer, so that nothing follows; until then the sample keeps
 /// its place at the node. A sink that is dropped without an answer answers that the engine failed.
+///
+/// Tokens are gathered here, so that the first one, those that follow and the whole output cannot contradict each other,
+/// however the engine groups them.
 pub struct Sink {
     /// `None` once it is answered.
     sample: Option<Sample>,
-    first_given: bool,
-    second_first: bool,
+    /// The tokens that were given.
+    output: BytesMut,
+    /// How many of those bytes were sent ahead.
+    sent: usize,
+    first: Option<Instant>,
+    /// A token that no model has.
+    wrong: Option<i32>,
     taken: Instant,
     clock: Clock,
     encoding: Encoding,
@@ -35,8 +50,16 @@ impl fmt::Debug for Sink {
 
 impl Sink {
     pub(crate) fn new(sample: Sample, clock: Clock, encoding: Encoding) -> Self {
-        let (taken, sample) = (clock.now(), Some(sample));
-        Self { sample, first_given: false, second_first: false, taken, clock, encoding }
+        Self {
+            taken: clock.now(),
+            sample: Some(sample),
+            output: BytesMut::new(),
+            sent: 0,
+            first: None,
+            wrong: None,
+            clock,
+            encoding,
+        }
     }
 
     /// Whether the client has gone, so that nobody waits for the answer.
@@ -44,37 +67,121 @@ impl Sink {
         self.sample.as_ref().is_none_or(|sample| sample.replies.is_closed())
     }
 
-    /// Gives the first token, once. A second one fails the sample. It is not sent: no stream can ask for first tokens yet,
-    /// and one that does not ask never gets one.
-    pub fn first(&mut self, _token: Bytes) {
-        self.second_first |= self.first_given;
-        self.first_given = true;
+    /// When the engine took the sample.
+    pub fn taken(&self) -> Instant {
+        self.taken
     }
 
-    /// Gives more of the output, for whoever wants to look at it. It is not sent either.
-    pub fn part(&mut self, _output: Bytes) {}
+    /// Which tokens somebody waits for before the output is whole.
+    pub fn wanted(&self) -> Tokens {
+        self.sample.as_ref().map_or(Tokens::Whole, |sample| sample.replies.tokens())
+    }
 
-    /// Gives the whole output, or says why there is none.
+    /// How many tokens were given.
+    pub fn token_count(&self) -> usize {
+        self.output.len() / ID_BYTES
+    }
+
+    /// Gives tokens that follow those that were given. The very first one goes out at once, where it is wanted.
+    pub fn tokens(&mut self, ids: &[i32]) {
+        if ids.is_empty() {
+            return;
+        }
+        self.wrong = self.wrong.or_else(|| ids.iter().copied().find(|id| *id < 0));
+        self.output.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
+        let is_first = self.first.is_none();
+        self.first.get_or_insert_with(|| self.clock.now());
+        let wanted = self.wanted();
+        // An output with a wrong token fails; what was sent of it cannot be taken back.
+        if wanted == Tokens::Whole || self.wrong.is_some() {
+            return;
+        }
+        if is_first {
+            self.send_ahead(Part::First, ID_BYTES);
+        }
+        if wanted == Tokens::Every && self.sent < self.output.len() {
+            self.send_ahead(Part::More, self.output.len());
+        }
+    }
+
+    /// Sends the output up to there, as far as it was not sent.
+    fn send_ahead(&mut self, part: Part, up_to: usize) {
+        let Some(sample) = &self.sample else { return };
+        let payload = Bytes::copy_from_slice(&self.output[self.sent..up_to]);
+        if let (Part::First, Some(digests), Some(digest)) =
+            (part, sample.replies.digests(), sample.digest)
+        {
+            digests.answered(digest, &payload);
+        }
+        let mut message = InferResponse {
+            part: part as i32,
+            token_count: token_count(&payload),
+            first_token_ns: nanoseconds(self.first_token_time()),
+            payload,
+            ..InferResponse::default()
+        };
+        self.times(self.clock.now()).note(sample, &mut message);
+        if sample.replies.send_ahead(message) {
+            self.sent = up_to;
+        }
+    }
+
+    /// Ends the output: it is the tokens that were given.
+    pub fn end(mut self) {
+        let output = self.output.split().freeze();
+        self.answer(if let Some(id) = self.wrong {
+            Err(EngineError::Failed(format!("it gave the token id {id}; ids are 0 and up")))
+        } else if output.is_empty() {
+            Err(EngineError::Failed("it gave no token".into()))
+        } else {
+            Ok(output)
+        });
+    }
+
+    /// Gives an output that is not made of tokens, or says why there is none.
     pub fn last(mut self, answer: Result<Bytes, EngineError>) {
+        let answer = match answer {
+            Ok(_) if self.first.is_some() => {
+                Err(EngineError::Failed("it gave tokens, and then another output".into()))
+            }
+            answer => answer,
+        };
+        self.first = None;
         self.answer(answer);
     }
 
-    fn answer(&mut self, mut answer: Result<Bytes, EngineError>) {
+    fn answer(&mut self, answer: Result<Bytes, EngineError>) {
         let Some(sample) = self.sample.take() else { return };
-        if self.second_first && answer.is_ok() {
-            answer = Err(EngineError::Failed("it gave a second first token".into()));
-        }
-        let times = Times {
-            taken: self.taken,
-            prepare: std::time::Duration::ZERO,
-            compute: self.clock.now().saturating_duration_since(self.taken),
-            batch_size: 1,
+        let tokens = match (&answer, self.first) {
+            (Ok(output), Some(_)) => token_count(output),
+            _ => 0,
         };
-        let reply = reply(&sample, answer, &times, self.encoding);
+        let mut reply = reply(&sample, answer, &self.times(self.clock.now()), self.encoding);
+        if tokens > 0 && reply.error.is_empty() {
+            reply.token_count = tokens;
+            reply.first_token_ns = nanoseconds(self.first_token_time());
+        }
         let mut replies = Together::new(1);
         replies.add(sample, reply);
         replies.send();
     }
+
+    fn times(&self, now: Instant) -> Times {
+        Times {
+            taken: self.taken,
+            prepare: Duration::ZERO,
+            compute: now.saturating_duration_since(self.taken),
+            batch_size: 1,
+        }
+    }
+
+    fn first_token_time(&self) -> Duration {
+        self.first.map_or(Duration::ZERO, |first| first.saturating_duration_since(self.taken))
+    }
+}
+
+fn token_count(payload: &[u8]) -> u32 {
+    u32::try_from(tokens::ids(payload).len()).unwrap_or(u32::MAX)
 }
 
 impl Drop for Sink {

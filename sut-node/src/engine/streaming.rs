@@ -4,6 +4,7 @@ use std::{
     mem::take,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    time::Instant,
 };
 
 use netdiv_contract::encoding::Encoding;
@@ -69,8 +70,12 @@ impl Work for Streaming {
         self.engine.under_way() == 0
     }
 
-    fn has_room(&self) -> bool {
-        self.engine.has_room()
+    fn room(&self) -> usize {
+        self.engine.room()
+    }
+
+    fn idle_until(&self) -> Option<Instant> {
+        self.engine.idle_until()
     }
 
     fn begin(&mut self, mut samples: Vec<Sample>) {

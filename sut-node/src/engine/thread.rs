@@ -39,8 +39,14 @@ impl EngineThread {
     /// Works until the queue is closed. More samples are begun before the first are answered, where the engine can do that.
     pub(crate) fn run(mut self) {
         loop {
-            let next =
-                if self.work.is_idle() { self.queue.next_batch() } else { self.next_at_once() };
+            let room = self.work.room();
+            let next = if self.work.is_idle() {
+                self.queue.next_batch(room, None)
+            } else if let Some(until) = self.work.idle_until().filter(|_| room > 0) {
+                self.queue.next_batch(room, Some(until))
+            } else {
+                self.next_at_once()
+            };
             if !self.step(next) {
                 return;
             }
@@ -49,7 +55,9 @@ impl EngineThread {
 
     /// A batch that can be begun without waiting for one.
     pub(crate) fn next_at_once(&self) -> Option<Vec<Sample>> {
-        self.work.has_room().then(|| self.queue.try_next_batch()).flatten()
+        Some(self.work.room())
+            .filter(|room| *room > 0)
+            .and_then(|room| self.queue.try_next_batch(room))
     }
 
     /// Begins that batch, or goes on with what was begun; false when there is neither.
@@ -79,7 +87,7 @@ mod tests {
         burst::Messages,
         layout::InputLayout,
         limits::MAX_ERROR_BYTES,
-        v1::{InferResponse, Status},
+        v1::{InferResponse, Status, Tokens},
     };
 
     use super::*;
@@ -147,7 +155,8 @@ mod tests {
             let thread = EngineThread::new(engine, queue.clone(), Encoding::Zstd, Arc::default());
             let engine = thread::spawn(|| thread.run());
             let session = Sessions::default().join(&Default::default()).unwrap();
-            let channel = replies::channel(&Arc::default(), 10, 1000, session, false);
+            let channel =
+                replies::channel(&Arc::default(), 10, 1000, session, false, Tokens::Whole);
             let (sender, replies) = channel.unwrap();
             let admission = Arc::new(Admission::new(10, 1000));
             Self { queue, engine, admission, sender, replies: Messages::new(replies, 10_000) }
@@ -197,7 +206,7 @@ mod tests {
         drop(stage.sender);
     }
 
-    /// Answers the sample that came last first; some get two first tokens or no answer.
+    /// Answers the sample that came last first; some get wrong tokens or no answer.
     #[derive(Default)]
     struct Backwards(Vec<(Payload, Sink)>);
 
@@ -206,8 +215,8 @@ mod tests {
             self.0.len()
         }
 
-        fn has_room(&self) -> bool {
-            self.0.is_empty()
+        fn room(&self) -> usize {
+            if self.0.is_empty() { usize::MAX } else { 0 }
         }
 
         fn begin(&mut self, samples: Vec<(Payload, Sink)>) -> Result<(), EngineError> {
@@ -221,11 +230,18 @@ mod tests {
             if self.0.len() == 1 {
                 return Ok(());
             }
-            for _ in 0..=usize::from(self.0.is_empty()) {
-                sink.first(output.slice(..1));
+            match self.0.len() {
+                0 => {
+                    sink.tokens(&[7, -3]);
+                    sink.end();
+                }
+                3 => {
+                    sink.tokens(&[7]);
+                    sink.tokens(&[8, 9]);
+                    sink.end();
+                }
+                _ => sink.last(Ok(output)),
             }
-            sink.part(output.clone());
-            sink.last(Ok(output));
             if self.0.len() == 3 { Err(EngineError::Failed("overheated".into())) } else { Ok(()) }
         }
 
@@ -244,7 +260,11 @@ mod tests {
             (3, Status::Ok, ""),
             (0, Status::EngineFailed, "the model failed: it gave no answer"),
             (2, Status::EngineFailed, "the model failed: it gave no answer"),
-            (1, Status::EngineFailed, "the model failed: it gave a second first token"),
+            (
+                1,
+                Status::EngineFailed,
+                "the model failed: it gave the token id -3; ids are 0 and up",
+            ),
         ] {
             let reply = stage.reply().await;
             assert_eq!((reply.id, reply.status(), &reply.error[..]), (id, status, text));

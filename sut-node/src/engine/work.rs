@@ -1,6 +1,6 @@
 //! What an engine's thread does with samples, whatever kind the engine is.
 
-use std::any::Any;
+use std::{any::Any, time::Instant};
 
 use crate::{node::metrics, sample::Sample};
 
@@ -9,8 +9,13 @@ pub(crate) trait Work: Send {
     /// Whether it has nothing to do.
     fn is_idle(&self) -> bool;
 
-    /// Whether it can begin more samples now.
-    fn has_room(&self) -> bool;
+    /// How many more samples it can begin now; at least one when it is idle.
+    fn room(&self) -> usize;
+
+    /// Until when there is nothing to do but begin more samples.
+    fn idle_until(&self) -> Option<Instant> {
+        None
+    }
 
     /// Begins samples.
     fn begin(&mut self, samples: Vec<Sample>);

@@ -1,6 +1,7 @@
 //! From the network to the batcher, and back.
 
 pub(crate) mod admission;
+mod ahead;
 pub(crate) mod backlog;
 pub(crate) mod digests;
 pub(crate) mod node;

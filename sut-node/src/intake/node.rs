@@ -6,7 +6,7 @@ use netdiv_contract::{
     PROTOCOL_VERSION,
     encoding::{self, Encoding},
     limits,
-    v1::{DescribeResponse, InferRequest, Machine},
+    v1::{DescribeResponse, InferRequest, Machine, Tokens},
 };
 use tokio::sync::{Semaphore, watch};
 use tonic::Status;
@@ -96,9 +96,15 @@ impl Node {
         &self,
         session: Arc<Session>,
         checksums: bool,
+        tokens: Tokens,
     ) -> Result<(ReplySender, Replies), Status> {
+        if tokens != Tokens::Whole && self.model.tokens.is_none() {
+            let engine = &self.model.engine;
+            let text = format!("the engine {engine} gives no tokens; ask for whole outputs");
+            return Err(Status::failed_precondition(text));
+        }
         let (samples, bytes) = (self.max_in_flight_samples, self.max_in_flight_bytes as usize);
-        let channel = replies::channel(&self.streams, samples, bytes, session, checksums);
+        let channel = replies::channel(&self.streams, samples, bytes, session, checksums, tokens);
         // Only now: who waits for the last stream to end has seen this one, or this one sees that it is too late.
         if let Some(refusal) = self.condition.borrow().refusal() {
             return Err(refusal);
@@ -152,6 +158,9 @@ fn describe(
         machine: None,
         checksums: true,
         never_empty: model.is_never_empty(),
+        tokens: model.tokens.is_some(),
+        vocabulary: model.tokens.map_or(0, |tokens| tokens.vocabulary),
+        max_input_tokens: model.tokens.map_or(0, |tokens| tokens.max_input),
         machine_id: machine.machine_id.clone().unwrap_or_default(),
         host_name: machine.host_name.clone().unwrap_or_default(),
         max_connections: u32::try_from(config.network.max_connections).unwrap_or(u32::MAX),

@@ -10,12 +10,17 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::Stream;
-use netdiv_contract::{burst, checksum, framing::Encoder, v1::InferResponse};
+use netdiv_contract::{
+    burst, checksum,
+    framing::Encoder,
+    v1::{InferResponse, Tokens},
+};
 use tokio::sync::mpsc;
 use tonic::Status;
 
 use crate::{
     intake::{
+        ahead::{self, Ahead, AheadOf},
         backlog::Backlog,
         digests::Digests,
         sessions::Session,
@@ -29,22 +34,45 @@ use crate::{
 pub(crate) enum ReplyTo {
     /// To a stream of a client.
     Stream(ReplySender),
-    /// To a function of this process.
-    Here(Arc<Answered>),
+    /// To a function of this process, which wants those tokens.
+    Here(Arc<Answered>, Tokens),
 }
 
 type Answered = dyn Fn(Vec<InferResponse>) + Send + Sync;
 
 impl ReplyTo {
-    pub(crate) fn here(answered: impl Fn(Vec<InferResponse>) + Send + Sync + 'static) -> Self {
-        Self::Here(Arc::new(answered))
+    pub(crate) fn here(
+        answered: impl Fn(Vec<InferResponse>) + Send + Sync + 'static,
+        tokens: Tokens,
+    ) -> Self {
+        Self::Here(Arc::new(answered), tokens)
+    }
+
+    /// Which tokens are wanted.
+    pub(crate) fn tokens(&self) -> Tokens {
+        match self {
+            Self::Stream(stream) => stream.0.ahead.as_ref().map_or(Tokens::Whole, Ahead::wanted),
+            Self::Here(_, tokens) => *tokens,
+        }
+    }
+
+    /// Sends tokens ahead of the whole output, where they are wanted. `false`: more than the first tokens wait already, so
+    /// that these have to go with later ones.
+    pub(crate) fn send_ahead(&self, tokens: InferResponse) -> bool {
+        match self {
+            Self::Stream(stream) => stream.send_ahead(tokens),
+            Self::Here(answered, _) => {
+                answered(vec![tokens]);
+                true
+            }
+        }
     }
 
     /// Sends replies. Those of a client that has gone are dropped; it cannot take them.
     pub(crate) fn send(&self, replies: Vec<InferResponse>) {
         match self {
             Self::Stream(stream) => stream.send(replies),
-            Self::Here(answered) => answered(replies),
+            Self::Here(answered, _) => answered(replies),
         }
     }
 
@@ -52,7 +80,7 @@ impl ReplyTo {
     pub(crate) fn digests(&self) -> Option<&Digests> {
         match self {
             Self::Stream(stream) => stream.0.digests.as_deref(),
-            Self::Here(_) => None,
+            Self::Here(..) => None,
         }
     }
 
@@ -60,7 +88,7 @@ impl ReplyTo {
     pub(crate) fn is_closed(&self) -> bool {
         match self {
             Self::Stream(stream) => stream.0.sender.is_closed(),
-            Self::Here(_) => false,
+            Self::Here(..) => false,
         }
     }
 
@@ -68,7 +96,7 @@ impl ReplyTo {
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Stream(one), Self::Stream(other)) => Arc::ptr_eq(&one.0, &other.0),
-            (Self::Here(one), Self::Here(other)) => Arc::ptr_eq(one, other),
+            (Self::Here(one, _), Self::Here(other, _)) => Arc::ptr_eq(one, other),
             _ => false,
         }
     }
@@ -82,6 +110,8 @@ pub(crate) struct ReplySender(Arc<WayBack>);
 struct WayBack {
     sender: mpsc::Sender<Burst>,
     backlog: Arc<Backlog>,
+    /// Where tokens are wanted before an output is whole.
+    ahead: Option<Ahead>,
     digests: Option<Arc<Digests>>,
     /// Whether every reply has a checksum.
     checksums: bool,
@@ -92,6 +122,7 @@ struct WayBack {
 pub(crate) struct Replies {
     receiver: mpsc::Receiver<Burst>,
     backlog: Arc<Backlog>,
+    ahead: Option<AheadOf>,
     burst: vec::IntoIter<InferResponse>,
     encoder: Encoder,
     /// A client may end its half and flush while replies are still to come.
@@ -107,16 +138,19 @@ pub(crate) fn channel(
     max_bytes: usize,
     session: Arc<Session>,
     checksums: bool,
+    tokens: Tokens,
 ) -> Option<(ReplySender, Replies)> {
     let (sender, receiver) = mpsc::channel(max_samples + burst::MESSAGES + 1);
     let backlog = Arc::new(Backlog::new(max_samples, max_bytes));
     let digests = session.digests().cloned();
+    let (ahead, ahead_of) = ahead::channel(tokens).unzip();
     let open = streams.add(WaitingStream::new(&sender, &backlog))?;
-    let sender =
-        ReplySender(Arc::new(WayBack { sender, backlog: backlog.clone(), digests, checksums }));
+    let way_back = WayBack { sender, backlog: backlog.clone(), ahead, digests, checksums };
+    let sender = ReplySender(Arc::new(way_back));
     let replies = Replies {
         receiver,
         backlog,
+        ahead: ahead_of,
         burst: Vec::new().into_iter(),
         encoder: Encoder::default(),
         _session: session,
@@ -139,6 +173,14 @@ impl ReplySender {
         if self.0.sender.try_send(Ok(replies)).is_err() {
             metrics::abandoned(samples);
         }
+    }
+
+    fn send_ahead(&self, mut tokens: InferResponse) -> bool {
+        let Some(ahead) = &self.0.ahead else { return true };
+        if self.0.checksums {
+            tokens.crc32c = Some(checksum::of_response(&tokens));
+        }
+        ahead.send(tokens)
     }
 
     /// Ends the stream with an error, without the replies that are still to come.
@@ -169,8 +211,10 @@ impl ReplySender {
 impl Replies {
     /// Encodes what is left of a batch, up to a limit.
     fn encode(&mut self) {
+        // First tokens come past what is not encoded yet.
+        let most = if self.ahead.is_some() { ahead::BETWEEN_BYTES } else { burst::BYTES };
         let (mut samples, mut bytes) = (0, 0);
-        while bytes < burst::BYTES
+        while bytes < most
             && let Some(response) = self.burst.next()
         {
             samples += 1;
@@ -187,17 +231,22 @@ impl Replies {
 impl Stream for Replies {
     type Item = Result<Bytes, Status>;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
         loop {
-            if let Some(chunk) = self.encoder.next_chunk() {
+            if let Some(chunk) = this.encoder.next_chunk() {
                 return Poll::Ready(Some(Ok(chunk)));
             }
-            self.encode();
-            if self.encoder.is_empty() {
-                match ready!(self.receiver.poll_recv(context)) {
-                    Some(Ok(burst)) => self.burst = burst.into_iter(),
+            // After the burst has come: its first tokens were sent before it.
+            if let Some(ahead) = &mut this.ahead {
+                ahead.encode(context, &mut this.encoder);
+            }
+            this.encode();
+            if this.encoder.is_empty() {
+                match ready!(this.receiver.poll_recv(context)) {
+                    Some(Ok(burst)) => this.burst = burst.into_iter(),
                     Some(Err(status)) => return Poll::Ready(Some(Err(status))),
-                    None => return Poll::Ready(self.backlog.farewell().map(Err)),
+                    None => return Poll::Ready(this.backlog.farewell().map(Err)),
                 }
             }
         }

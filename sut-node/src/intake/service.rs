@@ -118,10 +118,10 @@ impl Service {
             let text = format!("a session's name has at most {MAX_SESSION_BYTES} bytes");
             return Err(Status::invalid_argument(text));
         }
-        // Each stream says for itself whether its messages have checksums.
-        let checksums = session.checksums;
+        // Each stream says for itself what its messages are.
+        let (checksums, tokens) = (session.checksums, session.tokens);
         let session = self.0.sessions.join(session).map_err(Status::resource_exhausted)?;
-        let (sender, replies) = self.0.reply_channel(session.clone(), checksums)?;
+        let (sender, replies) = self.0.reply_channel(session.clone(), checksums, tokens)?;
         Ok((read_stream(self.0.clone(), requests, session, sender), replies))
     }
 }

@@ -9,7 +9,22 @@ use netdiv_contract::{
     layout::{InputLayout, LayoutError},
 };
 
-use crate::model::{payload::Payload, workload::Workload};
+use crate::model::{
+    payload::Payload,
+    token_limits::{TokenLimits, UnfitPrompt},
+    workload::Workload,
+};
+
+/// Why the model does not take a sample.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum UnfitSample {
+    /// Its layout is another one.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// Its tokens are none of the model's.
+    #[error(transparent)]
+    Prompt(#[from] UnfitPrompt),
+}
 
 /// A model's identity and the samples it takes.
 #[derive(Debug, Clone)]
@@ -26,6 +41,8 @@ pub struct Model {
     pub input: InputLayout,
     /// Encodings that it takes.
     pub encodings: Vec<Encoding>,
+    /// What is known of its tokens, where its outputs are made of them.
+    pub tokens: Option<TokenLimits>,
     /// What happens around it, where that is not the engine's own matter.
     pub(crate) workload: Option<Arc<dyn Workload>>,
 }
@@ -40,19 +57,24 @@ impl Model {
             sha256: String::new(),
             input: InputLayout::default(),
             encodings: Encoding::value_variants().to_vec(),
+            tokens: None,
             workload: None,
         }
     }
 
     /// Reads a decoded sample; an error when it does not fit.
-    pub fn read(&self, sample: Bytes) -> Result<Payload, LayoutError> {
-        Payload::read(&self.input, sample)
+    pub fn read(&self, sample: Bytes) -> Result<Payload, UnfitSample> {
+        let payload = Payload::read(&self.input, sample)?;
+        if let (Some(limits), [prompt, ..]) = (self.tokens, payload.tensors()) {
+            limits.check(prompt)?;
+        }
+        Ok(payload)
     }
 
     /// Whether every response has a payload. An engine without a model answers what it is asked for, which may be nothing.
     pub(crate) fn is_never_empty(&self) -> bool {
         let may_be_empty = self.workload.as_ref().is_some_and(|workload| workload.may_be_empty());
-        !self.sha256.is_empty() && !may_be_empty
+        (!self.sha256.is_empty() || self.tokens.is_some()) && !may_be_empty
     }
 
     /// What a sample counts in its batch, besides one.

@@ -96,7 +96,7 @@ impl Args {
         let instances = within("instances", self.instances.unwrap_or(1), 1..=MAX_THREADS)?;
         let (engine_config, batching) = self.engine.resolve(cores, instances, &self.batching)?;
         let (max_batch, batch_timeout_us) = match engine_config {
-            EngineConfig::Echo(_) | EngineConfig::None => (1024, 0),
+            EngineConfig::Echo(_) | EngineConfig::None | EngineConfig::Tokens(_) => (1024, 0),
             EngineConfig::Onnx(_) | EngineConfig::Plugin(_) => (PLUGIN_BATCH, 1000),
         };
         let batching = batching.resolve(max_batch, batch_timeout_us)?;

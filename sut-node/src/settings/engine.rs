@@ -9,14 +9,20 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     model::manifest::Manifest,
-    settings::{batching::BatchingArgs, error::ConfigError, range::within},
+    settings::{
+        batching::BatchingArgs,
+        error::ConfigError,
+        range::within,
+        tokens::{TokensArgs, TokensConfig},
+    },
 };
 
 /// Keys of the engine.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 pub struct EngineArgs {
     /// What runs the model: onnx; torch (libtorch); the file of a plug-in; none (no model, answers at once: for
-    /// `loadgen-node fabric`); or echo (no model, answers in batches after a time) [default: onnx]
+    /// `loadgen-node fabric`); echo (no model, answers in batches after a time); or tokens (no model, answers as a language
+    /// model does, token by token) [default: onnx]
     #[arg(long)]
     pub engine: Option<EngineChoice>,
     /// onnx: the model file [default: the embedded digits network]; torch and plug-ins: the model's manifest
@@ -49,6 +55,10 @@ pub struct EngineArgs {
     /// echo: time that each sample of a batch adds, in microseconds [default: 0]
     #[arg(long, value_name = "US")]
     pub echo_sample_us: Option<u64>,
+    /// The engine `tokens`.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub tokens: TokensArgs,
 }
 
 /// An engine, as the operator names it: by a word, or by the file of a plug-in.
@@ -73,6 +83,8 @@ pub enum EngineWord {
     None,
     /// No model.
     Echo,
+    /// No model; tokens.
+    Tokens,
     /// A shared library; its file names it.
     #[value(skip)]
     #[strum(to_string = "a plug-in")]
@@ -133,6 +145,8 @@ pub enum EngineConfig {
     None,
     /// A model in ONNX format.
     Onnx(OnnxConfig),
+    /// No model; tokens.
+    Tokens(TokensConfig),
     /// A shared library.
     Plugin(PluginConfig),
 }
@@ -227,6 +241,9 @@ impl EngineArgs {
             EngineChoice::Word(EngineWord::Echo) => {
                 return Ok((EngineConfig::Echo(self.echo()?), batching.clone()));
             }
+            EngineChoice::Word(EngineWord::Tokens) => {
+                return Ok((EngineConfig::Tokens(self.tokens.resolve()?), batching.clone()));
+            }
             EngineChoice::Word(EngineWord::Onnx) => {
                 return Ok((EngineConfig::Onnx(self.onnx(cores, instances)?), batching.clone()));
             }
@@ -243,10 +260,11 @@ impl EngineArgs {
         kind: EngineWord,
         batching: &BatchingArgs,
     ) -> Result<(), ConfigError> {
-        use EngineWord::{Echo, Onnx, PlugIn, Torch};
+        use EngineWord::{Echo, Onnx, PlugIn, Tokens, Torch};
         let plugins: &[EngineWord] = &[Torch, PlugIn];
         let models: &[EngineWord] = &[Onnx, Torch, PlugIn];
-        let keys: [(&'static str, bool, &[EngineWord]); 13] = [
+        let tokens = self.tokens.any();
+        let keys: [(&'static str, bool, &[EngineWord]); 14] = [
             ("model", self.model.is_some(), models),
             ("postprocess", self.postprocess.is_some(), &[Onnx]),
             ("threads", self.threads.is_some(), models),
@@ -260,6 +278,7 @@ impl EngineArgs {
             ("echo-answer-bytes", self.echo_answer_bytes.is_some(), &[Echo]),
             ("echo-batch-us", self.echo_batch_us.is_some(), &[Echo]),
             ("echo-sample-us", self.echo_sample_us.is_some(), &[Echo]),
+            (tokens.unwrap_or_default(), tokens.is_some(), &[Tokens]),
         ];
         match keys.into_iter().find(|(_, is_set, engines)| *is_set && !engines.contains(&kind)) {
             Some((key, _, engines)) => {

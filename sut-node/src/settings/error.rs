@@ -50,6 +50,19 @@ pub enum ConfigError {
         /// The manifest.
         manifest: PathBuf,
     },
+    /// A schedule of tokens that cannot be read.
+    #[error("--tokens-schedule {}: {why}", path.display())]
+    Schedule {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Both say how long an output is and takes.
+    #[error(
+        "--tokens-schedule takes the place of --tokens-ttft-us, --tokens-tpot-us and --tokens-output; leave these out"
+    )]
+    ScheduleAndTimes,
     /// What the operator states about the machine cannot be read.
     #[error(transparent)]
     Evidence(#[from] netdiv_evidence::SupplyError),

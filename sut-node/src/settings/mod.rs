@@ -8,3 +8,4 @@ pub(crate) mod error;
 pub(crate) mod network;
 pub(crate) mod published;
 pub(crate) mod range;
+pub(crate) mod tokens;

@@ -18,6 +18,7 @@ use crate::{
         config::Config,
         engine::{EchoConfig, EngineConfig, OnnxConfig, PluginConfig, PluginFile, Postprocess},
         network::{Network, Transports},
+        tokens::TokensConfig,
     },
 };
 
@@ -71,6 +72,7 @@ enum Engine<'a> {
         batch_us: u64,
         sample_us: u64,
     },
+    Tokens(&'a TokensConfig),
     Onnx {
         postprocess: Postprocess,
         threads: usize,
@@ -179,6 +181,7 @@ impl<'a> Engine<'a> {
                 batch_us: micros(*per_batch),
                 sample_us: micros(*per_sample),
             },
+            EngineConfig::Tokens(settings) => Self::Tokens(settings),
             EngineConfig::Onnx(OnnxConfig { model: _, postprocess, threads }) => {
                 Self::Onnx { postprocess: *postprocess, threads: *threads }
             }

@@ -14,8 +14,8 @@ use bytes::Bytes;
 use futures_core::Stream;
 use netdiv_contract::{
     burst::{Messages, Next},
-    checksum, encoding,
-    v1::{self, InferRequest, InferResponse},
+    checksum, encoding, tokens,
+    v1::{self, InferRequest, InferResponse, Part, Tokens},
 };
 use parking_lot::Mutex;
 use tonic::Status;
@@ -90,12 +90,13 @@ pub(super) struct Client {
     pub(super) name: String,
     pub(super) wire: Wire,
     pub(super) checksums: bool,
+    pub(super) tokens: Tokens,
     pub(super) reading: Option<Reading>,
     pub(super) may_read: Arc<Flag>,
     pub(super) replies: Option<Messages<Replies>>,
     pub(super) may_take: Arc<Flag>,
-    /// What was sent and has no reply.
-    pub(super) open: BTreeMap<u64, InferRequest>,
+    /// What was sent and has no whole reply, and the tokens that have come of it.
+    pub(super) open: BTreeMap<u64, (InferRequest, Vec<u8>)>,
     pub(super) answered: u64,
     pub(super) ended: bool,
     pub(super) end: Option<Result<(), Status>>,
@@ -128,18 +129,12 @@ impl Client {
             next.as_mut().poll(&mut Context::from_waker(&waker))
         };
         for reply in burst {
-            self.answered += 1;
-            let asked = self.open.remove(&reply.id);
-            let asked = asked.unwrap_or_else(|| panic!("{} did not ask {}", self.name, reply.id));
             if self.checksums {
                 checksum::check_response(&reply).unwrap();
             }
-            if reply.status() == v1::Status::Ok {
-                let InferResponse { encoding, payload, decoded_bytes, .. } = reply;
-                let payload = encoding::decode(encoding, payload, decoded_bytes, LONGEST);
-                assert_eq!(payload.unwrap(), asked.payload, "an answer to another sample");
-            } else {
-                assert!(!reply.error.is_empty());
+            match reply.part() {
+                Part::Whole => self.whole(reply),
+                part => self.ahead(part, &reply),
             }
         }
         match next {
@@ -153,5 +148,40 @@ impl Client {
             self.replies = None;
         }
         true
+    }
+
+    /// Tokens that come before their output is whole: those that were asked for, in order, the first one alone.
+    fn ahead(&mut self, part: Part, reply: &InferResponse) {
+        let (asked, got) = self.open.get_mut(&reply.id).unwrap();
+        let count = tokens::ids(&reply.payload).len();
+        assert_eq!(
+            (part == Part::First, count == reply.token_count as usize),
+            (got.is_empty(), true)
+        );
+        match part {
+            Part::First => assert_eq!((self.tokens != Tokens::Whole, count), (true, 1)),
+            _ => assert!(self.tokens == Tokens::Every && count > 0),
+        }
+        got.extend(&reply.payload);
+        assert!(asked.payload.starts_with(got), "tokens of another sample");
+    }
+
+    fn whole(&mut self, reply: InferResponse) {
+        self.answered += 1;
+        let asked = self.open.remove(&reply.id);
+        let (asked, got) =
+            asked.unwrap_or_else(|| panic!("{} did not ask {}", self.name, reply.id));
+        if reply.status() != v1::Status::Ok {
+            return assert!(!reply.error.is_empty());
+        }
+        let InferResponse { encoding, payload, decoded_bytes, token_count, .. } = reply;
+        let payload = encoding::decode(encoding, payload, decoded_bytes, LONGEST).unwrap();
+        if token_count == 0 {
+            return assert_eq!((payload, got.len()), (asked.payload, 0), "another answer");
+        }
+        assert_eq!(got.is_empty(), self.tokens == Tokens::Whole, "the first token comes first");
+        assert_eq!(tokens::ids(&payload).len(), token_count as usize);
+        assert!(payload.starts_with(&got), "the output goes on where its tokens ended");
+        assert_eq!(payload, super::streaming_faults::words(&asked.payload), "another answer");
     }
 }

@@ -26,7 +26,7 @@ use netdiv_contract::{
     checksum,
     encoding::Encoding,
     framing,
-    v1::{self, InferRequest},
+    v1::{self, InferRequest, Tokens},
 };
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use tokio::sync::watch;
@@ -42,7 +42,7 @@ use crate::{
     clock::Clock,
     engine::{EngineKind, load::load, thread::EngineThread},
     intake::{node::Node, service::Service},
-    model::identity::Model,
+    model::{identity::Model, token_limits::TokenLimits},
     node::{condition::Condition, evidence::Evidence},
     sample::Sample,
     settings::{
@@ -82,6 +82,7 @@ struct Simulation {
     clients: Vec<Client>,
     max_samples: usize,
     next_id: u64,
+    gives_tokens: bool,
 }
 
 impl Simulation {
@@ -105,22 +106,23 @@ impl Simulation {
             max_payload_bytes: 2 * MAX_BYTES as usize,
             ..config.clone()
         };
+        let gives_tokens: bool = random.random();
+        let model = Model { tokens: gives_tokens.then(TokenLimits::default), ..model.clone() };
         let evidence = Evidence::new(|| Ok(v1::Machine::default())).unwrap();
         let node = Node::new(
             &config,
-            model.clone(),
+            model,
             evidence,
             queue.clone(),
             max_samples,
             condition.subscribe(),
         );
         let faulty = Arc::new(AtomicBool::new(true));
-        let streams = random.random();
         let engines = (0..random.random_range(1..3))
             .map(|_| {
                 let (batches, random) = (VecDeque::new(), StdRng::from_rng(&mut random));
                 let (faulty, samples) = (faulty.clone(), Vec::new());
-                let engine = if streams {
+                let engine = if gives_tokens {
                     EngineKind::Streaming(Box::new(Talkative { random, samples, faulty }))
                 } else {
                     EngineKind::Batched(Box::new(Unreliable { random, batches, faulty }))
@@ -140,13 +142,20 @@ impl Simulation {
             clients,
             max_samples,
             next_id: 0,
+            gives_tokens,
         }
     }
 
     fn come(&mut self) {
         let name = format!("client {}", self.clients.len());
         let (wire, checksums) = (Wire::default(), self.random.random());
-        let header = SessionHeader { name: name.clone(), checksums, ..SessionHeader::default() };
+        let tokens = match self.random.random_range(0..3) {
+            0 if self.gives_tokens => Tokens::First,
+            1 if self.gives_tokens => Tokens::Every,
+            _ => Tokens::Whole,
+        };
+        let header =
+            SessionHeader { name: name.clone(), checksums, tokens, ..SessionHeader::default() };
         let requests = Messages::new(wire.clone(), LONGEST);
         let (reading, replies) = match self.service.open(&header, requests) {
             Ok((reading, replies)) => (reading, Messages::new(replies, LONGEST)),
@@ -162,6 +171,7 @@ impl Simulation {
             name,
             wire,
             checksums,
+            tokens,
             reading,
             may_read,
             replies,
@@ -201,7 +211,7 @@ impl Simulation {
             let request = InferRequest { id, encoding, crc32c, payload, ..InferRequest::default() };
             let chunk = framing::encode(&request);
             client.wire.change(|way| way.chunks.push_back(Ok(chunk)));
-            client.open.insert(id, request);
+            client.open.insert(id, (request, Vec::new()));
         }
     }
 

@@ -9,6 +9,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use netdiv_contract::tokens::{self, ID_BYTES};
 use rand::{Rng as _, rngs::StdRng};
 
 use super::MAX_BATCH;
@@ -20,7 +21,13 @@ use crate::{
 /// Samples that it has under way at most, before it takes the last batch.
 const ROOM: usize = 6;
 
-/// Answers out of order, in events of any order, and fails in any way that such an engine can.
+/// The whole token ids of a payload, as bytes.
+pub(super) fn words(payload: &Bytes) -> Bytes {
+    payload.slice(..payload.len() / ID_BYTES * ID_BYTES)
+}
+
+/// Answers out of order, with tokens in groups of any size or with a whole output, and fails in any way that such an engine
+/// can.
 pub(super) struct Talkative {
     pub(super) random: StdRng,
     pub(super) samples: Vec<Spoken>,
@@ -28,11 +35,11 @@ pub(super) struct Talkative {
     pub(super) faulty: Arc<AtomicBool>,
 }
 
-/// A sample and how many first tokens it has been given.
+/// A sample and the tokens that it has not been given yet.
 pub(super) struct Spoken {
     payload: Payload,
     sink: Sink,
-    firsts: usize,
+    left: Vec<i32>,
 }
 
 impl Talkative {
@@ -46,8 +53,8 @@ impl StreamingEngine for Talkative {
         self.samples.len()
     }
 
-    fn has_room(&self) -> bool {
-        self.samples.len() < ROOM
+    fn room(&self) -> usize {
+        ROOM.saturating_sub(self.samples.len())
     }
 
     fn begin(&mut self, samples: Vec<(Payload, Sink)>) -> Result<(), EngineError> {
@@ -56,7 +63,10 @@ impl StreamingEngine for Talkative {
             // Unlike `panic!`, this prints nothing. The sinks are dropped on the way.
             resume_unwind(Box::new("no room"));
         }
-        let spoken = |(payload, sink)| Spoken { payload, sink, firsts: 0 };
+        let spoken = |(payload, sink): (Payload, Sink)| {
+            let left = tokens::ids(payload.bytes()).collect();
+            Spoken { payload, sink, left }
+        };
         self.samples.extend(samples.into_iter().map(spoken));
         if self.fault(30) { Err(EngineError::Failed("no tokenizer".into())) } else { Ok(()) }
     }
@@ -74,25 +84,25 @@ impl StreamingEngine for Talkative {
             // It is dropped without an answer.
             return Ok(());
         }
-        let output = sample.payload.bytes().clone();
         match self.random.random_range(0..4) {
-            0 if sample.firsts == 0 || self.fault(2) => {
-                sample.firsts += 1;
-                sample.sink.first(output.slice(..1));
-            }
-            1 => sample.sink.part(output),
-            2 if self.fault(10) => {
+            0 if self.fault(10) => {
                 sample.sink.last(Err(EngineError::BadSample("blurred".into())));
-                return Ok(());
             }
-            // With or without a first token, as no stream asks for one. After two of them the client gets no answer.
+            1 if self.fault(10) => {
+                sample.sink.tokens(&[-1]);
+                sample.sink.end();
+            }
+            // A whole output, which is an error once there are tokens.
+            2 if sample.sink.token_count() == 0 || self.fault(10) => {
+                sample.sink.last(Ok(sample.payload.bytes().clone()));
+            }
+            _ if sample.left.is_empty() => sample.sink.end(),
             _ => {
-                let wrong = Bytes::from_static(b"after two first tokens");
-                sample.sink.last(Ok(if sample.firsts > 1 { wrong } else { output }));
-                return Ok(());
+                let some = self.random.random_range(0..=sample.left.len());
+                sample.sink.tokens(&sample.left.drain(..some).collect::<Vec<_>>());
+                self.samples.push(sample);
             }
         }
-        self.samples.push(sample);
         Ok(())
     }
 

@@ -40,13 +40,13 @@ pub fn answer_in_background() -> (Queue, JoinHandle<usize>) {
 
 /// The same, with something to do before each answer.
 pub fn answer_in_background_with(
-    before: impl Fn(&Sample) + Send + 'static,
+    before: impl Fn(&mut Sample) + Send + 'static,
 ) -> (Queue, JoinHandle<usize>) {
     let (sender, samples) = mpsc::channel::<Sample>();
     let answering = thread::spawn(move || {
         let mut answered = 0;
-        for sample in samples {
-            before(&sample);
+        for mut sample in samples {
+            before(&mut sample);
             let bytes = (sample.index as i32).to_le_bytes();
             complete([(sample.response_id, &bytes[..])]);
             answered += 1;

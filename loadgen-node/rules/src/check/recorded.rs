@@ -7,9 +7,10 @@ use super::{
 };
 use crate::{
     Rule::{N2, N21, N32},
+    Scenario,
     book::Seeds,
     judge::user_conf::number,
-    official_log::{DetailLog, latencies, metric},
+    official_log::{DetailLog, latencies, metric, token_metric},
     result::{Metric, Mode, RunResult, Verdict},
 };
 
@@ -25,7 +26,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         let (Some(record), Some(detail)) = (run.result(), run.detail()) else { continue };
         let mut at = found.at(N21, &run.record_place);
         let wrong = [
-            other_metric(record, detail),
+            other_metric(record, detail, &record.metric, metric),
+            other_metric(record, detail, &record.token_metric, token_metric),
             other_latencies(record, detail),
             other_late(record, detail),
         ];
@@ -42,10 +44,15 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-fn other_metric(record: &RunResult, detail: &DetailLog) -> Option<String> {
+fn other_metric(
+    record: &RunResult,
+    detail: &DetailLog,
+    said: &Option<Metric>,
+    metric: fn(Scenario, &DetailLog) -> Option<Metric>,
+) -> Option<String> {
     let is_measured = record.mode != Mode::Accuracy && record.verdict != Verdict::Failed;
     let logged = is_measured.then(|| metric(record.scenario, detail)).flatten();
-    let is_same = match (&record.metric, &logged) {
+    let is_same = match (said, &logged) {
         (None, None) => true,
         (Some(said), Some(logged)) => {
             (said.value - logged.value).abs() <= logged.value.abs() * 1e-9
@@ -60,7 +67,7 @@ fn other_metric(record: &RunResult, detail: &DetailLog) -> Option<String> {
     (!is_same).then(|| {
         format!(
             "result.json has {}, LoadGen's log {}: take the record as the run wrote it",
-            words(&record.metric),
+            words(said),
             words(&logged)
         )
     })

@@ -53,6 +53,9 @@ pub struct RunResult {
     pub checksums: bool,
     /// LoadGen's metric for the scenario, from its log; absent in accuracy mode.
     pub metric: Option<Metric>,
+    /// LoadGen's tokens per second, from its log, where it counts tokens.
+    #[serde(default)]
+    pub token_metric: Option<Metric>,
     /// Accuracy, when labels were given.
     pub accuracy: Option<Accuracy>,
     /// The official script that computes the benchmark's accuracy from the accuracy log, where this program cannot.
@@ -203,6 +206,31 @@ pub struct Node {
     pub latency_ns: Distribution,
     /// Where that time went.
     pub stages_ns: StageTimes,
+    /// How long the tokens of its answers took, where LoadGen counts them.
+    #[serde(default)]
+    pub tokens: Option<Tokens>,
+}
+
+/// The tokens of a node's answers.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Tokens {
+    /// All of them.
+    pub total: u64,
+    /// Answers of one token: there is no time for each further one.
+    pub one_token_answers: u64,
+    /// Answers whose first and further tokens came within LoadGen's bounds (goodput); Server only.
+    pub within_bounds: Option<u64>,
+    /// Tokens of an answer.
+    pub per_answer: Distribution,
+    /// From IssueQuery to the first token, in nanoseconds (TTFT without LoadGen's own delay).
+    pub first_ns: Distribution,
+    /// For each further token, in nanoseconds (TPOT): the time from the first token to the whole answer, shared out.
+    pub further_ns: Distribution,
+    /// At the node, from when the engine took the sample until its first token, in nanoseconds.
+    pub prefill_ns: Distribution,
+    /// At the node, from the first token to the end of the answer, in nanoseconds.
+    pub decode_ns: Distribution,
 }
 
 /// Where the time of samples went, in nanoseconds.

@@ -15,7 +15,7 @@ use futures_core::Stream;
 use http::{Extensions, HeaderMap, Method, Request, StatusCode, Uri, header};
 use hyper_util::rt::TokioIo;
 use netdiv_contract::{
-    CHECKSUMS_HEADER, DIGESTS_HEADER, SESSION_HEADER, SessionHeader, limits,
+    CHECKSUMS_HEADER, DIGESTS_HEADER, SESSION_HEADER, SessionHeader, TOKENS_HEADER, limits, tokens,
     v1::{
         DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
         FlushResponse, sut_node_client::SutNodeClient,
@@ -147,6 +147,9 @@ impl Client {
             if wanted {
                 headers.insert(name, header::HeaderValue::from_static("1"));
             }
+        }
+        if let Some(word) = tokens::word(session.tokens) {
+            headers.insert(TOKENS_HEADER, header::HeaderValue::from_static(word));
         }
         self.authorize(headers);
         let mut channel = self.channel.clone();

@@ -10,9 +10,10 @@ use std::{
 
 use http::{HeaderMap, Request, Response, header};
 use netdiv_contract::{
-    CHECKSUMS_HEADER, DIGESTS_HEADER, SESSION_HEADER, SessionHeader,
+    CHECKSUMS_HEADER, DIGESTS_HEADER, SESSION_HEADER, SessionHeader, TOKENS_HEADER,
     burst::Messages,
     limits::MAX_HEADER_BYTES,
+    tokens,
     v1::{
         DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
         FlushResponse,
@@ -159,7 +160,11 @@ fn infer<H: Handler>(
     };
     let wanted = |header| head.headers.get(header).is_some_and(|value| value == "1");
     let (digests, checksums) = (wanted(DIGESTS_HEADER), wanted(CHECKSUMS_HEADER));
-    let session = SessionHeader { name: name.into(), digests, checksums };
+    let word = head.headers.get(TOKENS_HEADER).map(|value| value.as_bytes());
+    let tokens = tokens::of_word(word).ok_or_else(|| {
+        Status::invalid_argument("the header netdiv-tokens is `first` or `every`, or left out")
+    })?;
+    let session = SessionHeader { name: name.into(), digests, checksums, tokens };
     let requests = Messages::new(BodyChunks { body, ending: None }, handler.longest_request());
     let replies = handler.infer(&session, requests)?;
     let mut response = Response::new(Body::new(ReplyBody::new(replies, place)));

@@ -7,7 +7,7 @@ use netdiv_contract::{
     burst::Messages,
     framing, limits,
     said::said,
-    v1::{CallHeader, CallStatus},
+    v1::{CallHeader, CallStatus, Tokens},
 };
 use prost::Message;
 use quinn::{RecvStream, SendStream};
@@ -84,8 +84,13 @@ async fn answer<H: Handler>(
         _ => {
             let _place = guest.stream()?;
             requests.set_longest(handler.longest_request());
+            let tokens = Tokens::try_from(header.tokens).map_err(|unknown| {
+                Status::invalid_argument(format!(
+                    "no way to send tokens has that number: {unknown}"
+                ))
+            })?;
             let CallHeader { session: name, digests, checksums, .. } = header;
-            let session = SessionHeader { name, digests, checksums };
+            let session = SessionHeader { name, digests, checksums, tokens };
             let replies = handler.infer(&session, requests)?;
             // The reader of its requests detects that the caller is gone.
             send_all(send, replies).await.unwrap_or(Ok(()))

@@ -133,6 +133,7 @@ impl Client {
             session: session.name.clone(),
             digests: session.digests,
             checksums: session.checksums,
+            tokens: session.tokens as i32,
             token: self.token.as_ref().map(Token::text).unwrap_or_default(),
         })
     }

@@ -74,6 +74,7 @@ pub(in crate::engine) fn load(
         sha256,
         input: workload.layout(),
         encodings: manifest.encodings.clone(),
+        tokens: None,
         workload: Some(workload),
     };
     Ok((model, engines))

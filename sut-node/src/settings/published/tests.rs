@@ -6,11 +6,12 @@ use super::*;
 use crate::settings::args::Args;
 
 const ECHO: &str = "engine = 'echo'";
+const TOKENS: &str = "engine = 'tokens'";
 const ONNX: &str = "engine = 'onnx'";
 const TORCH: &str = "engine = 'torch'\nmodel = 'FOLDER/toy.toml'";
 
 /// For each key that decides how a node answers: settings, and one that differs in this key alone.
-const DECIDE: [(&str, &str, &str); 28] = [
+const DECIDE: [(&str, &str, &str); 33] = [
     ("transport", ECHO, "'quic'"),
     ("receive_window_bytes", ECHO, "1000000"),
     ("max_connections", ECHO, "5"),
@@ -32,6 +33,11 @@ const DECIDE: [(&str, &str, &str); 28] = [
     ("echo_answer_bytes", ECHO, "7"),
     ("echo_batch_us", ECHO, "7"),
     ("echo_sample_us", ECHO, "7"),
+    ("tokens_ttft_us", TOKENS, "7"),
+    ("tokens_tpot_us", TOKENS, "7"),
+    ("tokens_output", TOKENS, "'7-9'"),
+    ("tokens_schedule", TOKENS, "'FOLDER/schedule'"),
+    ("tokens_vocabulary", TOKENS, "77"),
     ("postprocess", ONNX, "'none'"),
     ("threads", ONNX, "77"),
     ("devices", TORCH, "['cuda:0']"),
@@ -66,6 +72,7 @@ fn folder() -> tempfile::TempDir {
     fs::write(folder.path().join("toy.toml"), MANIFEST).unwrap();
     fs::write(folder.path().join("token"), "a-secret-that-is-long-enough-for-a-token").unwrap();
     fs::write(folder.path().join("evidence.toml"), "").unwrap();
+    fs::write(folder.path().join("schedule"), "7,7,7").unwrap();
     folder
 }
 
@@ -106,8 +113,10 @@ fn the_defaults_that_the_help_names_are_in_force() {
         let help = key.get_help().map(ToString::to_string).unwrap_or_default();
         let default = help.rsplit_once("[default: ").map(|(_, text)| text.trim_end_matches(']'));
         let Some(default) = default.filter(|text| text.parse::<u64>().is_ok()) else { continue };
-        let set = with(ECHO, key.get_id().as_str(), default);
-        assert_eq!(published(folder.path(), &set), published(folder.path(), ECHO), "{set}");
+        let id = key.get_id().as_str();
+        let base = if id.starts_with("tokens_") { TOKENS } else { ECHO };
+        let set = with(base, id, default);
+        assert_eq!(published(folder.path(), &set), published(folder.path(), base), "{set}");
         tried += 1;
     }
     assert!(tried > 8, "{tried} defaults are numbers");

@@ -14,7 +14,7 @@ struct Nobody;
 impl LoadGen for Nobody {
     type Ticket = ();
 
-    fn first_token(&self, (): &(), _: &Bytes) {}
+    fn first_token(&self, (): &mut (), _: &Bytes) {}
 
     fn complete(&self, tickets: &mut Vec<()>, _: &[Bytes]) {
         tickets.clear();

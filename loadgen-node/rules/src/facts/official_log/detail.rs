@@ -202,10 +202,29 @@ pub fn metric(scenario: Scenario, log: &DetailLog) -> Option<Metric> {
     })
 }
 
-/// LoadGen's latencies: `result_mean_latency_ns` becomes `mean`.
+/// LoadGen's tokens per second, where it counts tokens.
+pub fn token_metric(scenario: Scenario, log: &DetailLog) -> Option<Metric> {
+    let (key, name) = match scenario {
+        Scenario::Offline => ("result_tokens_per_second", "tokens per second"),
+        Scenario::Server => ("result_completed_tokens_per_second", "completed tokens per second"),
+        Scenario::SingleStream | Scenario::MultiStream => return None,
+    };
+    let value = log.number(key).filter(|value| *value > 0.0)?;
+    Some(Metric { name: name.into(), value, unit: "tokens/s".into() })
+}
+
+/// How the keys of times for each further token begin. Releases up to v5.1 have both.
+const FURTHER_TOKENS: [&str; 2] = ["result_time_per_output_token_", "result_time_to_output_token_"];
+
+/// LoadGen's latencies: `result_mean_latency_ns` becomes `mean`, `result_first_token_max_latency_ns` becomes
+/// `first_token_max`, and `result_time_to_output_token_mean` becomes `further_token_mean`.
 pub fn latencies(log: &DetailLog) -> BTreeMap<String, f64> {
     let name = |key: &str| {
-        let name = key.strip_prefix("result_")?.strip_suffix("latency_ns")?;
+        let further = FURTHER_TOKENS.iter().find_map(|start| key.strip_prefix(start));
+        let name = match further {
+            Some(statistic) => format!("further_token_{}", statistic.trim_end_matches("_ns")),
+            None => key.strip_prefix("result_")?.strip_suffix("latency_ns")?.to_owned(),
+        };
         Some(name.trim_end_matches('_').replace("_percentile", ""))
     };
     log.numbers("result_").filter_map(|(key, value)| Some((name(key)?, value))).collect()

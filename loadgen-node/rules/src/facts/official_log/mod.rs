@@ -10,7 +10,7 @@ mod truncated;
 
 pub(crate) use accuracy::for_each_entry;
 pub use accuracy::{Response, read_responses, responses};
-pub use detail::{DetailLog, latencies, metric};
+pub use detail::{DetailLog, latencies, metric, token_metric};
 pub use digests::{digest, digests};
 pub use error::LogError;
 pub(crate) use summary::{Score, Summary};

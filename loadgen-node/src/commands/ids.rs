@@ -1,0 +1,47 @@
+//! `loadgen-node ids`: a data set of token ids.
+
+use std::{fs::File, io::BufWriter, path::PathBuf};
+
+use netdiv_dataset::{Rows, prompts, write_ids};
+
+use crate::{RunError, output::say};
+
+/// Keys of `loadgen-node ids`.
+#[derive(Debug, clap::Args)]
+pub struct IdsArgs {
+    /// The prompts: a .npy array of int32 or int64 with a row for each; .json, a list of lists of ids; or .jsonl, a list of
+    /// ids in each line
+    input: PathBuf,
+    /// The file to write; it must not exist
+    #[arg(long, value_name = "FILE")]
+    output: PathBuf,
+    /// .npy: the number of tokens in each row, in another .npy file
+    #[arg(long, value_name = "FILE")]
+    lengths: Option<PathBuf>,
+    /// .npy: an id that fills up the rows, to be left out at their ends
+    #[arg(long, value_name = "ID")]
+    pad: Option<i32>,
+    /// .jsonl: where an object has its ids
+    #[arg(long, value_name = "NAME", default_value = "input_ids")]
+    key: String,
+}
+
+impl IdsArgs {
+    pub(super) fn execute(&self) -> Result<u8, RunError> {
+        let rows = Rows { lengths: self.lengths.as_deref(), pad: self.pad };
+        let prompts = prompts(&self.input, &self.key, &rows)?;
+        let failed = |error| RunError::Usage(format!("{}: {error}", self.output.display()));
+        let file = File::create_new(&self.output).map_err(failed)?;
+        write_ids(&mut BufWriter::new(file), &prompts).map_err(failed)?;
+        let lengths = || prompts.iter().map(Vec::len);
+        say(format_args!(
+            "{} prompts of {} to {} tokens, {} in all, in {}",
+            prompts.len(),
+            lengths().min().unwrap_or(0),
+            lengths().max().unwrap_or(0),
+            lengths().sum::<usize>(),
+            self.output.display()
+        ))?;
+        Ok(0)
+    }
+}

@@ -1,0 +1,106 @@
+//! What the closing table of a run says of tokens.
+
+use super::table;
+use crate::result::{Distribution, Node, RunResult, Tokens};
+
+/// Percentiles that LoadGen logs, as it writes them, and as they are shown.
+const PERCENTILES: [(&str, &str); 4] =
+    [("50.00", "p50"), ("90.00", "p90"), ("99.00", "p99"), ("99.90", "p99.9")];
+
+/// Whether LoadGen counts tokens.
+pub(super) fn are_counted(result: &RunResult) -> bool {
+    result.nodes.iter().any(|node| node.tokens.is_some())
+}
+
+/// Whether first tokens were told of.
+pub(super) fn are_timed(result: &RunResult) -> bool {
+    result.nodes.iter().any(|node| node.tokens.as_ref().is_some_and(|t| t.first_ns.max > 0))
+}
+
+/// The facts about the tokens of a run.
+pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
+    let mut facts = Vec::new();
+    if let Some(metric) = &result.token_metric {
+        facts.push((metric.name.as_str(), format!("{:.1} {}", metric.value, metric.unit)));
+    }
+    let all = || result.nodes.iter().filter_map(|node| Some((node, node.tokens.as_ref()?)));
+    let answered: u64 = all().map(|(node, _)| node.answered).sum();
+    let total: u64 = all().map(|(_, tokens)| tokens.total).sum();
+    if answered > 0 {
+        facts.push(("tokens per sample", format!("{:.2}", total as f64 / answered as f64)));
+    }
+    for (label, kind, bound) in [
+        ("first token (TTFT)", "first_token", "server_ttft_latency"),
+        ("each further (TPOT)", "further_token", "server_tpot_latency"),
+    ] {
+        facts.extend(times(result, kind, bound).map(|times| (label, times)));
+    }
+    let within: Option<u64> = all().map(|(_, tokens)| tokens.within_bounds).sum();
+    if let (Some(within), Some(metric), 1..) = (within, &result.metric, answered) {
+        let share = within as f64 / answered as f64;
+        let goodput = metric.value * share;
+        let text = format!("{goodput:.1} samples/s within both bounds ({:.2} %)", share * 100.0);
+        facts.push(("goodput", text));
+    }
+    facts
+}
+
+/// LoadGen's percentiles of a kind of times, and its bound.
+fn times(result: &RunResult, kind: &str, bound: &str) -> Option<String> {
+    let percentile = |(name, shown): &(&str, &str)| {
+        let ns = result.loadgen_latency_ns.get(&format!("{kind}_{name}"))?;
+        Some(format!("{shown} {}", ms(*ns)))
+    };
+    let percentiles: Vec<_> = PERCENTILES.iter().filter_map(percentile).collect();
+    let all: u64 = result.nodes.iter().filter_map(|node| node.tokens.as_ref()?.within_bounds).sum();
+    let bound = result.test_settings.get(bound).and_then(|ns| ns.parse().ok());
+    let bound = bound.filter(|_| all > 0).map(|ns| format!("; the bound for p99 is {}", ms(ns)));
+    let text = format!("{} ms{}", percentiles.join(", "), bound.unwrap_or_default());
+    (!percentiles.is_empty()).then_some(text)
+}
+
+/// Node by node, in place of the table of other runs.
+pub(super) fn nodes(nodes: &[Node]) -> String {
+    let titles = [
+        "\nnode",
+        "\nanswered",
+        "tokens\nmean",
+        "TTFT, ms\np50",
+        "\np99",
+        "\np99.9",
+        "TPOT, ms\np50",
+        "\np99",
+        "mean ms in\nQDL",
+        "\nnetwork",
+        "\nqueue",
+        "\nprefill",
+        "\ndecode",
+    ];
+    let nodes = nodes.iter().filter_map(|node| Some((node, node.tokens.as_ref()?)));
+    table::table(titles, 1, nodes.map(|(node, tokens)| row(node, tokens)))
+}
+
+fn row(node: &Node, tokens: &Tokens) -> [String; 13] {
+    let at = |ns: u64| ms(ns as f64);
+    let mean = |times: &Distribution| ms(times.mean);
+    let (first, further, stages) = (&tokens.first_ns, &tokens.further_ns, &node.stages_ns);
+    [
+        node.name.clone(),
+        node.answered.to_string(),
+        format!("{:.1}", tokens.per_answer.mean),
+        at(first.p50),
+        at(first.p99),
+        at(first.p99_9),
+        at(further.p50),
+        at(further.p99),
+        mean(&stages.qdl_queue),
+        mean(&stages.network),
+        mean(&stages.sut_queue),
+        mean(&tokens.prefill_ns),
+        mean(&tokens.decode_ns),
+    ]
+}
+
+fn ms(ns: f64) -> String {
+    format!("{:.3}", ns / 1e6)
+}

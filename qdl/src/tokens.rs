@@ -1,0 +1,129 @@
+//! The tokens of answers: whether they fit together, and how long they took. The QDL computes none of them (rules, section
+//! 6.2.1): a node sends the whole output, and here it is compared with its first token and its count.
+
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+use netdiv_contract::{
+    tokens::{self, ID_BYTES},
+    v1::InferResponse,
+};
+
+use crate::{
+    histograms::{histogram, merge_histogram, nanoseconds},
+    settings::TokenBounds,
+};
+
+/// How long the tokens of answers took, as seen from the QDL.
+#[derive(Debug, Clone)]
+pub struct TokenReport {
+    /// Tokens of all answers.
+    pub tokens: u64,
+    /// Answers of one token, which have no time for each further one.
+    pub one_token: u64,
+    /// Answers whose first and further tokens came within the bounds.
+    pub within_bounds: u64,
+    /// From `IssueQuery` to the first token, in nanoseconds.
+    pub first: Histogram<u64>,
+    /// For each further token, in nanoseconds: the time from the first one to the whole answer, shared out.
+    pub further: Histogram<u64>,
+    /// At the node, from when the engine took the sample until its first token, in nanoseconds.
+    pub prefill: Histogram<u64>,
+    /// At the node, from there to the end of the answer, in nanoseconds.
+    pub decode: Histogram<u64>,
+    /// Tokens of an answer.
+    pub lengths: Histogram<u64>,
+}
+
+impl Default for TokenReport {
+    fn default() -> Self {
+        Self {
+            tokens: 0,
+            one_token: 0,
+            within_bounds: 0,
+            first: histogram(3),
+            further: histogram(3),
+            prefill: histogram(2),
+            decode: histogram(2),
+            lengths: histogram(3),
+        }
+    }
+}
+
+impl TokenReport {
+    /// Counts an answer that was complete so long after `IssueQuery`, and its first token so long after it, where that was
+    /// told.
+    pub fn count(
+        &mut self,
+        reply: &InferResponse,
+        whole: Duration,
+        first: Option<Duration>,
+        bounds: Option<TokenBounds>,
+    ) {
+        let tokens = u64::from(reply.token_count);
+        self.tokens += tokens;
+        self.lengths.saturating_record(tokens);
+        self.one_token += u64::from(tokens == 1);
+        self.prefill.saturating_record(reply.first_token_ns);
+        self.decode.saturating_record(reply.compute_ns.saturating_sub(reply.first_token_ns));
+        let Some(first) = first else { return };
+        let further = match reply.token_count.saturating_sub(1) {
+            0 => Duration::ZERO,
+            more => whole.saturating_sub(first) / more,
+        };
+        self.first.saturating_record(nanoseconds(first));
+        if tokens > 1 {
+            self.further.saturating_record(nanoseconds(further));
+        }
+        let is_within = |bounds: TokenBounds| first <= bounds.first && further <= bounds.further;
+        self.within_bounds += u64::from(bounds.is_some_and(is_within));
+    }
+
+    /// Adds those of another lane.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.tokens += other.tokens;
+        self.one_token += other.one_token;
+        self.within_bounds += other.within_bounds;
+        for (into, from) in [
+            (&mut self.first, &other.first),
+            (&mut self.further, &other.further),
+            (&mut self.prefill, &other.prefill),
+            (&mut self.decode, &other.decode),
+            (&mut self.lengths, &other.lengths),
+        ] {
+            merge_histogram(into, from);
+        }
+    }
+}
+
+/// The first token of a message, which has to be that and nothing else.
+pub(crate) fn the_first(reply: &InferResponse, payload: &[u8]) -> Result<i32, String> {
+    let mut ids = tokens::ids(payload);
+    match (ids.next(), payload.len() == ID_BYTES, reply.token_count) {
+        (Some(id), true, 1) => Ok(id),
+        (_, _, count) => Err(format!(
+            "its first token has {} bytes and says that it is {count} tokens; it is one int32",
+            payload.len()
+        )),
+    }
+}
+
+/// Whether a whole answer is made of the tokens that it should be made of.
+pub(crate) fn check(
+    first: Option<i32>,
+    reply: &InferResponse,
+    payload: &[u8],
+) -> Result<(), String> {
+    let (count, bytes) = (reply.token_count as usize, payload.len());
+    if count == 0 || count.checked_mul(ID_BYTES) != Some(bytes) {
+        return Err(format!(
+            "it has {bytes} bytes and says that it is {count} tokens of {ID_BYTES} bytes"
+        ));
+    }
+    match (first, tokens::ids(payload).next()) {
+        (Some(sent), Some(now)) if sent != now => {
+            Err(format!("it begins with the token {now}, and its first token was {sent}"))
+        }
+        _ => Ok(()),
+    }
+}

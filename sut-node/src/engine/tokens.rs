@@ -1,0 +1,193 @@
+//! No model: tokens on schedule, as a language model would give them. It shows what the network and the node add to the times
+//! of tokens. What it says is a function of the prompt.
+
+use std::{
+    cmp::Reverse,
+    collections::BinaryHeap,
+    num::NonZeroU64,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use netdiv_contract::{
+    layout::{DataType, InputLayout, TensorSpec},
+    v1,
+};
+
+use crate::{
+    engine::{error::EngineError, interface::StreamingEngine, sink::Sink},
+    model::{identity::Model, payload::Payload, token_limits::TokenLimits},
+    settings::tokens::{OutputKind, TokensConfig},
+};
+
+/// Ids that it never gives: most models keep them for padding, unknown words, and the beginning and end of a text.
+const RESERVED: u32 = 8;
+
+/// How much longer than it asks for the thread may sleep.
+const SLACK: NonZeroU64 = NonZeroU64::MIN;
+
+/// What it says that it is.
+pub(super) fn model(settings: &TokensConfig) -> Model {
+    let prompt =
+        TensorSpec { name: "input_ids".into(), data_type: DataType::Int32 as i32, shape: vec![-1] };
+    Model {
+        input: InputLayout { tensors: vec![prompt] },
+        tokens: Some(TokenLimits { vocabulary: settings.vocabulary, max_input: 0 }),
+        ..Model::any_bytes("tokens")
+    }
+}
+
+pub(super) struct Tokens {
+    settings: Arc<TokensConfig>,
+    slots: usize,
+    /// By slot.
+    speeches: Vec<Option<Speech>>,
+    free: Vec<usize>,
+    /// When each slot says something next.
+    due: BinaryHeap<Reverse<(Instant, usize)>>,
+}
+
+/// An output on its way.
+struct Speech {
+    sink: Sink,
+    seed: u64,
+    kind: OutputKind,
+    tokens: u32,
+}
+
+impl Tokens {
+    pub(super) fn new(settings: Arc<TokensConfig>, slots: usize) -> Self {
+        let (speeches, free) = (Vec::new(), Vec::new());
+        Self { settings, slots, speeches, free, due: BinaryHeap::new() }
+    }
+
+    /// Says what is due in a slot.
+    fn speak(&mut self, slot: usize, now: Instant) {
+        let Some(mut speech) = self.speeches[slot].take() else { return };
+        if !speech.sink.is_closed() {
+            speech.say_until(now, self.settings.vocabulary);
+            match speech.next_due() {
+                Some(due) => {
+                    self.speeches[slot] = Some(speech);
+                    self.due.push(Reverse((due, slot)));
+                    return;
+                }
+                None => speech.sink.end(),
+            }
+        }
+        self.free.push(slot);
+    }
+}
+
+impl Speech {
+    fn new(prompt: &Payload, sink: Sink, settings: &TokensConfig) -> Self {
+        let seed = hash(prompt.bytes());
+        let kind = settings.outputs[(seed % settings.outputs.len() as u64) as usize];
+        let span = u64::from(kind.tokens.most - kind.tokens.least) + 1;
+        let tokens = kind.tokens.least + (mixed(seed) % span) as u32;
+        Self { sink, seed, kind, tokens }
+    }
+
+    /// When the token in that place is due.
+    fn due(&self, place: u32) -> Instant {
+        self.sink.taken() + self.kind.ttft() + self.kind.tpot() * place
+    }
+
+    /// When somebody waits for the next token; `None` once all are said.
+    fn next_due(&self) -> Option<Instant> {
+        let said = self.sink.token_count() as u32;
+        let next = match self.sink.wanted() {
+            _ if said == self.tokens => return None,
+            v1::Tokens::First if said == 0 => 0,
+            v1::Tokens::First | v1::Tokens::Whole => self.tokens - 1,
+            v1::Tokens::Every => said,
+        };
+        Some(self.due(next))
+    }
+
+    /// Gives the tokens that are due.
+    fn say_until(&mut self, now: Instant, vocabulary: u32) {
+        let said = self.sink.token_count() as u32;
+        let late = now.saturating_duration_since(self.due(said));
+        let many = match self.kind.tpot() {
+            _ if now < self.due(said) => 0,
+            Duration::ZERO => u128::from(self.tokens),
+            tpot => late.as_nanos() / tpot.as_nanos() + 1,
+        };
+        let until = self.tokens.min(said.saturating_add(u32::try_from(many).unwrap_or(u32::MAX)));
+        let id = |place: u32| {
+            let number = mixed(self.seed.wrapping_add(u64::from(place) + 1));
+            (RESERVED + (number % u64::from(vocabulary - RESERVED)) as u32) as i32
+        };
+        let ids: Vec<_> = (said..until).map(id).collect();
+        self.sink.tokens(&ids);
+    }
+}
+
+/// A number that stands for those bytes (FNV-1a).
+fn hash(bytes: &[u8]) -> u64 {
+    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+/// A number that looks like any other, made of one (SplitMix64).
+fn mixed(number: u64) -> u64 {
+    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+impl StreamingEngine for Tokens {
+    fn under_way(&self) -> usize {
+        self.speeches.len() - self.free.len()
+    }
+
+    fn room(&self) -> usize {
+        self.slots.saturating_sub(self.under_way())
+    }
+
+    fn begin(&mut self, samples: Vec<(Payload, Sink)>) -> Result<(), EngineError> {
+        for (prompt, sink) in samples {
+            let speech = Speech::new(&prompt, sink, &self.settings);
+            let slot = self.free.pop().unwrap_or_else(|| {
+                self.speeches.push(None);
+                self.speeches.len() - 1
+            });
+            self.due.push(Reverse((speech.next_due().unwrap_or_else(Instant::now), slot)));
+            self.speeches[slot] = Some(speech);
+        }
+        Ok(())
+    }
+
+    fn idle_until(&self) -> Option<Instant> {
+        self.due.peek().map(|Reverse((due, _))| *due)
+    }
+
+    fn step(&mut self) -> Result<(), EngineError> {
+        if let Some(due) = self.idle_until() {
+            thread::sleep(due.saturating_duration_since(Instant::now()));
+        }
+        let now = Instant::now();
+        while let Some(Reverse((due, slot))) = self.due.peek().copied()
+            && due <= now
+        {
+            self.due.pop();
+            self.speak(slot, now);
+        }
+        Ok(())
+    }
+
+    fn drop_all(&mut self) {
+        self.speeches.clear();
+        self.free.clear();
+        self.due.clear();
+    }
+
+    fn warm_up(&mut self) -> Result<(), EngineError> {
+        // A thread may sleep 50 us longer than it asks for, unless it says otherwise; where it cannot say so, tokens come later.
+        let _ = rustix::thread::set_current_timer_slack(Some(SLACK));
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! Tokens on the way back before their output is whole: they pass the whole outputs that wait.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use netdiv_contract::{
+    framing::Encoder,
+    v1::{InferResponse, Part, Tokens},
+};
+use tokio::sync::mpsc;
+
+/// Bytes of whole outputs that are encoded before first tokens have their turn again.
+pub(crate) const BETWEEN_BYTES: usize = 64 << 10;
+
+/// Messages with more tokens that may wait on a stream. What an engine gives beyond that goes with its next tokens.
+const MOST_WAITING: usize = 1024;
+
+/// The engines' end.
+#[derive(Debug)]
+pub(crate) struct Ahead {
+    wanted: Tokens,
+    /// First tokens, at most one of each sample that the node has taken in, and more tokens, which are counted.
+    sender: mpsc::UnboundedSender<InferResponse>,
+    more_waiting: Arc<AtomicUsize>,
+}
+
+/// The stream's end.
+#[derive(Debug)]
+pub(crate) struct AheadOf {
+    receiver: mpsc::UnboundedReceiver<InferResponse>,
+    more_waiting: Arc<AtomicUsize>,
+}
+
+/// The two ends; `None` where only whole outputs are wanted.
+pub(crate) fn channel(wanted: Tokens) -> Option<(Ahead, AheadOf)> {
+    if wanted == Tokens::Whole {
+        return None;
+    }
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let more_waiting = Arc::<AtomicUsize>::default();
+    let ahead = Ahead { wanted, sender, more_waiting: more_waiting.clone() };
+    Some((ahead, AheadOf { receiver, more_waiting }))
+}
+
+impl Ahead {
+    /// Which tokens are wanted.
+    pub(crate) fn wanted(&self) -> Tokens {
+        self.wanted
+    }
+
+    /// Sends tokens. `false` where they are not the first and too many wait.
+    pub(crate) fn send(&self, tokens: InferResponse) -> bool {
+        if tokens.part() == Part::More {
+            if self.more_waiting.load(Ordering::Relaxed) >= MOST_WAITING {
+                return false;
+            }
+            self.more_waiting.fetch_add(1, Ordering::Relaxed);
+        }
+        // A client that has gone gets nothing.
+        let _ = self.sender.send(tokens);
+        true
+    }
+}
+
+impl AheadOf {
+    /// Encodes all that is here, and has the task woken when more comes.
+    pub(crate) fn encode(&mut self, context: &mut Context<'_>, encoder: &mut Encoder) {
+        while let Poll::Ready(Some(tokens)) = self.receiver.poll_recv(context) {
+            if tokens.part() == Part::More {
+                self.more_waiting.fetch_sub(1, Ordering::Relaxed);
+            }
+            encoder.push(tokens);
+        }
+    }
+}

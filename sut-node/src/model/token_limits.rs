@@ -1,0 +1,84 @@
+//! Which prompts a language model takes.
+
+use bytes::Bytes;
+use netdiv_contract::layout::Tensor;
+
+use crate::model::workload::integers;
+
+/// What is known of a model's tokens; 0: unknown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TokenLimits {
+    /// Number of token ids, which are 0 and up.
+    pub vocabulary: u32,
+    /// Most tokens of a prompt.
+    pub max_input: u32,
+}
+
+/// Why it does not take a prompt.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum UnfitPrompt {
+    /// There is nothing to go on with.
+    #[error("the prompt has no token")]
+    Empty,
+    /// It is too long.
+    #[error("the prompt has {got} tokens, the model takes {most}")]
+    TooLong {
+        /// Its tokens.
+        got: usize,
+        /// Most that are taken.
+        most: u32,
+    },
+    /// An id that the model does not have.
+    #[error("token {place} of the prompt is {id}; ids go from 0 to {}", vocabulary.map_or("2^31 - 1".into(), |n| (n - 1).to_string()))]
+    Unknown {
+        /// Its place, from 0 on.
+        place: usize,
+        /// The id.
+        id: i64,
+        /// Number of ids, where it is known.
+        vocabulary: Option<u32>,
+    },
+}
+
+impl TokenLimits {
+    /// Looks at a prompt: a tensor of whole numbers.
+    pub(crate) fn check(self, prompt: &Tensor<Bytes>) -> Result<(), UnfitPrompt> {
+        let (got, most) = (integers(prompt).len(), self.max_input);
+        if got == 0 {
+            return Err(UnfitPrompt::Empty);
+        }
+        if most > 0 && got > most as usize {
+            return Err(UnfitPrompt::TooLong { got, most });
+        }
+        let vocabulary = Some(self.vocabulary).filter(|count| *count > 0);
+        let known = 0..vocabulary.map_or(1 << 31, i64::from);
+        match integers(prompt).enumerate().find(|(_, id)| !known.contains(id)) {
+            Some((place, id)) => Err(UnfitPrompt::Unknown { place, id, vocabulary }),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use netdiv_contract::{layout::DataType, tokens};
+
+    use super::*;
+
+    #[test]
+    fn prompts_that_the_model_cannot_read_are_refused_by_name() {
+        let limits = TokenLimits { vocabulary: 100, max_input: 3 };
+        for (ids, words) in [
+            (&[0, 99][..], ""),
+            (&[], "no token"),
+            (&[1, 2, 3, 4], "has 4 tokens, the model takes 3"),
+            (&[5, 100], "token 1 of the prompt is 100; ids go from 0 to 99"),
+            (&[-1], "token 0 of the prompt is -1"),
+        ] {
+            let (shape, data) = (vec![ids.len()], tokens::to_bytes(ids));
+            let prompt = Tensor { data_type: DataType::Int32, shape, data };
+            let outcome = limits.check(&prompt).map_err(|error| error.to_string());
+            assert!(outcome.err().unwrap_or_default().contains(words), "{words}");
+        }
+    }
+}
