@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netdiv_contract::SessionHeader;
+use netdiv_contract::{SessionHeader, v1};
 use netdiv_transport::Connection;
 use netdiv_words::AnswerTokens;
 use parking_lot::Mutex;

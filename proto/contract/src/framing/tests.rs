@@ -102,6 +102,9 @@ fn short_and_long_headers_are_written_as_prost_writes_them() {
             prepare_ns: number,
             compute_ns: number,
             batch_size: number as u32,
+            part: i32::from(number > 0),
+            token_count: number as u32,
+            first_token_ns: number,
             crc32c: Some(number as u32),
             payload: Bytes::from_static(b"an answer"),
         };
