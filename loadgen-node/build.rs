@@ -33,8 +33,8 @@ const PARTS: [&str; 18] = [
     README,
 ];
 
-/// How to build them: the README of the sources in a submission.
-const README: &str = "loadgen-node/src/sources/README.md";
+/// How to build them. Once more among the sources as their README.
+const README: &str = "loadgen-node/src/sources/readme.txt";
 
 /// Files of these kinds are sources; so is what is named above.
 const KINDS: [&str; 8] = ["rs", "toml", "lock", "proto", "h", "cc", "py", "json"];
@@ -54,14 +54,15 @@ fn main() -> Result<(), Box<dyn Error>> {
             files.push(path);
         }
     }
-    files.sort();
+    let mut named = Vec::new();
+    for file in files {
+        named.push((file.strip_prefix(&top)?.display().to_string(), file));
+    }
+    named.push(("README.md".into(), top.join(README)));
+    named.sort();
     let out = PathBuf::from(env::var("OUT_DIR")?);
     let mut list = String::from("[\n");
-    for (number, file) in files.iter().enumerate() {
-        let name = match file.strip_prefix(&top)?.display().to_string() {
-            name if name == README => "README.md".into(),
-            name => name,
-        };
+    for (number, (name, file)) in named.iter().enumerate() {
         // A copy: the file may change before the compiler comes to it.
         let copy = out.join(format!("source-{number}"));
         fs::copy(file, &copy)?;

@@ -30,5 +30,9 @@ mod tests {
     #[test]
     fn they_are_whole() {
         assert_eq!(missing_sources(SOURCES), [""; 0]);
+        // The build script takes their README from here.
+        let find = |file: &str| SOURCES.iter().find(|(path, _)| *path == file).map(|one| one.1);
+        assert!(find("README.md").is_some());
+        assert_eq!(find("README.md"), find("loadgen-node/src/sources/readme.txt"));
     }
 }

@@ -51,6 +51,8 @@ fn interfaces<'a>(report: &'a Value, evidence: &'a Evidence) -> impl Iterator<It
         let speed = link.get("speed_mbit_per_second")?.as_u64()?;
         match evidence.loadgen_node.interface(name) {
             None => Some(format!("was measured over {name}, which the LoadGen node does not have: measure this network")),
+            // That of a radio changes.
+            Some(interface) if interface.kind == "wifi" => None,
             Some(interface) => interface.speed_mbit_per_second.filter(|known| *known != speed).map(|known| {
                 let (speed, known) = (of_interface(speed), of_interface(known));
                 format!("says that {name} has {speed}, and it has {known}: measure this network")
@@ -61,7 +63,10 @@ fn interfaces<'a>(report: &'a Value, evidence: &'a Evidence) -> impl Iterator<It
 
 /// No more goes over the LoadGen node's interfaces than they carry.
 fn rates<'a>(report: &'a Value, evidence: &'a Evidence) -> impl Iterator<Item = String> {
-    let capacity = evidence.loadgen_node.bits_per_second().unwrap_or(f64::INFINITY);
+    let carriers = evidence.loadgen_node.carriers().used;
+    let capacity = evidence.loadgen_node.bits_per_second();
+    let capacity = capacity.filter(|_| carriers.iter().all(|one| one.kind != "wifi"));
+    let capacity = capacity.unwrap_or(f64::INFINITY);
     list(report, "bandwidth").filter_map(move |one| {
         let total = one.get("total")?;
         let rate = |key: &str| total.get(key).and_then(Value::as_f64).unwrap_or_default() * 8.0;
