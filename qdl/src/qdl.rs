@@ -29,7 +29,6 @@ use crate::{
     settings::Settings,
 };
 
-
 /// How long connections may take to end after the run.
 const CLOSING_TIME: Duration = Duration::from_secs(1);
 

@@ -109,14 +109,8 @@ impl Simulation {
         let gives_tokens: bool = random.random();
         let model = Model { tokens: gives_tokens.then(TokenLimits::default), ..model.clone() };
         let evidence = Evidence::new(|| Ok(v1::Machine::default())).unwrap();
-        let node = Node::new(
-            &config,
-            model,
-            evidence,
-            queue.clone(),
-            max_samples,
-            condition.subscribe(),
-        );
+        let node =
+            Node::new(&config, model, evidence, queue.clone(), max_samples, condition.subscribe());
         let faulty = Arc::new(AtomicBool::new(true));
         let engines = (0..random.random_range(1..3))
             .map(|_| {

@@ -9,6 +9,7 @@ mod runs;
 use serde::Serialize;
 
 pub use self::runs::PlannedRun;
+use self::runs::SECONDS;
 pub use crate::judge::limits::OFFLINE_SLACK;
 use crate::{
     Scenario,
@@ -31,9 +32,6 @@ pub fn loadgen_bytes(queries: u64, samples: u64) -> u64 {
     let whole = queries * (LISTED + QUERY) + samples * SAMPLE;
     u64::try_from(whole.max(doubling)).unwrap_or(u64::MAX)
 }
-
-/// Least duration of a performance run, in seconds (rules, section 3).
-const SECONDS: f64 = 600.0;
 
 /// A performance run at a rate, and the accuracy run that goes with it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
