@@ -71,7 +71,7 @@ fn first(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 {
 /// terms for 10^7 queries.
 fn at_most(t: u64, n: u64, within: f64) -> f64 {
     let over = 1.0 - within;
-    if t >= n || over <= 0.0 {
+    if t >= n || over <= 0.0 || over.is_nan() {
         return 1.0;
     }
     if within <= 0.0 {
