@@ -168,9 +168,14 @@ impl Run {
         self.record.as_ref()?.as_ref().ok().map(Box::as_ref)
     }
 
+    /// Whether there is a record by which nothing can be judged.
+    pub(super) fn has_unusable_record(&self) -> bool {
+        matches!(self.record, Some(Err(_)))
+    }
+
     /// Whether neither its record nor its log is of a run that belongs here.
     pub(super) fn is_set_aside(&self) -> bool {
-        matches!(self.record, Some(Err(_))) && self.detail().is_none()
+        self.has_unusable_record() && self.detail().is_none()
     }
 
     /// Its detail log.

@@ -82,7 +82,7 @@ fn broken(report: &Report) -> BTreeSet<String> {
 }
 
 /// Lines about one edit; more would be the same over and over.
-const MOST_LINES: usize = 8;
+const MOST_LINES: usize = 9;
 
 /// Makes every edit and compares.
 fn each_breaks_its_rules(rows: &[Row], valid: fn() -> Tree) {
@@ -139,7 +139,9 @@ fn machines_that_nothing_tells_apart_leave_n4_open() {
             edit(&mut evidence.loadgen_node, evidence.nodes.get_mut("node-b").unwrap());
         });
         let report = report(&tree);
-        assert!(!report.failed(), "{name}: {}", report.text());
+        // The system's description is still that of the other machines.
+        let of_description = BTreeSet::from(["N36", "N38"].map(String::from));
+        assert!(broken(&report).is_subset(&of_description), "{name}: {}", report.text());
         assert_eq!(report.outcome(Rule::N4), Outcome::CannotTell, "{name}: {}", report.text());
     }
 }

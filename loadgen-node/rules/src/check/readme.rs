@@ -1,7 +1,7 @@
 //! Of N35: the README of a result says what the records beside it say.
 
 use super::{
-    checked_folder::{Subject, Tree},
+    checked_folder::{Run, Subject, Tree},
     findings::Findings,
 };
 use crate::{
@@ -18,6 +18,9 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let Some(tree) = &subject.tree else { return };
     for entry in &subject.results {
         let Some(place) = &entry.tree else { continue };
+        if entry.runs.iter().any(Run::has_unusable_record) {
+            continue;
+        }
         let wanted = made(tree, place);
         // What is missing or still to be written is a finding already.
         let written = tree.text(&place.readme()).filter(|text| !is_placeholder(text));

@@ -27,7 +27,9 @@ pub(super) fn differences(
         let differ = others(&text, figures).into_iter().map(|what| format!("{name} {what}"));
         wrong.extend(differ);
     };
+    let is_usable = |run: &Run| run.logs.as_ref().is_some_and(|logs| logs.summary.is_ok());
     let runs = entry.run(Kind::Performance).zip(entry.run(Kind::Test(test)));
+    let runs = runs.filter(|(reference, run)| is_usable(reference) && is_usable(run));
     if let Some((reference, run)) = runs.filter(|_| test != Test::Test06) {
         let [reference, run] = [reference, run].map(|run| run.folder.join(SUMMARY));
         compare(VERIFY_PERFORMANCE, &figures(speed(test, &reference, &run)));

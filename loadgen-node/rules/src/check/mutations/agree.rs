@@ -209,7 +209,7 @@ pub(super) const ROWS: &[Row] = &[
         let from = tree.path(&format!("{HOME}/code/netdiv/qdl/src/lib.rs"));
         std::fs::rename(from, tree.path(&format!("{HOME}/code/netdiv/qdl/src/main.rs"))).unwrap();
     }),
-    ("a source whose name only looks like its path", &[N16], |tree| {
+    ("a source whose name only looks like its path", &[N16, N35], |tree| {
         let from =
             tree.path(&format!("{HOME}/code/netdiv/proto/contract/netdiv/v1/sut_node.proto"));
         let name = "proto\\contract\\netdiv\\v1\\sut_node.proto";
@@ -254,7 +254,7 @@ pub(super) const ROWS: &[Row] = &[
         tree.record("Server/performance", |record| record.checksums = true);
     }),
     ("a cluster of another name", &[N15], |tree| given(tree, "cluster_name", json!("other"))),
-    ("another version of a node's program", &[N24], |tree| {
+    ("another version of a node's program", &[N2, N24], |tree| {
         tree.every_record(|record| record.nodes[0].software_version = "0.2.0".into());
     }),
     ("another version of the LoadGen node's program", &[N24], |tree| {

@@ -163,6 +163,8 @@ fn nodes_of_different_machines() {
             machine.settings = Some(text);
         }
     });
+    let frameworks = "libtorch 2.11.0 (for GPU 0) / libtorch 2.11.0 (for GPU 1)";
+    tree.field("framework", serde_json::json!(frameworks));
     let report = report(&tree);
     assert!(!report.failed(), "{}", report.text());
 }

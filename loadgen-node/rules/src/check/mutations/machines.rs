@@ -58,19 +58,19 @@ pub(super) const ROWS: &[Row] = &[
     ("a node with another engine", &[N2], |tree| {
         everywhere(tree, |_, node| node.engine = "onnx".into());
     }),
-    ("a node with another framework", &[N2], |tree| {
+    ("a node with another framework", &[N2, N36], |tree| {
         everywhere(tree, |machine, _| machine.framework = Some("rten 0.27".into()));
     }),
-    ("a node with another version of its program", &[N2], |tree| {
+    ("a node with another version of its program", &[N2, N6, N36], |tree| {
         everywhere(tree, |machine, node| {
             machine.program = Some("sut-node 0.0.9".into());
             node.software_version = "0.0.9".into();
         });
     }),
-    ("a node with another program", &[N2], |tree| {
+    ("a node with another program", &[N2, N6, N36], |tree| {
         everywhere(tree, |machine, _| machine.program = Some("fast-node 0.1.0".into()));
     }),
-    ("a node that runs the model in another precision", &[N2], |tree| {
+    ("a node that runs the model in another precision", &[N2, N35], |tree| {
         tree.every_record(|record| {
             for one in &mut record.nodes {
                 let precision = if one.name == "node-b" { "fp8" } else { "fp16" };
@@ -104,7 +104,7 @@ pub(super) const ROWS: &[Row] = &[
             machine.framework = Some("libtorch 2.10.0 (CUDA 12.8)".into())
         });
     }),
-    ("another program in one of two scenarios", &[N2], |tree| {
+    ("another program in one of two scenarios", &[N2, N24], |tree| {
         in_server(tree, |_, node| node.software_version = "0.1.1".into());
     }),
     ("another kernel in one of two scenarios", &[N2], |tree| {
