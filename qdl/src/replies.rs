@@ -13,7 +13,7 @@ use netdiv_contract::{
 use netdiv_words::AnswerTokens;
 
 use crate::{
-    event::Reply,
+    event::{OutOfOrder, Reply},
     failure::Failure,
     lane::{Lane, LaneState},
     loadgen::LoadGen,
@@ -125,6 +125,9 @@ fn first<L: LoadGen>(
     if !state.in_flight.part(response.id) {
         state.report.unmatched += 1;
         return Ok(());
+    }
+    if lane.agreed.tokens != AnswerTokens::First {
+        return Err(OutOfOrder::Unasked.failure(&lane.node_name));
     }
     let (_, token) = payload(lane, &mut response)?;
     let bad = |why| Failure::BadResponse { node: lane.node_name.clone(), why };

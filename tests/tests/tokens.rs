@@ -84,6 +84,7 @@ fn the_outputs_are_the_same_in_every_scenario_and_begin_with_their_first_tokens(
         // One token is one too few for LoadGen, which says so in its log.
         let outcome = run.expect(1);
         assert!(outcome.stdout.contains("greater than 1"), "{}", outcome.stdout);
+        assert!(outcome.stdout.contains("answers have one token"), "{}", outcome.stdout);
         let entries = accuracy_log(&outcome);
         assert_eq!(entries.len(), 200);
         for entry in &entries {

@@ -162,11 +162,23 @@ impl Test {
     }
 }
 
-/// What LoadGen would not have survived, of the test that runs. It ends the test at LoadGen's next call.
+/// What LoadGen must not be told, of the test that runs. It ends the test at LoadGen's next call.
 static MISUSE: Mutex<Option<&'static str>> = Mutex::new(None);
 
-fn misuse() -> std::sync::MutexGuard<'static, Option<&'static str>> {
-    MISUSE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+/// Whether there was any; looked at before the lock is taken.
+static IS_MISUSED: AtomicBool = AtomicBool::new(false);
+
+fn note_misuse(what: &'static str) {
+    MISUSE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).get_or_insert(what);
+    IS_MISUSED.store(true, Ordering::SeqCst);
+}
+
+fn take_misuse() -> Option<&'static str> {
+    if !IS_MISUSED.load(Ordering::SeqCst) {
+        return None;
+    }
+    IS_MISUSED.store(false, Ordering::SeqCst);
+    MISUSE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
 }
 
 /// Held while a test runs. True once a test was aborted.
@@ -221,7 +233,7 @@ pub fn complete<'a>(answers: impl IntoIterator<Item = (ResponseId, &'a [u8])>) {
                 if open.tokens != AnswerTokens::Uncounted
                     && let Some(wrong) = wrong_answer(id.first, n_tokens)
                 {
-                    misuse().get_or_insert(wrong);
+                    note_misuse(wrong);
                     continue;
                 }
                 let (data, size) = (bytes.as_ptr(), bytes.len());
@@ -238,8 +250,8 @@ pub fn complete<'a>(answers: impl IntoIterator<Item = (ResponseId, &'a [u8])>) {
     drop(open);
 }
 
-/// What LoadGen would not survive of an answer whose tokens it counts: it looks up the time of a first token that it was not
-/// told of, and divides by the number of tokens that follow.
+/// What must not reach LoadGen of an answer whose tokens it counts: it looks up the first token, which it may not have been told
+/// of, and makes a negative time for each further token where there is none.
 fn wrong_answer(first: First, tokens: i64) -> Option<&'static str> {
     match first {
         First::Due => Some("a sample was answered before its first token"),
@@ -257,7 +269,7 @@ pub fn first_token(id: &mut ResponseId, token: &[u8]) {
     let open = OPEN_TEST.read().unwrap_or_else(|poisoned| poisoned.into_inner());
     if open.is_of(id) {
         if id.first != First::Due {
-            misuse().get_or_insert("a second first token of one sample, or one that is not due");
+            note_misuse("a second first token of one sample, or one that is not due");
             return;
         }
         id.first = First::Told;
@@ -346,7 +358,7 @@ pub fn start_test(
     open_test(NO_TEST);
     *spent = outcome != 0;
     match outcome {
-        0 => misuse().take().map_or(Ok(()), |wrong| Err(StartTestError::Aborted(wrong.into()))),
+        0 => take_misuse().map_or(Ok(()), |wrong| Err(StartTestError::Aborted(wrong.into()))),
         _ => Err(StartTestError::Aborted(reason.concat())),
     }
 }
@@ -371,7 +383,7 @@ pub fn end_from_outside(reason: &str) -> bool {
 /// Runs a callback's body. A failure or a panic closes the test to answers and hands the reason to C++.
 fn guarded(out: *mut c_void, body: impl FnOnce() -> Result<(), Abort>) -> c_int {
     let reason = match catch_unwind(AssertUnwindSafe(body)) {
-        Ok(Ok(())) => match misuse().take() {
+        Ok(Ok(())) => match take_misuse() {
             None => return 0,
             Some(wrong) => format!("{wrong}; this is a bug in netdiv"),
         },

@@ -97,6 +97,13 @@ impl Judgement {
                 self.fault(format!("{what} did not all arrive as they were sent: {examples}"));
             }
         }
+        let tokens = counted.nodes.iter().filter_map(|node| node.tokens.as_ref());
+        let one_token: u64 = tokens.map(|tokens| tokens.one_token_answers).sum();
+        if one_token > 0 {
+            self.reasons.push(format!(
+                "{one_token} answers have one token: LoadGen has no time for further ones, and its figures of tokens are off"
+            ));
+        }
         let unmatched: u64 = counted.nodes.iter().map(|node| node.unmatched_replies).sum();
         if unmatched > 0 {
             self.reasons

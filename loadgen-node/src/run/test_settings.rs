@@ -78,7 +78,8 @@ pub(super) fn check_settings(config: &RunConfig, settings: &TestSettings) -> Res
     if known == Some(TokenLatencies::Measured) && !is_measured && !is_chosen {
         let (benchmark, model) = (&config.benchmark, &config.loadgen_model);
         return usage(format!(
-            "LoadGen {} does not know {benchmark}: its mlperf.conf has no token latencies for {model}. Build with \
+            "the mlperf.conf of LoadGen {} and user.conf give no token latencies for {model}, by which {benchmark} is judged. \
+             Where user.conf does not turn them off, this release does not know the benchmark: build with \
              NETDIV_LOADGEN_RELEASE=RELEASE, a later one (docs/OPERATING.md); or, as an experiment, give --setting \
              use_token_latencies=true with server_ttft_latency and server_tpot_latency, in ns",
             loadgen_sys::version()

@@ -20,7 +20,7 @@ use std::{
 use bytes::Bytes;
 use netdiv_contract::{
     layout::{DataType, InputLayout, TensorSpec},
-    tokens::ID_BYTES,
+    tokens::{self, ID_BYTES},
 };
 
 use crate::{
@@ -119,7 +119,14 @@ impl Dataset for Ids {
     }
 
     fn read(&self, index: usize) -> Result<Sample, DatasetError> {
-        Ok(prompt(self.file.read(self.places[index], self.sample_bytes(index))?))
+        let ids = self.file.read(self.places[index], self.sample_bytes(index))?;
+        match tokens::ids(&ids).find(|id| *id < 0) {
+            Some(id) => Err(DatasetError::BadArray {
+                path: self.path.display().to_string(),
+                why: format!("damaged data set of ids: prompt {index} has the id {id}"),
+            }),
+            None => Ok(prompt(ids)),
+        }
     }
 }
 
@@ -168,6 +175,14 @@ mod tests {
             let ids: Vec<_> = netdiv_contract::tokens::ids(&tensors[0].data).collect();
             assert_eq!((&ids, &tensors[0].shape), (prompt, &vec![prompt.len()]));
         }
+    }
+
+    #[test]
+    fn a_prompt_with_an_id_below_0_is_refused_when_it_is_read() {
+        let (_folder, path) = file(&written(&[vec![1], vec![2, -7]]));
+        let data = crate::open(&path.display().to_string()).unwrap();
+        data.read(0).unwrap();
+        assert!(data.read(1).unwrap_err().to_string().contains("prompt 1 has the id -7"));
     }
 
     #[test]

@@ -35,6 +35,12 @@ pub fn prompts(path: &Path, key: &str, rows: &Rows<'_>) -> Result<Vec<Vec<i32>>,
         let ids = if value.is_object() { value.get(key).unwrap_or(&Value::Null) } else { &value };
         ids_of(ids).map_err(|why| format!("line {}: {why}", number + 1))
     };
+    let is_array = path.extension().is_some_and(|extension| extension == "npy");
+    if !is_array && (rows.lengths.is_some() || rows.pad.is_some()) {
+        return Err(bad(
+            "its lists are as long as its prompts: leave --lengths and --pad out".into()
+        ));
+    }
     let prompts = match path.extension().and_then(|extension| extension.to_str()) {
         Some("npy") => of_array(path, rows)?,
         Some("jsonl") => {
@@ -197,6 +203,11 @@ mod tests {
         assert!(read("a.npy", &floats, &plain).unwrap_err().contains("row 0: prompts are rows"));
         let zeros = npy("<i4", "(1, 2)", &[0; 8]);
         let pad = Rows { pad: Some(0), ..Rows::default() };
+        assert!(
+            read("a.json", b"[[1, 0]]", &pad)
+                .unwrap_err()
+                .contains("leave --lengths and --pad out")
+        );
         assert!(read("a.npy", &zeros, &pad).unwrap_err().contains("prompt 0 has no token"));
     }
 }

@@ -27,6 +27,12 @@ const RESERVED: u32 = 8;
 /// How much longer than it asks for the thread may sleep.
 const SLACK: NonZeroU64 = NonZeroU64::MIN;
 
+/// Longest time in one step; whoever watches the engine sees that it is well.
+const LONGEST_STEP: Duration = Duration::from_millis(100);
+
+/// How often it looks whether the client of an output is still there.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// What it says that it is.
 pub(super) fn model(settings: &TokensConfig) -> Model {
     let prompt =
@@ -70,7 +76,7 @@ impl Tokens {
             match speech.next_due() {
                 Some(due) => {
                     self.speeches[slot] = Some(speech);
-                    self.due.push(Reverse((due, slot)));
+                    self.due.push(Reverse((due.min(now + LOOK_AGAIN), slot)));
                     return;
                 }
                 None => speech.sink.end(),
@@ -155,7 +161,9 @@ impl StreamingEngine for Tokens {
                 self.speeches.push(None);
                 self.speeches.len() - 1
             });
-            self.due.push(Reverse((speech.next_due().unwrap_or_else(Instant::now), slot)));
+            let now = Instant::now();
+            let due = speech.next_due().unwrap_or(now).min(now + LOOK_AGAIN);
+            self.due.push(Reverse((due, slot)));
             self.speeches[slot] = Some(speech);
         }
         Ok(())
@@ -167,7 +175,7 @@ impl StreamingEngine for Tokens {
 
     fn step(&mut self) -> Result<(), EngineError> {
         if let Some(due) = self.idle_until() {
-            thread::sleep(due.saturating_duration_since(Instant::now()));
+            thread::sleep(due.saturating_duration_since(Instant::now()).min(LONGEST_STEP));
         }
         let now = Instant::now();
         while let Some(Reverse((due, slot))) = self.due.peek().copied()

@@ -69,12 +69,47 @@ impl Ahead {
 
 impl AheadOf {
     /// Encodes all that is here, and has the task woken when more comes.
+    ///
+    /// Polling alone may leave something: it says that nothing is here when the task has used up its budget, or when another
+    /// thread is in the middle of sending. `try_recv` takes whatever was sent before this.
     pub(crate) fn encode(&mut self, context: &mut Context<'_>, encoder: &mut Encoder) {
-        while let Poll::Ready(Some(tokens)) = self.receiver.poll_recv(context) {
+        loop {
+            let tokens = match self.receiver.try_recv() {
+                Ok(tokens) => tokens,
+                Err(_) => match self.receiver.poll_recv(context) {
+                    Poll::Ready(Some(tokens)) => tokens,
+                    Poll::Ready(None) | Poll::Pending => return,
+                },
+            };
             if tokens.part() == Part::More {
                 self.more_waiting.fetch_sub(1, Ordering::Relaxed);
             }
             encoder.push(tokens);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn nothing_is_left_when_the_task_has_no_budget() {
+        let (ahead, mut of) = channel(Tokens::First).unwrap();
+        let (sender, mut receiver) = mpsc::unbounded_channel();
+        (0..1000).for_each(|n| sender.send(n).unwrap());
+        let mut encoder = Encoder::default();
+        poll_fn(|context| {
+            // A task may receive so many messages in a row.
+            while receiver.poll_recv(context).is_ready() {}
+            assert!(!receiver.is_empty(), "the budget has an end");
+            ahead.send(InferResponse { part: Part::First as i32, id: 1, ..Default::default() });
+            of.encode(context, &mut encoder);
+            Poll::Ready(())
+        })
+        .await;
+        assert!(encoder.next_chunk().is_some());
     }
 }

@@ -76,8 +76,8 @@ const MOST_TOKENS: u32 = 1 << 20;
 /// Longest time until a token, in microseconds: an hour.
 const LONGEST_US: u64 = 3_600_000_000;
 
-/// Kinds of a schedule.
-const MOST_KINDS: usize = 100_000;
+/// Kinds of a schedule. All of them are part of the settings that the node publishes.
+const MOST_KINDS: usize = 4096;
 
 /// Least vocabulary: the engine leaves the first few ids out, which most models keep for padding and for the end.
 const LEAST_VOCABULARY: u32 = 16;

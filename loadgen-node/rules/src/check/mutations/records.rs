@@ -251,7 +251,7 @@ pub(super) const ROWS: &[Row] = &[
     ("compression without approval", &[N25], |tree| {
         tree.every_record(|record| record.encoding = Encoding::Zstd);
     }),
-    ("an encoding that there is not", &[N22, N35], |tree| {
+    ("an encoding that there is not", &[N35], |tree| {
         let (known, unknown) = ("\"encoding\": \"none\"", "\"encoding\": \"jpeg-xl\"");
         tree.record_text("Offline/performance", known, unknown);
     }),
