@@ -34,6 +34,7 @@ pub use model::{
     identity::{Model, UnfitSample},
     manifest::{BatchingTables, Dimension, Manifest, ManifestError, Shape, WorkloadName},
     payload::Payload,
+    served::ServedModel,
     token_limits::{TokenLimits, UnfitPrompt},
     workloads::dry_run::DryRun,
 };
@@ -48,6 +49,7 @@ pub use settings::{
     },
     error::ConfigError,
     network::{Network, NetworkArgs, NetworkError, Transports},
+    openai::{Dialect, OpenaiArgs, OpenaiConfig},
     range::OutOfRange,
     tokens::{OutputKind, OutputLength, TokensArgs, TokensConfig},
 };

@@ -10,6 +10,7 @@ pub(crate) mod load;
 pub(crate) mod none;
 pub(crate) mod one_by_one;
 mod onnx;
+mod openai;
 mod plugin;
 pub(crate) mod pool;
 mod sink;

@@ -1,12 +1,12 @@
 //! Which model is served.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 use clap::ValueEnum as _;
 use netdiv_contract::{
     encoding::Encoding,
-    layout::{InputLayout, LayoutError},
+    layout::{DataType, InputLayout, LayoutError, TensorSpec},
 };
 
 use crate::model::{
@@ -43,6 +43,8 @@ pub struct Model {
     pub encodings: Vec<Encoding>,
     /// What is known of its tokens, where its outputs are made of them.
     pub tokens: Option<TokenLimits>,
+    /// What the engine found out when it was loaded, by name, and nobody has set.
+    pub(crate) found: BTreeMap<&'static str, String>,
     /// What happens around it, where that is not the engine's own matter.
     pub(crate) workload: Option<Arc<dyn Workload>>,
 }
@@ -58,7 +60,19 @@ impl Model {
             input: InputLayout::default(),
             encodings: Encoding::value_variants().to_vec(),
             tokens: None,
+            found: BTreeMap::new(),
             workload: None,
+        }
+    }
+
+    /// Of an engine that takes prompts and answers with outputs, both of token ids.
+    pub(crate) fn of_tokens(engine: &str, limits: TokenLimits) -> Self {
+        let (name, data_type) = ("input_ids".into(), DataType::Int32 as i32);
+        let prompt = TensorSpec { name, data_type, shape: vec![-1] };
+        Self {
+            input: InputLayout { tensors: vec![prompt] },
+            tokens: Some(limits),
+            ..Self::any_bytes(engine)
         }
     }
 

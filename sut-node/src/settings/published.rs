@@ -5,19 +5,23 @@
 //! decide is left out: the node's name, addresses, and where certificates, tokens, models and libraries lie; the model
 //! itself is described by its own SHA-256.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use netdiv_contract::{encoding::Encoding, layout::type_name};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    model::manifest::{Dimension, Manifest, Shape, WorkloadName},
+    model::{
+        manifest::{Dimension, Manifest, Shape, WorkloadName},
+        served::ServedModel,
+    },
     settings::{
         batching::Batching,
         config::Config,
         engine::{EchoConfig, EngineConfig, OnnxConfig, PluginConfig, PluginFile, Postprocess},
         network::{Network, Transports},
+        openai::{Dialect, OpenaiConfig},
         tokens::TokensConfig,
     },
 };
@@ -31,8 +35,12 @@ pub(crate) struct Published {
 }
 
 impl Published {
-    pub(crate) fn new(config: &Config) -> Result<Self, toml::ser::Error> {
-        let text = toml::to_string(&Settings::of(config))?;
+    /// Of those settings, and of what the engine found out when it was loaded.
+    pub(crate) fn new(
+        config: &Config,
+        found: &BTreeMap<&'static str, String>,
+    ) -> Result<Self, toml::ser::Error> {
+        let text = toml::to_string(&Settings::of(config, found))?;
         let sha256 = hex::encode(Sha256::digest(&text));
         Ok(Self { text, sha256 })
     }
@@ -61,6 +69,8 @@ struct Settings<'a> {
     max_batch_bytes: Option<usize>,
     buckets: &'a [usize],
     engine: Engine<'a>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    found: &'a BTreeMap<&'static str, String>,
 }
 
 #[derive(Serialize)]
@@ -73,6 +83,13 @@ enum Engine<'a> {
         sample_us: u64,
     },
     Tokens(&'a TokensConfig),
+    Openai {
+        dialect: Dialect,
+        /// Number of serving engines.
+        servers: usize,
+        timeout_ms: u64,
+        model: &'a ServedModel,
+    },
     Onnx {
         postprocess: Postprocess,
         threads: usize,
@@ -116,7 +133,7 @@ enum Length {
 }
 
 impl<'a> Settings<'a> {
-    fn of(config: &'a Config) -> Self {
+    fn of(config: &'a Config, found: &'a BTreeMap<&'static str, String>) -> Self {
         let Config {
             network,
             name: _,
@@ -168,6 +185,7 @@ impl<'a> Settings<'a> {
             max_batch_bytes: *max_bytes,
             buckets,
             engine: Engine::of(engine),
+            found,
         }
     }
 }
@@ -182,6 +200,15 @@ impl<'a> Engine<'a> {
                 sample_us: micros(*per_sample),
             },
             EngineConfig::Tokens(settings) => Self::Tokens(settings),
+            EngineConfig::Openai(settings) => {
+                let OpenaiConfig { urls, dialect, model, token: _, tls: _, timeout } = settings;
+                Self::Openai {
+                    dialect: *dialect,
+                    servers: urls.len(),
+                    timeout_ms: whole(timeout.as_millis()),
+                    model,
+                }
+            }
             EngineConfig::Onnx(OnnxConfig { model: _, postprocess, threads }) => {
                 Self::Onnx { postprocess: *postprocess, threads: *threads }
             }
