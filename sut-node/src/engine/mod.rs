@@ -23,6 +23,7 @@ pub use self::{
     error::EngineError,
     interface::{Engine, EngineKind, Inference, StreamingEngine},
     load::load,
+    openai::dry_run::read_answer,
     plugin::open::devices,
     sink::Sink,
 };

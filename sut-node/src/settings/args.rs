@@ -12,7 +12,7 @@ use crate::settings::{
     engine::{EngineArgs, EngineConfig, MAX_THREADS, PLUGIN_BATCH, SERVED_BATCH},
     error::ConfigError,
     network::{NetworkArgs, address},
-    range::within,
+    range::{MAX_TIMEOUT_MS, within},
 };
 
 /// The keys. Each is also a key of the settings file, with underscores.
@@ -77,9 +77,6 @@ pub struct Args {
 /// Longest time in one batch: a LoadGen node gives a node up that has not answered for 60 s, and the reason is to be named
 /// before that.
 const ENGINE_TIMEOUT_MS: u64 = 45_000;
-
-/// A day: longer than any batch, and no overflow where times are added.
-pub(super) const MAX_TIMEOUT_MS: u64 = 86_400_000;
 
 impl Args {
     /// Checks the settings and fills in the defaults.

@@ -156,7 +156,7 @@ pub enum EngineConfig {
     /// No model; tokens.
     Tokens(TokensConfig),
     /// A serving engine, over HTTP.
-    Openai(OpenaiConfig),
+    Openai(Arc<OpenaiConfig>),
     /// A shared library.
     Plugin(PluginConfig),
 }
@@ -259,7 +259,7 @@ impl EngineArgs {
             }
             EngineChoice::Word(EngineWord::Openai) => {
                 let openai = self.openai.resolve(self.model.as_deref())?;
-                return Ok((EngineConfig::Openai(openai), batching.clone()));
+                return Ok((EngineConfig::Openai(Arc::new(openai)), batching.clone()));
             }
             EngineChoice::Word(EngineWord::Onnx) => {
                 return Ok((EngineConfig::Onnx(self.onnx(cores, instances)?), batching.clone()));

@@ -13,7 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     model::served::ServedModel,
-    settings::{args::MAX_TIMEOUT_MS, error::ConfigError, range::within},
+    settings::{
+        error::ConfigError,
+        range::{MAX_TIMEOUT_MS, within},
+    },
 };
 
 /// Keys of the engine `openai`.

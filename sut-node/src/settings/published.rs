@@ -201,7 +201,7 @@ impl<'a> Engine<'a> {
             },
             EngineConfig::Tokens(settings) => Self::Tokens(settings),
             EngineConfig::Openai(settings) => {
-                let OpenaiConfig { urls, dialect, model, token: _, tls: _, timeout } = settings;
+                let OpenaiConfig { urls, dialect, model, token: _, tls: _, timeout } = &**settings;
                 Self::Openai {
                     dialect: *dialect,
                     servers: urls.len(),

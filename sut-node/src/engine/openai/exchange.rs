@@ -94,10 +94,11 @@ impl Exchange {
                         Err(why) => return Err(EngineError::Failed(why)),
                     }
                 }
-                Err(Refused::Busy { why, .. }) if tries > 0 => {
-                    format!("{why}; tried {} times", tries + 1)
+                Err(Refused::Busy { why, pause }) => {
+                    let (tries, pause) = (tries + 1, pause.as_secs_f64());
+                    format!("{why}; it wants a pause of {pause} s, tried {tries} times")
                 }
-                Err(Refused::Busy { why, .. } | Refused::Failed(why)) => why,
+                Err(Refused::Failed(why)) => why,
             };
             return Err(EngineError::Failed(format!("{}: {why}", *server)));
         }
@@ -147,6 +148,9 @@ where
         if !new.is_empty() {
             taker.tokens(new);
             until = Instant::now() + timeout;
+        } else if Instant::now() >= until {
+            // Events without tokens that follow each other at once are no progress either.
+            return Err(format!("{}: {SILENT}", after(&output)));
         }
         if last {
             return output.end();
@@ -158,6 +162,7 @@ where
 }
 
 const GONE: &str = "nobody waits for the answer any more";
+const SILENT: &str = "no token for as long as --openai-timeout-ms allows";
 
 /// Waits for a server, but not for ever, and only while somebody waits for its answer.
 async fn wait<T>(
@@ -175,7 +180,7 @@ async fn wait<T>(
             return Err(GONE.into());
         }
         if Instant::now() >= until {
-            return Err("no token for as long as --openai-timeout-ms allows".into());
+            return Err(SILENT.into());
         }
     }
 }

@@ -22,14 +22,14 @@ use crate::{
 
 /// Asks the servers whether they can be used, and makes the instances.
 pub(crate) fn load(
-    settings: &OpenaiConfig,
+    settings: &Arc<OpenaiConfig>,
     config: &Config,
 ) -> Result<(Model, Vec<EngineKind>), EngineError> {
     let found = probe(settings)?;
     let servers = Arc::new(Servers::new(&settings.urls));
-    let (shared, said) = (Arc::new(settings.clone()), Arc::new(AtomicBool::new(false)));
+    let said = Arc::new(AtomicBool::new(false));
     let engine = |_| {
-        let exchange = Exchange::new(shared.clone());
+        let exchange = Exchange::new(settings.clone());
         let slots = config.batching.max_batch;
         let engine = Openai::new(exchange, servers.clone(), slots, said.clone());
         let engine = engine.map_err(|error| EngineError::Failed(error.to_string()))?;

@@ -8,6 +8,7 @@ mod chunk;
 mod client;
 mod completions;
 mod dialect;
+pub(super) mod dry_run;
 mod engine;
 mod events;
 mod exchange;

@@ -165,6 +165,14 @@ fn a_served_model_and_what_was_found_of_it_are_published_without_their_place() {
     assert_eq!(published(folder.path(), &elsewhere).text, text(&other));
     let two = OPENAI.replace("['", "['http://engine:8000', '");
     assert_ne!(published(folder.path(), &two).text, text(&other));
+    let args: Args = toml::from_str(&format!(
+        "name = 'a'\n{}",
+        OPENAI.replace("FOLDER", &folder.path().display().to_string())
+    ))
+    .unwrap();
+    let found = BTreeMap::from([("prefix_caching", "off".to_owned())]);
+    let with = Published::new(&args.resolve().unwrap(), &found).unwrap().text;
+    assert_eq!(with, format!("{}\n[found]\nprefix_caching = \"off\"\n", text(&folder)));
     for (from, to) in [("'toy'", "'boy'"), ("= 100", "= 99"), ("[2]", "[3]"), ("= 10", "= 11")] {
         fs::write(folder.path().join("served.toml"), SERVED.replacen(from, to, 1)).unwrap();
         assert_ne!(text(&folder), text(&other), "{from}");

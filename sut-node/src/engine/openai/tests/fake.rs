@@ -35,6 +35,8 @@ pub(super) enum Act {
     Send(Vec<u8>),
     /// Says nothing until the client closes the connection.
     Hang,
+    /// Sends this until the client closes the connection.
+    Repeat(Vec<u8>),
     Close,
 }
 
@@ -106,6 +108,9 @@ fn serve(
                     gone.fetch_add(1, Ordering::SeqCst);
                     return Ok(());
                 }
+                Act::Repeat(bytes) => loop {
+                    connection.write_all(&bytes)?;
+                },
                 Act::Close => return Ok(()),
             }
         }

@@ -33,6 +33,10 @@ fn every_fault_is_a_failure_with_its_name() {
     let cut = |acts: &[Act], then: Act| [acts, &[then]].concat();
     let begun = [head(), chunk(format!("data: {FIRST}\n\n").as_bytes())];
     let half = [&begun[..], &[Act::Send(b"ff\r\ndata: {\"cho".to_vec())]].concat();
+    let chatter = |event: &[u8]| match chunk(event) {
+        Act::Send(bytes) => Act::Repeat(bytes),
+        act => act,
+    };
     let long = format!("data: {}", "x".repeat(100 << 20));
     let end = |reason: &str| LAST.replace("length", reason);
     for (name, acts, words) in [
@@ -113,6 +117,12 @@ fn every_fault_is_a_failure_with_its_name() {
             cut(&events(&[FIRST, LAST, USAGE])[..4], Act::Hang),
             "after 3 tokens: no token for",
         ),
+        (
+            "chatter",
+            cut(&begun, chatter(b"data: {\"choices\":[]}\n\n")),
+            "after 1 tokens: no token for as long",
+        ),
+        ("pings", cut(&begun, chatter(b": ping\n\n")), "after 1 tokens: "),
         ("no HTTP", vec![Act::Send(b"SSH-2.0-OpenSSH\r\n".to_vec())], "no answer"),
         ("moved", refusal("307 Temporary Redirect", "location: /x\r\n", ""), "status 307"),
         (
@@ -129,12 +139,12 @@ fn every_fault_is_a_failure_with_its_name() {
         (
             "busy",
             refusal("503 Service Unavailable", "retry-after: 0\r\n", "Loading"),
-            "status 503 Service Unavailable: Loading; tried 4 times",
+            "status 503 Service Unavailable: Loading; it wants a pause of 0 s, tried 4 times",
         ),
         (
             "busy for long",
             refusal("429 Too Many Requests", "retry-after: 3600\r\n", "slow down"),
-            "status 429 Too Many Requests: slow down",
+            "slow down; it wants a pause of 3600 s, tried 1 times",
         ),
     ] {
         let error = of(acts).map(|ids| format!("{name}: {ids:?}")).unwrap_err();

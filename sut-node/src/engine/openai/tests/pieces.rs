@@ -1,47 +1,13 @@
 //! However the bytes of an answer are cut, its ids are the same.
 
-use std::{
-    collections::VecDeque,
-    convert::Infallible,
-    pin::Pin,
-    task::{Context, Poll},
-    time::Duration,
-};
-
 use bytes::Bytes;
-use http_body::{Body, Frame};
 use proptest::prelude::*;
-use tokio::runtime::Builder;
 
-use super::fake::{Taken, recorded, tiny};
+use super::fake::{recorded, tiny};
 use crate::{
-    engine::openai::{dialect::api, events::Events, exchange::read, output::Output},
+    engine::read_answer,
     settings::openai::Dialect::{self, Llamacpp, Sglang, Trtllm, Vllm},
 };
-
-struct Pieces(VecDeque<Bytes>);
-
-impl Body for Pieces {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        Poll::Ready(self.0.pop_front().map(|piece| Ok(Frame::data(piece))))
-    }
-}
-
-fn read_pieces(dialect: Dialect, pieces: VecDeque<Bytes>) -> (Vec<i32>, Result<(), String>) {
-    let (model, mut taken) = (tiny(4, &[]), Taken::default());
-    let mut events = Events::new(Pieces(pieces));
-    let (output, timeout) = (Output::new(&model, 4), Duration::from_secs(60));
-    let runtime = Builder::new_current_thread().enable_time().build().unwrap();
-    let answer = read(api(dialect), &mut events, output, &mut taken, timeout);
-    let outcome = runtime.block_on(answer).map(drop);
-    (taken.0, outcome)
-}
 
 const STREAMS: [(&str, Dialect); 5] = [
     ("vllm_stream", Vllm),
@@ -64,8 +30,8 @@ proptest! {
         let mut cuts: Vec<_> = cuts.into_iter().map(|cut| cut.min(body.len())).collect();
         cuts.extend([0, body.len()]);
         cuts.sort_unstable();
-        let pieces = cuts.windows(2).map(|cut| body.slice(cut[0]..cut[1])).collect();
-        let (taken, outcome) = read_pieces(dialect, pieces);
+        let pieces = cuts.windows(2).map(|cut| body.slice(cut[0]..cut[1]));
+        let (taken, outcome) = read_answer(dialect, &tiny(4, &[]), 4, pieces);
         prop_assert_eq!((taken, outcome), (vec![291, 1611, 379, 410], Ok(())));
     }
 
@@ -83,7 +49,8 @@ proptest! {
         if let Some(old) = body.get_mut(place).filter(|old| !old.is_ascii_digit()) {
             *old = byte;
         }
-        let (taken, outcome) = read_pieces(dialect, VecDeque::from([Bytes::from(body)]));
+        let body = [Bytes::from(body)].into_iter();
+        let (taken, outcome) = read_answer(dialect, &tiny(4, &[]), 4, body);
         // A digit may become part of another id; of these only the dialects that send all ids twice can know.
         if outcome.is_ok() && !byte.is_ascii_digit() {
             prop_assert_eq!(taken, vec![291, 1611, 379, 410]);

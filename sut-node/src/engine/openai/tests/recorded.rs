@@ -5,13 +5,13 @@ use serde_json::Value;
 use super::fake::{Fake, PROMPT, ask, replay, settings, tiny};
 use crate::{
     engine::error::EngineError,
-    settings::openai::Dialect::{self, Llamacpp, Sglang, Trtllm, Vllm},
+    settings::openai::Dialect::{Llamacpp, Sglang, Trtllm, Vllm},
 };
 
 #[test]
 fn recorded_answers_give_their_ids() {
-    let cases: [(&str, Dialect, u32, &[u32], &[i32], Option<usize>); 9] = [
-        ("vllm_stream", Vllm, 4, &[], &[291, 1611, 379, 410], None),
+    for (name, dialect, max_tokens, eos, ids, cached) in [
+        ("vllm_stream", Vllm, 4, &[][..], &[291, 1611, 379, 410][..], None),
         ("vllm_stop_stream", Vllm, 6, &[379], &[291, 1611, 379], None),
         ("vllm_continuous_usage", Vllm, 2, &[], &[291, 1611], None),
         ("llama_stream", Llamacpp, 4, &[], &[291, 1611, 379, 410], Some(0)),
@@ -21,8 +21,7 @@ fn recorded_answers_give_their_ids() {
         ("trtllm_stream", Trtllm, 4, &[], &[291, 1611, 379, 410], Some(0)),
         // What follows `[DONE]` or the last event is not looked at.
         ("vllm_stream", Vllm, 4, &[2], &[291, 1611, 379, 410], None),
-    ];
-    for (name, dialect, max_tokens, eos, ids, cached) in cases {
+    ] {
         for piece in [1, 7, 100_000] {
             let server = Fake::always(replay(name, piece));
             let settings = settings(&[&server.url], dialect, tiny(max_tokens, eos));
