@@ -1,6 +1,6 @@
 //! Which model is served.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use clap::ValueEnum as _;
@@ -8,6 +8,7 @@ use netdiv_contract::{
     encoding::Encoding,
     layout::{DataType, InputLayout, LayoutError, TensorSpec},
 };
+use netdiv_words::Found;
 
 use crate::model::{
     payload::Payload,
@@ -43,8 +44,8 @@ pub struct Model {
     pub encodings: Vec<Encoding>,
     /// What is known of its tokens, where its outputs are made of them.
     pub tokens: Option<TokenLimits>,
-    /// What the engine found out when it was loaded, by name, and nobody has set.
-    pub(crate) found: BTreeMap<&'static str, String>,
+    /// What the engine found out when it was loaded.
+    pub(crate) found: Option<Found>,
     /// What happens around it, where that is not the engine's own matter.
     pub(crate) workload: Option<Arc<dyn Workload>>,
 }
@@ -60,7 +61,7 @@ impl Model {
             input: InputLayout::default(),
             encodings: Encoding::value_variants().to_vec(),
             tokens: None,
-            found: BTreeMap::new(),
+            found: None,
             workload: None,
         }
     }

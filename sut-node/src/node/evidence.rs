@@ -10,7 +10,7 @@ use crate::{
 
 /// The evidence that the rules require: measured from the system, and supplied by the operator where it cannot be measured.
 pub(crate) fn machine(config: &Config, model: &Model) -> Result<Machine, NodeError> {
-    let Published { text, sha256 } = Published::new(config, &model.found)?;
+    let Published { text, sha256 } = Published::new(config, model.found.as_ref())?;
     let mut machine = Machine {
         program: Some(format!("sut-node {}", env!("CARGO_PKG_VERSION"))),
         framework: Some(model.framework.clone()).filter(|text| !text.is_empty()),

@@ -5,9 +5,10 @@
 //! decide is left out: the node's name, addresses, and where certificates, tokens, models and libraries lie; the model
 //! itself is described by its own SHA-256.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::time::Duration;
 
 use netdiv_contract::{encoding::Encoding, layout::type_name};
+use netdiv_words::Found;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
@@ -36,10 +37,7 @@ pub(crate) struct Published {
 
 impl Published {
     /// Of those settings, and of what the engine found out when it was loaded.
-    pub(crate) fn new(
-        config: &Config,
-        found: &BTreeMap<&'static str, String>,
-    ) -> Result<Self, toml::ser::Error> {
+    pub(crate) fn new(config: &Config, found: Option<&Found>) -> Result<Self, toml::ser::Error> {
         let text = toml::to_string(&Settings::of(config, found))?;
         let sha256 = hex::encode(Sha256::digest(&text));
         Ok(Self { text, sha256 })
@@ -69,8 +67,7 @@ struct Settings<'a> {
     max_batch_bytes: Option<usize>,
     buckets: &'a [usize],
     engine: Engine<'a>,
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    found: &'a BTreeMap<&'static str, String>,
+    found: Option<&'a Found>,
 }
 
 #[derive(Serialize)]
@@ -133,7 +130,7 @@ enum Length {
 }
 
 impl<'a> Settings<'a> {
-    fn of(config: &'a Config, found: &'a BTreeMap<&'static str, String>) -> Self {
+    fn of(config: &'a Config, found: Option<&'a Found>) -> Self {
         let Config {
             network,
             name: _,

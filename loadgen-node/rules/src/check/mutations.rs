@@ -4,6 +4,7 @@
 //! `names.rs`, and for a language model in `language.rs`.
 
 mod allowed;
+mod engines;
 mod files;
 mod language;
 mod logs;
@@ -88,6 +89,11 @@ fn edited_times() {
 #[test]
 fn edited_records() {
     each_breaks_its_rules(records::ROWS, Tree::new);
+}
+
+#[test]
+fn edited_engines() {
+    each_breaks_its_rules(engines::ROWS, Tree::new);
 }
 
 #[test]

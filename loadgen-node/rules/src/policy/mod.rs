@@ -16,9 +16,13 @@ pub use choice::{AuditConfig, Choice, Engine, Tensor};
 
 use crate::{
     Finding,
-    Rule::{N1, N2, N13, N32},
+    Rule::{N1, N2, N10, N13, N32},
     book::{Suite, Table},
-    judge::{audit_config::not_of_a_test, engines::without_model, suite, sut_name},
+    judge::{
+        audit_config::not_of_a_test,
+        engines::{reuses_prompts, without_model},
+        suite, sut_name,
+    },
     result::Division,
 };
 
@@ -58,6 +62,10 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
     findings.extend(choice.engines.iter().filter_map(|Engine { node, engine, model_sha256 }| {
         let why = without_model(engine, model_sha256)?;
         Some(Finding::fail(N2, *node, format!("no model runs there: {why}")))
+    }));
+    findings.extend(choice.engines.iter().filter_map(|Engine { node, engine, .. }| {
+        let machine = choice.evidence?.nodes.get(*node)?;
+        Some(Finding::fail(N10, *node, reuses_prompts(engine, machine)?))
     }));
     findings.extend(machines::check(choice));
     findings

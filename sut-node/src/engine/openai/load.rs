@@ -1,9 +1,8 @@
 //! Makes the instances.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, atomic::AtomicBool},
-};
+use std::sync::{Arc, atomic::AtomicBool};
+
+use netdiv_words::Found;
 
 use crate::{
     engine::{
@@ -12,7 +11,7 @@ use crate::{
         openai::{
             engine::Openai,
             exchange::Exchange,
-            probe::{Found, probe},
+            probe::{Probed, probe},
             servers::Servers,
         },
     },
@@ -25,7 +24,7 @@ pub(crate) fn load(
     settings: &Arc<OpenaiConfig>,
     config: &Config,
 ) -> Result<(Model, Vec<EngineKind>), EngineError> {
-    let found = probe(settings)?;
+    let probed = probe(settings)?;
     let servers = Arc::new(Servers::new(&settings.urls));
     let said = Arc::new(AtomicBool::new(false));
     let engine = |_| {
@@ -36,17 +35,17 @@ pub(crate) fn load(
         Ok(EngineKind::Streaming(Box::new(engine)))
     };
     let engines = (0..config.instances).map(engine).collect::<Result<_, EngineError>>()?;
-    Ok((model(settings, found), engines))
+    Ok((model(settings, probed), engines))
 }
 
-fn model(settings: &OpenaiConfig, found: Found) -> Model {
+fn model(settings: &OpenaiConfig, probed: Probed) -> Model {
     let served = &settings.model;
     let limits = TokenLimits { vocabulary: served.vocabulary, max_input: served.max_input_tokens };
     Model {
-        framework: found.framework,
+        framework: probed.framework,
         name: served.name.clone(),
         sha256: served.sha256.clone(),
-        found: BTreeMap::from([("prefix_caching", found.prefix_caching.to_string())]),
+        found: Some(Found { prefix_caching: probed.prefix_caching }),
         ..Model::of_tokens("openai", limits)
     }
 }

@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use netdiv_words::PrefixCaching;
 use tokio::{runtime::Builder, time::timeout};
 use tracing::warn;
 
@@ -28,19 +29,10 @@ const BLOCK_TOKENS: u32 = 256;
 /// Tokens of an output that is tried.
 const OUTPUT_TOKENS: u32 = 2;
 
-/// Whether a server uses again what it has computed for another request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, strum::Display)]
-#[strum(serialize_all = "kebab-case")]
-pub(super) enum PrefixCaching {
-    Off,
-    CannotTell,
-    On,
-}
-
-/// What was found out.
+/// What the servers are.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Found {
-    /// What the servers are, with their versions as far as they say so.
+pub(super) struct Probed {
+    /// Their names, with their versions as far as they say so.
     pub(super) framework: String,
     /// Of the server where it is worst.
     pub(super) prefix_caching: PrefixCaching,
@@ -58,7 +50,7 @@ impl Taker for Nobody {
 }
 
 /// Asks all servers.
-pub(super) fn probe(settings: &OpenaiConfig) -> Result<Found, EngineError> {
+pub(super) fn probe(settings: &OpenaiConfig) -> Result<Probed, EngineError> {
     let model = &settings.model;
     let few = model.max_tokens.min(OUTPUT_TOKENS);
     let model = ServedModel { max_tokens: few, min_tokens: 1, ..model.clone() };
@@ -87,7 +79,7 @@ pub(super) fn probe(settings: &OpenaiConfig) -> Result<Found, EngineError> {
     }
     runtime.shutdown_background();
     let names: Vec<_> = names.into_iter().collect();
-    Ok(Found { framework: names.join(", "), prefix_caching: worst })
+    Ok(Probed { framework: names.join(", "), prefix_caching: worst })
 }
 
 async fn probe_one(

@@ -4,6 +4,7 @@ use clap::Args as _;
 
 use super::*;
 use netdiv_transport::security::make_certificates;
+use netdiv_words::PrefixCaching;
 
 use crate::settings::args::Args;
 
@@ -95,7 +96,7 @@ fn published(folder: &Path, settings: &str) -> Published {
     let mut table: toml::Table = toml::from_str(&settings).unwrap();
     table.entry("name").or_insert("a".into());
     let args: Args = table.try_into().unwrap();
-    Published::new(&args.resolve().unwrap(), &BTreeMap::new()).unwrap()
+    Published::new(&args.resolve().unwrap(), None).unwrap()
 }
 
 fn with(base: &str, key: &str, value: &str) -> String {
@@ -170,8 +171,8 @@ fn a_served_model_and_what_was_found_of_it_are_published_without_their_place() {
         OPENAI.replace("FOLDER", &folder.path().display().to_string())
     ))
     .unwrap();
-    let found = BTreeMap::from([("prefix_caching", "off".to_owned())]);
-    let with = Published::new(&args.resolve().unwrap(), &found).unwrap().text;
+    let found = Found { prefix_caching: PrefixCaching::Off };
+    let with = Published::new(&args.resolve().unwrap(), Some(&found)).unwrap().text;
     assert_eq!(with, format!("{}\n[found]\nprefix_caching = \"off\"\n", text(&folder)));
     for (from, to) in [("'toy'", "'boy'"), ("= 100", "= 99"), ("[2]", "[3]"), ("= 10", "= 11")] {
         fs::write(folder.path().join("served.toml"), SERVED.replacen(from, to, 1)).unwrap();

@@ -7,11 +7,12 @@ use netdiv_contract::{
     tokens,
     v1::{Part, Tokens},
 };
+use netdiv_words::{Found, PrefixCaching};
 
 use super::fake::{Act, Fake, events, refusal, settings, tiny};
 use crate::{
     InProcess,
-    engine::openai::probe::{PrefixCaching, probe},
+    engine::openai::probe::probe,
     settings::{
         args::Args,
         openai::{
@@ -125,7 +126,7 @@ fn a_node_answers_through_a_serving_engine() {
     let (sender, replies) = mpsc::channel();
     let answered = move |messages| drop(sender.send(messages));
     let node = InProcess::start(&args.resolve().unwrap(), Tokens::First, answered).unwrap();
-    assert_eq!(node.model().found["prefix_caching"], "off");
+    assert_eq!(node.model().found, Some(Found { prefix_caching: PrefixCaching::Off }));
     let prompt = |ids: &[i32]| {
         let data = tokens::to_bytes(ids);
         pack(&[TensorView { data_type: DataType::Int32, shape: vec![ids.len()], data: &data }])
