@@ -7,12 +7,14 @@
 mod answer_tokens;
 mod division;
 mod mode;
+mod prefix_caching;
 mod scenario;
 mod transport;
 
 pub use answer_tokens::AnswerTokens;
 pub use division::Division;
 pub use mode::Mode;
+pub use prefix_caching::{Found, PrefixCaching};
 pub use scenario::Scenario;
 pub use transport::Transport;
 
@@ -46,6 +48,7 @@ mod tests {
         agree::<Mode>(&["performance", "accuracy", "submission", "find-peak"]);
         agree::<Division>(&["exploratory", "network", "open"]);
         agree::<AnswerTokens>(&["uncounted", "counted", "first"]);
+        agree::<PrefixCaching>(&["off", "cannot-tell", "on"]);
         agree::<Transport>(&["grpc", "quic"]);
     }
 }

@@ -10,6 +10,7 @@ pub(crate) mod load;
 pub(crate) mod none;
 pub(crate) mod one_by_one;
 mod onnx;
+mod openai;
 mod plugin;
 pub(crate) mod pool;
 mod sink;
@@ -22,6 +23,7 @@ pub use self::{
     error::EngineError,
     interface::{Engine, EngineKind, Inference, StreamingEngine},
     load::load,
+    openai::dry_run::read_answer,
     plugin::open::devices,
     sink::Sink,
 };

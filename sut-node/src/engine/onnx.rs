@@ -7,11 +7,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use clap::ValueEnum as _;
-use netdiv_contract::{
-    encoding::Encoding,
-    layout::{self, DataType, InputLayout, Tensor, TensorSpec},
-};
+use netdiv_contract::layout::{self, DataType, InputLayout, Tensor, TensorSpec};
 use netdiv_resources::files;
 use rten::{Dimension, NodeId, RunOptions, ThreadPool, Value, ValueType, ValueView};
 use rten_tensor::{AsView as _, Layout as _};
@@ -70,14 +66,11 @@ impl OnnxModel {
 
     pub(super) fn describe(&self) -> Model {
         Model {
-            engine: "onnx".into(),
             framework: "rten 0.27".into(),
             name: self.name.clone(),
             sha256: self.sha256.clone(),
             input: self.input.clone(),
-            encodings: Encoding::value_variants().to_vec(),
-            tokens: None,
-            workload: None,
+            ..Model::any_bytes("onnx")
         }
     }
 }

@@ -10,10 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netdiv_contract::{
-    layout::{DataType, InputLayout, TensorSpec},
-    v1,
-};
+use netdiv_contract::v1;
 
 use crate::{
     engine::{error::EngineError, interface::StreamingEngine, sink::Sink},
@@ -35,13 +32,7 @@ const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What it says that it is.
 pub(super) fn model(settings: &TokensConfig) -> Model {
-    let prompt =
-        TensorSpec { name: "input_ids".into(), data_type: DataType::Int32 as i32, shape: vec![-1] };
-    Model {
-        input: InputLayout { tensors: vec![prompt] },
-        tokens: Some(TokenLimits { vocabulary: settings.vocabulary, max_input: 0 }),
-        ..Model::any_bytes("tokens")
-    }
+    Model::of_tokens("tokens", TokenLimits { vocabulary: settings.vocabulary, max_input: 0 })
 }
 
 pub(super) struct Tokens {

@@ -6,8 +6,9 @@ use bytes::Bytes;
 use clap::ValueEnum as _;
 use netdiv_contract::{
     encoding::Encoding,
-    layout::{InputLayout, LayoutError},
+    layout::{DataType, InputLayout, LayoutError, TensorSpec},
 };
+use netdiv_words::Found;
 
 use crate::model::{
     payload::Payload,
@@ -43,6 +44,8 @@ pub struct Model {
     pub encodings: Vec<Encoding>,
     /// What is known of its tokens, where its outputs are made of them.
     pub tokens: Option<TokenLimits>,
+    /// What the engine found out when it was loaded.
+    pub(crate) found: Option<Found>,
     /// What happens around it, where that is not the engine's own matter.
     pub(crate) workload: Option<Arc<dyn Workload>>,
 }
@@ -58,7 +61,19 @@ impl Model {
             input: InputLayout::default(),
             encodings: Encoding::value_variants().to_vec(),
             tokens: None,
+            found: None,
             workload: None,
+        }
+    }
+
+    /// Of an engine that takes prompts and answers with outputs, both of token ids.
+    pub(crate) fn of_tokens(engine: &str, limits: TokenLimits) -> Self {
+        let (name, data_type) = ("input_ids".into(), DataType::Int32 as i32);
+        let prompt = TensorSpec { name, data_type, shape: vec![-1] };
+        Self {
+            input: InputLayout { tensors: vec![prompt] },
+            tokens: Some(limits),
+            ..Self::any_bytes(engine)
         }
     }
 

@@ -3,6 +3,7 @@
 pub(crate) mod identity;
 pub(crate) mod manifest;
 pub(crate) mod payload;
+pub(crate) mod served;
 pub(crate) mod token_limits;
 pub(crate) mod workload;
 pub(crate) mod workloads;

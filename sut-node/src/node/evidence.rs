@@ -37,7 +37,7 @@ pub(crate) struct Evidence {
 impl Evidence {
     /// Of this machine, read for the first time.
     pub(crate) fn of(config: &Config, model: &Model) -> Result<Arc<Self>, NodeError> {
-        let Published { text, sha256 } = Published::new(config)?;
+        let Published { text, sha256 } = Published::new(config, model.found.as_ref())?;
         let framework = Some(model.framework.clone()).filter(|text| !text.is_empty());
         let statement = config.evidence.clone();
         let read = move || {

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::settings::{
     batching::BatchingArgs,
     config::Config,
-    engine::{EngineArgs, EngineConfig, MAX_THREADS, PLUGIN_BATCH},
+    engine::{EngineArgs, EngineConfig, MAX_THREADS, PLUGIN_BATCH, SERVED_BATCH},
     error::ConfigError,
     network::{NetworkArgs, address},
-    range::within,
+    range::{MAX_TIMEOUT_MS, within},
 };
 
 /// The keys. Each is also a key of the settings file, with underscores.
@@ -78,9 +78,6 @@ pub struct Args {
 /// before that.
 const ENGINE_TIMEOUT_MS: u64 = 45_000;
 
-/// A day: longer than any batch, and no overflow where times are added.
-const MAX_TIMEOUT_MS: u64 = 86_400_000;
-
 impl Args {
     /// Checks the settings and fills in the defaults.
     pub fn resolve(self) -> Result<Config, ConfigError> {
@@ -97,6 +94,7 @@ impl Args {
         let (engine_config, batching) = self.engine.resolve(cores, instances, &self.batching)?;
         let (max_batch, batch_timeout_us) = match engine_config {
             EngineConfig::Echo(_) | EngineConfig::None | EngineConfig::Tokens(_) => (1024, 0),
+            EngineConfig::Openai(_) => (SERVED_BATCH, 0),
             EngineConfig::Onnx(_) | EngineConfig::Plugin(_) => (PLUGIN_BATCH, 1000),
         };
         let batching = batching.resolve(max_batch, batch_timeout_us)?;

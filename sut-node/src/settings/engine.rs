@@ -12,6 +12,7 @@ use crate::{
     settings::{
         batching::BatchingArgs,
         error::ConfigError,
+        openai::{OpenaiArgs, OpenaiConfig},
         range::within,
         tokens::{TokensArgs, TokensConfig},
     },
@@ -21,11 +22,12 @@ use crate::{
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 pub struct EngineArgs {
     /// What runs the model: onnx; torch (libtorch); the file of a plug-in; none (no model, answers at once: for
-    /// `loadgen-node fabric`); echo (no model, answers in batches after a time); or tokens (no model, answers as a language
-    /// model does, token by token) [default: onnx]
+    /// `loadgen-node fabric`); echo (no model, answers in batches after a time); tokens (no model, answers as a language
+    /// model does, token by token); or openai (a serving engine, over HTTP) [default: onnx]
     #[arg(long)]
     pub engine: Option<EngineChoice>,
-    /// onnx: the model file [default: the embedded digits network]; torch and plug-ins: the model's manifest
+    /// onnx: the model file [default: the embedded digits network]; torch and plug-ins: the model's manifest;
+    /// openai: what is known of the served model
     #[arg(long, value_name = "FILE")]
     pub model: Option<PathBuf>,
     /// onnx: what is made of the model's first output [default: top1]
@@ -59,6 +61,10 @@ pub struct EngineArgs {
     #[command(flatten)]
     #[serde(flatten)]
     pub tokens: TokensArgs,
+    /// The engine `openai`.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub openai: OpenaiArgs,
 }
 
 /// An engine, as the operator names it: by a word, or by the file of a plug-in.
@@ -85,6 +91,8 @@ pub enum EngineWord {
     Echo,
     /// No model; tokens.
     Tokens,
+    /// A serving engine, over HTTP.
+    Openai,
     /// A shared library; its file names it.
     #[value(skip)]
     #[strum(to_string = "a plug-in")]
@@ -147,6 +155,8 @@ pub enum EngineConfig {
     Onnx(OnnxConfig),
     /// No model; tokens.
     Tokens(TokensConfig),
+    /// A serving engine, over HTTP.
+    Openai(Arc<OpenaiConfig>),
     /// A shared library.
     Plugin(PluginConfig),
 }
@@ -219,6 +229,9 @@ pub(super) const MAX_THREADS: usize = 1024;
 /// Longest batch of plug-ins and onnx by default, in samples.
 pub(super) const PLUGIN_BATCH: usize = 32;
 
+/// Samples that a serving engine has at once by default, as many as vLLM takes.
+pub(super) const SERVED_BATCH: usize = 256;
+
 /// Longest time that an echo may be told to take, in microseconds: a day.
 const MAX_ECHO_US: u64 = 86_400_000_000;
 
@@ -244,6 +257,10 @@ impl EngineArgs {
             EngineChoice::Word(EngineWord::Tokens) => {
                 return Ok((EngineConfig::Tokens(self.tokens.resolve()?), batching.clone()));
             }
+            EngineChoice::Word(EngineWord::Openai) => {
+                let openai = self.openai.resolve(self.model.as_deref())?;
+                return Ok((EngineConfig::Openai(Arc::new(openai)), batching.clone()));
+            }
             EngineChoice::Word(EngineWord::Onnx) => {
                 return Ok((EngineConfig::Onnx(self.onnx(cores, instances)?), batching.clone()));
             }
@@ -260,12 +277,12 @@ impl EngineArgs {
         kind: EngineWord,
         batching: &BatchingArgs,
     ) -> Result<(), ConfigError> {
-        use EngineWord::{Echo, Onnx, PlugIn, Tokens, Torch};
+        use EngineWord::{Echo, Onnx, Openai, PlugIn, Tokens, Torch};
         let plugins: &[EngineWord] = &[Torch, PlugIn];
         let models: &[EngineWord] = &[Onnx, Torch, PlugIn];
-        let tokens = self.tokens.any();
-        let keys: [(&'static str, bool, &[EngineWord]); 14] = [
-            ("model", self.model.is_some(), models),
+        let (tokens, openai) = (self.tokens.any(), self.openai.any());
+        let keys: [(&'static str, bool, &[EngineWord]); 15] = [
+            ("model", self.model.is_some(), &[Onnx, Torch, PlugIn, Openai]),
             ("postprocess", self.postprocess.is_some(), &[Onnx]),
             ("threads", self.threads.is_some(), models),
             ("devices", self.devices.is_some(), plugins),
@@ -279,6 +296,7 @@ impl EngineArgs {
             ("echo-batch-us", self.echo_batch_us.is_some(), &[Echo]),
             ("echo-sample-us", self.echo_sample_us.is_some(), &[Echo]),
             (tokens.unwrap_or_default(), tokens.is_some(), &[Tokens]),
+            (openai.unwrap_or_default(), openai.is_some(), &[Openai]),
         ];
         match keys.into_iter().find(|(_, is_set, engines)| *is_set && !engines.contains(&kind)) {
             Some((key, _, engines)) => {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use netdiv_contract::{NAME_RULE, said::said};
+use netdiv_transport::security::SecurityError;
 use netdiv_words::Scenario;
 
 use crate::{
@@ -63,6 +64,32 @@ pub enum ConfigError {
         "--tokens-schedule takes the place of --tokens-ttft-us, --tokens-tpot-us and --tokens-output; leave these out"
     )]
     ScheduleAndTimes,
+    /// The engine `openai` has nobody to ask.
+    #[error(
+        "openai needs --url, where the serving engine listens, and --model, a file that says what it serves (docs/ENGINES.md)"
+    )]
+    NoServer,
+    /// Not the address of a serving engine.
+    #[error("--url {url}: {why}")]
+    Url {
+        /// What was given.
+        url: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// Any certificate could be the server's.
+    #[error(
+        "--url {0}: https needs --openai-ca, the authority that signs the server's certificate"
+    )]
+    NoAuthority(String),
+    /// llama.cpp has no such key.
+    #[error(
+        "min_tokens = {0}: llama.cpp cannot be told the least tokens of an output; leave it out, or use another engine"
+    )]
+    NoLeastTokens(u32),
+    /// The token or the certificates of the engine `openai` cannot be used.
+    #[error(transparent)]
+    Security(#[from] SecurityError),
     /// What the operator states about the machine cannot be read.
     #[error(transparent)]
     Evidence(#[from] netdiv_evidence::SupplyError),

@@ -8,16 +8,21 @@
 use std::time::Duration;
 
 use netdiv_contract::{encoding::Encoding, layout::type_name};
+use netdiv_words::Found;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    model::manifest::{Dimension, Manifest, Shape, WorkloadName},
+    model::{
+        manifest::{Dimension, Manifest, Shape, WorkloadName},
+        served::ServedModel,
+    },
     settings::{
         batching::Batching,
         config::Config,
         engine::{EchoConfig, EngineConfig, OnnxConfig, PluginConfig, PluginFile, Postprocess},
         network::{Network, Transports},
+        openai::{Dialect, OpenaiConfig},
         tokens::TokensConfig,
     },
 };
@@ -31,8 +36,9 @@ pub(crate) struct Published {
 }
 
 impl Published {
-    pub(crate) fn new(config: &Config) -> Result<Self, toml::ser::Error> {
-        let text = toml::to_string(&Settings::of(config))?;
+    /// Of those settings, and of what the engine found out when it was loaded.
+    pub(crate) fn new(config: &Config, found: Option<&Found>) -> Result<Self, toml::ser::Error> {
+        let text = toml::to_string(&Settings::of(config, found))?;
         let sha256 = hex::encode(Sha256::digest(&text));
         Ok(Self { text, sha256 })
     }
@@ -61,6 +67,7 @@ struct Settings<'a> {
     max_batch_bytes: Option<usize>,
     buckets: &'a [usize],
     engine: Engine<'a>,
+    found: Option<&'a Found>,
 }
 
 #[derive(Serialize)]
@@ -73,6 +80,13 @@ enum Engine<'a> {
         sample_us: u64,
     },
     Tokens(&'a TokensConfig),
+    Openai {
+        dialect: Dialect,
+        /// Number of serving engines.
+        servers: usize,
+        timeout_ms: u64,
+        model: &'a ServedModel,
+    },
     Onnx {
         postprocess: Postprocess,
         threads: usize,
@@ -116,7 +130,7 @@ enum Length {
 }
 
 impl<'a> Settings<'a> {
-    fn of(config: &'a Config) -> Self {
+    fn of(config: &'a Config, found: Option<&'a Found>) -> Self {
         let Config {
             network,
             name: _,
@@ -168,6 +182,7 @@ impl<'a> Settings<'a> {
             max_batch_bytes: *max_bytes,
             buckets,
             engine: Engine::of(engine),
+            found,
         }
     }
 }
@@ -182,6 +197,15 @@ impl<'a> Engine<'a> {
                 sample_us: micros(*per_sample),
             },
             EngineConfig::Tokens(settings) => Self::Tokens(settings),
+            EngineConfig::Openai(settings) => {
+                let OpenaiConfig { urls, dialect, model, token: _, tls: _, timeout } = &**settings;
+                Self::Openai {
+                    dialect: *dialect,
+                    servers: urls.len(),
+                    timeout_ms: whole(timeout.as_millis()),
+                    model,
+                }
+            }
             EngineConfig::Onnx(OnnxConfig { model: _, postprocess, threads }) => {
                 Self::Onnx { postprocess: *postprocess, threads: *threads }
             }

@@ -2,6 +2,9 @@
 
 use std::ops::RangeInclusive;
 
+/// A day: longer than any batch, and no overflow where times are added.
+pub(super) const MAX_TIMEOUT_MS: u64 = 86_400_000;
+
 /// A number that a key does not take.
 #[derive(Debug, thiserror::Error)]
 #[error("--{key} {value}: must be from {least} to {most}")]

@@ -10,6 +10,7 @@ mod input;
 mod payloads;
 mod run_folders;
 mod samples;
+mod served;
 mod settings;
 mod streams;
 mod submissions;
@@ -18,7 +19,7 @@ mod submissions;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 17] = [
     ("requests", streams::requests),
     ("responses", streams::responses),
     ("call_headers", streams::call_headers),
@@ -33,6 +34,7 @@ pub const TARGETS: [Target; 16] = [
     ("manifests", settings::manifests),
     ("evidence", settings::evidence),
     ("secrets", settings::secrets),
+    ("served_answers", served::answers),
     ("run_folders", run_folders::run_folders),
     ("submissions", submissions::submissions),
 ];

@@ -2,7 +2,7 @@
 
 use netdiv_evidence::{Machine, Statement};
 use netdiv_transport::security::{ClientTls, ServerTls, TlsFiles, Token};
-use sut_node::{Args, DryRun, Manifest};
+use sut_node::{Args, DryRun, Manifest, ServedModel};
 
 use crate::input::with_file;
 
@@ -18,6 +18,9 @@ pub(crate) fn settings(data: &[u8]) {
             &mut network.token_file,
             &mut args.evidence,
             &mut args.engine.model,
+            &mut args.engine.tokens.tokens_schedule,
+            &mut args.engine.openai.openai_token_file,
+            &mut args.engine.openai.openai_ca,
         ] {
             *path = None;
         }
@@ -25,12 +28,13 @@ pub(crate) fn settings(data: &[u8]) {
     });
 }
 
-/// A model's manifest, and the workload that it describes.
+/// A model's manifest, and the workload that it describes; or what is known of a served model.
 pub(crate) fn manifests(data: &[u8]) {
     with_file(data, |path| {
         if let Ok(manifest) = Manifest::read(path) {
             let _ = DryRun::new(manifest);
         }
+        let _ = ServedModel::read(path);
     });
 }
 

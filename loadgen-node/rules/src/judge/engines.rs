@@ -1,4 +1,9 @@
-//! Of N2: every node runs a model (rules, section 4.1.1: a result is of the reference model).
+//! The engine of a node: of N2, that it runs a model (rules, section 4.1.1: a result is of the reference model); of N10, that it
+//! computes every query in its entirety (6.2.1).
+
+use netdiv_contract::v1::Machine;
+use netdiv_words::{Found, PrefixCaching};
+use serde::Deserialize;
 
 /// Why no model runs at a node with that engine and that SHA-256 of a model file.
 pub(crate) fn without_model(engine: &str, model_sha256: &str) -> Option<String> {
@@ -8,4 +13,33 @@ pub(crate) fn without_model(engine: &str, model_sha256: &str) -> Option<String> 
         _ => return None,
     };
     Some(format!("{why}; run again with the benchmark's model"))
+}
+
+/// The engine that has servers behind it, which it asks whether they reuse prompts.
+const OF_SERVERS: &str = "openai";
+
+/// What the settings of a machine say about that.
+#[derive(Deserialize)]
+struct Settings {
+    found: Option<Found>,
+}
+
+/// Why prompts may not have been computed in their entirety at a node with that engine and evidence.
+pub(crate) fn reuses_prompts(engine: &str, machine: &Machine) -> Option<String> {
+    let settings = machine.settings.as_deref().map(toml::from_str::<Settings>);
+    let found = settings.and_then(Result::ok).and_then(|settings| settings.found);
+    let why = match found.map(|found| found.prefix_caching) {
+        Some(PrefixCaching::Off) => return None,
+        None if engine.trim() != OF_SERVERS => return None,
+        Some(PrefixCaching::On) => "its serving engine reuses what it computed for other prompts",
+        Some(PrefixCaching::CannotTell) => {
+            "it cannot tell whether its serving engine reuses what it computed for other prompts"
+        }
+        None => {
+            "it did not say whether its serving engine reuses what it computed for other prompts"
+        }
+    };
+    Some(format!(
+        "{why}; start that engine without prefix caching (docs/ENGINES.md), and run again"
+    ))
 }

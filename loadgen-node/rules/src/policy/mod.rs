@@ -16,9 +16,14 @@ pub use choice::{AuditConfig, Choice, Engine, Tensor};
 
 use crate::{
     Finding,
-    Rule::{N1, N2, N13, N32},
+    Rule::{N1, N2, N10, N13, N32},
     book::{Suite, Table},
-    judge::{alike::unlike, audit_config::not_of_a_test, engines::without_model, suite, sut_name},
+    judge::{
+        alike::unlike,
+        audit_config::not_of_a_test,
+        engines::{reuses_prompts, without_model},
+        suite, sut_name,
+    },
     result::Division,
 };
 
@@ -56,6 +61,10 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
     }
     findings.extend(settings::seeds(table, choice));
     findings.extend(engines(choice));
+    findings.extend(choice.engines.iter().filter_map(|Engine { node, engine, .. }| {
+        let machine = choice.evidence?.nodes.get(*node)?;
+        Some(Finding::fail(N10, *node, reuses_prompts(engine, machine)?))
+    }));
     findings.extend(machines::check(choice));
     findings
 }

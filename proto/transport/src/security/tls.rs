@@ -146,6 +146,26 @@ impl ClientTls {
         Ok(Self(config))
     }
 
+    /// Servers must have a certificate of the authority `ca`.
+    pub fn trusting_authority(ca: &Path) -> Result<Self, SecurityError> {
+        Self::load(&TlsFiles { ca: Some(ca.to_path_buf()), ..TlsFiles::default() })
+    }
+
+    /// Trusts nobody: for a client whose servers are all in plaintext.
+    pub fn trusting_nobody() -> Result<Self, SecurityError> {
+        let config = ClientConfig::builder_with_provider(provider())
+            .with_protocol_versions(&[&TLS13])
+            .map_err(|error| unusable(Path::new("TLS"), error))?
+            .with_root_certificates(RootCertStore::empty())
+            .with_no_client_auth();
+        Ok(Self(config))
+    }
+
+    /// The configuration for a client that chooses the protocol itself.
+    pub fn into_config(self) -> ClientConfig {
+        self.0
+    }
+
     /// The configuration for one protocol.
     pub(crate) fn config(&self, alpn: &[u8]) -> ClientConfig {
         let mut config = self.0.clone();

@@ -48,7 +48,8 @@ impl Token {
         self.0.to_string()
     }
 
-    pub(crate) fn header(&self) -> HeaderValue {
+    /// As a call carries it.
+    pub fn header(&self) -> HeaderValue {
         // Visible ASCII is always a valid header value.
         let value = HeaderValue::from_str(&format!("Bearer {}", self.0));
         let mut value = value.unwrap_or_else(|_| HeaderValue::from_static(""));

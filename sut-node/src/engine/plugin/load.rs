@@ -68,14 +68,13 @@ pub(in crate::engine) fn load(
         info!(device, model = manifest.name, weights, instances = config.instances, "loaded");
     }
     let model = Model {
-        engine: plugin.name().into(),
         framework: format!("{} {}", plugin.name(), plugin.version()),
         name: manifest.name.clone(),
         sha256,
         input: workload.layout(),
         encodings: manifest.encodings.clone(),
-        tokens: None,
         workload: Some(workload),
+        ..Model::any_bytes(plugin.name())
     };
     Ok((model, engines))
 }

@@ -3,15 +3,20 @@ use std::{collections::BTreeSet, fs, path::Path};
 use clap::Args as _;
 
 use super::*;
+use netdiv_transport::security::make_certificates;
+use netdiv_words::PrefixCaching;
+
 use crate::settings::args::Args;
 
 const ECHO: &str = "engine = 'echo'";
 const TOKENS: &str = "engine = 'tokens'";
 const ONNX: &str = "engine = 'onnx'";
+const OPENAI: &str =
+    "engine = 'openai'\nurl = ['http://127.0.0.1:8000']\nmodel = 'FOLDER/served.toml'";
 const TORCH: &str = "engine = 'torch'\nmodel = 'FOLDER/toy.toml'";
 
 /// For each key that decides how a node answers: settings, and one that differs in this key alone.
-const DECIDE: [(&str, &str, &str); 33] = [
+const DECIDE: [(&str, &str, &str); 35] = [
     ("transport", ECHO, "'quic'"),
     ("receive_window_bytes", ECHO, "1000000"),
     ("max_connections", ECHO, "5"),
@@ -38,6 +43,8 @@ const DECIDE: [(&str, &str, &str); 33] = [
     ("tokens_output", TOKENS, "'7-9'"),
     ("tokens_schedule", TOKENS, "'FOLDER/schedule'"),
     ("tokens_vocabulary", TOKENS, "77"),
+    ("openai_dialect", OPENAI, "'sglang'"),
+    ("openai_timeout_ms", OPENAI, "7"),
     ("postprocess", ONNX, "'none'"),
     ("threads", ONNX, "77"),
     ("devices", TORCH, "['cuda:0']"),
@@ -48,20 +55,26 @@ const DECIDE: [(&str, &str, &str); 33] = [
 ];
 
 /// The same for those that do not.
-const DO_NOT: [(&str, &str, &str); 8] = [
+const DO_NOT: [(&str, &str, &str); 10] = [
     ("listen", ECHO, "'127.0.0.1:7'"),
     ("name", ECHO, "'b'"),
     ("insecure", ECHO, "true"),
     ("metrics", ECHO, "'127.0.0.1:7'"),
     ("ready_file", ECHO, "'ready.json'"),
     ("token_file", ECHO, "'FOLDER/token'"),
+    ("openai_token_file", OPENAI, "'FOLDER/token'"),
+    ("openai_ca", OPENAI, "'FOLDER/ca.pem'"),
     ("evidence", ECHO, "'FOLDER/evidence.toml'"),
     ("libtorch", TORCH, "'/elsewhere'"),
 ];
 
-/// Of certificates the text says whether there are any; a model is told by its manifest and its SHA-256, and a scenario
-/// by the batch settings that it chooses.
-const APART: [&str; 5] = ["tls_certificate", "tls_key", "tls_client_ca", "model", "scenario"];
+/// Of certificates the text says whether there are any, of serving engines how many; a model is told by its manifest and its
+/// SHA-256, and a scenario by the batch settings that it chooses.
+const APART: [&str; 6] =
+    ["tls_certificate", "tls_key", "tls_client_ca", "url", "model", "scenario"];
+
+const SERVED: &str =
+    "name = 'toy'\nvocabulary = 100\nmax_input_tokens = 10\nmax_tokens = 10\neos = [2]\n";
 
 const MANIFEST: &str = "name = 'toy'\nmodel = 'toy.pt'\nworkload = 'tensors'\nprecision = 'fp32'\n\
     inputs = [{ name = 'x', data_type = 'float32', shape = [2, 'n'] }]\n\
@@ -73,6 +86,8 @@ fn folder() -> tempfile::TempDir {
     fs::write(folder.path().join("token"), "a-secret-that-is-long-enough-for-a-token").unwrap();
     fs::write(folder.path().join("evidence.toml"), "").unwrap();
     fs::write(folder.path().join("schedule"), "7,7,7").unwrap();
+    fs::write(folder.path().join("served.toml"), SERVED).unwrap();
+    make_certificates(folder.path(), &[]).unwrap();
     folder
 }
 
@@ -81,7 +96,7 @@ fn published(folder: &Path, settings: &str) -> Published {
     let mut table: toml::Table = toml::from_str(&settings).unwrap();
     table.entry("name").or_insert("a".into());
     let args: Args = table.try_into().unwrap();
-    Published::new(&args.resolve().unwrap()).unwrap()
+    Published::new(&args.resolve().unwrap(), None).unwrap()
 }
 
 fn with(base: &str, key: &str, value: &str) -> String {
@@ -114,7 +129,11 @@ fn the_defaults_that_the_help_names_are_in_force() {
         let default = help.rsplit_once("[default: ").map(|(_, text)| text.trim_end_matches(']'));
         let Some(default) = default.filter(|text| text.parse::<u64>().is_ok()) else { continue };
         let id = key.get_id().as_str();
-        let base = if id.starts_with("tokens_") { TOKENS } else { ECHO };
+        let base = match id.split_once('_') {
+            Some(("tokens", _)) => TOKENS,
+            Some(("openai", _)) => OPENAI,
+            _ => ECHO,
+        };
         let set = with(base, id, default);
         assert_eq!(published(folder.path(), &set), published(folder.path(), base), "{set}");
         tried += 1;
@@ -134,6 +153,29 @@ fn a_manifest_is_published_without_its_place() {
     assert_ne!(published(folder.path(), &server).text, text(&other));
     for (from, to) in [("fp32", "fp16"), ("[2, 'n']", "[3, 'n']"), ("'toy'", "'boy'")] {
         fs::write(folder.path().join("toy.toml"), MANIFEST.replace(from, to)).unwrap();
+        assert_ne!(text(&folder), text(&other), "{from}");
+    }
+}
+
+#[test]
+fn a_served_model_and_what_was_found_of_it_are_published_without_their_place() {
+    let (folder, other) = (folder(), folder());
+    let text = |folder: &tempfile::TempDir| published(folder.path(), OPENAI).text;
+    assert_eq!(text(&folder), text(&other));
+    let elsewhere = OPENAI.replace("127.0.0.1:8000", "engine:8000");
+    assert_eq!(published(folder.path(), &elsewhere).text, text(&other));
+    let two = OPENAI.replace("['", "['http://engine:8000', '");
+    assert_ne!(published(folder.path(), &two).text, text(&other));
+    let args: Args = toml::from_str(&format!(
+        "name = 'a'\n{}",
+        OPENAI.replace("FOLDER", &folder.path().display().to_string())
+    ))
+    .unwrap();
+    let found = Found { prefix_caching: PrefixCaching::Off };
+    let with = Published::new(&args.resolve().unwrap(), Some(&found)).unwrap().text;
+    assert_eq!(with, format!("{}\n[found]\nprefix_caching = \"off\"\n", text(&folder)));
+    for (from, to) in [("'toy'", "'boy'"), ("= 100", "= 99"), ("[2]", "[3]"), ("= 10", "= 11")] {
+        fs::write(folder.path().join("served.toml"), SERVED.replacen(from, to, 1)).unwrap();
         assert_ne!(text(&folder), text(&other), "{from}");
     }
 }

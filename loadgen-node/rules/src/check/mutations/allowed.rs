@@ -9,7 +9,7 @@ use netdiv_contract::v1::Interface;
 use serde_json::json;
 
 use super::{
-    broken, report,
+    broken, engines, report,
     tree::{HOME, SYSTEM, Tree},
 };
 use crate::{Outcome, Rule, facts::files::sha256_of};
@@ -25,6 +25,14 @@ fn a_restart_between_runs() {
         let nodes = &mut record.evidence.as_mut().unwrap().nodes;
         nodes.get_mut("node-b").unwrap().boot_id = Some("another".into());
     });
+    let report = report(&tree);
+    assert!(!report.failed(), "{}", report.text());
+}
+
+#[test]
+fn a_serving_engine_that_computes_every_prompt() {
+    let tree = Tree::new();
+    engines::engines(&tree, "openai", "[found]\nprefix_caching = \"off\"\n");
     let report = report(&tree);
     assert!(!report.failed(), "{}", report.text());
 }

@@ -271,6 +271,27 @@ fn all_nodes_run_the_same() {
 }
 
 #[test]
+fn no_engine_reuses_prompts() {
+    let found = |word| format!("\n[found]\nprefix_caching = \"{word}\"\n");
+    for (engine, found, text) in [
+        ("openai", String::new(), "it did not say whether its serving engine reuses"),
+        ("openai", found("no"), "it did not say whether"),
+        ("openai", found("cannot-tell"), "it cannot tell whether its serving engine reuses"),
+        ("openai", found("on"), "its serving engine reuses what it computed for other prompts"),
+        ("plugin:torch", found("on"), "its serving engine reuses"),
+    ] {
+        fails(images(), Rule::N10, "rack-a", text, |case| {
+            case.engine.engine = engine;
+            node(case).settings = Some(format!("max_batch = 7\n{found}"));
+        });
+    }
+    let mut case = images();
+    case.engine.engine = "openai";
+    node(&mut case).settings = Some(found("off"));
+    assert_eq!(super::found(Division::Network, &case), []);
+}
+
+#[test]
 fn an_audit_config_is_of_a_compliance_test() {
     let file = |is_given, text| {
         move |case: &mut Case| case.audit_config = Some(AuditConfig { is_given, text })

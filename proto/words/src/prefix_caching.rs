@@ -1,0 +1,41 @@
+//! What a node finds out about the serving engine behind it.
+
+use clap::ValueEnum;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use strum::{Display, IntoStaticStr};
+
+/// Whether a serving engine uses again what it has computed for other prompts.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+    ValueEnum,
+    Display,
+    IntoStaticStr,
+)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case")]
+pub enum PrefixCaching {
+    /// It computes every prompt in its entirety.
+    Off,
+    /// It does not say.
+    CannotTell,
+    /// It does.
+    On,
+}
+
+/// What a node found out when it started: the table `found` of its published settings.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// Of the serving engines behind it, the worst.
+    pub prefix_caching: PrefixCaching,
+}

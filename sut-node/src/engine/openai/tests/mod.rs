@@ -1,0 +1,9 @@
+#![allow(clippy::unwrap_used)]
+
+mod fake;
+mod faults;
+mod instance;
+mod pieces;
+mod recorded;
+mod start;
+mod tls;

@@ -1,0 +1,107 @@
+//! What is known of a language model that a serving engine runs: a TOML file.
+
+use std::path::Path;
+
+use netdiv_resources::files;
+use serde::{Deserialize, Serialize};
+
+use crate::model::manifest::ManifestError;
+
+/// A served language model, and what is asked of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ServedModel {
+    /// Name by which the serving engine knows it.
+    pub name: String,
+    /// SHA-256 of its weights, in hex, as the operator states it; may be empty.
+    #[serde(default)]
+    pub sha256: String,
+    /// Number of token ids, which are 0 and up.
+    pub vocabulary: u32,
+    /// Most tokens of a prompt.
+    pub max_input_tokens: u32,
+    /// Most tokens of an output.
+    pub max_tokens: u32,
+    /// Least tokens of an output.
+    #[serde(default = "one")]
+    pub min_tokens: u32,
+    /// Ids that end an output. They are part of it.
+    #[serde(default)]
+    pub eos: Vec<u32>,
+}
+
+/// Tokens of the longest prompt or output: more than any benchmark's.
+const MOST_TOKENS: u32 = 1 << 20;
+
+fn one() -> u32 {
+    1
+}
+
+impl ServedModel {
+    /// Reads such a file.
+    pub fn read(path: &Path) -> Result<Self, ManifestError> {
+        let refused = |why| ManifestError { path: path.to_path_buf(), why };
+        let text = files::read_text(path).map_err(|error| refused(error.to_string()))?;
+        let model: Self = toml::from_str(&text).map_err(|error| refused(error.to_string()))?;
+        match model.fault() {
+            None => Ok(model),
+            Some(why) => Err(refused(why)),
+        }
+    }
+
+    fn fault(&self) -> Option<String> {
+        let most_ids = i32::MAX as u32;
+        let within = |key: &str, value: u32, least: u32, most: u32| {
+            (!(least..=most).contains(&value))
+                .then(|| format!("{key} = {value}: must be from {least} to {most}"))
+        };
+        let is_digest = |text: &str| {
+            text.len() == 64 && text.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
+        };
+        let eos = self.eos.iter().find(|id| **id >= self.vocabulary);
+        self.name
+            .is_empty()
+            .then(|| "name is empty; give the name that the serving engine lists".into())
+            .or_else(|| {
+                (!self.sha256.is_empty() && !is_digest(&self.sha256))
+                    .then(|| "sha256 has to be 64 digits of 0-9 and a-f, or left out".into())
+            })
+            .or_else(|| within("vocabulary", self.vocabulary, 1, most_ids))
+            .or_else(|| within("max_input_tokens", self.max_input_tokens, 1, MOST_TOKENS))
+            .or_else(|| within("max_tokens", self.max_tokens, 1, MOST_TOKENS))
+            .or_else(|| within("min_tokens", self.min_tokens, 1, self.max_tokens))
+            .or_else(|| {
+                eos.map(|id| format!("eos has {id}; ids go from 0 to {}", self.vocabulary - 1))
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_that_cannot_be_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tiny.toml");
+        let good = "name = 'tiny'\nvocabulary = 2048\nmax_input_tokens = 512\nmax_tokens = 64\neos = [2]\n";
+        std::fs::write(&path, good).unwrap();
+        assert_eq!(ServedModel::read(&path).unwrap().min_tokens, 1);
+        for (from, to, words) in [
+            ("'tiny'", "''", "name is empty"),
+            ("= 2048", "= 0", "vocabulary = 0"),
+            ("= 2048", "= 4294967295", "from 1 to 2147483647"),
+            ("= 512", "= 0", "max_input_tokens"),
+            ("= 64", "= 2000000", "from 1 to 1048576"),
+            ("eos", "min_tokens = 65\neos", "from 1 to 64"),
+            ("eos", "min_tokens = 0\neos", "min_tokens = 0"),
+            ("[2]", "[2048]", "eos has 2048; ids go from 0 to 2047"),
+            ("eos", "sha256 = 'A'\neos", "64 digits"),
+            ("eos", "end", "unknown field"),
+        ] {
+            std::fs::write(&path, good.replace(from, to)).unwrap();
+            let error = ServedModel::read(&path).unwrap_err().to_string();
+            assert!(error.contains(words) && error.contains("tiny.toml"), "{error}");
+        }
+    }
+}

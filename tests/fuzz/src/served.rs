@@ -1,0 +1,29 @@
+//! Answers of serving engines, as a node reads them.
+
+use bytes::Bytes;
+use sut_node::{Dialect, ServedModel, engine::read_answer};
+
+/// An answer: the first byte says in which dialect it is, and how it is cut.
+pub(crate) fn answers(data: &[u8]) {
+    let Some((first, answer)) = data.split_first() else { return };
+    let dialects = [Dialect::Vllm, Dialect::Sglang, Dialect::Trtllm, Dialect::Llamacpp];
+    let dialect = dialects[usize::from(first % 4)];
+    let model = ServedModel {
+        name: "tiny".into(),
+        sha256: String::new(),
+        vocabulary: 2048,
+        max_input_tokens: 512,
+        max_tokens: 4,
+        min_tokens: 1,
+        eos: vec![2],
+    };
+    let read = |cut: usize| {
+        let pieces = answer.chunks(cut).map(Bytes::copy_from_slice);
+        read_answer(dialect, &model, 4, pieces)
+    };
+    let (ids, outcome) = read(usize::from(first / 4) + 1);
+    assert!(ids.len() <= 4 && ids.iter().all(|id| (0..2048).contains(id)), "{ids:?}");
+    assert!(outcome.is_err() || !ids.is_empty(), "an output without a token");
+    let (whole, end) = read(answer.len().max(1));
+    assert_eq!((ids, outcome.is_ok()), (whole, end.is_ok()), "cut in another way");
+}
