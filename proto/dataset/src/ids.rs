@@ -120,7 +120,8 @@ impl Dataset for Ids {
 
     fn read(&self, index: usize) -> Result<Sample, DatasetError> {
         let ids = self.file.read(self.places[index], self.sample_bytes(index))?;
-        match tokens::ids(&ids).find(|id| *id < 0) {
+        let wrong = tokens::ids(&ids).find(|id| *id < 0);
+        match wrong {
             Some(id) => Err(DatasetError::BadArray {
                 path: self.path.display().to_string(),
                 why: format!("damaged data set of ids: prompt {index} has the id {id}"),
