@@ -79,8 +79,7 @@ fn published(subject: &Subject, found: &mut Findings) {
         };
         let shown: Option<Machine> = serde_json::from_str(&text).ok();
         let is_shown = |machine: &Machine| shown.as_ref() == Some(machine);
-        if all_known && !machines().any(|(said_by, machine)| said_by == name && is_shown(machine))
-        {
+        if all_known && !machines().any(|(said_by, machine)| said_by == name && is_shown(machine)) {
             let text = "is not what the machine said in any run: take that from a result.json";
             found.fail(N22, place, text);
         }

@@ -281,12 +281,14 @@ fn no_engine_reuses_prompts() {
         ("plugin:torch", found("on"), "its serving engine reuses"),
     ] {
         fails(images(), Rule::N10, "rack-a", text, |case| {
-            case.engine.engine = engine;
+            case.engines.truncate(1);
+            case.engines[0].engine = engine;
             node(case).settings = Some(format!("max_batch = 7\n{found}"));
         });
     }
     let mut case = images();
-    case.engine.engine = "openai";
+    case.engines.truncate(1);
+    case.engines[0].engine = "openai";
     node(&mut case).settings = Some(found("off"));
     assert_eq!(super::found(Division::Network, &case), []);
 }
