@@ -58,7 +58,8 @@ impl Selector {
         let mut selector = Self::default();
         let mut rest = text.strip_prefix('*').unwrap_or(text);
         while !rest.is_empty() {
-            let end = rest[1..].find(['.', '#']).map_or(rest.len(), |end| end + 1);
+            let end = rest.char_indices().skip(1).find(|(_, c)| ".#".contains(*c));
+            let end = end.map_or(rest.len(), |(place, _)| place);
             let (part, more) = rest.split_at(end);
             let (place, name) = match part.as_bytes()[0] {
                 b'.' => (&mut selector.class, &part[1..]),
@@ -102,4 +103,16 @@ fn without_comments(text: &str) -> String {
     let mut parts = text.split("/*");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| text + " " + part.split_once("*/").map_or("", |(_, rest)| rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_other_alphabets_are_refused() {
+        assert!(Sheet::read("é{fill:none}").is_err());
+        assert!(Sheet::read(".é#é{fill:none}").is_err());
+        assert!(Sheet::read("text.a#b{fill:none}").is_ok());
+    }
 }
