@@ -21,6 +21,13 @@ pub(crate) fn targets(text: &str) -> Vec<Range<usize>> {
     }
     found.retain(|range| !range.is_empty());
     found.sort_by_key(|range| range.start);
+    // One that starts inside of another is a part of it.
+    let mut end = 0;
+    found.retain(|range| {
+        let is_apart = range.start >= end;
+        end = end.max(range.end);
+        is_apart
+    });
     found
 }
 
@@ -135,6 +142,13 @@ mod tests {
         assert_eq!(headings(text), ["a-b-c", "a-b-c-1"]);
         let new = led_elsewhere(text, |target| (target == "c.md").then(|| "d.md".into()));
         assert_eq!(new, text.replace("c.md", "d.md"));
+    }
+
+    #[test]
+    fn a_target_inside_of_another_is_none() {
+        for text in ["[a](b](c) d", "[r]: [t](u)", "![a](<b href=\"c\"> d)"] {
+            assert_eq!(led_elsewhere(text, |target| Some(target.to_owned())), text);
+        }
     }
 
     #[test]
