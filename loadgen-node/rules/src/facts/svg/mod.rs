@@ -35,6 +35,9 @@ const LEAST_SIZE: f64 = 4.0;
 /// Widest line that is taken for one, in pixels.
 const WIDEST_LINE: f64 = 5.0;
 
+/// How deep elements may be nested.
+const DEEPEST: usize = 100;
+
 /// A text, and where it starts.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Text {
@@ -64,6 +67,9 @@ pub(crate) fn drawn(file: &str) -> Result<Drawn, String> {
         return Err("is no SVG: its root is no svg element".into());
     }
     for node in document.descendants() {
+        if node.ancestors().nth(DEEPEST + 1).is_some() {
+            return Err(format!("has elements nested deeper than {DEEPEST}: draw it flat"));
+        }
         let name = node.tag_name().name();
         if FOREIGN.contains(&name) || node.is_pi() || (name == "svg" && node != root) {
             return Err(format!(
@@ -227,5 +233,24 @@ impl Canvas {
             let stands_out = look.fill.stands_out(ground);
             (!stands_out).then(|| "its colour is that of the ground, or is not known".into())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawing(inside: &str) -> Result<Drawn, String> {
+        drawn(&format!("<svg xmlns=\"{NAMESPACE}\" viewBox=\"0 0 200 200\">{inside}</svg>"))
+    }
+
+    #[test]
+    fn a_deep_drawing_is_refused() {
+        for (open, close) in [("<g>", "</g>"), ("<text><tspan>", "</tspan></text>")] {
+            let deep = open.repeat(100_000) + &close.repeat(100_000);
+            assert!(drawing(&deep).unwrap_err().contains("deeper than 100"), "{open}");
+        }
+        let flat = "<g>".repeat(90) + "<text x=\"9\" y=\"99\">a</text>" + &"</g>".repeat(90);
+        assert_eq!(drawing(&flat).unwrap().seen.len(), 1);
     }
 }
