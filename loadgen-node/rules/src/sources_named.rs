@@ -130,10 +130,9 @@ fn of_rust(text: &str, stem: &str, named: &mut Named) {
     }
 }
 
-/// What stands between that mark and the next quotation mark, each time.
+/// What stands between that mark and the next quotation mark or the end of the line, each time.
 fn quoted<'a>(text: &'a str, mark: &'a str) -> impl Iterator<Item = &'a str> {
-    text.match_indices(mark)
-        .filter_map(move |(place, _)| text[place + mark.len()..].split('"').next())
+    text.split(mark).skip(1).filter_map(|rest| rest.split(['"', '\n']).next())
 }
 
 #[cfg(test)]
@@ -152,6 +151,12 @@ mod tests {
         ("b/Cargo.toml", b"[package]\nname = \"b\"\n[[bin]]\npath = \"src/b.rs\"\n"),
     ];
     const REST: [Source<'_>; 2] = [("b/src/b.rs", b"fn main() {}"), ("a/src/other/x.rs", b"")];
+
+    #[test]
+    fn a_name_ends_with_its_line() {
+        let names: Vec<_> = quoted("m=a\nb\nm=c\"d\nm=", "m=").collect();
+        assert_eq!(names, ["a", "c", ""]);
+    }
 
     #[test]
     fn each_file_is_missed_that_another_names() {
