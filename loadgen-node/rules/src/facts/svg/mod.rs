@@ -245,6 +245,28 @@ mod tests {
     }
 
     #[test]
+    fn what_may_hide_a_text_does() {
+        let is_seen = |style: &str| {
+            let rules = format!("<style>text {{ {style} }}</style>");
+            let text = "<text x=\"9\" y=\"99\" style=\"fill: black; stroke: none\">a</text>";
+            drawing(&(rules + text)).unwrap().seen.len() == 1
+        };
+        for style in ["", "display: block", "display: inline", "font-weight: bold !important"] {
+            assert!(is_seen(style), "{style}");
+        }
+        for style in
+            ["display: none !important", "display: contents", "visibility: hidden !important"]
+        {
+            assert!(!is_seen(style), "{style}");
+        }
+        for style in
+            ["fill: white !important", "stroke: white !important", "font: 1px a !important"]
+        {
+            assert!(!is_seen(style), "{style}");
+        }
+    }
+
+    #[test]
     fn a_deep_drawing_is_refused() {
         for (open, close) in [("<g>", "</g>"), ("<text><tspan>", "</tspan></text>")] {
             let deep = open.repeat(100_000) + &close.repeat(100_000);
