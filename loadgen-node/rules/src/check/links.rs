@@ -1,4 +1,4 @@
-//! N35: links in the documents of a submission lead somewhere in it.
+//! N35: the documents of a submission can be read, and their links lead somewhere in it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,10 @@ use super::{
 };
 use crate::{
     Rule::N35,
-    facts::markdown_links::{headings, local, resolved, targets},
+    facts::{
+        files::{DOCUMENT_BYTES, is_document},
+        markdown_links::{headings, local, resolved, targets},
+    },
     tree::{documents, list_files},
 };
 
@@ -19,11 +22,24 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let Some(tree) = &subject.tree else { return };
     // What cannot be listed is told with the names of files.
     let files = list_files(&tree.path(&tree.home.root())).unwrap_or_default();
-    let documents = files.iter().filter(|path| path.extension().is_some_and(|kind| kind == "md"));
+    let documents = files.iter().filter(|path| is_document(path));
     let mut headings = Headings::new();
     for path in documents {
         let place = format!("{}/{}", tree.home.root(), path.display());
         if is_of_others(tree, &place) {
+            continue;
+        }
+        let bytes = tree.path(&place).symlink_metadata().map_or(0, |file| file.len());
+        if bytes > DOCUMENT_BYTES {
+            let text = "which is the most that is read: shorten it";
+            found.fail(
+                N35,
+                &place,
+                format!("has {bytes} bytes, more than {DOCUMENT_BYTES}, {text}"),
+            );
+            continue;
+        }
+        if path.extension().is_none_or(|kind| kind != "md") {
             continue;
         }
         let Some(text) = tree.text(&place) else { continue };
@@ -119,6 +135,17 @@ mod tests {
                     correct them, or take them out";
         let place = "network/acme/documentation/x.md";
         assert_eq!(said(&[("documentation/x.md", links), there])[0], (place.into(), text.into()));
+    }
+
+    #[test]
+    fn documents_and_drawings_have_a_longest_length() {
+        for name in ["x.md", "x.svg"] {
+            let place = format!("documentation/{name}");
+            let said = said(&[(&place, &"a".repeat((1 << 20) + 1))]);
+            let text =
+                "has 1048577 bytes, more than 1048576, which is the most that is read: shorten it";
+            assert_eq!(said, [(format!("network/acme/{place}"), text.to_owned())]);
+        }
     }
 
     #[test]
