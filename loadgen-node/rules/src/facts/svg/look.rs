@@ -61,15 +61,19 @@ impl Paint {
 }
 
 /// Properties that hide nothing.
-const HARMLESS: [&str; 12] = [
+const HARMLESS: [&str; 16] = [
     "font-family",
     "font-weight",
     "font-style",
+    "font-variant",
+    "font-stretch",
     "fill-rule",
     "stroke-linecap",
     "stroke-linejoin",
     "stroke-miterlimit",
     "stroke-dasharray",
+    "stroke-opacity",
+    "paint-order",
     "marker-end",
     "marker-start",
     "dominant-baseline",

@@ -2,6 +2,9 @@
 
 use roxmltree::Node;
 
+/// Most declarations of a sheet; each selector counts those of its rule, and an empty rule is one.
+const MOST_DECLARATIONS: usize = 1000;
+
 /// A property and its value.
 pub(super) type Declaration = (String, String);
 
@@ -23,6 +26,7 @@ impl Sheet {
     /// Reads a sheet; one with anything else in it is an error.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let text = without_comments(text);
+        let mut count = 0;
         let mut sheet = Self::default();
         for rule in text.split('}').map(str::trim).filter(|rule| !rule.is_empty()) {
             let wrong = || {
@@ -33,7 +37,14 @@ impl Sheet {
             let (selectors, body) = rule.split_once('{').ok_or_else(wrong)?;
             for selector in selectors.split(',') {
                 let selector = Selector::read(selector.trim()).ok_or_else(wrong)?;
-                sheet.rules.push((selector, declarations(body)));
+                let declared = declarations(body);
+                count += declared.len().max(1);
+                if count > MOST_DECLARATIONS {
+                    return Err(format!(
+                        "has more than {MOST_DECLARATIONS} declarations in its style sheet: draw it with fewer"
+                    ));
+                }
+                sheet.rules.push((selector, declared));
             }
         }
         Ok(sheet)
