@@ -66,6 +66,8 @@ fn of_manifest(manifest: &Table, named: &mut Named) {
     for key in ["members", "default-members"] {
         let members = workspace.and_then(|workspace| workspace.get(key)?.as_array());
         let members = members.into_iter().flatten().filter_map(Value::as_str);
+        // Which folders a pattern is for is not known.
+        let members = members.filter(|member| !member.contains(['*', '?', '[']));
         named.extend(members.map(|member| vec![format!("{member}/Cargo.toml")]));
     }
     let Some(package) = manifest.get("package").and_then(Value::as_table) else {
@@ -76,7 +78,7 @@ fn of_manifest(manifest: &Table, named: &mut Named) {
         named.extend(file.map(|file| vec![file.to_owned()]));
     }
     of_tables(manifest, named);
-    if ["lib", "bin"].iter().all(|kind| !manifest.contains_key(*kind)) {
+    if ["lib", "bin", "test", "bench", "example"].iter().all(|kind| !manifest.contains_key(*kind)) {
         named.insert(["src/lib.rs", "src/main.rs", "src/bin"].map(String::from).to_vec());
     }
 }
@@ -104,7 +106,19 @@ fn of_tables(table: &Table, named: &mut Named) {
 /// Its modules, the files that it takes in, and what a build script looks at.
 fn of_rust(text: &str, stem: &str, named: &mut Named) {
     let mut path = None;
-    for line in text.lines().map(str::trim) {
+    for line in code(text) {
+        for mark in ["include_str!(\"", "include_bytes!(\"", "include!(\""] {
+            named.extend(quoted(line, mark).map(|file| vec![file.to_owned()]));
+        }
+        if stem == "build" {
+            let watched = quoted(line, "rerun-if-changed=").filter(|file| !file.contains('{'));
+            let protos = quoted(line, "\"").filter(|file| file.ends_with(".proto"));
+            named.extend(watched.chain(protos).map(|file| vec![file.to_owned()]));
+        }
+        // Where a module inside of another one would be is not known.
+        if line.starts_with(char::is_whitespace) {
+            continue;
+        }
         let declared = line.strip_prefix("pub ").or_else(|| line.strip_prefix("pub(crate) "));
         let module =
             declared.unwrap_or(line).strip_prefix("mod ").and_then(|rest| rest.strip_suffix(';'));
@@ -120,20 +134,27 @@ fn of_rust(text: &str, stem: &str, named: &mut Named) {
             path = quoted(line, "#[path = \"").next();
         }
     }
-    for mark in ["include_str!(\"", "include_bytes!(\"", "include!(\""] {
-        named.extend(quoted(text, mark).map(|file| vec![file.to_owned()]));
-    }
-    if stem == "build" {
-        let watched = quoted(text, "rerun-if-changed=").filter(|file| !file.contains('{'));
-        let protos = quoted(text, "\"").filter(|file| file.ends_with(".proto"));
-        named.extend(watched.chain(protos).map(|file| vec![file.to_owned()]));
-    }
 }
 
-/// What stands between that mark and the next quotation mark, each time.
+/// Its lines without comments of whole lines, and without raw strings of several.
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    let mut end = None;
+    text.lines().map(str::trim_end).filter(move |line| {
+        if let Some(mark) = end {
+            end = end.filter(|_| !line.contains(mark));
+            return false;
+        }
+        let is_comment = line.trim_start().starts_with("/*");
+        let opened = if is_comment { ("/*", "*/") } else { ("r#\"", "\"#") };
+        let last = line.rsplit_once(opened.0).filter(|(_, rest)| !rest.contains(opened.1));
+        end = last.map(|_| opened.1);
+        !is_comment && !line.trim_start().starts_with("//")
+    })
+}
+
+/// What stands between that mark and the next quotation mark or the end of the line, each time.
 fn quoted<'a>(text: &'a str, mark: &'a str) -> impl Iterator<Item = &'a str> {
-    text.match_indices(mark)
-        .filter_map(move |(place, _)| text[place + mark.len()..].split('"').next())
+    text.split(mark).skip(1).filter_map(|rest| rest.split(['"', '\n']).next())
 }
 
 #[cfg(test)]
@@ -144,7 +165,7 @@ mod tests {
         ("Cargo.toml", b"[workspace]\nmembers = [\"a\", \"b\"]\n[workspace.dependencies]\na = { path = \"a\" }\n"),
         ("Cargo.lock", b"version = 4"),
         ("a/Cargo.toml", b"[package]\nname = \"a\"\nbuild = \"build.rs\"\n"),
-        ("a/build.rs", b"const P: [&str; 1] = [\"v1/a.proto\"]; // rerun-if-changed=v1\"\n"),
+        ("a/build.rs", b"const P: [&str; 1] = [\"v1/a.proto\"]; const R: &str = \"rerun-if-changed=v1\";\n"),
         ("a/v1/a.proto", b"import \"v1/b.proto\";\n"),
         ("a/v1/b.proto", b""),
         ("a/src/lib.rs", b"pub mod inner;\n#[path = \"other/x.rs\"]\nmod x;\n"),
@@ -152,6 +173,28 @@ mod tests {
         ("b/Cargo.toml", b"[package]\nname = \"b\"\n[[bin]]\npath = \"src/b.rs\"\n"),
     ];
     const REST: [Source<'_>; 2] = [("b/src/b.rs", b"fn main() {}"), ("a/src/other/x.rs", b"")];
+
+    #[test]
+    fn a_name_ends_with_its_line() {
+        let names: Vec<_> = quoted("m=a\nb\nm=c\"d\nm=", "m=").collect();
+        assert_eq!(names, ["a", "c", ""]);
+    }
+
+    #[test]
+    fn what_names_no_file_is_let_be() {
+        let rust = "mod a {\n    mod x;\n}\n/*\nmod x;\n*/\n// include_str!(\"x\")\nconst R: &str = r#\"\nmod x;\n\"#;\n";
+        let all: [Source<'_>; 5] = [
+            ("Cargo.toml", b"[workspace]\nmembers = [\"crates/*\"]\n"),
+            ("Cargo.lock", b""),
+            ("crates/a/Cargo.toml", b"[package]\nname = \"a\"\n[[test]]\npath = \"a.rs\"\n"),
+            ("crates/a/a.rs", rust.as_bytes()),
+            ("crates/b/Cargo.toml", b"[package]\nname = \"b\"\n[[example]]\nname = \"b\"\n"),
+        ];
+        assert_eq!(missing_sources(&all), [""; 0]);
+        let named = [rust, "mod y;\n"].concat();
+        let less = [&all[..3], &[("crates/a/a.rs", named.as_bytes()), all[4]]].concat();
+        assert_eq!(missing_sources(&less).len(), 1);
+    }
 
     #[test]
     fn each_file_is_missed_that_another_names() {

@@ -2,10 +2,10 @@
 
 use super::{
     checked_folder::{NO_BENCHMARK, Subject},
-    findings::Findings,
+    findings::{Findings, listed},
     likeness::unlike_in_sections,
     machines::seen,
-    made_again::report_on_bandwidth,
+    made_again::{report_on_bandwidth, unknown_bandwidths},
 };
 use crate::{Rule::N27, facts::rate::in_words, judge::bandwidth::Demand, tree::documents};
 
@@ -56,7 +56,68 @@ fn document(subject: &Subject, found: &mut Findings) {
     let Some(text) = tree.document(documents::BANDWIDTH) else {
         return at.fail("is missing or empty: compare the interfaces with Appendix B in it");
     };
-    let ours = report_on_bandwidth(subject).unwrap_or_default();
-    at.fail_each(unlike_in_sections(&ours, &text));
+    let ours = match report_on_bandwidth(subject) {
+        Ok(ours) => ours,
+        Err(why) => {
+            return at.unknown(format!(
+                "its figures cannot be computed again: {why}; compare them by hand"
+            ));
+        }
+    };
+    let unknown = unknown_bandwidths(subject);
+    if !unknown.is_empty() {
+        at.unknown(format!(
+            "the figures of {} cannot be computed again, which takes a performance run with evidence, and a benchmark of the \
+             table; compare them by hand",
+            listed(&unknown)
+        ));
+    }
+    at.fail_each(unlike_in_sections(&ours, &text, &unknown));
     at.or_pass("its figures are those of the runs");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Outcome, book::Table, check::read_all, fixture::submission_tree};
+
+    /// What is said of the report, after a change of what was read and of the report.
+    fn said(change: impl FnOnce(&mut Subject), from: &str, to: &str) -> Vec<Outcome> {
+        let folder = tempfile::tempdir().unwrap();
+        let root = submission_tree(folder.path(), "network", "v5.0");
+        let mut subjects = read_all(&root, Table::builtin().unwrap()).unwrap().subjects;
+        let subject = &mut subjects[0];
+        change(subject);
+        let tree = subject.tree.as_ref().unwrap();
+        let report = tree.path(&tree.home.document(documents::BANDWIDTH));
+        let text = std::fs::read_to_string(&report).unwrap();
+        assert!(text.contains(from), "{text}");
+        std::fs::write(report, text.replacen(from, to, 1)).unwrap();
+        let mut found = Findings::default();
+        document(subject, &mut found);
+        let said = found.settled().into_iter().filter(|finding| finding.rule == N27);
+        said.map(|finding| finding.outcome).collect()
+    }
+
+    fn forget_evidence(subject: &mut Subject) {
+        for run in &mut subject.results[0].runs {
+            if let Some(Ok(record)) = &mut run.record {
+                record.evidence = None;
+            }
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_computed_again_is_not_passed() {
+        use Outcome::{CannotTell, Fail, Pass};
+        let (first, other) = ("## resnet50 Offline\n\n", "## resnet50 Server\n\n");
+        let lie = |heading: &str| format!("{heading}9 Gb/s\n");
+        assert_eq!(said(|_| {}, "", ""), [Pass]);
+        assert_eq!(said(|_| {}, first, &lie(first)), [Fail]);
+        assert_eq!(said(forget_evidence, "", ""), [CannotTell]);
+        assert_eq!(said(forget_evidence, first, &lie(first)), [CannotTell]);
+        assert_eq!(said(forget_evidence, other, &lie(other)), [Fail, CannotTell]);
+        assert_eq!(said(|subject| subject.systems.clear(), "", ""), [CannotTell]);
+        assert_eq!(said(|subject| subject.results.clear(), "", ""), [CannotTell]);
+    }
 }

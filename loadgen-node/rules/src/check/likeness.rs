@@ -23,7 +23,8 @@ pub(super) fn unlike(ours: &str, text: &str) -> Vec<String> {
 }
 
 /// The same of the report on the bandwidth, whose sections may be in any order and have nothing but figures of the runs.
-pub(super) fn unlike_in_sections(ours: &str, text: &str) -> Vec<String> {
+/// Of the sections in `unknown` nothing is known.
+pub(super) fn unlike_in_sections(ours: &str, text: &str, unknown: &[String]) -> Vec<String> {
     if !is_ours(ours, text) {
         let rows = rows(ours).into_iter().map(|mut row| {
             // Bytes and shares follow from the rates.
@@ -35,7 +36,8 @@ pub(super) fn unlike_in_sections(ours: &str, text: &str) -> Vec<String> {
     }
     let (expected, there) = (sections(ours), sections(text));
     let none = Vec::new();
-    let names = expected.keys().chain(there.keys().filter(|name| !expected.contains_key(*name)));
+    let is_strange = |name: &&String| !expected.contains_key(*name) && !unknown.contains(name);
+    let names = expected.keys().chain(there.keys().filter(is_strange));
     names
         .flat_map(|name| {
             let [want, have] = [&expected, &there].map(|all| all.get(name).unwrap_or(&none));

@@ -1,32 +1,71 @@
-//! N35: links in the documents of a submission lead somewhere in it.
+//! N35: the documents of a submission can be read, and their links lead somewhere in it.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     checked_folder::{Subject, Tree},
-    findings::Findings,
+    findings::{Findings, listed},
 };
 use crate::{
     Rule::N35,
-    facts::markdown_links::{headings, local, resolved, targets},
+    facts::{
+        files::{DOCUMENT_BYTES, is_document},
+        markdown_links::{headings, local, resolved, targets},
+    },
     tree::{documents, list_files},
 };
+
+/// Names of headings, by the path of the document.
+type Headings = BTreeMap<String, BTreeSet<String>>;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let Some(tree) = &subject.tree else { return };
     // What cannot be listed is told with the names of files.
     let files = list_files(&tree.path(&tree.home.root())).unwrap_or_default();
-    let documents = files.iter().filter(|path| path.extension().is_some_and(|kind| kind == "md"));
+    let documents = files.iter().filter(|path| is_document(path));
+    let mut headings = Headings::new();
     for path in documents {
         let place = format!("{}/{}", tree.home.root(), path.display());
+        if is_of_others(tree, &place) {
+            continue;
+        }
+        let bytes = tree.path(&place).symlink_metadata().map_or(0, |file| file.len());
+        if bytes > DOCUMENT_BYTES {
+            let text = "which is the most that is read: shorten it";
+            found.fail(
+                N35,
+                &place,
+                format!("has {bytes} bytes, more than {DOCUMENT_BYTES}, {text}"),
+            );
+            continue;
+        }
+        if path.extension().is_none_or(|kind| kind != "md") {
+            continue;
+        }
         let Some(text) = tree.text(&place) else { continue };
         let mut at = found.at(N35, &place);
-        let links = targets(&text).into_iter().map(|range| &text[range]);
-        at.fail_each(links.filter_map(|target| dead(tree, &place, &text, target)));
+        let links: BTreeSet<_> = targets(&text).into_iter().map(|range| &text[range]).collect();
+        let dead = links.into_iter().filter_map(|target| {
+            let why = dead(tree, &place, target, &mut headings)?;
+            Some(format!("`{target}` ({why})"))
+        });
+        let dead: Vec<_> = dead.collect();
+        if !dead.is_empty() {
+            let dead = listed(&dead);
+            at.fail(format!("has dead links: {dead}; correct them, or take them out"));
+        }
         at.or_pass("every link leads somewhere");
     }
 }
 
+/// Whether it lies among sources: of these, only what is said of our own is ours.
+fn is_of_others(tree: &Tree, place: &str) -> bool {
+    place.starts_with(&format!("{}/", tree.home.code()))
+        && place != format!("{}/README.md", tree.home.sources())
+}
+
 /// Why a link of a document leads nowhere.
-fn dead(tree: &Tree, place: &str, text: &str, target: &str) -> Option<String> {
+fn dead(tree: &Tree, place: &str, target: &str, known: &mut Headings) -> Option<&'static str> {
     let (path, heading) = local(target)?;
     let folder = place.rsplit_once('/').map_or("", |(folder, _)| folder);
     let end = match path.as_str() {
@@ -36,17 +75,11 @@ fn dead(tree: &Tree, place: &str, text: &str, target: &str) -> Option<String> {
     if end.as_ref().is_some_and(|end| is_told_elsewhere(tree, end)) {
         return None;
     }
-    let end = end.filter(|end| tree.path(end).exists());
-    let Some(end) = end else {
-        return Some(format!(
-            "links to {target}, which is not there: add it, or take the link out"
-        ));
-    };
+    let Some(end) = end.filter(|end| tree.path(end).exists()) else { return Some("no such file") };
     let heading = heading.filter(|_| end.ends_with(".md"))?;
-    let there = if end == place { Some(text.to_owned()) } else { tree.text(&end) };
-    let leads = there.is_some_and(|text| headings(&text).iter().any(|name| name == heading));
-    (!leads)
-        .then(|| format!("links to {target}, and {end} has no such heading: write one that it has"))
+    let read = |end: &String| headings(&tree.text(end).unwrap_or_default());
+    let names = known.entry(end).or_insert_with_key(read);
+    (!names.contains(&heading)).then_some("no such heading")
 }
 
 /// Whether another rule says that a file is not there.
@@ -56,4 +89,71 @@ fn is_told_elsewhere(tree: &Tree, path: &str) -> bool {
     let mut documents = documents::ALL.iter().map(|name| tree.home.document(name));
     (path.starts_with(&sources) && is_missing(&sources))
         || (documents.any(|document| document == path) && is_missing(path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::{
+        book::Table,
+        result::Division,
+        tree::{Home, Layout},
+    };
+
+    /// What is said of a submission with these files.
+    fn said(files: &[(&str, &str)]) -> Vec<(String, String)> {
+        let root = tempfile::tempdir().unwrap();
+        let (division, submitter) = ("network".into(), "acme".into());
+        let home = Home { layout: Layout::B, division, submitter };
+        for (path, text) in files {
+            let path = root.path().join(home.root()).join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let subject = Subject {
+            table: Table::builtin().unwrap(),
+            round: None,
+            division: Division::Network,
+            tree: Some(Tree { root: root.path().into(), home }),
+            systems: Vec::new(),
+            idle_systems: Vec::new(),
+            results: Vec::new(),
+        };
+        let mut found = Findings::default();
+        judge(&subject, &mut found);
+        let of_links = found.settled().into_iter().filter(|finding| finding.rule == N35);
+        of_links.map(|finding| (finding.places.join(" "), finding.text)).collect()
+    }
+
+    #[test]
+    fn the_dead_links_of_a_document_are_said_together() {
+        let links = "[a](a.md) [b](b.md) [c](#c) [c](#c) [d](d.md) [e](e.md) [up](#) [k](k%C3%bc.md#%C3%bc)";
+        let there = ("documentation/k\u{fc}.md", "# \u{dc}\n");
+        let text = "has dead links: `#c` (no such heading), `a.md` (no such file), `b.md` (no such file) and 2 more; \
+                    correct them, or take them out";
+        let place = "network/acme/documentation/x.md";
+        assert_eq!(said(&[("documentation/x.md", links), there])[0], (place.into(), text.into()));
+    }
+
+    #[test]
+    fn documents_and_drawings_have_a_longest_length() {
+        for name in ["x.md", "x.svg"] {
+            let place = format!("documentation/{name}");
+            let said = said(&[(&place, &"a".repeat((1 << 20) + 1))]);
+            let text =
+                "has 1048577 bytes, more than 1048576, which is the most that is read: shorten it";
+            assert_eq!(said, [(format!("network/acme/{place}"), text.to_owned())]);
+        }
+    }
+
+    #[test]
+    fn links_among_the_sources_of_others_are_let_be() {
+        let link = "[a](a.md)";
+        let text = "nothing here shows it; the findings above say what could not be read";
+        assert_eq!(said(&[("src/resnet50/README.md", link)]), [("".into(), text.into())]);
+        let own = said(&[("src/netdiv/README.md", link), ("src/netdiv/vendor/x.md", link)]);
+        assert_eq!(own[0].0, "network/acme/src/netdiv/README.md");
+    }
 }

@@ -1,10 +1,11 @@
 //! What `submission` would write about the machines of a tree: held against the documents that are there.
 
 use super::{
-    checked_folder::{Kind, Subject, System, Tree},
+    checked_folder::{Entry, Kind, Subject, System, Tree},
     topology,
 };
 use crate::{
+    Scenario,
     derived::markdown::{Row, on_one_line, rows},
     facts::rate::bits_per_second,
     submission::{
@@ -89,17 +90,31 @@ fn cable(link: &topology::Link, rows: &[Row]) -> Link {
     cable([media, rate, length].map(|parts| parts.join(", ")))
 }
 
-/// The report on the bandwidth; none where a run or a benchmark is not known.
-pub(super) fn report_on_bandwidth(subject: &Subject) -> Option<String> {
-    let system = only_system(subject)?;
-    let results = subject.results.iter().map(|entry| {
-        let run = entry.run(Kind::Performance)?;
-        let (record, scenario) = (run.result()?, entry.scenario?);
-        record.evidence.as_ref().and(entry.benchmark)?;
-        let name = format!("{} {}", entry.name, scenario.official_name());
-        let rate = run.detail().and_then(|detail| detail.figure(scenario));
-        Some(Measured { name, benchmark: entry.benchmark, record, rate })
-    });
-    let results: Vec<_> = results.collect::<Option<_>>()?;
-    (!results.is_empty()).then(|| bandwidth(&system.name, &results))
+/// The report on the bandwidth of all results but [`unknown_bandwidths`]; an error says why none can be made.
+pub(super) fn report_on_bandwidth(subject: &Subject) -> Result<String, &'static str> {
+    let system = only_system(subject).ok_or("the results are not of one system")?;
+    let results: Vec<_> = subject.results.iter().filter_map(measured).collect();
+    if results.is_empty() {
+        return Err("no result has a benchmark of the table and a performance run with evidence");
+    }
+    Ok(bandwidth(&system.name, &results))
+}
+
+/// The results whose bandwidth cannot be computed again, by their names in the report.
+pub(super) fn unknown_bandwidths(subject: &Subject) -> Vec<String> {
+    let unknown = subject.results.iter().filter(|entry| measured(entry).is_none());
+    unknown.map(name).collect()
+}
+
+fn name(entry: &Entry) -> String {
+    let scenario = entry.scenario.map_or("", Scenario::official_name);
+    format!("{} {scenario}", entry.name)
+}
+
+fn measured<'a>(entry: &'a Entry) -> Option<Measured<'a>> {
+    let run = entry.run(Kind::Performance)?;
+    let (record, scenario) = (run.result()?, entry.scenario?);
+    record.evidence.as_ref().and(entry.benchmark)?;
+    let rate = run.detail().and_then(|detail| detail.figure(scenario));
+    Some(Measured { name: name(entry), benchmark: entry.benchmark, record, rate })
 }

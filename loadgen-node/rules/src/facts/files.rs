@@ -11,9 +11,17 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     files::read(path, u64::MAX)
 }
 
-/// Its text.
+/// The most bytes of a document or a drawing.
+pub(crate) const DOCUMENT_BYTES: u64 = 1 << 20;
+
+/// Whether it is a document or a drawing, by its name.
+pub(crate) fn is_document(path: &Path) -> bool {
+    path.extension().is_some_and(|kind| kind == "md" || kind == "svg")
+}
+
+/// Its text; of a document or a drawing at most [`DOCUMENT_BYTES`].
 pub(crate) fn read_to_string(path: &Path) -> io::Result<String> {
-    files::read_to_string(path, u64::MAX)
+    files::read_to_string(path, if is_document(path) { DOCUMENT_BYTES } else { u64::MAX })
 }
 
 /// The SHA-256 of bytes, in hex.

@@ -1,5 +1,7 @@
 //! Places and areas of a drawing.
 
+use std::f64::consts::SQRT_2;
+
 use roxmltree::Node;
 
 /// The number that a text starts with, in pixels; none where it has another unit.
@@ -70,6 +72,14 @@ impl Matrix {
     }
 }
 
+/// What a length is along: that of a radius is of both sides.
+#[derive(Clone, Copy)]
+pub(super) enum Side {
+    Width,
+    Height,
+    Both,
+}
+
 /// A rectangle along the axes: its corners.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Area {
@@ -117,20 +127,31 @@ impl Area {
         Self::around(corners).unwrap_or(Self::EVERYWHERE)
     }
 
-    /// That of an element; none where it cannot be told.
-    pub(super) fn of_shape(node: Node) -> Option<Self> {
-        let length = |name: &str| node.attribute(name).map_or(Some(0.0), number);
+    /// A length in pixels; `%` is of a side.
+    pub(super) fn length(&self, text: &str, side: Side) -> Option<f64> {
+        let whole = match side {
+            Side::Width => self.width(),
+            Side::Height => self.height(),
+            Side::Both => self.width().hypot(self.height()) / SQRT_2,
+        };
+        number(text).or_else(|| Some(number(text.trim().strip_suffix('%')?)? / 100.0 * whole))
+    }
+
+    /// That of an element in a view; none where it cannot be told.
+    pub(super) fn of_shape(node: Node, view: &Self) -> Option<Self> {
+        let length = |name: &str, side| {
+            node.attribute(name).map_or(Some(0.0), |text| view.length(text, side))
+        };
+        let [x, y] = [Side::Width, Side::Height].map(|side| move |name: &str| length(name, side));
         match node.tag_name().name() {
-            "rect" => {
-                Some(Self::of(length("x")?, length("y")?, length("width")?, length("height")?))
-            }
+            "rect" => Some(Self::of(x("x")?, y("y")?, x("width")?, y("height")?)),
             "circle" | "ellipse" => {
-                let both = length("r")?;
-                let (x, y) = (length("rx")?.max(both), length("ry")?.max(both));
-                Some(Self::of(length("cx")? - x, length("cy")? - y, 2.0 * x, 2.0 * y))
+                let both = length("r", Side::Both)?;
+                let (wide, high) = (x("rx")?.max(both), y("ry")?.max(both));
+                Some(Self::of(x("cx")? - wide, y("cy")? - high, 2.0 * wide, 2.0 * high))
             }
             "line" => {
-                let ends = [(length("x1")?, length("y1")?), (length("x2")?, length("y2")?)];
+                let ends = [(x("x1")?, y("y1")?), (x("x2")?, y("y2")?)];
                 Self::around(ends)
             }
             "path" => path(node.attribute("d")?),

@@ -61,15 +61,19 @@ impl Paint {
 }
 
 /// Properties that hide nothing.
-const HARMLESS: [&str; 12] = [
+const HARMLESS: [&str; 16] = [
     "font-family",
     "font-weight",
     "font-style",
+    "font-variant",
+    "font-stretch",
     "fill-rule",
     "stroke-linecap",
     "stroke-linejoin",
     "stroke-miterlimit",
     "stroke-dasharray",
+    "stroke-opacity",
+    "paint-order",
     "marker-end",
     "marker-start",
     "dominant-baseline",
@@ -172,7 +176,10 @@ impl Look {
     fn set(&mut self, name: &str, value: &str) {
         let understood = match (name, value) {
             (_, "inherit") => true,
-            ("display", value) => value != "none",
+            (name, _) if HARMLESS.contains(&name) => true,
+            // It counts more than what comes later.
+            (_, value) if value.contains('!') => false,
+            ("display", value) => ["inline", "block"].contains(&value),
             ("visibility", value) => value == "visible",
             ("clip-path" | "mask" | "filter", value) => value == "none",
             ("opacity" | "fill-opacity", value) => {
@@ -210,7 +217,7 @@ impl Look {
             ("transform", value) => {
                 self.matrix.and(value).map(|matrix| self.matrix = matrix).is_some()
             }
-            (name, _) => HARMLESS.contains(&name),
+            _ => false,
         };
         if !understood {
             self.hidden.get_or_insert_with(|| format!("`{name}: {value}` hides it, or may"));

@@ -9,7 +9,7 @@ mod sheet;
 
 use roxmltree::{Document, Node};
 
-use geometry::{Area, number};
+use geometry::{Area, Side, number};
 use look::{Look, Paint};
 use sheet::Sheet;
 
@@ -34,6 +34,12 @@ const LEAST_SIZE: f64 = 4.0;
 
 /// Widest line that is taken for one, in pixels.
 const WIDEST_LINE: f64 = 5.0;
+
+/// Most elements of a drawing.
+const MOST_ELEMENTS: usize = 20_000;
+
+/// How deep elements may be nested.
+const DEEPEST: usize = 100;
 
 /// A text, and where it starts.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +69,13 @@ pub(crate) fn drawn(file: &str) -> Result<Drawn, String> {
     if root.tag_name().name() != "svg" || root.tag_name().namespace() != Some(NAMESPACE) {
         return Err("is no SVG: its root is no svg element".into());
     }
+    if document.descendants().filter(Node::is_element).nth(MOST_ELEMENTS).is_some() {
+        return Err(format!("has more than {MOST_ELEMENTS} elements: draw it with fewer"));
+    }
     for node in document.descendants() {
+        if node.ancestors().nth(DEEPEST + 1).is_some() {
+            return Err(format!("has elements nested deeper than {DEEPEST}: draw it flat"));
+        }
         let name = node.tag_name().name();
         if FOREIGN.contains(&name) || node.is_pi() || (name == "svg" && node != root) {
             return Err(format!(
@@ -81,12 +93,12 @@ pub(crate) fn drawn(file: &str) -> Result<Drawn, String> {
     let rules = styles.flat_map(|style| style.children()).filter(|child| child.is_text());
     let sheet = Sheet::read(&rules.filter_map(|rules| rules.text()).collect::<String>())?;
     let view = view(root).ok_or("says neither its size nor its viewBox")?;
-    let mut canvas = Canvas { sheet, shapes: Vec::new(), pieces: Vec::new() };
+    let mut canvas = Canvas { sheet, view, shapes: Vec::new(), pieces: Vec::new() };
     canvas.walk(root, &Look::default());
     let mut drawn = Drawn::default();
     for piece in &canvas.pieces {
         let text = piece.text.split_whitespace().collect::<Vec<_>>().join(" ");
-        match canvas.hides(piece, &view) {
+        match canvas.hides(piece) {
             _ if text.is_empty() => {}
             Some(why) => drawn.hidden.push((text, why)),
             None => drawn.seen.push(Text { x: piece.at.0, y: piece.at.1, text }),
@@ -131,6 +143,7 @@ struct Shape {
 
 struct Canvas {
     sheet: Sheet,
+    view: View,
     shapes: Vec<Shape>,
     pieces: Vec<Piece>,
 }
@@ -153,7 +166,7 @@ impl Canvas {
     }
 
     fn shape(&mut self, node: Node, look: &Look) {
-        let area = Area::of_shape(node);
+        let area = Area::of_shape(node, &self.view.area);
         let known = area.map_or(Area::EVERYWHERE, |area| area.through(&look.matrix));
         let fill = if area.is_some() { look.fill } else { Paint::Unknown };
         if look.is_shown() && look.fill != Paint::None && node.tag_name().name() != "line" {
@@ -168,13 +181,20 @@ impl Canvas {
 
     /// Letters of an element and of those inside of it, which may have a place of their own.
     fn text(&mut self, node: Node, look: &Look, at: Option<(f64, f64)>) {
-        let place = |name: &str| node.attribute(name).map(|text| number(text).unwrap_or(f64::NAN));
-        let length = |name: &str| node.attribute(name).map_or(Some(0.0), |text| look.length(text));
-        let shift = (length("dx").unwrap_or(f64::NAN), length("dy").unwrap_or(f64::NAN));
+        let view = &self.view.area;
+        let length = |name: &str, side| {
+            let length = |text| view.length(text, side).or_else(|| look.length(text));
+            node.attribute(name).map(|text| length(text).unwrap_or(f64::NAN))
+        };
+        let shift = |name: &str, side| length(name, side).unwrap_or_default();
+        let shift = (shift("dx", Side::Width), shift("dy", Side::Height));
         let own = ["x", "y", "dx", "dy"].iter().any(|name| node.has_attribute(*name));
         let before = at.unwrap_or_default();
-        let here =
-            (place("x").unwrap_or(before.0) + shift.0, place("y").unwrap_or(before.1) + shift.1);
+        let place = |name: &str, side, before| length(name, side).unwrap_or(before);
+        let here = (
+            place("x", Side::Width, before.0) + shift.0,
+            place("y", Side::Height, before.1) + shift.1,
+        );
         let mut is_new = own || at.is_none();
         for child in node.children() {
             if let Some(text) = child.text().filter(|_| child.is_text()) {
@@ -197,8 +217,8 @@ impl Canvas {
     }
 
     /// Why a text is not seen, or may not be.
-    fn hides(&self, piece: &Piece, view: &View) -> Option<String> {
-        let look = &piece.look;
+    fn hides(&self, piece: &Piece) -> Option<String> {
+        let (look, view) = (&piece.look, &self.view);
         if let Some(why) = &look.hidden {
             return Some(why.clone());
         }
@@ -227,5 +247,67 @@ impl Canvas {
             let stands_out = look.fill.stands_out(ground);
             (!stands_out).then(|| "its colour is that of the ground, or is not known".into())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawing(inside: &str) -> Result<Drawn, String> {
+        drawn(&format!("<svg xmlns=\"{NAMESPACE}\" viewBox=\"0 0 200 200\">{inside}</svg>"))
+    }
+
+    #[test]
+    fn a_drawing_with_too_much_in_it_is_refused() {
+        let said = drawing(&"<g/>".repeat(20_000)).unwrap_err();
+        assert_eq!(said, "has more than 20000 elements: draw it with fewer");
+        for rules in ["a{}".repeat(1001), format!("a{{{}}}", "b:c;".repeat(1001))] {
+            let said = drawing(&format!("<style>{rules}</style>")).unwrap_err();
+            assert!(said.starts_with("has more than 1000 declarations"), "{said}");
+        }
+    }
+
+    #[test]
+    fn shares_are_of_the_view() {
+        let text = "<text x=\"10%\" y=\"50%\" style=\"paint-order: stroke; font-variant: normal\">a</text>";
+        let ground = "<rect width=\"100%\" height=\"100%\" fill=\"#eee\"/>";
+        let aside = "<circle cx=\"90%\" cy=\"50%\" r=\"10%\"/>";
+        let over = "<rect width=\"20%\" height=\"100%\"/>";
+        let seen = |inside: &[&str]| drawing(&inside.concat()).unwrap().seen;
+        assert_eq!(seen(&[ground, text, aside]), [Text { x: 20.0, y: 100.0, text: "a".into() }]);
+        assert_eq!(seen(&[ground, text, over]), []);
+    }
+
+    #[test]
+    fn what_may_hide_a_text_does() {
+        let is_seen = |style: &str| {
+            let rules = format!("<style>text {{ {style} }}</style>");
+            let text = "<text x=\"9\" y=\"99\" style=\"fill: black; stroke: none\">a</text>";
+            drawing(&(rules + text)).unwrap().seen.len() == 1
+        };
+        for style in ["", "display: block", "display: inline", "font-weight: bold !important"] {
+            assert!(is_seen(style), "{style}");
+        }
+        for style in
+            ["display: none !important", "display: contents", "visibility: hidden !important"]
+        {
+            assert!(!is_seen(style), "{style}");
+        }
+        for style in
+            ["fill: white !important", "stroke: white !important", "font: 1px a !important"]
+        {
+            assert!(!is_seen(style), "{style}");
+        }
+    }
+
+    #[test]
+    fn a_deep_drawing_is_refused() {
+        for (open, close) in [("<g>", "</g>"), ("<text><tspan>", "</tspan></text>")] {
+            let deep = open.repeat(1000) + &close.repeat(1000);
+            assert!(drawing(&deep).unwrap_err().contains("deeper than 100"), "{open}");
+        }
+        let flat = "<g>".repeat(90) + "<text x=\"9\" y=\"99\">a</text>" + &"</g>".repeat(90);
+        assert_eq!(drawing(&flat).unwrap().seen.len(), 1);
     }
 }

@@ -2,6 +2,9 @@
 
 use roxmltree::Node;
 
+/// Most declarations of a sheet; each selector counts those of its rule, and an empty rule is one.
+const MOST_DECLARATIONS: usize = 1000;
+
 /// A property and its value.
 pub(super) type Declaration = (String, String);
 
@@ -23,6 +26,7 @@ impl Sheet {
     /// Reads a sheet; one with anything else in it is an error.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let text = without_comments(text);
+        let mut count = 0;
         let mut sheet = Self::default();
         for rule in text.split('}').map(str::trim).filter(|rule| !rule.is_empty()) {
             let wrong = || {
@@ -33,7 +37,14 @@ impl Sheet {
             let (selectors, body) = rule.split_once('{').ok_or_else(wrong)?;
             for selector in selectors.split(',') {
                 let selector = Selector::read(selector.trim()).ok_or_else(wrong)?;
-                sheet.rules.push((selector, declarations(body)));
+                let declared = declarations(body);
+                count += declared.len().max(1);
+                if count > MOST_DECLARATIONS {
+                    return Err(format!(
+                        "has more than {MOST_DECLARATIONS} declarations in its style sheet: draw it with fewer"
+                    ));
+                }
+                sheet.rules.push((selector, declared));
             }
         }
         Ok(sheet)
@@ -58,7 +69,8 @@ impl Selector {
         let mut selector = Self::default();
         let mut rest = text.strip_prefix('*').unwrap_or(text);
         while !rest.is_empty() {
-            let end = rest[1..].find(['.', '#']).map_or(rest.len(), |end| end + 1);
+            let end = rest.char_indices().skip(1).find(|(_, c)| ".#".contains(*c));
+            let end = end.map_or(rest.len(), |(place, _)| place);
             let (part, more) = rest.split_at(end);
             let (place, name) = match part.as_bytes()[0] {
                 b'.' => (&mut selector.class, &part[1..]),
@@ -102,4 +114,16 @@ fn without_comments(text: &str) -> String {
     let mut parts = text.split("/*");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| text + " " + part.split_once("*/").map_or("", |(_, rest)| rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_other_alphabets_are_refused() {
+        assert!(Sheet::read("é{fill:none}").is_err());
+        assert!(Sheet::read(".é#é{fill:none}").is_err());
+        assert!(Sheet::read("text.a#b{fill:none}").is_ok());
+    }
 }
