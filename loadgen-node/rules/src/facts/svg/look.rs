@@ -80,6 +80,18 @@ const HARMLESS: [&str; 16] = [
     "line-height",
 ];
 
+/// Properties that do not change where an element is.
+const UNMOVED: [&str; 8] = [
+    "display",
+    "visibility",
+    "opacity",
+    "fill-opacity",
+    "fill",
+    "font",
+    "font-size",
+    "letter-spacing",
+];
+
 /// Attributes that change how an element looks, as properties do.
 const ATTRIBUTES: [&str; 20] = [
     "display",
@@ -117,6 +129,8 @@ pub(super) struct Look {
     stroke_width: f64,
     /// Width of its lines; 0 where it has none.
     pub(super) stroke: f64,
+    /// Whether it is known where what has it is drawn.
+    pub(super) is_placed: bool,
     /// Why what has it is not seen, or may not be.
     pub(super) hidden: Option<String>,
 }
@@ -133,6 +147,7 @@ impl Default for Look {
             is_stroked: false,
             stroke_width: 1.0,
             stroke: 0.0,
+            is_placed: true,
             hidden: None,
         }
     }
@@ -220,6 +235,7 @@ impl Look {
             _ => false,
         };
         if !understood {
+            self.is_placed &= UNMOVED.contains(&name);
             self.hidden.get_or_insert_with(|| format!("`{name}: {value}` hides it, or may"));
         }
     }

@@ -166,15 +166,18 @@ impl Canvas {
     }
 
     fn shape(&mut self, node: Node, look: &Look) {
-        let area = Area::of_shape(node, &self.view.area);
+        let area = Area::of_shape(node, &self.view.area).filter(|_| look.is_placed);
         let known = area.map_or(Area::EVERYWHERE, |area| area.through(&look.matrix));
-        let fill = if area.is_some() { look.fill } else { Paint::Unknown };
-        if look.is_shown() && look.fill != Paint::None && node.tag_name().name() != "line" {
+        let is_told = area.is_some() && look.is_shown();
+        let fill = if is_told { look.fill } else { Paint::Unknown };
+        // What may be hidden may be seen as well.
+        let is_line = node.tag_name().name() == "line" && look.is_placed;
+        if !is_line && (look.fill != Paint::None || !look.is_shown()) {
             self.shapes.push(Shape { area: known, fill });
         }
         // A line so wide that it may hide letters; it is no ground to write on.
         let width = look.stroke * look.matrix.scale();
-        if look.is_shown() && width > WIDEST_LINE {
+        if width > WIDEST_LINE {
             self.shapes.push(Shape { area: known.wider(width / 2.0), fill: Paint::None });
         }
     }
@@ -277,6 +280,24 @@ mod tests {
         let seen = |inside: &[&str]| drawing(&inside.concat()).unwrap().seen;
         assert_eq!(seen(&[ground, text, aside]), [Text { x: 20.0, y: 100.0, text: "a".into() }]);
         assert_eq!(seen(&[ground, text, over]), []);
+    }
+
+    #[test]
+    fn a_shape_that_may_be_seen_may_hide_a_text() {
+        let text = "<text x=\"9\" y=\"99\">a</text>";
+        let is_seen = |before: &str, after: &str| {
+            drawing(&[before, text, after].concat()).unwrap().seen.len() == 1
+        };
+        for style in ["fill: white !important", "display: inline-block"] {
+            let rect = format!("<rect width=\"99\" height=\"200\" style=\"{style}\"/>");
+            assert!(!is_seen("", &rect), "{style}");
+            assert!(!is_seen(&rect, ""), "{style}");
+        }
+        for style in ["width: 99px; height: 200px", "stroke: white; stroke-width: 900px !important"]
+        {
+            assert!(!is_seen("", &format!("<line style=\"{style}\"/>")), "{style}");
+        }
+        assert!(is_seen("", "<rect x=\"150\" width=\"9\" height=\"9\" display=\"none\"/>"));
     }
 
     #[test]
