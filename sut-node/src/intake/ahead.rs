@@ -24,24 +24,25 @@ const MOST_WAITING: usize = 1024;
 #[derive(Debug)]
 pub(crate) struct Ahead {
     wanted: Tokens,
-    /// First tokens, at most one of each sample that the node has taken in, and more tokens, which are counted.
-    sender: mpsc::UnboundedSender<InferResponse>,
+    /// First tokens, for which there is always room, and more tokens, which are counted.
+    sender: mpsc::Sender<InferResponse>,
     more_waiting: Arc<AtomicUsize>,
 }
 
 /// The stream's end.
 #[derive(Debug)]
 pub(crate) struct AheadOf {
-    receiver: mpsc::UnboundedReceiver<InferResponse>,
+    receiver: mpsc::Receiver<InferResponse>,
     more_waiting: Arc<AtomicUsize>,
 }
 
-/// The two ends; `None` where only whole outputs are wanted.
-pub(crate) fn channel(wanted: Tokens) -> Option<(Ahead, AheadOf)> {
+/// The two ends of a stream that owes at most so many samples, each of which has one first token; `None` where only whole
+/// outputs are wanted.
+pub(crate) fn channel(wanted: Tokens, most_samples: usize) -> Option<(Ahead, AheadOf)> {
     if wanted == Tokens::Whole {
         return None;
     }
-    let (sender, receiver) = mpsc::unbounded_channel();
+    let (sender, receiver) = mpsc::channel(most_samples + MOST_WAITING);
     let more_waiting = Arc::<AtomicUsize>::default();
     let ahead = Ahead { wanted, sender, more_waiting: more_waiting.clone() };
     Some((ahead, AheadOf { receiver, more_waiting }))
@@ -62,7 +63,7 @@ impl Ahead {
             self.more_waiting.fetch_add(1, Ordering::Relaxed);
         }
         // A client that has gone gets nothing.
-        let _ = self.sender.send(tokens);
+        let _ = self.sender.try_send(tokens);
         true
     }
 }
@@ -97,9 +98,9 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_is_left_when_the_task_has_no_budget() {
-        let (ahead, mut of) = channel(Tokens::First).unwrap();
-        let (sender, mut receiver) = mpsc::unbounded_channel();
-        (0..1000).for_each(|n| sender.send(n).unwrap());
+        let (ahead, mut of) = channel(Tokens::First, 1).unwrap();
+        let (sender, mut receiver) = mpsc::channel(1000);
+        (0..1000).for_each(|n| sender.try_send(n).unwrap());
         let mut encoder = Encoder::default();
         poll_fn(|context| {
             // A task may receive so many messages in a row.

@@ -140,10 +140,11 @@ pub(crate) fn channel(
     checksums: bool,
     tokens: Tokens,
 ) -> Option<(ReplySender, Replies)> {
-    let (sender, receiver) = mpsc::channel(max_samples + burst::MESSAGES + 1);
+    let most_owed = max_samples + burst::MESSAGES;
+    let (sender, receiver) = mpsc::channel(most_owed + 1);
     let backlog = Arc::new(Backlog::new(max_samples, max_bytes));
     let digests = session.digests().cloned();
-    let (ahead, ahead_of) = ahead::channel(tokens).unzip();
+    let (ahead, ahead_of) = ahead::channel(tokens, most_owed).unzip();
     let open = streams.add(WaitingStream::new(&sender, &backlog))?;
     let way_back = WayBack { sender, backlog: backlog.clone(), ahead, digests, checksums };
     let sender = ReplySender(Arc::new(way_back));
