@@ -1,6 +1,11 @@
 //! HTTP to the serving engines: connections that are kept, and what a server says before its first event.
 
-use std::time::Duration;
+use std::{
+    error::Error as _,
+    io::{self, ErrorKind},
+    iter,
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header};
@@ -57,8 +62,13 @@ impl From<String> for Refused {
     }
 }
 
+type Http = legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
+
 pub(super) struct Client {
-    http: legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>,
+    /// Keeps connections.
+    kept: Http,
+    /// Makes a connection for each request.
+    fresh: Http,
     token: Option<HeaderValue>,
 }
 
@@ -74,11 +84,11 @@ impl Client {
             .enable_http1()
             .enable_http2()
             .wrap_connector(tcp);
-        let http = legacy::Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE_TIME)
-            .build(connector);
-        Self { http, token: settings.token.clone() }
+        let mut builder = legacy::Client::builder(TokioExecutor::new());
+        builder.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE_TIME);
+        let kept = builder.build(connector.clone());
+        let fresh = builder.pool_max_idle_per_host(0).build(connector);
+        Self { kept, fresh, token: settings.token.clone() }
     }
 
     /// Sends a request, and waits until its answer begins: events will follow.
@@ -126,9 +136,24 @@ impl Client {
         if let Some(token) = &self.token {
             request.headers_mut().insert(header::AUTHORIZATION, token.clone());
         }
-        let response = self.http.request(request).await;
+        // llama.cpp closes connections after an answer, though it says that it keeps them.
+        let response = match self.kept.request(request.clone()).await {
+            Err(error) if was_closed(&error) => self.fresh.request(request).await,
+            response => response,
+        };
         response.map_err(|error| format!("no answer: {}", causes(&error)))
     }
+}
+
+/// Whether the server closed the connection before it began to answer.
+fn was_closed(error: &legacy::Error) -> bool {
+    let mut causes = iter::successors(error.source(), |cause| (*cause).source());
+    causes.any(|cause| {
+        let of_http = cause.downcast_ref::<hyper::Error>();
+        let of_system = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        of_http.is_some_and(hyper::Error::is_incomplete_message)
+            || matches!(of_system, Some(ErrorKind::ConnectionReset | ErrorKind::BrokenPipe))
+    })
 }
 
 async fn text(response: Response<Incoming>, most_bytes: usize) -> Result<String, String> {

@@ -126,6 +126,25 @@ async fn connections_are_used_again() {
     drop(engine);
 }
 
+#[tokio::test]
+async fn a_connection_that_the_server_closes_meanwhile_loses_no_request() {
+    let server = Fake::start(|number, _| match number {
+        1 => vec![Act::Close],
+        _ => events(&ANSWER),
+    });
+    let mut engine = engine(&[&server.url], 1);
+    for _ in 0..2 {
+        let (samples, mut replies) = samples(1);
+        engine.begin(samples).unwrap();
+        next(&mut replies).await;
+        assert_eq!(ids(&next(&mut replies).await.payload), [7, 8, 9]);
+        wait_until(|| engine.under_way() == 0).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(server.requests.lock().len(), 3);
+    drop(engine);
+}
+
 /// Every way out cuts the requests at the server, within a second.
 #[tokio::test]
 async fn requests_that_nobody_waits_for_are_cut() {
