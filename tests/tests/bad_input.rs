@@ -172,7 +172,10 @@ fn settings_that_make_no_sense() {
         ),
         (&["--dataset", "synthetic:1000000000x1000000"], "its samples do not fit"),
         (&["--dataset", "synthetic:100000000000000000x1"], "bytes of memory are needed"),
-        (&["--benchmark", "llama2-70b", "--dataset", "digits"], "measures token latencies"),
+        (
+            &["--benchmark", "llama2-70b-interactive-99", "--dataset", "digits"],
+            "give no token latencies for llama2-70b-interactive",
+        ),
         (&["--output", "/dev/null/x"], "--output /dev/null/x"),
         (&["--cluster-name", "a, b"], "has no comma, bracket, quote or backslash"),
         (&["--setting", "min_duration"], "write FIELD=VALUE"),

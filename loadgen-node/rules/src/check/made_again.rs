@@ -102,7 +102,11 @@ pub(super) fn report_on_bandwidth(subject: &Subject) -> Result<String, &'static 
 
 /// The results whose bandwidth cannot be computed again, by their names in the report.
 pub(super) fn unknown_bandwidths(subject: &Subject) -> Vec<String> {
-    let unknown = subject.results.iter().filter(|entry| measured(entry).is_none());
+    // Of a record that nothing can be judged by, all of that is said together.
+    let has_record =
+        |entry: &&Entry| entry.run(Kind::Performance).is_some_and(|run| run.result().is_some());
+    let unknown =
+        subject.results.iter().filter(has_record).filter(|entry| measured(entry).is_none());
     unknown.map(name).collect()
 }
 
