@@ -5,7 +5,7 @@
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: build libtorch demo test lint bench bench-compare testbed soak overload fuzz memcheck deny advisories digits models fixtures
+.PHONY: build libtorch demo test lint bench bench-compare testbed soak overload engines fuzz memcheck deny advisories digits models fixtures
 
 # Libraries too: the engine plug-in torch is one.
 build: libtorch
@@ -72,6 +72,16 @@ soak: build
 # Peak memory under more than the nodes can do; WRITE as above. LARGEST=1 adds a query of 10^8 samples (6 GB).
 overload: build
 	$(TARGET)/release/overload $(if $(LARGEST),--largest) $(if $(WRITE),--write docs/RELIABILITY.md)
+
+# Serving engines that run, behind a node; no part of `make test`, because it fetches 3 GB.
+ENGINES := $(abspath $(TARGET))/engines
+engines: build $(ENGINES)/made
+	$(ENGINES)/python/bin/python tests/engines/run.py $(ENGINES) $(TARGET)/release out/engines
+
+$(ENGINES)/made: $(addprefix tests/engines/,install.sh torch_without_cuda.py python.txt llama.txt model.py)
+	tests/engines/install.sh $(ENGINES)
+	$(ENGINES)/python/bin/python tests/engines/model.py $(ENGINES)/model
+	touch $@
 
 # Everything that reads what others wrote, under libFuzzer, for MINUTES each; findings are kept in its corpus.
 MINUTES ?= 1

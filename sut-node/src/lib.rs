@@ -5,7 +5,7 @@
 //! 1. `intake/`: a stream's samples are read, admitted and decoded (`service.rs`); each is a `sample.rs`.
 //! 2. `batching/`: `batcher.rs` decides when a batch closes; `queue.rs` lets engine threads wait for it.
 //! 3. [`engine`]: `batched.rs` runs an engine on the batch; plug-ins are fed by a workload of `model/`. `streaming.rs` drives
-//!    engines that answer each sample for itself, token by token: `tokens.rs`, and serving engines behind `openai/`.
+//!    engines that answer each sample for itself, token by token: `tokens.rs`, and serving engines behind `served/`.
 //! 4. `intake/replies.rs`: each sample's reply goes back on its stream.
 //!
 //! Around them: `settings/` resolves what the operator gave, `node/` is the process (servers, watchdog, metrics),
@@ -50,7 +50,7 @@ pub use settings::{
     },
     error::ConfigError,
     network::{Network, NetworkArgs, NetworkError, Transports},
-    openai::{Dialect, OpenaiArgs, OpenaiConfig},
     range::OutOfRange,
+    served::{Dialect, Protocol, ServedArgs, ServedConfig},
     tokens::{OutputKind, OutputLength, TokensArgs, TokensConfig},
 };

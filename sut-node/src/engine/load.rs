@@ -9,7 +9,7 @@ use crate::{
         interface::EngineKind,
         one_by_one::OneByOne,
         onnx::{Onnx, OnnxModel},
-        openai, plugin,
+        plugin, served,
         tokens::{self, Tokens},
     },
     model::identity::Model,
@@ -37,7 +37,7 @@ pub fn load(config: &Config) -> Result<(Model, Vec<EngineKind>), EngineError> {
             let engine = |_| EngineKind::Streaming(Box::new(Tokens::new(settings.clone(), slots)));
             Ok((tokens::model(&settings), (0..config.instances).map(engine).collect()))
         }
-        EngineConfig::Openai(settings) => openai::load::load(settings, config),
+        EngineConfig::Served(settings) => served::load::load(settings, config),
         EngineConfig::Plugin(settings) => {
             let (model, engines) = plugin::load::load(settings, config)?;
             Ok((model, engines.into_iter().map(EngineKind::Batched).collect()))

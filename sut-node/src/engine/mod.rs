@@ -10,9 +10,9 @@ pub(crate) mod load;
 pub(crate) mod none;
 pub(crate) mod one_by_one;
 mod onnx;
-mod openai;
 mod plugin;
 pub(crate) mod pool;
+mod served;
 mod sink;
 mod streaming;
 pub(crate) mod thread;
@@ -23,7 +23,7 @@ pub use self::{
     error::EngineError,
     interface::{Engine, EngineKind, Inference, StreamingEngine},
     load::load,
-    openai::dry_run::read_answer,
     plugin::open::devices,
+    served::dry_run::read_answer,
     sink::Sink,
 };

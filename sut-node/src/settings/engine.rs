@@ -12,8 +12,8 @@ use crate::{
     settings::{
         batching::BatchingArgs,
         error::ConfigError,
-        openai::{OpenaiArgs, OpenaiConfig},
         range::within,
+        served::{Protocol, ServedArgs, ServedConfig},
         tokens::{TokensArgs, TokensConfig},
     },
 };
@@ -23,11 +23,11 @@ use crate::{
 pub struct EngineArgs {
     /// What runs the model: onnx; torch (libtorch); the file of a plug-in; none (no model, answers at once: for
     /// `loadgen-node fabric`); echo (no model, answers in batches after a time); tokens (no model, answers as a language
-    /// model does, token by token); or openai (a serving engine, over HTTP) [default: onnx]
+    /// model does, token by token); openai (a serving engine, over HTTP); or vllm-grpc (vLLM, over gRPC) [default: onnx]
     #[arg(long)]
     pub engine: Option<EngineChoice>,
     /// onnx: the model file [default: the embedded digits network]; torch and plug-ins: the model's manifest;
-    /// openai: what is known of the served model
+    /// openai, vllm-grpc: what is known of the served model
     #[arg(long, value_name = "FILE")]
     pub model: Option<PathBuf>,
     /// onnx: what is made of the model's first output [default: top1]
@@ -61,10 +61,10 @@ pub struct EngineArgs {
     #[command(flatten)]
     #[serde(flatten)]
     pub tokens: TokensArgs,
-    /// The engine `openai`.
+    /// The engines `openai` and `vllm-grpc`.
     #[command(flatten)]
     #[serde(flatten)]
-    pub openai: OpenaiArgs,
+    pub served: ServedArgs,
 }
 
 /// An engine, as the operator names it: by a word, or by the file of a plug-in.
@@ -93,6 +93,8 @@ pub enum EngineWord {
     Tokens,
     /// A serving engine, over HTTP.
     Openai,
+    /// vLLM, over gRPC.
+    VllmGrpc,
     /// A shared library; its file names it.
     #[value(skip)]
     #[strum(to_string = "a plug-in")]
@@ -155,8 +157,8 @@ pub enum EngineConfig {
     Onnx(OnnxConfig),
     /// No model; tokens.
     Tokens(TokensConfig),
-    /// A serving engine, over HTTP.
-    Openai(Arc<OpenaiConfig>),
+    /// A serving engine.
+    Served(Arc<ServedConfig>),
     /// A shared library.
     Plugin(PluginConfig),
 }
@@ -258,8 +260,11 @@ impl EngineArgs {
                 return Ok((EngineConfig::Tokens(self.tokens.resolve()?), batching.clone()));
             }
             EngineChoice::Word(EngineWord::Openai) => {
-                let openai = self.openai.resolve(self.model.as_deref())?;
-                return Ok((EngineConfig::Openai(Arc::new(openai)), batching.clone()));
+                let dialect = self.served.openai_dialect.unwrap_or_default();
+                return Ok((self.served(Protocol::Openai(dialect))?, batching.clone()));
+            }
+            EngineChoice::Word(EngineWord::VllmGrpc) => {
+                return Ok((self.served(Protocol::VllmGrpc)?, batching.clone()));
             }
             EngineChoice::Word(EngineWord::Onnx) => {
                 return Ok((EngineConfig::Onnx(self.onnx(cores, instances)?), batching.clone()));
@@ -277,12 +282,12 @@ impl EngineArgs {
         kind: EngineWord,
         batching: &BatchingArgs,
     ) -> Result<(), ConfigError> {
-        use EngineWord::{Echo, Onnx, Openai, PlugIn, Tokens, Torch};
+        use EngineWord::{Echo, Onnx, Openai, PlugIn, Tokens, Torch, VllmGrpc};
         let plugins: &[EngineWord] = &[Torch, PlugIn];
         let models: &[EngineWord] = &[Onnx, Torch, PlugIn];
-        let (tokens, openai) = (self.tokens.any(), self.openai.any());
-        let keys: [(&'static str, bool, &[EngineWord]); 15] = [
-            ("model", self.model.is_some(), &[Onnx, Torch, PlugIn, Openai]),
+        let (tokens, served) = (self.tokens.any(), self.served.any());
+        let keys: [(&'static str, bool, &[EngineWord]); 16] = [
+            ("model", self.model.is_some(), &[Onnx, Torch, PlugIn, Openai, VllmGrpc]),
             ("postprocess", self.postprocess.is_some(), &[Onnx]),
             ("threads", self.threads.is_some(), models),
             ("devices", self.devices.is_some(), plugins),
@@ -296,7 +301,8 @@ impl EngineArgs {
             ("echo-batch-us", self.echo_batch_us.is_some(), &[Echo]),
             ("echo-sample-us", self.echo_sample_us.is_some(), &[Echo]),
             (tokens.unwrap_or_default(), tokens.is_some(), &[Tokens]),
-            (openai.unwrap_or_default(), openai.is_some(), &[Openai]),
+            ("openai-dialect", self.served.openai_dialect.is_some(), &[Openai]),
+            (served.unwrap_or_default(), served.is_some(), &[Openai, VllmGrpc]),
         ];
         match keys.into_iter().find(|(_, is_set, engines)| *is_set && !engines.contains(&kind)) {
             Some((key, _, engines)) => {
@@ -320,6 +326,11 @@ impl EngineArgs {
             per_batch: time("echo-batch-us", self.echo_batch_us)?,
             per_sample: time("echo-sample-us", self.echo_sample_us)?,
         })
+    }
+
+    fn served(&self, protocol: Protocol) -> Result<EngineConfig, ConfigError> {
+        let served = self.served.resolve(protocol, self.model.as_deref())?;
+        Ok(EngineConfig::Served(Arc::new(served)))
     }
 
     fn onnx(&self, cores: usize, instances: usize) -> Result<OnnxConfig, ConfigError> {

@@ -64,9 +64,9 @@ pub enum ConfigError {
         "--tokens-schedule takes the place of --tokens-ttft-us, --tokens-tpot-us and --tokens-output; leave these out"
     )]
     ScheduleAndTimes,
-    /// The engine `openai` has nobody to ask.
+    /// An engine has nobody to ask.
     #[error(
-        "openai needs --url, where the serving engine listens, and --model, a file that says what it serves (docs/ENGINES.md)"
+        "openai and vllm-grpc need --url, where the serving engine listens, and --model, a file that says what it serves (docs/ENGINES.md)"
     )]
     NoServer,
     /// Not the address of a serving engine.
@@ -87,7 +87,7 @@ pub enum ConfigError {
         "min_tokens = {0}: llama.cpp cannot be told the least tokens of an output; leave it out, or use another engine"
     )]
     NoLeastTokens(u32),
-    /// The token or the certificates of the engine `openai` cannot be used.
+    /// The token or the certificates for serving engines cannot be used.
     #[error(transparent)]
     Security(#[from] SecurityError),
     /// What the operator states about the machine cannot be read.

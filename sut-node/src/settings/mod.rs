@@ -6,7 +6,7 @@ pub(crate) mod config;
 pub(crate) mod engine;
 pub(crate) mod error;
 pub(crate) mod network;
-pub(crate) mod openai;
 pub(crate) mod published;
 pub(crate) mod range;
+pub(crate) mod served;
 pub(crate) mod tokens;

@@ -22,7 +22,7 @@ use crate::{
         config::Config,
         engine::{EchoConfig, EngineConfig, OnnxConfig, PluginConfig, PluginFile, Postprocess},
         network::{Network, Transports},
-        openai::{Dialect, OpenaiConfig},
+        served::{Dialect, Protocol, ServedConfig},
         tokens::TokensConfig,
     },
 };
@@ -82,11 +82,10 @@ enum Engine<'a> {
     Tokens(&'a TokensConfig),
     Openai {
         dialect: Dialect,
-        /// Number of serving engines.
-        servers: usize,
-        timeout_ms: u64,
-        model: &'a ServedModel,
+        #[serde(flatten)]
+        served: Served<'a>,
     },
+    VllmGrpc(Served<'a>),
     Onnx {
         postprocess: Postprocess,
         threads: usize,
@@ -100,6 +99,14 @@ enum Engine<'a> {
         batch_sizes: &'a [usize],
         model: Model<'a>,
     },
+}
+
+#[derive(Serialize)]
+struct Served<'a> {
+    /// Number of serving engines.
+    servers: usize,
+    timeout_ms: u64,
+    model: &'a ServedModel,
 }
 
 /// What the manifest says of the model, besides its place and its batch settings, which are resolved.
@@ -197,13 +204,13 @@ impl<'a> Engine<'a> {
                 sample_us: micros(*per_sample),
             },
             EngineConfig::Tokens(settings) => Self::Tokens(settings),
-            EngineConfig::Openai(settings) => {
-                let OpenaiConfig { urls, dialect, model, token: _, tls: _, timeout } = &**settings;
-                Self::Openai {
-                    dialect: *dialect,
-                    servers: urls.len(),
-                    timeout_ms: whole(timeout.as_millis()),
-                    model,
+            EngineConfig::Served(settings) => {
+                let ServedConfig { urls, protocol, model, token: _, tls: _, timeout } = &**settings;
+                let timeout_ms = whole(timeout.as_millis());
+                let served = Served { servers: urls.len(), timeout_ms, model };
+                match protocol {
+                    Protocol::Openai(dialect) => Self::Openai { dialect: *dialect, served },
+                    Protocol::VllmGrpc => Self::VllmGrpc(served),
                 }
             }
             EngineConfig::Onnx(OnnxConfig { model: _, postprocess, threads }) => {

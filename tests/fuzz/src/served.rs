@@ -1,13 +1,18 @@
 //! Answers of serving engines, as a node reads them.
 
 use bytes::Bytes;
-use sut_node::{Dialect, ServedModel, engine::read_answer};
+use sut_node::{
+    Dialect::{Llamacpp, Sglang, Trtllm, Vllm},
+    Protocol::{Openai, VllmGrpc},
+    ServedModel,
+    engine::read_answer,
+};
 
-/// An answer: the first byte says in which dialect it is, and how it is cut.
+/// An answer: the first byte says which protocol it is, and how it is cut.
 pub(crate) fn answers(data: &[u8]) {
     let Some((first, answer)) = data.split_first() else { return };
-    let dialects = [Dialect::Vllm, Dialect::Sglang, Dialect::Trtllm, Dialect::Llamacpp];
-    let dialect = dialects[usize::from(first % 4)];
+    let protocols = [Openai(Vllm), Openai(Sglang), Openai(Trtllm), Openai(Llamacpp), VllmGrpc];
+    let protocol = protocols[usize::from(first % 5)];
     let model = ServedModel {
         name: "tiny".into(),
         sha256: String::new(),
@@ -19,9 +24,9 @@ pub(crate) fn answers(data: &[u8]) {
     };
     let read = |cut: usize| {
         let pieces = answer.chunks(cut).map(Bytes::copy_from_slice);
-        read_answer(dialect, &model, 4, pieces)
+        read_answer(protocol, &model, 4, pieces)
     };
-    let (ids, outcome) = read(usize::from(first / 4) + 1);
+    let (ids, outcome) = read(usize::from(first / 5) + 1);
     assert!(ids.len() <= 4 && ids.iter().all(|id| (0..2048).contains(id)), "{ids:?}");
     assert!(outcome.is_err() || !ids.is_empty(), "an output without a token");
     let (whole, end) = read(answer.len().max(1));

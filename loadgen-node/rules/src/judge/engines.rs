@@ -15,8 +15,8 @@ pub(crate) fn without_model(engine: &str, model_sha256: &str) -> Option<String> 
     Some(format!("{why}; run again with the benchmark's model"))
 }
 
-/// The engine that has servers behind it, which it asks whether they reuse prompts.
-const OF_SERVERS: &str = "openai";
+/// The engines that have servers behind them, which they ask whether they reuse prompts.
+const OF_SERVERS: [&str; 2] = ["openai", "vllm-grpc"];
 
 /// What the settings of a machine say about that.
 #[derive(Deserialize)]
@@ -30,7 +30,7 @@ pub(crate) fn reuses_prompts(engine: &str, machine: &Machine) -> Option<String> 
     let found = settings.and_then(Result::ok).and_then(|settings| settings.found);
     let why = match found.map(|found| found.prefix_caching) {
         Some(PrefixCaching::Off) => return None,
-        None if engine.trim() != OF_SERVERS => return None,
+        None if !OF_SERVERS.contains(&engine.trim()) => return None,
         Some(PrefixCaching::On) => "its serving engine reuses what it computed for other prompts",
         Some(PrefixCaching::CannotTell) => {
             "it cannot tell whether its serving engine reuses what it computed for other prompts"

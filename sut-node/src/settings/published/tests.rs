@@ -13,6 +13,8 @@ const TOKENS: &str = "engine = 'tokens'";
 const ONNX: &str = "engine = 'onnx'";
 const OPENAI: &str =
     "engine = 'openai'\nurl = ['http://127.0.0.1:8000']\nmodel = 'FOLDER/served.toml'";
+const VLLM_GRPC: &str =
+    "engine = 'vllm-grpc'\nurl = ['http://127.0.0.1:8000']\nmodel = 'FOLDER/served.toml'";
 const TORCH: &str = "engine = 'torch'\nmodel = 'FOLDER/toy.toml'";
 
 /// For each key that decides how a node answers: settings, and one that differs in this key alone.
@@ -159,16 +161,25 @@ fn a_manifest_is_published_without_its_place() {
 
 #[test]
 fn a_served_model_and_what_was_found_of_it_are_published_without_their_place() {
+    for engine in [OPENAI, VLLM_GRPC] {
+        served_model_is_published_without_its_place(engine);
+    }
+    let (openai, grpc) =
+        (published(folder().path(), OPENAI), published(folder().path(), VLLM_GRPC));
+    assert_ne!(openai, grpc);
+}
+
+fn served_model_is_published_without_its_place(engine: &str) {
     let (folder, other) = (folder(), folder());
-    let text = |folder: &tempfile::TempDir| published(folder.path(), OPENAI).text;
+    let text = |folder: &tempfile::TempDir| published(folder.path(), engine).text;
     assert_eq!(text(&folder), text(&other));
-    let elsewhere = OPENAI.replace("127.0.0.1:8000", "engine:8000");
+    let elsewhere = engine.replace("127.0.0.1:8000", "engine:8000");
     assert_eq!(published(folder.path(), &elsewhere).text, text(&other));
-    let two = OPENAI.replace("['", "['http://engine:8000', '");
+    let two = engine.replace("['", "['http://engine:8000', '");
     assert_ne!(published(folder.path(), &two).text, text(&other));
     let args: Args = toml::from_str(&format!(
         "name = 'a'\n{}",
-        OPENAI.replace("FOLDER", &folder.path().display().to_string())
+        engine.replace("FOLDER", &folder.path().display().to_string())
     ))
     .unwrap();
     let found = Found { prefix_caching: PrefixCaching::Off };

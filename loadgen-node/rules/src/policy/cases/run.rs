@@ -275,6 +275,7 @@ fn no_engine_reuses_prompts() {
     let found = |word| format!("\n[found]\nprefix_caching = \"{word}\"\n");
     for (engine, found, text) in [
         ("openai", String::new(), "it did not say whether its serving engine reuses"),
+        ("vllm-grpc", String::new(), "it did not say whether its serving engine reuses"),
         ("openai", found("no"), "it did not say whether"),
         ("openai", found("cannot-tell"), "it cannot tell whether its serving engine reuses"),
         ("openai", found("on"), "its serving engine reuses what it computed for other prompts"),

@@ -1,9 +1,0 @@
-#![allow(clippy::unwrap_used)]
-
-mod fake;
-mod faults;
-mod instance;
-mod pieces;
-mod recorded;
-mod start;
-mod tls;

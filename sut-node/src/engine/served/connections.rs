@@ -1,0 +1,97 @@
+//! Connections to serving engines that are kept, over HTTP/1.1 and HTTP/2.
+
+use std::{
+    error::Error,
+    io::{self, ErrorKind},
+    iter,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http_body::Body;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::{
+    client::legacy::{self, connect::HttpConnector},
+    rt::{TokioExecutor, TokioTimer},
+};
+use netdiv_transport::security::ClientTls;
+
+pub(super) type Failure = Box<dyn Error + Send + Sync>;
+
+pub(super) type Pool<B> = legacy::Client<HttpsConnector<HttpConnector>, B>;
+
+/// Longest time until a connection stands.
+const CONNECT_TIME: Duration = Duration::from_secs(5);
+
+/// Servers close connections that are idle for 5 s (uvicorn, llama.cpp). One that is closed just then would lose a request.
+const IDLE_TIME: Duration = Duration::from_secs(2);
+
+/// Which version of HTTP is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Version {
+    /// HTTP/2 where TLS agrees on it, else HTTP/1.1.
+    Agreed,
+    /// HTTP/2, without asking.
+    Two,
+}
+
+/// Connections that trust so, each kept for other requests.
+pub(super) fn kept<B>(tls: &ClientTls, version: Version) -> Pool<B>
+where
+    B: Body<Data = Bytes, Error: Into<Failure>> + Unpin + Send + 'static,
+{
+    builder(version).build(connector(tls))
+}
+
+/// A connection for each request.
+pub(super) fn fresh<B>(tls: &ClientTls, version: Version) -> Pool<B>
+where
+    B: Body<Data = Bytes, Error: Into<Failure>> + Unpin + Send + 'static,
+{
+    builder(version).pool_max_idle_per_host(0).build(connector(tls))
+}
+
+fn builder(version: Version) -> legacy::Builder {
+    let mut builder = legacy::Client::builder(TokioExecutor::new());
+    builder.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE_TIME);
+    builder.http2_only(version == Version::Two);
+    builder
+}
+
+fn connector(tls: &ClientTls) -> HttpsConnector<HttpConnector> {
+    let mut tcp = HttpConnector::new();
+    tcp.set_nodelay(true);
+    tcp.set_connect_timeout(Some(CONNECT_TIME));
+    tcp.enforce_http(false);
+    HttpsConnectorBuilder::new()
+        .with_tls_config(tls.clone().into_config())
+        .https_or_http()
+        .enable_http1()
+        .enable_http2()
+        .wrap_connector(tcp)
+}
+
+/// An error with its causes.
+pub(super) fn causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        let more = error.to_string();
+        if !text.contains(&more) {
+            text = format!("{text}: {more}");
+        }
+        cause = error.source();
+    }
+    text
+}
+
+/// Whether the server closed the connection before it began to answer.
+pub(super) fn was_closed(error: &(dyn Error + 'static)) -> bool {
+    let mut causes = iter::successors(error.source(), |cause| (*cause).source());
+    causes.any(|cause| {
+        let of_http = cause.downcast_ref::<hyper::Error>();
+        let of_system = cause.downcast_ref::<io::Error>().map(io::Error::kind);
+        of_http.is_some_and(hyper::Error::is_incomplete_message)
+            || matches!(of_system, Some(ErrorKind::ConnectionReset | ErrorKind::BrokenPipe))
+    })
+}

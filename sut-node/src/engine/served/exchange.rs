@@ -1,0 +1,182 @@
+//! One sample at a serving engine: its request, its answer as it comes, and what to do when the server has too much to do.
+
+use std::{pin::pin, sync::Arc, time::Duration};
+
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use crate::{
+    engine::{
+        error::EngineError,
+        served::{
+            chunk::Chunks,
+            output::{Output, Remarks},
+            refused::Refused,
+            servers::{Request, Server},
+            wire::{Answer, Wire},
+        },
+        sink::Sink,
+    },
+    settings::served::ServedConfig,
+};
+
+/// How often a request is tried again at a server that has too much to do.
+const RETRIES: usize = 3;
+
+/// Longest pause before that.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// How often a request that waits looks whether somebody still wants its answer.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Who waits for the tokens of an output.
+pub(super) trait Taker {
+    /// Takes those that follow.
+    fn tokens(&mut self, ids: &[i32]);
+
+    /// Whether nobody waits any more.
+    fn has_gone(&self) -> bool;
+}
+
+impl Taker for Sink {
+    fn tokens(&mut self, ids: &[i32]) {
+        Self::tokens(self, ids);
+    }
+
+    fn has_gone(&self) -> bool {
+        self.is_closed()
+    }
+}
+
+/// What every request of an instance shares.
+pub(super) struct Exchange {
+    pub(super) settings: Arc<ServedConfig>,
+    pub(super) wire: Wire,
+}
+
+impl Exchange {
+    pub(super) fn new(settings: Arc<ServedConfig>) -> Self {
+        let wire = Wire::new(&settings);
+        Self { settings, wire }
+    }
+
+    /// Asks a server, and gives the tokens as they come. What is left of the answer, which has nothing more to say, has to be
+    /// read to its end if the connection is to be used again.
+    pub(super) async fn ask<'a>(
+        &self,
+        pick: impl Fn() -> Option<Request<'a>>,
+        prompt: &[i64],
+        taker: &mut impl Taker,
+    ) -> Result<(Remarks, Answer), EngineError> {
+        let mut tries = 0;
+        loop {
+            let Some(server) = pick() else {
+                return Err(EngineError::Failed("there is no server".into()));
+            };
+            let why = match self.attempt(&server, prompt, taker).await {
+                Ok(answered) => return Ok(answered),
+                Err(Refused::BadSample(why)) => {
+                    return Err(EngineError::BadSample(format!("{} says {why}", *server)));
+                }
+                Err(Refused::Busy { pause, .. }) if tries < RETRIES && pause <= LONGEST_PAUSE => {
+                    drop(server);
+                    tries += 1;
+                    let until = Instant::now() + pause;
+                    match wait(sleep(pause), taker, until + LOOK).await {
+                        Ok(()) => continue,
+                        Err(why) => return Err(EngineError::Failed(why)),
+                    }
+                }
+                Err(Refused::Busy { why, pause }) => {
+                    let (tries, pause) = (tries + 1, pause.as_secs_f64());
+                    format!("{why}; it wants a pause of {pause} s, tried {tries} times")
+                }
+                Err(Refused::Failed(why)) => why,
+            };
+            return Err(EngineError::Failed(format!("{}: {why}", *server)));
+        }
+    }
+
+    /// Looks whether a server has the model.
+    pub(super) async fn check_model(&self, server: &Server) -> Result<(), EngineError> {
+        let answer = timeout(self.settings.timeout, self.wire.check_model(server)).await;
+        match answer.unwrap_or_else(|_| Err(Refused::Failed(SILENT.into()))) {
+            Ok(()) => Ok(()),
+            Err(Refused::Failed(why) | Refused::BadSample(why) | Refused::Busy { why, .. }) => {
+                Err(EngineError::Failed(format!("{server}: {why}")))
+            }
+        }
+    }
+
+    async fn attempt(
+        &self,
+        server: &Server,
+        prompt: &[i64],
+        taker: &mut impl Taker,
+    ) -> Result<(Remarks, Answer), Refused> {
+        let begins = self.wire.ask(server, prompt);
+        let until = Instant::now() + self.settings.timeout;
+        let mut answer = wait(begins, taker, until).await??;
+        let output = Output::new(&self.settings.model, prompt.len());
+        let remarks = read(&mut answer, output, taker, self.settings.timeout).await?;
+        Ok((remarks, answer))
+    }
+}
+
+/// Reads an answer to its end, and gives the tokens as they come.
+pub(super) async fn read(
+    answer: &mut impl Chunks,
+    mut output: Output<'_>,
+    taker: &mut impl Taker,
+    timeout: Duration,
+) -> Result<Remarks, String> {
+    let mut until = Instant::now() + timeout;
+    loop {
+        let after = |output: &Output<'_>| format!("after {} tokens", output.len());
+        let chunk = match wait(answer.next(), taker, until).await {
+            Ok(Ok(chunk)) => chunk,
+            Ok(Err(why)) | Err(why) => return Err(format!("{}: {why}", after(&output))),
+        };
+        let Some(chunk) = chunk else {
+            return Err(format!("{}: the answer breaks off", after(&output)));
+        };
+        let last = chunk.last;
+        let new = output.take(chunk)?;
+        if !new.is_empty() {
+            taker.tokens(new);
+            until = Instant::now() + timeout;
+        } else if Instant::now() >= until {
+            // Parts without tokens that follow each other at once are no progress either.
+            return Err(format!("{}: {SILENT}", after(&output)));
+        }
+        if last {
+            return output.end();
+        }
+        if taker.has_gone() {
+            return Err(GONE.into());
+        }
+    }
+}
+
+const GONE: &str = "nobody waits for the answer any more";
+const SILENT: &str = "no token for as long as --openai-timeout-ms allows";
+
+/// Waits for a server, but not for ever, and only while somebody waits for its answer.
+async fn wait<T>(
+    future: impl Future<Output = T>,
+    taker: &impl Taker,
+    until: Instant,
+) -> Result<T, String> {
+    let mut future = pin!(future);
+    loop {
+        let look = until.min(Instant::now() + LOOK);
+        if let Ok(output) = timeout_at(look, future.as_mut()).await {
+            return Ok(output);
+        }
+        if taker.has_gone() {
+            return Err(GONE.into());
+        }
+        if Instant::now() >= until {
+            return Err(SILENT.into());
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! Makes the instances.
+
+use std::sync::{Arc, atomic::AtomicBool};
+
+use netdiv_words::Found;
+
+use crate::{
+    engine::{
+        error::EngineError,
+        interface::EngineKind,
+        served::{
+            engine::Served,
+            exchange::Exchange,
+            probe::{Probed, probe},
+            servers::Servers,
+        },
+    },
+    model::{identity::Model, token_limits::TokenLimits},
+    settings::{
+        config::Config,
+        served::{Protocol, ServedConfig},
+    },
+};
+
+/// Asks the servers whether they can be used, and makes the instances.
+pub(crate) fn load(
+    settings: &Arc<ServedConfig>,
+    config: &Config,
+) -> Result<(Model, Vec<EngineKind>), EngineError> {
+    let probed = probe(settings)?;
+    let servers = Arc::new(Servers::new(&settings.urls));
+    let said = Arc::new(AtomicBool::new(false));
+    let engine = |_| {
+        let exchange = Exchange::new(settings.clone());
+        let slots = config.batching.max_batch;
+        let engine = Served::new(exchange, servers.clone(), slots, said.clone());
+        let engine = engine.map_err(|error| EngineError::Failed(error.to_string()))?;
+        Ok(EngineKind::Streaming(Box::new(engine)))
+    };
+    let engines = (0..config.instances).map(engine).collect::<Result<_, EngineError>>()?;
+    Ok((model(settings, probed), engines))
+}
+
+fn model(settings: &ServedConfig, probed: Probed) -> Model {
+    let served = &settings.model;
+    let engine = match settings.protocol {
+        Protocol::Openai(_) => "openai",
+        Protocol::VllmGrpc => "vllm-grpc",
+    };
+    let limits = TokenLimits { vocabulary: served.vocabulary, max_input: served.max_input_tokens };
+    Model {
+        framework: probed.framework,
+        name: served.name.clone(),
+        sha256: served.sha256.clone(),
+        found: Some(Found { prefix_caching: probed.prefix_caching }),
+        ..Model::of_tokens(engine, limits)
+    }
+}

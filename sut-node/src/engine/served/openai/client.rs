@@ -1,0 +1,149 @@
+//! Requests over HTTP, and what a server says before its first event.
+
+use std::{mem, time::Duration};
+
+use bytes::Bytes;
+use http::{
+    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header, uri::Scheme,
+};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use netdiv_words::PrefixCaching;
+
+use crate::{
+    engine::served::{
+        connections::{Pool, Version, causes, fresh, kept, was_closed},
+        openai::{
+            answer::Answer,
+            dialect::{Api, api},
+            fault::refusal,
+        },
+        refused::{PAUSE, Refused, blames_prompt, short},
+        servers::Server,
+    },
+    settings::served::{Dialect, H2C, ServedConfig},
+};
+
+/// Longest text of a refusal.
+const MOST_REFUSAL_BYTES: usize = 64 << 10;
+
+/// Longest page of metrics.
+const MOST_METRICS_BYTES: usize = 16 << 20;
+
+pub(crate) struct Client {
+    pub(crate) api: &'static Api,
+    /// All of a request but its prompt.
+    rest: String,
+    agreed: Pools,
+    /// HTTP/2 without TLS.
+    prior: Pools,
+    token: Option<HeaderValue>,
+}
+
+struct Pools {
+    kept: Pool<Full<Bytes>>,
+    fresh: Pool<Full<Bytes>>,
+}
+
+impl Client {
+    pub(crate) fn new(settings: &ServedConfig, dialect: Dialect) -> Self {
+        let tls = &settings.tls;
+        let pools = |version| Pools { kept: kept(tls, version), fresh: fresh(tls, version) };
+        let api = api(dialect);
+        Self {
+            api,
+            rest: api.rest(&settings.model),
+            agreed: pools(Version::Agreed),
+            prior: pools(Version::Two),
+            token: settings.token.clone(),
+        }
+    }
+
+    /// Sends a prompt, and waits until the answer begins: events will follow.
+    pub(crate) async fn ask(
+        &self,
+        server: &Server,
+        prompt: &[i64],
+    ) -> Result<Answer<Incoming>, Refused> {
+        let body = Bytes::from(self.api.request(prompt, &self.rest));
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = server.at(self.api.path);
+        let json = HeaderValue::from_static("application/json");
+        request.headers_mut().insert(header::CONTENT_TYPE, json);
+        let response = self.send(request).await?;
+        let (status, headers) = (response.status(), response.headers());
+        let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+        let kind = kind.unwrap_or("no content-type").to_owned();
+        if status == StatusCode::OK && kind.starts_with("text/event-stream") {
+            return Ok(Answer::new(self.api, response.into_body()));
+        }
+        let pause = pause(headers);
+        let body = text(response, MOST_REFUSAL_BYTES).await.unwrap_or_default();
+        if status == StatusCode::OK {
+            let begin = short(&body);
+            return Err(Refused::Failed(format!("no stream of events, but {kind}: {begin}")));
+        }
+        let why = format!("status {status}: {}", refusal(&body));
+        Err(match status.as_u16() {
+            429 | 503 => Refused::Busy { pause, why },
+            400 | 413 | 422 if blames_prompt(&body) => Refused::BadSample(why),
+            _ => Refused::Failed(why),
+        })
+    }
+
+    /// What a server's metrics say about how it was started.
+    pub(crate) async fn stated_caching(&self, server: &Server) -> PrefixCaching {
+        let Some(path) = self.api.metrics else { return PrefixCaching::CannotTell };
+        let Ok(page) = self.page(server.at(path)).await else { return PrefixCaching::CannotTell };
+        let states = |value| page.contains(&format!("enable_prefix_caching=\"{value}\""));
+        match (states("True"), states("False")) {
+            (true, _) => PrefixCaching::On,
+            (false, true) => PrefixCaching::Off,
+            (false, false) => PrefixCaching::CannotTell,
+        }
+    }
+
+    /// The text of a page.
+    async fn page(&self, url: Uri) -> Result<String, String> {
+        let mut request = Request::new(Full::default());
+        *request.uri_mut() = url;
+        let response = self.send(request).await?;
+        match response.status() {
+            StatusCode::OK => text(response, MOST_METRICS_BYTES).await,
+            status => Err(format!("status {status}")),
+        }
+    }
+
+    async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Response<Incoming>, String> {
+        if let Some(token) = &self.token {
+            request.headers_mut().insert(header::AUTHORIZATION, token.clone());
+        }
+        let mut pools = &self.agreed;
+        if request.uri().scheme_str() == Some(H2C) {
+            let mut parts = mem::take(request.uri_mut()).into_parts();
+            parts.scheme = Some(Scheme::HTTP);
+            *request.uri_mut() = Uri::from_parts(parts).map_err(|error| error.to_string())?;
+            pools = &self.prior;
+        }
+        // llama.cpp closes connections after an answer, though it says that it keeps them.
+        let response = match pools.kept.request(request.clone()).await {
+            Err(error) if was_closed(&error) => pools.fresh.request(request).await,
+            response => response,
+        };
+        response.map_err(|error| format!("no answer: {}", causes(&error)))
+    }
+}
+
+async fn text(response: Response<Incoming>, most_bytes: usize) -> Result<String, String> {
+    let body = Limited::new(response.into_body(), most_bytes).collect().await;
+    let bytes = body.map_err(|error| error.to_string())?.to_bytes();
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// How long a server wants to be left alone.
+fn pause(headers: &HeaderMap) -> Duration {
+    let said = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let seconds = said.and_then(|text| text.trim().parse().ok());
+    seconds.map_or(PAUSE, Duration::from_secs)
+}

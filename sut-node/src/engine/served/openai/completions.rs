@@ -1,0 +1,93 @@
+//! `/v1/completions` with token ids in it, as vLLM and trtllm-serve have it.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    engine::served::chunk::{Chunk, Counts, finish},
+    model::served::ServedModel,
+};
+
+/// vLLM takes what a request leaves out from the model's `generation_config.json`.
+pub(super) fn vllm(model: &ServedModel) -> Value {
+    let mut request = common(model);
+    request["return_token_ids"] = true.into();
+    request
+}
+
+/// trtllm-serve refuses keys that it does not know. Without `detokenize` it gives ids in place of text; a stop id is part of
+/// them if it is asked for.
+pub(super) fn trtllm(model: &ServedModel) -> Value {
+    let mut request = common(model);
+    request["detokenize"] = false.into();
+    request["include_stop_str_in_output"] = true.into();
+    request
+}
+
+fn common(model: &ServedModel) -> Value {
+    json!({
+        "model": model.name,
+        "stream": true,
+        "stream_options": { "include_usage": true },
+        "max_tokens": model.max_tokens,
+        "min_tokens": model.min_tokens,
+        "stop_token_ids": model.eos,
+        "ignore_eos": false,
+        "add_special_tokens": false,
+        "n": 1,
+        "seed": 0,
+        "temperature": 0,
+        "top_p": 1,
+        "presence_penalty": 0,
+        "frequency_penalty": 0,
+        "repetition_penalty": 1,
+    })
+}
+
+#[derive(Deserialize)]
+struct Event {
+    choices: Option<Vec<Choice>>,
+    usage: Option<Usage>,
+    system_fingerprint: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    #[serde(default)]
+    index: u64,
+    token_ids: Option<Vec<i64>>,
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Usage {
+    prompt_tokens: Option<usize>,
+    completion_tokens: Option<usize>,
+    prompt_tokens_details: Option<Details>,
+}
+
+#[derive(Deserialize)]
+struct Details {
+    cached_tokens: Option<usize>,
+}
+
+/// Reads an event.
+pub(super) fn read(data: &str) -> Result<Chunk, String> {
+    let event: Event = serde_json::from_str(data).map_err(|error| error.to_string())?;
+    let counts = event.usage.map_or(Counts::default(), |usage| Counts {
+        prompt: usage.prompt_tokens,
+        output: usage.completion_tokens,
+        cached: usage.prompt_tokens_details.and_then(|details| details.cached_tokens),
+    });
+    let mut chunk = Chunk { counts, server: event.system_fingerprint, ..Chunk::default() };
+    for choice in event.choices.unwrap_or_default() {
+        if choice.index != 0 {
+            return Err(format!("one output was asked for, and this is number {}", choice.index));
+        }
+        chunk.ids.extend(choice.token_ids.unwrap_or_default());
+        if let Some(word) = choice.finish_reason {
+            chunk.finish = Some(finish(&word, "stop", "length")?);
+        }
+    }
+    Ok(chunk)
+}

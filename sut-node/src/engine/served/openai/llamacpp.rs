@@ -1,0 +1,73 @@
+//! llama.cpp's `/completion`. Its stream leaves ids out while the text ends in incomplete UTF-8; they never come, and only the
+//! count shows it.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    engine::served::chunk::{Chunk, Counts, finish},
+    model::served::ServedModel,
+};
+
+/// By default llama.cpp samples, punishes repetition, has no limit, and takes what it can from the prompt before.
+pub(super) fn request(model: &ServedModel) -> Value {
+    json!({
+        "stream": true,
+        "return_tokens": true,
+        "cache_prompt": false,
+        "n_predict": model.max_tokens,
+        "ignore_eos": false,
+        "seed": 0,
+        "temperature": 0,
+        "top_k": 1,
+        "top_p": 1,
+        "min_p": 0,
+        "repeat_penalty": 1,
+        "presence_penalty": 0,
+        "frequency_penalty": 0,
+        "dry_multiplier": 0,
+    })
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(default)]
+    index: u64,
+    tokens: Option<Vec<i64>>,
+    #[serde(default)]
+    stop: bool,
+    stop_type: Option<String>,
+    #[serde(default)]
+    truncated: bool,
+    tokens_predicted: Option<usize>,
+    tokens_evaluated: Option<usize>,
+    timings: Option<Timings>,
+}
+
+#[derive(Deserialize)]
+struct Timings {
+    cache_n: Option<usize>,
+}
+
+/// Reads an event.
+pub(super) fn read(data: &str) -> Result<Chunk, String> {
+    let event: Event = serde_json::from_str(data).map_err(|error| error.to_string())?;
+    if event.index != 0 {
+        return Err(format!("one output was asked for, and this is number {}", event.index));
+    }
+    if event.truncated {
+        return Err("the prompt was cut to fit; start the server with a longer context".into());
+    }
+    let word = event.stop_type.filter(|_| event.stop);
+    Ok(Chunk {
+        ids: event.tokens.unwrap_or_default(),
+        finish: word.map(|word| finish(&word, "eos", "limit")).transpose()?,
+        counts: Counts {
+            prompt: event.tokens_evaluated,
+            output: event.tokens_predicted,
+            cached: event.timings.and_then(|timings| timings.cache_n),
+        },
+        last: event.stop,
+        ..Chunk::default()
+    })
+}

@@ -1,0 +1,75 @@
+//! SGLang's `/generate`. Its events hold all tokens so far, or with a start flag the new ones alone.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{
+    engine::served::chunk::{Chunk, Counts, finish},
+    model::served::ServedModel,
+};
+
+/// SGLang has no key for a seed that all its versions know, and needs none where nothing is drawn. Without `no_stop_trim` it
+/// leaves the stop id out.
+pub(super) fn request(model: &ServedModel) -> Value {
+    json!({
+        "stream": true,
+        "sampling_params": {
+            "max_new_tokens": model.max_tokens,
+            "min_new_tokens": model.min_tokens,
+            "stop_token_ids": model.eos,
+            "ignore_eos": false,
+            "no_stop_trim": true,
+            "skip_special_tokens": false,
+            "n": 1,
+            "temperature": 0,
+            "top_p": 1,
+            "presence_penalty": 0,
+            "frequency_penalty": 0,
+            "repetition_penalty": 1,
+        },
+    })
+}
+
+#[derive(Deserialize)]
+struct Event {
+    #[serde(default)]
+    index: u64,
+    output_ids: Option<Vec<i64>>,
+    meta_info: Option<MetaInfo>,
+}
+
+#[derive(Deserialize)]
+struct MetaInfo {
+    finish_reason: Option<FinishReason>,
+    prompt_tokens: Option<usize>,
+    completion_tokens: Option<usize>,
+    cached_tokens: Option<usize>,
+}
+
+#[derive(Deserialize)]
+struct FinishReason {
+    r#type: String,
+    message: Option<String>,
+}
+
+/// Reads an event.
+pub(super) fn read(data: &str) -> Result<Chunk, String> {
+    let event: Event = serde_json::from_str(data).map_err(|error| error.to_string())?;
+    if event.index != 0 {
+        return Err(format!("one output was asked for, and this is number {}", event.index));
+    }
+    let mut chunk = Chunk { ids: event.output_ids.unwrap_or_default(), ..Chunk::default() };
+    let Some(meta) = event.meta_info else { return Ok(chunk) };
+    chunk.so_far = meta.completion_tokens;
+    chunk.counts = Counts {
+        prompt: meta.prompt_tokens,
+        output: meta.completion_tokens,
+        cached: meta.cached_tokens,
+    };
+    if let Some(FinishReason { r#type, message }) = meta.finish_reason {
+        let said = message.map(|message| format!(": {message}")).unwrap_or_default();
+        let end = finish(&r#type, "stop", "length").map_err(|why| format!("{why}{said}"))?;
+        chunk.finish = Some(end);
+    }
+    Ok(chunk)
+}

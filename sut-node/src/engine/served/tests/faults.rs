@@ -1,0 +1,207 @@
+//! Everything that can go wrong with an answer, each by its name.
+
+use std::{
+    net::TcpListener,
+    sync::atomic::Ordering,
+    time::{Duration, Instant},
+};
+
+use super::fake::{
+    Act, Fake, ask, chunk, events, head, patience, refusal, settings, tiny, wait_for,
+};
+use crate::settings::served::{
+    Dialect::{Sglang, Vllm},
+    ServedConfig,
+};
+
+const FIRST: &str = r#"{"choices":[{"index":0,"text":"","token_ids":[7],"finish_reason":null}]}"#;
+const LAST: &str = r#"{"choices":[{"index":0,"token_ids":[8,9],"finish_reason":"length"}]}"#;
+const USAGE: &str = r#"{"choices":[],"usage":{"prompt_tokens":4,"completion_tokens":3}}"#;
+const DONE: &str = "[DONE]";
+
+/// Asks vLLM for three tokens.
+fn of(acts: Vec<Act>, timeout: Duration) -> Result<Vec<i32>, String> {
+    let server = Fake::always(acts);
+    let settings = settings(&[&server.url], Vllm, tiny(3, &[2]));
+    let (taken, outcome) = ask(&ServedConfig { timeout, ..settings });
+    outcome.map(|_| taken).map_err(|error| error.to_string())
+}
+
+#[test]
+fn oddities_that_do_no_harm() {
+    let role = r#"{"choices":[{"index":0,"delta":{"role":"assistant"}}]}"#;
+    let empty = r#"{"choices":[{"index":0,"text":"","token_ids":[]}]}"#;
+    let odd = r#"{"choices":null,"usage":null,"error":null,"more":{"error":1}}"#;
+    let whole = events(&[role, odd, FIRST, empty, LAST, USAGE, DONE]);
+    assert_eq!(of(whole, patience("")).unwrap(), [7, 8, 9]);
+    let mut acts = events(&[FIRST, LAST, USAGE, DONE]);
+    acts.insert(1, chunk(b": ping\r\n\r\nid: 1\r\nretry: 7\r\n\r\n"));
+    assert_eq!(of(acts, patience("")).unwrap(), [7, 8, 9]);
+}
+
+#[test]
+fn every_fault_is_a_failure_with_its_name() {
+    let cut = |acts: &[Act], then: Act| [acts, &[then]].concat();
+    let begun = [head(), chunk(format!("data: {FIRST}\n\n").as_bytes())];
+    let half = [&begun[..], &[Act::Send(b"ff\r\ndata: {\"cho".to_vec())]].concat();
+    let chatter = |event: &[u8]| match chunk(event) {
+        Act::Send(bytes) => Act::Repeat(bytes),
+        act => act,
+    };
+    let long = format!("data: {}", "x".repeat(100 << 20));
+    let end = |reason: &str| LAST.replace("length", reason);
+    for (name, acts, words) in [
+        (
+            "error",
+            events(&[FIRST, r#"{"error":{"message":"CUDA"}}"#, DONE]),
+            "after 1 tokens: the server failed: CUDA",
+        ),
+        (
+            "object",
+            events(&[r#"{"object":"error","message":"no"}"#, DONE]),
+            "the server failed: no",
+        ),
+        (
+            "event",
+            vec![head(), chunk(b"event: error\ndata: broken\n\n")],
+            "the server failed: broken",
+        ),
+        ("abort", events(&[FIRST, &end("abort"), USAGE, DONE]), "ends for `abort`"),
+        ("finish error", events(&[FIRST, &end("error"), USAGE, DONE]), "ends for `error`"),
+        (
+            "count",
+            events(&[FIRST, LAST, &USAGE.replace("n_tokens\":3", "n_tokens\":4"), DONE]),
+            "made 4 tokens and gave the ids of 3",
+        ),
+        ("no count", events(&[FIRST, LAST, DONE]), "does not say how many tokens"),
+        (
+            "prompt",
+            events(&[FIRST, LAST, &USAGE.replace("t_tokens\":4", "t_tokens\":5"), DONE]),
+            "the prompt has 4 tokens, and the server read 5",
+        ),
+        (
+            "no finish",
+            events(&[FIRST, &USAGE.replace(":3", ":1"), DONE]),
+            "without a finish reason",
+        ),
+        ("no done", events(&[FIRST, LAST, USAGE]), "after 3 tokens: the answer breaks off"),
+        ("no token", events(&[&USAGE.replace(":3", ":0"), DONE]), "no token"),
+        ("too many", events(&[FIRST, LAST, LAST, USAGE, DONE]), "tokens after the end"),
+        ("too long", events(&[FIRST, FIRST, FIRST, FIRST]), "more than max_tokens = 3"),
+        (
+            "too short",
+            events(&[&FIRST.replace("null", "\"length\""), &USAGE.replace(":3", ":1"), DONE]),
+            "cut off after 1 tokens",
+        ),
+        (
+            "repeated",
+            events(&[FIRST, FIRST, &LAST.replace("8,9", "8"), &USAGE.replace(":3", ":2"), DONE]),
+            "made 2 tokens and gave the ids of 3",
+        ),
+        (
+            "after eos",
+            events(&[&FIRST.replace('7', "2"), LAST]),
+            "goes on after the end-of-text token, its number 0",
+        ),
+        (
+            "vocabulary",
+            events(&[&FIRST.replace('7', "2048")]),
+            "its token 0 is 2048; ids go from 0 to 2047",
+        ),
+        ("negative", events(&[&FIRST.replace('7', "-1")]), "its token 0 is -1"),
+        ("fraction", events(&[&FIRST.replace('7', "7.5")]), "an event cannot be used"),
+        (
+            "huge id",
+            events(&[&FIRST.replace('7', "99999999999999999999")]),
+            "an event cannot be used",
+        ),
+        ("json", events(&["{\"choices\":"]), "an event cannot be used"),
+        ("not UTF-8", vec![head(), chunk(b"data: \xff\xfe\n\n")], "invalid utf-8"),
+        ("100 MB", vec![head(), chunk(long.as_bytes())], "bytes without an event"),
+        ("closed", vec![Act::Close], "no answer"),
+        ("closed later", cut(&begun, Act::Close), "after 1 tokens: "),
+        ("closed within", cut(&half, Act::Close), "after 1 tokens: "),
+        ("silent", vec![Act::Hang], "no token for as long as --openai-timeout-ms allows"),
+        ("silent later", cut(&begun, Act::Hang), "after 1 tokens: no token for as long"),
+        (
+            "silent end",
+            cut(&events(&[FIRST, LAST, USAGE])[..4], Act::Hang),
+            "after 3 tokens: no token for",
+        ),
+        (
+            "chatter",
+            cut(&begun, chatter(b"data: {\"choices\":[]}\n\n")),
+            "after 1 tokens: no token for as long",
+        ),
+        ("pings", cut(&begun, chatter(b": ping\n\n")), "after 1 tokens: "),
+        ("no HTTP", vec![Act::Send(b"SSH-2.0-OpenSSH\r\n".to_vec())], "no answer"),
+        ("moved", refusal("307 Temporary Redirect", "location: /x\r\n", ""), "status 307"),
+        (
+            "token",
+            refusal("401 Unauthorized", "", r#"{"error":"Unauthorized"}"#),
+            "status 401 Unauthorized: Unauthorized",
+        ),
+        ("broken", refusal("500 Internal Server Error", "", "prompt"), "the model failed: "),
+        (
+            "page",
+            refusal("200 OK", "content-type: text/html\r\n", "<p>hello"),
+            "no stream of events, but text/html: <p>hello",
+        ),
+        (
+            "busy",
+            refusal("503 Service Unavailable", "retry-after: 0\r\n", "Loading"),
+            "status 503 Service Unavailable: Loading; it wants a pause of 0 s, tried 4 times",
+        ),
+        (
+            "busy for long",
+            refusal("429 Too Many Requests", "retry-after: 3600\r\n", "slow down"),
+            "slow down; it wants a pause of 3600 s, tried 1 times",
+        ),
+    ] {
+        let error = of(acts, patience(words)).map(|ids| format!("{name}: {ids:?}")).unwrap_err();
+        assert!(error.contains(words) && error.contains("http://127.0.0.1:"), "{name}: {error}");
+    }
+}
+
+#[test]
+fn tokens_that_are_taken_back_are_a_failure() {
+    let event = |ids: &str, so_far: usize| {
+        format!(
+            r#"{{"output_ids":[{ids}],"meta_info":{{"completion_tokens":{so_far},"finish_reason":null}}}}"#
+        )
+    };
+    let server = Fake::always(events(&[&event("7", 1), &event("7,8", 2), &event("7,9,4", 3)]));
+    let (taken, outcome) = ask(&settings(&[&server.url], Sglang, tiny(3, &[])));
+    assert!(outcome.unwrap_err().to_string().contains("takes back tokens"));
+    assert_eq!(taken, [7, 8]);
+}
+
+#[test]
+fn a_server_with_too_much_to_do_is_asked_again_before_the_first_token() {
+    let server = Fake::start(|number, _| match number {
+        0 => refusal("503 Service Unavailable", "retry-after: 1\r\n", "Loading model"),
+        1 => refusal("429 Too Many Requests", "", ""),
+        _ => events(&[FIRST, LAST, USAGE, DONE]),
+    });
+    let before = Instant::now();
+    let (taken, outcome) = ask(&settings(&[&server.url], Vllm, tiny(3, &[])));
+    outcome.unwrap();
+    assert_eq!((&taken[..], server.requests.lock().len()), (&[7, 8, 9][..], 3));
+    assert!(before.elapsed().as_millis() >= 1500, "as long as it asked for");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_named() {
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let url = format!("http://127.0.0.1:{port}");
+    let error = ask(&settings(&[&url], Vllm, tiny(3, &[]))).1.unwrap_err().to_string();
+    assert!(error.contains(&url) && error.contains("refused"), "{error}");
+}
+
+#[test]
+fn a_failed_request_is_cut() {
+    let long = events(&[FIRST, FIRST, FIRST, FIRST]);
+    let server = Fake::always([&long[..5], &[Act::Hang]].concat());
+    ask(&settings(&[&server.url], Vllm, tiny(3, &[]))).1.unwrap_err();
+    wait_for(|| server.left.load(Ordering::SeqCst) == 1);
+}

@@ -1,0 +1,7 @@
+//! vLLM over gRPC.
+
+mod faults;
+mod instance;
+mod recorded;
+mod server;
+mod start;

@@ -1,0 +1,10 @@
+#![allow(clippy::unwrap_used)]
+
+mod fake;
+mod faults;
+mod grpc;
+mod instance;
+mod pieces;
+mod recorded;
+mod start;
+mod tls;

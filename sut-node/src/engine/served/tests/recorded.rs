@@ -1,0 +1,116 @@
+//! What real servers sent, and what others would send, as far as their sources tell.
+
+use serde_json::Value;
+
+use super::fake::{Fake, PROMPT, ask, replay, settings, tiny};
+use crate::{
+    engine::error::EngineError,
+    settings::served::Dialect::{Llamacpp, Sglang, Trtllm, Vllm},
+};
+
+#[test]
+fn recorded_answers_give_their_ids() {
+    for (name, dialect, max_tokens, eos, ids, cached) in [
+        ("vllm_stream", Vllm, 4, &[][..], &[291, 1611, 379, 410][..], None),
+        ("vllm_stop_stream", Vllm, 6, &[379], &[291, 1611, 379], None),
+        ("vllm_continuous_usage", Vllm, 2, &[], &[291, 1611], None),
+        ("llama_stream", Llamacpp, 4, &[], &[291, 1611, 379, 410], Some(0)),
+        ("llama_eos", Llamacpp, 6, &[2], &[2], Some(0)),
+        ("sglang_cumulative", Sglang, 4, &[], &[291, 1611, 379, 410], Some(0)),
+        ("sglang_incremental", Sglang, 4, &[410], &[291, 1611, 379, 410], Some(3)),
+        ("trtllm_stream", Trtllm, 4, &[], &[291, 1611, 379, 410], Some(0)),
+        // What follows `[DONE]` or the last event is not looked at.
+        ("vllm_stream", Vllm, 4, &[2], &[291, 1611, 379, 410], None),
+    ] {
+        for piece in [1, 7, 100_000] {
+            let server = Fake::always(replay(name, piece));
+            let settings = settings(&[&server.url], dialect, tiny(max_tokens, eos));
+            let (taken, outcome) = ask(&settings);
+            let remarks = outcome.unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert_eq!((&taken[..], remarks.cached), (ids, cached), "{name}");
+            let fingerprint = "vllm-0.32.0-e5c060ef".to_owned();
+            assert_eq!(remarks.server, (dialect == Vllm).then_some(fingerprint), "{name}");
+        }
+    }
+}
+
+#[test]
+fn recorded_failures_are_named() {
+    for (name, dialect, bad_sample, words) in [
+        ("vllm_stream_noids", Vllm, false, "it gives no token ids"),
+        ("vllm_badid", Vllm, false, "after 0 tokens: the server failed: EngineCore encountered"),
+        ("vllm_toolong", Vllm, false, "status 400 Bad Request: max_tokens=4000 cannot be greater"),
+        ("vllm_negid", Vllm, true, "status 400 Bad Request: 6 validation errors"),
+        ("vllm_nomodel", Vllm, false, "status 404 Not Found: The model `nope` does not exist"),
+        ("vllm_batch", Vllm, false, "one output was asked for, and this is number 1"),
+        ("llama_utf8_true", Llamacpp, false, "made 5 tokens and gave no ids of them"),
+        ("llama_plain", Llamacpp, false, "no stream of events, but application/json"),
+        ("llama_badid", Llamacpp, true, "status 400 Bad Request: Prompt contains invalid tokens"),
+        ("llama_toolong", Llamacpp, true, "exceeds the available context size"),
+        ("llama_v1", Vllm, false, "made 2 tokens and gave no ids of them"),
+        (
+            "sglang_abort",
+            Sglang,
+            false,
+            "the output ends for `abort`, not because it is complete: Out of memory",
+        ),
+        ("vllm_stream", Llamacpp, false, "it gives no token ids"),
+        ("llama_stream", Vllm, false, "the answer breaks off"),
+    ] {
+        let server = Fake::always(replay(name, 100_000));
+        let (_, outcome) = ask(&settings(&[&server.url], dialect, tiny(5, &[])));
+        let error = outcome.unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains(words) && text.contains(&server.url), "{name}: {text}");
+        assert_eq!(matches!(error, EngineError::BadSample(_)), bad_sample, "{name}: {text}");
+    }
+}
+
+#[test]
+fn requests_ask_for_greedy_ids_of_the_whole_prompt() {
+    for (dialect, path, at, keys) in [
+        (
+            Vllm,
+            "/v1/completions",
+            "",
+            r#"{"model":"tiny","prompt":[1,5,9,13],"stream":true,"return_token_ids":true,"max_tokens":4,"min_tokens":1,
+            "seed":0,"temperature":0,"repetition_penalty":1,"presence_penalty":0,"frequency_penalty":0,"stop_token_ids":[2],
+            "stream_options":{"include_usage":true}}"#,
+        ),
+        (
+            Trtllm,
+            "/v1/completions",
+            "",
+            r#"{"model":"tiny","prompt":[1,5,9,13],"stream":true,"detokenize":false,"include_stop_str_in_output":true,
+            "temperature":0,"repetition_penalty":1,"max_tokens":4,"min_tokens":1,"stop_token_ids":[2]}"#,
+        ),
+        (Sglang, "/generate", "", r#"{"input_ids":[1,5,9,13],"stream":true}"#),
+        (
+            Sglang,
+            "/generate",
+            "/sampling_params",
+            r#"{"temperature":0,"max_new_tokens":4,"min_new_tokens":1,"repetition_penalty":1,"stop_token_ids":[2],
+            "no_stop_trim":true}"#,
+        ),
+        (
+            Llamacpp,
+            "/completion",
+            "",
+            r#"{"prompt":[1,5,9,13],"stream":true,"return_tokens":true,"cache_prompt":false,"temperature":0,"n_predict":4,
+            "repeat_penalty":1}"#,
+        ),
+    ] {
+        let server = Fake::always(vec![super::fake::Act::Close]);
+        ask(&settings(&[&server.url], dialect, tiny(4, &[2]))).1.unwrap_err();
+        let request = server.requests.lock().first().cloned().unwrap();
+        let (line, body) = request.split_once("\r\n").unwrap();
+        assert_eq!(line, format!("POST {path} HTTP/1.1"));
+        let body: Value = serde_json::from_str(body).unwrap();
+        let wanted: Value = serde_json::from_str(keys).unwrap();
+        let sent = body.pointer(at).unwrap();
+        for (key, value) in wanted.as_object().unwrap() {
+            assert_eq!(sent.get(key), Some(value), "{dialect:?} {key}");
+        }
+        assert_eq!(PROMPT.len(), 4);
+    }
+}

@@ -1,0 +1,146 @@
+//! What is found out before a node is ready.
+
+use std::{fs, sync::mpsc, time::Duration};
+
+use netdiv_contract::{
+    layout::{DataType, TensorView, pack},
+    tokens,
+    v1::{Part, Tokens},
+};
+use netdiv_words::{Found, PrefixCaching};
+
+use super::fake::{Act, Fake, events, refusal, settings, tiny};
+use crate::{
+    InProcess,
+    engine::served::probe::probe,
+    settings::{
+        args::Args,
+        served::{
+            Dialect::{self, Llamacpp, Sglang, Vllm},
+            ServedConfig,
+        },
+    },
+};
+
+/// An answer of two tokens in a dialect, to a prompt of 512, of which some were not computed.
+fn answer(dialect: Dialect, cached: Option<usize>) -> Vec<Act> {
+    let cached = cached.map_or("null".into(), |cached| cached.to_string());
+    match dialect {
+        Sglang => events(&[
+            &format!(
+                r#"{{"output_ids":[7,8],"meta_info":{{"prompt_tokens":512,"completion_tokens":2,"cached_tokens":{cached},
+                "finish_reason":{{"type":"length","length":2}}}}}}"#
+            )
+            .replace('\n', " "),
+            "[DONE]",
+        ]),
+        Llamacpp => events(&[&format!(
+            r#"{{"tokens":[7,8],"stop":true,"stop_type":"limit","tokens_predicted":2,"tokens_evaluated":512,"timings":{{"cache_n":{cached}}}}}"#
+        )]),
+        _ => events(&[
+            r#"{"choices":[{"index":0,"token_ids":[7,8],"finish_reason":"length"}],"system_fingerprint":"vllm-1"}"#,
+            &format!(
+                r#"{{"choices":[],"usage":{{"prompt_tokens":512,"completion_tokens":2,"prompt_tokens_details":{{"cached_tokens":{cached}}}}}}}"#
+            ),
+            "[DONE]",
+        ]),
+    }
+}
+
+fn of(urls: &[&str], dialect: Dialect) -> ServedConfig {
+    settings(urls, dialect, tiny(64, &[2]))
+}
+
+#[test]
+fn prefix_caching_is_found_out() {
+    use PrefixCaching::{CannotTell, Off, On};
+    let metrics = |value: &str| {
+        format!(
+            "vllm:cache_config_info{{block_size=\"16\",enable_prefix_caching=\"{value}\"}} 1.0\n"
+        )
+    };
+    for (dialect, second, page, found, name) in [
+        (Vllm, None, metrics("False"), Off, "vllm-1"),
+        (Vllm, None, metrics("True"), On, "vllm-1"),
+        (Vllm, None, "other 1\n".into(), CannotTell, "vllm-1"),
+        (Vllm, Some(496), metrics("False"), On, "vllm-1"),
+        (Vllm, Some(0), String::new(), Off, "vllm-1"),
+        (Sglang, Some(0), String::new(), Off, "SGLang"),
+        (Sglang, Some(511), String::new(), On, "SGLang"),
+        (Sglang, None, String::new(), CannotTell, "SGLang"),
+        (Llamacpp, Some(0), String::new(), Off, "llama.cpp"),
+    ] {
+        let server = Fake::start(move |number, request| {
+            if request.starts_with("GET /metrics") {
+                return refusal("200 OK", "content-type: text/plain\r\n", &page);
+            }
+            answer(dialect, if number == 0 { second.map(|_| 0) } else { second })
+        });
+        let outcome = probe(&of(&[&server.url], dialect)).unwrap();
+        assert_eq!((outcome.prefix_caching, &outcome.framework[..]), (found, name), "{dialect:?}");
+        let requests = server.requests.lock();
+        assert_eq!(requests[0], requests[1], "the same prompt twice");
+    }
+}
+
+#[test]
+fn every_server_is_asked_and_the_worst_one_counts() {
+    let (good, bad) =
+        (Fake::always(answer(Sglang, Some(0))), Fake::always(answer(Sglang, Some(9))));
+    let found = probe(&of(&[&good.url, &bad.url], Sglang)).unwrap();
+    assert_eq!(found.prefix_caching, PrefixCaching::On);
+    let without = Fake::always(events(&[r#"{"text":"hello","meta_info":{}}"#, "[DONE]"]));
+    let error = probe(&of(&[&good.url, &without.url], Sglang)).unwrap_err().to_string();
+    let words = format!("{}: it gives no token ids", without.url);
+    assert!(error.contains(&words), "{error}");
+}
+
+#[test]
+fn a_node_answers_through_a_serving_engine() {
+    let server = Fake::start(|_, request| {
+        let most = if request.contains("\"max_tokens\":2,") { 2 } else { 3 };
+        let ids = &["7,8", "7,8,9"][most - 2];
+        let first = format!(
+            r#"{{"choices":[{{"index":0,"token_ids":[{ids}],"finish_reason":"length"}}]}}"#
+        );
+        let usage =
+            format!(r#"{{"choices":[],"usage":{{"prompt_tokens":4,"completion_tokens":{most}}}}}"#);
+        if request.starts_with("GET") {
+            refusal("200 OK", "", "enable_prefix_caching=\"False\"")
+        } else {
+            events(&[&first, &usage, "[DONE]"])
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let (model, token) = (folder.path().join("tiny.toml"), folder.path().join("token"));
+    let served = "name = 'tiny'\nvocabulary = 100\nmax_input_tokens = 4\nmax_tokens = 3\n";
+    fs::write(&model, served).unwrap();
+    fs::write(&token, "a-secret-that-is-long-enough").unwrap();
+    let text = format!(
+        "name = 'a'\nengine = 'openai'\nurl = ['{}']\nmodel = '{}'\nopenai_token_file = '{}'\n",
+        server.url,
+        model.display(),
+        token.display()
+    );
+    let args: Args = toml::from_str(&text).unwrap();
+    let (sender, replies) = mpsc::channel();
+    let answered = move |messages| drop(sender.send(messages));
+    let node = InProcess::start(&args.resolve().unwrap(), Tokens::First, answered).unwrap();
+    assert_eq!(node.model().found, Some(Found { prefix_caching: PrefixCaching::Off }));
+    let prompt = |ids: &[i32]| {
+        let data = tokens::to_bytes(ids);
+        pack(&[TensorView { data_type: DataType::Int32, shape: vec![ids.len()], data: &data }])
+    };
+    node.push([(5, prompt(&[1, 2, 3, 4]))].into_iter()).unwrap();
+    for (part, ids) in [(Part::First, &[7][..]), (Part::Whole, &[7, 8, 9])] {
+        let reply = replies.recv_timeout(Duration::from_secs(10)).unwrap().remove(0);
+        let got: Vec<_> = tokens::ids(&reply.payload).collect();
+        assert_eq!((reply.id, reply.part(), &got[..]), (5, part, ids), "{}", reply.error);
+    }
+    for (ids, words) in [(&[1, 2, 3, 4, 5][..], "the model takes 4"), (&[100], "from 0 to 99")] {
+        let error = node.push([(6, prompt(ids))].into_iter()).unwrap_err();
+        assert!(error.contains(words), "{error}");
+    }
+    drop(node);
+    assert_eq!(server.requests.lock().len(), 4, "two tries, the metrics and the sample");
+}

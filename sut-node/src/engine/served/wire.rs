@@ -1,0 +1,86 @@
+//! What is spoken with a serving engine: requests go out, and answers come as chunks.
+
+use hyper::body::Incoming;
+use netdiv_words::PrefixCaching;
+
+use crate::{
+    engine::served::{
+        chunk::{Chunk, Chunks},
+        openai,
+        refused::Refused,
+        servers::Server,
+        vllm_grpc,
+    },
+    settings::served::{Protocol, ServedConfig},
+};
+
+pub(super) enum Wire {
+    Openai(openai::client::Client),
+    VllmGrpc(vllm_grpc::client::Client),
+}
+
+/// An answer as it comes.
+pub(super) enum Answer {
+    Openai(openai::answer::Answer<Incoming>),
+    VllmGrpc(Box<vllm_grpc::answer::Answer>),
+}
+
+impl Wire {
+    pub(super) fn new(settings: &ServedConfig) -> Self {
+        match settings.protocol {
+            Protocol::Openai(dialect) => {
+                Self::Openai(openai::client::Client::new(settings, dialect))
+            }
+            Protocol::VllmGrpc => Self::VllmGrpc(vllm_grpc::client::Client::new(settings)),
+        }
+    }
+
+    /// Sends a prompt, and waits until the answer begins.
+    pub(super) async fn ask(&self, server: &Server, prompt: &[i64]) -> Result<Answer, Refused> {
+        Ok(match self {
+            Self::Openai(client) => Answer::Openai(client.ask(server, prompt).await?),
+            Self::VllmGrpc(client) => Answer::VllmGrpc(Box::new(client.ask(server, prompt).await?)),
+        })
+    }
+
+    /// What the server is.
+    pub(super) fn product(&self) -> &'static str {
+        match self {
+            Self::Openai(client) => client.api.product,
+            Self::VllmGrpc(_) => "vLLM",
+        }
+    }
+
+    /// How to turn prefix caching off.
+    pub(super) fn no_caching(&self) -> &'static str {
+        match self {
+            Self::Openai(client) => client.api.no_caching,
+            Self::VllmGrpc(_) => "--no-enable-prefix-caching",
+        }
+    }
+
+    /// Whether the server has the model, where requests do not name it.
+    pub(super) async fn check_model(&self, server: &Server) -> Result<(), Refused> {
+        match self {
+            Self::Openai(_) => Ok(()),
+            Self::VllmGrpc(client) => client.check_model(server).await,
+        }
+    }
+
+    /// What the server says about how it was started.
+    pub(super) async fn stated_caching(&self, server: &Server) -> PrefixCaching {
+        match self {
+            Self::Openai(client) => client.stated_caching(server).await,
+            Self::VllmGrpc(_) => PrefixCaching::CannotTell,
+        }
+    }
+}
+
+impl Chunks for Answer {
+    async fn next(&mut self) -> Result<Option<Chunk>, String> {
+        match self {
+            Self::Openai(answer) => answer.next().await,
+            Self::VllmGrpc(answer) => answer.next().await,
+        }
+    }
+}

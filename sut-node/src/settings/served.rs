@@ -1,0 +1,209 @@
+//! Settings of the engines `openai` and `vllm-grpc`: serving engines behind the node.
+
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use clap::ValueEnum;
+use http::{HeaderValue, Uri};
+use netdiv_transport::security::{ClientTls, Token};
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    model::served::ServedModel,
+    settings::{
+        error::ConfigError,
+        range::{MAX_TIMEOUT_MS, within},
+    },
+};
+
+/// Keys of these engines.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+pub struct ServedArgs {
+    /// openai, vllm-grpc: where the serving engine listens, as `http://HOST:PORT` or `https://HOST:PORT`; openai also takes
+    /// `h2c://HOST:PORT`, HTTP/2 without TLS; with several, a sample goes to the one with the fewest under way
+    #[arg(long, value_name = "URLS", value_delimiter = ',')]
+    pub url: Option<Vec<String>>,
+    /// openai: which serving engine it is [default: vllm]
+    #[arg(long, value_name = "ENGINE")]
+    pub openai_dialect: Option<Dialect>,
+    /// openai, vllm-grpc: send the token in this file with each request
+    #[arg(long, value_name = "FILE")]
+    pub openai_token_file: Option<PathBuf>,
+    /// openai, vllm-grpc: take only servers with a certificate of this authority, in PEM; needed for https
+    #[arg(long, value_name = "FILE")]
+    pub openai_ca: Option<PathBuf>,
+    /// openai, vllm-grpc: how long a serving engine may give no token before the sample fails, in milliseconds
+    /// [default: 45000]
+    #[arg(long, value_name = "MS")]
+    pub openai_timeout_ms: Option<u64>,
+}
+
+/// Which serving engine: they differ in their requests and answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dialect {
+    /// vLLM, `/v1/completions`
+    #[default]
+    Vllm,
+    /// SGLang, `/generate`
+    Sglang,
+    /// TensorRT-LLM's trtllm-serve, `/v1/completions`
+    Trtllm,
+    /// llama.cpp's llama-server, `/completion`
+    Llamacpp,
+}
+
+/// What is spoken with a serving engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP with events, each engine in its own way.
+    Openai(Dialect),
+    /// vLLM's gRPC service.
+    VllmGrpc,
+}
+
+/// Settings of the engines `openai` and `vllm-grpc`.
+#[derive(Clone)]
+pub struct ServedConfig {
+    /// Where the serving engines listen, at least one; each with nothing but a scheme, a host and a port.
+    pub urls: Vec<Uri>,
+    /// What is spoken with them.
+    pub protocol: Protocol,
+    /// What it serves.
+    pub model: ServedModel,
+    /// The header `authorization`.
+    pub token: Option<HeaderValue>,
+    /// Whom it trusts.
+    pub tls: ClientTls,
+    /// Longest time without a token.
+    pub timeout: Duration,
+}
+
+impl fmt::Debug for ServedConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { urls, protocol, model, token: _, tls: _, timeout } = self;
+        let mut fields = f.debug_struct("ServedConfig");
+        fields.field("urls", urls).field("protocol", protocol).field("model", model);
+        fields.field("timeout", timeout).finish_non_exhaustive()
+    }
+}
+
+/// Scheme of HTTP/2 without TLS, spoken without asking.
+pub(crate) const H2C: &str = "h2c";
+
+/// A LoadGen node gives a node up that has not answered for 60 s, and the reason is to be named before that.
+const TIMEOUT_MS: u64 = 45_000;
+
+impl ServedArgs {
+    /// A key that is set, besides the dialect, which `openai` alone has.
+    pub(super) fn any(&self) -> Option<&'static str> {
+        let Self { url, openai_dialect: _, openai_token_file, openai_ca, openai_timeout_ms } = self;
+        let keys = [
+            ("url", url.is_some()),
+            ("openai-token-file", openai_token_file.is_some()),
+            ("openai-ca", openai_ca.is_some()),
+            ("openai-timeout-ms", openai_timeout_ms.is_some()),
+        ];
+        keys.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
+    }
+
+    /// Checks the settings and fills in the defaults; reads what is known of the model, the token and the certificates.
+    pub(super) fn resolve(
+        &self,
+        protocol: Protocol,
+        model: Option<&Path>,
+    ) -> Result<ServedConfig, ConfigError> {
+        let (Some(urls @ [_, ..]), Some(model)) = (self.url.as_deref(), model) else {
+            return Err(ConfigError::NoServer);
+        };
+        let urls = urls.iter().map(|url| address(url, protocol)).collect::<Result<Vec<_>, _>>()?;
+        if self.openai_ca.is_none()
+            && let Some(url) = urls.iter().find(|url| url.scheme_str() == Some("https"))
+        {
+            return Err(ConfigError::NoAuthority(url.to_string()));
+        }
+        let model = ServedModel::read(model)?;
+        if protocol == Protocol::Openai(Dialect::Llamacpp) && model.min_tokens > 1 {
+            return Err(ConfigError::NoLeastTokens(model.min_tokens));
+        }
+        let token = self.openai_token_file.as_deref().map(Token::read).transpose()?;
+        let timeout_ms = self.openai_timeout_ms.unwrap_or(TIMEOUT_MS);
+        Ok(ServedConfig {
+            urls,
+            protocol,
+            model,
+            token: token.map(|token| token.header()),
+            tls: match &self.openai_ca {
+                Some(ca) => ClientTls::trusting_authority(ca)?,
+                None => ClientTls::trusting_nobody()?,
+            },
+            timeout: Duration::from_millis(within(
+                "openai-timeout-ms",
+                timeout_ms,
+                1..=MAX_TIMEOUT_MS,
+            )?),
+        })
+    }
+}
+
+/// An address with nothing but a scheme, a host and a port.
+fn address(text: &str, protocol: Protocol) -> Result<Uri, ConfigError> {
+    let refused = |why| ConfigError::Url { url: text.into(), why };
+    // What follows an @ is not all that could be printed.
+    if text.contains('@') {
+        return Err(ConfigError::Url {
+            url: "…".into(),
+            why: "give a token with --openai-token-file, not in the address",
+        });
+    }
+    let url: Uri = text.parse().map_err(|_| refused("it is no address; write http://HOST:PORT"))?;
+    match (url.scheme_str(), protocol) {
+        (Some("http" | "https"), _) | (Some(H2C), Protocol::Openai(_)) => {}
+        (Some(H2C), Protocol::VllmGrpc) => {
+            return Err(refused("gRPC is always HTTP/2; write http://HOST:PORT"));
+        }
+        (_, Protocol::Openai(_)) => {
+            return Err(refused("it has to begin with http://, https:// or h2c://"));
+        }
+        (_, Protocol::VllmGrpc) => {
+            return Err(refused("it has to begin with http:// or https://"));
+        }
+    }
+    match url.path_and_query().map(|path| path.as_str()) {
+        None | Some("" | "/") => Ok(url),
+        Some(_) => Err(refused("leave out what follows HOST:PORT; the engine decides the path")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_scheme_a_host_and_a_port() {
+        let (openai, grpc) = (Protocol::Openai(Dialect::Vllm), Protocol::VllmGrpc);
+        for url in ["http://a:8000", "https://a", "http://[::1]:8000/", "http://10.0.0.7:80"] {
+            assert!(address(url, openai).is_ok() && address(url, grpc).is_ok(), "{url}");
+        }
+        assert!(address("h2c://a:8000", openai).is_ok());
+        for (url, protocol, words) in [
+            ("a:8000", openai, "begin with http://"),
+            ("unix:///run/engine", openai, "no address"),
+            ("ftp://a:21", openai, "begin with http://"),
+            ("grpc://a:21", grpc, "begin with http://"),
+            ("h2c://a:21", grpc, "gRPC is always HTTP/2"),
+            ("http://a:8000/v1", openai, "leave out"),
+            ("http://a:8000/?x=1", grpc, "leave out"),
+            ("h2c://a:8000/v1", openai, "leave out"),
+            ("http://", openai, "no address"),
+            ("http://a b", openai, "no address"),
+            ("http://user:secret@a", grpc, "--openai-token-file"),
+        ] {
+            let error = address(url, protocol).unwrap_err().to_string();
+            assert!(error.contains(words) && !error.contains("secret"), "{url}: {error}");
+        }
+    }
+}
