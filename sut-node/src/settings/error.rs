@@ -64,9 +64,9 @@ pub enum ConfigError {
         "--tokens-schedule takes the place of --tokens-ttft-us, --tokens-tpot-us and --tokens-output; leave these out"
     )]
     ScheduleAndTimes,
-    /// The engine `openai` has nobody to ask.
+    /// An engine has nobody to ask.
     #[error(
-        "openai needs --url, where the serving engine listens, and --model, a file that says what it serves (docs/ENGINES.md)"
+        "openai and kserve need --url, where the serving engine listens, and --model, a file that says what it serves (docs/ENGINES.md)"
     )]
     NoServer,
     /// Not the address of a serving engine.

@@ -19,23 +19,24 @@ use crate::{
     },
 };
 
-/// Keys of the engine `openai`.
+/// Keys of the engine `openai`; all but the dialect are those of `kserve` too.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 pub struct OpenaiArgs {
-    /// openai: where the serving engine listens, as `http://HOST:PORT` or `https://HOST:PORT`; with several, a sample goes to
+    /// openai, kserve: where the serving engine listens, as `http://HOST:PORT` or `https://HOST:PORT`; with several, a sample goes to
     /// the one with the fewest under way
     #[arg(long, value_name = "URLS", value_delimiter = ',')]
     pub url: Option<Vec<String>>,
     /// openai: which serving engine it is [default: vllm]
     #[arg(long, value_name = "ENGINE")]
     pub openai_dialect: Option<Dialect>,
-    /// openai: send the token in this file with each request
+    /// openai, kserve: send the token in this file with each request
     #[arg(long, value_name = "FILE")]
     pub openai_token_file: Option<PathBuf>,
-    /// openai: take only servers with a certificate of this authority, in PEM; needed for https
+    /// openai, kserve: take only servers with a certificate of this authority, in PEM; needed for https
     #[arg(long, value_name = "FILE")]
     pub openai_ca: Option<PathBuf>,
-    /// openai: how long a serving engine may give no token before the sample fails, in milliseconds [default: 45000]
+    /// openai, kserve: how long a serving engine may give no token, or no answer, before the sample fails, in milliseconds
+    /// [default: 45000]
     #[arg(long, value_name = "MS")]
     pub openai_timeout_ms: Option<u64>,
 }
@@ -81,16 +82,36 @@ impl fmt::Debug for OpenaiConfig {
     }
 }
 
+/// Where serving engines are, and how they are spoken to.
+#[derive(Clone)]
+pub struct ServersConfig {
+    /// Where they listen, at least one; each with nothing but a scheme, a host and a port.
+    pub urls: Vec<Uri>,
+    /// The header `authorization`.
+    pub token: Option<HeaderValue>,
+    /// Whom the node trusts.
+    pub tls: ClientTls,
+    /// Longest time without a token, or an answer.
+    pub timeout: Duration,
+}
+
+impl fmt::Debug for ServersConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { urls, token: _, tls: _, timeout } = self;
+        let mut fields = f.debug_struct("ServersConfig");
+        fields.field("urls", urls).field("timeout", timeout).finish_non_exhaustive()
+    }
+}
+
 /// A LoadGen node gives a node up that has not answered for 60 s, and the reason is to be named before that.
 const TIMEOUT_MS: u64 = 45_000;
 
 impl OpenaiArgs {
-    /// A key that is set.
+    /// A key that is set, besides the dialect.
     pub(super) fn any(&self) -> Option<&'static str> {
-        let Self { url, openai_dialect, openai_token_file, openai_ca, openai_timeout_ms } = self;
+        let Self { url, openai_dialect: _, openai_token_file, openai_ca, openai_timeout_ms } = self;
         let keys = [
             ("url", url.is_some()),
-            ("openai-dialect", openai_dialect.is_some()),
             ("openai-token-file", openai_token_file.is_some()),
             ("openai-ca", openai_ca.is_some()),
             ("openai-timeout-ms", openai_timeout_ms.is_some()),
@@ -100,26 +121,28 @@ impl OpenaiArgs {
 
     /// Checks the settings and fills in the defaults; reads what is known of the model, the token and the certificates.
     pub(super) fn resolve(&self, model: Option<&Path>) -> Result<OpenaiConfig, ConfigError> {
-        let (Some(urls @ [_, ..]), Some(model)) = (self.url.as_deref(), model) else {
-            return Err(ConfigError::NoServer);
-        };
+        let model = ServedModel::read(model.ok_or(ConfigError::NoServer)?)?;
+        let ServersConfig { urls, token, tls, timeout } = self.servers()?;
+        let dialect = self.openai_dialect.unwrap_or_default();
+        if dialect == Dialect::Llamacpp && model.min_tokens > 1 {
+            return Err(ConfigError::NoLeastTokens(model.min_tokens));
+        }
+        Ok(OpenaiConfig { urls, dialect, model, token, tls, timeout })
+    }
+
+    /// Checks where the servers are, and reads the token and the certificates.
+    pub(super) fn servers(&self) -> Result<ServersConfig, ConfigError> {
+        let Some(urls @ [_, ..]) = self.url.as_deref() else { return Err(ConfigError::NoServer) };
         let urls = urls.iter().map(|url| address(url)).collect::<Result<Vec<_>, _>>()?;
         if self.openai_ca.is_none()
             && let Some(url) = urls.iter().find(|url| url.scheme_str() == Some("https"))
         {
             return Err(ConfigError::NoAuthority(url.to_string()));
         }
-        let model = ServedModel::read(model)?;
-        let dialect = self.openai_dialect.unwrap_or_default();
-        if dialect == Dialect::Llamacpp && model.min_tokens > 1 {
-            return Err(ConfigError::NoLeastTokens(model.min_tokens));
-        }
         let token = self.openai_token_file.as_deref().map(Token::read).transpose()?;
         let timeout_ms = self.openai_timeout_ms.unwrap_or(TIMEOUT_MS);
-        Ok(OpenaiConfig {
+        Ok(ServersConfig {
             urls,
-            dialect,
-            model,
             token: token.map(|token| token.header()),
             tls: match &self.openai_ca {
                 Some(ca) => ClientTls::trusting_authority(ca)?,

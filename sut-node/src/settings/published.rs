@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     model::{
+        decoupled::DecoupledModel,
         manifest::{Dimension, Manifest, Shape, WorkloadName},
         served::ServedModel,
     },
@@ -21,8 +22,9 @@ use crate::{
         batching::Batching,
         config::Config,
         engine::{EchoConfig, EngineConfig, OnnxConfig, PluginConfig, PluginFile, Postprocess},
+        kserve::{KserveConfig, KserveModel},
         network::{Network, Transports},
-        openai::{Dialect, OpenaiConfig},
+        openai::{Dialect, OpenaiConfig, ServersConfig},
         tokens::TokensConfig,
     },
 };
@@ -87,6 +89,12 @@ enum Engine<'a> {
         timeout_ms: u64,
         model: &'a ServedModel,
     },
+    Kserve {
+        /// Number of serving engines.
+        servers: usize,
+        timeout_ms: u64,
+        model: KserveServes<'a>,
+    },
     Onnx {
         postprocess: Postprocess,
         threads: usize,
@@ -100,6 +108,13 @@ enum Engine<'a> {
         batch_sizes: &'a [usize],
         model: Model<'a>,
     },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum KserveServes<'a> {
+    Tensors(Model<'a>),
+    Tokens(&'a DecoupledModel),
 }
 
 /// What the manifest says of the model, besides its place and its batch settings, which are resolved.
@@ -204,6 +219,19 @@ impl<'a> Engine<'a> {
                     servers: urls.len(),
                     timeout_ms: whole(timeout.as_millis()),
                     model,
+                }
+            }
+            EngineConfig::Kserve(KserveConfig { servers, model }) => {
+                let ServersConfig { urls, token: _, tls: _, timeout } = servers;
+                Self::Kserve {
+                    servers: urls.len(),
+                    timeout_ms: whole(timeout.as_millis()),
+                    model: match model {
+                        KserveModel::Tensors(manifest) => {
+                            KserveServes::Tensors(Model::of(manifest))
+                        }
+                        KserveModel::Tokens(model) => KserveServes::Tokens(model),
+                    },
                 }
             }
             EngineConfig::Onnx(OnnxConfig { model: _, postprocess, threads }) => {

@@ -1,0 +1,13 @@
+//! Generates messages and clients of serving engines from the `.proto` files, without a system `protoc`.
+
+use std::error::Error;
+
+const PROTOS: [&str; 1] = ["inference.proto"];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo::rerun-if-changed=proto");
+    let descriptors = protox::compile(PROTOS, ["proto"])?;
+    // Tensors as `Bytes`: a slice of what was received, not a copy of it.
+    tonic_prost_build::configure().bytes(".").compile_fds(descriptors)?;
+    Ok(())
+}

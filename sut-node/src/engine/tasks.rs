@@ -1,0 +1,136 @@
+//! Engines that answer each sample in a task, on a thread of their own.
+
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tokio::{
+    runtime::{Builder, Runtime},
+    sync::Notify,
+    task::JoinSet,
+    time::timeout,
+};
+
+use crate::{
+    engine::{error::EngineError, interface::StreamingEngine, sink::Sink},
+    model::payload::Payload,
+};
+
+/// Longest step, so that the node's watchdog sees that the engine's thread lives.
+const STEP: Duration = Duration::from_millis(50);
+
+/// Longer than anything that could be waited for.
+const FAR_AHEAD: Duration = Duration::from_secs(3600);
+
+/// How a sample is answered.
+pub(super) trait Answer: Send + Sync + 'static {
+    fn answer(&self, payload: Payload, sink: Sink) -> impl Future<Output = ()> + Send;
+}
+
+/// Such an engine.
+pub(super) struct Tasks<A> {
+    /// `None` once it is dropped.
+    runtime: Option<Runtime>,
+    tasks: JoinSet<()>,
+    slots: Arc<Slots>,
+    most: usize,
+    how: Arc<A>,
+}
+
+/// How many samples are under way.
+#[derive(Default)]
+struct Slots {
+    taken: AtomicUsize,
+    freed: Notify,
+}
+
+/// The place of a sample.
+struct Slot(Arc<Slots>);
+
+impl Slot {
+    fn take(slots: &Arc<Slots>) -> Self {
+        slots.taken.fetch_add(1, Ordering::SeqCst);
+        Self(slots.clone())
+    }
+}
+
+impl Drop for Slot {
+    fn drop(&mut self) {
+        self.0.taken.fetch_sub(1, Ordering::SeqCst);
+        self.0.freed.notify_one();
+    }
+}
+
+impl<A: Answer> Tasks<A> {
+    /// With room for so many samples; what they share is made on its thread's runtime.
+    pub(super) fn new(name: &str, most: usize, how: impl FnOnce() -> A) -> io::Result<Self> {
+        let mut runtime = Builder::new_multi_thread();
+        let runtime = runtime.worker_threads(1).thread_name(name).enable_all().build()?;
+        let how = {
+            let _runtime = runtime.enter();
+            Arc::new(how())
+        };
+        let (tasks, slots) = (JoinSet::new(), Arc::default());
+        Ok(Self { runtime: Some(runtime), tasks, slots, most, how })
+    }
+
+    /// Forgets tasks that have ended.
+    fn tidy(&mut self) {
+        while self.tasks.try_join_next().is_some() {}
+    }
+}
+
+impl<A: Answer> StreamingEngine for Tasks<A> {
+    fn under_way(&self) -> usize {
+        self.slots.taken.load(Ordering::SeqCst)
+    }
+
+    fn room(&self) -> usize {
+        self.most.saturating_sub(self.under_way())
+    }
+
+    fn begin(&mut self, samples: Vec<(Payload, Sink)>) -> Result<(), EngineError> {
+        self.tidy();
+        let Some(runtime) = &self.runtime else { return Ok(()) };
+        for (payload, sink) in samples {
+            let (how, slot) = (self.how.clone(), Slot::take(&self.slots));
+            let answer = async move {
+                how.answer(payload, sink).await;
+                drop(slot);
+            };
+            self.tasks.spawn_on(answer, runtime.handle());
+        }
+        Ok(())
+    }
+
+    fn idle_until(&self) -> Option<Instant> {
+        Some(Instant::now() + FAR_AHEAD)
+    }
+
+    fn step(&mut self) -> Result<(), EngineError> {
+        self.tidy();
+        if let Some(runtime) = &self.runtime {
+            // It is no matter whether a task has ended or the step is over.
+            let _ = runtime.block_on(async { timeout(STEP, self.slots.freed.notified()).await });
+        }
+        Ok(())
+    }
+
+    fn drop_all(&mut self) {
+        self.tasks.abort_all();
+    }
+}
+
+impl<A> Drop for Tasks<A> {
+    fn drop(&mut self) {
+        // A name that is being looked up must not keep the node from ending.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
