@@ -32,14 +32,20 @@ pub struct Triton {
 impl Triton {
     /// Starts it on a free port of the loopback interface, and waits until it is ready.
     pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// The same with more options.
+    pub fn start_with(args: &[&str]) -> Self {
         let free = || TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-        let mut tries = (0..TRIES).map(|_| Self::start_at(free().expect("a free port").port()));
+        let mut tries =
+            (0..TRIES).map(|_| Self::start_at(free().expect("a free port").port(), args));
         let started = tries.by_ref().find_map(Result::ok);
         started.expect("Triton starts; run it by hand, as tests/engines/README.md says")
     }
 
     /// The same on that port; gives its log when it ends before it is ready.
-    pub fn start_at(port: u16) -> Result<Self, String> {
+    pub fn start_at(port: u16, args: &[&str]) -> Result<Self, String> {
         let mut child = Command::new(made("triton/pytriton/tritonserver/bin/tritonserver"))
             .arg("--model-repository")
             .arg(folder().join("models"))
@@ -50,6 +56,7 @@ impl Triton {
             .args(["--cache-config", "local,size=1048576", "--exit-timeout-secs", "1"])
             .args(["--allow-http=false", "--allow-metrics=false"])
             .args(["--grpc-address", "127.0.0.1", "--grpc-port", &port.to_string()])
+            .args(args)
             .stderr(Stdio::piped())
             .stdout(Stdio::null())
             .spawn()

@@ -5,6 +5,7 @@ use std::fs;
 
 use e2e::{LoadGen, Outcome, SutNode, Triton, npy, triton::folder};
 use loadgen_node::official_log::read_responses;
+use netdiv_transport::security::make_certificates;
 use serde_json::Value;
 
 /// A node in front of it, with one of the files of models.
@@ -197,7 +198,7 @@ fn a_triton_that_is_killed_fails_the_run_and_serves_the_next_when_it_is_back() {
     running.wait().expect_failure(&address);
     // Without it, a run fails; with another one there, the node needs no help.
     run_of(&node, "server", "accuracy", &[vec![7]]).run().expect_failure("tried 4 times");
-    let _triton = Triton::start_at(port).expect("the port is free again");
+    let _triton = Triton::start_at(port, &[]).expect("the port is free again");
     run_of(&node, "server", "accuracy", &[vec![7]]).run().expect(0);
 }
 
@@ -251,6 +252,36 @@ fn a_decoupled_model_that_is_taken_for_another_is_refused() {
     fs::write(&path, manifest).expect("ours");
     let log = try_node(&triton, &path.display().to_string(), &[]).expect_err("must be refused");
     assert!(log.contains("Unimplemented: ") && log.contains("decoupled"), "{log}");
+}
+
+#[test]
+fn servers_are_reached_over_tls() {
+    let (own, other) = (certificates(), certificates());
+    let of =
+        |folder: &tempfile::TempDir, name: &str| folder.path().join(name).display().to_string();
+    let (certificate, key) = (of(&own, "localhost.pem"), of(&own, "localhost.key"));
+    let tls = ["--grpc-use-ssl", "true", "--grpc-server-cert", &certificate];
+    let triton = Triton::start_with(&[&tls[..], &["--grpc-server-key", &key]].concat());
+    let url = format!("https://localhost:{}", triton.port());
+    let model = folder().join("tokens.toml").display().to_string();
+    let node = |url: &str, ca: &str| {
+        let engine = ["--engine", "kserve", "--url", url, "--model", &model, "--openai-ca", ca];
+        SutNode::try_start("a", &engine)
+    };
+    let node_with = node(&url, &of(&own, "ca.pem")).unwrap_or_else(|log| panic!("{log}"));
+    let outcome = run_of(&node_with, "server", "accuracy", &[vec![7, 8]]).run().expect(0);
+    assert_eq!(accuracy_log(&outcome)[0]["data"], hex(&output(&[7, 8])));
+    let log = node(&url, &of(&other, "ca.pem")).expect_err("another authority");
+    assert!(log.contains("invalid peer certificate"), "{log}");
+    let log = node(&triton.address, &of(&own, "ca.pem")).expect_err("no TLS");
+    assert!(log.contains(&triton.address), "{log}");
+}
+
+/// A folder with certificates of an authority of its own.
+fn certificates() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    make_certificates(folder.path(), &["localhost".into()]).expect("certificates");
+    folder
 }
 
 #[test]

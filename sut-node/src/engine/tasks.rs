@@ -29,7 +29,9 @@ const FAR_AHEAD: Duration = Duration::from_secs(3600);
 
 /// How a sample is answered.
 pub(super) trait Answer: Send + Sync + 'static {
-    fn answer(&self, payload: Payload, sink: Sink) -> impl Future<Output = ()> + Send;
+    /// Answers it. It is no longer under way once its place is dropped.
+    fn answer(&self, payload: Payload, sink: Sink, place: Place)
+    -> impl Future<Output = ()> + Send;
 }
 
 /// Such an engine.
@@ -37,29 +39,29 @@ pub(super) struct Tasks<A> {
     /// `None` once it is dropped.
     runtime: Option<Runtime>,
     tasks: JoinSet<()>,
-    slots: Arc<Slots>,
+    places: Arc<Places>,
     most: usize,
     how: Arc<A>,
 }
 
 /// How many samples are under way.
 #[derive(Default)]
-struct Slots {
+struct Places {
     taken: AtomicUsize,
     freed: Notify,
 }
 
 /// The place of a sample.
-struct Slot(Arc<Slots>);
+pub(super) struct Place(Arc<Places>);
 
-impl Slot {
-    fn take(slots: &Arc<Slots>) -> Self {
-        slots.taken.fetch_add(1, Ordering::SeqCst);
-        Self(slots.clone())
+impl Place {
+    fn take(places: &Arc<Places>) -> Self {
+        places.taken.fetch_add(1, Ordering::SeqCst);
+        Self(places.clone())
     }
 }
 
-impl Drop for Slot {
+impl Drop for Place {
     fn drop(&mut self) {
         self.0.taken.fetch_sub(1, Ordering::SeqCst);
         self.0.freed.notify_one();
@@ -75,8 +77,8 @@ impl<A: Answer> Tasks<A> {
             let _runtime = runtime.enter();
             Arc::new(how())
         };
-        let (tasks, slots) = (JoinSet::new(), Arc::default());
-        Ok(Self { runtime: Some(runtime), tasks, slots, most, how })
+        let (tasks, places) = (JoinSet::new(), Arc::default());
+        Ok(Self { runtime: Some(runtime), tasks, places, most, how })
     }
 
     /// Forgets tasks that have ended.
@@ -87,7 +89,7 @@ impl<A: Answer> Tasks<A> {
 
 impl<A: Answer> StreamingEngine for Tasks<A> {
     fn under_way(&self) -> usize {
-        self.slots.taken.load(Ordering::SeqCst)
+        self.places.taken.load(Ordering::SeqCst)
     }
 
     fn room(&self) -> usize {
@@ -98,11 +100,8 @@ impl<A: Answer> StreamingEngine for Tasks<A> {
         self.tidy();
         let Some(runtime) = &self.runtime else { return Ok(()) };
         for (payload, sink) in samples {
-            let (how, slot) = (self.how.clone(), Slot::take(&self.slots));
-            let answer = async move {
-                how.answer(payload, sink).await;
-                drop(slot);
-            };
+            let (how, place) = (self.how.clone(), Place::take(&self.places));
+            let answer = async move { how.answer(payload, sink, place).await };
             self.tasks.spawn_on(answer, runtime.handle());
         }
         Ok(())
@@ -116,7 +115,7 @@ impl<A: Answer> StreamingEngine for Tasks<A> {
         self.tidy();
         if let Some(runtime) = &self.runtime {
             // It is no matter whether a task has ended or the step is over.
-            let _ = runtime.block_on(async { timeout(STEP, self.slots.freed.notified()).await });
+            let _ = runtime.block_on(async { timeout(STEP, self.places.freed.notified()).await });
         }
         Ok(())
     }

@@ -166,7 +166,7 @@ pub enum EngineConfig {
     /// A serving engine, over HTTP.
     Openai(Arc<OpenaiConfig>),
     /// A serving engine, over gRPC.
-    Kserve(KserveConfig),
+    Kserve(Arc<KserveConfig>),
     /// A shared library.
     Plugin(PluginConfig),
 }
@@ -356,7 +356,7 @@ impl EngineArgs {
             }
             KserveModel::Tokens(_) => batching.clone(),
         };
-        Ok((EngineConfig::Kserve(KserveConfig { servers, model }), batching))
+        Ok((EngineConfig::Kserve(Arc::new(KserveConfig { servers, model })), batching))
     }
 
     /// What `batching` leaves open, by the manifest.

@@ -221,7 +221,8 @@ impl<'a> Engine<'a> {
                     model,
                 }
             }
-            EngineConfig::Kserve(KserveConfig { servers, model }) => {
+            EngineConfig::Kserve(settings) => {
+                let KserveConfig { servers, model } = &**settings;
                 let ServersConfig { urls, token: _, tls: _, timeout } = servers;
                 Self::Kserve {
                     servers: urls.len(),

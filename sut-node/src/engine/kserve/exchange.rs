@@ -42,7 +42,7 @@ pub(super) struct Exchange {
 }
 
 impl tasks::Answer for Exchange {
-    async fn answer(&self, payload: Payload, mut sink: Sink) {
+    async fn answer(&self, payload: Payload, mut sink: Sink, _place: tasks::Place) {
         match self.ask(&payload, &mut sink).await {
             Ok(Some(answer)) => sink.last(answer),
             Ok(None) => sink.end(),

@@ -61,6 +61,8 @@ pub(super) struct Fake {
 #[derive(Default)]
 struct Seen {
     requests: Mutex<Vec<ModelInferRequest>>,
+    /// Of the last request.
+    authorization: Mutex<Option<String>>,
     /// Requests that were cancelled.
     left: AtomicUsize,
 }
@@ -106,6 +108,10 @@ impl Fake {
         self.seen.requests.lock()[place].clone()
     }
 
+    pub(super) fn authorization(&self) -> Option<String> {
+        self.seen.authorization.lock().clone()
+    }
+
     pub(super) fn left(&self) -> usize {
         self.seen.left.load(Ordering::SeqCst)
     }
@@ -118,6 +124,12 @@ struct Service {
 }
 
 impl Service {
+    fn note_authorization<T>(&self, request: &Request<T>) {
+        let token = request.metadata().get("authorization");
+        let token = token.and_then(|token| token.to_str().ok()).map(ToOwned::to_owned);
+        *self.seen.authorization.lock() = token;
+    }
+
     fn acts(&self, request: ModelInferRequest) -> Vec<Act> {
         let mut requests = self.seen.requests.lock();
         let acts = (self.script)(requests.len(), &request);
@@ -168,6 +180,7 @@ impl GrpcInferenceService for Service {
         &self,
         request: Request<Streaming<ModelInferRequest>>,
     ) -> Result<Response<Answers>, Status> {
+        self.note_authorization(&request);
         let request = request.into_inner().message().await?.unwrap();
         Ok(Response::new(play(self.acts(request), self.seen.clone(), self.ends.clone())))
     }
@@ -176,6 +189,7 @@ impl GrpcInferenceService for Service {
         &self,
         request: Request<ModelInferRequest>,
     ) -> Result<Response<ModelInferResponse>, Status> {
+        self.note_authorization(&request);
         match self.acts(request.into_inner()).remove(0) {
             Act::Send(message) => Ok(Response::new(message.infer_response.unwrap())),
             Act::Fail(status) => Err(status),

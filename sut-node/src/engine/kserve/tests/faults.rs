@@ -90,6 +90,16 @@ fn a_request_holds_what_the_file_says() {
 }
 
 #[test]
+fn requests_carry_the_token() {
+    let mut server = Fake::start(|_, _| sent(&[tokens(ID, &[7, 8, 9]), end(ID)]));
+    ask(&server, tiny(3, &[])).1.unwrap();
+    assert_eq!(server.authorization(), None);
+    server.settings.token = Some("Bearer a-secret".parse().unwrap());
+    ask(&server, tiny(3, &[])).1.unwrap();
+    assert_eq!(server.authorization().as_deref(), Some("Bearer a-secret"));
+}
+
+#[test]
 fn tokens_come_in_messages_of_any_size() {
     let last = of(tokens(ID, &[9]).infer_response.unwrap(), true);
     for messages in [
