@@ -40,13 +40,13 @@ pub(crate) fn load(
         }
         KserveModel::Tokens(model) => (of_tokens(model), Wanted::Tokens(model.clone())),
     };
-    let Probed { framework, caches, plan } = probe(servers, &wanted)?;
+    let Probed { framework, response_cache, plan } = probe(servers, &wanted)?;
     check_rows(&plan)?;
-    let found = match (caches, &wanted) {
-        (true, _) => Some(PrefixCaching::On),
-        // Nothing in the protocol tells.
-        (false, Wanted::Tokens(_)) => Some(PrefixCaching::CannotTell),
-        (false, Wanted::Tensors(..)) => None,
+    let found = match (&wanted, response_cache) {
+        (Wanted::Tensors(..), PrefixCaching::Off) => None,
+        // Nothing in the protocol tells of prefixes.
+        (Wanted::Tokens(_), PrefixCaching::Off) => Some(PrefixCaching::CannotTell),
+        (_, found) => Some(found),
     };
     let found = found.map(|prefix_caching| Found { prefix_caching });
     let plan = Arc::new(plan);

@@ -2,10 +2,8 @@
 
 use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use tokio::{
-    runtime::Builder,
-    time::{Instant, timeout},
-};
+use netdiv_words::PrefixCaching;
+use tokio::{runtime::Builder, time::timeout};
 use tonic::{Code, Response, Status};
 use tracing::warn;
 
@@ -47,8 +45,8 @@ pub(super) enum Wanted {
 pub(super) struct Probed {
     /// Their names, with their versions.
     pub(super) framework: String,
-    /// Whether one of them gives answers again that it has given before.
-    pub(super) caches: bool,
+    /// Whether they give answers again that they have given before; of the server where it is worst.
+    pub(super) response_cache: PrefixCaching,
     pub(super) plan: Plan,
 }
 
@@ -72,12 +70,12 @@ pub(super) fn probe(settings: &ServersConfig, wanted: &Wanted) -> Result<Probed,
         Wanted::Tokens(model) => &model.served.name,
     };
     let probed = runtime.block_on(async {
-        let (mut names, mut caches, mut plan) = (BTreeSet::new(), false, None);
+        let (mut names, mut worst, mut plan) = (BTreeSet::new(), PrefixCaching::Off, None);
         for server in Servers::new(settings).all() {
             let path = format!("{name} at {server}");
             let unsupported = |why| EngineError::Unsupported { path, why };
             let found = ask(server, name, wanted, settings.timeout).await.map_err(unsupported)?;
-            if found.caches {
+            if found.response_cache == PrefixCaching::On {
                 warn!(
                     %server,
                     "it gives answers again from a cache, which the division does not allow: leave out `response_cache` in \
@@ -85,7 +83,7 @@ pub(super) fn probe(settings: &ServersConfig, wanted: &Wanted) -> Result<Probed,
                 );
             }
             names.insert(found.framework);
-            caches |= found.caches;
+            worst = worst.max(found.response_cache);
             match &plan {
                 Some(known) if !is_same(known, &found.plan) => {
                     let path = format!("{name} at {server}");
@@ -98,7 +96,7 @@ pub(super) fn probe(settings: &ServersConfig, wanted: &Wanted) -> Result<Probed,
         }
         let names: Vec<_> = names.into_iter().collect();
         let plan = plan.ok_or_else(|| EngineError::Failed("there is no server".into()))?;
-        Ok(Probed { framework: names.join(", "), caches, plan })
+        Ok(Probed { framework: names.join(", "), response_cache: worst, plan })
     });
     runtime.shutdown_background();
     probed
@@ -120,37 +118,37 @@ async fn ask(
     time: Duration,
 ) -> Result<Probed, String> {
     let mut client = server.client();
-    let within = |what| Within { what, until: Instant::now() + time };
-    let name = name.to_owned();
-    let ready = within("ServerReady").call(client.server_ready(server.call(ServerReadyRequest {})));
-    if !ready.await?.ready {
+    let ready = client.server_ready(server.call(ServerReadyRequest {}));
+    if !within(time, "ServerReady", ready).await?.ready {
         return Err("the server is not ready".into());
     }
     let metadata = client.server_metadata(server.call(ServerMetadataRequest {}));
-    let metadata = within("ServerMetadata").call(metadata).await?;
-    let request = ModelReadyRequest { name: name.clone() };
-    let ready = within("ModelReady").call(client.model_ready(server.call(request)));
-    if !ready.await?.ready {
+    let metadata = within(time, "ServerMetadata", metadata).await?;
+    let name = name.to_owned();
+    let ready = client.model_ready(server.call(ModelReadyRequest { name: name.clone() }));
+    if !within(time, "ModelReady", ready).await?.ready {
         return Err(format!(
             "the model is not ready; look into the server's log, or correct name = {name:?} in the model's file"
         ));
     }
-    let request = ModelMetadataRequest { name: name.clone() };
-    let model = within("ModelMetadata").call(client.model_metadata(server.call(request))).await?;
-    let caches = within("ModelConfig")
-        .call(async {
-            match client.model_config(server.call(ModelConfigRequest { name })).await {
-                // Triton alone has it.
-                Err(status) if status.code() == Code::Unimplemented => {
-                    Ok(Response::new(ModelConfigResponse::default()))
-                }
-                answer => answer,
+    let model = client.model_metadata(server.call(ModelMetadataRequest { name: name.clone() }));
+    let model = within(time, "ModelMetadata", model).await?;
+    let config = within(time, "ModelConfig", async {
+        match client.model_config(server.call(ModelConfigRequest { name })).await {
+            // Triton alone has it.
+            Err(status) if status.code() == Code::Unimplemented => {
+                Ok(Response::new(ModelConfigResponse::default()))
             }
-        })
-        .await?
-        .config
-        .and_then(|config| config.response_cache)
-        .is_some_and(|cache| cache.enable);
+            answer => answer,
+        }
+    });
+    let response_cache = match config.await?.config {
+        None => PrefixCaching::CannotTell,
+        Some(config) if config.response_cache.is_some_and(|cache| cache.enable) => {
+            PrefixCaching::On
+        }
+        Some(_) => PrefixCaching::Off,
+    };
     let plan = match wanted {
         Wanted::Tensors(manifest, workload) => {
             let batch = has_batch(manifest, &model.inputs, &model.outputs)?;
@@ -170,7 +168,7 @@ async fn ask(
         }
     };
     let framework = format!("{} {}", metadata.name, metadata.version);
-    Ok(Probed { framework, caches, plan })
+    Ok(Probed { framework, response_cache, plan })
 }
 
 fn said(refused: Refused) -> String {
@@ -178,21 +176,15 @@ fn said(refused: Refused) -> String {
 }
 
 /// A call that must not take for ever.
-struct Within {
-    what: &'static str,
-    until: Instant,
-}
-
-impl Within {
-    async fn call<T>(
-        self,
-        call: impl Future<Output = Result<Response<T>, Status>>,
-    ) -> Result<T, String> {
-        let answer = timeout(self.until.saturating_duration_since(Instant::now()), call).await;
-        let answer = answer.map_err(|_| format!("{}: no answer", self.what))?;
-        let answer =
-            answer.map_err(|status| format!("{}: {}", self.what, Refused::from(status)))?;
-        Ok(answer.into_inner())
+async fn within<T>(
+    time: Duration,
+    what: &str,
+    call: impl Future<Output = Result<Response<T>, Status>>,
+) -> Result<T, String> {
+    match timeout(time, call).await {
+        Ok(Ok(answer)) => Ok(answer.into_inner()),
+        Ok(Err(status)) => Err(format!("{what}: {}", Refused::from(status))),
+        Err(_) => Err(format!("{what}: no answer")),
     }
 }
 

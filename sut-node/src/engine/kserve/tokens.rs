@@ -18,7 +18,7 @@ use crate::{
         },
         scalar,
         servers::{Refused, Server},
-        wait::{Taker, wait},
+        wait::{SILENT, Taker, wait},
     },
     model::decoupled::{DecoupledModel, Given, Word},
 };
@@ -111,7 +111,8 @@ impl Tokens {
             if output.len() > before {
                 until = Instant::now() + timeout;
             } else if Instant::now() >= until {
-                return Err(after(&output, "messages without tokens do not end".into()));
+                // Messages without tokens are no progress either.
+                return Err(after(&output, SILENT.into()));
             }
         }
     }

@@ -95,7 +95,7 @@ impl Fake {
             urls: vec![url.parse().unwrap()],
             token: None,
             tls: ClientTls::trusting_nobody().unwrap(),
-            timeout: Duration::from_millis(500),
+            timeout: Duration::from_secs(60),
         };
         Self { settings, seen }
     }
