@@ -45,7 +45,8 @@ def fetch(folder: Path) -> None:
     (folder / "wheel.txt").write_text(WHEEL)
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
     pip += ["--no-cache-dir", "--no-deps", "--only-binary=:all:", f"--platform={PLATFORM}"]
-    pip += ["--require-hashes", "--requirement", str(folder / "wheel.txt"), "--dest", str(folder / "wheel")]
+    pip += ["--require-hashes", "--requirement", str(folder / "wheel.txt")]
+    pip += ["--dest", str(folder / "wheel")]
     otherwise = "cannot download it: let `python3 -m pip` reach a package index"
     run(pip, otherwise, TMPDIR=str(folder))  # /tmp may be too small
     (wheel,) = (folder / "wheel").iterdir()
@@ -63,7 +64,8 @@ def build(folder: Path) -> None:
     library = folder / "backends/netdiv/libtriton_netdiv.so"
     library.parent.mkdir(parents=True)
     compiler = shlex.split(os.environ.get("CXX") or "c++")
-    compiler += ["-std=c++17", "-O1", "-Wall", "-shared", "-fPIC", "-pthread", str(BACKEND), "-o", str(library)]
+    compiler += ["-std=c++17", "-O1", "-Wall", "-shared", "-fPIC", "-pthread"]
+    compiler += [str(BACKEND), "-o", str(library)]
     run(compiler, "cannot build the models' backend: install a C++ compiler, or set CXX to yours")
 
 
@@ -71,7 +73,7 @@ def main() -> None:
     if len(sys.argv) != 2:
         sys.exit("triton: name the folder to make: python3 triton.py FOLDER")
     if sys.platform != "linux" or platform.machine() != "x86_64":
-        sys.exit("triton: its package is for x86-64 Linux alone, and so are the tests that start it")
+        sys.exit("triton: its package is for x86-64 Linux alone; leave out tests/tests/triton.rs")
     folder = Path(sys.argv[1])
     if not (folder / SERVER).is_file():
         part = folder.with_name(f"{folder.name}.part")
