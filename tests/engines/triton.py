@@ -73,7 +73,7 @@ def main() -> None:
     if len(sys.argv) != 2:
         sys.exit("triton: name the folder to make: python3 triton.py FOLDER")
     if sys.platform != "linux" or platform.machine() != "x86_64":
-        sys.exit("triton: its package is for x86-64 Linux alone; leave out tests/tests/triton.rs")
+        sys.exit("triton: its package is for x86-64 Linux alone, where `make test` has to run")
     folder = Path(sys.argv[1])
     if not (folder / SERVER).is_file():
         part = folder.with_name(f"{folder.name}.part")
