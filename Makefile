@@ -1,6 +1,6 @@
 # Two commands do everything: `make demo` runs LoadGen against two nodes, `make test` passes the tests.
 # Needed: a Rust toolchain, g++, make, and python3 with pip and venv (pip fetches LoadGen's sources, libtorch and, for the
-# tests, grpcio; each once).
+# tests, grpcio and Triton; each once).
 
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -23,7 +23,7 @@ demo: build
 OVER_QUIC := accuracy bad_input crowds failure faults node_faults performance rules tokens torch wire
 # One build with the programs: the tests' dependencies have more features than the programs need, and what is built for both
 # is built once.
-test: libtorch $(TARGET)/interop/made
+test: libtorch $(TARGET)/interop/made $(TARGET)/triton/made
 	$(CARGO) build --release --workspace --lib --bins --tests --locked
 	$(CARGO) test --release --workspace --locked
 	NETDIV_TEST_TRANSPORT=quic $(CARGO) test --release --workspace --locked $(OVER_QUIC:%=--test %)
@@ -32,6 +32,11 @@ test: libtorch $(TARGET)/interop/made
 $(TARGET)/interop/made: tests/interop/requirements.txt
 	python3 -m venv --clear $(TARGET)/interop
 	$(TARGET)/interop/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+# Triton's server, and the backend of the tests' models.
+$(TARGET)/triton/made: tests/engines/triton.py tests/engines/triton/backend.cc
+	python3 tests/engines/triton.py $(TARGET)/triton
 	touch $@
 
 lint: libtorch

@@ -2,11 +2,12 @@
 
 use std::error::Error;
 
-const PROTOS: [&str; 1] = ["vllm_engine.proto"];
+const PROTOS: [&str; 2] = ["inference.proto", "vllm_engine.proto"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=proto");
     let descriptors = protox::compile(PROTOS, ["proto"])?;
-    tonic_prost_build::configure().compile_fds(descriptors)?;
+    // Tensors as `Bytes`: a slice of what was received, not a copy of it.
+    tonic_prost_build::configure().bytes(".").compile_fds(descriptors)?;
     Ok(())
 }

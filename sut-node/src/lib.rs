@@ -5,7 +5,7 @@
 //! 1. `intake/`: a stream's samples are read, admitted and decoded (`service.rs`); each is a `sample.rs`.
 //! 2. `batching/`: `batcher.rs` decides when a batch closes; `queue.rs` lets engine threads wait for it.
 //! 3. [`engine`]: `batched.rs` runs an engine on the batch; plug-ins are fed by a workload of `model/`. `streaming.rs` drives
-//!    engines that answer each sample for itself, token by token: `tokens.rs`, and serving engines behind `served/`.
+//!    engines that answer each sample for itself, token by token: `tokens.rs`, and serving engines behind `served/` and `kserve/`.
 //! 4. `intake/replies.rs`: each sample's reply goes back on its stream.
 //!
 //! Around them: `settings/` resolves what the operator gave, `node/` is the process (servers, watchdog, metrics),
@@ -32,6 +32,7 @@ pub use bench::{BenchArgs, BenchError, BenchReport, bench};
 pub use error::NodeError;
 pub use in_process::InProcess;
 pub use model::{
+    decoupled::{DecoupledModel, Given, Word},
     identity::{Model, UnfitSample},
     manifest::{BatchingTables, Dimension, Manifest, ManifestError, Shape, WorkloadName},
     payload::Payload,
@@ -49,8 +50,9 @@ pub use settings::{
         PluginFile, Postprocess,
     },
     error::ConfigError,
+    kserve::{KserveConfig, KserveModel},
     network::{Network, NetworkArgs, NetworkError, Transports},
     range::OutOfRange,
-    served::{Dialect, Protocol, ServedArgs, ServedConfig},
+    served::{Dialect, Protocol, ServedArgs, ServedConfig, ServersConfig},
     tokens::{OutputKind, OutputLength, TokensArgs, TokensConfig},
 };

@@ -9,6 +9,7 @@ mod load_gen;
 pub mod process;
 pub mod relay;
 pub mod sut_node;
+pub mod triton;
 
 /// A `.npy` file: NumPy's name of the element type, the shape as a Python tuple, the elements' bytes.
 pub fn npy(descr: &str, shape: &str, data: impl IntoIterator<Item = u8>) -> Vec<u8> {
@@ -26,3 +27,4 @@ pub use load_gen::{LoadGen, Outcome, Running, nodes};
 pub use process::wait_until;
 pub use relay::{Direction, Faults, Relay};
 pub use sut_node::SutNode;
+pub use triton::Triton;

@@ -2,7 +2,7 @@
 
 use std::{
     env::{self, VarError},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command},
     thread,
     time::{Duration, Instant},
@@ -19,6 +19,15 @@ pub fn program(name: &str) -> PathBuf {
     let found = own.ancestors().skip(1).take(2).map(|folder| folder.join(name));
     let built = found.into_iter().find(|program| program.is_file());
     built.unwrap_or_else(|| panic!("{name} is not built; run `make test`"))
+}
+
+/// What `make` has put into the target folder for the tests.
+pub fn made(path: &str) -> PathBuf {
+    let target = env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
+    // Relative to the repository's root, unless it is absolute.
+    let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(target).join(path);
+    assert!(made.exists(), "there is no {}; run `make test`, which makes it", made.display());
+    made
 }
 
 /// The transport that the tests are about: gRPC, unless the environment says otherwise.

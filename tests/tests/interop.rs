@@ -3,24 +3,19 @@
 
 use std::{
     io::{BufRead as _, BufReader},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
 };
 
-use e2e::{LoadGen, SutNode};
+use e2e::{LoadGen, SutNode, process::made};
 use loadgen_node::official_log::read_responses;
 use netdiv_contract::layout::InputLayout;
 use netdiv_dataset as dataset;
 
 /// A script of `tests/interop`, to be run by the Python that has grpcio.
 fn python(script: &str) -> Command {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or("target".into(), PathBuf::from);
-    // Relative to the repository's root, unless it is absolute.
-    let python = tests.join("..").join(target).join("interop/bin/python");
-    assert!(python.is_file(), "there is no {}; run `make test`, which makes it", python.display());
-    let mut command = Command::new(python);
-    command.arg(tests.join("interop").join(script));
+    let mut command = Command::new(made("interop/bin/python"));
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("interop").join(script));
     command
 }
 

@@ -7,6 +7,7 @@ use crate::{
         echo::Echo,
         error::EngineError,
         interface::EngineKind,
+        kserve,
         one_by_one::OneByOne,
         onnx::{Onnx, OnnxModel},
         plugin, served,
@@ -38,6 +39,7 @@ pub fn load(config: &Config) -> Result<(Model, Vec<EngineKind>), EngineError> {
             Ok((tokens::model(&settings), (0..config.instances).map(engine).collect()))
         }
         EngineConfig::Served(settings) => served::load::load(settings, config),
+        EngineConfig::Kserve(settings) => kserve::load::load(settings, config),
         EngineConfig::Plugin(settings) => {
             let (model, engines) = plugin::load::load(settings, config)?;
             Ok((model, engines.into_iter().map(EngineKind::Batched).collect()))

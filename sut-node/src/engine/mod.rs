@@ -5,6 +5,7 @@ pub(crate) mod batched;
 mod echo;
 pub(crate) mod error;
 pub(crate) mod interface;
+mod kserve;
 mod libtorch;
 pub(crate) mod load;
 pub(crate) mod none;
@@ -15,6 +16,7 @@ pub(crate) mod pool;
 mod served;
 mod sink;
 mod streaming;
+mod tasks;
 pub(crate) mod thread;
 mod tokens;
 mod work;
@@ -22,6 +24,7 @@ mod work;
 pub use self::{
     error::EngineError,
     interface::{Engine, EngineKind, Inference, StreamingEngine},
+    kserve::dry_run::read_stream,
     load::load,
     plugin::open::devices,
     served::dry_run::read_answer,

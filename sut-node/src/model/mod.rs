@@ -1,5 +1,7 @@
 //! The model: its manifest, and what happens around it.
 
+pub(crate) mod aligned;
+pub(crate) mod decoupled;
 pub(crate) mod identity;
 pub(crate) mod manifest;
 pub(crate) mod payload;

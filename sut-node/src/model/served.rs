@@ -43,9 +43,14 @@ impl ServedModel {
         let refused = |why| ManifestError { path: path.to_path_buf(), why };
         let text = files::read_text(path).map_err(|error| refused(error.to_string()))?;
         let model: Self = toml::from_str(&text).map_err(|error| refused(error.to_string()))?;
-        match model.fault() {
-            None => Ok(model),
-            Some(why) => Err(refused(why)),
+        model.checked().map_err(refused)
+    }
+
+    /// The same, if it can be; else why it cannot.
+    pub(crate) fn checked(self) -> Result<Self, String> {
+        match self.fault() {
+            None => Ok(self),
+            Some(why) => Err(why),
         }
     }
 

@@ -1,6 +1,11 @@
 //! Which engine, and its settings.
 
-use std::{path::PathBuf, str::FromStr, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    str::FromStr,
+    sync::Arc,
+    time::Duration,
+};
 
 use clap::ValueEnum;
 use netdiv_contract::limits;
@@ -12,6 +17,7 @@ use crate::{
     settings::{
         batching::BatchingArgs,
         error::ConfigError,
+        kserve::{KserveConfig, KserveModel},
         range::within,
         served::{Protocol, ServedArgs, ServedConfig},
         tokens::{TokensArgs, TokensConfig},
@@ -23,11 +29,12 @@ use crate::{
 pub struct EngineArgs {
     /// What runs the model: onnx; torch (libtorch); the file of a plug-in; none (no model, answers at once: for
     /// `loadgen-node fabric`); echo (no model, answers in batches after a time); tokens (no model, answers as a language
-    /// model does, token by token); openai (a serving engine, over HTTP); or vllm-grpc (vLLM, over gRPC) [default: onnx]
+    /// model does, token by token); openai (a serving engine, over HTTP); vllm-grpc (vLLM, over gRPC); or kserve (Triton, over
+    /// gRPC) [default: onnx]
     #[arg(long)]
     pub engine: Option<EngineChoice>,
     /// onnx: the model file [default: the embedded digits network]; torch and plug-ins: the model's manifest;
-    /// openai, vllm-grpc: what is known of the served model
+    /// openai, vllm-grpc, kserve: what is known of the served model
     #[arg(long, value_name = "FILE")]
     pub model: Option<PathBuf>,
     /// onnx: what is made of the model's first output [default: top1]
@@ -42,7 +49,7 @@ pub struct EngineArgs {
     /// torch and plug-ins: threads that decode and post-process [default: cores]
     #[arg(long, value_name = "N")]
     pub workload_threads: Option<usize>,
-    /// torch and plug-ins: take the batch settings of this scenario from the manifest
+    /// torch, plug-ins and kserve: take the batch settings of this scenario from the manifest
     #[arg(long)]
     pub scenario: Option<Scenario>,
     /// torch: where libtorch 2.11 is [default: $LIBTORCH, else python3's torch]
@@ -61,7 +68,7 @@ pub struct EngineArgs {
     #[command(flatten)]
     #[serde(flatten)]
     pub tokens: TokensArgs,
-    /// The engines `openai` and `vllm-grpc`.
+    /// The engines `openai`, `vllm-grpc` and `kserve`.
     #[command(flatten)]
     #[serde(flatten)]
     pub served: ServedArgs,
@@ -95,6 +102,8 @@ pub enum EngineWord {
     Openai,
     /// vLLM, over gRPC.
     VllmGrpc,
+    /// A serving engine, over gRPC.
+    Kserve,
     /// A shared library; its file names it.
     #[value(skip)]
     #[strum(to_string = "a plug-in")]
@@ -157,8 +166,10 @@ pub enum EngineConfig {
     Onnx(OnnxConfig),
     /// No model; tokens.
     Tokens(TokensConfig),
-    /// A serving engine.
+    /// A serving engine of language models.
     Served(Arc<ServedConfig>),
+    /// A serving engine of the Open Inference Protocol.
+    Kserve(Arc<KserveConfig>),
     /// A shared library.
     Plugin(PluginConfig),
 }
@@ -266,6 +277,7 @@ impl EngineArgs {
             EngineChoice::Word(EngineWord::VllmGrpc) => {
                 return Ok((self.served(Protocol::VllmGrpc)?, batching.clone()));
             }
+            EngineChoice::Word(EngineWord::Kserve) => return self.kserve(batching),
             EngineChoice::Word(EngineWord::Onnx) => {
                 return Ok((EngineConfig::Onnx(self.onnx(cores, instances)?), batching.clone()));
             }
@@ -282,17 +294,17 @@ impl EngineArgs {
         kind: EngineWord,
         batching: &BatchingArgs,
     ) -> Result<(), ConfigError> {
-        use EngineWord::{Echo, Onnx, Openai, PlugIn, Tokens, Torch, VllmGrpc};
+        use EngineWord::{Echo, Kserve, Onnx, Openai, PlugIn, Tokens, Torch, VllmGrpc};
         let plugins: &[EngineWord] = &[Torch, PlugIn];
         let models: &[EngineWord] = &[Onnx, Torch, PlugIn];
         let (tokens, served) = (self.tokens.any(), self.served.any());
         let keys: [(&'static str, bool, &[EngineWord]); 16] = [
-            ("model", self.model.is_some(), &[Onnx, Torch, PlugIn, Openai, VllmGrpc]),
+            ("model", self.model.is_some(), &[Onnx, Torch, PlugIn, Openai, VllmGrpc, Kserve]),
             ("postprocess", self.postprocess.is_some(), &[Onnx]),
             ("threads", self.threads.is_some(), models),
             ("devices", self.devices.is_some(), plugins),
             ("workload-threads", self.workload_threads.is_some(), plugins),
-            ("scenario", self.scenario.is_some(), plugins),
+            ("scenario", self.scenario.is_some(), &[Torch, PlugIn, Kserve]),
             ("libtorch", self.libtorch.is_some(), &[Torch]),
             ("max-batch-tokens", batching.max_batch_tokens.is_some(), plugins),
             ("buckets", batching.buckets.is_some(), plugins),
@@ -302,7 +314,7 @@ impl EngineArgs {
             ("echo-sample-us", self.echo_sample_us.is_some(), &[Echo]),
             (tokens.unwrap_or_default(), tokens.is_some(), &[Tokens]),
             ("openai-dialect", self.served.openai_dialect.is_some(), &[Openai]),
-            (served.unwrap_or_default(), served.is_some(), &[Openai, VllmGrpc]),
+            (served.unwrap_or_default(), served.is_some(), &[Openai, VllmGrpc, Kserve]),
         ];
         match keys.into_iter().find(|(_, is_set, engines)| *is_set && !engines.contains(&kind)) {
             Some((key, _, engines)) => {
@@ -342,6 +354,39 @@ impl EngineArgs {
         })
     }
 
+    fn kserve(&self, batching: &BatchingArgs) -> Result<(EngineConfig, BatchingArgs), ConfigError> {
+        let path = self.model.as_deref().ok_or(ConfigError::NoServer)?;
+        let (servers, model) = (self.served.servers(false)?, KserveModel::read(path)?);
+        let batching = match &model {
+            KserveModel::Tensors(manifest) => self.batching_of(manifest, path, batching)?,
+            KserveModel::Tokens(_) if self.scenario.is_some() => {
+                return Err(ConfigError::OtherEngine {
+                    key: "scenario",
+                    engine: "torch, a plug-in, or kserve with a manifest".into(),
+                });
+            }
+            KserveModel::Tokens(_) => batching.clone(),
+        };
+        Ok((EngineConfig::Kserve(Arc::new(KserveConfig { servers, model })), batching))
+    }
+
+    /// What `batching` leaves open, by the manifest.
+    fn batching_of(
+        &self,
+        manifest: &Manifest,
+        path: &Path,
+        batching: &BatchingArgs,
+    ) -> Result<BatchingArgs, ConfigError> {
+        let mut batching = batching.clone();
+        if let Some(scenario) = self.scenario {
+            let own = manifest.batching.scenarios.get(&scenario);
+            let manifest = path.to_path_buf();
+            let none = || ConfigError::NoBatching { scenario, manifest };
+            batching = batching.or(own.ok_or_else(none)?);
+        }
+        Ok(batching.or(&manifest.batching.default))
+    }
+
     fn plugin(
         &self,
         file: PluginFile,
@@ -350,14 +395,7 @@ impl EngineArgs {
     ) -> Result<(EngineConfig, BatchingArgs), ConfigError> {
         let path = self.model.as_deref().ok_or(ConfigError::NoManifest)?;
         let manifest = Manifest::read(path)?;
-        let mut batching = batching.clone();
-        if let Some(scenario) = self.scenario {
-            let own = manifest.batching.scenarios.get(&scenario);
-            let manifest = path.to_path_buf();
-            let none = || ConfigError::NoBatching { scenario, manifest };
-            batching = batching.or(own.ok_or_else(none)?);
-        }
-        batching = batching.or(&manifest.batching.default);
+        let batching = self.batching_of(&manifest, path, batching)?;
         let threads =
             |key, n: Option<usize>| n.map(|n| within(key, n, 1..=MAX_THREADS)).transpose();
         let plugin = PluginConfig {

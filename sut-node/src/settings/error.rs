@@ -66,7 +66,7 @@ pub enum ConfigError {
     ScheduleAndTimes,
     /// An engine has nobody to ask.
     #[error(
-        "openai and vllm-grpc need --url, where the serving engine listens, and --model, a file that says what it serves (docs/ENGINES.md)"
+        "openai, vllm-grpc and kserve need --url, where the serving engine listens, and --model, a file that says what it serves (docs/ENGINES.md)"
     )]
     NoServer,
     /// Not the address of a serving engine.

@@ -5,6 +5,7 @@ pub(crate) mod batching;
 pub(crate) mod config;
 pub(crate) mod engine;
 pub(crate) mod error;
+pub(crate) mod kserve;
 pub(crate) mod network;
 pub(crate) mod published;
 pub(crate) mod range;

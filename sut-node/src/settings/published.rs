@@ -14,6 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     model::{
+        decoupled::DecoupledModel,
         manifest::{Dimension, Manifest, Shape, WorkloadName},
         served::ServedModel,
     },
@@ -21,8 +22,9 @@ use crate::{
         batching::Batching,
         config::Config,
         engine::{EchoConfig, EngineConfig, OnnxConfig, PluginConfig, PluginFile, Postprocess},
+        kserve::{KserveConfig, KserveModel},
         network::{Network, Transports},
-        served::{Dialect, Protocol, ServedConfig},
+        served::{Dialect, Protocol, ServedConfig, ServersConfig},
         tokens::TokensConfig,
     },
 };
@@ -86,6 +88,12 @@ enum Engine<'a> {
         served: Served<'a>,
     },
     VllmGrpc(Served<'a>),
+    Kserve {
+        /// Number of serving engines.
+        servers: usize,
+        timeout_ms: u64,
+        model: KserveServes<'a>,
+    },
     Onnx {
         postprocess: Postprocess,
         threads: usize,
@@ -107,6 +115,13 @@ struct Served<'a> {
     servers: usize,
     timeout_ms: u64,
     model: &'a ServedModel,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum KserveServes<'a> {
+    Tensors(Model<'a>),
+    Tokens(&'a DecoupledModel),
 }
 
 /// What the manifest says of the model, besides its place and its batch settings, which are resolved.
@@ -205,12 +220,27 @@ impl<'a> Engine<'a> {
             },
             EngineConfig::Tokens(settings) => Self::Tokens(settings),
             EngineConfig::Served(settings) => {
-                let ServedConfig { urls, protocol, model, token: _, tls: _, timeout } = &**settings;
+                let ServedConfig { servers, protocol, model } = &**settings;
+                let ServersConfig { urls, token: _, tls: _, timeout } = servers;
                 let timeout_ms = whole(timeout.as_millis());
                 let served = Served { servers: urls.len(), timeout_ms, model };
                 match protocol {
                     Protocol::Openai(dialect) => Self::Openai { dialect: *dialect, served },
                     Protocol::VllmGrpc => Self::VllmGrpc(served),
+                }
+            }
+            EngineConfig::Kserve(settings) => {
+                let KserveConfig { servers, model } = &**settings;
+                let ServersConfig { urls, token: _, tls: _, timeout } = servers;
+                Self::Kserve {
+                    servers: urls.len(),
+                    timeout_ms: whole(timeout.as_millis()),
+                    model: match model {
+                        KserveModel::Tensors(manifest) => {
+                            KserveServes::Tensors(Model::of(manifest))
+                        }
+                        KserveModel::Tokens(model) => KserveServes::Tokens(model),
+                    },
                 }
             }
             EngineConfig::Onnx(OnnxConfig { model: _, postprocess, threads }) => {

@@ -22,20 +22,21 @@ use crate::{
 /// Keys of these engines.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 pub struct ServedArgs {
-    /// openai, vllm-grpc: where the serving engine listens, as `http://HOST:PORT` or `https://HOST:PORT`; openai also takes
-    /// `h2c://HOST:PORT`, HTTP/2 without TLS; with several, a sample goes to the one with the fewest under way
+    /// openai, vllm-grpc, kserve: where the serving engine listens, as `http://HOST:PORT` or `https://HOST:PORT`; openai also
+    /// takes `h2c://HOST:PORT`, HTTP/2 without TLS; with several, a sample goes to the one with the fewest under way
     #[arg(long, value_name = "URLS", value_delimiter = ',')]
     pub url: Option<Vec<String>>,
     /// openai: which serving engine it is [default: vllm]
     #[arg(long, value_name = "ENGINE")]
     pub openai_dialect: Option<Dialect>,
-    /// openai, vllm-grpc: send the token in this file with each request
+    /// openai, vllm-grpc, kserve: send the token in this file with each request
     #[arg(long, value_name = "FILE")]
     pub openai_token_file: Option<PathBuf>,
-    /// openai, vllm-grpc: take only servers with a certificate of this authority, in PEM; needed for https
+    /// openai, vllm-grpc, kserve: take only servers with a certificate of this authority, in PEM; needed for https
     #[arg(long, value_name = "FILE")]
     pub openai_ca: Option<PathBuf>,
-    /// openai, vllm-grpc: how long a serving engine may give no token before the sample fails, in milliseconds
+    /// openai, vllm-grpc, kserve: how long a serving engine may give no token, or no answer, before the sample fails, in
+    /// milliseconds
     /// [default: 45000]
     #[arg(long, value_name = "MS")]
     pub openai_timeout_ms: Option<u64>,
@@ -66,33 +67,39 @@ pub enum Protocol {
 }
 
 /// Settings of the engines `openai` and `vllm-grpc`.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct ServedConfig {
-    /// Where the serving engines listen, at least one; each with nothing but a scheme, a host and a port.
-    pub urls: Vec<Uri>,
-    /// What is spoken with them.
+    /// Where it is served.
+    pub servers: ServersConfig,
+    /// What is spoken there.
     pub protocol: Protocol,
-    /// What it serves.
+    /// What is served.
     pub model: ServedModel,
-    /// The header `authorization`.
-    pub token: Option<HeaderValue>,
-    /// Whom it trusts.
-    pub tls: ClientTls,
-    /// Longest time without a token.
-    pub timeout: Duration,
-}
-
-impl fmt::Debug for ServedConfig {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { urls, protocol, model, token: _, tls: _, timeout } = self;
-        let mut fields = f.debug_struct("ServedConfig");
-        fields.field("urls", urls).field("protocol", protocol).field("model", model);
-        fields.field("timeout", timeout).finish_non_exhaustive()
-    }
 }
 
 /// Scheme of HTTP/2 without TLS, spoken without asking.
 pub(crate) const H2C: &str = "h2c";
+
+/// Where serving engines are, and how they are spoken to.
+#[derive(Clone)]
+pub struct ServersConfig {
+    /// Where they listen, at least one; each with nothing but a scheme, a host and a port.
+    pub urls: Vec<Uri>,
+    /// The header `authorization`.
+    pub token: Option<HeaderValue>,
+    /// Whom the node trusts.
+    pub tls: ClientTls,
+    /// Longest time without a token, or an answer.
+    pub timeout: Duration,
+}
+
+impl fmt::Debug for ServersConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { urls, token: _, tls: _, timeout } = self;
+        let mut fields = f.debug_struct("ServersConfig");
+        fields.field("urls", urls).field("timeout", timeout).finish_non_exhaustive()
+    }
+}
 
 /// A LoadGen node gives a node up that has not answered for 60 s, and the reason is to be named before that.
 const TIMEOUT_MS: u64 = 45_000;
@@ -116,25 +123,27 @@ impl ServedArgs {
         protocol: Protocol,
         model: Option<&Path>,
     ) -> Result<ServedConfig, ConfigError> {
-        let (Some(urls @ [_, ..]), Some(model)) = (self.url.as_deref(), model) else {
-            return Err(ConfigError::NoServer);
-        };
-        let urls = urls.iter().map(|url| address(url, protocol)).collect::<Result<Vec<_>, _>>()?;
+        let model = ServedModel::read(model.ok_or(ConfigError::NoServer)?)?;
+        let servers = self.servers(matches!(protocol, Protocol::Openai(_)))?;
+        if protocol == Protocol::Openai(Dialect::Llamacpp) && model.min_tokens > 1 {
+            return Err(ConfigError::NoLeastTokens(model.min_tokens));
+        }
+        Ok(ServedConfig { servers, protocol, model })
+    }
+
+    /// Checks where the servers are, and reads the token and the certificates. `over_http`: else it is gRPC.
+    pub(super) fn servers(&self, over_http: bool) -> Result<ServersConfig, ConfigError> {
+        let Some(urls @ [_, ..]) = self.url.as_deref() else { return Err(ConfigError::NoServer) };
+        let urls = urls.iter().map(|url| address(url, over_http)).collect::<Result<Vec<_>, _>>()?;
         if self.openai_ca.is_none()
             && let Some(url) = urls.iter().find(|url| url.scheme_str() == Some("https"))
         {
             return Err(ConfigError::NoAuthority(url.to_string()));
         }
-        let model = ServedModel::read(model)?;
-        if protocol == Protocol::Openai(Dialect::Llamacpp) && model.min_tokens > 1 {
-            return Err(ConfigError::NoLeastTokens(model.min_tokens));
-        }
         let token = self.openai_token_file.as_deref().map(Token::read).transpose()?;
         let timeout_ms = self.openai_timeout_ms.unwrap_or(TIMEOUT_MS);
-        Ok(ServedConfig {
+        Ok(ServersConfig {
             urls,
-            protocol,
-            model,
             token: token.map(|token| token.header()),
             tls: match &self.openai_ca {
                 Some(ca) => ClientTls::trusting_authority(ca)?,
@@ -150,7 +159,7 @@ impl ServedArgs {
 }
 
 /// An address with nothing but a scheme, a host and a port.
-fn address(text: &str, protocol: Protocol) -> Result<Uri, ConfigError> {
+fn address(text: &str, over_http: bool) -> Result<Uri, ConfigError> {
     let refused = |why| ConfigError::Url { url: text.into(), why };
     // What follows an @ is not all that could be printed.
     if text.contains('@') {
@@ -160,17 +169,11 @@ fn address(text: &str, protocol: Protocol) -> Result<Uri, ConfigError> {
         });
     }
     let url: Uri = text.parse().map_err(|_| refused("it is no address; write http://HOST:PORT"))?;
-    match (url.scheme_str(), protocol) {
-        (Some("http" | "https"), _) | (Some(H2C), Protocol::Openai(_)) => {}
-        (Some(H2C), Protocol::VllmGrpc) => {
-            return Err(refused("gRPC is always HTTP/2; write http://HOST:PORT"));
-        }
-        (_, Protocol::Openai(_)) => {
-            return Err(refused("it has to begin with http://, https:// or h2c://"));
-        }
-        (_, Protocol::VllmGrpc) => {
-            return Err(refused("it has to begin with http:// or https://"));
-        }
+    match (url.scheme_str(), over_http) {
+        (Some("http" | "https"), _) | (Some(H2C), true) => {}
+        (Some(H2C), false) => return Err(refused("gRPC is always HTTP/2; write http://HOST:PORT")),
+        (_, true) => return Err(refused("it has to begin with http://, https:// or h2c://")),
+        (_, false) => return Err(refused("it has to begin with http:// or https://")),
     }
     match url.path_and_query().map(|path| path.as_str()) {
         None | Some("" | "/") => Ok(url),
@@ -184,12 +187,12 @@ mod tests {
 
     #[test]
     fn an_address_is_a_scheme_a_host_and_a_port() {
-        let (openai, grpc) = (Protocol::Openai(Dialect::Vllm), Protocol::VllmGrpc);
+        let (openai, grpc) = (true, false);
         for url in ["http://a:8000", "https://a", "http://[::1]:8000/", "http://10.0.0.7:80"] {
             assert!(address(url, openai).is_ok() && address(url, grpc).is_ok(), "{url}");
         }
         assert!(address("h2c://a:8000", openai).is_ok());
-        for (url, protocol, words) in [
+        for (url, over_http, words) in [
             ("a:8000", openai, "begin with http://"),
             ("unix:///run/engine", openai, "no address"),
             ("ftp://a:21", openai, "begin with http://"),
@@ -202,7 +205,7 @@ mod tests {
             ("http://a b", openai, "no address"),
             ("http://user:secret@a", grpc, "--openai-token-file"),
         ] {
-            let error = address(url, protocol).unwrap_err().to_string();
+            let error = address(url, over_http).unwrap_err().to_string();
             assert!(error.contains(words) && !error.contains("secret"), "{url}: {error}");
         }
     }

@@ -19,7 +19,7 @@ mod submissions;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 18] = [
     ("requests", streams::requests),
     ("responses", streams::responses),
     ("call_headers", streams::call_headers),
@@ -35,6 +35,7 @@ pub const TARGETS: [Target; 17] = [
     ("evidence", settings::evidence),
     ("secrets", settings::secrets),
     ("served_answers", served::answers),
+    ("served_streams", served::streams),
     ("run_folders", run_folders::run_folders),
     ("submissions", submissions::submissions),
 ];

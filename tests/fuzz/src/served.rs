@@ -2,10 +2,11 @@
 
 use bytes::Bytes;
 use sut_node::{
+    DecoupledModel,
     Dialect::{Llamacpp, Sglang, Trtllm, Vllm},
     Protocol::{Openai, VllmGrpc},
     ServedModel,
-    engine::read_answer,
+    engine::{read_answer, read_stream},
 };
 
 /// An answer: the first byte says which protocol it is, and how it is cut.
@@ -13,15 +14,7 @@ pub(crate) fn answers(data: &[u8]) {
     let Some((first, answer)) = data.split_first() else { return };
     let protocols = [Openai(Vllm), Openai(Sglang), Openai(Trtllm), Openai(Llamacpp), VllmGrpc];
     let protocol = protocols[usize::from(first % 5)];
-    let model = ServedModel {
-        name: "tiny".into(),
-        sha256: String::new(),
-        vocabulary: 2048,
-        max_input_tokens: 512,
-        max_tokens: 4,
-        min_tokens: 1,
-        eos: vec![2],
-    };
+    let model = model("tiny", 2048);
     let read = |cut: usize| {
         let pieces = answer.chunks(cut).map(Bytes::copy_from_slice);
         read_answer(protocol, &model, 4, pieces)
@@ -31,4 +24,25 @@ pub(crate) fn answers(data: &[u8]) {
     assert!(outcome.is_err() || !ids.is_empty(), "an output without a token");
     let (whole, end) = read(answer.len().max(1));
     assert_eq!((ids, outcome.is_ok()), (whole, end.is_ok()), "cut in another way");
+}
+
+/// Messages of Triton's stream, each after its length.
+pub(crate) fn streams(data: &[u8]) {
+    let served = model("tokens", 32_000);
+    let (output, inputs) = ("output_ids".into(), Default::default());
+    let (ids, outcome) = read_stream(&DecoupledModel { served, output, inputs }, "s", data);
+    assert!(ids.len() <= 4 && ids.iter().all(|id| (0..32_000).contains(id)), "{ids:?}");
+    assert!(outcome.is_err() || ids.len() == 4 || ids.last() == Some(&2), "cut off: {ids:?}");
+}
+
+fn model(name: &str, vocabulary: u32) -> ServedModel {
+    ServedModel {
+        name: name.into(),
+        sha256: String::new(),
+        vocabulary,
+        max_input_tokens: 512,
+        max_tokens: 4,
+        min_tokens: 1,
+        eos: vec![2],
+    }
 }

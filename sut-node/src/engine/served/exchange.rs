@@ -98,7 +98,7 @@ impl Exchange {
 
     /// Looks whether a server has the model.
     pub(super) async fn check_model(&self, server: &Server) -> Result<(), EngineError> {
-        let answer = timeout(self.settings.timeout, self.wire.check_model(server)).await;
+        let answer = timeout(self.settings.servers.timeout, self.wire.check_model(server)).await;
         match answer.unwrap_or_else(|_| Err(Refused::Failed(SILENT.into()))) {
             Ok(()) => Ok(()),
             Err(Refused::Failed(why) | Refused::BadSample(why) | Refused::Busy { why, .. }) => {
@@ -114,10 +114,10 @@ impl Exchange {
         taker: &mut impl Taker,
     ) -> Result<(Remarks, Answer), Refused> {
         let begins = self.wire.ask(server, prompt);
-        let until = Instant::now() + self.settings.timeout;
+        let until = Instant::now() + self.settings.servers.timeout;
         let mut answer = wait(begins, taker, until).await??;
         let output = Output::new(&self.settings.model, prompt.len());
-        let remarks = read(&mut answer, output, taker, self.settings.timeout).await?;
+        let remarks = read(&mut answer, output, taker, self.settings.servers.timeout).await?;
         Ok((remarks, answer))
     }
 }

@@ -9,7 +9,7 @@ use crate::{
         error::EngineError,
         interface::EngineKind,
         served::{
-            engine::Served,
+            engine::served,
             exchange::Exchange,
             probe::{Probed, probe},
             servers::Servers,
@@ -28,12 +28,12 @@ pub(crate) fn load(
     config: &Config,
 ) -> Result<(Model, Vec<EngineKind>), EngineError> {
     let probed = probe(settings)?;
-    let servers = Arc::new(Servers::new(&settings.urls));
+    let servers = Arc::new(Servers::new(&settings.servers.urls));
     let said = Arc::new(AtomicBool::new(false));
     let engine = |_| {
         let exchange = Exchange::new(settings.clone());
         let slots = config.batching.max_batch;
-        let engine = Served::new(exchange, servers.clone(), slots, said.clone());
+        let engine = served(exchange, servers.clone(), slots, said.clone());
         let engine = engine.map_err(|error| EngineError::Failed(error.to_string()))?;
         Ok(EngineKind::Streaming(Box::new(engine)))
     };

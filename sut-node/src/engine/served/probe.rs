@@ -58,7 +58,7 @@ pub(super) fn probe(settings: &ServedConfig) -> Result<Probed, EngineError> {
     let exchange = Exchange::new(Arc::new(ServedConfig { model, ..settings.clone() }));
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| EngineError::Failed(error.to_string()))?;
-    let servers = Servers::new(&settings.urls);
+    let servers = Servers::new(&settings.servers.urls);
     let mut names = BTreeSet::new();
     let mut worst = PrefixCaching::Off;
     for server in servers.all() {
@@ -100,7 +100,7 @@ async fn probe_one(
         Some(0) if tokens > BLOCK_TOKENS => PrefixCaching::Off,
         _ => {
             let stated = exchange.wire.stated_caching(server);
-            let stated = timeout(exchange.settings.timeout, stated).await;
+            let stated = timeout(exchange.settings.servers.timeout, stated).await;
             stated.unwrap_or(PrefixCaching::CannotTell)
         }
     };

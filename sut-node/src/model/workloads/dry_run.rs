@@ -7,6 +7,7 @@ use netdiv_contract::layout::element_bytes;
 use rayon::ThreadPoolBuilder;
 
 use crate::model::{
+    aligned::Aligned,
     manifest::{Manifest, Shape},
     payload::Payload,
     workload::{Pass, Workload},
@@ -47,36 +48,20 @@ impl DryRun {
             let inputs: Option<Vec<_>> = of(&self.manifest.inputs);
             let outputs: Option<Vec<_>> = of(&self.manifest.outputs);
             let (Some(mut inputs), Some(outputs)) = (inputs, outputs) else { break };
-            job.fill(&mut inputs.iter_mut().map(Zeros::bytes_mut).collect::<Vec<_>>());
-            job.take(&outputs.iter().map(Zeros::bytes).collect::<Vec<_>>());
+            job.fill(&mut inputs.iter_mut().map(Aligned::bytes_mut).collect::<Vec<_>>());
+            job.take(&outputs.iter().map(Aligned::bytes).collect::<Vec<_>>());
         }
         let answers = job.answers().into_iter();
         answers.map(|answer| answer.map_err(|error| error.to_string())).collect()
     }
 }
 
-/// A tensor in memory that any type of element may lie in.
-struct Zeros {
-    words: Vec<u64>,
-    bytes: usize,
-}
-
 /// The tensor of a pass; none where it is too long.
-fn zeros(shape: &Shape, pass: &Pass) -> Option<Zeros> {
+fn zeros(shape: &Shape, pass: &Pass) -> Option<Aligned> {
     let lengths = shape.of_batch(pass.rows, &pass.lengths);
     let bytes = lengths
         .iter()
         .try_fold(element_bytes(shape.data_type), |product, length| product.checked_mul(*length))
         .filter(|bytes| *bytes <= MOST_BYTES)?;
-    Some(Zeros { words: vec![0; bytes.div_ceil(size_of::<u64>())], bytes })
-}
-
-impl Zeros {
-    fn bytes(&self) -> &[u8] {
-        &bytemuck::cast_slice(&self.words)[..self.bytes]
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut bytemuck::cast_slice_mut(&mut self.words)[..self.bytes]
-    }
+    Some(Aligned::zeros(bytes))
 }

@@ -144,6 +144,29 @@ fn the_defaults_that_the_help_names_are_in_force() {
 }
 
 #[test]
+fn what_is_behind_kserve_is_published_by_its_file() {
+    let folder = folder();
+    let tokens = format!("{SERVED}output = 'ids'\n[inputs]\nx = 'prompt'\nlimit = 7\n");
+    fs::write(folder.path().join("tokens.toml"), &tokens).unwrap();
+    let of = |model: &str, more: &str| {
+        let url = "url = ['http://127.0.0.1:8001']";
+        published(
+            folder.path(),
+            &format!("engine = 'kserve'\n{url}\nmodel = 'FOLDER/{model}'\n{more}"),
+        )
+    };
+    let before = of("tokens.toml", "");
+    for text in ["kind = \"kserve\"", "vocabulary = 100", "limit = 7", "x = \"prompt\""] {
+        assert!(before.text.contains(text), "{}", before.text);
+    }
+    assert_ne!(of("tokens.toml", "openai_timeout_ms = 7"), before);
+    assert_eq!(of("tokens.toml", "openai_ca = 'FOLDER/ca.pem'"), before);
+    assert!(of("toy.toml", "").text.contains("workload = \"tensors\""));
+    fs::write(folder.path().join("tokens.toml"), tokens.replace("= 7", "= 8")).unwrap();
+    assert_ne!(of("tokens.toml", ""), before);
+}
+
+#[test]
 fn a_manifest_is_published_without_its_place() {
     let (folder, other) = (folder(), folder());
     let text = |folder: &tempfile::TempDir| published(folder.path(), TORCH).text;

@@ -280,6 +280,7 @@ fn no_engine_reuses_prompts() {
         ("openai", found("cannot-tell"), "it cannot tell whether its serving engine reuses"),
         ("openai", found("on"), "its serving engine reuses what it computed for other prompts"),
         ("plugin:torch", found("on"), "its serving engine reuses"),
+        ("kserve", found("cannot-tell"), "it cannot tell whether its serving engine reuses"),
     ] {
         fails(images(), Rule::N10, "rack-a", text, |case| {
             case.engines.truncate(1);

@@ -47,7 +47,7 @@ struct Pools {
 
 impl Client {
     pub(crate) fn new(settings: &ServedConfig, dialect: Dialect) -> Self {
-        let tls = &settings.tls;
+        let tls = &settings.servers.tls;
         let pools = |version| Pools { kept: kept(tls, version), fresh: fresh(tls, version) };
         let api = api(dialect);
         Self {
@@ -55,7 +55,7 @@ impl Client {
             rest: api.rest(&settings.model),
             agreed: pools(Version::Agreed),
             prior: pools(Version::Two),
-            token: settings.token.clone(),
+            token: settings.servers.token.clone(),
         }
     }
 

@@ -26,7 +26,7 @@ use crate::{
         },
     },
     model::served::ServedModel,
-    settings::served::{Dialect, Protocol, ServedConfig},
+    settings::served::{Dialect, Protocol, ServedConfig, ServersConfig},
 };
 
 /// What the server does next on a connection.
@@ -180,12 +180,14 @@ pub(super) fn tiny(max_tokens: u32, eos: &[u32]) -> ServedModel {
 
 pub(super) fn settings(urls: &[&str], dialect: Dialect, model: ServedModel) -> ServedConfig {
     ServedConfig {
-        urls: urls.iter().map(|url| url.parse().unwrap()).collect(),
+        servers: ServersConfig {
+            urls: urls.iter().map(|url| url.parse().unwrap()).collect(),
+            token: None,
+            tls: ClientTls::trusting_nobody().unwrap(),
+            timeout: Duration::from_secs(20),
+        },
         protocol: Protocol::Openai(dialect),
         model,
-        token: None,
-        tls: ClientTls::trusting_nobody().unwrap(),
-        timeout: Duration::from_secs(20),
     }
 }
 
@@ -222,7 +224,7 @@ pub(super) const PROMPT: [i64; 4] = [1, 5, 9, 13];
 /// Asks once: the tokens that came, and how it ended.
 pub(super) fn ask(settings: &ServedConfig) -> (Vec<i32>, Result<Remarks, EngineError>) {
     let exchange = Exchange::new(Arc::new(settings.clone()));
-    let servers = Servers::new(&settings.urls);
+    let servers = Servers::new(&settings.servers.urls);
     let mut taken = Taken::default();
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let outcome = runtime.block_on(exchange.ask(|| servers.pick(), &PROMPT, &mut taken));

@@ -9,10 +9,7 @@ use std::{
 use super::fake::{
     Act, Fake, ask, chunk, events, head, patience, refusal, settings, tiny, wait_for,
 };
-use crate::settings::served::{
-    Dialect::{Sglang, Vllm},
-    ServedConfig,
-};
+use crate::settings::served::Dialect::{Sglang, Vllm};
 
 const FIRST: &str = r#"{"choices":[{"index":0,"text":"","token_ids":[7],"finish_reason":null}]}"#;
 const LAST: &str = r#"{"choices":[{"index":0,"token_ids":[8,9],"finish_reason":"length"}]}"#;
@@ -22,8 +19,9 @@ const DONE: &str = "[DONE]";
 /// Asks vLLM for three tokens.
 fn of(acts: Vec<Act>, timeout: Duration) -> Result<Vec<i32>, String> {
     let server = Fake::always(acts);
-    let settings = settings(&[&server.url], Vllm, tiny(3, &[2]));
-    let (taken, outcome) = ask(&ServedConfig { timeout, ..settings });
+    let mut settings = settings(&[&server.url], Vllm, tiny(3, &[2]));
+    settings.servers.timeout = timeout;
+    let (taken, outcome) = ask(&settings);
     outcome.map(|_| taken).map_err(|error| error.to_string())
 }
 

@@ -19,7 +19,11 @@ use crate::{
     clock::Clock,
     engine::{
         interface::StreamingEngine,
-        served::{engine::Served, exchange::Exchange, servers::Servers},
+        served::{
+            engine::{Served, served},
+            exchange::Exchange,
+            servers::Servers,
+        },
         sink::Sink,
     },
     intake::{
@@ -40,8 +44,8 @@ const ANSWER: [&str; 4] = [
 
 fn engine(urls: &[&str], most: usize) -> Served {
     let settings = settings(urls, Vllm, tiny(3, &[]));
-    let servers = Arc::new(Servers::new(&settings.urls));
-    Served::new(Exchange::new(Arc::new(settings)), servers, most, Arc::default()).unwrap()
+    let servers = Arc::new(Servers::new(&settings.servers.urls));
+    served(Exchange::new(Arc::new(settings)), servers, most, Arc::default()).unwrap()
 }
 
 /// Samples with the recorded prompt, and the stream of their replies.
@@ -152,10 +156,10 @@ async fn requests_that_nobody_waits_for_are_cut() {
         for way in 0..3 {
             let server = Fake::always(answer.clone());
             let mut settings = settings(&[&server.url], Vllm, tiny(3, &[]));
-            settings.timeout = Duration::from_secs(60);
-            let servers = Arc::new(Servers::new(&settings.urls));
+            settings.servers.timeout = Duration::from_secs(60);
+            let servers = Arc::new(Servers::new(&settings.servers.urls));
             let exchange = Exchange::new(Arc::new(settings));
-            let mut engine = Served::new(exchange, servers, 2, Arc::default()).unwrap();
+            let mut engine = served(exchange, servers, 2, Arc::default()).unwrap();
             let (samples, replies) = samples(2);
             engine.begin(samples).unwrap();
             wait_until(|| server.requests.lock().len() == 2).await;

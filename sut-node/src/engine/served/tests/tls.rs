@@ -94,7 +94,7 @@ async fn http_2_is_spoken_without_tls_where_it_is_asked_for() {
     for (scheme, is_well) in [("h2c", true), ("http", false)] {
         let url = format!("{scheme}://127.0.0.1:{port}");
         let settings = settings(&[&url], Vllm, tiny(3, &[]));
-        let servers = Servers::new(&settings.urls);
+        let servers = Servers::new(&settings.servers.urls);
         let exchange = Exchange::new(Arc::new(settings));
         for _ in 0..2 {
             let mut taken = Taken::default();
@@ -124,10 +124,11 @@ async fn servers_are_reached_over_tls_with_a_token() {
             (&folders[1], true, "invalid peer certificate"),
         ] {
             let mut settings = settings(&[&url], Vllm, tiny(3, &[]));
-            settings.tls = ClientTls::trusting_authority(&ca.path().join("ca.pem")).unwrap();
-            settings.token = with_token.then(|| Token::read(&token).unwrap().header());
-            settings.timeout = std::time::Duration::from_secs(10);
-            let servers = Servers::new(&settings.urls);
+            settings.servers.tls =
+                ClientTls::trusting_authority(&ca.path().join("ca.pem")).unwrap();
+            settings.servers.token = with_token.then(|| Token::read(&token).unwrap().header());
+            settings.servers.timeout = std::time::Duration::from_secs(10);
+            let servers = Servers::new(&settings.servers.urls);
             let exchange = Exchange::new(Arc::new(settings));
             let mut taken = Taken::default();
             let outcome = exchange.ask(|| servers.pick(), &PROMPT, &mut taken).await;

@@ -44,9 +44,9 @@ impl Client {
     pub(crate) fn new(settings: &ServedConfig) -> Self {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self {
-            kept: kept(&settings.tls, Version::Two),
-            fresh: fresh(&settings.tls, Version::Two),
-            token: settings.token.clone(),
+            kept: kept(&settings.servers.tls, Version::Two),
+            fresh: fresh(&settings.servers.tls, Version::Two),
+            token: settings.servers.token.clone(),
             model: settings.model.clone(),
             sampling: sampling(&settings.model),
             name: format!("netdiv-{}-{}", std::process::id(), since.as_nanos()),

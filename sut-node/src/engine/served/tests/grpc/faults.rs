@@ -12,21 +12,19 @@ use super::{
     super::fake::{ask, patience, wait_for},
     server::{Act, Vllm, end, of, part, sends},
 };
-use crate::{
-    engine::{
-        error::EngineError,
-        served::vllm_grpc::proto::{
-            GenerateComplete, GenerateResponse, GenerateStreamChunk,
-            generate_response::Response::{Chunk, Complete},
-        },
+use crate::engine::{
+    error::EngineError,
+    served::vllm_grpc::proto::{
+        GenerateComplete, GenerateResponse, GenerateStreamChunk,
+        generate_response::Response::{Chunk, Complete},
     },
-    settings::served::ServedConfig,
 };
 
 /// Asks for three tokens.
 fn of_acts(acts: Vec<Act>, timeout: Duration) -> Result<Vec<i32>, String> {
-    let settings = Vllm::always(acts).settings(3);
-    let (taken, outcome) = ask(&ServedConfig { timeout, ..settings });
+    let mut settings = Vllm::always(acts).settings(3);
+    settings.servers.timeout = timeout;
+    let (taken, outcome) = ask(&settings);
     outcome.map(|_| taken).map_err(|error| error.to_string())
 }
 

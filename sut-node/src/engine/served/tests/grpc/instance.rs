@@ -14,14 +14,18 @@ use super::{
 use crate::{
     engine::{
         interface::StreamingEngine as _,
-        served::{engine::Served, exchange::Exchange, servers::Servers},
+        served::{
+            engine::{Served, served},
+            exchange::Exchange,
+            servers::Servers,
+        },
     },
     settings::served::ServedConfig,
 };
 
 fn engine(settings: ServedConfig, most: usize) -> Served {
-    let servers = Arc::new(Servers::new(&settings.urls));
-    Served::new(Exchange::new(Arc::new(settings)), servers, most, Arc::default()).unwrap()
+    let servers = Arc::new(Servers::new(&settings.servers.urls));
+    served(Exchange::new(Arc::new(settings)), servers, most, Arc::default()).unwrap()
 }
 
 fn whole() -> Vec<Act> {
@@ -32,7 +36,7 @@ fn whole() -> Vec<Act> {
 async fn samples_share_a_connection_and_are_answered_each_by_itself() {
     let server = Vllm::always(whole());
     let mut settings = server.settings(3);
-    settings.token = Some("Bearer a-secret".parse().unwrap());
+    settings.servers.token = Some("Bearer a-secret".parse().unwrap());
     let mut engine = engine(settings, 5);
     let (samples, mut replies) = samples(5);
     engine.begin(samples).unwrap();
@@ -86,7 +90,7 @@ async fn requests_that_nobody_waits_for_are_cancelled() {
         for way in 0..3 {
             let server = Vllm::always(answer.clone());
             let mut settings = server.settings(3);
-            settings.timeout = Duration::from_secs(60);
+            settings.servers.timeout = Duration::from_secs(60);
             let mut engine = engine(settings, 2);
             let (samples, replies) = samples(2);
             engine.begin(samples).unwrap();

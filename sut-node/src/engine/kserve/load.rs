@@ -1,0 +1,112 @@
+//! Makes the instances.
+
+use std::sync::Arc;
+
+use netdiv_resources::files;
+use netdiv_words::{Found, PrefixCaching};
+use rayon::ThreadPoolBuilder;
+
+use crate::{
+    engine::{
+        error::EngineError,
+        interface::EngineKind,
+        kserve::{
+            exchange::{Exchange, Plan},
+            probe::{Probed, Wanted, probe},
+            servers::Servers,
+        },
+        tasks::Tasks,
+    },
+    model::{
+        decoupled::DecoupledModel, identity::Model, manifest::Manifest, token_limits::TokenLimits,
+        workload::Workload, workloads::by_name::of_manifest,
+    },
+    settings::{
+        config::Config,
+        kserve::{KserveConfig, KserveModel},
+    },
+};
+
+/// Asks the servers whether they can be used, and makes the instances.
+pub(crate) fn load(
+    settings: &KserveConfig,
+    config: &Config,
+) -> Result<(Model, Vec<EngineKind>), EngineError> {
+    let KserveConfig { servers, model } = settings;
+    let (model, wanted) = match model {
+        KserveModel::Tensors(manifest) => {
+            let (model, workload) = of_tensors(manifest, config)?;
+            (model, Wanted::Tensors(manifest.clone(), workload))
+        }
+        KserveModel::Tokens(model) => (of_tokens(model), Wanted::Tokens(model.clone())),
+    };
+    let Probed { framework, response_cache, plan } = probe(servers, &wanted)?;
+    check_rows(&plan)?;
+    let found = match (&wanted, response_cache) {
+        (Wanted::Tensors(..), PrefixCaching::Off) => None,
+        // Nothing in the protocol tells of prefixes.
+        (Wanted::Tokens(_), PrefixCaching::Off) => Some(PrefixCaching::CannotTell),
+        (_, found) => Some(found),
+    };
+    let found = found.map(|prefix_caching| Found { prefix_caching });
+    let plan = Arc::new(plan);
+    let engine = |_| {
+        let plan = plan.clone();
+        let exchange =
+            || Exchange { plan, servers: Servers::new(servers), timeout: servers.timeout };
+        let engine = Tasks::new("kserve", config.batching.max_batch, exchange);
+        let engine = engine.map_err(|error| EngineError::Failed(error.to_string()))?;
+        Ok(EngineKind::Streaming(Box::new(engine)))
+    };
+    let engines = (0..config.instances).map(engine).collect::<Result<_, EngineError>>()?;
+    Ok((Model { framework, found, ..model }, engines))
+}
+
+fn of_tensors(
+    manifest: &Arc<Manifest>,
+    config: &Config,
+) -> Result<(Model, Arc<dyn Workload>), EngineError> {
+    let path = manifest.model.display().to_string();
+    let sha256 = files::sha256(&manifest.model)
+        .map_err(|error| EngineError::Unreadable { path: path.clone(), error })?;
+    let pool = ThreadPoolBuilder::new().num_threads(config.instances);
+    let pool = pool.thread_name(|number| format!("workload-{number}")).build();
+    let pool = pool.map_err(|error| EngineError::Failed(error.to_string()))?;
+    let workload = of_manifest(manifest, &Arc::new(pool))
+        .map_err(|why| EngineError::Unsupported { path, why })?;
+    let model = Model {
+        name: manifest.name.clone(),
+        sha256,
+        input: workload.layout(),
+        encodings: manifest.encodings.clone(),
+        workload: Some(workload.clone()),
+        ..Model::any_bytes("kserve")
+    };
+    Ok((model, workload))
+}
+
+fn of_tokens(model: &DecoupledModel) -> Model {
+    let served = &model.served;
+    let limits = TokenLimits { vocabulary: served.vocabulary, max_input: served.max_input_tokens };
+    Model {
+        name: served.name.clone(),
+        sha256: served.sha256.clone(),
+        ..Model::of_tokens("kserve", limits)
+    }
+}
+
+/// A sample of some workloads is several rows, which a model without a batch dimension does not take.
+fn check_rows(plan: &Plan) -> Result<(), EngineError> {
+    match plan {
+        Plan::Tensors(tensors) if !tensors.batch && tensors.workload.row_steps(&[1]) != [1] => {
+            let workload = tensors.manifest.workload;
+            Err(EngineError::Unsupported {
+                path: tensors.manifest.name.clone(),
+                why: format!(
+                    "its tensors have no batch dimension, which {workload} needs: a sample is several rows"
+                ),
+            })
+        }
+        _ => Ok(()),
+    }
+}

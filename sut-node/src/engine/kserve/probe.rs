@@ -1,0 +1,206 @@
+//! What is asked of the servers before the node is ready: whether they are, what they serve, and whether it answers.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use netdiv_words::PrefixCaching;
+use tokio::{runtime::Builder, time::timeout};
+use tonic::{Code, Response, Status};
+use tracing::warn;
+
+use crate::{
+    engine::{
+        error::EngineError,
+        kserve::{
+            exchange::Plan,
+            rpc::{
+                ModelConfigRequest, ModelConfigResponse, ModelMetadataRequest, ModelReadyRequest,
+                ServerMetadataRequest, ServerReadyRequest,
+            },
+            servers::{Refused, Server, Servers},
+            tensors::{Tensors, has_batch},
+            tokens::Tokens,
+            wait::Taker,
+        },
+    },
+    model::{
+        decoupled::{DecoupledModel, Given, Word},
+        manifest::Manifest,
+        served::ServedModel,
+        workload::Workload,
+    },
+    settings::served::ServersConfig,
+};
+
+/// Tokens of a prompt that is tried, and of its output.
+const PROMPT_TOKENS: u32 = 8;
+const OUTPUT_TOKENS: u32 = 2;
+
+/// What is to be served.
+pub(super) enum Wanted {
+    Tensors(Arc<Manifest>, Arc<dyn Workload>),
+    Tokens(Arc<DecoupledModel>),
+}
+
+/// What the servers are.
+pub(super) struct Probed {
+    /// Their names, with their versions.
+    pub(super) framework: String,
+    /// Whether they give answers again that they have given before; of the server where it is worst.
+    pub(super) response_cache: PrefixCaching,
+    pub(super) plan: Plan,
+}
+
+/// Takes tokens for nobody.
+struct Nobody;
+
+impl Taker for Nobody {
+    fn tokens(&mut self, _ids: &[i32]) {}
+
+    fn has_gone(&self) -> bool {
+        false
+    }
+}
+
+/// Asks all servers.
+pub(super) fn probe(settings: &ServersConfig, wanted: &Wanted) -> Result<Probed, EngineError> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| EngineError::Failed(error.to_string()))?;
+    let name = match wanted {
+        Wanted::Tensors(manifest, _) => &manifest.name,
+        Wanted::Tokens(model) => &model.served.name,
+    };
+    let probed = runtime.block_on(async {
+        let (mut names, mut worst, mut plan) = (BTreeSet::new(), PrefixCaching::Off, None);
+        for server in Servers::new(settings).all() {
+            let path = format!("{name} at {server}");
+            let unsupported = |why| EngineError::Unsupported { path, why };
+            let found = ask(server, name, wanted, settings.timeout).await.map_err(unsupported)?;
+            if found.response_cache == PrefixCaching::On {
+                warn!(
+                    %server,
+                    "it gives answers again from a cache, which the division does not allow: leave out `response_cache` in \
+                     config.pbtxt"
+                );
+            }
+            names.insert(found.framework);
+            worst = worst.max(found.response_cache);
+            match &plan {
+                Some(known) if !is_same(known, &found.plan) => {
+                    let path = format!("{name} at {server}");
+                    let why = "its tensors are not those of the first server".into();
+                    return Err(EngineError::Unsupported { path, why });
+                }
+                Some(_) => {}
+                None => plan = Some(found.plan),
+            }
+        }
+        let names: Vec<_> = names.into_iter().collect();
+        let plan = plan.ok_or_else(|| EngineError::Failed("there is no server".into()))?;
+        Ok(Probed { framework: names.join(", "), response_cache: worst, plan })
+    });
+    runtime.shutdown_background();
+    probed
+}
+
+fn is_same(a: &Plan, b: &Plan) -> bool {
+    match (a, b) {
+        (Plan::Tensors(a), Plan::Tensors(b)) => a.batch == b.batch,
+        (Plan::Tokens(a), Plan::Tokens(b)) => a == b,
+        _ => false,
+    }
+}
+
+/// Asks a server what it serves, and tries it.
+async fn ask(
+    server: &Server,
+    name: &str,
+    wanted: &Wanted,
+    time: Duration,
+) -> Result<Probed, String> {
+    let mut client = server.client();
+    let ready = client.server_ready(server.call(ServerReadyRequest {}));
+    if !within(time, "ServerReady", ready).await?.ready {
+        return Err("the server is not ready".into());
+    }
+    let metadata = client.server_metadata(server.call(ServerMetadataRequest {}));
+    let metadata = within(time, "ServerMetadata", metadata).await?;
+    let name = name.to_owned();
+    let ready = client.model_ready(server.call(ModelReadyRequest { name: name.clone() }));
+    if !within(time, "ModelReady", ready).await?.ready {
+        return Err(format!(
+            "the model is not ready; look into the server's log, or correct name = {name:?} in the model's file"
+        ));
+    }
+    let model = client.model_metadata(server.call(ModelMetadataRequest { name: name.clone() }));
+    let model = within(time, "ModelMetadata", model).await?;
+    let config = within(time, "ModelConfig", async {
+        match client.model_config(server.call(ModelConfigRequest { name })).await {
+            // Triton alone has it.
+            Err(status) if status.code() == Code::Unimplemented => {
+                Ok(Response::new(ModelConfigResponse::default()))
+            }
+            answer => answer,
+        }
+    });
+    let response_cache = match config.await?.config {
+        None => PrefixCaching::CannotTell,
+        Some(config) if config.response_cache.is_some_and(|cache| cache.enable) => {
+            PrefixCaching::On
+        }
+        Some(_) => PrefixCaching::Off,
+    };
+    let plan = match wanted {
+        Wanted::Tensors(manifest, workload) => {
+            let batch = has_batch(manifest, &model.inputs, &model.outputs)?;
+            let (manifest, workload) = (manifest.clone(), workload.clone());
+            let tensors = Tensors { manifest, workload, batch };
+            for pass in tensors.workload.warm_up(&[1], &[]) {
+                tensors.try_pass(server, &pass, &Nobody, time).await.map_err(said)?;
+            }
+            Plan::Tensors(tensors)
+        }
+        Wanted::Tokens(wanted) => {
+            let few = Arc::new(with_few_tokens(wanted));
+            let prompt: Vec<_> = prompt(&few.served).collect();
+            let tokens = Tokens::new(few, &model.inputs, &model.outputs)?;
+            tokens.attempt(server, &prompt, &mut Nobody, time).await.map_err(said)?;
+            Plan::Tokens(Tokens::new(wanted.clone(), &model.inputs, &model.outputs)?)
+        }
+    };
+    let framework = format!("{} {}", metadata.name, metadata.version);
+    Ok(Probed { framework, response_cache, plan })
+}
+
+fn said(refused: Refused) -> String {
+    refused.to_string()
+}
+
+/// A call that must not take for ever.
+async fn within<T>(
+    time: Duration,
+    what: &str,
+    call: impl Future<Output = Result<Response<T>, Status>>,
+) -> Result<T, String> {
+    match timeout(time, call).await {
+        Ok(Ok(answer)) => Ok(answer.into_inner()),
+        Ok(Err(status)) => Err(format!("{what}: {}", Refused::from(status))),
+        Err(_) => Err(format!("{what}: no answer")),
+    }
+}
+
+/// The same, with a short output where the model is told how long it may be.
+fn with_few_tokens(model: &DecoupledModel) -> DecoupledModel {
+    let is_told = model.inputs.values().any(|given| *given == Given::Word(Word::MaxTokens));
+    let mut model = model.clone();
+    if is_told {
+        model.served.max_tokens = model.served.max_tokens.min(OUTPUT_TOKENS);
+        model.served.min_tokens = 1;
+    }
+    model
+}
+
+/// A prompt from the middle of the vocabulary: the ids at its ends often have a meaning of their own.
+fn prompt(model: &ServedModel) -> impl Iterator<Item = i64> {
+    let (middle, tokens) = (model.vocabulary / 2, model.max_input_tokens.min(PROMPT_TOKENS));
+    std::iter::repeat_n(i64::from(middle), tokens as usize)
+}

@@ -1,0 +1,75 @@
+//! What an answer holds: whose it is, and its tensors.
+
+use bytes::Bytes;
+use netdiv_contract::layout::{DataType, element_bytes};
+
+use crate::engine::kserve::rpc::ModelInferResponse;
+
+/// The protocol's name of a data type.
+pub(super) fn name_of(data_type: DataType) -> &'static str {
+    match data_type {
+        DataType::Unspecified => "",
+        DataType::Uint8 => "UINT8",
+        DataType::Int8 => "INT8",
+        DataType::Int32 => "INT32",
+        DataType::Int64 => "INT64",
+        DataType::Float16 => "FP16",
+        DataType::Float32 => "FP32",
+    }
+}
+
+/// An output: its shape, and its bytes, which are as many as the shape says.
+pub(super) struct Output {
+    pub(super) shape: Vec<usize>,
+    pub(super) data: Bytes,
+}
+
+/// Compares an answer with the request.
+pub(super) fn belongs(answer: &ModelInferResponse, model: &str, id: &str) -> Result<(), String> {
+    if answer.id != id {
+        return Err(format!("the answer is to request {:?}, the request was {id:?}", answer.id));
+    }
+    // Where there are no tensors, some versions leave it out.
+    if answer.model_name != model && !(answer.model_name.is_empty() && answer.outputs.is_empty()) {
+        return Err(format!("the answer is from the model {:?}", answer.model_name));
+    }
+    let (outputs, contents) = (answer.outputs.len(), answer.raw_output_contents.len());
+    if outputs != contents {
+        return Err(format!(
+            "the answer names {outputs} outputs and has the bytes of {contents} (raw_output_contents)"
+        ));
+    }
+    Ok(())
+}
+
+/// An output of that name and type.
+pub(super) fn output(
+    answer: &ModelInferResponse,
+    name: &str,
+    data_type: DataType,
+) -> Result<Output, String> {
+    let mut places = answer.outputs.iter().zip(&answer.raw_output_contents);
+    let found = places.find(|(output, _)| output.name == name);
+    let (output, data) = found.ok_or_else(|| format!("the answer has no output {name:?}"))?;
+    let (want, got) = (name_of(data_type), &output.datatype);
+    if want != got {
+        return Err(format!("the output {name:?} is {got}, not {want}"));
+    }
+    let length = |length: &i64| usize::try_from(*length).ok();
+    let shape: Option<Vec<_>> = output.shape.iter().map(length).collect();
+    let bytes = shape.as_deref().and_then(|shape| bytes_of(data_type, shape));
+    match (shape, bytes) {
+        (Some(shape), Some(bytes)) if bytes == data.len() => {
+            Ok(Output { shape, data: data.clone() })
+        }
+        _ => {
+            let bytes = data.len();
+            Err(format!("the output {name:?} is {want}{:?} and has {bytes} bytes", output.shape))
+        }
+    }
+}
+
+/// Bytes of a tensor; `None`: more than there can be.
+pub(super) fn bytes_of(data_type: DataType, shape: &[usize]) -> Option<usize> {
+    shape.iter().try_fold(element_bytes(data_type), |bytes, length| bytes.checked_mul(*length))
+}

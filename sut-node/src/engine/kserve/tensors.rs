@@ -1,0 +1,201 @@
+//! A sample as tensors: a request for each pass of its workload, which for most is one.
+//!
+//! Each sample has requests of its own. The server makes batches of them (Triton: `dynamic_batching`): it is where the devices
+//! are, and knows which is free. A batch of the node's would make samples wait twice, and fail together.
+
+use std::{iter, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use crate::{
+    engine::kserve::{
+        reply::{belongs, bytes_of, name_of, output},
+        rpc::{
+            ModelInferRequest, ModelInferResponse,
+            model_infer_request::{InferInputTensor, InferRequestedOutputTensor},
+            model_metadata_response::TensorMetadata,
+        },
+        servers::{Refused, Server},
+        wait::{Taker, wait},
+    },
+    model::{
+        aligned::Aligned,
+        manifest::{Dimension, Manifest, Shape},
+        payload::Payload,
+        workload::{Answer, Job, Pass, Workload, no_answer},
+    },
+};
+
+/// How samples become requests.
+pub(super) struct Tensors {
+    pub(super) manifest: Arc<Manifest>,
+    pub(super) workload: Arc<dyn Workload>,
+    /// Whether the served model's tensors have a batch dimension.
+    pub(super) batch: bool,
+}
+
+impl Tensors {
+    /// Runs a sample through the model.
+    pub(super) async fn attempt(
+        &self,
+        server: &Server,
+        payload: &Payload,
+        taker: &impl Taker,
+        timeout: Duration,
+    ) -> Result<Answer, Refused> {
+        let mut job = self.workload.clone().job([payload.clone()].into());
+        while let Some(pass) = job.next_pass() {
+            let request = self.request(server, &pass, Some(&mut *job))?;
+            let outputs = self.infer(server, &pass, request, taker, timeout).await?;
+            let outputs: Vec<_> = outputs.iter().map(Aligned::bytes).collect();
+            job.take(&outputs);
+        }
+        Ok(job.answers().pop().unwrap_or_else(no_answer))
+    }
+
+    /// Runs zeros through the model.
+    pub(super) async fn try_pass(
+        &self,
+        server: &Server,
+        pass: &Pass,
+        taker: &impl Taker,
+        timeout: Duration,
+    ) -> Result<(), Refused> {
+        let request = self.request(server, pass, None)?;
+        self.infer(server, pass, request, taker, timeout).await.map(drop)
+    }
+
+    fn request(
+        &self,
+        server: &Server,
+        pass: &Pass,
+        job: Option<&mut dyn Job>,
+    ) -> Result<ModelInferRequest, String> {
+        let mut inputs = Vec::with_capacity(self.manifest.inputs.len());
+        let mut contents = Vec::with_capacity(inputs.capacity());
+        for input in &self.manifest.inputs {
+            let shape = self.shape(input, pass)?;
+            let bytes = bytes_of(input.data_type, &shape);
+            let bytes = bytes.ok_or_else(|| format!("the input {:?} is too long", input.name))?;
+            contents.push(Aligned::zeros(bytes));
+            inputs.push(InferInputTensor {
+                name: input.name.clone(),
+                datatype: name_of(input.data_type).into(),
+                shape: shape.into_iter().map(|length| length as i64).collect(),
+            });
+        }
+        if let Some(job) = job {
+            job.fill(&mut contents.iter_mut().map(Aligned::bytes_mut).collect::<Vec<_>>());
+        }
+        let output = |shape: &Shape| InferRequestedOutputTensor { name: shape.name.clone() };
+        Ok(ModelInferRequest {
+            model_name: self.manifest.name.clone(),
+            id: server.next_id(),
+            inputs,
+            outputs: self.manifest.outputs.iter().map(output).collect(),
+            raw_input_contents: contents.into_iter().map(Bytes::from_owner).collect(),
+            ..ModelInferRequest::default()
+        })
+    }
+
+    async fn infer(
+        &self,
+        server: &Server,
+        pass: &Pass,
+        request: ModelInferRequest,
+        taker: &impl Taker,
+        timeout: Duration,
+    ) -> Result<Vec<Aligned>, Refused> {
+        let id = request.id.clone();
+        let mut client = server.client();
+        let answer = client.model_infer(server.call(request));
+        let answer = wait(answer, taker, Instant::now() + timeout).await??;
+        Ok(self.outputs(&answer.into_inner(), pass, &id)?)
+    }
+
+    /// The outputs of a pass, each of the length that it has to have.
+    fn outputs(
+        &self,
+        answer: &ModelInferResponse,
+        pass: &Pass,
+        id: &str,
+    ) -> Result<Vec<Aligned>, String> {
+        belongs(answer, &self.manifest.name, id)?;
+        let outputs = self.manifest.outputs.iter().map(|shape| {
+            let want = self.shape(shape, pass)?;
+            let got = output(answer, &shape.name, shape.data_type)?;
+            if got.shape != want {
+                return Err(format!(
+                    "the output {:?} is {:?}, not {want:?}",
+                    shape.name, got.shape
+                ));
+            }
+            Ok(Aligned::from(&got.data[..]))
+        });
+        outputs.collect()
+    }
+
+    /// A tensor's lengths in a pass.
+    fn shape(&self, shape: &Shape, pass: &Pass) -> Result<Vec<usize>, String> {
+        let mut lengths = shape.of_batch(pass.rows, &pass.lengths);
+        if !self.batch {
+            lengths.remove(0);
+            if pass.rows != 1 {
+                return Err(format!("the model takes no batches, and this is {} rows", pass.rows));
+            }
+        }
+        Ok(lengths)
+    }
+}
+
+/// Whether the served model's tensors have a batch dimension; an error text when they are not those of the manifest.
+pub(super) fn has_batch(
+    manifest: &Manifest,
+    inputs: &[TensorMetadata],
+    outputs: &[TensorMetadata],
+) -> Result<bool, String> {
+    let known = |name: &str| manifest.inputs.iter().any(|shape| shape.name == name);
+    if let Some(input) = inputs.iter().find(|input| !known(&input.name)) {
+        return Err(format!("it also takes {:?}, which the manifest does not name", input.name));
+    }
+    let kinds = [("input", &manifest.inputs, inputs), ("output", &manifest.outputs, outputs)];
+    let mut batch = None;
+    for (kind, shapes, served) in kinds {
+        for shape in shapes {
+            let tensor = served.iter().find(|tensor| tensor.name == shape.name);
+            let tensor = tensor.ok_or_else(|| format!("it has no {kind} {:?}", shape.name))?;
+            let is_batch = fits(shape, tensor).ok_or_else(|| {
+                let own: Vec<_> = shape.spec().shape;
+                format!(
+                    "its {kind} {:?} is {}{:?}, and the manifest's {}{own:?}",
+                    shape.name,
+                    tensor.datatype,
+                    tensor.shape,
+                    name_of(shape.data_type)
+                )
+            })?;
+            if *batch.get_or_insert(is_batch) != is_batch {
+                return Err("of its tensors, some have a batch dimension and some have none".into());
+            }
+        }
+    }
+    Ok(batch.unwrap_or(false))
+}
+
+/// Whether there is a batch dimension before the lengths; `None`: it is another tensor.
+fn fits(shape: &Shape, tensor: &TensorMetadata) -> Option<bool> {
+    let (own, served) = (&shape.dimensions, &tensor.shape);
+    let batch = match served.len().checked_sub(own.len())? {
+        0 => false,
+        1 if matches!(served[0], -1 | 1) => true,
+        _ => return None,
+    };
+    let same = |(own, served): (&Dimension, &i64)| match own {
+        Dimension::Fixed(length) => *served == -1 || *served == *length as i64,
+        Dimension::Free(_) => *served == -1,
+    };
+    let lengths = served.iter().skip(usize::from(batch));
+    let fits = tensor.datatype == name_of(shape.data_type) && iter::zip(own, lengths).all(same);
+    fits.then_some(batch)
+}

@@ -1,0 +1,316 @@
+//! A server that does as it is told.
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+        mpsc,
+    },
+    thread,
+    time::Duration,
+};
+
+use bytes::Bytes;
+use netdiv_transport::security::ClientTls;
+use parking_lot::Mutex;
+use tokio::{net::TcpListener, runtime::Builder};
+use tokio_stream::{Stream, wrappers::TcpListenerStream};
+use tonic::{Request, Response, Status, Streaming, transport};
+
+use crate::{
+    engine::kserve::rpc::{
+        InferParameter, ModelConfigRequest, ModelConfigResponse, ModelInferRequest,
+        ModelInferResponse, ModelMetadataRequest, ModelMetadataResponse, ModelReadyRequest,
+        ModelReadyResponse, ModelStreamInferResponse, ServerMetadataRequest,
+        ServerMetadataResponse, ServerReadyRequest, ServerReadyResponse,
+        grpc_inference_service_server::{GrpcInferenceService, GrpcInferenceServiceServer},
+        infer_parameter::ParameterChoice,
+        model_infer_response::InferOutputTensor,
+        model_metadata_response::TensorMetadata,
+    },
+    model::{
+        decoupled::{DecoupledModel, Given, Word},
+        served::ServedModel,
+    },
+    settings::served::ServersConfig,
+};
+
+/// What the server does next for a request.
+#[derive(Debug, Clone)]
+pub(super) enum Act {
+    Send(ModelStreamInferResponse),
+    /// Sends it for ever.
+    Repeat(ModelStreamInferResponse),
+    Fail(Status),
+    /// Says nothing until the client cancels the request.
+    Hang,
+    /// Ends the process, as far as a client can tell.
+    Die,
+}
+
+/// What it does for a request: how many came before, and what it is.
+type Script = dyn Fn(usize, &ModelInferRequest) -> Vec<Act> + Send + Sync;
+
+/// The server, and what it has seen.
+pub(super) struct Fake {
+    pub(super) settings: ServersConfig,
+    seen: Arc<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    requests: Mutex<Vec<ModelInferRequest>>,
+    /// Of the last request.
+    authorization: Mutex<Option<String>>,
+    /// Requests that were cancelled.
+    left: AtomicUsize,
+}
+
+impl Fake {
+    pub(super) fn start(
+        script: impl Fn(usize, &ModelInferRequest) -> Vec<Act> + Send + Sync + 'static,
+    ) -> Self {
+        let seen = Arc::<Seen>::default();
+        let service =
+            Service { script: Arc::new(script), seen: seen.clone(), ends: Arc::default() };
+        let (tell, address) = mpsc::channel();
+        thread::spawn(move || {
+            let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+                tell.send(listener.local_addr().unwrap()).unwrap();
+                let ends = service.ends.clone();
+                let server = transport::Server::builder()
+                    .add_service(GrpcInferenceServiceServer::new(service))
+                    .serve_with_incoming(TcpListenerStream::new(listener));
+                tokio::select! {
+                    served = server => served.unwrap(),
+                    () = ends.notified() => {}
+                }
+            });
+        });
+        let url = format!("http://{}", address.recv().unwrap());
+        let settings = ServersConfig {
+            urls: vec![url.parse().unwrap()],
+            token: None,
+            tls: ClientTls::trusting_nobody().unwrap(),
+            timeout: Duration::from_secs(60),
+        };
+        Self { settings, seen }
+    }
+
+    pub(super) fn requests(&self) -> usize {
+        self.seen.requests.lock().len()
+    }
+
+    pub(super) fn request(&self, place: usize) -> ModelInferRequest {
+        self.seen.requests.lock()[place].clone()
+    }
+
+    pub(super) fn authorization(&self) -> Option<String> {
+        self.seen.authorization.lock().clone()
+    }
+
+    pub(super) fn left(&self) -> usize {
+        self.seen.left.load(Ordering::SeqCst)
+    }
+}
+
+struct Service {
+    script: Arc<Script>,
+    seen: Arc<Seen>,
+    ends: Arc<tokio::sync::Notify>,
+}
+
+impl Service {
+    fn note_authorization<T>(&self, request: &Request<T>) {
+        let token = request.metadata().get("authorization");
+        let token = token.and_then(|token| token.to_str().ok()).map(ToOwned::to_owned);
+        *self.seen.authorization.lock() = token;
+    }
+
+    fn acts(&self, request: ModelInferRequest) -> Vec<Act> {
+        let mut requests = self.seen.requests.lock();
+        let acts = (self.script)(requests.len(), &request);
+        requests.push(request);
+        acts
+    }
+}
+
+/// Notes that a request was cancelled when it is dropped.
+struct Waits(Arc<Seen>);
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.0.left.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+type Answers = Pin<Box<dyn Stream<Item = Result<ModelStreamInferResponse, Status>> + Send>>;
+
+/// What the acts send, one after the other.
+fn play(acts: Vec<Act>, seen: Arc<Seen>, ends: Arc<tokio::sync::Notify>) -> Answers {
+    let (tell, answers) = tokio::sync::mpsc::channel(1);
+    tokio::spawn(async move {
+        for act in acts {
+            match act {
+                Act::Send(message) => drop(tell.send(Ok(message)).await),
+                Act::Fail(status) => drop(tell.send(Err(status)).await),
+                Act::Repeat(message) => while tell.send(Ok(message.clone())).await.is_ok() {},
+                Act::Hang => {
+                    let _waits = Waits(seen.clone());
+                    tell.closed().await;
+                }
+                Act::Die => {
+                    ends.notify_one();
+                    tell.closed().await;
+                }
+            }
+        }
+    });
+    Box::pin(tokio_stream::wrappers::ReceiverStream::new(answers))
+}
+
+#[tonic::async_trait]
+impl GrpcInferenceService for Service {
+    type ModelStreamInferStream = Answers;
+
+    async fn model_stream_infer(
+        &self,
+        request: Request<Streaming<ModelInferRequest>>,
+    ) -> Result<Response<Answers>, Status> {
+        self.note_authorization(&request);
+        let request = request.into_inner().message().await?.unwrap();
+        Ok(Response::new(play(self.acts(request), self.seen.clone(), self.ends.clone())))
+    }
+
+    async fn model_infer(
+        &self,
+        request: Request<ModelInferRequest>,
+    ) -> Result<Response<ModelInferResponse>, Status> {
+        self.note_authorization(&request);
+        match self.acts(request.into_inner()).remove(0) {
+            Act::Send(message) => Ok(Response::new(message.infer_response.unwrap())),
+            Act::Fail(status) => Err(status),
+            Act::Repeat(_) | Act::Hang | Act::Die => {
+                let _waits = Waits(self.seen.clone());
+                std::future::pending().await
+            }
+        }
+    }
+
+    async fn server_ready(
+        &self,
+        _: Request<ServerReadyRequest>,
+    ) -> Result<Response<ServerReadyResponse>, Status> {
+        Err(Status::unimplemented("tried with Triton itself"))
+    }
+
+    async fn server_metadata(
+        &self,
+        _: Request<ServerMetadataRequest>,
+    ) -> Result<Response<ServerMetadataResponse>, Status> {
+        Err(Status::unimplemented("tried with Triton itself"))
+    }
+
+    async fn model_ready(
+        &self,
+        _: Request<ModelReadyRequest>,
+    ) -> Result<Response<ModelReadyResponse>, Status> {
+        Err(Status::unimplemented("tried with Triton itself"))
+    }
+
+    async fn model_metadata(
+        &self,
+        _: Request<ModelMetadataRequest>,
+    ) -> Result<Response<ModelMetadataResponse>, Status> {
+        Err(Status::unimplemented("tried with Triton itself"))
+    }
+
+    async fn model_config(
+        &self,
+        _: Request<ModelConfigRequest>,
+    ) -> Result<Response<ModelConfigResponse>, Status> {
+        Err(Status::unimplemented("tried with Triton itself"))
+    }
+}
+
+/// An answer with one output of these bytes.
+pub(super) fn answer(
+    id: &str,
+    output: (&str, &str, &[i64]),
+    data: impl Into<Vec<u8>>,
+) -> ModelInferResponse {
+    let (name, datatype, shape) = output;
+    ModelInferResponse {
+        model_name: "tiny".into(),
+        id: id.into(),
+        outputs: vec![InferOutputTensor {
+            name: name.into(),
+            datatype: datatype.into(),
+            shape: shape.to_vec(),
+        }],
+        raw_output_contents: vec![Bytes::from(data.into())],
+        ..ModelInferResponse::default()
+    }
+}
+
+/// A message of a stream with that answer.
+pub(super) fn of(answer: ModelInferResponse, is_final: bool) -> ModelStreamInferResponse {
+    let said = InferParameter { parameter_choice: Some(ParameterChoice::BoolParam(is_final)) };
+    let parameters = [("triton_final_response".to_owned(), said)].into();
+    let infer_response = Some(ModelInferResponse { parameters, ..answer });
+    ModelStreamInferResponse { infer_response, ..ModelStreamInferResponse::default() }
+}
+
+/// Tokens.
+pub(super) fn tokens(id: &str, ids: &[i32]) -> ModelStreamInferResponse {
+    let data: Vec<_> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
+    of(answer(id, ("ids", "INT32", &[1, ids.len() as i64]), data), false)
+}
+
+/// The end.
+pub(super) fn end(id: &str) -> ModelStreamInferResponse {
+    of(ModelInferResponse { id: id.into(), ..ModelInferResponse::default() }, true)
+}
+
+/// The model of the fake server.
+pub(super) fn tiny(max_tokens: u32, eos: &[u32]) -> DecoupledModel {
+    DecoupledModel {
+        served: ServedModel {
+            name: "tiny".into(),
+            sha256: String::new(),
+            vocabulary: 2048,
+            max_input_tokens: 512,
+            max_tokens,
+            min_tokens: 1,
+            eos: eos.to_vec(),
+        },
+        output: "ids".into(),
+        inputs: [
+            ("prompt", Given::Word(Word::Prompt)),
+            ("length", Given::Word(Word::PromptTokens)),
+            ("most", Given::Word(Word::MaxTokens)),
+            ("streaming", Given::Bool(true)),
+        ]
+        .map(|(name, given)| (name.to_owned(), given))
+        .into(),
+    }
+}
+
+/// A tensor as a server describes it.
+pub(super) fn tensor(name: &str, datatype: &str, shape: &[i64]) -> TensorMetadata {
+    TensorMetadata { name: name.into(), datatype: datatype.into(), shape: shape.to_vec() }
+}
+
+/// The tensors of that model.
+pub(super) fn tensors() -> [Vec<TensorMetadata>; 2] {
+    let inputs = vec![
+        tensor("prompt", "INT64", &[-1, -1]),
+        tensor("length", "INT32", &[-1, 1]),
+        tensor("most", "UINT32", &[-1, 1]),
+        tensor("streaming", "BOOL", &[-1, 1]),
+    ];
+    [inputs, vec![tensor("ids", "INT32", &[-1, -1])]]
+}

@@ -1,0 +1,323 @@
+//! Everything that can go wrong with an answer, each by its name.
+
+use std::{sync::Arc, time::Duration};
+
+use tokio::runtime::Builder;
+use tonic::Status;
+
+use super::fake::{Act, Fake, answer, end, of, tensor, tensors, tiny, tokens};
+use crate::{
+    engine::kserve::{
+        rpc::{ModelInferResponse, ModelStreamInferResponse},
+        servers::{Refused, Servers},
+        tensors::{Tensors, has_batch},
+        tokens::Tokens,
+        wait::Taker,
+    },
+    model::{
+        decoupled::{DecoupledModel, Given},
+        manifest::Manifest,
+        workload::Pass,
+        workloads::by_name::of_manifest,
+    },
+};
+
+const PROMPT: [i64; 4] = [1, 5, 9, 13];
+
+/// Until a server counts as silent, where it is.
+const SHORT: Duration = Duration::from_secs(2);
+
+/// Takes tokens, and waits for ever.
+#[derive(Default)]
+struct Taken(Vec<i32>);
+
+impl Taker for Taken {
+    fn tokens(&mut self, ids: &[i32]) {
+        self.0.extend(ids);
+    }
+
+    fn has_gone(&self) -> bool {
+        false
+    }
+}
+
+/// Asks once: the tokens that came, and how it ended.
+fn ask(server: &Fake, model: DecoupledModel) -> (Vec<i32>, Result<(), Refused>) {
+    let [inputs, outputs] = tensors();
+    let tokens = Tokens::new(Arc::new(model), &inputs, &outputs).unwrap();
+    let mut taken = Taken::default();
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    let outcome = runtime.block_on(async {
+        let servers = Servers::new(&server.settings);
+        let timeout = server.settings.timeout;
+        tokens.attempt(&servers.all()[0], &PROMPT, &mut taken, timeout).await
+    });
+    (taken.0, outcome)
+}
+
+/// The answer to one request of three tokens at most, which is played.
+fn of_acts(acts: Vec<Act>) -> Result<Vec<i32>, String> {
+    let is_silent = acts.iter().any(|act| matches!(act, Act::Hang | Act::Repeat(_)));
+    let mut server = Fake::start(move |_, _| acts.clone());
+    if is_silent {
+        server.settings.timeout = SHORT;
+    }
+    let (taken, outcome) = ask(&server, tiny(3, &[2]));
+    outcome.map(|()| taken).map_err(|error| error.to_string())
+}
+
+fn sent(messages: &[ModelStreamInferResponse]) -> Vec<Act> {
+    messages.iter().cloned().map(Act::Send).collect()
+}
+
+/// The id of the first request.
+const ID: &str = "0";
+
+#[test]
+fn a_request_holds_what_the_file_says() {
+    let server = Fake::start(|_, _| sent(&[tokens(ID, &[7, 8, 9]), end(ID)]));
+    let (taken, outcome) = ask(&server, tiny(3, &[2]));
+    outcome.unwrap();
+    assert_eq!(taken, [7, 8, 9]);
+    let request = server.request(0);
+    let inputs: Vec<_> = request.inputs.iter().zip(&request.raw_input_contents).collect();
+    let of = |name: &str| inputs.iter().find(|(input, _)| input.name == name).unwrap();
+    let (prompt, data) = of("prompt");
+    assert_eq!((&prompt.datatype[..], &prompt.shape[..]), ("INT64", &[1, 4][..]));
+    assert_eq!(data[..], PROMPT.map(i64::to_le_bytes).concat());
+    let (length, data) = of("length");
+    assert_eq!(
+        (&length.datatype[..], &length.shape[..], &data[..]),
+        ("INT32", &[1, 1][..], &[4, 0, 0, 0][..])
+    );
+    assert_eq!(of("most").1[..], [3, 0, 0, 0]);
+    assert_eq!(of("streaming").1[..], [1]);
+    assert!(request.parameters.contains_key("triton_enable_empty_final_response"));
+    assert_eq!(request.outputs[0].name, "ids");
+}
+
+#[test]
+fn requests_carry_the_token() {
+    let mut server = Fake::start(|_, _| sent(&[tokens(ID, &[7, 8, 9]), end(ID)]));
+    ask(&server, tiny(3, &[])).1.unwrap();
+    assert_eq!(server.authorization(), None);
+    server.settings.token = Some("Bearer a-secret".parse().unwrap());
+    ask(&server, tiny(3, &[])).1.unwrap();
+    assert_eq!(server.authorization().as_deref(), Some("Bearer a-secret"));
+}
+
+#[test]
+fn tokens_come_in_messages_of_any_size() {
+    let last = of(tokens(ID, &[9]).infer_response.unwrap(), true);
+    for messages in [
+        vec![tokens(ID, &[7]), tokens(ID, &[]), tokens(ID, &[8, 9]), end(ID)],
+        vec![tokens(ID, &[7, 8]), last],
+    ] {
+        assert_eq!(of_acts(sent(&messages)).unwrap(), [7, 8, 9]);
+    }
+    assert_eq!(of_acts(sent(&[tokens(ID, &[7, 2]), end(ID)])).unwrap(), [7, 2]);
+}
+
+#[test]
+fn every_fault_is_a_failure_with_its_name() {
+    let first = || tokens(ID, &[7]);
+    let whole = || [tokens(ID, &[7, 8, 9]), end(ID)];
+    let error =
+        |answer| ModelStreamInferResponse { error_message: "CUDA".into(), infer_response: answer };
+    let output = |output: (&str, &str, &[i64]), bytes: usize| {
+        sent(&[of(answer(ID, output, vec![0; bytes]), false)])
+    };
+    let bare = ModelInferResponse { id: ID.into(), ..ModelInferResponse::default() };
+    let other = ModelInferResponse { model_name: "huge".into(), ..first().infer_response.unwrap() };
+    let unlike =
+        ModelInferResponse { raw_output_contents: Vec::new(), ..first().infer_response.unwrap() };
+    let no_end = ModelStreamInferResponse {
+        infer_response: Some(ModelInferResponse {
+            parameters: Default::default(),
+            ..first().infer_response.unwrap()
+        }),
+        ..Default::default()
+    };
+    let then = |messages: &[ModelStreamInferResponse], act: Act| {
+        sent(messages).into_iter().chain([act]).collect::<Vec<_>>()
+    };
+    for (name, acts, words) in [
+        ("error", sent(&[error(None)]), "after 0 tokens: the server failed: CUDA"),
+        (
+            "error later",
+            sent(&[first(), error(Some(bare.clone()))]),
+            "after 1 tokens: the server failed: CUDA",
+        ),
+        ("empty", sent(&[ModelStreamInferResponse::default()]), "a message has no answer"),
+        ("no output", sent(&[of(bare, false)]), "the answer has no output \"ids\""),
+        (
+            "another id",
+            sent(&[tokens("1", &[7])]),
+            "the answer is to request \"1\", the request was \"0\"",
+        ),
+        ("another model", sent(&[of(other, false)]), "the answer is from the model \"huge\""),
+        ("contents", sent(&[of(unlike, false)]), "names 1 outputs and has the bytes of 0"),
+        ("type", output(("ids", "FP32", &[1, 1]), 4), "the output \"ids\" is FP32, not INT32"),
+        ("name", output(("text", "INT32", &[1, 1]), 4), "has no output \"ids\""),
+        ("bytes", output(("ids", "INT32", &[1, 2]), 4), "is INT32[1, 2] and has 4 bytes"),
+        ("shape", output(("ids", "INT32", &[2, 1]), 8), "is [2, 1], not one row of ids"),
+        ("no shape", output(("ids", "INT32", &[]), 4), "not one row of ids"),
+        ("negative", output(("ids", "INT32", &[-1, 1]), 4), "is INT32[-1, 1] and has 4 bytes"),
+        ("huge", output(("ids", "INT32", &[i64::MAX, i64::MAX]), 4), "and has 4 bytes"),
+        ("no end", sent(&whole()[..1]), "after 3 tokens: it ends without a final response"),
+        ("no word of an end", sent(&[no_end]), "it ends without a final response"),
+        (
+            "twice",
+            sent(&[&whole()[..], &[end(ID)]].concat()),
+            "it goes on after its final response",
+        ),
+        ("no token", sent(&[end(ID)]), "it has no token"),
+        ("too many", sent(&[first(), tokens(ID, &[8, 9, 10])]), "more than max_tokens = 3"),
+        (
+            "too few",
+            sent(&[first(), end(ID)]),
+            "it was cut off after 1 tokens, before max_tokens = 3",
+        ),
+        ("after eos", sent(&[tokens(ID, &[2, 7])]), "after the end-of-text token, its number 0"),
+        ("vocabulary", sent(&[tokens(ID, &[2048])]), "its token 0 is 2048; ids go from 0 to 2047"),
+        ("negative id", sent(&[tokens(ID, &[-1])]), "its token 0 is -1"),
+        ("busy", vec![Act::Fail(Status::resource_exhausted("queue"))], "ResourceExhausted: queue"),
+        ("failed", vec![Act::Fail(Status::internal("no"))], "Internal: no"),
+        (
+            "failed later",
+            then(&[first()], Act::Fail(Status::unavailable("no"))),
+            "after 1 tokens: Unavailable: no",
+        ),
+        ("silent", vec![Act::Hang], "no answer for as long as --openai-timeout-ms allows"),
+        ("silent later", then(&[first()], Act::Hang), "after 1 tokens: no answer for as long"),
+        ("silent end", then(&whole(), Act::Hang), "after 3 tokens: no answer for as long"),
+        ("chatter", vec![Act::Repeat(tokens(ID, &[]))], "after 0 tokens: no answer for as long"),
+        ("dead", then(&[first()], Act::Die), "after 1 tokens: "),
+    ] {
+        let error = of_acts(acts).map(|ids| format!("{name}: {ids:?}")).unwrap_err();
+        assert!(error.contains(words), "{name}: {error}");
+    }
+}
+
+#[test]
+fn only_a_server_with_too_much_to_do_is_asked_again() {
+    for (status, again) in [
+        (Status::unavailable("loading"), true),
+        (Status::resource_exhausted("queue"), true),
+        (Status::unimplemented("decoupled"), false),
+        (Status::internal("CUDA"), false),
+    ] {
+        let server = Fake::start(move |_, _| vec![Act::Fail(status.clone())]);
+        let (_, outcome) = ask(&server, tiny(3, &[]));
+        let is_busy = matches!(outcome.unwrap_err(), Refused::Busy(_));
+        assert_eq!(is_busy, again);
+    }
+}
+
+#[test]
+fn a_model_with_other_tensors_is_refused() {
+    let new = |name: &str, datatype: &str, shape: &[i64]| {
+        let [mut inputs, mut outputs] = tensors();
+        inputs
+            .iter_mut()
+            .chain(&mut outputs)
+            .filter(|tensor| tensor.name == name)
+            .for_each(|known| *known = tensor(name, datatype, shape));
+        Tokens::new(Arc::new(tiny(3, &[])), &inputs, &outputs).map(drop)
+    };
+    new("prompt", "INT32", &[-1]).unwrap();
+    new("most", "INT64", &[1]).unwrap();
+    for (name, datatype, shape, words) in [
+        ("prompt", "BYTES", &[-1][..], "a prompt is INT32 or INT64 of any length"),
+        ("prompt", "INT32", &[512], "a prompt is INT32 or INT64 of any length"),
+        ("prompt", "INT32", &[4, -1], "is INT32[4, -1], which is more than one row"),
+        ("most", "INT32", &[2], "is INT32[2], which is more than one row"),
+        ("most", "BYTES", &[1], "which Integer(3) does not fit"),
+        ("streaming", "INT32", &[1], "which Bool(true) does not fit"),
+        ("ids", "BYTES", &[-1], "its output \"ids\" is BYTES"),
+    ] {
+        let error = new(name, datatype, shape).unwrap_err();
+        assert!(error.contains(words), "{error}");
+    }
+    let [inputs, outputs] = tensors();
+    let mut model = tiny(3, &[]);
+    model.inputs.insert("seed".into(), Given::Integer(0));
+    let error = Tokens::new(Arc::new(model), &inputs, &outputs).map(drop).unwrap_err();
+    assert_eq!(error, "it has no input \"seed\"");
+}
+
+/// A model of one input and one output, without or with a batch dimension.
+fn pair(batch: bool) -> Tensors {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tiny.toml");
+    let text = "name = 'tiny'\nmodel = 'tiny'\nworkload = 'tensors'\nprecision = 'fp32'\n\
+        inputs = [{ name = 'x', data_type = 'uint8', shape = [3] }]\n\
+        outputs = [{ name = 'y', data_type = 'float32', shape = [2] }]\n";
+    std::fs::write(&path, text).unwrap();
+    let manifest = Arc::new(Manifest::read(&path).unwrap());
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let workload = of_manifest(&manifest, &Arc::new(threads)).unwrap();
+    Tensors { manifest, workload, batch }
+}
+
+#[test]
+fn answers_that_are_not_the_models_outputs_are_refused_by_name() {
+    let good = ("y", "FP32", &[1, 2][..]);
+    let send = |answer| Act::Send(of(answer, true));
+    for (name, act, words) in [
+        ("good", send(answer(ID, good, vec![0; 8])), ""),
+        ("another id", send(answer("7", good, vec![0; 8])), "the answer is to request \"7\""),
+        ("no id", send(answer("", good, vec![0; 8])), "the answer is to request \"\""),
+        ("name", send(answer(ID, ("z", "FP32", &[1, 2]), vec![0; 8])), "has no output \"y\""),
+        ("type", send(answer(ID, ("y", "FP64", &[1, 2]), vec![0; 16])), "is FP64, not FP32"),
+        ("shape", send(answer(ID, ("y", "FP32", &[2, 1]), vec![0; 8])), "is [2, 1], not [1, 2]"),
+        ("rows", send(answer(ID, ("y", "FP32", &[2, 2]), vec![0; 16])), "is [2, 2], not [1, 2]"),
+        ("no batch", send(answer(ID, ("y", "FP32", &[2]), vec![0; 8])), "is [2], not [1, 2]"),
+        ("bytes", send(answer(ID, good, vec![0; 7])), "is FP32[1, 2] and has 7 bytes"),
+        ("decoupled", Act::Fail(Status::unimplemented("decoupled")), "Unimplemented: decoupled"),
+        ("silent", Act::Hang, "no answer for as long as --openai-timeout-ms allows"),
+    ] {
+        let timeout = if matches!(act, Act::Hang) { SHORT } else { 30 * SHORT };
+        let server = Fake::start(move |_, _| vec![act.clone()]);
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let outcome = runtime.block_on(async {
+            let servers = Servers::new(&server.settings);
+            let pass = Pass { rows: 1, lengths: Vec::new() };
+            pair(true).try_pass(&servers.all()[0], &pass, &Taken::default(), timeout).await
+        });
+        let error = outcome.err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(error.contains(words) && error.is_empty() == words.is_empty(), "{name}: {error}");
+    }
+}
+
+#[test]
+fn a_batch_dimension_is_found() {
+    let manifest = pair(false).manifest;
+    let served = |x: (&str, &[i64]), y: &[i64]| {
+        has_batch(&manifest, &[tensor("x", x.0, x.1)], &[tensor("y", "FP32", y)])
+    };
+    for (x, y, batch) in [
+        (&[-1, 3][..], &[-1, 2][..], true),
+        (&[1, 3], &[1, 2], true),
+        (&[3], &[2], false),
+        (&[-1], &[-1], false),
+    ] {
+        assert_eq!(served(("UINT8", x), y), Ok(batch));
+    }
+    for (data_type, x, y, words) in [
+        (
+            "INT8",
+            &[-1, 3][..],
+            &[-1, 2][..],
+            "its input \"x\" is INT8[-1, 3], and the manifest's UINT8[3]",
+        ),
+        ("UINT8", &[-1, 4], &[-1, 2], "is UINT8[-1, 4]"),
+        ("UINT8", &[8, 3], &[8, 2], "is UINT8[8, 3]"),
+        ("UINT8", &[-1, -1, 3], &[-1, 2], "is UINT8[-1, -1, 3]"),
+        ("UINT8", &[], &[2], "is UINT8[]"),
+        ("UINT8", &[-1, 3], &[2], "some have a batch dimension and some have none"),
+    ] {
+        let error = served((data_type, x), y).unwrap_err();
+        assert!(error.contains(words), "{error}");
+    }
+}

@@ -1,0 +1,203 @@
+//! A prompt as tensors, and its answer as a stream of tensors.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use netdiv_contract::layout::DataType;
+use tokio::time::Instant;
+
+use crate::{
+    engine::kserve::{
+        output::Output,
+        reply::name_of,
+        rpc::{
+            InferParameter, ModelInferRequest,
+            infer_parameter::ParameterChoice,
+            model_infer_request::{InferInputTensor, InferRequestedOutputTensor},
+            model_metadata_response::TensorMetadata,
+        },
+        scalar,
+        servers::{Refused, Server},
+        wait::{SILENT, Taker, wait},
+    },
+    model::decoupled::{DecoupledModel, Given, Word},
+};
+
+/// Asks for the end to be told, where it comes without tokens.
+const WANTS_END: &str = "triton_enable_empty_final_response";
+
+/// How prompts become requests.
+#[derive(PartialEq)]
+pub(super) struct Tokens {
+    model: Arc<DecoupledModel>,
+    inputs: Vec<Input>,
+    /// Of the output's ids.
+    data_type: DataType,
+}
+
+#[derive(PartialEq)]
+struct Input {
+    name: String,
+    data_type: String,
+    /// But for the prompt's length.
+    shape: Vec<i64>,
+    holds: Holds,
+}
+
+#[derive(PartialEq)]
+enum Holds {
+    Prompt,
+    PromptTokens,
+    Constant(Bytes),
+}
+
+impl Tokens {
+    /// For a model that is served with these tensors; an error text when they do not fit.
+    pub(super) fn new(
+        model: Arc<DecoupledModel>,
+        inputs: &[TensorMetadata],
+        outputs: &[TensorMetadata],
+    ) -> Result<Self, String> {
+        let named = |kind: &str, tensors: &[TensorMetadata], name: &str| {
+            let found = tensors.iter().find(|tensor| tensor.name == name).cloned();
+            found.ok_or_else(|| format!("it has no {kind} {name:?}"))
+        };
+        let own = model.inputs.iter().map(|(name, given)| {
+            let tensor = named("input", inputs, name)?;
+            Input::new(&model, tensor, *given)
+        });
+        let own = own.collect::<Result<_, String>>()?;
+        let output = named("output", outputs, &model.output)?;
+        let data_type = of_ids(&output.datatype)
+            .ok_or_else(|| format!("its output {:?} is {}", output.name, output.datatype))?;
+        Ok(Self { model, inputs: own, data_type })
+    }
+
+    /// Gives the answer to a prompt as it comes.
+    pub(super) async fn attempt(
+        &self,
+        server: &Server,
+        prompt: &[i64],
+        taker: &mut impl Taker,
+        timeout: Duration,
+    ) -> Result<(), Refused> {
+        let request = self.request(server, prompt)?;
+        let id = request.id.clone();
+        let mut output = Output::new(&self.model, self.data_type, &id);
+        let mut client = server.client();
+        let request = server.call(tokio_stream::once(request));
+        let mut until = Instant::now() + timeout;
+        let begins = wait(client.model_stream_infer(request), taker, until).await??;
+        let mut stream = begins.into_inner();
+        loop {
+            let after = |output: &Output<'_>, why: String| {
+                Refused::Failed(format!("after {} tokens: {why}", output.len()))
+            };
+            let message = match wait(stream.message(), taker, until).await {
+                Ok(Ok(message)) => message,
+                // Nothing was given that it could contradict when it is asked again.
+                Ok(Err(status)) if output.len() == 0 => return Err(status.into()),
+                Ok(Err(status)) => return Err(after(&output, Refused::from(status).to_string())),
+                Err(why) => return Err(after(&output, why)),
+            };
+            let Some(message) = message else {
+                return output.end().map_err(|why| after(&output, why));
+            };
+            let before = output.len();
+            match output.take(message) {
+                Ok(ids) => taker.tokens(ids),
+                Err(why) => return Err(after(&output, why)),
+            }
+            if output.len() > before {
+                until = Instant::now() + timeout;
+            } else if Instant::now() >= until {
+                // Messages without tokens are no progress either.
+                return Err(after(&output, SILENT.into()));
+            }
+        }
+    }
+
+    fn request(&self, server: &Server, prompt: &[i64]) -> Result<ModelInferRequest, String> {
+        let (mut inputs, mut contents) = (Vec::new(), Vec::new());
+        for Input { name, data_type, shape, holds } in &self.inputs {
+            let mut shape = shape.clone();
+            contents.push(match holds {
+                Holds::Prompt => {
+                    shape.extend(i64::try_from(prompt.len()));
+                    ids(prompt, data_type)
+                }
+                Holds::PromptTokens => {
+                    let tokens = i64::try_from(prompt.len()).unwrap_or(i64::MAX);
+                    let bytes = scalar::bytes(Given::Integer(tokens), data_type);
+                    bytes.ok_or_else(|| format!("{name:?} cannot hold {tokens}"))?.into()
+                }
+                Holds::Constant(bytes) => bytes.clone(),
+            });
+            let (name, datatype) = (name.clone(), data_type.clone());
+            inputs.push(InferInputTensor { name, datatype, shape });
+        }
+        let wants_end = InferParameter { parameter_choice: Some(ParameterChoice::BoolParam(true)) };
+        Ok(ModelInferRequest {
+            model_name: self.model.served.name.clone(),
+            id: server.next_id(),
+            parameters: [(WANTS_END.to_owned(), wants_end)].into(),
+            inputs,
+            outputs: vec![InferRequestedOutputTensor { name: self.model.output.clone() }],
+            raw_input_contents: contents,
+        })
+    }
+}
+
+impl Input {
+    fn new(model: &DecoupledModel, tensor: TensorMetadata, given: Given) -> Result<Self, String> {
+        let TensorMetadata { name, datatype: data_type, mut shape } = tensor;
+        let is = format!("its input {name:?} is {data_type}{shape:?}");
+        let served = &model.served;
+        let number = match given {
+            Given::Word(Word::Prompt) => {
+                let length = shape.pop();
+                if length != Some(-1) || of_ids(&data_type).is_none() {
+                    return Err(format!("{is}; a prompt is INT32 or INT64 of any length"));
+                }
+                None
+            }
+            Given::Word(Word::PromptTokens) => Some(Given::Integer(0)),
+            Given::Word(Word::MaxTokens) => Some(Given::Integer(served.max_tokens.into())),
+            Given::Word(Word::MinTokens) => Some(Given::Integer(served.min_tokens.into())),
+            Given::Word(Word::Eos) => {
+                Some(Given::Integer(served.eos.first().copied().unwrap_or_default().into()))
+            }
+            constant => Some(constant),
+        };
+        if shape.iter().any(|length| !matches!(length, -1 | 1)) {
+            return Err(format!("{is}, which is more than one row"));
+        }
+        shape.fill(1);
+        let holds = match number {
+            None => Holds::Prompt,
+            Some(number) => {
+                let bytes = scalar::bytes(number, &data_type);
+                let bytes = bytes.ok_or_else(|| format!("{is}, which {number:?} does not fit"))?;
+                match given {
+                    Given::Word(Word::PromptTokens) => Holds::PromptTokens,
+                    _ => Holds::Constant(bytes.into()),
+                }
+            }
+        };
+        Ok(Self { name, data_type, shape, holds })
+    }
+}
+
+/// The type of ids of that name.
+fn of_ids(data_type: &str) -> Option<DataType> {
+    let types = [DataType::Int32, DataType::Int64];
+    types.into_iter().find(|known| name_of(*known) == data_type)
+}
+
+/// Ids, all of them known to fit.
+fn ids(prompt: &[i64], data_type: &str) -> Bytes {
+    match of_ids(data_type) {
+        Some(DataType::Int64) => prompt.iter().flat_map(|id| id.to_le_bytes()).collect(),
+        _ => prompt.iter().flat_map(|id| (*id as i32).to_le_bytes()).collect(),
+    }
+}

@@ -1,0 +1,125 @@
+//! A language model that takes prompts and gives tokens as tensors: the file of a served model, and which tensors they are.
+
+use std::{collections::BTreeMap, path::Path};
+
+use netdiv_resources::files;
+use serde::{Deserialize, Serialize};
+
+use crate::model::{manifest::ManifestError, served::ServedModel};
+
+/// Such a model.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DecoupledModel {
+    /// What is asked of it.
+    #[serde(flatten)]
+    pub served: ServedModel,
+    /// The output with the ids.
+    pub output: String,
+    /// What each input gets.
+    pub inputs: BTreeMap<String, Given>,
+}
+
+/// What an input gets, the same for all samples but for the prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Given {
+    /// What the word stands for.
+    Word(Word),
+    /// A truth value.
+    Bool(bool),
+    /// A whole number.
+    Integer(i64),
+    /// A number.
+    Float(f64),
+}
+
+/// What an input can be told of a sample and of the rest of the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Word {
+    /// The prompt's ids.
+    Prompt,
+    /// How many there are.
+    PromptTokens,
+    /// `max_tokens` of the file.
+    MaxTokens,
+    /// `min_tokens` of the file.
+    MinTokens,
+    /// The only id in `eos` of the file.
+    Eos,
+}
+
+#[derive(Deserialize)]
+struct File {
+    output: String,
+    inputs: BTreeMap<String, toml::Value>,
+    #[serde(flatten)]
+    served: toml::Table,
+}
+
+impl DecoupledModel {
+    /// Reads such a file.
+    pub fn read(path: &Path) -> Result<Self, ManifestError> {
+        let refused = |why| ManifestError { path: path.to_path_buf(), why };
+        let text = files::read_text(path).map_err(|error| refused(error.to_string()))?;
+        Self::of(&text).map_err(refused)
+    }
+
+    fn of(text: &str) -> Result<Self, String> {
+        let File { output, inputs, served } = toml::from_str(text).map_err(|e| e.to_string())?;
+        let served: ServedModel = served.try_into().map_err(|e| e.to_string())?;
+        let served = served.checked()?;
+        let given = |(name, value): (String, toml::Value)| {
+            let given = value.clone().try_into().map_err(|_| {
+                format!(
+                    "[inputs] {name} = {value}: give a number, true, false, or one of \"prompt\", \"prompt_tokens\", \
+                     \"max_tokens\", \"min_tokens\", \"eos\""
+                )
+            })?;
+            Ok((name, given))
+        };
+        let inputs: BTreeMap<_, Given> =
+            inputs.into_iter().map(given).collect::<Result<_, String>>()?;
+        let has = |word| inputs.values().filter(|given| **given == Given::Word(word)).count();
+        match has(Word::Prompt) {
+            1 => {}
+            count => {
+                return Err(format!("[inputs]: {count} inputs get the \"prompt\"; one has to"));
+            }
+        }
+        if has(Word::Eos) > 0 && served.eos.len() != 1 {
+            let ids = served.eos.len();
+            return Err(format!("[inputs]: \"eos\" stands for one id, and eos has {ids}"));
+        }
+        Ok(Self { served, output, inputs })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_says_what_each_input_gets() {
+        let good = "name = 'tiny'\nvocabulary = 100\nmax_input_tokens = 10\nmax_tokens = 5\neos = [2]\noutput = 'ids'\n\
+            [inputs]\ninput_ids = 'prompt'\nn = 'prompt_tokens'\nlimit = 7\ntemperature = 1.0\nstreaming = true\nend = 'eos'\n";
+        let model = DecoupledModel::of(good).unwrap();
+        assert_eq!(model.inputs["limit"], Given::Integer(7));
+        assert_eq!(model.inputs["streaming"], Given::Bool(true));
+        assert_eq!(model.inputs["n"], Given::Word(Word::PromptTokens));
+        assert_eq!(model.served.max_tokens, 5);
+        for (from, to, words) in [
+            ("'prompt'", "'prompts'", "input_ids = \"prompts\": give a number, true, false"),
+            ("'prompt_tokens'", "'prompt'", "2 inputs get the \"prompt\""),
+            ("'prompt'", "3", "0 inputs get the \"prompt\""),
+            ("[2]", "[2, 3]", "\"eos\" stands for one id, and eos has 2"),
+            ("output", "outputs", "missing field `output`"),
+            ("= 100", "= 0", "vocabulary = 0"),
+            ("eos", "end", "unknown field `end`"),
+            ("limit = 7", "limit = [7]", "limit = [7]: give a number"),
+        ] {
+            let error = DecoupledModel::of(&good.replacen(from, to, 1)).unwrap_err();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+}

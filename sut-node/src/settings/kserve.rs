@@ -1,0 +1,39 @@
+//! Settings of the engine `kserve`.
+
+use std::{path::Path, sync::Arc};
+
+use crate::{
+    model::{decoupled::DecoupledModel, manifest::Manifest},
+    settings::{error::ConfigError, served::ServersConfig},
+};
+
+/// Settings of the engine `kserve`.
+#[derive(Debug, Clone)]
+pub struct KserveConfig {
+    /// Where it is served.
+    pub servers: ServersConfig,
+    /// What is served.
+    pub model: KserveModel,
+}
+
+/// What is known of the served model.
+#[derive(Debug, Clone)]
+pub enum KserveModel {
+    /// Tensors in, tensors out, once for each sample.
+    Tensors(Arc<Manifest>),
+    /// Prompts in, tokens out as they come.
+    Tokens(Arc<DecoupledModel>),
+}
+
+impl KserveModel {
+    /// Reads a model's file: a manifest, unless it names a vocabulary.
+    pub(super) fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = netdiv_resources::files::read_text(path).unwrap_or_default();
+        let table: toml::Table = toml::from_str(&text).unwrap_or_default();
+        Ok(if table.contains_key("vocabulary") {
+            Self::Tokens(Arc::new(DecoupledModel::read(path)?))
+        } else {
+            Self::Tensors(Arc::new(Manifest::read(path)?))
+        })
+    }
+}

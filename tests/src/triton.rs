@@ -1,0 +1,114 @@
+//! Triton as a process, with the models of `tests/engines/triton`.
+
+use std::{
+    io::{BufRead, BufReader},
+    net::TcpListener,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc, Mutex, PoisonError,
+        mpsc::{self, Sender},
+    },
+    thread,
+};
+
+use crate::process::{made, wait_until};
+
+/// How often another port is tried: the one that was free may be taken before Triton has it.
+const TRIES: usize = 5;
+
+/// What Triton logs once it takes calls; its models are loaded by then.
+const READY: &str = "Started GRPCInferenceService";
+
+/// A running Triton; ended with the value.
+#[derive(Debug)]
+pub struct Triton {
+    child: Child,
+    /// Where it takes calls.
+    pub address: String,
+    log: Arc<Mutex<String>>,
+}
+
+impl Triton {
+    /// Starts it on a free port of the loopback interface, and waits until it is ready.
+    pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// The same with more options.
+    pub fn start_with(args: &[&str]) -> Self {
+        let free = || TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+        let mut tries =
+            (0..TRIES).map(|_| Self::start_at(free().expect("a free port").port(), args));
+        let started = tries.by_ref().find_map(Result::ok);
+        started.expect("Triton starts; run it by hand, as tests/engines/README.md says")
+    }
+
+    /// The same on that port; gives its log when it ends before it is ready.
+    pub fn start_at(port: u16, args: &[&str]) -> Result<Self, String> {
+        let mut child = Command::new(made("triton/pytriton/tritonserver/bin/tritonserver"))
+            .arg("--model-repository")
+            .arg(folder().join("models"))
+            .arg("--backend-directory")
+            .arg(made("triton/backends"))
+            .arg("--cache-directory")
+            .arg(made("triton/pytriton/tritonserver/caches"))
+            .args(["--cache-config", "local,size=1048576", "--exit-timeout-secs", "1"])
+            .args(["--allow-http=false", "--allow-metrics=false"])
+            .args(["--grpc-address", "127.0.0.1", "--grpc-port", &port.to_string()])
+            .args(args)
+            .stderr(Stdio::piped())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("Triton starts");
+        let (stderr, log) = (child.stderr.take(), Arc::<Mutex<String>>::default());
+        let (ready, is_ready) = mpsc::channel();
+        let lines = log.clone();
+        thread::spawn(move || stderr.map(|stderr| keep(BufReader::new(stderr), &lines, &ready)));
+        let triton = Self { child, address: format!("http://127.0.0.1:{port}"), log };
+        // The sender is gone when the process has ended.
+        match is_ready.recv() {
+            Ok(()) => Ok(triton),
+            Err(_) => Err(triton.log()),
+        }
+    }
+
+    /// What it has logged so far.
+    pub fn log(&self) -> String {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until it has logged these words.
+    pub fn wait_for_log(&self, words: &str) {
+        wait_until("Triton logs it", || self.log().contains(words));
+    }
+
+    /// The port on which it takes calls.
+    pub fn port(&self) -> u16 {
+        let port = self.address.rsplit(':').next().and_then(|port| port.parse().ok());
+        port.expect("an address ends with a port")
+    }
+}
+
+impl Drop for Triton {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The models, and a file of each for a node.
+pub fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("engines/triton")
+}
+
+fn keep(stderr: impl BufRead, log: &Mutex<String>, ready: &Sender<()>) {
+    for line in stderr.lines().map_while(Result::ok) {
+        if line.contains(READY) {
+            let _ = ready.send(());
+        }
+        let mut log = log.lock().unwrap_or_else(PoisonError::into_inner);
+        log.push_str(&line);
+        log.push('\n');
+    }
+}
