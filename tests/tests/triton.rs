@@ -42,7 +42,7 @@ fn images_get_the_labels_that_the_model_gives_them() {
         let answers = read_responses(&outcome.path("mlperf_log_accuracy.json")).expect("a log");
         assert_eq!(answers.len(), 300);
         for answer in answers {
-            let image = bytes.chunks(64).nth(answer.qsl_idx as usize).expect("an image");
+            let image = bytes.chunks(64).nth(answer.qsl_idx).expect("an image");
             let label = image.iter().map(|byte| i32::from(*byte)).sum::<i32>() % 10;
             assert_eq!(answer.data, label.to_le_bytes(), "sample {}", answer.qsl_idx);
         }
@@ -69,7 +69,7 @@ fn tensors_of_any_length_come_back() {
     let answers = read_responses(&outcome.path("mlperf_log_accuracy.json")).expect("a log");
     assert_eq!(answers.len(), 50);
     for answer in answers {
-        assert!(answer.data == numbers(answer.qsl_idx as usize), "sample {}", answer.qsl_idx);
+        assert!(answer.data == numbers(answer.qsl_idx), "sample {}", answer.qsl_idx);
     }
 }
 
@@ -229,9 +229,19 @@ fn what_does_not_fit_is_refused_at_the_start() {
         let log = try_node(&triton, &path, &[]).expect_err("must be refused");
         assert!(log.contains(words), "{words}: {log}");
     }
+    for (args, words) in [
+        (["--openai-dialect", "sglang"], "--openai-dialect belongs to the engine openai"),
+        (["--scenario", "server"], "--scenario belongs to the engine torch, a plug-in, or kserve"),
+        (["--buckets", "5"], "--buckets belongs to the engine torch, a plug-in"),
+    ] {
+        let log = try_node(&triton, "tokens.toml", &args).expect_err("must be refused");
+        assert!(log.contains(words), "{words}: {log}");
+    }
+    let model = folder().join("tokens.toml").display().to_string();
+    let log = SutNode::try_start("a", &["--engine", "kserve", "--model", &model]);
+    assert!(log.expect_err("no address").contains("need --url"));
     let address = triton.address.clone();
     drop(triton);
-    let model = folder().join("tokens.toml").display().to_string();
     let args = ["--engine", "kserve", "--url", &address, "--model", &model];
     let log = SutNode::try_start("a", &args).expect_err("nobody is there");
     assert!(log.contains(&address) && log.contains("refused"), "{log}");
