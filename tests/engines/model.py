@@ -23,7 +23,8 @@ def make():
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=IDS, hidden_size=WIDTH, intermediate_size=HIDDEN, num_hidden_layers=LAYERS, num_attention_heads=HEADS,
-        num_key_value_heads=KEYS, max_position_embeddings=2048, bos_token_id=BEGIN, tie_word_embeddings=False,
+        num_key_value_heads=KEYS, max_position_embeddings=2048, bos_token_id=BEGIN, eos_token_id=None,
+        tie_word_embeddings=False,
     )
     model = LlamaForCausalLM(config).float()
     with torch.no_grad():

@@ -1,7 +1,7 @@
 """Serving engines behind a node: the ids that a run gets are those that each engine gives without one, and when a client
 leaves, the engine stops.
 
-Usage: run.py ENGINES PROGRAMS OUTPUT
+Usage: run.py ENGINES PROGRAMS OUTPUT [SERVER]...      llama, vllm or vllmgrpc; without, all
 """
 
 import contextlib
@@ -44,9 +44,10 @@ class Vllm:
     def __init__(self, port):
         self.port = port
         self.command = [
-            engines / "python/bin/vllm", "serve", engines / "model/llama", "--served-model-name", "tiny", "--skip-tokenizer-init",
-            "--dtype", "float32", "--enforce-eager", "--max-model-len", "1024", "--max-num-seqs", "8", "--generation-config", "vllm",
-            "--no-enable-prefix-caching", "--host", "127.0.0.1", "--port", str(port), *self.flags,
+            engines / "python/bin/vllm", "serve", engines / "model/llama", "--served-model-name", "tiny",
+            "--skip-tokenizer-init", "--dtype", "float32", "--enforce-eager", "--max-model-len", "1024", "--max-num-seqs", "8",
+            "--generation-config", "vllm", "--no-enable-prefix-caching", "--host", "127.0.0.1", "--port", str(port),
+            *self.flags,
         ]
 
     def is_ready(self):
@@ -100,8 +101,8 @@ def started(command, log):
     """A process, which is ended with its children."""
     # One thread: vLLM's compete for few cores and get in each other's way.
     variables = {
-        "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1", "VLLM_HOST_IP": "127.0.0.1",
-        "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1",
+        "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1",
+        "VLLM_HOST_IP": "127.0.0.1", "HF_HUB_OFFLINE": "1", "VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1",
     }
     with open(log, "w") as file:
         process = subprocess.Popen(
@@ -207,6 +208,8 @@ def main():
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     for kind in (Llama, Vllm, VllmGrpc):
         name = kind.__name__.lower()
+        if sys.argv[4:] and name not in sys.argv[4:]:
+            continue
         folder = out / name
         folder.mkdir()
         server, log = kind(free_port()), folder / "engine.log"

@@ -184,6 +184,29 @@ fn address(text: &str, over_http: bool) -> Result<Uri, ConfigError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::settings::args::Args;
+
+    #[test]
+    fn each_engine_has_its_keys() {
+        let url = "url = ['http://a:8000']";
+        for (text, words) in [
+            ("engine = 'vllm-grpc'".to_owned(), "vllm-grpc need --url"),
+            (format!("engine = 'vllm-grpc'\n{url}"), "need --url"),
+            (
+                format!("engine = 'vllm-grpc'\n{url}\nopenai_dialect = 'sglang'"),
+                "--openai-dialect belongs to the engine openai",
+            ),
+            (format!("engine = 'tokens'\n{url}"), "--url belongs to the engine openai, vllm-grpc"),
+            (
+                "engine = 'vllm-grpc'\nurl = ['https://a:1']\nmodel = 'x'".into(),
+                "https needs --openai-ca",
+            ),
+        ] {
+            let args: Args = toml::from_str(&format!("name = 'a'\n{text}")).unwrap();
+            let error = args.resolve().unwrap_err().to_string();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
 
     #[test]
     fn an_address_is_a_scheme_a_host_and_a_port() {

@@ -18,7 +18,7 @@ const VLLM_GRPC: &str =
 const TORCH: &str = "engine = 'torch'\nmodel = 'FOLDER/toy.toml'";
 
 /// For each key that decides how a node answers: settings, and one that differs in this key alone.
-const DECIDE: [(&str, &str, &str); 35] = [
+const DECIDE: [(&str, &str, &str); 36] = [
     ("transport", ECHO, "'quic'"),
     ("receive_window_bytes", ECHO, "1000000"),
     ("max_connections", ECHO, "5"),
@@ -47,6 +47,7 @@ const DECIDE: [(&str, &str, &str); 35] = [
     ("tokens_vocabulary", TOKENS, "77"),
     ("openai_dialect", OPENAI, "'sglang'"),
     ("openai_timeout_ms", OPENAI, "7"),
+    ("openai_timeout_ms", VLLM_GRPC, "7"),
     ("postprocess", ONNX, "'none'"),
     ("threads", ONNX, "77"),
     ("devices", TORCH, "['cuda:0']"),

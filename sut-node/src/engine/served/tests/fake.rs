@@ -193,7 +193,7 @@ pub(super) fn settings(urls: &[&str], dialect: Dialect, model: ServedModel) -> S
 
 /// Long enough for what a fault's words expect: an answer, or that none comes.
 pub(super) fn patience(words: &str) -> Duration {
-    Duration::from_millis(if words.contains("no token for") { 1000 } else { 20_000 })
+    Duration::from_millis(if words.contains("no token for") { 2000 } else { 20_000 })
 }
 
 /// Takes tokens, and waits for ever.

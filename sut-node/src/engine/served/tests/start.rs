@@ -111,14 +111,21 @@ fn a_node_answers_through_a_serving_engine() {
             events(&[&first, &usage, "[DONE]"])
         }
     });
+    let found = answers_through("openai", &server.url);
+    assert_eq!(found, Some(Found { prefix_caching: PrefixCaching::Off }));
+    assert_eq!(server.requests.lock().len(), 4, "two tries, the metrics and the sample");
+}
+
+/// A node with that engine answers a prompt of four tokens with the ids 7 to 9, and sends none that does not fit; what it found
+/// out before.
+pub(super) fn answers_through(engine: &str, url: &str) -> Option<Found> {
     let folder = tempfile::tempdir().unwrap();
     let (model, token) = (folder.path().join("tiny.toml"), folder.path().join("token"));
     let served = "name = 'tiny'\nvocabulary = 100\nmax_input_tokens = 4\nmax_tokens = 3\n";
     fs::write(&model, served).unwrap();
     fs::write(&token, "a-secret-that-is-long-enough").unwrap();
     let text = format!(
-        "name = 'a'\nengine = 'openai'\nurl = ['{}']\nmodel = '{}'\nopenai_token_file = '{}'\n",
-        server.url,
+        "name = 'a'\nengine = '{engine}'\nurl = ['{url}']\nmodel = '{}'\nopenai_token_file = '{}'\n",
         model.display(),
         token.display()
     );
@@ -126,7 +133,7 @@ fn a_node_answers_through_a_serving_engine() {
     let (sender, replies) = mpsc::channel();
     let answered = move |messages| drop(sender.send(messages));
     let node = InProcess::start(&args.resolve().unwrap(), Tokens::First, answered).unwrap();
-    assert_eq!(node.model().found, Some(Found { prefix_caching: PrefixCaching::Off }));
+    assert_eq!(node.model().engine, engine);
     let prompt = |ids: &[i32]| {
         let data = tokens::to_bytes(ids);
         pack(&[TensorView { data_type: DataType::Int32, shape: vec![ids.len()], data: &data }])
@@ -141,6 +148,5 @@ fn a_node_answers_through_a_serving_engine() {
         let error = node.push([(6, prompt(ids))].into_iter()).unwrap_err();
         assert!(error.contains(words), "{error}");
     }
-    drop(node);
-    assert_eq!(server.requests.lock().len(), 4, "two tries, the metrics and the sample");
+    node.model().found.clone()
 }

@@ -31,8 +31,8 @@ const ANSWER: &str = concat!(
     "data: [DONE]\n\n"
 );
 
-/// Serves connections that speak this protocol, to those who know the token; gives the port.
-async fn serve(folder: &Path, protocol: &str, version: Version) -> u16 {
+/// Takes connections that speak this protocol, at `localhost`.
+pub(super) fn acceptor(folder: &Path, protocol: &str) -> TlsAcceptor {
     let certificate = CertificateDer::from_pem_file(folder.join("localhost.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_file(folder.join("localhost.key")).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -40,7 +40,12 @@ async fn serve(folder: &Path, protocol: &str, version: Version) -> u16 {
     let config = config.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
     let mut config = config.with_single_cert(vec![certificate], key).unwrap();
     config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
-    let acceptor = TlsAcceptor::from(Arc::new(config));
+    TlsAcceptor::from(Arc::new(config))
+}
+
+/// Serves connections that speak this protocol, to those who know the token; gives the port.
+async fn serve(folder: &Path, protocol: &str, version: Version) -> u16 {
+    let acceptor = acceptor(folder, protocol);
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let answer = move |request: Request<Incoming>| async move {

@@ -19,6 +19,7 @@ use hyper_util::{
 };
 use parking_lot::Mutex;
 use tokio::{net::TcpListener, runtime, task::AbortHandle};
+use tokio_rustls::TlsAcceptor;
 use tonic::{Request, Response, Status};
 
 use super::super::fake::{settings, tiny};
@@ -79,12 +80,13 @@ impl Vllm {
     pub(super) fn start(
         script: impl Fn(usize, &GenerateRequest) -> Result<Vec<Act>, Status> + Send + Sync + 'static,
     ) -> Self {
-        Self::serving("tiny", 2048, script)
+        Self::serving("tiny", 2048, None, script)
     }
 
     pub(super) fn serving(
         name: &str,
         vocabulary: u32,
+        tls: Option<TlsAcceptor>,
         script: impl Fn(usize, &GenerateRequest) -> Result<Vec<Act>, Status> + Send + Sync + 'static,
     ) -> Self {
         let info = GetModelInfoResponse { vocab_size: vocabulary, served_model_name: name.into() };
@@ -102,10 +104,22 @@ impl Vllm {
                 loop {
                     let (connection, _) = listener.accept().await.unwrap();
                     let service = TowerToHyperService::new(server.clone());
+                    let tls = tls.clone();
                     let task = tokio::spawn(async move {
                         let builder = Builder::new(TokioExecutor::new());
                         // A client that leaves ends its connection, not the server.
-                        let _ = builder.serve_connection(TokioIo::new(connection), service).await;
+                        let _ = match tls {
+                            None => {
+                                builder.serve_connection(TokioIo::new(connection), service).await
+                            }
+                            Some(tls) => match tls.accept(connection).await {
+                                Ok(connection) => {
+                                    let connection = TokioIo::new(connection);
+                                    builder.serve_connection(connection, service).await
+                                }
+                                Err(_) => Ok(()),
+                            },
+                        };
                     });
                     connections.connections.lock().push(task.abort_handle());
                 }

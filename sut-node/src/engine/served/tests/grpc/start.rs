@@ -1,9 +1,15 @@
 //! What is found out before a node is ready.
 
-use netdiv_words::PrefixCaching::{CannotTell, Off, On};
+use netdiv_words::{
+    Found,
+    PrefixCaching::{CannotTell, Off, On},
+};
 use tonic::Status;
 
-use super::server::{Vllm, end, of, part, sends};
+use super::{
+    super::start::answers_through,
+    server::{Vllm, end, of, part, sends},
+};
 use crate::engine::served::{
     probe::probe,
     vllm_grpc::proto::generate_response::Response::{Chunk, Complete},
@@ -52,11 +58,25 @@ fn a_server_with_another_model_is_refused() {
         ("other", 2048, "it serves `other`, not `tiny`; start it with --served-model-name tiny"),
         ("tiny", 2047, "its vocabulary has 2047 ids, and that of the model's file 2048"),
     ] {
-        let server = Vllm::serving(name, vocabulary, move |_, _| Ok(whole()));
+        let server = Vllm::serving(name, vocabulary, None, move |_, _| Ok(whole()));
         let error = probe(&server.settings(64)).unwrap_err().to_string();
         assert!(error.contains(words) && error.contains(&server.url), "{error}");
         assert_eq!(server.seen.requests.lock().len(), 0, "no prompt was sent");
     }
+}
+
+#[test]
+fn a_node_answers_through_vllm() {
+    let server = Vllm::start(|_, request| {
+        let most = request.sampling_params.as_ref().unwrap().max_tokens.unwrap();
+        let ids = &[7, 8, 9][..most as usize];
+        Ok(sends(&[part(&ids[..1]), part(&ids[1..]), end(&ids[1..], "length")]))
+    });
+    let found = answers_through("vllm-grpc", &server.url);
+    assert_eq!(found, Some(Found { prefix_caching: CannotTell }));
+    assert_eq!(server.seen.requests.lock().len(), 3, "two tries and the sample");
+    let tokens = server.seen.tokens.lock();
+    assert!(tokens.iter().all(|token| token == "Bearer a-secret-that-is-long-enough"));
 }
 
 #[test]
