@@ -20,6 +20,7 @@ use crate::{
     settings::{
         batching::Batching,
         config::Config,
+        decoder::DecoderConfig,
         engine::{EchoConfig, EngineConfig, OnnxConfig, PluginConfig, PluginFile, Postprocess},
         network::{Network, Transports},
         openai::{Dialect, OpenaiConfig},
@@ -85,6 +86,10 @@ enum Engine<'a> {
         /// Number of serving engines.
         servers: usize,
         timeout_ms: u64,
+        model: &'a ServedModel,
+    },
+    Decoder {
+        threads: usize,
         model: &'a ServedModel,
     },
     Onnx {
@@ -205,6 +210,9 @@ impl<'a> Engine<'a> {
                     timeout_ms: whole(timeout.as_millis()),
                     model,
                 }
+            }
+            EngineConfig::Decoder(DecoderConfig { file: _, model, threads }) => {
+                Self::Decoder { threads: *threads, model }
             }
             EngineConfig::Onnx(OnnxConfig { model: _, postprocess, threads }) => {
                 Self::Onnx { postprocess: *postprocess, threads: *threads }
