@@ -63,7 +63,9 @@ fn outputs_are_the_same_over_the_network_in_one_process_and_in_every_scenario() 
         let outcome = run.run().expect(0);
         assert_all_right(&outcome);
         assert_eq!(outputs(&outcome), wanted, "{scenario}");
-        for node in outcome.result()["nodes"].as_array().expect("a list") {
+        // In Offline a node takes what it has time for, which may be nothing.
+        let nodes = outcome.result()["nodes"].clone();
+        for node in nodes.as_array().expect("a list").iter().filter(|_| scenario != "offline") {
             assert!(node["answered"].as_u64() > Some(0), "both have a part: {node:#}");
         }
     }

@@ -15,11 +15,11 @@ const TOKENS: [(&str, &str); 7] = [
     ("single_stream_expected_latency_ns", "5000000"),
 ];
 
-/// Offline has one query, with as many samples as are expected in the least duration.
+/// Offline has one query, with as many samples as the nodes of the demo answer in some seconds.
 const TOKENS_OFFLINE: [(&str, &str); 3] = [
     ("use_token_latencies", "true"),
-    ("offline_expected_qps", "2000"),
-    ("min_duration_ms", "2000"),
+    ("offline_expected_qps", "5000"),
+    ("min_duration_ms", "1000"),
 ];
 
 /// LoadGen's settings for a benchmark and a scenario, as fields and values; none for any other benchmark.

@@ -12,7 +12,7 @@ use crate::{
 /// Keys of the batcher. They are also those of `[batching.SCENARIO]` in a manifest.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 pub struct BatchingArgs {
-    /// Longest batch, in samples [default: 32; openai: 256; echo, tokens: 1024]
+    /// Longest batch, in samples [default: 32; openai: 256; echo, tokens: 1024; decoder: 1]
     #[arg(long, value_name = "SAMPLES")]
     pub max_batch: Option<usize>,
     /// Longest time a sample waits for others to fill its batch, in microseconds
