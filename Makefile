@@ -5,7 +5,7 @@
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: build libtorch demo test lint bench bench-compare testbed soak overload engines fuzz memcheck deny advisories digits models fixtures
+.PHONY: build libtorch demo test lint bench bench-compare testbed soak overload engines fuzz memcheck deny advisories digits sorting models fixtures
 
 # Libraries too: the engine plug-in torch is one.
 build: libtorch
@@ -20,7 +20,7 @@ demo: build
 
 # The end-to-end tests start the programs themselves, so these are built first. They are about gRPC, and these once more
 # about QUIC.
-OVER_QUIC := accuracy bad_input crowds failure faults node_faults performance rules tokens torch wire
+OVER_QUIC := accuracy bad_input crowds failure faults node_faults performance rules sorting tokens torch wire
 # One build with the programs: the tests' dependencies have more features than the programs need, and what is built for both
 # is built once.
 test: libtorch $(TARGET)/interop/made $(TARGET)/triton/made
@@ -135,6 +135,12 @@ digits:
 	python3 -m venv target/digits-venv
 	target/digits-venv/bin/pip install --quiet -r deploy/digits/requirements.txt
 	target/digits-venv/bin/python deploy/digits/train.py --output deploy/digits
+
+# Trains the demo's language model again; the result is in the repository.
+sorting:
+	python3 -m venv target/sorting-venv
+	target/sorting-venv/bin/pip install --quiet -r deploy/sorting/requirements.txt
+	target/sorting-venv/bin/python deploy/sorting/train.py --output deploy/sorting
 
 # The networks of MLPerf as TorchScript files with manifests, in $(TARGET)/models, with random weights; DLRM's tables are
 # cut to ROWS rows. Needs Python 3.11 or newer; the packages (PyTorch) are a download of 2.7 GB, once.

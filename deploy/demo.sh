@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Two SUT nodes and a LoadGen node on this machine: accuracy, Offline and Server with the official LoadGen.
+# SUT nodes and a LoadGen node on this machine: digits and tokens, accuracy, Offline and Server with the official LoadGen.
 # On loopback it is no Network division result; it shows the parts at work.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,14 +13,10 @@ nodes=()
 stop() {
     for node in "${nodes[@]}"; do kill "$node" 2>/dev/null || true; done
     wait
+    nodes=()
 }
 trap stop EXIT
 
-# Port 0 is any free port; once the node takes calls, its ready file says which.
-for name in node-a node-b; do
-    "$bin/sut-node" --listen 127.0.0.1:0 --name "$name" --ready-file "$out/$name.json" 2>"$out/$name.log" &
-    nodes+=($!)
-done
 address_of() {
     for _ in $(seq 100); do
         if [ -f "$out/$1.json" ]; then
@@ -33,32 +29,55 @@ address_of() {
     cat "$out/$1.log" >&2
     exit 1
 }
-a=$(address_of node-a)
-b=$(address_of node-b)
+# Two nodes with these options. Port 0 is any free port; once the node takes calls, its ready file says which.
+start() {
+    for name in node-a node-b; do
+        "$bin/sut-node" --listen 127.0.0.1:0 --name "$name" --ready-file "$out/$name.json" "$@" 2>"$out/$name.log" &
+        nodes+=($!)
+    done
+    a=$(address_of node-a)
+    b=$(address_of node-b)
+}
+run() { "$bin/loadgen-node" run --nodes "$a,$b" --output "$out/$1" "${@:2}"; }
 
-run() { "$bin/loadgen-node" run --nodes "$a,$b" --user-conf deploy/digits/user.conf --output "$out/$1" "${@:2}"; }
+# An accuracy run, which has to find what a run without a network finds.
+accuracy() {
+    "$bin/without-network" "$1" | tee "$out/$1-without-network.txt"
+    run "$1-accuracy" --benchmark "$1" --scenario offline --mode accuracy | tee "$out/$1-accuracy.txt"
+    if [ "$(right "$out/$1-accuracy.txt")" != "$(right "$out/$1-without-network.txt")" ]; then
+        echo "the accuracy over the network differs from that without" >&2
+        exit 1
+    fi
+}
+right() { grep -oE '[0-9]+ of 500' "$1"; }
 
+start
 echo "== the nodes"
 "$bin/loadgen-node" nodes --nodes "$a,$b"
 
-echo "== accuracy"
-"$bin/without-network" | tee "$out/without-network.txt"
-run accuracy --scenario offline --mode accuracy | tee "$out/accuracy.txt"
-right() { grep -oE '[0-9]+ of 500' "$1"; }
-if [ "$(right "$out/accuracy.txt")" != "$(right "$out/without-network.txt")" ]; then
-    echo "the accuracy over the network differs from that without" >&2
-    exit 1
-fi
+echo "== digits: accuracy"
+accuracy digits
 
+digits() { run "$1" --user-conf deploy/digits/user.conf "${@:2}"; }
 echo
-echo "== Offline (first a short run, to ask LoadGen for enough samples)"
-run trial --scenario offline --setting min_duration_ms=500 >"$out/trial.txt" 2>&1 || true
+echo "== digits: Offline (first a short run, to ask LoadGen for enough samples)"
+digits trial --scenario offline --setting min_duration_ms=500 >"$out/trial.txt" 2>&1 || true
 if ! rate=$(grep -oE 'samples per second +[0-9]+' "$out/trial.txt" | grep -oE '[0-9]+$'); then
     cat "$out/trial.txt" >&2
     exit 1
 fi
-run offline --scenario offline --setting offline_expected_qps=$((rate * 3 / 2))
+digits offline --scenario offline --setting offline_expected_qps=$((rate * 3 / 2))
 
 echo
-echo "== Server"
-run server --scenario server
+echo "== digits: Server"
+digits server --scenario server
+
+stop
+start --engine decoder --threads 1
+echo
+echo "== tokens: accuracy"
+accuracy sorting
+
+echo
+echo "== tokens: Server"
+run tokens --benchmark sorting --scenario server

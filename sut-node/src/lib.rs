@@ -45,6 +45,7 @@ pub use settings::{
     args::Args,
     batching::{Batching, BatchingArgs},
     config::Config,
+    decoder::DecoderConfig,
     engine::{
         EchoConfig, EngineArgs, EngineChoice, EngineConfig, EngineWord, OnnxConfig, PluginConfig,
         PluginFile, Postprocess,

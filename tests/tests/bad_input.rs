@@ -351,7 +351,7 @@ fn nodes_that_cannot_start_say_why() {
     std::fs::write(file.path(), "not a model").expect("ours");
     refused(&["--model", &file.path().display().to_string()], "cannot be loaded as an ONNX model");
     refused(&["--model", "/nowhere.onnx"], "cannot read the model /nowhere.onnx");
-    refused(&["--engine", "abacus"], "choose one of onnx, torch, none, echo");
+    refused(&["--engine", "abacus"], "choose one of onnx, decoder, torch, none, echo");
     refused(&["--echo-batch-us", "1"], "--echo-batch-us belongs to the engine echo");
     refused(&["--name", "a, b"], "has no comma, bracket, quote or backslash");
     refused(&["--max-batch", "0"], "must be from 1 to 65536");

@@ -1,7 +1,7 @@
 //! The closing table of a run.
 
 use super::{table, tokens};
-use crate::result::{Distribution, Division, Node, RunResult, Verdict};
+use crate::result::{Distribution, Division, Metric, Node, RunResult, Verdict};
 
 /// The run for the terminal.
 pub(crate) fn render(result: &RunResult) -> String {
@@ -55,9 +55,9 @@ fn facts(result: &RunResult) -> Vec<(&str, String)> {
     }
     facts.extend(tokens::facts(result));
     if let Some(accuracy) = &result.accuracy {
-        let (value, unit) = (&accuracy.reported, &accuracy.metric.unit);
+        let (value, Metric { unit, name, .. }) = (&accuracy.reported, &accuracy.metric);
         let (correct, total) = (accuracy.correct, accuracy.total);
-        facts.push(("accuracy", format!("{value} {unit} top-1 ({correct} of {total})")));
+        facts.push(("accuracy", format!("{value} {unit} {name} ({correct} of {total})")));
     }
     if let Some(command) = &result.official_accuracy {
         facts.push(("accuracy", format!("computed by {command}")));

@@ -142,8 +142,7 @@ fn score(test: &LoadGenTest) -> Result<Score, String> {
     let path = config.output.join(output::ACCURACY);
     let responses = official_log::responses(&path).map_err(|error| error.to_string())?;
     if let Some(labels) = labels {
-        accuracy::write_label_map(&config.output, labels).map_err(|error| error.to_string())?;
-        return accuracy::top1(responses, labels).map(Score::Computed);
+        return accuracy::of_labels(responses, labels, &config.output).map(Score::Computed);
     }
     match accuracy::script(&config.benchmark) {
         Some(script) => {

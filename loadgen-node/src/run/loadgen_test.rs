@@ -6,7 +6,7 @@ use loadgen_sys::{
     AnswerTokens, LogSettings, Mode, QuerySampleLibrary, StartTestError, SystemUnderTest,
     TestSettings,
 };
-use netdiv_dataset::{self as dataset, Dataset};
+use netdiv_dataset::{self as dataset, Dataset, Labels};
 use netdiv_qdl::TokenBounds;
 
 use super::{
@@ -33,7 +33,7 @@ pub(super) struct LoadGenTest {
     pub(crate) token_bounds: Option<TokenBounds>,
     /// Lines of user.conf that have no effect.
     pub(crate) warnings: Vec<String>,
-    pub(crate) labels: Option<Vec<i64>>,
+    pub(crate) labels: Option<Labels>,
     /// Told what LoadGen sees, where the run has digests.
     pub(crate) witness: Option<Arc<Witness>>,
     /// In the mode find-peak.
@@ -104,19 +104,21 @@ fn check_memory(
 }
 
 /// The labels of the data set, if there are any; as many as samples.
-fn labels(config: &RunConfig, samples: usize) -> Result<Option<Vec<i64>>, RunError> {
+fn labels(config: &RunConfig, samples: usize) -> Result<Option<Labels>, RunError> {
     let labels = match &config.labels {
-        Some(path) => dataset::labels_of_file(path)?,
-        None if config.dataset == dataset::DIGITS => dataset::digits_labels()?,
-        None => return Ok(None),
+        Some(path) => Some(Labels::of_file(path)?),
+        None => Labels::of_dataset(&config.dataset)?,
     };
-    if labels.len() != samples {
-        let labels = labels.len();
+    let Some(labels) = labels else { return Ok(None) };
+    if labels.count() != samples {
+        let labels = labels.count();
         return usage(format!("{labels} labels for {samples} samples"));
     }
     let is_answer = |label: &i64| i32::try_from(*label).is_ok();
-    if let Some(sample) = labels.iter().position(|label| !is_answer(label)) {
-        let label = labels[sample];
+    if let Labels::Classes(classes) = &labels
+        && let Some(sample) = classes.iter().position(|label| !is_answer(label))
+    {
+        let label = classes[sample];
         return usage(format!(
             "the label of sample {sample} is {label}, and answers are int32: give the number of its class"
         ));

@@ -1,6 +1,7 @@
 //! Settings: the keys of command line and settings file, and the run that they resolve to, once.
 
 mod bounds;
+mod demo;
 mod network;
 mod recorded;
 mod resolve;

@@ -11,6 +11,7 @@ use netdiv_rules::{Division, Mode, Scenario};
 use super::{
     RunArgs, RunConfig, Target,
     bounds::{at_least_one, set_ms, usage},
+    demo,
 };
 use crate::RunError;
 
@@ -40,7 +41,7 @@ impl RunArgs {
                 .transpose()?,
             evidence: self.evidence()?,
             audit_config: self.audit_config()?,
-            settings: self.loadgen_settings()?,
+            settings: self.loadgen_settings(&benchmark, scenario)?,
             target: self.target(scenario)?,
             given: self.given()?,
             scenario,
@@ -93,7 +94,7 @@ impl RunArgs {
     fn dataset_of(&self, benchmark: &str) -> Result<String, RunError> {
         match &self.dataset {
             Some(dataset) => Ok(dataset.clone()),
-            None if benchmark == dataset::DIGITS => Ok(dataset::DIGITS.into()),
+            None if dataset::EMBEDDED.contains(&benchmark) => Ok(benchmark.into()),
             None => usage(format!("no data set for {benchmark}; give --dataset PATH")),
         }
     }
@@ -113,12 +114,22 @@ impl RunArgs {
         }
     }
 
-    fn loadgen_settings(&self) -> Result<Vec<(String, String)>, RunError> {
+    /// Fields of LoadGen's settings, with those of the demo first, so that what is given wins.
+    fn loadgen_settings(
+        &self,
+        benchmark: &str,
+        scenario: Scenario,
+    ) -> Result<Vec<(String, String)>, RunError> {
+        let demo = self.user_conf.is_none().then(|| demo::settings(benchmark, scenario));
+        let demo = demo
+            .into_iter()
+            .flatten()
+            .map(|(field, value)| Ok((field.to_string(), value.to_string())));
         let field = |pair: &String| match pair.split_once('=') {
             Some((field, value)) => Ok((field.to_owned(), value.to_owned())),
             None => usage(format!("--setting {pair}: write FIELD=VALUE")),
         };
-        self.setting.iter().flatten().map(field).collect()
+        demo.chain(self.setting.iter().flatten().map(field)).collect()
     }
 
     #[cfg(feature = "in-process")]

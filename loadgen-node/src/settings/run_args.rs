@@ -46,10 +46,12 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME")]
     pub benchmark: Option<String>,
     /// Samples: a .npy file, a folder, several of these joined by + (a sample has one tensor of each),
-    /// synthetic:COUNTxBYTES, synthetic:COUNTxBYTES@SEED, or digits [default for the benchmark digits: digits]
+    /// synthetic:COUNTxBYTES, synthetic:COUNTxBYTES@SEED, digits, or sorting [default for the benchmarks digits and sorting:
+    /// that of the name]
     #[arg(long, value_name = "PATH")]
     pub dataset: Option<String>,
-    /// Labels of the samples for top-1 accuracy, a .npy file [default for the data set digits: its own]
+    /// What the answers have to be: whole numbers in a .npy file, for top-1 accuracy, or outputs in a file of token ids, of which
+    /// whole ones count [default for the data sets digits and sorting: their own]
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
     /// Samples used in performance mode [default: all]

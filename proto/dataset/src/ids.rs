@@ -98,6 +98,21 @@ impl Ids {
     }
 }
 
+impl Ids {
+    /// The ids of a prompt, as their bytes.
+    pub(super) fn ids(&self, index: usize) -> Result<Bytes, DatasetError> {
+        let ids = self.file.read(self.places[index], self.sample_bytes(index))?;
+        let wrong = tokens::ids(&ids).find(|id| *id < 0);
+        match wrong {
+            Some(id) => Err(DatasetError::BadArray {
+                path: self.path.display().to_string(),
+                why: format!("damaged data set of ids: prompt {index} has the id {id}"),
+            }),
+            None => Ok(ids),
+        }
+    }
+}
+
 impl Dataset for Ids {
     fn name(&self) -> String {
         self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy().into_owned()
@@ -119,15 +134,7 @@ impl Dataset for Ids {
     }
 
     fn read(&self, index: usize) -> Result<Sample, DatasetError> {
-        let ids = self.file.read(self.places[index], self.sample_bytes(index))?;
-        let wrong = tokens::ids(&ids).find(|id| *id < 0);
-        match wrong {
-            Some(id) => Err(DatasetError::BadArray {
-                path: self.path.display().to_string(),
-                why: format!("damaged data set of ids: prompt {index} has the id {id}"),
-            }),
-            None => Ok(prompt(ids)),
-        }
+        self.ids(index).map(prompt)
     }
 }
 

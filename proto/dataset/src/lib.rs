@@ -4,6 +4,7 @@ mod error;
 mod folder;
 mod ids;
 mod joined;
+mod labels;
 mod npy;
 mod npy_header;
 mod open;
@@ -15,7 +16,8 @@ mod synthetic_ids;
 
 pub use error::DatasetError;
 pub use ids::write_ids;
+pub use labels::Labels;
 pub use npy::labels;
-pub use open::{DIGITS, digits_labels, labels_of_file, open};
+pub use open::{DIGITS, EMBEDDED, SORTING, open};
 pub use prompts::{Rows, prompts};
 pub use sample::{Dataset, Sample, Tensor};

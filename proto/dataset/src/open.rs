@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use bytes::Bytes;
-use netdiv_resources::files;
 
 use crate::{
     error::DatasetError,
     folder::Folder,
     ids::Ids,
     joined::Joined,
-    npy::{Array, Npy, labels},
+    npy::{Array, Npy},
     sample::Dataset,
     sample_file::SampleFile,
     synthetic::Synthetic,
@@ -20,15 +19,25 @@ use crate::{
 /// The data set of the demo: 500 held-out handwritten digits (`deploy/digits/README.md`).
 pub const DIGITS: &str = "digits";
 const DIGITS_IMAGES: &[u8] = include_bytes!("../../../deploy/digits/images.npy");
-const DIGITS_LABELS: &[u8] = include_bytes!("../../../deploy/digits/labels.npy");
 
-/// Opens the data set of that name: `digits`, `synthetic:COUNTxBYTES[@SEED]`, `synthetic-ids:COUNTxLEAST-MOST[@SEED]`, a
-/// `.npy` file, a file of token ids ([`crate::write_ids`]), or a folder; or several, joined by `+`, whose samples have the
+/// The data set of the demo's language model: 500 held-out prompts (`deploy/sorting/README.md`).
+pub const SORTING: &str = "sorting";
+const SORTING_PROMPTS: &[u8] = include_bytes!("../../../deploy/sorting/prompts.ids");
+
+/// The data sets that are part of the program.
+pub const EMBEDDED: [&str; 2] = [DIGITS, SORTING];
+
+/// Opens the data set of that name: `digits`, `sorting`, `synthetic:COUNTxBYTES[@SEED]`,
+/// `synthetic-ids:COUNTxLEAST-MOST[@SEED]`, a `.npy` file, a file of token ids ([`crate::write_ids`]), or a folder; or several, joined by `+`, whose samples have the
 /// tensors of each.
 pub fn open(name: &str) -> Result<Box<dyn Dataset>, DatasetError> {
     if name == DIGITS {
         let array = Array::parse("digits (embedded)", Bytes::from_static(DIGITS_IMAGES))?;
         return Ok(Box::new(Npy::of_array(DIGITS.into(), array)?));
+    }
+    if name == SORTING {
+        let file = SampleFile::embedded(SORTING, SORTING_PROMPTS);
+        return Ok(Box::new(Ids::open(SORTING.as_ref(), file)?));
     }
     if let Some(description) = name.strip_prefix("synthetic:") {
         return Ok(Box::new(Synthetic::parse(name, description)?));
@@ -51,16 +60,4 @@ pub fn open(name: &str) -> Result<Box<dyn Dataset>, DatasetError> {
         return Ok(Box::new(Ids::open(path, file)?));
     }
     Ok(Box::new(Npy::open(path)?))
-}
-
-/// The labels that belong to the embedded data set.
-pub fn digits_labels() -> Result<Vec<i64>, DatasetError> {
-    labels("digits labels (embedded)", Bytes::from_static(DIGITS_LABELS))
-}
-
-/// The labels in a `.npy` file: one whole number for each sample.
-pub fn labels_of_file(path: &Path) -> Result<Vec<i64>, DatasetError> {
-    let unreadable = |error| DatasetError::Unreadable { path: path.into(), error };
-    let file = files::read(path, u64::MAX).map_err(unreadable)?;
-    labels(&path.display().to_string(), file.into())
 }

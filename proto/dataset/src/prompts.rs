@@ -8,7 +8,8 @@ use serde_json::Value;
 
 use crate::{
     error::DatasetError,
-    open::{labels_of_file, open},
+    labels::numbers_of_file,
+    open::open,
     sample::{Sample, Tensor},
 };
 
@@ -84,7 +85,7 @@ fn id_of(id: i64) -> Result<i32, String> {
 fn of_array(path: &Path, rows: &Rows<'_>) -> Result<Vec<Vec<i32>>, DatasetError> {
     let bad = |why: String| DatasetError::BadArray { path: path.display().to_string(), why };
     let data = open(&path.display().to_string())?;
-    let lengths = rows.lengths.map(labels_of_file).transpose()?;
+    let lengths = rows.lengths.map(numbers_of_file).transpose()?;
     if let Some(lengths) = lengths.as_ref().filter(|lengths| lengths.len() != data.sample_count()) {
         return Err(bad(format!("{} lengths for {} rows", lengths.len(), data.sample_count())));
     }

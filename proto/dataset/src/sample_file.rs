@@ -16,8 +16,14 @@ use crate::error::DatasetError;
 /// A file of a data set, open, and how long it was when it was opened.
 pub(super) struct SampleFile {
     path: PathBuf,
-    file: File,
+    content: Content,
     bytes: u64,
+}
+
+enum Content {
+    File(File),
+    /// Part of the program.
+    Embedded(Bytes),
 }
 
 impl SampleFile {
@@ -25,7 +31,14 @@ impl SampleFile {
         let unreadable = |error| DatasetError::Unreadable { path: path.into(), error };
         let file = files::open(path).map_err(unreadable)?;
         let bytes = file.metadata().map_err(unreadable)?.len();
-        Ok(Self { path: path.into(), file, bytes })
+        Ok(Self { path: path.into(), content: Content::File(file), bytes })
+    }
+
+    /// One that is part of the program.
+    pub(super) fn embedded(name: &str, content: &'static [u8]) -> Self {
+        let bytes = content.len() as u64;
+        let content = Content::Embedded(Bytes::from_static(content));
+        Self { path: name.into(), content, bytes }
     }
 
     /// Its length in bytes.
@@ -35,13 +48,21 @@ impl SampleFile {
 
     /// The bytes from there on, as many as asked for; no others than the file had when it was opened.
     pub(super) fn read(&self, start: u64, bytes: u64) -> Result<Bytes, DatasetError> {
+        let file = match &self.content {
+            Content::File(file) => file,
+            Content::Embedded(content) => {
+                let end = start.checked_add(bytes).filter(|end| *end <= self.bytes);
+                let end = end.ok_or_else(|| self.changed("it is too short".into()))?;
+                return Ok(content.slice(start as usize..end as usize));
+            }
+        };
         let unreadable = |error| DatasetError::Unreadable { path: self.path.clone(), error };
         let mut content = memory::zeros(bytes).map_err(|error| unreadable(error.into()))?;
-        self.file.read_exact_at(&mut content, start).map_err(|error| match error.kind() {
+        file.read_exact_at(&mut content, start).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => self.changed("it is too short now".into()),
             _ => unreadable(error),
         })?;
-        let now = self.file.metadata().map_err(unreadable)?.len();
+        let now = file.metadata().map_err(unreadable)?.len();
         if now != self.bytes {
             let before = self.bytes;
             return Err(self.changed(format!("it had {before} bytes, and has {now} now")));

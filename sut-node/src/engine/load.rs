@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     engine::{
+        decoder::{Decoder, DecoderModel},
         echo::Echo,
         error::EngineError,
         interface::EngineKind,
@@ -30,6 +31,11 @@ pub fn load(config: &Config) -> Result<(Model, Vec<EngineKind>), EngineError> {
             let model = Arc::new(OnnxModel::load(settings)?);
             let engine =
                 |_| EngineKind::Batched(OneByOne::boxed(Onnx::new(model.clone(), settings)));
+            Ok((model.describe(), (0..config.instances).map(engine).collect()))
+        }
+        EngineConfig::Decoder(settings) => {
+            let model = Arc::new(DecoderModel::load(settings)?);
+            let engine = |_| EngineKind::Streaming(Box::new(Decoder::new(model.clone(), settings)));
             Ok((model.describe(), (0..config.instances).map(engine).collect()))
         }
         EngineConfig::Tokens(settings) => {

@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod batched;
+mod decoder;
 mod echo;
 pub(crate) mod error;
 pub(crate) mod interface;
@@ -11,6 +12,7 @@ pub(crate) mod load;
 pub(crate) mod none;
 pub(crate) mod one_by_one;
 mod onnx;
+mod onnx_file;
 mod plugin;
 pub(crate) mod pool;
 mod served;

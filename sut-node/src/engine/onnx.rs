@@ -8,13 +8,16 @@ use std::{
 
 use bytes::Bytes;
 use netdiv_contract::layout::{self, DataType, InputLayout, Tensor, TensorSpec};
-use netdiv_resources::files;
 use rten::{Dimension, NodeId, RunOptions, ThreadPool, Value, ValueType, ValueView};
 use rten_tensor::{AsView as _, Layout as _};
-use sha2::{Digest as _, Sha256};
 
 use crate::{
-    engine::{error::EngineError, interface::Inference, one_by_one::Infer},
+    engine::{
+        error::EngineError,
+        interface::Inference,
+        one_by_one::Infer,
+        onnx_file::{OnnxFile, RTEN},
+    },
     model::{identity::Model, payload::Payload, workloads::classification::first_largest},
     settings::engine::{OnnxConfig, Postprocess},
 };
@@ -24,10 +27,8 @@ const DIGITS: &[u8] = include_bytes!("../../../deploy/digits/digits.onnx");
 
 /// A loaded model, shared by all instances.
 pub(super) struct OnnxModel {
-    model: rten::Model,
+    file: OnnxFile,
     name: String,
-    path: String,
-    sha256: String,
     input: InputLayout,
     /// The model was exported for single samples, without a free batch dimension.
     single_samples: bool,
@@ -35,40 +36,33 @@ pub(super) struct OnnxModel {
 
 impl OnnxModel {
     pub(super) fn load(settings: &OnnxConfig) -> Result<Self, EngineError> {
-        let (name, path, bytes) = match &settings.model {
-            None => ("digits".to_owned(), "digits.onnx (embedded)".to_owned(), DIGITS.to_vec()),
+        let (name, file) = match &settings.model {
+            None => ("digits".to_owned(), OnnxFile::embedded("digits.onnx", DIGITS)?),
             Some(path) => {
-                let bytes = files::read(path, u64::MAX).map_err(|error| {
-                    EngineError::Unreadable { path: path.display().to_string(), error }
-                })?;
                 let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-                (name, path.display().to_string(), bytes)
+                (name, OnnxFile::read(path)?)
             }
         };
-        let sha256 = hex::encode(Sha256::digest(&bytes));
-        let model = rten::Model::load(bytes)
-            .map_err(|e| EngineError::NotAModel { path: path.clone(), why: e.to_string() })?;
-        let unsupported = |why| EngineError::Unsupported { path: path.clone(), why };
+        let model = &file.model;
         let mut tensors = Vec::new();
         let mut single = Vec::new();
         for id in model.input_ids() {
-            let (spec, is_single) = input_spec(&model, *id).map_err(unsupported)?;
+            let (spec, is_single) = input_spec(model, *id).map_err(|why| file.unsupported(why))?;
             tensors.push(spec);
             single.push(is_single);
         }
         if tensors.is_empty() || model.output_ids().is_empty() {
-            return Err(unsupported("it has no input or no output".into()));
+            return Err(file.unsupported("it has no input or no output"));
         }
         let input = InputLayout { tensors };
-        let single_samples = single.contains(&true);
-        Ok(Self { model, name, path, sha256, input, single_samples })
+        Ok(Self { file, name, input, single_samples: single.contains(&true) })
     }
 
     pub(super) fn describe(&self) -> Model {
         Model {
-            framework: "rten 0.27".into(),
+            framework: RTEN.into(),
             name: self.name.clone(),
-            sha256: self.sha256.clone(),
+            sha256: self.file.sha256.clone(),
             input: self.input.clone(),
             ..Model::any_bytes("onnx")
         }
@@ -121,7 +115,7 @@ impl Onnx {
     fn run(&self, samples: &[&[Tensor<Bytes>]]) -> Result<(Vec<Bytes>, Duration), EngineError> {
         let failed = |why: String| EngineError::Failed(why);
         let started = Instant::now();
-        let model = &self.model.model;
+        let model = &self.model.file.model;
         let mut inputs = Vec::with_capacity(model.input_ids().len());
         for (place, id) in model.input_ids().iter().enumerate() {
             inputs.push((*id, stack(samples, place)?.into()));
@@ -176,9 +170,9 @@ impl Infer for Onnx {
         let Some(bytes) = layout::fixed_bytes(spec) else { return Ok(()) };
         let zeros = vec![Payload::read(&self.model.input, vec![0; bytes].into())?; 2];
         for _ in 0..3 {
-            self.infer(&zeros).and_then(Inference::responses).map_err(|error| {
-                EngineError::Unsupported { path: self.model.path.clone(), why: error.to_string() }
-            })?;
+            self.infer(&zeros)
+                .and_then(Inference::responses)
+                .map_err(|error| self.model.file.unsupported(error.to_string()))?;
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What is known of a language model that a serving engine runs: a TOML file.
+//! What is known of a language model: a TOML file.
 
 use std::path::Path;
 
@@ -11,9 +11,10 @@ use crate::model::manifest::ManifestError;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ServedModel {
-    /// Name by which the serving engine knows it.
+    /// Its name; a serving engine knows it by that.
     pub name: String,
-    /// SHA-256 of its weights, in hex, as the operator states it; may be empty.
+    /// SHA-256 of its weights, in hex, as the operator states it; may be empty. Where the node has the weights itself,
+    /// it compares.
     #[serde(default)]
     pub sha256: String,
     /// Number of token ids, which are 0 and up.
@@ -40,9 +41,17 @@ fn one() -> u32 {
 impl ServedModel {
     /// Reads such a file.
     pub fn read(path: &Path) -> Result<Self, ManifestError> {
+        let unreadable = |error: std::io::Error| ManifestError {
+            path: path.to_path_buf(),
+            why: error.to_string(),
+        };
+        Self::parse(path, &files::read_text(path).map_err(unreadable)?)
+    }
+
+    /// Reads the text of such a file.
+    pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, ManifestError> {
         let refused = |why| ManifestError { path: path.to_path_buf(), why };
-        let text = files::read_text(path).map_err(|error| refused(error.to_string()))?;
-        let model: Self = toml::from_str(&text).map_err(|error| refused(error.to_string()))?;
+        let model: Self = toml::from_str(text).map_err(|error| refused(error.to_string()))?;
         model.checked().map_err(refused)
     }
 
@@ -66,7 +75,7 @@ impl ServedModel {
         let eos = self.eos.iter().find(|id| **id >= self.vocabulary);
         self.name
             .is_empty()
-            .then(|| "name is empty; give the name that the serving engine lists".into())
+            .then(|| "name is empty; give the model's, as a serving engine lists it".into())
             .or_else(|| {
                 (!self.sha256.is_empty() && !is_digest(&self.sha256))
                     .then(|| "sha256 has to be 64 digits of 0-9 and a-f, or left out".into())

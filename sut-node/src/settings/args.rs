@@ -95,6 +95,7 @@ impl Args {
         let (max_batch, batch_timeout_us) = match engine_config {
             EngineConfig::Echo(_) | EngineConfig::None | EngineConfig::Tokens(_) => (1024, 0),
             EngineConfig::Served(_) | EngineConfig::Kserve(_) => (SERVED_BATCH, 0),
+            EngineConfig::Decoder(_) => (1, 0),
             EngineConfig::Onnx(_) | EngineConfig::Plugin(_) => (PLUGIN_BATCH, 1000),
         };
         let batching = batching.resolve(max_batch, batch_timeout_us)?;

@@ -12,10 +12,10 @@ use crate::{
 /// Keys of the batcher. They are also those of `[batching.SCENARIO]` in a manifest.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 pub struct BatchingArgs {
-    /// Longest batch, in samples [default: 32; openai, vllm-grpc, kserve: 256; echo, tokens: 1024]
+    /// Longest batch, in samples [default: 32; openai, vllm-grpc, kserve: 256; echo, tokens: 1024; decoder: 1]
     #[arg(long, value_name = "SAMPLES")]
     pub max_batch: Option<usize>,
-    /// Longest time a sample waits for others to fill its batch, in microseconds [default: 1000; echo, tokens, openai,
+    /// Longest time a sample waits for others to fill its batch, in microseconds [default: 1000; echo, tokens, decoder, openai,
     /// vllm-grpc, kserve: 0]
     #[arg(long, value_name = "US")]
     pub batch_timeout_us: Option<u64>,

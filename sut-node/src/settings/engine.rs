@@ -16,6 +16,7 @@ use crate::{
     model::manifest::Manifest,
     settings::{
         batching::BatchingArgs,
+        decoder::DecoderConfig,
         error::ConfigError,
         kserve::{KserveConfig, KserveModel},
         range::within,
@@ -27,14 +28,15 @@ use crate::{
 /// Keys of the engine.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 pub struct EngineArgs {
-    /// What runs the model: onnx; torch (libtorch); the file of a plug-in; none (no model, answers at once: for
-    /// `loadgen-node fabric`); echo (no model, answers in batches after a time); tokens (no model, answers as a language
-    /// model does, token by token); openai (a serving engine, over HTTP); vllm-grpc (vLLM, over gRPC); or kserve (Triton, over
-    /// gRPC) [default: onnx]
+    /// What runs the model: onnx; decoder (a language model in ONNX format); torch (libtorch); the file of a plug-in; none (no
+    /// model, answers at once: for `loadgen-node fabric`); echo (no model, answers in batches after a time); tokens (no model,
+    /// answers as a language model does, token by token); openai (a serving engine, over HTTP); vllm-grpc (vLLM, over gRPC); or
+    /// kserve (Triton, over gRPC) [default: onnx]
     #[arg(long)]
     pub engine: Option<EngineChoice>,
-    /// onnx: the model file [default: the embedded digits network]; torch and plug-ins: the model's manifest;
-    /// openai, vllm-grpc, kserve: what is known of the served model
+    /// onnx: the model file [default: the embedded digits network]; decoder: what is known of the model, beside it
+    /// [default: the embedded model that sorts digits]; torch and plug-ins: the model's manifest; openai, vllm-grpc, kserve: what
+    /// is known of the served model
     #[arg(long, value_name = "FILE")]
     pub model: Option<PathBuf>,
     /// onnx: what is made of the model's first output [default: top1]
@@ -90,6 +92,8 @@ pub enum EngineChoice {
 pub enum EngineWord {
     /// A model in ONNX format.
     Onnx,
+    /// A language model in ONNX format.
+    Decoder,
     /// A model in TorchScript.
     Torch,
     /// No model, no batches.
@@ -164,6 +168,8 @@ pub enum EngineConfig {
     None,
     /// A model in ONNX format.
     Onnx(OnnxConfig),
+    /// A language model in ONNX format.
+    Decoder(DecoderConfig),
     /// No model; tokens.
     Tokens(TokensConfig),
     /// A serving engine of language models.
@@ -278,6 +284,11 @@ impl EngineArgs {
                 return Ok((self.served(Protocol::VllmGrpc)?, batching.clone()));
             }
             EngineChoice::Word(EngineWord::Kserve) => return self.kserve(batching),
+            EngineChoice::Word(EngineWord::Decoder) => {
+                let threads = self.threads(cores, instances)?;
+                let decoder = DecoderConfig::new(self.model.as_deref(), threads)?;
+                return Ok((EngineConfig::Decoder(decoder), batching.clone()));
+            }
             EngineChoice::Word(EngineWord::Onnx) => {
                 return Ok((EngineConfig::Onnx(self.onnx(cores, instances)?), batching.clone()));
             }
@@ -294,12 +305,16 @@ impl EngineArgs {
         kind: EngineWord,
         batching: &BatchingArgs,
     ) -> Result<(), ConfigError> {
-        use EngineWord::{Echo, Kserve, Onnx, Openai, PlugIn, Tokens, Torch, VllmGrpc};
+        use EngineWord::{Decoder, Echo, Kserve, Onnx, Openai, PlugIn, Tokens, Torch, VllmGrpc};
         let plugins: &[EngineWord] = &[Torch, PlugIn];
-        let models: &[EngineWord] = &[Onnx, Torch, PlugIn];
+        let models: &[EngineWord] = &[Onnx, Decoder, Torch, PlugIn];
         let (tokens, served) = (self.tokens.any(), self.served.any());
         let keys: [(&'static str, bool, &[EngineWord]); 16] = [
-            ("model", self.model.is_some(), &[Onnx, Torch, PlugIn, Openai, VllmGrpc, Kserve]),
+            (
+                "model",
+                self.model.is_some(),
+                &[Onnx, Decoder, Torch, PlugIn, Openai, VllmGrpc, Kserve],
+            ),
             ("postprocess", self.postprocess.is_some(), &[Onnx]),
             ("threads", self.threads.is_some(), models),
             ("devices", self.devices.is_some(), plugins),
@@ -345,12 +360,17 @@ impl EngineArgs {
         Ok(EngineConfig::Served(Arc::new(served)))
     }
 
-    fn onnx(&self, cores: usize, instances: usize) -> Result<OnnxConfig, ConfigError> {
+    /// Threads of an instance that runs on the cores.
+    fn threads(&self, cores: usize, instances: usize) -> Result<usize, ConfigError> {
         let threads = self.threads.unwrap_or_else(|| (cores / instances).max(1));
+        Ok(within("threads", threads, 1..=MAX_THREADS)?)
+    }
+
+    fn onnx(&self, cores: usize, instances: usize) -> Result<OnnxConfig, ConfigError> {
         Ok(OnnxConfig {
             model: self.model.clone(),
             postprocess: self.postprocess.unwrap_or_default(),
-            threads: within("threads", threads, 1..=MAX_THREADS)?,
+            threads: self.threads(cores, instances)?,
         })
     }
 

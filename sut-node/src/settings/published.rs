@@ -21,6 +21,7 @@ use crate::{
     settings::{
         batching::Batching,
         config::Config,
+        decoder::DecoderConfig,
         engine::{EchoConfig, EngineConfig, OnnxConfig, PluginConfig, PluginFile, Postprocess},
         kserve::{KserveConfig, KserveModel},
         network::{Network, Transports},
@@ -93,6 +94,10 @@ enum Engine<'a> {
         servers: usize,
         timeout_ms: u64,
         model: KserveServes<'a>,
+    },
+    Decoder {
+        threads: usize,
+        model: &'a ServedModel,
     },
     Onnx {
         postprocess: Postprocess,
@@ -242,6 +247,9 @@ impl<'a> Engine<'a> {
                         KserveModel::Tokens(model) => KserveServes::Tokens(model),
                     },
                 }
+            }
+            EngineConfig::Decoder(DecoderConfig { file: _, model, threads }) => {
+                Self::Decoder { threads: *threads, model }
             }
             EngineConfig::Onnx(OnnxConfig { model: _, postprocess, threads }) => {
                 Self::Onnx { postprocess: *postprocess, threads: *threads }

@@ -1,28 +1,47 @@
-//! The demo's model on the demo's data in this process, without LoadGen and without a network: what the accuracy
-//! runs have to agree with.
+//! A model of the demo on its data in this process, without LoadGen and without a network: what the accuracy runs have to
+//! agree with.
 
-use std::error::Error;
+use std::{env, error::Error, sync::mpsc};
 
-use netdiv_dataset as dataset;
+use netdiv_contract::v1::{Status, Tokens};
+use netdiv_dataset::{self as dataset, Labels};
+use serde_json::json;
+use sut_node::{Args, InProcess};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let config = sut_node::Args::default().resolve()?;
-    let (model, mut engines) = sut_node::engine::load(&config)?;
-    let (digits, labels) = (dataset::open(dataset::DIGITS)?, dataset::digits_labels()?);
-    let samples =
-        (0..digits.sample_count()).map(|n| digits.read(n)).collect::<Result<Vec<_>, _>>()?;
-    let samples = samples.into_iter().map(|s| model.read(s.into_payload(&model.input)));
-    let answers = engines[0].infer(samples.collect::<Result<_, _>>()?)?.responses()?;
-    let right = answers
-        .iter()
-        .zip(&labels)
-        .filter(|(answer, label)| answer[..] == (**label as i32).to_le_bytes())
-        .count();
-    let percent = 100.0 * right as f64 / labels.len() as f64;
-    println!(
-        "{} without a network\n  accuracy  {percent:.3} % top-1 ({right} of {})",
-        model.name,
-        labels.len()
-    );
+    let name = env::args().nth(1).unwrap_or_else(|| dataset::DIGITS.into());
+    let engine = if name == dataset::SORTING { "decoder" } else { "onnx" };
+    let args: Args = serde_json::from_value(json!({"engine": engine}))?;
+    let labels = Labels::of_dataset(&name)?.ok_or("choose a data set of the demo")?;
+    let samples = dataset::open(&name)?;
+    let (answered, answers) = mpsc::sync_channel(labels.count());
+    let node = InProcess::start(&args.resolve()?, Tokens::Whole, move |replies| {
+        // Nobody listens any more once an answer was an error.
+        replies.into_iter().for_each(|reply| drop(answered.send(reply)));
+    })?;
+    let input = &node.model().input;
+    let payload = |index| Ok((index as u64, samples.read(index)?.into_payload(input)));
+    let payloads = (0..labels.count()).map(payload).collect::<Result<Vec<_>, Box<dyn Error>>>()?;
+    node.push(payloads.into_iter())?;
+    node.flush();
+    let mut right = 0;
+    for _ in 0..labels.count() {
+        let reply = answers.recv()?;
+        if reply.status() != Status::Ok {
+            return Err(reply.error.into());
+        }
+        let place = reply.id as usize;
+        right += usize::from(match &labels {
+            Labels::Classes(classes) => reply.payload[..] == (classes[place] as i32).to_le_bytes(),
+            Labels::Outputs(outputs) => reply.payload == outputs[place],
+        });
+    }
+    let metric = match labels {
+        Labels::Classes(_) => "top-1",
+        Labels::Outputs(_) => "exact match",
+    };
+    let (model, total) = (&node.model().name, labels.count());
+    let percent = 100.0 * right as f64 / total as f64;
+    println!("{model} without a network\n  accuracy  {percent:.3} % {metric} ({right} of {total})");
     Ok(())
 }

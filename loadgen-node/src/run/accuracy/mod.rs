@@ -1,4 +1,4 @@
-//! Top-1 accuracy from LoadGen's own accuracy log, and what the official script needs to compute it again.
+//! Accuracy from LoadGen's own accuracy log, and what the official script needs to compute it again.
 
 mod figures;
 mod official;
@@ -9,6 +9,8 @@ use std::{
     path::Path,
 };
 
+use bytes::Bytes;
+use netdiv_dataset::Labels;
 pub(crate) use official::script;
 
 use crate::{
@@ -21,8 +23,42 @@ use crate::{
 /// Name of the label map.
 const LABEL_MAP: &str = "val_map.txt";
 
-/// Compares int32 responses with labels. An error text when a sample has no response.
-pub(crate) fn top1(
+/// Compares responses with labels. An error text when a sample has no response. For classes it writes the official script's
+/// label map into the folder.
+pub(crate) fn of_labels(
+    responses: impl Iterator<Item = Result<Response, LogError>>,
+    labels: &Labels,
+    folder: &Path,
+) -> Result<Accuracy, String> {
+    match labels {
+        Labels::Classes(labels) => {
+            write_label_map(folder, labels).map_err(|error| error.to_string())?;
+            top1(responses, labels)
+        }
+        Labels::Outputs(outputs) => exact_match(responses, outputs),
+    }
+}
+
+/// Counts the responses that are, from the first token to the last, what they have to be.
+fn exact_match(
+    responses: impl Iterator<Item = Result<Response, LogError>>,
+    outputs: &[Bytes],
+) -> Result<Accuracy, String> {
+    let answers = one_for_each_sample(responses, outputs.len(), |response| {
+        Ok(outputs.get(response.qsl_idx).is_some_and(|output| response.data == output[..]))
+    })?;
+    let correct = answers.iter().filter(|is_right| **is_right).count();
+    Ok(share("exact match", correct as u64, outputs.len() as u64))
+}
+
+fn share(name: &str, correct: u64, total: u64) -> Accuracy {
+    let value = 100.0 * correct as f64 / total as f64;
+    let metric = Metric { name: name.into(), value, unit: "%".into() };
+    Accuracy { metric, reported: figures::percent(correct, total), correct, total }
+}
+
+/// Compares int32 responses with labels.
+fn top1(
     responses: impl Iterator<Item = Result<Response, LogError>>,
     labels: &[i64],
 ) -> Result<Accuracy, String> {
@@ -35,10 +71,7 @@ pub(crate) fn top1(
     };
     let answers = one_for_each_sample(responses, labels.len(), label)?;
     let correct = answers.iter().zip(labels).filter(|(answer, label)| answer == label).count();
-    let (correct, total) = (correct as u64, labels.len() as u64);
-    let value = 100.0 * correct as f64 / total as f64;
-    let metric = Metric { name: "top-1".into(), value, unit: "%".into() };
-    Ok(Accuracy { metric, reported: figures::percent(correct, total), correct, total })
+    Ok(share("top-1", correct as u64, labels.len() as u64))
 }
 
 /// Checks that each sample has a response.
@@ -78,7 +111,7 @@ fn one_for_each_sample<T: Clone + PartialEq>(
 
 /// Writes the label map that the official `accuracy-imagenet.py` reads: a name and a label for each sample,
 /// in the data set's order.
-pub(crate) fn write_label_map(folder: &Path, labels: &[i64]) -> Result<(), RunError> {
+fn write_label_map(folder: &Path, labels: &[i64]) -> Result<(), RunError> {
     let mut map = String::new();
     for (index, label) in labels.iter().enumerate() {
         // Writing to a String cannot fail.
@@ -100,6 +133,19 @@ mod tests {
         let responses = [response(1, 7), response(0, 3), response(1, 7)].map(Ok);
         let accuracy = top1(responses.into_iter(), &[3, 8]).unwrap();
         assert_eq!((accuracy.correct, accuracy.total, accuracy.metric.value), (1, 2, 50.0));
+    }
+
+    #[test]
+    fn an_output_counts_when_all_of_it_is_right() {
+        let outputs = [&[1_u8, 2, 3][..], &[4], &[5, 6]].map(Bytes::from_static);
+        let given = [&[1_u8, 2, 3][..], &[4, 9], &[5]];
+        let responses = given.into_iter().enumerate().rev();
+        let responses =
+            responses.map(|(qsl_idx, data)| Ok(Response { qsl_idx, data: data.to_vec() }));
+        let accuracy = exact_match(responses, &outputs).unwrap();
+        assert_eq!((accuracy.correct, accuracy.total, &*accuracy.reported), (1, 3, "33.333"));
+        let missing = exact_match([response(1, 7)].map(Ok).into_iter(), &outputs);
+        assert!(missing.unwrap_err().contains("lacks sample 0"));
     }
 
     #[test]

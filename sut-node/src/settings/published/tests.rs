@@ -15,10 +15,11 @@ const OPENAI: &str =
     "engine = 'openai'\nurl = ['http://127.0.0.1:8000']\nmodel = 'FOLDER/served.toml'";
 const VLLM_GRPC: &str =
     "engine = 'vllm-grpc'\nurl = ['http://127.0.0.1:8000']\nmodel = 'FOLDER/served.toml'";
+const DECODER: &str = "engine = 'decoder'\nmodel = 'FOLDER/served.toml'";
 const TORCH: &str = "engine = 'torch'\nmodel = 'FOLDER/toy.toml'";
 
 /// For each key that decides how a node answers: settings, and one that differs in this key alone.
-const DECIDE: [(&str, &str, &str); 36] = [
+const DECIDE: [(&str, &str, &str); 37] = [
     ("transport", ECHO, "'quic'"),
     ("receive_window_bytes", ECHO, "1000000"),
     ("max_connections", ECHO, "5"),
@@ -50,6 +51,7 @@ const DECIDE: [(&str, &str, &str); 36] = [
     ("openai_timeout_ms", VLLM_GRPC, "7"),
     ("postprocess", ONNX, "'none'"),
     ("threads", ONNX, "77"),
+    ("threads", DECODER, "77"),
     ("devices", TORCH, "['cuda:0']"),
     ("workload_threads", TORCH, "77"),
     ("max_batch_tokens", TORCH, "77"),
@@ -213,6 +215,16 @@ fn served_model_is_published_without_its_place(engine: &str) {
         fs::write(folder.path().join("served.toml"), SERVED.replacen(from, to, 1)).unwrap();
         assert_ne!(text(&folder), text(&other), "{from}");
     }
+}
+
+#[test]
+fn what_is_known_of_a_decoder_is_published_without_its_place() {
+    let (folder, other) = (folder(), folder());
+    let text = |folder: &tempfile::TempDir| published(folder.path(), DECODER).text;
+    assert_eq!(text(&folder), text(&other));
+    assert_ne!(published(folder.path(), "engine = 'decoder'").text, text(&other), "embedded");
+    fs::write(folder.path().join("served.toml"), SERVED.replace("[2]", "[3]")).unwrap();
+    assert_ne!(text(&folder), text(&other));
 }
 
 #[test]

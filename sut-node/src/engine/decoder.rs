@@ -1,0 +1,309 @@
+//! Language models in ONNX format that keep a cache of keys and values, on the CPU, by rten. Greedy: the likeliest token, always.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use rten::{Dimension, RunOptions, ThreadPool};
+use rten_generate::{Generator, Logits, filter};
+
+use crate::{
+    engine::{
+        error::EngineError,
+        interface::StreamingEngine,
+        onnx_file::{OnnxFile, RTEN},
+        sink::Sink,
+    },
+    model::{
+        identity::Model, payload::Payload, served::ServedModel, token_limits::TokenLimits,
+        workload::integers,
+    },
+    settings::decoder::DecoderConfig,
+};
+
+/// The language model of the demo; `deploy/sorting/train.py` makes it.
+const SORTING: &[u8] = include_bytes!("../../../deploy/sorting/sorting.onnx");
+
+/// A loaded model, shared by all instances.
+pub(super) struct DecoderModel {
+    file: OnnxFile,
+    served: ServedModel,
+}
+
+impl DecoderModel {
+    pub(super) fn load(settings: &DecoderConfig) -> Result<Self, EngineError> {
+        let file = match &settings.file {
+            None => OnnxFile::embedded("sorting.onnx", SORTING)?,
+            Some(path) => OnnxFile::read(path)?,
+        };
+        let model = Self { served: settings.model.clone(), file };
+        match model.fault() {
+            None => Ok(model),
+            Some(why) => Err(model.file.unsupported(why)),
+        }
+    }
+
+    /// Why it is no such model, or not the one that is described.
+    fn fault(&self) -> Option<String> {
+        let Self { file, served } = self;
+        let generator = match Generator::from_model(&file.model) {
+            Ok(generator) => generator,
+            Err(error) => return Some(error.to_string()),
+        };
+        if generator.kv_cache_len().is_none() {
+            return Some("it has no cache: no inputs past_key_values.N.key and .value".into());
+        }
+        if !served.sha256.is_empty() && served.sha256 != file.sha256 {
+            let (is, stated) = (&file.sha256, &served.sha256);
+            return Some(format!("its SHA-256 is {is}, and its description states {stated}"));
+        }
+        let logits = file.model.find_node("logits").and_then(|id| file.model.node_info(id));
+        match logits.and_then(|info| info.shape()?.last().cloned()) {
+            Some(Dimension::Fixed(width)) if width < served.vocabulary as usize => Some(format!(
+                "it has logits for {width} ids, and its description states a vocabulary of {}",
+                served.vocabulary
+            )),
+            _ => None,
+        }
+    }
+
+    pub(super) fn describe(&self) -> Model {
+        let ServedModel { vocabulary, max_input_tokens, .. } = self.served;
+        Model {
+            framework: RTEN.into(),
+            name: self.served.name.clone(),
+            sha256: self.file.sha256.clone(),
+            ..Model::of_tokens("decoder", TokenLimits { vocabulary, max_input: max_input_tokens })
+        }
+    }
+}
+
+/// One instance: one sequence at a time.
+pub(super) struct Decoder {
+    model: Arc<DecoderModel>,
+    threads: Arc<ThreadPool>,
+    waiting: VecDeque<(Payload, Sink)>,
+}
+
+impl Decoder {
+    pub(super) fn new(model: Arc<DecoderModel>, settings: &DecoderConfig) -> Self {
+        let threads = Arc::new(ThreadPool::with_num_threads(settings.threads));
+        Self { model, threads, waiting: VecDeque::new() }
+    }
+
+    /// Hands over one token after the other, until the output ends or nobody wants it any more.
+    fn generate(
+        &self,
+        prompt: &[u32],
+        mut is_wanted: impl FnMut(u32) -> bool,
+    ) -> Result<(), EngineError> {
+        let failed = |why: String| EngineError::Failed(why);
+        let DecoderModel { file, served } = &*self.model;
+        let options = RunOptions::default().with_thread_pool(Some(self.threads.clone()));
+        let mut generator = Generator::from_model(&file.model)
+            .map_err(|error| failed(error.to_string()))?
+            .with_prompt(prompt)
+            .with_run_options(Some(options));
+        if served.min_tokens > 1 {
+            let least = prompt.len() + served.min_tokens as usize - 1;
+            generator = generator.with_logits_filter(NotYet { least, eos: &served.eos });
+        }
+        for id in generator.take(served.max_tokens as usize) {
+            let id = id.map_err(|error| failed(error.to_string()))?;
+            if id >= served.vocabulary {
+                let most = served.vocabulary - 1;
+                return Err(failed(format!("it gave the token id {id}; ids go from 0 to {most}")));
+            }
+            if !is_wanted(id) || served.eos.contains(&id) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Keeps an output from ending before it has its least tokens.
+struct NotYet<'a> {
+    /// Tokens of the prompt and the output before which it must not end.
+    least: usize,
+    eos: &'a [u32],
+}
+
+impl filter::LogitsFilter for NotYet<'_> {
+    fn filter(&self, logits: Logits, so_far: &[u32]) -> Logits {
+        if so_far.len() >= self.least {
+            return logits;
+        }
+        filter::token_id_filter(|id| !self.eos.contains(&id)).filter(logits, so_far)
+    }
+}
+
+impl StreamingEngine for Decoder {
+    fn under_way(&self) -> usize {
+        self.waiting.len()
+    }
+
+    fn room(&self) -> usize {
+        1_usize.saturating_sub(self.waiting.len())
+    }
+
+    fn begin(&mut self, samples: Vec<(Payload, Sink)>) -> Result<(), EngineError> {
+        self.waiting.extend(samples);
+        Ok(())
+    }
+
+    /// A whole output: rten's generators stay on the stack.
+    fn step(&mut self) -> Result<(), EngineError> {
+        let Some((prompt, mut sink)) = self.waiting.pop_front() else { return Ok(()) };
+        let ids = prompt.tensors().first().map(|prompt| integers(prompt).map(|id| id as u32));
+        let ids: Vec<_> = ids.into_iter().flatten().collect();
+        let outcome = self.generate(&ids, |id| {
+            sink.tokens(&[id as i32]);
+            !sink.is_closed()
+        });
+        match outcome {
+            Ok(()) => sink.end(),
+            Err(error) => sink.last(Err(error)),
+        }
+        Ok(())
+    }
+
+    fn drop_all(&mut self) {
+        self.waiting.clear();
+    }
+
+    /// Two tokens: the first run packs the weights, the second one reads the cache.
+    fn warm_up(&mut self) -> Result<(), EngineError> {
+        let mut more = 2;
+        let outcome = self.generate(&[0], |_| {
+            more -= 1;
+            more > 0
+        });
+        outcome.map_err(|error| self.model.file.unsupported(error.to_string()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use super::*;
+
+    /// Prompts and the model's outputs, which `deploy/sorting/train.py` computed without a cache.
+    const GREEDY: &str = include_str!("../../../deploy/sorting/greedy.txt");
+
+    const DESCRIPTION: &str = include_str!("../../../deploy/sorting/sorting.toml");
+
+    fn settings(edit: impl FnOnce(&mut ServedModel)) -> DecoderConfig {
+        let mut model = ServedModel::parse("sorting.toml".as_ref(), DESCRIPTION).unwrap();
+        edit(&mut model);
+        DecoderConfig { file: None, model, threads: 1 }
+    }
+
+    fn engine(settings: &DecoderConfig) -> Decoder {
+        Decoder::new(Arc::new(DecoderModel::load(settings).unwrap()), settings)
+    }
+
+    fn output(engine: &Decoder, prompt: &[u32]) -> Vec<u32> {
+        let mut ids = Vec::new();
+        let outcome = engine.generate(prompt, |id| {
+            ids.push(id);
+            true
+        });
+        outcome.unwrap();
+        ids
+    }
+
+    #[test]
+    fn the_embedded_model_says_what_it_takes() {
+        let model = DecoderModel::load(&settings(|_| ())).unwrap().describe();
+        assert_eq!((model.engine.as_str(), model.name.as_str()), ("decoder", "sorting"));
+        assert_eq!((model.framework.as_str(), model.sha256.len()), (RTEN, 64));
+        assert_eq!(model.tokens, Some(TokenLimits { vocabulary: 16, max_input: 14 }));
+    }
+
+    #[test]
+    fn outputs_are_those_of_the_trained_model_whatever_came_before() {
+        let mut engine = engine(&settings(|_| ()));
+        engine.warm_up().unwrap();
+        let ids = |text: &str| -> Vec<u32> {
+            text.split_whitespace().map(|id| id.parse().unwrap()).collect()
+        };
+        let cases: Vec<_> = GREEDY
+            .lines()
+            .map(|line| line.split_once(" > ").unwrap())
+            .map(|(prompt, wanted)| (ids(prompt), ids(wanted)))
+            .collect();
+        assert_eq!(cases.len(), 200);
+        for (prompt, wanted) in cases {
+            assert_eq!(output(&engine, &prompt), wanted, "{prompt:?}");
+        }
+    }
+
+    #[test]
+    fn an_output_ends_where_the_description_says() {
+        let prompt = [10, 3, 1, 2, 11];
+        assert_eq!(output(&engine(&settings(|_| ())), &prompt), [1, 2, 3, 12]);
+        assert_eq!(output(&engine(&settings(|model| model.max_tokens = 2)), &prompt), [1, 2]);
+        assert_eq!(output(&engine(&settings(|model| model.eos = vec![2])), &prompt), [1, 2]);
+        let longer = output(&engine(&settings(|model| model.min_tokens = 6)), &prompt);
+        assert_eq!((&longer[..3], longer.len() >= 6), (&[1, 2, 3][..], true));
+        assert!(!longer[..5].contains(&12), "{longer:?}");
+        let least = output(&engine(&settings(|model| model.min_tokens = 4)), &prompt);
+        assert_eq!(least, [1, 2, 3, 12], "the id that ends it counts");
+    }
+
+    #[test]
+    fn an_output_that_nobody_wants_any_more_goes_no_further() {
+        let mut given = 0;
+        let outcome = engine(&settings(|_| ())).generate(&[10, 3, 1, 2, 11], |_| {
+            given += 1;
+            given < 2
+        });
+        outcome.unwrap();
+        assert_eq!(given, 2);
+    }
+
+    #[test]
+    fn ids_beyond_the_vocabulary_and_places_that_the_model_lacks_are_failures() {
+        let small = engine(&settings(|model| (model.vocabulary, model.eos) = (3, vec![])));
+        let error = small.generate(&[10, 3, 1, 2, 11], |_| true).unwrap_err().to_string();
+        assert!(error.contains("it gave the token id 3; ids go from 0 to 2"), "{error}");
+        let error = small.generate(&[0; 40], |_| true).unwrap_err().to_string();
+        assert!(error.contains("failed to run model"), "{error}");
+    }
+
+    #[test]
+    fn what_is_no_such_model_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let refused = |onnx: &[u8], edit: fn(&mut ServedModel)| {
+            let path = folder.path().join("model.onnx");
+            fs::write(&path, onnx).unwrap();
+            let settings = DecoderConfig { file: Some(path), ..settings(edit) };
+            let error = DecoderModel::load(&settings).err().unwrap().to_string();
+            assert!(error.contains("model.onnx"), "{error}");
+            error
+        };
+        let digits = include_bytes!("../../../deploy/digits/digits.onnx");
+        for (onnx, edit, words) in [
+            (&b"text"[..], (|_| ()) as fn(&mut ServedModel), "cannot be loaded as an ONNX model"),
+            (digits, |_| (), "model input not found: input_ids"),
+            (SORTING, |model| model.vocabulary = 17, "has logits for 16 ids"),
+            (SORTING, |model| model.sha256 = "0".repeat(64), "its description states 0000"),
+        ] {
+            assert!(refused(onnx, edit).contains(words), "{words}");
+        }
+        let missing = DecoderConfig { file: Some("/nowhere.onnx".into()), ..settings(|_| ()) };
+        let error = DecoderModel::load(&missing).err().unwrap().to_string();
+        assert!(error.contains("cannot read the model /nowhere.onnx"), "{error}");
+    }
+
+    #[test]
+    fn the_model_lies_beside_its_description() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("own.toml");
+        fs::write(&path, DESCRIPTION.replace("sorting", "own")).unwrap();
+        fs::write(folder.path().join("own.onnx"), SORTING).unwrap();
+        let settings = DecoderConfig::new(Some(Path::new(&path)), 1).unwrap();
+        let model = DecoderModel::load(&settings).unwrap();
+        assert_eq!(model.describe().name, "own");
+    }
+}

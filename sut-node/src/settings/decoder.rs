@@ -1,0 +1,30 @@
+//! Settings of the engine `decoder`.
+
+use std::path::{Path, PathBuf};
+
+use crate::model::{manifest::ManifestError, served::ServedModel};
+
+/// What is known of the language model of the demo; `deploy/sorting/train.py` makes it.
+const SORTING: &str = include_str!("../../../deploy/sorting/sorting.toml");
+
+/// Settings of the engine `decoder`.
+#[derive(Debug, Clone)]
+pub struct DecoderConfig {
+    /// The model in ONNX format; `None`: the embedded one.
+    pub file: Option<PathBuf>,
+    /// What is known of it.
+    pub model: ServedModel,
+    /// Threads of one instance.
+    pub threads: usize,
+}
+
+impl DecoderConfig {
+    /// Reads what is known of the model; the model itself lies beside that file, under the same name and ending in `.onnx`.
+    pub(crate) fn new(description: Option<&Path>, threads: usize) -> Result<Self, ManifestError> {
+        let (file, model) = match description {
+            None => (None, ServedModel::parse("sorting.toml (embedded)".as_ref(), SORTING)?),
+            Some(path) => (Some(path.with_extension("onnx")), ServedModel::read(path)?),
+        };
+        Ok(Self { file, model, threads })
+    }
+}

@@ -1,0 +1,186 @@
+//! The language model of the demo: a real decoder behind official LoadGen, over the network and without one.
+
+use std::sync::mpsc;
+
+use e2e::{LoadGen, Outcome, SutNode};
+use netdiv_contract::{
+    layout::DataType,
+    tokens,
+    v1::{InferResponse, Part, Tokens},
+};
+use netdiv_dataset::{Sample, Tensor, write_ids};
+use serde_json::Value;
+use sut_node::{Args, InProcess};
+
+/// A node with the embedded model.
+fn sorter(name: &str) -> SutNode {
+    SutNode::start(name, &["--engine", "decoder", "--threads", "1"])
+}
+
+/// A run with the benchmark's own settings, but bounds that any machine keeps.
+fn run(addresses: &[&str], scenario: &str, mode: &str) -> LoadGen {
+    patient(LoadGen::new(addresses, scenario).args(&["--mode", mode]))
+}
+
+fn patient(run: LoadGen) -> LoadGen {
+    run.args(&["--benchmark", "sorting", "--setting", "server_target_qps=400"])
+        .args(&["--setting", "server_ttft_latency=20000000000"])
+        .args(&["--setting", "server_tpot_latency=20000000000"])
+}
+
+/// The outputs of an accuracy run, in the data set's order.
+fn outputs(outcome: &Outcome) -> Vec<(u64, String)> {
+    let log: Vec<Value> =
+        serde_json::from_str(&outcome.read("mlperf_log_accuracy.json")).expect("a list");
+    let output = |e: &Value| {
+        (e["qsl_idx"].as_u64().expect("a place"), e["data"].as_str().expect("hex").into())
+    };
+    let mut outputs: Vec<_> = log.iter().map(output).collect();
+    outputs.sort();
+    outputs
+}
+
+fn assert_all_right(outcome: &Outcome) {
+    let result = outcome.result();
+    assert_eq!(result["verdict"], "COMPLETE", "{result:#}");
+    let accuracy = &result["accuracy"];
+    assert_eq!(accuracy["metric"]["name"], "exact match");
+    assert_eq!((&accuracy["correct"], &accuracy["total"]), (&500.into(), &500.into()));
+    assert!(outcome.stdout.contains("100.00 % exact match (500 of 500)"), "{}", outcome.stdout);
+}
+
+#[test]
+fn outputs_are_the_same_over_the_network_in_one_process_and_in_every_scenario() {
+    let alone = LoadGen::in_one_process("offline");
+    let file = alone.file("node.toml", "name = 'a'\nengine = 'decoder'\nthreads = 1\n");
+    let alone = patient(alone).args(&["--in-process", &file, "--mode", "accuracy"]).run().expect(0);
+    assert_all_right(&alone);
+    let wanted = outputs(&alone);
+    assert_eq!(wanted.len(), 500);
+    let (a, b) = (sorter("a"), sorter("b"));
+    for scenario in ["offline", "server", "single-stream"] {
+        let run = run(&[&a.address, &b.address], scenario, "accuracy").args(&["--checksums"]);
+        let outcome = run.run().expect(0);
+        assert_all_right(&outcome);
+        assert_eq!(outputs(&outcome), wanted, "{scenario}");
+        // In Offline a node takes what it has time for, which may be nothing.
+        let nodes = outcome.result()["nodes"].clone();
+        for node in nodes.as_array().expect("a list").iter().filter(|_| scenario != "offline") {
+            assert!(node["answered"].as_u64() > Some(0), "both have a part: {node:#}");
+        }
+    }
+}
+
+#[test]
+fn loadgen_judges_first_and_further_tokens_by_the_benchmarks_own_settings() {
+    let (a, b) = (sorter("a"), sorter("b"));
+    let addresses = [&a.address[..], &b.address];
+    let outcome = run(&addresses, "server", "performance")
+        .args(&["--setting", "min_duration_ms=1500", "--digests"])
+        .run()
+        .expect(0);
+    let result = outcome.result();
+    assert_eq!(result["verdict"], "VALID", "{result:#}");
+    assert_eq!(result["dataset"], "sorting");
+    assert_eq!(result["test_settings"]["use_token_latencies"], "true");
+    assert_eq!(result["test_settings"]["min_query_count"], "700");
+    assert_eq!(result["digests"]["responses"]["differences"], 0);
+    for node in result["nodes"].as_array().expect("a list") {
+        assert_eq!((&node["engine"], &node["model"]), (&"decoder".into(), &"sorting".into()));
+        let per_answer = node["tokens"]["per_answer"]["mean"].as_f64().expect("a number");
+        // Three to twelve digits, and the end.
+        assert!((4.0..=13.0).contains(&per_answer), "{node:#}");
+    }
+    for words in ["first token (TTFT)", "each further (TPOT)", "goodput"] {
+        assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
+    }
+    let outcome = run(&addresses, "offline", "performance")
+        .args(&["--setting", "offline_expected_qps=200", "--setting", "min_duration_ms=1"])
+        .run()
+        .expect(0);
+    assert_eq!(outcome.result()["verdict"], "VALID");
+    assert_eq!(outcome.result()["token_metric"]["unit"], "tokens/s");
+}
+
+#[test]
+fn a_user_conf_takes_the_place_of_the_benchmarks_settings() {
+    let node = sorter("a");
+    let run = LoadGen::new(&[&node.address], "offline");
+    let conf = run.file("user.conf", "*.Offline.target_qps = 50\n*.Offline.min_duration = 2\n");
+    let run = run.args(&["--benchmark", "sorting", "--user-conf", &conf]);
+    let outcome = run.args(&["--setting", "min_query_count=1"]).run().expect(0);
+    let settings = &outcome.result()["test_settings"];
+    assert_eq!(settings["use_token_latencies"], "false", "{settings:#}");
+    assert_eq!(settings["min_duration_ms"], "2");
+}
+
+#[test]
+fn prompts_that_the_model_does_not_take_end_a_run_by_name() {
+    let node = sorter("a");
+    let long = vec![1; 15];
+    for (prompt, words) in [
+        (long, "the prompt has 15 tokens, the model takes 14"),
+        (vec![10, 1, 16, 11], "token 2 of the prompt is 16; ids go from 0 to 15"),
+    ] {
+        let run = run(&[&node.address], "server", "accuracy");
+        let mut prompts = Vec::new();
+        write_ids(&mut prompts, &[vec![10, 2, 1, 0, 11], prompt]).expect("memory takes it");
+        let file = run.file("prompts.ids", prompts);
+        run.args(&["--dataset", &file]).run().expect_failure(words);
+    }
+    // The node goes on.
+    assert_all_right(&run(&[&node.address], "offline", "accuracy").run().expect(0));
+}
+
+#[test]
+fn a_model_that_is_not_as_described_is_no_node() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let description = folder.path().join("own.toml");
+    let text = "name = 'own'\nvocabulary = 16\nmax_input_tokens = 14\nmax_tokens = 13\n";
+    std::fs::write(&description, text).expect("ours");
+    let description = description.display().to_string();
+    let start = || SutNode::try_start("a", &["--engine", "decoder", "--model", &description]);
+    let log = start().expect_err("no node");
+    assert!(log.contains("cannot read the model") && log.contains("own.onnx"), "{log}");
+    std::fs::write(folder.path().join("own.onnx"), "no model").expect("ours");
+    let log = start().expect_err("no node");
+    assert!(log.contains("own.onnx cannot be loaded as an ONNX model"), "{log}");
+    let log = SutNode::try_start("a", &["--engine", "decoder", "--postprocess", "none"]);
+    assert!(log.expect_err("no node").contains("--postprocess belongs to the engine onnx"));
+}
+
+/// All messages of the answer to one prompt.
+fn messages(wanted: Tokens, prompt: &[i32]) -> Vec<InferResponse> {
+    let args: Args = serde_json::from_str(r#"{"engine": "decoder", "threads": 1}"#).expect("keys");
+    let (answered, answers) = mpsc::sync_channel(100);
+    let node = InProcess::start(&args.resolve().expect("they fit"), wanted, move |replies| {
+        replies.into_iter().for_each(|reply| answered.send(reply).expect("the test listens"));
+    });
+    let node = node.expect("the embedded model loads");
+    let (shape, data) = (vec![prompt.len()], tokens::to_bytes(prompt));
+    let sample = Sample::Tensors(vec![Tensor { data_type: DataType::Int32, shape, data }]);
+    let payload = sample.into_payload(&node.model().input);
+    node.push([(7, payload)].into_iter()).expect("it fits");
+    let mut messages = Vec::new();
+    while messages.last().is_none_or(|last: &InferResponse| last.part() != Part::Whole) {
+        messages.push(answers.recv().expect("an answer"));
+    }
+    messages
+}
+
+#[test]
+fn tokens_are_given_one_by_one() {
+    let prompt = [10, 9, 0, 4, 4, 11];
+    let said = |wanted| -> Vec<(Part, Vec<i32>)> {
+        let said = |m: &InferResponse| (m.part(), tokens::ids(&m.payload).collect());
+        messages(wanted, &prompt).iter().map(said).collect()
+    };
+    let whole = (Part::Whole, vec![0, 4, 4, 9, 12]);
+    assert_eq!(said(Tokens::Whole), std::slice::from_ref(&whole));
+    assert_eq!(said(Tokens::First), [(Part::First, vec![0]), whole.clone()]);
+    let every = said(Tokens::Every);
+    assert_eq!(every[0], (Part::First, vec![0]));
+    assert_eq!(every[1..5].iter().map(|(_, ids)| ids[0]).collect::<Vec<_>>(), [4, 4, 9, 12]);
+    assert!(every[1..5].iter().all(|(part, ids)| *part == Part::More && ids.len() == 1));
+    assert_eq!(every[5..], [whole]);
+}
