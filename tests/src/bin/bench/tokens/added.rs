@@ -10,7 +10,7 @@ const MILLISECONDS: u64 = 4000;
 
 /// The table.
 pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
-    let nodes = runs::nodes(FIRST_US, FURTHER_US);
+    let nodes = runs::nodes_on_schedule();
     let mut rounds = Vec::new();
     for run in 1..=runs {
         eprintln!("Server, {RATE} QPS, round {run} of {runs}");

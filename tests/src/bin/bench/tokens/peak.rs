@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use super::runs::{self, FIRST_US, FURTHER_US, OUTPUT};
+use super::runs::{self, OUTPUT};
 use crate::figures::{median, spread};
 
 const MILLISECONDS: u64 = 2000;
@@ -52,7 +52,7 @@ fn highest(
 
 /// The table.
 pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
-    let nodes = runs::nodes(FIRST_US, FURTHER_US);
+    let nodes = runs::nodes_on_schedule();
     let [mut over_network, mut alone] = BEGIN;
     let (mut peaks, mut cpu) = (Vec::new(), Vec::new());
     for run in 1..=runs {

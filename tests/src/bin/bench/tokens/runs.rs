@@ -15,9 +15,6 @@ pub const OUTPUT: u64 = 256;
 pub const FIRST_US: u64 = 5000;
 pub const FURTHER_US: u64 = 100;
 
-/// Outputs that a node may have under way: more than any rate on a few cores has.
-const MAX_BATCH: &str = "16384";
-
 /// One run's figures.
 pub struct Figures {
     pub samples_per_second: f64,
@@ -50,14 +47,19 @@ impl Times {
     }
 }
 
-/// Two nodes whose tokens come on that schedule.
-pub fn nodes(first_us: u64, further_us: u64) -> [SutNode; 2] {
-    let [first_us, further_us, output] = [first_us, further_us, OUTPUT].map(|n| n.to_string());
-    ["a", "b"].map(|name| {
-        let engine = ["--engine", "tokens", "--max-batch", MAX_BATCH];
-        let pace = ["--tokens-ttft-us", &first_us, "--tokens-tpot-us", &further_us];
-        SutNode::start(name, &[&engine[..], &pace, &["--tokens-output", &output]].concat())
-    })
+/// Two nodes with outputs of that length, and more options.
+pub fn nodes(options: &[&str]) -> [SutNode; 2] {
+    let output = OUTPUT.to_string();
+    let engine = ["--engine", "tokens", "--tokens-output", &output];
+    ["a", "b"].map(|name| SutNode::start(name, &[&engine[..], options].concat()))
+}
+
+/// Two nodes whose tokens come on schedule.
+pub fn nodes_on_schedule() -> [SutNode; 2] {
+    let [first, further] = [FIRST_US, FURTHER_US].map(|us| us.to_string());
+    let pace = ["--tokens-ttft-us", &first, "--tokens-tpot-us", &further];
+    // Room for more outputs than are under way at any rate on a few cores.
+    nodes(&[&pace[..], &["--max-batch", "16384"]].concat())
 }
 
 /// A run at that rate, of so many milliseconds.
