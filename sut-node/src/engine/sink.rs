@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bytes::{Bytes, BytesMut};
+use bytes::{BufMut as _, Bytes, BytesMut};
 use netdiv_contract::{
     encoding::Encoding,
     tokens::{self, ID_BYTES},
@@ -88,7 +88,8 @@ impl Sink {
             return;
         }
         self.wrong = self.wrong.or_else(|| ids.iter().copied().find(|id| *id < 0));
-        self.output.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
+        self.output.reserve(ids.len() * ID_BYTES);
+        ids.iter().for_each(|id| self.output.put_i32_le(*id));
         let is_first = self.first.is_none();
         self.first.get_or_insert_with(|| self.clock.now());
         let wanted = self.wanted();

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netdiv_contract::v1;
+use netdiv_contract::{checksum, v1};
 
 use crate::{
     engine::{error::EngineError, interface::StreamingEngine, sink::Sink},
@@ -79,7 +79,7 @@ impl Tokens {
 
 impl Speech {
     fn new(prompt: &Payload, sink: Sink, settings: &TokensConfig) -> Self {
-        let seed = hash(prompt.bytes());
+        let seed = mixed(checksum::of_payload(prompt.bytes()).into());
         let kind = settings.outputs[(seed % settings.outputs.len() as u64) as usize];
         let span = u64::from(kind.tokens.most - kind.tokens.least) + 1;
         let tokens = kind.tokens.least + (mixed(seed) % span) as u32;
@@ -113,19 +113,15 @@ impl Speech {
             tpot => late.as_nanos() / tpot.as_nanos() + 1,
         };
         let until = self.tokens.min(said.saturating_add(u32::try_from(many).unwrap_or(u32::MAX)));
+        // A share of the ids that there are: a division would take longer than all the rest.
         let id = |place: u32| {
-            let number = mixed(self.seed.wrapping_add(u64::from(place) + 1));
-            (RESERVED + (number % u64::from(vocabulary - RESERVED)) as u32) as i32
+            let share = mixed(self.seed.wrapping_add(u64::from(place) + 1)) >> u32::BITS;
+            let number = (share * u64::from(vocabulary - RESERVED)) >> u32::BITS;
+            (RESERVED + number as u32) as i32
         };
         let ids: Vec<_> = (said..until).map(id).collect();
         self.sink.tokens(&ids);
     }
-}
-
-/// A number that stands for those bytes (FNV-1a).
-fn hash(bytes: &[u8]) -> u64 {
-    let step = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
 }
 
 /// A number that looks like any other, made of one (SplitMix64).

@@ -9,6 +9,7 @@ use std::{
 };
 
 use netdiv_contract::{
+    burst,
     framing::Encoder,
     v1::{InferResponse, Part, Tokens},
 };
@@ -69,12 +70,13 @@ impl Ahead {
 }
 
 impl AheadOf {
-    /// Encodes all that is here, and has the task woken when more comes.
+    /// Encodes what is here, and has the task woken when more comes. There is an end to it even while engines give tokens as
+    /// fast as they are encoded: a task that has something to send is asked again.
     ///
     /// Polling alone may leave something: it says that nothing is here when the task has used up its budget, or when another
     /// thread is in the middle of sending. `try_recv` takes whatever was sent before this.
     pub(crate) fn encode(&mut self, context: &mut Context<'_>, encoder: &mut Encoder) {
-        loop {
+        for _ in 0..burst::MESSAGES {
             let tokens = match self.receiver.try_recv() {
                 Ok(tokens) => tokens,
                 Err(_) => match self.receiver.poll_recv(context) {
@@ -112,5 +114,24 @@ mod tests {
         })
         .await;
         assert!(encoder.next_chunk().is_some());
+    }
+
+    #[tokio::test]
+    async fn many_tokens_are_encoded_in_turns() {
+        let tokens = || InferResponse { part: Part::First as i32, id: 1, ..Default::default() };
+        let (ahead, mut of) = channel(Tokens::First, burst::MESSAGES + 1).unwrap();
+        (0..=burst::MESSAGES).for_each(|_| assert!(ahead.send(tokens())));
+        let mut encoder = Encoder::default();
+        let mut lengths = Vec::<usize>::new();
+        for _ in 0..3 {
+            poll_fn(|context| {
+                of.encode(context, &mut encoder);
+                Poll::Ready(())
+            })
+            .await;
+            lengths.push(std::iter::from_fn(|| encoder.next_chunk()).map(|c| c.len()).sum());
+        }
+        let one = netdiv_contract::framing::encode(&tokens()).len();
+        assert_eq!(lengths, [burst::MESSAGES * one, one, 0]);
     }
 }

@@ -93,11 +93,10 @@ pub(crate) fn rows_of(bytes: &[u8], rows: usize) -> std::slice::ChunksExact<'_, 
 pub(crate) fn integers(
     tensor: &Tensor<Bytes>,
 ) -> impl DoubleEndedIterator<Item = i64> + ExactSizeIterator {
-    let number = match tensor.data_type {
-        DataType::Int32 => {
-            |n: &[u8]| i64::from(i32::from_le_bytes(n.try_into().unwrap_or_default()))
-        }
-        _ => |n: &[u8]| i64::from_le_bytes(n.try_into().unwrap_or_default()),
+    let data_type = tensor.data_type;
+    let number = move |n: &[u8]| match data_type {
+        DataType::Int32 => i64::from(i32::from_le_bytes(n.try_into().unwrap_or_default())),
+        _ => i64::from_le_bytes(n.try_into().unwrap_or_default()),
     };
     tensor.data.chunks_exact(element_bytes(tensor.data_type).max(1)).map(number)
 }

@@ -81,8 +81,7 @@ impl Api {
 
     /// A request.
     pub(super) fn request(&self, prompt: &[i64], rest: &str) -> String {
-        let ids: Vec<_> = prompt.iter().map(ToString::to_string).collect();
-        format!(r#"{{"{}":[{}],{rest}"#, self.prompt, ids.join(","))
+        format!(r#"{{"{}":{},{rest}"#, self.prompt, Value::from(prompt))
     }
 
     /// Reads an event.
