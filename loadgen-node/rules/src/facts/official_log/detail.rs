@@ -202,15 +202,23 @@ pub fn metric(scenario: Scenario, log: &DetailLog) -> Option<Metric> {
     })
 }
 
-/// LoadGen's tokens per second, where it counts tokens.
+/// LoadGen's tokens per second, where it counts tokens or infers how many there are.
 pub fn token_metric(scenario: Scenario, log: &DetailLog) -> Option<Metric> {
-    let (key, name) = match scenario {
-        Scenario::Offline => ("result_tokens_per_second", "tokens per second"),
-        Scenario::Server => ("result_completed_tokens_per_second", "completed tokens per second"),
+    let choices = match scenario {
+        Scenario::Offline => [
+            ("result_tokens_per_second", "tokens per second"),
+            ("result_inferred_tokens_per_second", "inferred tokens per second"),
+        ],
+        Scenario::Server => [
+            ("result_completed_tokens_per_second", "completed tokens per second"),
+            ("result_inferred_completed_tokens_per_second", "inferred completed tokens per second"),
+        ],
         Scenario::SingleStream | Scenario::MultiStream => return None,
     };
-    let value = log.number(key).filter(|value| *value > 0.0)?;
-    Some(Metric { name: name.into(), value, unit: "tokens/s".into() })
+    choices.into_iter().find_map(|(key, name)| {
+        let value = log.number(key).filter(|value| *value > 0.0)?;
+        Some(Metric { name: name.into(), value, unit: "tokens/s".into() })
+    })
 }
 
 /// How the keys of times for each further token begin. Releases up to v5.1 have both.
