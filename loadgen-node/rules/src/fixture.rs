@@ -184,8 +184,16 @@ impl RunSpec {
             (Mode::Accuracy, _) => self.dataset_samples,
             _ if self.test == Some("TEST06") => 100,
             (_, Scenario::Server) => (self.rate() * 601.0) as u64,
-            _ => (self.target * 660.0) as u64,
+            _ if self.equal_issue => {
+                self.query_samples().div_ceil(self.performance_samples) * self.performance_samples
+            }
+            _ => self.query_samples(),
         }
+    }
+
+    /// Samples in Offline's query, as LoadGen's settings have them.
+    fn query_samples(&self) -> u64 {
+        (self.target * 660.0) as u64
     }
 
     /// Time of the test in nanoseconds: that in which so many samples come back at that rate.

@@ -10,6 +10,7 @@ use crate::{
     Rule::{self, N2, N18, N21, N33},
     Scenario,
     book::{Benchmark, TokenLatencies},
+    judge::samples::too_long,
     official_log::{DetailLog, token_metric},
     result::{Node, RunResult, Tokens, Verdict},
 };
@@ -47,6 +48,8 @@ fn of_benchmark(benchmark: &Benchmark, record: &RunResult) -> Vec<(Rule, String)
             ));
         }
     }
+    let most = record.sample_bytes.map(|lengths| lengths.most);
+    wrong.extend(most.and_then(|bytes| too_long(benchmark, &record.input, bytes)));
     let longest = each(record).map(|(_, tokens)| tokens.per_answer.max).max();
     if let (Some(most), Some(longest)) = (benchmark.most_tokens(), longest)
         && longest > with_digits(most)
@@ -97,8 +100,7 @@ fn of_record(record: &RunResult) -> Vec<(Rule, String)> {
                 ),
             ));
         }
-        let firsts = if is_timed { *answered } else { 0 };
-        let bytes = tokens.total.saturating_add(firsts).saturating_mul(ID_BYTES as u64);
+        let bytes = tokens.total.saturating_mul(ID_BYTES as u64);
         if response_encodings == &[Encoding::None] && *bytes_received < bytes {
             wrong.push((
                 N18,

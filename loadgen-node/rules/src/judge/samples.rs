@@ -20,6 +20,21 @@ pub(crate) fn may_be_encoded(benchmark: &Benchmark, encoding: Encoding) -> bool 
     encoding == Encoding::None || benchmark.compression != Compression::None
 }
 
+/// Whether a sample of so many bytes has more token ids than the benchmark's prompts (Appendix B has their greatest length).
+pub(crate) fn too_long(benchmark: &Benchmark, tensors: &[String], bytes: u64) -> Option<String> {
+    benchmark.token_latencies.filter(|_| is_allowed_input(benchmark, tensors) == Some(true))?;
+    let [ids] = tensors else { return None };
+    let id_bytes = ElementType::all().find(|one| one.is_in(ids))?.bytes();
+    let most: u64 = benchmark.bandwidth.first()?.ingress.iter().map(|ids| ids.elements).sum();
+    let ids = bytes / id_bytes.max(1);
+    (ids > most).then(|| {
+        format!(
+            "a sample has {ids} token ids, and those of {} have {most} at most: use its data set",
+            benchmark.name
+        )
+    })
+}
+
 /// What a sample of the benchmark is.
 pub(crate) fn wanted_input(benchmark: &Benchmark) -> String {
     benchmark.inputs(" or ")

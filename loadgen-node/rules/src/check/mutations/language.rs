@@ -4,7 +4,7 @@ use super::{Row, tree::Tree};
 use crate::{
     Rule::*,
     facts::files::sha256_of,
-    result::{Distribution, Tokens},
+    result::{Distribution, Lengths, Tokens},
     tree::{ACCURACY_LOG, DETAIL},
 };
 use netdiv_contract::encoding::Encoding;
@@ -89,6 +89,11 @@ pub(super) const ROWS: &[Row] = &[
             record.nodes.iter_mut().for_each(|node| node.tokens = None);
         });
     }),
+    ("tokens that are inferred", &[N2], |tree| {
+        tree.every_record(|record| {
+            record.test_settings.insert("infer_token_latencies".into(), "true".into());
+        });
+    }),
     ("a test without tokens", &[N2, N34], |tree| {
         tree.record("Offline/TEST06", |record| {
             record.test_settings.insert("use_token_latencies".into(), "false".into());
@@ -103,6 +108,12 @@ pub(super) const ROWS: &[Row] = &[
             let Distribution { mean, p50, p90, p99, p99_9, max } = &mut tokens.first_ns;
             *mean = 0.0;
             [p50, p90, p99, p99_9, max].into_iter().for_each(|ns| *ns = 0);
+        });
+    }),
+    ("a prompt that is too long", &[N2], |tree| {
+        tree.every_record(|record| {
+            record.input = vec!["input_ids int32 [?]".into()];
+            record.sample_bytes = Some(Lengths { least: 4096, most: 4100 });
         });
     }),
     ("an answer that is too long", &[N2], |tree| {
@@ -127,6 +138,15 @@ pub(super) const ROWS: &[Row] = &[
     }),
     ("fewer bytes than the tokens have", &[N18], |tree| {
         tree.record("Server/performance", |record| record.nodes[0].bytes_received -= 1);
+    }),
+    ("an Offline query without its padding", &[N21], |tree| {
+        tree.entry("Offline/performance", "generated_samples_per_query", "33000", "");
+    }),
+    ("first tokens that nobody counted", &[N10], |tree| {
+        tree.record("Server/digests", |record| {
+            let responses = &mut record.digests.as_mut().unwrap().responses;
+            (responses.sent, responses.received) = (responses.sent / 2, responses.received / 2);
+        });
     }),
     ("samples issued unequally", &[N32], |tree| {
         let key = "effective_sample_concatenate_permutation";
