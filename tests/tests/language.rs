@@ -67,7 +67,7 @@ impl Runs {
         let (output, user_conf) =
             (self.path(&format!("{scenario}/{name}")), self.path("user.conf"));
         let common = ["run", "--division", "network", "--rehearsal", "--transport", transport()];
-        let benchmark = ["--benchmark", "llama2-70b-99", "--dataset", "synthetic-ids:1100x4-64"];
+        let benchmark = ["--benchmark", "llama2-70b-99", "--dataset", "synthetic-ids:1100x4-1024"];
         let samples = ["--performance-samples", "1100", "--user-conf", &user_conf];
         let places = ["--nodes", nodes, "--scenario", scenario, "--output", &output];
         let all = [&common[..], &benchmark, &samples, &places, args].concat();
