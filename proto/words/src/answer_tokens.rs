@@ -1,30 +1,7 @@
 //! Tokens of answers.
 
-use clap::ValueEnum;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use strum::{Display, IntoStaticStr};
-
 /// What LoadGen is told of the tokens of answers, which are int32.
-#[derive(
-    Debug,
-    Clone,
-    Copy,
-    Default,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    ValueEnum,
-    Display,
-    IntoStaticStr,
-)]
-#[serde(rename_all = "kebab-case")]
-#[strum(serialize_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AnswerTokens {
     /// Nothing.
     #[default]

@@ -66,7 +66,7 @@ fn logged_samples(run: &Run) -> Option<u64> {
         Kind::Accuracy => detail.integer("qsl_reported_total_count"),
         Kind::Performance | Kind::Test(_) => {
             let queries = detail.integer("result_query_count")?;
-            Some(queries.saturating_mul(detail.integer("effective_samples_per_query")?))
+            Some(queries.saturating_mul(detail.samples_per_query()?))
         }
         Kind::Submission | Kind::Digests => None,
     }
@@ -170,7 +170,8 @@ fn digests(entry: &Entry, found: &mut Findings) {
         at.or_pass(format!("{} responses have the same digests at both ends", responses.sent));
         let mut at = found.at(N10, place);
         at.fail_each(miscounted("samples", samples, record.samples.issued));
-        at.fail_each(miscounted("responses", responses, record.samples.completed));
+        let responses_of_loadgen = record.samples.completed.saturating_add(record.first_tokens());
+        at.fail_each(miscounted("responses", responses, responses_of_loadgen));
         at.or_pass(format!(
             "each of {sent} samples was received by a node, and each response came from one"
         ));

@@ -61,6 +61,7 @@ mod tallies;
 #[cfg(test)]
 mod tests;
 mod throughput;
+mod tokens;
 mod topology;
 mod unchanged;
 mod unusable;
@@ -201,6 +202,7 @@ fn judge(
     construction::judge(subject, &mut found);
     elapsed::judge(subject, &mut found);
     throughput::judge(subject, &mut found);
+    tokens::judge(subject, &mut found);
     latencies::judge(subject, &mut found);
     names::judge(subject, &mut found);
     shared_machines::judge(subject, &mut found);

@@ -66,7 +66,7 @@ kinds! {
     wire: "the description of the wire, and the sources that it is taken from", Tree::new;
     machines: "machines that may be one, and nodes that differ in what they run", Tree::new;
     agree: "two places of a submission that state one fact", Tree::new;
-    engines: "serving engines that reuse what they computed", Tree::new;
+    engines: "engines without a model, and those that reuse what they computed", Tree::new;
     names: "names of systems, folders and nodes", Tree::new;
     causes: "files that are missing, changed, or of another run", Tree::new;
     language: "a language model: tokens, compression, TEST06", Tree::of_llama;

@@ -8,10 +8,10 @@ use super::{
 use crate::{
     Rule::N2,
     book::{Benchmark, Quality, as_written},
-    compliance::accuracy_of,
+    compliance::{accuracy_of, printed_accuracy},
     facts::files,
     judge::limits::{Limits, Server},
-    official_log::DetailLog,
+    official_log::{DetailLog, token_metric},
     placeholder::is_placeholder,
     result::{Accuracy, RunResult},
     tree::{ACCURACY_TXT, documents},
@@ -19,6 +19,9 @@ use crate::{
 
 /// The official scripts print percentages with three decimals.
 const PRINTED: f64 = 0.001;
+
+/// They round tokens per sample to one.
+const DECIMAL: f64 = 0.0501;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for entry in &subject.results {
@@ -52,11 +55,17 @@ fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut
     let counted = counted.map(|(counted, quality)| (quality.metric.clone(), counted.metric.value));
     let path = run.folder.join(ACCURACY_TXT);
     if path.exists() || subject.tree.is_some() {
-        match accuracy_of(&path, benchmark) {
+        let values = match subject.tree {
+            Some(_) => accuracy_of(&path, benchmark),
+            // A submission gets it in the form that the checker reads.
+            None => printed_accuracy(&path, benchmark).map(|(values, _)| values),
+        };
+        match values {
             Ok(values) => {
                 let mut at = found.at(N2, format!("{}/{ACCURACY_TXT}", run.place));
                 targets(benchmark, &values, &mut at);
                 at.fail_each(counted.iter().flat_map(|counted| not_as_counted(&values, counted)));
+                at.fail_each(record.and_then(|record| other_lengths(&values, record)));
                 let text = files::read_to_string(&path).unwrap_or_default();
                 let record = record.and_then(|record| record.accuracy.as_ref());
                 if at.is_kept() {
@@ -110,6 +119,19 @@ fn not_as_counted(
     differ.map(move |value| format!("{metric} is {value}, and the run itself counted {counted}"))
 }
 
+/// Tokens of an answer that the script counted otherwise than the run did, but for the one decimal that is printed.
+fn other_lengths(values: &[(String, f64)], record: &RunResult) -> Option<String> {
+    let tokens = record.nodes.iter().filter_map(|node| Some(node.tokens.as_ref()?.total));
+    let total = tokens.reduce(u64::saturating_add)?;
+    let counted = total as f64 / record.samples.completed as f64;
+    let printed = values.iter().filter(|(name, _)| name == "TOKENS_PER_SAMPLE");
+    let (_, other) = printed.into_iter().find(|(_, said)| (said - counted).abs() > DECIMAL)?;
+    Some(format!(
+        "TOKENS_PER_SAMPLE is {other}, and the answers of the run had {counted:.2}: give the script that run's log, with --dtype \
+         int32"
+    ))
+}
+
 /// The right answers and all of them, as the official script prints both behind the accuracy.
 fn other_counts(text: &str, Accuracy { correct, total, .. }: &Accuracy) -> Option<String> {
     let printed = |line: &str, name: &str| {
@@ -147,12 +169,17 @@ fn targets(benchmark: &Benchmark, values: &[(String, f64)], at: &mut At) {
 
 fn latency(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {
     let limits = Limits::of(subject.table, subject.round, benchmark, entry.scenario);
-    // TEST06 has settings of its own.
-    for run in entry.runs.iter().filter(|run| run.measures() && !run.is_token_test()) {
+    for run in &entry.runs {
         let Some(detail) = run.detail() else { continue };
         let mut at = found.at(N2, &run.place);
         at.fail_each(switches::wrong(N2, subject, entry, run));
-        if let Some(limits) = &limits.server {
+        // TEST06 has settings of its own.
+        let is_bound = run.measures() && !run.is_token_test();
+        let metric = entry.scenario.and_then(|scenario| token_metric(scenario, detail));
+        if is_bound && benchmark.token_latencies.is_some() && metric.is_none() {
+            at.fail("the detail log has no tokens per second, which are this benchmark's metric");
+        }
+        if let Some(limits) = limits.server.as_ref().filter(|_| is_bound) {
             bounds(detail, limits, &mut at);
             at.fail_each(measured(detail, benchmark));
             at.or_pass("Server's latency bounds are those of the table, and were met");
@@ -161,15 +188,26 @@ fn latency(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut 
 }
 
 fn bounds(detail: &DetailLog, limits: &Server, at: &mut At) {
-    let measured = [
+    let asked = [
         ("effective_target_latency_ns", limits.latency_ms),
+        ("requested_server_ttft_latency", limits.first_token_ms),
+        ("requested_server_tpot_latency", limits.further_token_ms),
+    ];
+    // The official checker wants less than the bound.
+    let measured = [
         ("result_first_token_99.00_percentile_latency_ns", limits.first_token_ms),
         ("result_time_per_output_token_99.00_percentile_ns", limits.further_token_ms),
     ];
-    for (key, most_ms) in measured {
-        let Some(most) = most_ms.map(|ms| ms * 1e6) else { continue };
+    let in_ns = |most_ms: Option<f64>| most_ms.map(|ms| ms * 1e6);
+    for (key, most) in asked.map(|(key, most)| (key, in_ns(most))) {
+        let Some(most) = most else { continue };
         let wanted = format!("and at most {most} is allowed");
         at.logged(key, detail.number(key), |value| *value <= most, wanted);
+    }
+    for (key, bound) in measured.map(|(key, bound)| (key, in_ns(bound))) {
+        let Some(bound) = bound else { continue };
+        let wanted = format!("and has to be below {bound}");
+        at.logged(key, detail.number(key), |value| *value < bound, wanted);
     }
 }
 

@@ -43,7 +43,16 @@ fn differences(node: &Node) -> Vec<String> {
         ("sut_queue", &stages_ns.sut_queue),
         ("compute", &stages_ns.compute),
     ];
-    let odd = times.into_iter().filter(|(_, times)| !is_ordered(times));
+    let of_tokens = node.tokens.iter().flat_map(|tokens| {
+        [
+            ("per_answer", &tokens.per_answer),
+            ("first_ns", &tokens.first_ns),
+            ("further_ns", &tokens.further_ns),
+            ("prefill_ns", &tokens.prefill_ns),
+            ("decode_ns", &tokens.decode_ns),
+        ]
+    });
+    let odd = times.into_iter().chain(of_tokens).filter(|(_, times)| !is_ordered(times));
     wrong.extend(odd.map(|(what, _)| {
         format!("the percentiles of {what} at node {name} do not rise to its maximum")
     }));

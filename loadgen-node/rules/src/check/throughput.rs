@@ -33,6 +33,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             Scenario::SingleStream | Scenario::MultiStream => continue,
         };
         let mut at = found.at(N21, &run.place);
+        at.fail_each(generated_otherwise(detail));
         at.fail_each(counted.and_then(|counted| by_log(rate, counted)));
         if at.is_kept()
             && let Some(text) = run.result().and_then(|record| by_clock(rate, record))
@@ -41,6 +42,17 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         }
         at.or_pass("LoadGen's rate is the one that samples and time give");
     }
+}
+
+/// LoadGen says how many samples a query had, and which settings made it so.
+fn generated_otherwise(detail: &DetailLog) -> Option<String> {
+    let key = "generated_samples_per_query";
+    let (generated, wanted) = (detail.integer(key)?, detail.samples_per_query()?);
+    (generated != wanted).then(|| {
+        format!(
+            "{key} is {generated}, and by the settings in effect it is {wanted}: submit the log as LoadGen wrote it"
+        )
+    })
 }
 
 /// Samples, and the least and most seconds in which LoadGen's log has them answered.
@@ -59,8 +71,7 @@ fn server(detail: &DetailLog) -> Option<Counted> {
 }
 
 fn samples(detail: &DetailLog) -> Option<f64> {
-    let each = detail.number("effective_samples_per_query")?;
-    Some(detail.number("result_query_count")? * each)
+    Some(detail.number("result_query_count")? * detail.samples_per_query()? as f64)
 }
 
 fn by_log(rate: f64, (samples, least, most): Counted) -> Option<String> {

@@ -46,7 +46,10 @@ pub(super) fn differences(
             wrong.extend(odd);
         }
         (Test::Test06, Some(scenario)) => {
-            compare(VERIFY_ACCURACY, &figures(tokens(&run, scenario, benchmark)));
+            let found = tokens(&run, scenario, benchmark);
+            let reasons = found.as_ref().ok().filter(|part| !part.passed()).map(Part::reasons);
+            compare(VERIFY_ACCURACY, &figures(found));
+            wrong.extend(reasons.map(|why| format!("{ACCURACY_LOG} does not pass: {why}")));
         }
         _ => {}
     }

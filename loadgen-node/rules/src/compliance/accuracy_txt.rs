@@ -5,15 +5,27 @@ use std::path::Path;
 use super::error::ComplianceError;
 use crate::{book::Benchmark, facts::files};
 
+/// Metrics by the checker's names.
+pub type Metrics = Vec<(String, f64)>;
+
 /// The benchmark's metrics in `accuracy.txt`, by the checker's names, as often as they are there and in that order.
 /// The checker wants each of them to be good enough.
 ///
 /// Fails where a metric is missing or no number, with all such metrics.
-pub fn accuracy_of(
+pub fn accuracy_of(path: &Path, benchmark: &Benchmark) -> Result<Metrics, ComplianceError> {
+    metrics(path, &read(path)?, benchmark)
+}
+
+pub(super) fn read(path: &Path) -> Result<String, ComplianceError> {
+    files::read_to_string(path).map_err(|error| ComplianceError::new(path, error))
+}
+
+/// The same of a text.
+pub(super) fn metrics(
     path: &Path,
+    text: &str,
     benchmark: &Benchmark,
-) -> Result<Vec<(String, f64)>, ComplianceError> {
-    let text = files::read_to_string(path).map_err(|error| ComplianceError::new(path, error))?;
+) -> Result<Metrics, ComplianceError> {
     let metrics = benchmark.quality.iter().map(|quality| quality.metric.as_str());
     let (mut found, mut problems) = (vec![], vec![]);
     for line in text.split(['\n', '\r']) {
@@ -44,7 +56,7 @@ pub fn accuracy_of(
 /// The hash in `accuracy.txt`: the SHA-256 of the accuracy log before it was truncated, in hex. None where no line has
 /// it.
 pub fn accuracy_hash(path: &Path) -> Result<Option<String>, ComplianceError> {
-    let text = files::read_to_string(path).map_err(|error| ComplianceError::new(path, error))?;
+    let text = read(path)?;
     let is_word = |hash: &&str| {
         !hash.is_empty() && hash.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
     };
@@ -94,7 +106,7 @@ fn figure<'a>(metric: &str, line: &'a str) -> Option<&'a str> {
 }
 
 /// The digits and points that a text starts with.
-fn number(text: &str) -> Option<&str> {
+pub(super) fn number(text: &str) -> Option<&str> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     Some(&text[..end]).filter(|number| !number.is_empty())
 }
@@ -126,7 +138,7 @@ mod tests {
     use super::*;
     use crate::book::Table;
 
-    fn read(benchmark: &str, text: &str) -> Result<Vec<(String, f64)>, ComplianceError> {
+    fn metrics_of(benchmark: &str, text: &str) -> Result<Metrics, ComplianceError> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
         accuracy_of(file.path(), Table::builtin().unwrap().find(benchmark).unwrap())
@@ -175,11 +187,11 @@ mod tests {
         let text = "{'CLIP_SCORE': 31.7, 'FID_SCORE': 23.1}\nhash=ab\n{'CLIP_SCORE': 31.8}";
         let found = [("CLIP_SCORE", 31.7), ("FID_SCORE", 23.1), ("CLIP_SCORE", 31.8)];
         let found = found.map(|(name, value)| (name.to_owned(), value));
-        assert_eq!(read("stable-diffusion-xl", text).unwrap(), found);
+        assert_eq!(metrics_of("stable-diffusion-xl", text).unwrap(), found);
 
-        let error = read("stable-diffusion-xl", "{'CLIP_SCORE': 3.1.7}").unwrap_err();
+        let error = metrics_of("stable-diffusion-xl", "{'CLIP_SCORE': 3.1.7}").unwrap_err();
         assert_eq!(error.problems().len(), 3, "{error}");
-        assert_eq!(read("resnet50", "accuracy=76.5%\r\n").unwrap(), [("acc".into(), 76.5)]);
+        assert_eq!(metrics_of("resnet50", "accuracy=76.5%\r\n").unwrap(), [("acc".into(), 76.5)]);
         assert!(
             accuracy_of(Path::new("/nowhere"), &Table::builtin().unwrap().benchmarks[0]).is_err()
         );

@@ -1,6 +1,6 @@
 //! `audit.config`: the settings that make LoadGen run a compliance test.
 
-use super::part::BEYOND;
+use super::{part::BEYOND, test06};
 use crate::{
     Scenario,
     book::{Benchmark, Test},
@@ -18,7 +18,7 @@ pub(crate) fn test_settings(test: Test, benchmark: &Benchmark) -> Vec<(&'static 
                 ("performance_issue_same_index", 3),
             ];
         }
-        (Test::Test06, _) => 100,
+        (Test::Test06, _) => test06::RESPONSES,
         // Models that no longer need the test: their official files have the usual number.
         (Test::Test01, 0) => 4096,
         (Test::Test01, sampling) => sampling.into(),
@@ -52,8 +52,12 @@ pub fn audit_config(test: Test, benchmark: &Benchmark) -> String {
     }
     if test == Test::Test06 {
         lines.extend(
-            [("min_query_count", 100), ("min_duration", 0), ("sample_concatenate_permutation", 0)]
-                .map(|(key, value)| all(key, value)),
+            [
+                ("min_query_count", test06::RESPONSES),
+                ("min_duration", 0),
+                ("sample_concatenate_permutation", 0),
+            ]
+            .map(|(key, value)| all(key, value)),
         );
     }
     lines.join("\n") + "\n"

@@ -9,11 +9,15 @@ use super::{
 };
 use crate::{Scenario, book::Benchmark, facts::official_log::for_each_entry};
 
+/// Responses that the test is of: as many queries as its `audit.config` asks for, and all of them are logged.
+pub(super) const RESPONSES: u64 = 100;
+
 /// What the official script takes for the end of a response: Llama 2's and Mixtral's token.
 const OFFICIAL_END: [i64; 1] = [2];
 
-/// Tokens that end a response of Llama 3.1: the end of the text, of a message, of a turn.
-const LLAMA3_END: [i64; 3] = [128_001, 128_008, 128_009];
+/// Tokens that end a response of other models, by how the benchmark's name begins. Llama 3.1: the end of the text, of a
+/// message, of a turn (`generation_config.json` of the model; so DeepSeek-R1's).
+const ENDS: [(&str, &[i64]); 2] = [("llama3", &[128_001, 128_008, 128_009]), ("deepseek-r1", &[1])];
 
 /// One of the three checks.
 #[derive(Default)]
@@ -43,8 +47,8 @@ pub(super) fn verify(
     benchmark: &Benchmark,
     element: Element,
 ) -> Result<(Part, String), ComplianceError> {
-    let ends: &[i64] =
-        if benchmark.name.starts_with("llama3") { &LLAMA3_END } else { &OFFICIAL_END };
+    let ends = ENDS.into_iter().find(|(name, _)| benchmark.name.starts_with(name));
+    let ends = ends.map_or(&OFFICIAL_END[..], |(_, ends)| ends);
     let (mut responses, mut first, mut end, mut length) =
         (0_u64, Check::default(), Check::default(), Check::default());
     for_each_entry(log, |entry| {
@@ -54,13 +58,13 @@ pub(super) fn verify(
             tokens.len() < 3 || !ends_twice(&tokens, &OFFICIAL_END),
             !ends_twice(&tokens, ends),
         );
-        length.count(tokens.len() as u64 == entry.integer("token_count")?, true);
+        length.count(tokens.len() as u64 == entry.integer("token_count")?, !tokens.is_empty());
         if scenario != Scenario::Offline {
             let start =
                 entry.bytes("token_data")?.map(|bytes| element.numbers(&bytes)).transpose()?;
             let alike = |start: &Vec<Number>| start.iter().zip(&tokens).all(|(a, b)| a == b);
-            let given = start.as_ref().is_some_and(|start| !start.is_empty());
-            first.count(start.as_ref().is_some_and(alike), given);
+            let is_one = start.as_ref().is_some_and(|start| start.len() == 1);
+            first.count(start.as_ref().is_some_and(alike), is_one);
         }
         Ok(())
     })?;
@@ -73,10 +77,10 @@ pub(super) fn verify(
         (
             &first,
             "do not begin with the reported token, or none was reported",
-            "have an empty first token",
+            "have no first token, or more than one",
         ),
         (&end, "end with the token 2 twice", "end with two tokens that end a response"),
-        (&length, "have another number of tokens than was reported", ""),
+        (&length, "have another number of tokens than was reported", "have no token"),
     ];
     for (check, official, ours) in reasons {
         if check.bad > 0 {
@@ -85,6 +89,10 @@ pub(super) fn verify(
         if check.bad_for_us > 0 {
             part.stricter.push(format!("{} of {responses} responses {ours}", check.bad_for_us));
         }
+    }
+    if responses < RESPONSES {
+        part.stricter
+            .push(format!("{responses} responses were logged, and the test is of {RESPONSES}"));
     }
     let first = if scenario == Scenario::Offline { "Skipped" } else { first.word() };
     part.figures = vec![

@@ -22,8 +22,13 @@ pub(crate) fn text(
     others: &[(String, &RunResult)],
 ) -> String {
     let mut text = format!("# {name}\n\n");
-    if let Some(metric) = &result.metric {
+    for metric in result.metric.iter().chain(&result.token_metric) {
         text += &format!("{}: {} {}. ", metric.name, metric.value, metric.unit);
+    }
+    for (what, kind) in [("first token", "first_token"), ("each further token", "further_token")] {
+        if let Some(ns) = result.loadgen_latency_ns.get(&format!("{kind}_99.00")) {
+            text += &format!("{what}, 99 %: {} ms. ", ns / 1e6);
+        }
     }
     if let Some(found) = &accuracy.accuracy {
         text += &format!("{}: {} {}. ", found.metric.name, found.reported, found.metric.unit);

@@ -295,6 +295,14 @@ impl RunResult {
         self.nodes.iter().map(of).fold(0, u64::saturating_add)
     }
 
+    /// First tokens that LoadGen was told of, each a response beside the whole one.
+    pub(crate) fn first_tokens(&self) -> u64 {
+        self.total(|node| match &node.tokens {
+            Some(tokens) if tokens.first_ns.max > 0 => node.answered,
+            _ => 0,
+        })
+    }
+
     /// The rules that were found broken before the run, each once, in a line; empty where there is none.
     pub fn broken_rules(&self) -> String {
         let broken = self.findings.iter().filter(|finding| finding.outcome == Outcome::Fail);

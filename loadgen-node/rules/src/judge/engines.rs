@@ -8,7 +8,7 @@ use serde::Deserialize;
 /// Why no model runs at a node with that engine and that SHA-256 of a model file.
 pub(crate) fn without_model(engine: &str, model_sha256: &str) -> Option<String> {
     let why = match engine.trim().to_lowercase().as_str() {
-        "echo" | "none" | "" => format!("its engine is `{engine}`"),
+        "echo" | "none" | "tokens" | "" => format!("its engine is `{engine}`"),
         _ if model_sha256.trim().is_empty() => "it named no model file".into(),
         _ => return None,
     };

@@ -23,7 +23,7 @@ pub(crate) struct Switch {
 /// Of which runs a switch is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// Of all that measure performance.
+    /// Of all of which the rule asks anything.
     Always,
     /// Not of those for the Open division.
     Closed,

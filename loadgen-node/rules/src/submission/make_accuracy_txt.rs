@@ -38,18 +38,23 @@ pub(super) fn with_hash(text: &str, sha256: &str) -> String {
 
 /// The script's output, which has the benchmark's metrics.
 fn given(path: &Path, benchmark: Option<&Benchmark>, problems: &mut Problems) -> Option<String> {
-    let read = benchmark.map(|benchmark| compliance::accuracy_of(path, benchmark));
-    if let Some(Err(error)) = read {
-        for problem in error.problems() {
-            problems.fault(format!(
-                "accuracy_txt {problem}; give the output of the official accuracy script"
-            ));
+    let Some(benchmark) = benchmark else {
+        let text = files::read_to_string(path);
+        return text
+            .map_err(|error| problems.fault(format!("accuracy_txt {}: {error}", path.display())))
+            .ok();
+    };
+    match compliance::printed_accuracy(path, benchmark) {
+        Ok((_, text)) => Some(text),
+        Err(error) => {
+            for problem in error.problems() {
+                problems.fault(format!(
+                    "accuracy_txt {problem}; give the output of the official accuracy script"
+                ));
+            }
+            None
         }
-        return None;
     }
-    files::read_to_string(path)
-        .map_err(|error| problems.fault(format!("accuracy_txt {}: {error}", path.display())))
-        .ok()
 }
 
 /// The line of the official accuracy-imagenet.py.

@@ -1,6 +1,6 @@
 //! Benchmarks whose metric needs what a LoadGen node does not have (annotations, official evaluation code): their accuracy
 //! log is checked for what the official script will read, and the script is named. Scripts are those of mlcommons/inference, tag
-//! v5.0.1.
+//! v5.0.1; of Llama 3.1 8B and DeepSeek-R1 v5.1.1.
 
 use std::path::Path;
 
@@ -22,11 +22,13 @@ enum Answers {
     Floats { group: usize, least: f32, most: f32 },
     /// uint8, each at most so large.
     Bytes { most: u8 },
+    /// Ids of tokens, int32, one at least.
+    Tokens,
 }
 
 const ANY: (f32, f32) = (f32::MIN, f32::MAX);
 
-const SCRIPTS: [OfficialScript; 4] = [
+const SCRIPTS: [OfficialScript; 10] = [
     OfficialScript {
         name: "retinanet",
         // It prints a line for each detection, since a node does not know a sample's index (docs/MODELS.md).
@@ -51,6 +53,40 @@ const SCRIPTS: [OfficialScript; 4] = [
         command: "recommendation/dlrm_v2/pytorch/tools/accuracy-dlrm.py --day-23-file FILE \
                   --aggregation-trace-file FILE --dtype float32 --mlperf-accuracy-file",
         answers: Answers::Floats { group: 1, least: 0.0, most: 1.0 },
+    },
+    OfficialScript {
+        name: "gptj",
+        command: "language/gpt-j/evaluation.py --dataset-file FILE --dtype int32 --mlperf-accuracy-file",
+        answers: Answers::Tokens,
+    },
+    OfficialScript {
+        name: "llama2-70b",
+        command: "language/llama2-70b/evaluate-accuracy.py --checkpoint-path DIR --dataset-file FILE --dtype int32 \
+                  --mlperf-accuracy-file",
+        answers: Answers::Tokens,
+    },
+    OfficialScript {
+        name: "llama3.1-405b",
+        command: "language/llama3.1-405b/evaluate-accuracy.py --checkpoint-path DIR --dataset-file FILE --dtype int32 \
+                  --mlperf-accuracy-file",
+        answers: Answers::Tokens,
+    },
+    OfficialScript {
+        name: "mixtral-8x7b",
+        command: "language/mixtral-8x7b/evaluate-accuracy.py --checkpoint-path DIR --dataset-file FILE --dtype int32 \
+                  --mlperf-accuracy-file",
+        answers: Answers::Tokens,
+    },
+    OfficialScript {
+        name: "llama3.1-8b",
+        command: "language/llama3.1-8b/evaluation.py --model-name DIR --dataset-file FILE --dtype int32 \
+                  --mlperf-accuracy-file",
+        answers: Answers::Tokens,
+    },
+    OfficialScript {
+        name: "deepseek-r1",
+        command: "language/deepseek-r1/eval_accuracy.py --dataset-file FILE --input-file",
+        answers: Answers::Tokens,
     },
 ];
 
@@ -100,6 +136,16 @@ impl Answers {
                     None => Ok(()),
                 }
             }
+            Self::Tokens => {
+                let (ids, rest) = data.as_chunks::<4>();
+                if !rest.is_empty() || ids.is_empty() {
+                    return Err(format!("has {} bytes", data.len()));
+                }
+                match ids.iter().map(|id| i32::from_le_bytes(*id)).find(|id| *id < 0) {
+                    Some(id) => Err(format!("holds {id}")),
+                    None => Ok(()),
+                }
+            }
             Self::Bytes { most } => match data.iter().find(|byte| *byte > most) {
                 Some(byte) => Err(format!("holds {byte}")),
                 None => Ok(()),
@@ -116,6 +162,7 @@ mod tests {
     fn answers_that_the_script_cannot_read_are_found() {
         let floats =
             |floats: &[f32]| floats.iter().flat_map(|f| f.to_le_bytes()).collect::<Vec<_>>();
+        let ids = |ids: &[i32]| ids.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<_>>();
         for (benchmark, data, want) in [
             ("retinanet", floats(&[0.0; 14]), None),
             ("retinanet", Vec::new(), None),
@@ -125,6 +172,10 @@ mod tests {
             ("3d-unet-99", vec![0, 1, 2], None),
             ("3d-unet-99.9", vec![0, 3], Some("holds 3")),
             ("dlrm-v2-99", floats(&[0.5, 1.5]), Some("holds 1.5")),
+            ("llama2-70b-interactive-99.9", ids(&[5, 2]), None),
+            ("llama3.1-405b", ids(&[]), Some("has 0 bytes")),
+            ("mixtral-8x7b", vec![0; 6], Some("has 6 bytes")),
+            ("gptj-99", ids(&[5, -1]), Some("holds -1")),
         ] {
             let response = Response { qsl_idx: 0, data };
             let outcome = script(benchmark).unwrap().check([Ok(response)].into_iter(), 1);

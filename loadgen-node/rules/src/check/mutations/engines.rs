@@ -21,6 +21,7 @@ pub(super) fn engines(tree: &Tree, engine: &str, settings: &str) {
 }
 
 pub(super) const ROWS: &[Row] = &[
+    ("tokens of no model", &[N2], |tree| engines(tree, "tokens", "")),
     ("prompts that were reused", &[N10], |tree| {
         engines(tree, "openai", "[found]\nprefix_caching = \"on\"\n");
     }),

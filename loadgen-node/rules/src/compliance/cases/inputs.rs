@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use crate::compliance::test06::RESPONSES;
+
 /// The summary of a run with every setting that a compliance test asks for.
 pub(super) fn summary(scenario: &str, score: &str) -> String {
     let (first, later) = match scenario {
@@ -60,10 +62,16 @@ pub(super) fn log(responses: &[(u64, &str)]) -> String {
 }
 
 /// A response's tokens, its first tokens as they were reported, and the number that was reported.
-type Tokens<'a> = (&'a [i32], Option<&'a [i32]>, u64);
+pub(super) type Tokens<'a> = (&'a [i32], Option<&'a [i32]>, u64);
 
-/// An accuracy log with token counts, and with first tokens where the scenario has them.
+/// An accuracy log with token counts, and with first tokens where the scenario has them: these responses over and over, as many
+/// as the test is of.
 pub(super) fn token_log(responses: &[Tokens<'_>]) -> String {
+    short_token_log(responses.iter().cycle().take(RESPONSES as usize))
+}
+
+/// One with these responses only.
+pub(super) fn short_token_log<'a>(responses: impl Iterator<Item = &'a Tokens<'a>>) -> String {
     let entry = |(seq_id, (data, first, count)): (usize, &Tokens<'_>)| {
         let mut entry = format!(
             "\n{{ \"seq_id\" : {seq_id}, \"qsl_idx\" : {seq_id}, \"data\" : \"{}\"",
@@ -74,7 +82,7 @@ pub(super) fn token_log(responses: &[Tokens<'_>]) -> String {
         }
         entry + &format!(", \"token_count\" : {count} }}")
     };
-    let entries: Vec<_> = responses.iter().enumerate().map(entry).collect();
+    let entries: Vec<_> = responses.enumerate().map(entry).collect();
     format!("[{}\n]\n", entries.join(","))
 }
 

@@ -1,7 +1,7 @@
 //! TEST06's tokens.
 
 use super::{
-    inputs::{hex, log, summary, token_log},
+    inputs::{hex, log, short_token_log, summary, token_log},
     *,
 };
 
@@ -55,6 +55,10 @@ pub(super) fn cases() -> Vec<Case> {
         llama3("llama 3.1 with two ends", &[9, 128_009, 128_009], true, Stricter),
         llama3("llama 3.1 with unlike ends", &[9, 128_001, 128_009], true, Stricter),
         llama3("llama 3.1 ends in the token 2 twice", &[9, 2, 2], false, Fail),
+        Case {
+            benchmark: "mixtral-8x7b",
+            ..case(("mixtral", "Server", first.clone(), true, Pass))
+        },
     ];
     #[rustfmt::skip]
     let rows = [
@@ -63,7 +67,7 @@ pub(super) fn cases() -> Vec<Case> {
         ("single stream", "SingleStream", first.clone(), true, Pass),
         ("offline ignores first tokens", "Offline", token_log(&[(&[5, 6], Some(&[9]), 2)]), true, Pass),
         ("another first token", "Server", token_log(&[(&[5, 6], Some(&[9]), 2)]), false, Fail),
-        ("two first tokens", "Server", token_log(&[(&[5, 6], Some(&[5, 6]), 2)]), true, Pass),
+        ("two first tokens", "Server", token_log(&[(&[5, 6], Some(&[5, 6]), 2)]), true, Stricter),
         ("two first tokens and the second is wrong", "Server", token_log(&[(&[5, 6], Some(&[5, 7]), 2)]), false, Fail),
         ("first token is missing", "Server", text.clone(), false, Fail),
         ("first token is empty", "Server", token_log(&[(&[5, 6], Some(&[]), 2)]), true, Stricter),
@@ -72,8 +76,10 @@ pub(super) fn cases() -> Vec<Case> {
         ("two ends and nothing else", "Offline", token_log(&[(&[2, 2], None, 2)]), true, Stricter),
         ("one end and nothing else", "Offline", token_log(&[(&[2], None, 1)]), true, Pass),
         ("ends in the middle", "Offline", token_log(&[(&[5, 2, 2, 6, 2], None, 5)]), true, Pass),
-        ("an empty response", "Offline", token_log(&[(&[], None, 0)]), true, Pass),
+        ("an empty response", "Offline", token_log(&[(&[], None, 0)]), true, Stricter),
+        ("an empty response to a first token", "Server", token_log(&[(&[], Some(&[5]), 0)]), true, Stricter),
         ("another number of tokens", "Offline", token_log(&[(&[5, 6], None, 3)]), false, Fail),
+        ("99 responses", "Offline", short_token_log([(&[5, 6][..], None, 2); 99].iter()), true, Stricter),
         ("all is wrong", "Server", token_log(&[(&[5, 2, 2], Some(&[6]), 4)]), false, Fail),
         ("no number of tokens", "Offline", log(&[(0, &hex(&[5, 6]))]), false, Refused),
         ("not whole tokens", "Offline", text.replacen("05000000", "050000", 1), false, Refused),

@@ -146,6 +146,16 @@ impl DetailLog {
         self.values.get(key)?.as_u64()
     }
 
+    /// Samples of a query. With equal issue Offline's has whole passes over the samples that are loaded, which LoadGen's settings in
+    /// effect do not say.
+    pub(crate) fn samples_per_query(&self) -> Option<u64> {
+        let asked = self.integer("effective_samples_per_query")?;
+        let is_padded = self.is_on("effective_sample_concatenate_permutation") == Some(true)
+            && self.scenario() == Some(Scenario::Offline);
+        let pass = self.integer("effective_performance_sample_count").unwrap_or(1).max(1);
+        Some(if is_padded { asked.div_ceil(pass).saturating_mul(pass) } else { asked })
+    }
+
     /// A number.
     pub fn number(&self, key: &str) -> Option<f64> {
         self.values.get(key)?.as_f64()
@@ -202,15 +212,23 @@ pub fn metric(scenario: Scenario, log: &DetailLog) -> Option<Metric> {
     })
 }
 
-/// LoadGen's tokens per second, where it counts tokens.
+/// LoadGen's tokens per second, where it counts tokens or infers how many there are.
 pub fn token_metric(scenario: Scenario, log: &DetailLog) -> Option<Metric> {
-    let (key, name) = match scenario {
-        Scenario::Offline => ("result_tokens_per_second", "tokens per second"),
-        Scenario::Server => ("result_completed_tokens_per_second", "completed tokens per second"),
+    let choices = match scenario {
+        Scenario::Offline => [
+            ("result_tokens_per_second", "tokens per second"),
+            ("result_inferred_tokens_per_second", "inferred tokens per second"),
+        ],
+        Scenario::Server => [
+            ("result_completed_tokens_per_second", "completed tokens per second"),
+            ("result_inferred_completed_tokens_per_second", "inferred completed tokens per second"),
+        ],
         Scenario::SingleStream | Scenario::MultiStream => return None,
     };
-    let value = log.number(key).filter(|value| *value > 0.0)?;
-    Some(Metric { name: name.into(), value, unit: "tokens/s".into() })
+    choices.into_iter().find_map(|(key, name)| {
+        let value = log.number(key).filter(|value| *value > 0.0)?;
+        Some(Metric { name: name.into(), value, unit: "tokens/s".into() })
+    })
 }
 
 /// How the keys of times for each further token begin. Releases up to v5.1 have both.
@@ -265,5 +283,23 @@ mod tests {
         assert_eq!((log.number("a"), log.number("rate")), (Some(1.0), None));
         assert_eq!(log.errors(), ["a line that is not JSON: {\"key\": \"bad", "lost"]);
         assert_eq!(log.numbers("a").count(), 1);
+    }
+
+    #[test]
+    fn tokens_are_counted_or_inferred() {
+        let entry = |key: &str| format!(":::MLLOG {{\"key\": \"{key}\", \"value\": 7.5}}\n");
+        for (scenario, key, name) in [
+            (Scenario::Offline, "result_tokens_per_second", "tokens per second"),
+            (
+                Scenario::Server,
+                "result_inferred_completed_tokens_per_second",
+                "inferred completed tokens per second",
+            ),
+        ] {
+            let log = DetailLog::read(file(&entry(key)).path()).unwrap();
+            let metric = token_metric(scenario, &log).unwrap();
+            assert_eq!((metric.name.as_str(), metric.value), (name, 7.5));
+            assert!(token_metric(Scenario::SingleStream, &log).is_none());
+        }
     }
 }

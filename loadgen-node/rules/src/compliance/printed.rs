@@ -1,0 +1,115 @@
+//! What an official script has printed, as the official checker finds it.
+
+use std::path::Path;
+
+use super::{
+    accuracy_txt::{Metrics, metrics, number, read},
+    error::ComplianceError,
+};
+use crate::book::Benchmark;
+
+/// The benchmark's metrics in what a script has printed, and its text. Where the checker does not find them as they were printed, the text has a
+/// further line in which it does.
+pub fn printed_accuracy(
+    path: &Path,
+    benchmark: &Benchmark,
+) -> Result<(Metrics, String), ComplianceError> {
+    let text = read(path)?;
+    if let Ok(found) = metrics(path, &text, benchmark) {
+        return Ok((found, text));
+    }
+    let bare = text.lines().map(|line| (line, bare(line)));
+    let bare: Vec<_> = bare.filter(|(line, bare)| line != bare).map(|(_, bare)| bare).collect();
+    let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
+    let text = [text, end.into(), bare.join("\n")].concat() + "\n";
+    Ok((metrics(path, &text, benchmark)?, text))
+}
+
+/// What may stand around a figure of a Python dictionary: NumPy 2 prints the types of its numbers, and the scripts of GPT-J and
+/// Llama 3.1 8B print texts.
+const AROUND: [(&str, char); 5] = [
+    ("np.float64(", ')'),
+    ("np.float32(", ')'),
+    ("np.int64(", ')'),
+    ("np.int32(", ')'),
+    ("'", '\''),
+];
+
+/// A dictionary's line with bare figures.
+fn bare(line: &str) -> String {
+    let mut parts = line.split("': ");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let figure = AROUND.into_iter().find_map(|(before, after)| {
+            let rest = part.strip_prefix(before)?;
+            let figure = number(rest)?;
+            Some((figure, rest[figure.len()..].strip_prefix(after)?))
+        });
+        let (figure, rest) = figure.unwrap_or(("", part));
+        text += &["': ", figure, rest].concat();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{book::Table, compliance::accuracy_of};
+
+    /// Printed by the scripts of tag v5.0.1, with NumPy 2.4; of `mixtral-8x7b`, after what it prints of MBXP.
+    const LLAMA2: &str = "\nResults\n\n{'rouge1': np.float64(79.7075), 'rouge2': np.float64(63.4958), 'rougeL': np.float64(79.7075), \
+                          'rougeLsum': np.float64(79.7075), 'gen_len': np.int64(21955), 'gen_num': 60, 'gen_tok_len': 2549, \
+                          'tokens_per_sample': 42.5}\n";
+    const LLAMA3: &str = "\nResults\n\n{'exact_match': 50.0, 'rougeL': 81.50240274781268, 'gen_len': np.int64(21955), 'gen_num': 60, \
+                          'gen_tok_len': 2549, 'tokens_per_sample': 42.5}\n";
+    const MIXTRAL: &str = "Processed 20 in 0.047816654998314334s\n 50.00% pass@1\n{'python': 10} {'python': 20}\n\nResults\n\n\
+                           {'rouge1': 81.5024, 'rouge2': 66.4953, 'rougeL': 81.5024, 'rougeLsum': 81.5024, 'gsm8k': 25.0, \
+                           'mbxp': 50.0, 'gen_len': 7750, 'gen_num': 60, 'gen_tok_len': 2549, 'tokens_per_sample': 42.5}\n";
+    const GPTJ: &str = "\nResults\n\n{'rouge1': '79.7075', 'rouge2': '63.4958', 'rougeL': '79.7075', 'rougeLsum': '79.7075', \
+                        'gen_len': np.int64(21955), 'gen_num': 60}\n";
+
+    /// As it is printed with NumPy 1.26.
+    fn of_numpy_1(text: &str) -> String {
+        let text = text.replace("np.float64(", "").replace("np.int64(", "");
+        text.replace("),", ",").replace(")}", "}")
+    }
+
+    #[test]
+    fn what_the_official_scripts_print_is_found() {
+        let rouge = "ROUGE1 79.7075, ROUGE2 63.4958, ROUGEL 79.7075";
+        let llama2 = format!("{rouge}, TOKENS_PER_SAMPLE 42.5");
+        let llama3 = "ROUGEL 81.50240274781268, exact_match 50, TOKENS_PER_SAMPLE 42.5".to_owned();
+        let mixtral = "ROUGE1 81.5024, ROUGE2 66.4953, ROUGEL 81.5024, gsm8k_accuracy 25, mbxp_accuracy 50, TOKENS_PER_SAMPLE 42.5";
+        let gptj = format!("{rouge}, GEN_LEN 21955");
+        for (benchmark, printed, as_printed, want) in [
+            ("llama2-70b-99", of_numpy_1(LLAMA2), true, llama2.clone()),
+            ("llama2-70b-99.9", LLAMA2.into(), false, format!("TOKENS_PER_SAMPLE 42.5, {llama2}")),
+            ("llama3.1-405b", of_numpy_1(LLAMA3), true, llama3.clone()),
+            ("llama3.1-405b", LLAMA3.into(), true, llama3),
+            ("mixtral-8x7b", MIXTRAL.into(), true, mixtral.into()),
+            ("gptj-99", of_numpy_1(GPTJ), false, format!("GEN_LEN 21955, {gptj}")),
+            ("gptj-99.9", GPTJ.into(), false, gptj),
+        ] {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            std::fs::write(file.path(), &printed).unwrap();
+            let benchmark = Table::builtin().unwrap().find(benchmark).unwrap();
+            let name = &benchmark.name;
+            assert_eq!(accuracy_of(file.path(), benchmark).is_ok(), as_printed, "{name}");
+            let (found, text) = printed_accuracy(file.path(), benchmark).unwrap();
+            let found = found.iter().map(|(name, value)| format!("{name} {value}"));
+            assert_eq!(found.collect::<Vec<_>>().join(", "), want, "{name}");
+            assert!(text.starts_with(&printed), "{name}");
+            assert_eq!(text == printed, as_printed, "{name}");
+            std::fs::write(file.path(), &text).unwrap();
+            assert!(accuracy_of(file.path(), benchmark).is_ok(), "{name}: {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_figure_stays_as_it_is() {
+        for line in ["{'a': 'b', 'c': '1x', 'd': np.float64(1.5, 'e': '", "accuracy=76.5%", ""] {
+            assert_eq!(bare(line), line);
+        }
+        assert_eq!(bare("{'a': '1.5', 'b': np.int64(7)}"), "{'a': 1.5, 'b': 7}");
+    }
+}

@@ -1,0 +1,270 @@
+//! A language model by the book: runs with official LoadGen, TEST06 through `audit`, a submission, and its check.
+
+use std::{path::Path, process::Command};
+
+use e2e::{
+    Behaviour, FakeNode, SutNode,
+    process::{program, transport},
+};
+use netdiv_contract::{
+    layout::{DataType, InputLayout, TensorSpec},
+    tokens,
+    v1::{DescribeResponse, InferRequest, InferResponse, Part},
+};
+use serde_json::Value;
+
+/// The engine needs 100 ms for an answer as long as the benchmark's: it is not faster than what is asked for, and any machine
+/// keeps up.
+const USER_CONF: &str = "llama2-70b.Offline.target_qps = 500\nllama2-70b.Server.target_qps = 200\n";
+const ENGINE: [&str; 10] = [
+    "--engine",
+    "tokens",
+    "--tokens-ttft-us",
+    "100000",
+    "--tokens-tpot-us",
+    "1",
+    "--tokens-output",
+    "285-304",
+    "--max-batch",
+    "32",
+];
+
+/// What the official accuracy script prints with NumPy 2; the engine has no model that would have earned it.
+const PRINTED: &str = "\nResults\n\n{'rouge1': np.float64(44.5), 'rouge2': np.float64(22.1), 'rougeL': np.float64(28.7), 'gen_len': \
+                       np.int64(1), 'tokens_per_sample': MEAN}\n";
+
+fn loadgen_node(args: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(program("loadgen-node")).args(args).env_remove("RUST_LOG").output();
+    let output = output.expect("loadgen-node starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// A folder for the runs of llama2-70b-99.
+struct Runs(tempfile::TempDir);
+
+impl Runs {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("user.conf"), USER_CONF).expect("writes");
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
+    }
+
+    fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.0.path().join(name)).expect("a file")
+    }
+
+    fn json(&self, name: &str) -> Value {
+        serde_json::from_str(&self.read(name)).expect("JSON")
+    }
+
+    /// A run of a scenario, in a folder of that name, for practice: it is short, and on one machine.
+    fn run(&self, nodes: &str, scenario: &str, name: &str, args: &[&str]) -> (Option<i32>, String) {
+        let (output, user_conf) =
+            (self.path(&format!("{scenario}/{name}")), self.path("user.conf"));
+        let common = ["run", "--division", "network", "--rehearsal", "--transport", transport()];
+        let benchmark = ["--benchmark", "llama2-70b-99", "--dataset", "synthetic-ids:1100x4-1024"];
+        let samples = ["--performance-samples", "1100", "--user-conf", &user_conf];
+        let places = ["--nodes", nodes, "--scenario", scenario, "--output", &output];
+        let all = [&common[..], &benchmark, &samples, &places, args].concat();
+        let (code, stdout, stderr) = loadgen_node(&all);
+        assert!(matches!(code, Some(0 | 1)), "{stdout}\n{stderr}");
+        (code, stdout)
+    }
+
+    /// The compliance test, over these nodes, verified.
+    fn audit(&self, nodes: &str, scenario: &str) -> (Option<i32>, String) {
+        let folder = |name: &str| self.path(&format!("{scenario}/{name}"));
+        let runs = [folder("performance"), folder("accuracy"), folder("compliance")];
+        let names = ["--performance", "--accuracy", "--output"];
+        let pairs = names.iter().zip(&runs).flat_map(|(name, run)| [*name, run]);
+        let args: Vec<_> =
+            ["audit"].into_iter().chain(pairs).chain(["--", "--nodes", nodes]).collect();
+        let (code, stdout, stderr) = loadgen_node(&args);
+        (code, format!("{stdout}\n{stderr}"))
+    }
+
+    /// The entries of TEST06's accuracy log.
+    fn test06(&self, scenario: &str) -> Vec<Value> {
+        let log = self.json(&format!("{scenario}/compliance/TEST06/mlperf_log_accuracy.json"));
+        log.as_array().expect("a list").clone()
+    }
+
+    /// The tokens of an answer of the accuracy run, as the nodes counted them.
+    fn mean(&self, scenario: &str) -> f64 {
+        let result = self.json(&format!("{scenario}/accuracy/result.json"));
+        let nodes = result["nodes"].as_array().expect("a list");
+        // A node that was not needed has none.
+        let sum = |of: fn(&Value) -> &Value| -> u64 {
+            nodes.iter().filter_map(|node| of(node).as_u64()).sum()
+        };
+        sum(|node| &node["tokens"]["total"]) as f64 / sum(|node| &node["answered"]) as f64
+    }
+}
+
+const ACCURACY: [&str; 2] = ["--mode", "accuracy"];
+const SHORT: [&str; 4] = ["--setting", "min_duration_ms=1500", "--setting", "min_query_count=700"];
+
+/// What `check` found broken, each with its rule, and all rules with what came of them.
+fn check(folder: &str) -> (Vec<(String, String)>, Value) {
+    let (code, text, stderr) = loadgen_node(&["check", folder, "--json"]);
+    assert_eq!(code, Some(1), "one machine is no network:\n{text}\n{stderr}");
+    let report: Value = serde_json::from_str(&text).expect("JSON");
+    let findings = report["findings"].as_array().expect("findings");
+    let broken = findings.iter().filter(|finding| finding["outcome"] == "fail");
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    (broken.map(|one| (text(&one["rule"]), text(&one["text"]))).collect(), report)
+}
+
+#[test]
+fn from_runs_of_a_language_model_to_a_submission() {
+    let started = ["node-a", "node-b"].map(|name| SutNode::start(name, &ENGINE));
+    let nodes = started.each_ref().map(|node| node.address.as_str()).join(",");
+    let runs = Runs::new();
+    for scenario in ["offline", "server"] {
+        runs.run(&nodes, scenario, "performance", &SHORT);
+        runs.run(&nodes, scenario, "accuracy", &ACCURACY);
+        runs.run(&nodes, scenario, "digests", &[&SHORT[..], &["--digests"]].concat());
+        let (code, text) = runs.audit(&nodes, scenario);
+        assert_eq!(code, Some(0), "{text}");
+        assert!(text.contains("TEST06: pass"), "{text}");
+        let log = runs.test06(scenario);
+        assert_eq!(log.len(), 100);
+        assert!(log.iter().all(|entry| entry["token_data"].is_string() == (scenario == "server")));
+        let verified = runs.read(&format!("{scenario}/compliance/TEST06/verify_accuracy.txt"));
+        let first = if scenario == "server" { "True" } else { "Skipped" };
+        assert_eq!(
+            verified,
+            format!(
+                "First token check pass: {first}\nEOS check pass: True\nSample length check pass: True\n\
+                 TEST06 verification complete\n"
+            )
+        );
+        let printed = PRINTED.replace("MEAN", &format!("{:.1}", runs.mean(scenario)));
+        std::fs::write(runs.path(&format!("{scenario}/accuracy.txt")), printed).expect("writes");
+        let result = runs.json(&format!("{scenario}/accuracy/result.json"));
+        let script = result["official_accuracy"].as_str().expect("a command");
+        assert!(
+            script.contains("llama2-70b/evaluate-accuracy.py") && script.contains("int32"),
+            "{script}"
+        );
+    }
+
+    let settings = include_str!("../rehearsal/submission.toml").replace("@ROUND@", "v5.0");
+    let settings = settings.replace(":lg0", ":lo").replace(":sut0", ":lo");
+    let settings =
+        settings.replace("\"resnet50\"", "\"llama2-70b-99\"").replace("\"uint8\"", "\"int32\"");
+    let settings = ["offline", "server"].into_iter().fold(settings, |settings, scenario| {
+        let digests = format!("digests = \"{scenario}/digests\"\n");
+        settings
+            .replace(&digests, &format!("{digests}accuracy_txt = \"{scenario}/accuracy.txt\"\n"))
+    });
+    // No evidence has the driver of a loopback interface.
+    let stack = ["loadgen", "sut"].map(|end| format!("net_software_stack_{end} = \"Linux TCP\"\n"));
+    let settings = settings.replace("[system]\n", &format!("[system]\n{}", stack.concat()));
+    std::fs::write(runs.path("submission.toml"), settings).expect("writes");
+    std::fs::write(runs.path("calibration.md"), "Nothing was calibrated.\n").expect("writes");
+    let (settings, tree) = (runs.path("submission.toml"), runs.path("tree"));
+    let args = ["submission", "--settings", &settings, "--output", &tree, "--rehearsal"];
+    let (code, stdout, stderr) = loadgen_node(&args);
+    assert_eq!(code, Some(0), "{stdout}\n{stderr}");
+    keep(&tree);
+
+    let results = Path::new(&tree).join("network/Rehearsal/results/two-namespaces/llama2-70b-99");
+    for scenario in ["Offline", "Server"] {
+        let read = |name: &str| {
+            std::fs::read_to_string(results.join(scenario).join("accuracy").join(name))
+                .expect("a file")
+        };
+        // The checker reads bare figures; the hash is that of the whole log, of which both ends are there.
+        let printed = read("accuracy.txt");
+        assert!(
+            printed.contains("'rouge1': np.float64(44.5)") && printed.contains("'rouge1': 44.5,"),
+            "{printed}"
+        );
+        let whole = runs.json(&format!("{}/accuracy/result.json", scenario.to_lowercase()));
+        let hash = whole["logs"]["mlperf_log_accuracy.json"].as_str().expect("a hash");
+        assert!(printed.ends_with(&format!("\nhash={hash}\n")), "{printed}");
+        let log = read("mlperf_log_accuracy.json");
+        assert!(log.contains("\n\n...\n\n") && log.contains("\"token_count\""), "{log}");
+    }
+    let (broken, report) = check(&tree);
+    // What is true of an engine without a model, with a part of the data set, on one machine, in seconds.
+    const TRUE: [&str; 7] = ["N2", "N4", "N5", "N6", "N28", "N32", "N38"];
+    // How fast this machine is just now is no matter of this test.
+    const SPEED: [&str; 3] = ["Name() took", "result_validity is INVALID", "verdict is Invalid"];
+    for (rule, text) in &broken {
+        let is_speed = SPEED.iter().any(|words| text.contains(words));
+        assert!(TRUE.contains(&rule.as_str()) || is_speed, "{rule}: {text}");
+    }
+    for words in ["its engine is `tokens`", "1100 samples"] {
+        let is_of_n2 = |(rule, text): &(String, String)| rule == "N2" && text.contains(words);
+        assert!(broken.iter().any(is_of_n2), "{words}: {report:#}");
+    }
+}
+
+/// Leaves a tree where somebody wants to see it, such as with the official checker.
+fn keep(tree: &str) {
+    if let Some(place) = std::env::var_os("NETDIV_KEEP_TREE") {
+        let copied = Command::new("cp").arg("-r").arg(tree).arg(place).status();
+        assert!(copied.is_ok_and(|status| status.success()), "the tree is copied");
+    }
+}
+
+/// A node all of whose answers end twice.
+fn liar() -> FakeNode {
+    let good = Behaviour::good("liar");
+    let (name, data_type) = ("input_ids".into(), DataType::Int32 as i32);
+    let tensors = vec![TensorSpec { name, data_type, shape: vec![-1] }];
+    let input = Some(InputLayout { tensors });
+    let description = DescribeResponse { tokens: true, input, ..good.description };
+    let reply = |_: usize, request: InferRequest| {
+        let part = |part: Part, ids: &[i32]| InferResponse {
+            id: request.id,
+            part: part as i32,
+            token_count: ids.len() as u32,
+            payload: tokens::to_bytes(ids),
+            ..InferResponse::default()
+        };
+        vec![part(Part::First, &[5]), part(Part::Whole, &[5, 2, 2])]
+    };
+    FakeNode::start(Behaviour { description, reply, ..good })
+}
+
+#[test]
+fn answers_that_end_twice_fail_test06() {
+    let runs = Runs::new();
+    // It counts over its whole life what a run compares.
+    let liars = [liar(), liar(), liar()];
+    runs.run(&liars[0].address, "server", "performance", &SHORT);
+    runs.run(&liars[1].address, "server", "accuracy", &ACCURACY);
+    let (code, text) = runs.audit(&liars[2].address, "server");
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("100 of 100 responses end with the token 2 twice"), "{text}");
+    let verified = runs.read("server/compliance/TEST06/verify_accuracy.txt");
+    assert!(
+        verified.starts_with(
+            "First token check pass: True\nEOS check pass: False\nSample length check pass: True\n\
+             TEST06 verification failed\n"
+        ),
+        "{verified}"
+    );
+}
+
+#[test]
+fn answers_of_one_token_are_a_finding_by_name() {
+    let node = SutNode::start("a", &["--engine", "tokens", "--tokens-output", "1-9"]);
+    let runs = Runs::new();
+    let (code, stdout) = runs.run(&node.address, "server", "performance", &SHORT);
+    assert_eq!(code, Some(1), "LoadGen logs an error: {stdout}");
+    let (broken, report) = check(&runs.path("server/performance"));
+    let is_named =
+        |(rule, text): &(String, String)| rule == "N33" && text.contains("answers have one token");
+    assert!(broken.iter().any(is_named), "{report:#}");
+    // LoadGen's own verdict stands, whatever it is.
+    assert!(stdout.contains("answers have one token"), "{stdout}");
+}
