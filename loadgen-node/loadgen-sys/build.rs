@@ -3,7 +3,8 @@
 //! Where the sources come from:
 //! - `NETDIV_LOADGEN_DIR`: the `loadgen` folder of a checkout of mlcommons/inference, or
 //! - `NETDIV_LOADGEN_RELEASE`: one of the pinned releases of the Python package `mlcommons-loadgen`, whose
-//!   source distribution equals a tag of that repository, file by file. The default is the round in force.
+//!   source distribution was compared with a tag of that repository, file by file. The default equals its tag, and is of the
+//!   round in force.
 //!
 //! Nothing is written into the source tree: LoadGen logs the SHA-1 of its own files.
 
@@ -24,23 +25,34 @@ const RELEASE_VARIABLE: &str = "NETDIV_LOADGEN_RELEASE";
 struct Release {
     version: &'static str,
     tag: &'static str,
+    /// What is not the tag's; empty where all files are.
+    but: &'static str,
     sha256: &'static str,
 }
 
-const RELEASES: [Release; 3] = [
+const RELEASES: [Release; 4] = [
     Release {
         version: "5.0.11",
         tag: "v5.0",
+        but: "",
         sha256: "fd8d47e89f4da18587b2ee269fc7c35bf37257ad017a86f94519a914d4c6ff45",
+    },
+    Release {
+        version: "5.0.13",
+        tag: "v5.0.1",
+        but: " but for mlperf.conf",
+        sha256: "c58c0877d3d13908aa746f568063746120e7575dae0e05feadee627b712f6ea3",
     },
     Release {
         version: "5.0.22",
         tag: "v5.1",
+        but: "",
         sha256: "debcae3d1f45d774e76d557805d4dbac5ebc4ff7e0fa91a13a8b4d1a5b537d87",
     },
     Release {
         version: "5.1.1",
         tag: "v5.1.1",
+        but: "",
         sha256: "4059adc2c3cf3655d605f90c510aaf49bf5017fba7c0d85501bc22a90794e4f9",
     },
 ];
@@ -115,7 +127,8 @@ fn release(out: &Path) -> Result<(PathBuf, String), Box<dyn Error>> {
     let mut tar = Command::new("tar");
     run(tar.arg("-xzf").arg(&archive).arg("-C").arg(&unpacked))?;
     let sources = unpacked.join(format!("mlcommons_loadgen-{}", release.version));
-    let origin = format!("mlcommons-loadgen {} (equals tag {})", release.version, release.tag);
+    let Release { version, tag, but, .. } = release;
+    let origin = format!("mlcommons-loadgen {version} (equals tag {tag}{but})");
     Ok((sources, origin))
 }
 

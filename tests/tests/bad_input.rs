@@ -174,7 +174,23 @@ fn settings_that_make_no_sense() {
         (&["--dataset", "synthetic:100000000000000000x1"], "bytes of memory are needed"),
         (
             &["--benchmark", "llama2-70b-interactive-99", "--dataset", "digits"],
-            "give no token latencies for llama2-70b-interactive",
+            "build with NETDIV_LOADGEN_RELEASE set to one of 5.0.13, 5.0.22, 5.1.1",
+        ),
+        (
+            &["--benchmark", "deepseek-r1-interactive", "--dataset", "synthetic-ids:2x4"],
+            "no release in the table has it",
+        ),
+        (
+            &["--benchmark", "gpt-oss-120b", "--dataset", "synthetic-ids:2x4"],
+            "--benchmark gpt-oss-120b cannot be run: its outputs are sampled",
+        ),
+        (
+            &["--benchmark", "llama2-70b-99", "--dataset", "synthetic-ids:2x1025"],
+            "sample 0 has 1025 tokens, and a prompt of llama2-70b-99 has at most 1024",
+        ),
+        (
+            &["--benchmark", "llama2-70b-99", "--dataset", "digits"],
+            "a sample of llama2-70b-99 is token ids, int32 or int64",
         ),
         (&["--output", "/dev/null/x"], "--output /dev/null/x"),
         (&["--cluster-name", "a, b"], "has no comma, bracket, quote or backslash"),

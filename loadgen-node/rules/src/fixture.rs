@@ -1,6 +1,7 @@
 //! Run folders as `loadgen-node run` and `loadgen-node audit` make them, for tests: whole, consistent and valid. A test
 //! then changes what it is about, in the specification or in the files.
 
+pub(crate) mod loadgen_files;
 mod logs;
 mod machines;
 mod record;
@@ -127,6 +128,17 @@ impl RunSpec {
             tokens: true,
             ..Self::new("llama2-70b-99", scenario, mode)
         }
+    }
+
+    /// The runs of round v5.1 of llama2-70b-99 in Offline, and of its interactive variant.
+    pub(crate) fn chat() -> [Self; 2] {
+        let of_5_1 = |scenario| Self {
+            seeds: SEEDS_5_1,
+            loadgen: "5.0.22 @ 75f297d44c",
+            ..Self::llama(scenario, Mode::Performance)
+        };
+        let benchmark = "llama2-70b-interactive-99";
+        [of_5_1(Scenario::Offline), Self { benchmark, ..of_5_1(Scenario::Server) }]
     }
 
     /// The same run as one of a compliance test.

@@ -25,6 +25,8 @@ pub const ACCURACY_TXT: &str = "accuracy.txt";
 pub const VERIFY_ACCURACY: &str = "verify_accuracy.txt";
 /// What the comparison of speeds said, of TEST01 and TEST04.
 pub const VERIFY_PERFORMANCE: &str = "verify_performance.txt";
+/// The folder of an interactive variant, which is beside that of Server in later rounds.
+pub const INTERACTIVE: &str = "Interactive";
 /// The implementation's name: our sources' folder, and a part of the measurements file's name.
 pub const IMPLEMENTATION: &str = "netdiv";
 

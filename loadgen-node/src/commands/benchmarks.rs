@@ -25,9 +25,9 @@ impl BenchmarksArgs {
             return Ok(0);
         };
         let Some(benchmark) = table.find(name) else {
-            return usage(format!(
-                "there is no benchmark {name}; `loadgen-node benchmarks` lists all"
-            ));
+            let unknown =
+                || format!("there is no benchmark {name}; `loadgen-node benchmarks` lists all");
+            return usage(table.refusal(name).unwrap_or_else(unknown));
         };
         say(listing::describe(benchmark))?;
         Ok(0)

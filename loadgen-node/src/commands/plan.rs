@@ -1,11 +1,15 @@
 //! `loadgen-node plan`: how long a run takes, how many queries it has, and what it needs.
 
-use netdiv_rules::{Scenario, plan};
+use netdiv_rules::{
+    Scenario,
+    plan::{self, Rate},
+};
 
 use crate::{RunError, output::say, settings::TableArgs};
 
 /// Keys of `loadgen-node plan`.
 #[derive(Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("expected").required(true).args(["rate", "token_rate"]))]
 pub struct PlanArgs {
     /// The benchmark
     benchmark: String,
@@ -14,14 +18,25 @@ pub struct PlanArgs {
     scenario: Scenario,
     /// The expected rate
     #[arg(long, value_name = "SAMPLES_PER_SECOND")]
-    rate: f64,
+    rate: Option<f64>,
+    /// The expected rate in tokens of outputs, for a language model
+    #[arg(long, value_name = "TOKENS_PER_SECOND")]
+    token_rate: Option<f64>,
+    /// Tokens of an output on average, for a language model [default: those of the reference implementation]
+    #[arg(long, value_name = "N")]
+    output_tokens: Option<f64>,
     #[command(flatten)]
     table: TableArgs,
 }
 
 impl PlanArgs {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
-        let plan = plan::plan(&*self.table.read()?, &self.benchmark, self.scenario, self.rate)
+        let rate = match (self.rate, self.token_rate) {
+            (Some(rate), _) => Rate::SamplesPerSecond(rate),
+            (None, tokens) => Rate::TokensPerSecond(tokens.unwrap_or_default()),
+        };
+        let table = self.table.read()?;
+        let plan = plan::plan(&table, &self.benchmark, self.scenario, rate, self.output_tokens)
             .map_err(|error| RunError::Usage(error.to_string()))?;
         say(plan.text())?;
         Ok(0)

@@ -14,6 +14,7 @@ use super::{
     library::Library,
     peak_search::{PeakSearch, Searching},
     preparation::{self, Samples},
+    prompts,
     test_settings::{RunSettings, check_settings, test_settings, token_bounds},
     witness::Witness,
 };
@@ -46,6 +47,7 @@ impl LoadGenTest {
         let labels = labels(&config, data.sample_count())?;
         let RunSettings { given: settings, effective, warnings } = test_settings(&config)?;
         check_settings(&config, &effective)?;
+        prompts::check(&config, data.as_ref())?;
         let (tokens, token_bounds) = (effective.answer_tokens(), token_bounds(&effective));
         let search = check_memory(&config, &effective, data.as_ref())?;
         let witness = config.digests.then(|| Arc::new(Witness::new(data.sample_count())));

@@ -18,6 +18,7 @@ mod peak_search;
 mod preparation;
 mod process;
 mod progress;
+mod prompts;
 mod record;
 mod signals;
 mod sut;

@@ -5,7 +5,11 @@ use std::{io, time::Duration};
 use loadgen_sys::{AnswerTokens, Scenario, TestSettings};
 use netdiv_qdl::TokenBounds;
 use netdiv_resources::files;
-use netdiv_rules::{Division, book::TokenLatencies, user_conf};
+use netdiv_rules::{
+    Division,
+    book::{Benchmark, Table, TokenLatencies},
+    user_conf,
+};
 use tracing::warn;
 
 use super::loadgen_bounds;
@@ -72,20 +76,30 @@ pub(crate) fn check_user_conf(config: &RunConfig, warnings: &[String]) -> Result
 /// Refuses what LoadGen does not survive, and a benchmark that its release does not know.
 pub(super) fn check_settings(config: &RunConfig, settings: &TestSettings) -> Result<(), RunError> {
     loadgen_bounds::check(settings).map_err(RunError::Usage)?;
-    let known = config.benchmarks.find(&config.benchmark).and_then(|known| known.token_latencies);
+    let Some(known) = config.benchmarks.find(&config.benchmark) else { return Ok(()) };
     let is_chosen = config.settings.iter().any(|(name, _)| name == "use_token_latencies");
     let is_measured = settings.answer_tokens() != AnswerTokens::Uncounted;
-    if known == Some(TokenLatencies::Measured) && !is_measured && !is_chosen {
-        let (benchmark, model) = (&config.benchmark, &config.loadgen_model);
-        return usage(format!(
-            "the mlperf.conf of LoadGen {} and user.conf give no token latencies for {model}, by which {benchmark} is judged. \
-             Where user.conf does not turn them off, this release does not know the benchmark: build with \
-             NETDIV_LOADGEN_RELEASE=RELEASE, a later one (docs/OPERATING.md); or, as an experiment, give --setting \
-             use_token_latencies=true with server_ttft_latency and server_tpot_latency, in ns",
-            loadgen_sys::version()
-        ));
+    if known.token_latencies == Some(TokenLatencies::Measured) && !is_measured && !is_chosen {
+        return usage(without_token_latencies(&config.benchmarks, known));
     }
     Ok(())
+}
+
+fn without_token_latencies(table: &Table, benchmark: &Benchmark) -> String {
+    let Benchmark { name, loadgen_model, .. } = benchmark;
+    let releases = table.releases_of(benchmark).into_iter().map(|release| release.version.as_str());
+    let remedy = match releases.collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => "no release in the table has it".to_owned(),
+        releases => format!(
+            "build with NETDIV_LOADGEN_RELEASE set to one of {releases} (docs/OPERATING.md)"
+        ),
+    };
+    format!(
+        "the mlperf.conf of LoadGen {} and user.conf give no token latencies for {loadgen_model}, by which {name} is judged. \
+         Where user.conf does not turn them off, this release does not know the benchmark: {remedy}; or, as an experiment, \
+         give --setting use_token_latencies=true with server_ttft_latency and server_tpot_latency, in ns",
+        loadgen_sys::version()
+    )
 }
 
 /// LoadGen's bounds for the tokens of Server's answers.

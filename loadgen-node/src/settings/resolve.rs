@@ -29,6 +29,9 @@ impl RunArgs {
             return usage(format!("--benchmark `{benchmark}`: not a name"));
         }
         let benchmarks = self.table.read()?;
+        if let Some(why) = benchmarks.refusal(&benchmark) {
+            return usage(format!("--benchmark {why}"));
+        }
         let known = benchmarks.find(&benchmark);
         let default_output = || PathBuf::from("out").join(format!("{benchmark}-{scenario}-{mode}"));
         let performance_samples = self.performance_samples;

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr};
 
-use super::element_type::ElementType;
+use super::{element_type::ElementType, round::RoundName};
 use crate::Scenario;
 
 /// A benchmark of the suite, of one quality target.
@@ -19,8 +19,15 @@ pub struct Benchmark {
     pub(super) checker_name: Option<String>,
     /// Its key in LoadGen's mlperf.conf.
     pub loadgen_model: String,
+    /// The first release of LoadGen whose mlperf.conf has it; none where all have.
+    pub loadgen_since: Option<String>,
     /// Where it belongs.
     pub suite: Suite,
+    /// The rounds whose datacenter suite has it.
+    #[serde(default)]
+    pub rounds: Vec<RoundName>,
+    /// The benchmark that it is the interactive variant of.
+    pub interactive_of: Option<String>,
     /// The area, as the rules name it.
     pub area: String,
     /// The task, as the rules name it.
@@ -49,6 +56,8 @@ pub struct Benchmark {
     pub tpot_ms: Option<f64>,
     /// How LoadGen counts tokens, for language models.
     pub token_latencies: Option<TokenLatencies>,
+    /// Ids of tokens are below it, for language models.
+    pub vocabulary: Option<u32>,
     /// The scenarios that its suite requires.
     #[serde(default)]
     pub scenarios: Vec<Scenario>,
@@ -124,6 +133,24 @@ impl Benchmark {
         words.join(" and ")
     }
 
+    /// What its prompts and outputs may be, for language models.
+    pub fn tokens(&self) -> Option<TokenLimits> {
+        let parameter = |name| self.parameters.get(name)?.parse().ok();
+        self.token_latencies?;
+        Some(TokenLimits {
+            prompt: self.bandwidth.first()?.ingress.first()?.elements,
+            output_least: parameter("min_new_tokens").unwrap_or(1),
+            output_most: parameter("max_new_tokens")?,
+            vocabulary: self.vocabulary?,
+        })
+    }
+
+    /// Tokens of an output on average, as in the reference implementation, where the rules name them.
+    pub fn mean_output_tokens(&self) -> Option<f64> {
+        let of_tokens = self.quality.iter().find(|quality| quality.metric == "TOKENS_PER_SAMPLE");
+        of_tokens.map(|quality| quality.reference)
+    }
+
     /// The official checker's value of a figure, where it differs from the rules; a metric's name stands for its
     /// reference.
     pub fn checker(&self, figure: &str) -> Option<f64> {
@@ -178,6 +205,19 @@ pub enum TokenLatencies {
     Measured,
     /// By a factor (`infer_token_latencies`).
     Inferred,
+}
+
+/// What prompts and outputs of a language model may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TokenLimits {
+    /// Tokens of the longest prompt.
+    pub prompt: u64,
+    /// Tokens of the shortest output.
+    pub output_least: u64,
+    /// Tokens of the longest output.
+    pub output_most: u64,
+    /// Ids are below it.
+    pub vocabulary: u32,
 }
 
 /// What Appendix B asks for a sample.

@@ -48,8 +48,10 @@ pub fn describe(benchmark: &Benchmark) -> String {
     )];
     let known = |number: u64| if number > 0 { number.to_string() } else { String::new() };
     let quality: Vec<_> = benchmark.quality.iter().map(|q| target(benchmark, q)).collect();
-    let rows: [(&str, &str, String); 16] = [
+    let rows: [(&str, &str, String); 20] = [
         ("names", "names", names(benchmark)),
+        ("rounds", "rounds", rounds(benchmark)),
+        ("LoadGen", "loadgen_since", since(benchmark)),
         ("model", "model", benchmark.model.clone()),
         ("data set", "dataset", benchmark.dataset.clone()),
         ("sample", "sample", benchmark.sample.clone()),
@@ -63,6 +65,8 @@ pub fn describe(benchmark: &Benchmark) -> String {
         ("input", "inputs", inputs(benchmark)),
         ("accuracy log", "accuracy_dtype", accuracy_log(benchmark)),
         ("parameters", "parameters", parameters(benchmark)),
+        ("prompt", "bandwidth", prompt(benchmark)),
+        ("vocabulary", "vocabulary", vocabulary(benchmark)),
         ("compression", "compression", compression(benchmark)),
         ("compliance", "compliance", compliance(benchmark)),
     ];
@@ -73,9 +77,11 @@ pub fn describe(benchmark: &Benchmark) -> String {
         let source = benchmark.sources.get(figure).map(|source| format!(" [{source}]"));
         lines.push(format!("  {label:<17}{value}{}", source.unwrap_or_default()));
     }
+    let source = benchmark.sources.get("bandwidth").map(|source| format!(" [{source}]"));
+    let source = source.unwrap_or_default();
     for bandwidth in &benchmark.bandwidth {
         lines.push(format!(
-            "  {:<17}{} bytes a sample to the SUT, {} back: {} ({}) [Appendix B]",
+            "  {:<17}{} bytes a sample to the SUT, {} back: {} ({}){source}",
             "network",
             bandwidth.ingress_bytes(),
             bandwidth.egress_bytes(),
@@ -96,6 +102,27 @@ pub fn describe(benchmark: &Benchmark) -> String {
 fn names(benchmark: &Benchmark) -> String {
     let (checker, loadgen) = (benchmark.checker_name(), &benchmark.loadgen_model);
     format!("{checker} in the official checker, {loadgen} in LoadGen's configuration")
+}
+
+fn rounds(benchmark: &Benchmark) -> String {
+    let rounds: Vec<_> = benchmark.rounds.iter().map(ToString::to_string).collect();
+    match &benchmark.interactive_of {
+        Some(of) => format!("{}; the interactive variant of {of}", rounds.join(", ")),
+        None => rounds.join(", "),
+    }
+}
+
+fn since(benchmark: &Benchmark) -> String {
+    let since = benchmark.loadgen_since.as_deref();
+    since.map(|version| format!("{version} is the first release that has it")).unwrap_or_default()
+}
+
+fn prompt(benchmark: &Benchmark) -> String {
+    benchmark.tokens().map(|tokens| format!("at most {} tokens", tokens.prompt)).unwrap_or_default()
+}
+
+fn vocabulary(benchmark: &Benchmark) -> String {
+    benchmark.vocabulary.map(|size| format!("{size} token ids")).unwrap_or_default()
 }
 
 fn compliance(benchmark: &Benchmark) -> String {
@@ -246,6 +273,18 @@ mod tests {
             "TOKENS_PER_SAMPLE at least 265.005 and at most 323.895 (90.0 % of 294.45)",
             "token ids + input mask + input lengths, or token ids, as int32, int64 [6.2.4]",
             "max_new_tokens = 1024 [4.1.3]",
+            "v5.0, v5.1, v6.0 [4.1.1; the checkers",
+            "at most 1024 tokens [Appendix B]",
+            "32000 token ids [vocab_size",
+        ] {
+            assert!(text.contains(want), "{want}\n{text}");
+        }
+        let text = of("llama3.1-8b-interactive");
+        for want in [
+            "v5.1, v6.0; the interactive variant of llama3.1-8b [",
+            "5.1.1 is the first release that has it",
+            "500 ms to the first token and 30 ms for each further one, 99 % of queries [policies",
+            "note             The checker of tag v5.1 cannot pass it",
         ] {
             assert!(text.contains(want), "{want}\n{text}");
         }

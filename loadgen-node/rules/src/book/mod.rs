@@ -14,8 +14,9 @@ mod tests;
 pub(crate) use benchmark::as_written;
 pub use benchmark::{
     Bandwidth, Benchmark, Compression, Difference, Elements, Quality, Suite, Test, TokenLatencies,
+    TokenLimits,
 };
 pub use element_type::ElementType;
-pub use round::{Release, Round, RoundName, Seeds};
-pub use table::{Need, Table};
+pub use round::{Package, Release, Round, RoundName, Seeds};
+pub use table::{Need, Refused, Table};
 pub use table_file::TableError;

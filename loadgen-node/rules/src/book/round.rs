@@ -52,8 +52,9 @@ impl From<RoundName> for String {
 pub struct Round {
     /// Its name.
     pub name: RoundName,
-    /// Whether the table's benchmarks, with their scenarios, are those of this round.
-    pub has_suite: bool,
+    /// Whether the interactive variant of a benchmark is a scenario's folder beside Server, and no benchmark of its own.
+    #[serde(default)]
+    pub interactive_folder: bool,
     /// How submissions are laid out.
     pub layout: Layout,
     /// Least duration of a performance run, in milliseconds (rules, section 3).
@@ -111,6 +112,22 @@ pub struct Release {
     pub sources_sha256: String,
     /// SHA-1 of `mlperf_conf.h`, which the build makes of `mlperf.conf`.
     pub mlperf_conf_h_sha1: String,
+    /// The Python package of that version, where it is not quite the tag.
+    pub package: Option<Package>,
+}
+
+/// A Python package of LoadGen that differs from the tag of its version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Package {
+    /// The revision that it reports.
+    pub revision: String,
+    /// As of a release.
+    pub sources_sha256: String,
+    /// As of a release.
+    pub mlperf_conf_h_sha1: String,
+    /// What is not the tag's, in words.
+    pub differs: String,
 }
 
 /// Seeds as decimal text: TOML's integers have 63 bits.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     benchmark::Benchmark,
@@ -16,6 +16,18 @@ pub struct Table {
     pub benchmarks: Vec<Benchmark>,
     /// The oldest first.
     pub rounds: Vec<Round>,
+    /// Benchmarks that cannot be run.
+    pub refused: Vec<Refused>,
+}
+
+/// Benchmarks that netdiv cannot run by the rules.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Refused {
+    /// Their names.
+    pub names: Vec<String>,
+    /// Why not.
+    pub why: String,
 }
 
 /// What a sample needs of the network (rules, Appendix B).
@@ -37,6 +49,29 @@ impl Table {
         self.benchmarks
             .iter()
             .find(|benchmark| benchmark.name == name || benchmark.checker_name() == name)
+    }
+
+    /// Why a benchmark of that name cannot be run by the rules.
+    pub fn refusal(&self, name: &str) -> Option<String> {
+        let is_it = |refused: &&Refused| refused.names.iter().any(|known| known == name);
+        let Refused { why, .. } = self.refused.iter().find(is_it)?;
+        Some(format!("{name} cannot be run: {why}"))
+    }
+
+    /// The interactive variant of a benchmark, where the round has it.
+    pub fn interactive(&self, round: RoundName, name: &str) -> Option<&Benchmark> {
+        self.benchmarks.iter().find(|benchmark| {
+            benchmark.interactive_of.as_deref() == Some(name) && benchmark.rounds.contains(&round)
+        })
+    }
+
+    /// The releases of LoadGen whose mlperf.conf has a benchmark, of the rounds that have it.
+    pub fn releases_of(&self, benchmark: &Benchmark) -> Vec<&Release> {
+        let first = benchmark.loadgen_since.as_deref().unwrap_or_default();
+        let of_rounds = self.rounds.iter().filter(|round| benchmark.rounds.contains(&round.name));
+        let releases = of_rounds.flat_map(|round| &round.loadgen);
+        // They are in order.
+        releases.skip_while(|release| !first.is_empty() && release.version != first).collect()
     }
 
     /// The round of that name.
@@ -88,6 +123,46 @@ mod tests {
         assert_eq!(round("v6.0").unwrap().layout, Layout::B);
         assert!(round("v4.1").is_none());
         assert_eq!(table.releases().count(), 4);
+        let refused = table.refusal("gpt-oss-120b-interactive").unwrap();
+        assert!(
+            refused.starts_with("gpt-oss-120b-interactive cannot be run: its outputs are sampled")
+        );
+        assert_eq!(table.refusal("gpt-oss"), None);
+    }
+
+    #[test]
+    fn releases_and_rounds_are_those_that_have_a_benchmark() {
+        let table = Table::builtin().unwrap();
+        let releases = |name: &str| {
+            let releases = table.releases_of(table.find(name).unwrap()).into_iter();
+            releases.map(|release| release.version.as_str()).collect::<Vec<_>>()
+        };
+        assert_eq!(releases("llama2-70b-99"), ["5.0.11", "5.0.13", "5.0.22", "5.1.1"]);
+        assert_eq!(releases("llama2-70b-interactive-99"), ["5.0.13", "5.0.22", "5.1.1"]);
+        assert_eq!(releases("gptj-99"), ["5.0.11", "5.0.13"]);
+        assert_eq!(releases("llama3.1-8b"), ["5.0.22", "5.1.1"]);
+        assert_eq!(releases("llama3.1-8b-interactive"), ["5.1.1"]);
+        assert_eq!(releases("deepseek-r1-interactive"), [""; 0]);
+        let variant = |round: &str, name| Some(&table.interactive(round.parse().ok()?, name)?.name);
+        assert_eq!(variant("v5.1", "llama3.1-8b").unwrap(), "llama3.1-8b-interactive");
+        assert_eq!(variant("v6.0", "deepseek-r1").unwrap(), "deepseek-r1-interactive");
+        assert_eq!(variant("v5.1", "deepseek-r1"), None);
+        assert_eq!(variant("v5.1", "mixtral-8x7b"), None);
+    }
+
+    #[test]
+    fn prompts_and_outputs_have_limits() {
+        let limits = |name: &str| {
+            let tokens = Table::builtin().unwrap().find(name).unwrap().tokens()?;
+            Some((tokens.prompt, tokens.output_least, tokens.output_most, tokens.vocabulary))
+        };
+        assert_eq!(limits("gptj-99"), Some((2048, 30, 128, 50_400)));
+        assert_eq!(limits("llama2-70b-interactive-99.9"), Some((1024, 1, 1024, 32_000)));
+        assert_eq!(limits("mixtral-8x7b"), Some((2048, 2, 1024, 32_000)));
+        assert_eq!(limits("llama3.1-405b"), Some((20_000, 2, 20_000, 128_256)));
+        assert_eq!(limits("llama3.1-8b"), Some((2048, 1, 128, 128_256)));
+        assert_eq!(limits("deepseek-r1"), Some((3136, 1, 20_000, 129_280)));
+        assert_eq!(limits("stable-diffusion-xl"), None);
     }
 
     #[test]
@@ -108,7 +183,12 @@ mod tests {
             "llama2-70b-interactive-99",
             "llama2-70b-interactive-99.9",
             "llama3.1-405b",
+            "llama3.1-405b-interactive",
             "mixtral-8x7b",
+            "llama3.1-8b",
+            "llama3.1-8b-interactive",
+            "deepseek-r1",
+            "deepseek-r1-interactive",
             "dlrm-v2-99",
             "dlrm-v2-99.9",
             "stable-diffusion-xl",
@@ -152,6 +232,8 @@ mod tests {
             "llama2-70b",
             "llama3.1-405b",
             "mixtral-8x7b",
+            "llama3.1-8b",
+            "deepseek-r1",
             "dlrm-v2",
             "stable-diffusion-xl",
             "rgat",

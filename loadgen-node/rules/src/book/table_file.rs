@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::{
     benchmark::{Benchmark, Suite, Test, TokenLatencies},
     round::Round,
-    table::Table,
+    table::{Refused, Table},
 };
 use crate::{Scenario, facts::files};
 
@@ -51,6 +51,8 @@ struct File {
     #[serde(default)]
     defaults: toml::Table,
     rounds: Vec<Round>,
+    #[serde(default)]
+    refused: Vec<Refused>,
     benchmarks: Vec<toml::Table>,
 }
 
@@ -98,7 +100,31 @@ fn table(text: &str) -> Result<Table, Vec<String>> {
     if benchmarks.is_empty() || file.rounds.is_empty() {
         problems.push("no benchmark or no round".into());
     }
-    if problems.is_empty() { Ok(Table { benchmarks, rounds: file.rounds }) } else { Err(problems) }
+    let table = Table { benchmarks, rounds: file.rounds, refused: file.refused };
+    problems.extend(between(&table));
+    if problems.is_empty() { Ok(table) } else { Err(problems) }
+}
+
+/// What benchmarks say of each other and of rounds that is not so.
+fn between(table: &Table) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for benchmark in &table.benchmarks {
+        let Benchmark { name, rounds, interactive_of, suite, .. } = benchmark;
+        for round in rounds.iter().filter(|round| table.round(**round).is_none()) {
+            wrong.push(format!("{name}: there is no round {round}"));
+        }
+        if rounds.is_empty() == (*suite == Suite::Datacenter) {
+            wrong.push(format!("{name}: rounds go with the datacenter suite"));
+        }
+        let of = interactive_of.as_deref().map(|of| (of, table.find(of)));
+        if let Some((of, None)) = of {
+            wrong.push(format!("{name}: interactive_of names {of}, which is no benchmark"));
+        }
+        if table.refusal(name).is_some() {
+            wrong.push(format!("{name} is a benchmark, and refused"));
+        }
+    }
+    wrong
 }
 
 /// Puts the keys of `over` in place of those of `base`; tables are merged key by key.
@@ -173,6 +199,13 @@ fn check(benchmark: &Benchmark) -> Vec<String> {
             tokens == (benchmark.token_latencies == Some(TokenLatencies::Measured)),
             "ttft_ms and tpot_ms go with token_latencies = \"measured\"",
         );
+        require(
+            benchmark.tokens().is_some() == benchmark.token_latencies.is_some()
+                && benchmark.vocabulary.is_none_or(|_| benchmark.token_latencies.is_some()),
+            "token_latencies need vocabulary, max_new_tokens and the longest prompt in bandwidth",
+        );
+        // A point ends the model's name in LoadGen's configuration.
+        require(!benchmark.loadgen_model.contains('.'), "loadgen_model has no points");
         require(benchmark.offline_samples > 0, "offline_samples must be above 0");
         require(
             !benchmark.inputs.is_empty() && !benchmark.input_types.is_empty(),
@@ -224,6 +257,17 @@ mod tests {
             ("scenarios = [\"offline\"]", "scenarios = [\"ofline\"]", "unknown variant `ofline`"),
             ("qsl = \"60236", "qsl = \"x60236", "is no seed"),
             ("name = \"v5.1\"", "name = \"v5.0\"", "v5.0 is there twice"),
+            ("name = \"v6.0\"", "name = \"v7.0\"", "mixtral-8x7b: there is no round v6.0"),
+            ("rounds = [\"v5.0\"]\n", "", "rounds go with the datacenter suite"),
+            ("\"llama3_1-405b\"", "\"llama3.1-405b\"", "loadgen_model has no points"),
+            ("vocabulary = 32000\n", "", "token_latencies need vocabulary"),
+            ("max_new_tokens = \"1024\"", "max_new_tokens = \"many\"", "token_latencies need"),
+            (
+                "interactive_of = \"llama3.1-8b\"",
+                "interactive_of = \"x\"",
+                "x, which is no benchmark",
+            ),
+            ("[\"gpt-oss-120b\",", "[\"rgat\",", "rgat is a benchmark, and refused"),
             ("name = \"retinanet\"", "name = \"resnet\"", "resnet is there twice"),
         ] {
             let problems = with(replace, by);

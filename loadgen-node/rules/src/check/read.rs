@@ -19,7 +19,7 @@ use crate::{
     facts::files,
     judge::suite::outside,
     result::{Division, RunResult},
-    tree::{self, DETAIL, Home, Layout, Place},
+    tree::{self, DETAIL, Home, INTERACTIVE, Layout, Place},
 };
 
 /// Whether a folder is that of a run.
@@ -157,11 +157,23 @@ fn entry<'t>(tree: &Tree, place: Place, table: &'t Table) -> Entry<'t> {
         }
         runs.push(run);
     }
+    let interactive = (place.scenario == INTERACTIVE)
+        .then(|| {
+            table
+                .benchmarks
+                .iter()
+                .find(|one| one.interactive_of.as_ref() == Some(&place.benchmark))
+        })
+        .flatten();
+    let (name, scenario) = match interactive {
+        Some(variant) => (variant.name.clone(), Some(Scenario::Server)),
+        None => (place.benchmark.clone(), Scenario::of_official_name(&place.scenario)),
+    };
     let mut entry = Entry {
         place: place.results(),
-        benchmark: of_division(table, &place.home.division, &place.benchmark),
-        name: place.benchmark.clone(),
-        scenario: Scenario::of_official_name(&place.scenario),
+        benchmark: of_division(table, &place.home.division, &name),
+        name,
+        scenario,
         measurements: Some(measurements(tree, &place)),
         runs,
         tree: Some(place),

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     Rule::N35,
+    Scenario,
     book::Test,
     derived::readme::{DIGESTS, of_test, text},
     facts::files,
@@ -21,7 +22,9 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         if entry.runs.iter().any(Run::has_unusable_record) {
             continue;
         }
-        let wanted = made(tree, place);
+        let known = entry.scenario.map(Scenario::official_name);
+        let scenario = known.unwrap_or(&place.scenario);
+        let wanted = made(tree, place, &format!("{} {scenario}", entry.name));
         // What is missing or still to be written is a finding already.
         let written = tree.text(&place.readme()).filter(|text| !is_placeholder(text));
         let (Some(wanted), Some(written)) = (wanted, written) else { continue };
@@ -39,7 +42,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 }
 
 /// What the records tell, where all of them can be read. The record of a compliance test may be all that there is of it.
-fn made(tree: &Tree, place: &Place) -> Option<String> {
+fn made(tree: &Tree, place: &Place, name: &str) -> Option<String> {
     let record = |run: &str| {
         let path = tree.path(&place.record(run));
         path.exists().then(|| RunResult::of(&files::read(&path).ok()?).ok())
@@ -50,6 +53,5 @@ fn made(tree: &Tree, place: &Place) -> Option<String> {
     let others = others.filter_map(|(what, run)| run.map(|run| Some((what, run?))));
     let others: Vec<_> = others.collect::<Option<_>>()?;
     let others: Vec<_> = others.iter().map(|(what, run)| (what.clone(), run)).collect();
-    let name = format!("{} {}", place.benchmark, place.scenario);
-    Some(text(&name, &record("performance")??, &record("accuracy")??, &others))
+    Some(text(name, &record("performance")??, &record("accuracy")??, &others))
 }

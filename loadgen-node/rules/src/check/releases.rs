@@ -3,7 +3,7 @@
 use super::{checked_folder::Subject, findings::Findings};
 use crate::{
     Rule::N3,
-    book::{Release, Round, Table},
+    book::{Package, Release, Round, Table},
     facts::files::sha256_of,
     official_log::DetailLog,
 };
@@ -14,8 +14,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let mut first: Option<(&str, &str)> = None;
     for (_, run, detail) in subject.details() {
         let mut at = found.at(N3, &run.place);
-        let tag = match release_of(detail, subject.table) {
-            Ok(release) => release.tag.as_str(),
+        let (tag, package) = match release_of(detail, subject.table) {
+            Ok((release, package)) => (release.tag.as_str(), package),
             Err(wrong) => {
                 at.fail_each(wrong);
                 continue;
@@ -31,12 +31,22 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             let text = format!("it is of LoadGen {tag}, which is not one of round {name}");
             if loadgen.is_empty() { at.unknown(text) } else { at.fail(text) }
         }
+        if let Some(Package { differs, .. }) = package {
+            at.unknown(format!(
+                "it is of a Python package whose code is that of tag {tag}, but {differs}: whether that counts as the tag is for \
+                 the reviewers to say. A build from a checkout of the tag (NETDIV_LOADGEN_DIR) leaves no doubt"
+            ));
+        }
         at.or_pass(format!("every log is of LoadGen's tag {tag}"));
     }
 }
 
-/// The release that wrote the log, or all that speaks against it.
-fn release_of<'t>(log: &DetailLog, table: &'t Table) -> Result<&'t Release, Vec<String>> {
+/// The release that wrote the log, with its package where the log is of one that differs from the tag; or all that speaks
+/// against it.
+fn release_of<'t>(
+    log: &DetailLog,
+    table: &'t Table,
+) -> Result<(&'t Release, Option<&'t Package>), Vec<String>> {
     let Some(version) = log.text("loadgen_version") else {
         return Err(vec!["the log does not say which LoadGen wrote it (loadgen_version)".into()]);
     };
@@ -49,8 +59,12 @@ fn release_of<'t>(log: &DetailLog, table: &'t Table) -> Result<&'t Release, Vec<
     };
     let tag = &release.tag;
     let mut wrong = Vec::new();
+    let package = release.package.as_ref().filter(|package| package.revision == revision);
     // A build outside of a git checkout says NA; then the files alone speak.
-    if revision != "NA" && !release.revisions.iter().any(|known| known == revision) {
+    if revision != "NA"
+        && package.is_none()
+        && !release.revisions.iter().any(|known| known == revision)
+    {
         wrong.push(format!("it was built at revision {revision}, which is not that of tag {tag}"));
     }
     match log.text("loadgen_git_status_message") {
@@ -58,18 +72,29 @@ fn release_of<'t>(log: &DetailLog, table: &'t Table) -> Result<&'t Release, Vec<
         Some(changes) => wrong.push(format!("it was built with uncommitted changes: {changes}")),
         None => wrong.push("the log has no loadgen_git_status_message".into()),
     }
-    wrong.extend(sources_differ(release, log));
-    if wrong.is_empty() { Ok(release) } else { Err(wrong) }
+    let (of, sources, header) = match package {
+        None => (format!("tag {tag}"), &release.sources_sha256, &release.mlperf_conf_h_sha1),
+        Some(package) => {
+            (format!("package {number}"), &package.sources_sha256, &package.mlperf_conf_h_sha1)
+        }
+    };
+    wrong.extend(sources_differ(&of, sources, header, log));
+    if wrong.is_empty() { Ok((release, package)) } else { Err(wrong) }
 }
 
-fn sources_differ(release: &Release, log: &DetailLog) -> Option<String> {
-    let tag = &release.tag;
+/// What is not of that tag or package, by the SHA-256 over its sources and the SHA-1 of the header made of its mlperf.conf.
+fn sources_differ(
+    of: &str,
+    sources_sha256: &str,
+    header_sha1: &str,
+    log: &DetailLog,
+) -> Option<String> {
     let Some(files) = log.value("loadgen_file_sha1").and_then(|value| value.as_object()) else {
         return Some("the log has no map loadgen_file_sha1".into());
     };
     let header = files.get(CONF_HEADER).and_then(|sha1| sha1.as_str());
-    if header.is_some_and(|sha1| sha1 != release.mlperf_conf_h_sha1) {
-        return Some(format!("mlperf_conf.h is not what tag {tag}'s mlperf.conf makes"));
+    if header.is_some_and(|sha1| sha1 != header_sha1) {
+        return Some(format!("mlperf_conf.h is not what the mlperf.conf of {of} makes"));
     }
     let is_source = |path: &str| {
         path != CONF_HEADER && [".cc", ".h", ".conf"].iter().any(|end| path.ends_with(end))
@@ -81,17 +106,15 @@ fn sources_differ(release: &Release, log: &DetailLog) -> Option<String> {
         .collect();
     lines.sort();
     let digest = sha256_of(lines.concat());
-    (digest != release.sources_sha256).then(|| {
-        format!("its sources (loadgen_file_sha1) are not those of tag {tag}: build it from the tag")
+    (digest != sources_sha256).then(|| {
+        format!("its sources (loadgen_file_sha1) are not those of {of}: build it from the tag")
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// The map of a real log, of the released Python package 5.0.11.
-    const MAP: &str = include_str!("../fixture/loadgen_file_sha1.json");
+    use crate::fixture::loadgen_files::{OF_5_0_11 as MAP, of_release};
 
     fn log(version: &str, status: &str, map: &str) -> DetailLog {
         let line = |key: &str, value: &str| {
@@ -111,8 +134,28 @@ mod tests {
         let table = Table::builtin().unwrap();
         assert_eq!(table.releases().count(), 4);
         for version in ["5.0.11 @ ef1bd3b95e", "5.0.11 @ dcd0c3eadb", "5.0.11 @ NA"] {
-            assert_eq!(release_of(&log(version, "", MAP), table).unwrap().tag, "v5.0");
+            let (release, package) = release_of(&log(version, "", MAP), table).unwrap();
+            assert_eq!((release.tag.as_str(), package), ("v5.0", None));
         }
+        let later = log("5.0.22 @ 75f297d44c", "", &of_release(MAP, "5.0.22"));
+        assert_eq!(release_of(&later, table).unwrap().0.tag, "v5.1");
+    }
+
+    #[test]
+    fn a_package_that_is_not_quite_the_tag_is_known_by_its_revision_and_files() {
+        let found = |revision: &str, map: &str| {
+            let log = log(&format!("5.0.13 @ {revision}"), "", map);
+            let found = release_of(&log, Table::builtin().unwrap());
+            found.map(|(release, package)| (release.tag.as_str(), package.is_some()))
+        };
+        let package = of_release(MAP, "5.0.13");
+        assert_eq!(found("be4314b08f", &package), Ok(("v5.0.1", true)));
+        // Its sources are not those of the tag, whose revision is another.
+        assert!(
+            found("e618c314fc", &package).unwrap_err()[0].contains("mlperf.conf of tag v5.0.1")
+        );
+        assert!(found("be4314b08f", MAP).unwrap_err()[0].contains("of package 5.0.13"));
+        assert!(found("ef1bd3b95e", &package).unwrap_err()[0].contains("not that of tag v5.0.1"));
     }
 
     #[test]

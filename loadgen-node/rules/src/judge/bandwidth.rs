@@ -13,12 +13,32 @@ use crate::{
 pub(crate) struct Demand<'a> {
     /// The row of Appendix B of the element type that was sent, or else the usual one; none where the table has no row.
     pub(crate) row: Option<&'a Bandwidth>,
-    /// Bytes of a sample, or of its response if that is longer, by the formula.
-    pub(crate) formula_bytes: u64,
-    /// The same on average, as they were sent.
-    pub(crate) sent_bytes: f64,
+    /// To the SUT.
+    pub(crate) samples: Way,
+    /// From it.
+    pub(crate) responses: Way,
     /// The LoadGen node, then the nodes' machines.
     pub(crate) ends: Vec<End>,
+}
+
+/// One direction: bytes of a sample, or of its response.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Way {
+    /// By the formula.
+    pub(crate) formula: u64,
+    /// On average, as they were sent.
+    pub(crate) sent: f64,
+}
+
+impl Way {
+    fn of(formula: Option<u64>, sent: u64, samples: u64) -> Self {
+        Self { formula: formula.unwrap_or(0), sent: sent as f64 / samples.max(1) as f64 }
+    }
+
+    /// What counts: the longer of both.
+    pub(crate) fn counted(self) -> f64 {
+        self.sent.max(self.formula as f64)
+    }
 }
 
 /// A machine at either end.
@@ -48,15 +68,18 @@ impl<'a> Demand<'a> {
         rate: f64,
     ) -> Self {
         let row = row(benchmark, record);
-        let formula_bytes = row.map_or(0, |row| row.ingress_bytes().max(row.egress_bytes()));
-        let sent_bytes = sent(record);
-        let bits = rate * sent_bytes.max(formula_bytes as f64) * 8.0;
+        let issued = record.samples.issued;
+        let (sent, received) =
+            (record.total(|node| node.bytes_sent), record.total(|node| node.bytes_received));
+        let samples = Way::of(row.map(Bandwidth::ingress_bytes), sent, issued);
+        let responses = Way::of(row.map(Bandwidth::egress_bytes), received, issued);
+        let bits = rate * samples.counted().max(responses.counted()) * 8.0;
         let end = |who: String, share: f64, machine: &Machine| End {
             who,
             asked: bits * share,
             capacity: machine.bits_per_second(),
         };
-        let samples = |names: &[&str]| -> f64 {
+        let through = |names: &[&str]| -> f64 {
             let nodes = record.nodes.iter().filter(|node| names.contains(&node.name.as_str()));
             nodes.map(|node| node.sent as f64).sum()
         };
@@ -67,9 +90,9 @@ impl<'a> Demand<'a> {
                 [name] => format!("node {name}"),
                 names => format!("the machine of nodes {}", names.join(" and ")),
             };
-            ends.push(end(who, samples(&names) / all.max(1.0), &machine));
+            ends.push(end(who, through(&names) / all.max(1.0), &machine));
         }
-        Self { row, formula_bytes, sent_bytes, ends }
+        Self { row, samples, responses, ends }
     }
 
     /// The formula with its numbers.
@@ -85,9 +108,4 @@ fn row<'a>(benchmark: &'a Benchmark, record: &RunResult) -> Option<&'a Bandwidth
     };
     let all = &benchmark.bandwidth;
     all.iter().find(is_sent).or_else(|| all.first())
-}
-
-fn sent(record: &RunResult) -> f64 {
-    let bytes = record.total(|node| node.bytes_sent).max(record.total(|node| node.bytes_received));
-    bytes as f64 / record.samples.issued.max(1) as f64
 }

@@ -1,6 +1,6 @@
 //! N1: the datacenter suite only (rules, section 6.2).
 
-use crate::book::{Suite, Table};
+use crate::book::{Benchmark, Round, Suite, Table};
 
 /// Why the benchmark of that name is none of the Network division.
 pub(crate) fn outside(table: &Table, name: &str) -> Option<String> {
@@ -8,9 +8,18 @@ pub(crate) fn outside(table: &Table, name: &str) -> Option<String> {
         Some(Suite::Datacenter) => return None,
         Some(Suite::Edge) => "belongs to the edge suite only",
         Some(Suite::Retired) => "is no benchmark any more",
-        None => return Some(unknown(table, name)),
+        None => return Some(table.refusal(name).unwrap_or_else(|| unknown(table, name))),
     };
     Some(format!("{name} {what}; the Network division has {}", datacenter(table, |_| true)))
+}
+
+/// Why a benchmark of the datacenter suite is none of a round.
+pub(crate) fn outside_round(benchmark: &Benchmark, round: &Round) -> Option<String> {
+    let Benchmark { name, rounds, suite, .. } = benchmark;
+    (*suite == Suite::Datacenter && !rounds.contains(&round.name)).then(|| {
+        let rounds: Vec<_> = rounds.iter().map(ToString::to_string).collect();
+        format!("{name} is no benchmark of round {}, but of {}", round.name, rounds.join(", "))
+    })
 }
 
 fn unknown(table: &Table, name: &str) -> String {

@@ -1,15 +1,20 @@
 //! What a run will take: how long, how many queries, how much memory, and what bandwidth.
 //!
-//! `issued.rs` is what LoadGen issues, `runs.rs` all runs of a submission; `printed.rs` prints both.
+//! `issued.rs` is what LoadGen issues, `tokens.rs` what a language model reads and writes, `runs.rs` all runs of a submission;
+//! `printed.rs` prints all of it.
 
 mod issued;
 mod printed;
 mod runs;
+mod tokens;
 
 use serde::Serialize;
 
-pub use self::runs::PlannedRun;
 use self::runs::SECONDS;
+pub use self::{
+    runs::PlannedRun,
+    tokens::{PlannedTokens, Rate},
+};
 pub use crate::judge::limits::OFFLINE_SLACK;
 use crate::{
     Scenario,
@@ -54,6 +59,8 @@ pub struct Plan {
     pub accuracy_samples: u64,
     /// How long they take at that rate, in seconds.
     pub accuracy_seconds: f64,
+    /// What a language model reads and writes.
+    pub tokens: Option<PlannedTokens>,
     /// What Appendix B asks of the network, for each encoding that the table has.
     pub flows: Vec<Flow>,
     /// Early stopping; absent in Offline, which has no latency bound.
@@ -95,19 +102,21 @@ pub struct EarlyStopping {
 #[error("{0}")]
 pub struct PlanError(String);
 
-/// Plans a run of a benchmark at a rate in samples per second.
+/// Plans a run of a benchmark at a rate, with outputs of so many tokens on average where the benchmark's own number of them is
+/// not meant.
 pub fn plan(
     table: &Table,
     benchmark: &str,
     scenario: Scenario,
-    samples_per_second: f64,
+    rate: Rate,
+    output_tokens: Option<f64>,
 ) -> Result<Plan, PlanError> {
     let Some(benchmark) = table.find(benchmark) else {
-        return Err(PlanError(format!("the table of benchmarks has no `{benchmark}`")));
+        let unknown = || format!("the table of benchmarks has no `{benchmark}`");
+        return Err(PlanError(table.refusal(benchmark).unwrap_or_else(unknown)));
     };
-    if !(samples_per_second.is_finite() && samples_per_second > 0.0) {
-        return Err(PlanError(format!("a rate of {samples_per_second}: it must be above 0")));
-    }
+    let (samples_per_second, mean) =
+        tokens::rates(benchmark, rate, output_tokens).map_err(PlanError)?;
     let (queries, samples) = issued::issued(benchmark, scenario, samples_per_second, SECONDS);
     // For the streams LoadGen prepares twice as many, in case the SUT is faster than expected.
     let is_stream = matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
@@ -147,6 +156,7 @@ pub fn plan(
         loadgen_bytes: prepared,
         accuracy_samples: benchmark.dataset_samples,
         accuracy_seconds: benchmark.dataset_samples as f64 / samples_per_second,
+        tokens: PlannedTokens::of(benchmark, mean),
         flows: benchmark.bandwidth.iter().map(flow).collect(),
         early_stopping,
         runs,
@@ -188,7 +198,8 @@ mod tests {
     use super::*;
 
     fn of(benchmark: &str, scenario: Scenario, rate: f64) -> Plan {
-        plan(Table::builtin().unwrap(), benchmark, scenario, rate).unwrap()
+        let rate = Rate::SamplesPerSecond(rate);
+        plan(Table::builtin().unwrap(), benchmark, scenario, rate, None).unwrap()
     }
 
     #[test]
@@ -261,6 +272,23 @@ mod tests {
     }
 
     #[test]
+    fn a_language_model_reads_and_writes_so_many_tokens() {
+        let text = of("llama2-70b-99", Scenario::Offline, 100.0).text();
+        // 66,000 samples are three passes of the data set, 73,728.
+        for want in [
+            "737 s",
+            "prompts          at most 1024 tokens",
+            "1 to 1024 tokens; with 294.45 on average: 29.4 ktokens/s, 21.7 Mtokens in this run, and 118 kB/s of int32 ids back",
+            "410 kB/s (3.3 Mb/s) to the SUT, 410 kB/s (3.3 Mb/s) back: 1024 in and out, int32",
+        ] {
+            assert!(text.contains(want), "{want}\n{text}");
+        }
+        let text = of("llama3.1-8b", Scenario::Server, 100.0).text();
+        assert!(text.contains("with the longest: 12.8 ktokens/s"), "{text}");
+        assert!(!of("resnet50", Scenario::Offline, 1.0).text().contains("prompts"));
+    }
+
+    #[test]
     fn memory_is_what_was_measured_to_a_tenth() {
         // Queries, samples, and the peak before the first query was issued, in KiB.
         for (queries, samples, kib) in [
@@ -280,9 +308,12 @@ mod tests {
     #[test]
     fn nonsense_is_no_plan() {
         let error = |name, rate| {
-            plan(Table::builtin().unwrap(), name, Scenario::Offline, rate).unwrap_err().to_string()
+            let rate = Rate::SamplesPerSecond(rate);
+            let table = Table::builtin().unwrap();
+            plan(table, name, Scenario::Offline, rate, None).unwrap_err().to_string()
         };
         assert!(error("gptk", 1.0).contains("no `gptk`"));
+        assert!(error("gpt-oss-120b", 1.0).contains("its outputs are sampled"));
         assert!(error("rgat", 0.0).contains("above 0"));
         assert!(error("rgat", f64::NAN).contains("above 0"));
     }

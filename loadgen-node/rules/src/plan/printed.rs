@@ -2,13 +2,15 @@
 
 use std::fmt::Write as _;
 
-use super::{Plan, PlannedRun};
-use crate::Scenario;
+use netdiv_contract::tokens::ID_BYTES;
+
+use super::{Plan, PlannedRun, PlannedTokens};
+use crate::{Scenario, book::as_written};
 
 impl Plan {
     /// The plan as text, for the terminal.
     pub fn text(&self) -> String {
-        let rate = self.samples_per_second;
+        let rate = as_written(self.samples_per_second);
         let mut text = format!("{} {} at {rate} samples/s", self.benchmark, self.scenario.word());
         let mut row = |label: &str, value: String| {
             // Writing into a String cannot fail.
@@ -34,6 +36,10 @@ impl Plan {
         let accuracy =
             format!("{} samples, {}", self.accuracy_samples, duration(self.accuracy_seconds));
         row("accuracy run", accuracy);
+        if let Some(tokens) = &self.tokens {
+            row("prompts", format!("at most {} tokens", tokens.prompt_most));
+            row("outputs", outputs(tokens, rate, self.samples));
+        }
         for flow in &self.flows {
             let (to, back) = (flow.ingress_bytes_per_second, flow.egress_bytes_per_second);
             let way = |bytes: f64| match bytes {
@@ -82,7 +88,7 @@ impl Plan {
         let mut text = format!(
             "\n\nAll runs of a submission, with {} samples/s in each scenario; starting, loading samples and LoadGen's \
              preparation come on top\n",
-            self.samples_per_second
+            as_written(self.samples_per_second)
         );
         let mut line = |scenario: &str, purpose: &str, samples: &str, seconds: f64| {
             // Writing into a String cannot fail.
@@ -95,6 +101,20 @@ impl Plan {
         line("all runs", "", "", self.runs.iter().map(|run| run.seconds).sum());
         text + "\n"
     }
+}
+
+/// Tokens that a language model writes at a rate, and in a whole run.
+fn outputs(tokens: &PlannedTokens, rate: f64, samples: u64) -> String {
+    let PlannedTokens { output_least, output_most, output_mean, .. } = tokens;
+    let (each, what) = match output_mean {
+        Some(mean) => (*mean, format!("{mean} on average")),
+        None => (*output_most as f64, "the longest".into()),
+    };
+    format!(
+        "{output_least} to {output_most} tokens; with {what}: {} in this run, and {} of int32 ids back",
+        amount(each * rate, "tokens/s") + ", " + &amount(each * samples as f64, "tokens"),
+        amount(each * rate * ID_BYTES as f64, "B/s")
+    )
 }
 
 fn duration(seconds: f64) -> String {

@@ -5,10 +5,11 @@ use std::{collections::BTreeMap, str::FromStr};
 use super::choice::Choice;
 use crate::{
     Finding,
-    Rule::{self, N2, N31, N32},
-    book::{Benchmark, Seeds, Table},
+    Rule::{self, N1, N2, N3, N31, N32},
+    book::{Benchmark, Round, Seeds, Table},
     judge::{
         limits::{ENDS, Limits, OFFLINE_SLACK, Server, early_end},
+        suite::outside_round,
         switches::switches,
     },
 };
@@ -159,8 +160,9 @@ pub(super) fn seeds(table: &Table, choice: &Choice<'_>) -> Vec<Finding> {
     let mut settings = Settings::of(N31, choice);
     let seeds = Seeds::SETTINGS.map(|setting| settings.get::<u64>(setting));
     let seed = |name: &str| settings.values.get(name).and_then(|seed| seed.parse().ok());
+    let round = table.round_of_seeds(seed);
     if let [Some(qsl), Some(sample_index), Some(schedule)] = seeds
-        && table.round_of_seeds(seed).is_none()
+        && round.is_none()
     {
         let rounds: Vec<_> = table.rounds.iter().map(|round| round.name.to_string()).collect();
         let text = format!(
@@ -171,5 +173,25 @@ pub(super) fn seeds(table: &Table, choice: &Choice<'_>) -> Vec<Finding> {
         settings.fail("seeds", text);
     }
     settings.flag("test05", false, "it changes the seeds");
+    if let Some(round) = round {
+        settings.findings.extend(of_round(table, round, choice.benchmark));
+    }
     settings.findings
+}
+
+/// What speaks against a run of the benchmark for a round.
+fn of_round(table: &Table, round: &Round, benchmark: &str) -> impl Iterator<Item = Finding> {
+    let no_release = round.loadgen.is_empty().then(|| {
+        let text = format!(
+            "no tag of mlcommons/inference has the seeds of round {}, and LoadGen has to be of one: no run can be submitted to \
+             that round",
+            round.name
+        );
+        Finding::fail(N3, "LoadGen", text)
+    });
+    let other = table.find(benchmark).and_then(|benchmark| outside_round(benchmark, round));
+    let other = other.map(|text| {
+        Finding::fail(N1, "benchmark", format!("{text}: build with a LoadGen of such a round"))
+    });
+    no_release.into_iter().chain(other)
 }

@@ -2,9 +2,9 @@
 
 use super::markdown::{known, table};
 use crate::{
-    book::Benchmark,
+    book::{Benchmark, TokenLimits},
     facts::rate::in_words,
-    judge::bandwidth::{Demand, End},
+    judge::bandwidth::{Demand, End, Way},
     result::RunResult,
 };
 
@@ -52,9 +52,12 @@ fn one(result: &Measured<'_>) -> String {
         row.rules_ingress,
         row.rules_egress,
         row.name,
-        demand.formula_bytes,
-        demand.sent_bytes
+        demand.samples.formula.max(demand.responses.formula),
+        demand.samples.sent.max(demand.responses.sent)
     );
+    if let Some(limits) = benchmark.tokens() {
+        text += &tokens(&demand, limits, rate);
+    }
     let line = |end: &End| {
         let share = end.capacity.map(|capacity| format!("{:.1} %", 100.0 * end.asked / capacity));
         [
@@ -76,4 +79,23 @@ fn one(result: &Measured<'_>) -> String {
         "\nThe interfaces carry it.\n"
     };
     text
+}
+
+/// Both directions of a language model's samples: token ids, of which prompts and outputs have different numbers.
+fn tokens(demand: &Demand<'_>, limits: TokenLimits, rate: f64) -> String {
+    let line = |way: &str, tokens: u64, bytes: Way| {
+        [
+            way.to_owned(),
+            tokens.to_string(),
+            bytes.formula.to_string(),
+            format!("{:.0}", bytes.sent),
+            format!("{:.0}", rate * bytes.counted()),
+        ]
+    };
+    let head = ["token ids", "at most", "bytes, by Appendix B", "bytes sent", "bytes per second"];
+    let ways = [
+        line("to the SUT", limits.prompt, demand.samples),
+        line("from it", limits.output_most, demand.responses),
+    ];
+    table(head, ways) + "\n"
 }

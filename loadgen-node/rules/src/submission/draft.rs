@@ -49,7 +49,8 @@ pub(super) fn draft(
 ) -> Draft {
     let mut problems = Problems::default();
     let (home, system) = home(settings, table, &mut problems);
-    let common = Common { base, table };
+    let round = settings.round.and_then(|name| table.round(name));
+    let common = Common { base, table, round };
     if settings.results.is_empty() {
         problems.fault("there is no [[result]]; add one for each benchmark and scenario");
     }
@@ -66,7 +67,7 @@ pub(super) fn draft(
     }
 
     let mut tree = Tree::new();
-    let names: Vec<_> = results.iter().map(|result| result.benchmark_name.as_str()).collect();
+    let names: Vec<_> = results.iter().map(|result| result.folders[0].as_str()).collect();
     sources::put(sources, &home, &names, &mut tree, &mut problems);
     let mut parts = Parts {
         settings,

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{
     Scenario,
-    book::{Benchmark, Table},
-    tree::{self, Home, Place},
+    book::{Benchmark, Round, Table},
+    tree::{self, Home, INTERACTIVE, Place},
 };
 
 /// A result whose runs could be read.
@@ -22,11 +22,11 @@ pub(super) struct Loaded<'a> {
     pub(super) settings: &'a ResultSettings,
     /// Benchmark and scenario, as people write them.
     pub(super) name: String,
-    /// Name of the benchmark's folder.
     pub(super) benchmark_name: String,
+    /// The folders of the benchmark and of the scenario.
+    pub(super) folders: [String; 2],
     /// The benchmark, where the table has it.
     pub(super) benchmark: Option<&'a Benchmark>,
-    pub(super) scenario: Scenario,
     pub(super) performance: Run,
     pub(super) accuracy: Run,
     pub(super) digests: Option<Run>,
@@ -38,6 +38,7 @@ pub(super) struct Loaded<'a> {
 pub(super) struct Common<'a> {
     pub(super) base: &'a Path,
     pub(super) table: &'a Table,
+    pub(super) round: Option<&'a Round>,
 }
 
 /// Reads a result. None when that cannot be done; then there are faults.
@@ -88,15 +89,29 @@ pub(super) fn load<'a>(
     Some(Loaded {
         settings,
         name,
+        folders: folders(&benchmark_name, benchmark, scenario, common.round),
         benchmark_name,
         benchmark,
-        scenario,
         performance,
         accuracy,
         digests,
         audits,
         accuracy_txt: accuracy_txt.unwrap_or_default(),
     })
+}
+
+/// The folders of a benchmark and a scenario. Some rounds have an interactive variant beside Server.
+fn folders(
+    name: &str,
+    benchmark: Option<&Benchmark>,
+    scenario: Scenario,
+    round: Option<&Round>,
+) -> [String; 2] {
+    let of = benchmark.and_then(|benchmark| benchmark.interactive_of.as_deref());
+    match of.filter(|_| round.is_some_and(|round| round.interactive_folder)) {
+        Some(of) if scenario == Scenario::Server => [of.into(), INTERACTIVE.into()],
+        _ => [name.into(), scenario.official_name().into()],
+    }
 }
 
 impl Loaded<'_> {
@@ -125,8 +140,8 @@ impl Loaded<'_> {
         Place {
             home: home.clone(),
             system: system.into(),
-            benchmark: self.benchmark_name.clone(),
-            scenario: self.scenario.official_name().into(),
+            benchmark: self.folders[0].clone(),
+            scenario: self.folders[1].clone(),
         }
     }
 

@@ -16,10 +16,7 @@ use crate::{
 };
 
 fn build_in(folder: &Path, rehearsal: bool) -> Result<Tree, Vec<String>> {
-    build_by(folder, rehearsal, Table::builtin().unwrap())
-}
-
-fn build_by(folder: &Path, rehearsal: bool, table: &Table) -> Result<Tree, Vec<String>> {
+    let table = Table::builtin().unwrap();
     let settings = Settings::read(&folder.join("submission.toml")).unwrap();
     let out = tempfile::tempdir().unwrap();
     let strictness = if rehearsal { Strictness::Rehearsal } else { Strictness::Usual };

@@ -1,3 +1,4 @@
-//! The table is what the rules say.
+//! The table is what the rules say, and the documentation what the table says.
 
 mod against_rules_text;
+mod documented;

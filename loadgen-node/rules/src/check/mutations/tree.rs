@@ -50,26 +50,15 @@ impl Tree {
     /// One of a language model, Network division, round v5.0.
     pub(super) fn of_llama() -> Self {
         static FILES: OnceLock<Files> = OnceLock::new();
-        Self::with(FILES.get_or_init(|| {
-            let folder = tempfile::tempdir().unwrap();
-            let dir = folder.path();
-            let runs = [Scenario::Offline, Scenario::Server]
-                .map(|scenario| RunSpec::llama(scenario, Mode::Performance));
-            fixture::submission_folder_of(dir, "network", "v5.0", &runs);
-            let settings = Settings::read(&dir.join("submission.toml")).unwrap();
-            let sources = &fixture::SOURCES;
-            let tree = dir.join("tree");
-            submission::make(
-                &settings,
-                dir,
-                Table::builtin().unwrap(),
-                sources,
-                Strictness::Usual,
-                &tree,
-            )
-            .unwrap();
-            read(&tree)
-        }))
+        let runs = [Scenario::Offline, Scenario::Server]
+            .map(|scenario| RunSpec::llama(scenario, Mode::Performance));
+        Self::with(FILES.get_or_init(|| files_of("v5.0", &runs)))
+    }
+
+    /// One of a language model and its interactive variant, Network division, round v5.1.
+    pub(super) fn of_chat() -> Self {
+        static FILES: OnceLock<Files> = OnceLock::new();
+        Self::with(FILES.get_or_init(|| files_of("v5.1", &RunSpec::chat())))
     }
 
     fn with(files: &Files) -> Self {
@@ -168,7 +157,10 @@ impl Tree {
         let (folder, _) = path.rsplit_once('/').unwrap();
         let readme = format!("{folder}/README.md");
         let parts: Vec<_> = folder.rsplit('/').take(2).collect();
-        let name = format!("{} {}", parts[1], parts[0]);
+        let name = match parts.as_slice() {
+            ["Interactive", ..] => "llama2-70b-interactive-99 Server".to_owned(),
+            parts => format!("{} {}", parts[1], parts[0]),
+        };
         let record = |run: &str| -> Option<RunResult> {
             let text = fs::read_to_string(self.path(&format!("{folder}/{run}.result.json")));
             serde_json::from_str(&text.ok()?).ok()
@@ -270,6 +262,18 @@ impl Tree {
 fn files(division: &str, round: &str) -> Files {
     let folder = tempfile::tempdir().unwrap();
     read(&fixture::submission_tree(folder.path(), division, round))
+}
+
+/// The files of a submission of these performance runs and all that belongs to them, Network division.
+fn files_of(round: &str, runs: &[RunSpec]) -> Files {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    fixture::submission_folder_of(dir, "network", round, runs);
+    let settings = Settings::read(&dir.join("submission.toml")).unwrap();
+    let (table, sources) = (Table::builtin().unwrap(), &fixture::SOURCES);
+    let tree = dir.join("tree");
+    submission::make(&settings, dir, table, sources, Strictness::Usual, &tree).unwrap();
+    read(&tree)
 }
 
 /// The files of a tree.

@@ -13,12 +13,6 @@ fn a_run_by_the_rules_may_start() {
     let both = Case { mode: Mode::Submission, ..images() };
     let floats = Case { input: Some(vec![tensor("float32", &[3, 224, 224])]), ..images() };
     let checker_name = Case { benchmark: "resnet", ..images() };
-    let seeds = [
-        ("qsl_rng_seed", "1780908523862526354"),
-        ("sample_index_rng_seed", "14771362308971278857"),
-        ("schedule_rng_seed", "18209322760996052031"),
-    ];
-    let next_round = Case { settings: settings(&seeds), ..images() };
     let three = Case { input: Some(vec![tensor("int64", &[-1]); 3]), ..tokens() };
     for case in [
         images(),
@@ -29,7 +23,7 @@ fn a_run_by_the_rules_may_start() {
         both,
         floats,
         checker_name,
-        next_round,
+        of_round(tokens(), "v5.1"),
         three,
     ] {
         assert_eq!(found(Division::Network, &case), [], "{} {}", case.benchmark, case.mode);
@@ -320,6 +314,42 @@ fn seeds_are_those_of_a_round() {
     // Seeds of two rounds mixed are those of none.
     fails(images(), Rule::N31, "seeds", text, set("qsl_rng_seed", "1780908523862526354"));
     fails(images(), Rule::N31, "test05", "it must be false", set("test05", "true"));
+}
+
+/// The settings of a case with the seeds of that round.
+fn of_round(case: Case, name: &str) -> Case {
+    let seeds = Table::builtin().unwrap().round(name.parse().unwrap()).unwrap().seeds;
+    let mut case = case;
+    for (setting, seed, _) in seeds.unlike(|_| None) {
+        case.settings.insert(setting.into(), seed.to_string());
+    }
+    case
+}
+
+#[test]
+fn a_benchmark_is_one_of_the_round_and_the_round_has_a_loadgen() {
+    let text = "resnet50 is no benchmark of round v5.1, but of v5.0: build with a LoadGen";
+    fails(of_round(images(), "v5.1"), Rule::N1, "benchmark", text, |_| {});
+    let text = "no tag of mlcommons/inference has the seeds of round v6.0";
+    fails(of_round(tokens(), "v6.0"), Rule::N3, "LoadGen", text, |_| {});
+    fails(images(), Rule::N1, "benchmark", "gpt-oss-120b cannot be run: its outputs", |case| {
+        case.benchmark = "gpt-oss-120b";
+    });
+}
+
+#[test]
+fn the_bounds_of_an_interactive_variant_are_its_own() {
+    let chat = || {
+        let mut case = of_round(tokens(), "v5.1");
+        case.benchmark = "llama2-70b-interactive-99";
+        set("server_ttft_latency", "450000000")(&mut case);
+        set("server_tpot_latency", "40000000")(&mut case);
+        case
+    };
+    assert_eq!(found(Division::Network, &chat()), []);
+    let text = "the bound for the first token of llama2-70b-interactive-99 is 450 ms, not 2000 ms";
+    let value = set("server_ttft_latency", "2000000000");
+    fails(chat(), Rule::N32, "server_ttft_latency", text, value);
 }
 
 #[test]

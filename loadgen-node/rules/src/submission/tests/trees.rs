@@ -4,7 +4,7 @@ use netdiv_contract::encoding::Encoding;
 use netdiv_words::Mode;
 use std::fs;
 
-use super::{build_by, build_in, change_result, change_settings, keep, text};
+use super::{build_in, change_result, change_settings, keep, text};
 use crate::{
     Scenario,
     book::Table,
@@ -20,7 +20,8 @@ use crate::{
 fn both_layouts_have_what_the_official_checkers_ask_for() {
     let both = [Scenario::Offline, Scenario::Server];
     let llama = both.map(|scenario| RunSpec::llama(scenario, Mode::Performance)).to_vec();
-    let of_5_1 = |spec: RunSpec| RunSpec { seeds: SEEDS_5_1, loadgen: "5.0.22 @ 0b9dd6b", ..spec };
+    let of_5_1 =
+        |spec: RunSpec| RunSpec { seeds: SEEDS_5_1, loadgen: "5.0.22 @ 75f297d44c", ..spec };
     let of_6_0 = |spec: RunSpec| RunSpec { seeds: SEEDS_6_0, ..spec };
     let cases = [
         ("resnet", "v5.0", "network", fixture::performance_runs("v5.0")),
@@ -28,34 +29,32 @@ fn both_layouts_have_what_the_official_checkers_ask_for() {
         ("unet", "v5.0", "network", vec![RunSpec::unet(Mode::Performance)]),
         ("llama", "v5.0", "network", llama.clone()),
         ("llama", "v5.1", "network", llama.clone().into_iter().map(of_5_1).collect()),
+        ("chat", "v5.1", "network", RunSpec::chat().to_vec()),
         ("unet", "v6.0", "network", fixture::performance_runs("v6.0")),
         ("llama", "v6.0", "network", llama.into_iter().map(of_6_0).collect()),
     ];
-    // The fixture has the sources of v5.0's LoadGen for all rounds.
-    let mut table = Table::builtin().unwrap().clone();
-    let sources = table.rounds[0].loadgen[0].clone();
-    let later = &mut table.rounds[1].loadgen[0];
-    later.revisions.push("0b9dd6b".into());
-    later.sources_sha256 = sources.sources_sha256;
-    later.mlperf_conf_h_sha1 = sources.mlperf_conf_h_sha1;
     for (name, round, division, runs) in cases {
         let folder = tempfile::tempdir().unwrap();
         fixture::submission_folder_of(folder.path(), division, round, &runs);
         if division == "open" {
             change_settings(folder.path(), "status", "reason = \"To compare.\"\nstatus");
         }
-        let tree = build_by(folder.path(), false, &table).unwrap();
+        let tree = build_in(folder.path(), false).unwrap();
         let home = tree::Home {
             layout: Table::builtin().unwrap().round(round.parse().unwrap()).unwrap().layout,
             division: division.into(),
             submitter: "acme".into(),
         };
         for spec in runs {
+            let (benchmark, scenario) = match spec.benchmark {
+                "llama2-70b-interactive-99" => ("llama2-70b-99", "Interactive"),
+                benchmark => (benchmark, spec.scenario.official_name()),
+            };
             let place = tree::Place {
                 home: home.clone(),
                 system: "two-H100-nodes".into(),
-                benchmark: spec.benchmark.into(),
-                scenario: spec.scenario.official_name().into(),
+                benchmark: benchmark.into(),
+                scenario: scenario.into(),
             };
             check_place(&tree, &place, &spec);
         }

@@ -1,0 +1,77 @@
+//! The table of benchmarks against the `mlperf.conf` of the LoadGen that this program was built with.
+
+use std::collections::BTreeMap;
+
+use loadgen_sys::{Mode, Scenario, TestSettings};
+use netdiv_rules::book::{Benchmark, Round, Suite, Table, TokenLatencies};
+
+fn settings(model: &str, scenario: Scenario) -> BTreeMap<String, String> {
+    let mut settings = TestSettings::new(scenario, Mode::Performance);
+    settings.from_config(None, model).unwrap();
+    settings.fields().into_iter().collect()
+}
+
+/// The version of the LoadGen that was built, and its round.
+fn built() -> (String, &'static Round) {
+    let version = loadgen_sys::version();
+    let number = version.split(" @ ").next().unwrap().to_owned();
+    let table = Table::builtin().unwrap();
+    let is_its = |round: &&Round| round.loadgen.iter().any(|release| release.version == number);
+    let round = table.rounds.iter().find(is_its);
+    (number, round.unwrap_or_else(|| panic!("LoadGen {version} is of no round")))
+}
+
+const SAMPLES: &str = "performance_sample_count_override";
+
+fn check(benchmark: &Benchmark, round: &Round, scenario: Scenario) {
+    let model = &benchmark.loadgen_model;
+    let fields = settings(model, scenario);
+    let is = |field: &str, want: String| {
+        assert_eq!(fields[field], want, "{}: {model} {scenario} {field}", benchmark.name);
+    };
+    let ns = |ms: Option<f64>| ((ms.unwrap_or(0.0) * 1e6) as u64).to_string();
+    let tokens = benchmark.token_latencies;
+    // Without a number, all samples are loaded.
+    if benchmark.qsl_size < benchmark.dataset_samples || fields[SAMPLES] != "0" {
+        is(SAMPLES, benchmark.qsl_size.to_string());
+    }
+    is("sample_concatenate_permutation", benchmark.equal_issue.to_string());
+    is("use_token_latencies", (tokens == Some(TokenLatencies::Measured)).to_string());
+    is("infer_token_latencies", (tokens == Some(TokenLatencies::Inferred)).to_string());
+    is("min_duration_ms", round.min_duration_ms.to_string());
+    is("qsl_rng_seed", round.seeds.qsl.to_string());
+    is("sample_index_rng_seed", round.seeds.sample_index.to_string());
+    is("schedule_rng_seed", round.seeds.schedule.to_string());
+    match scenario {
+        // It has no number for interactive variants, of which equal issue makes a whole pass.
+        Scenario::Offline if benchmark.interactive_of.is_some() => {
+            is("min_query_count", "100".into());
+        }
+        Scenario::Offline => is("min_query_count", benchmark.offline_samples.to_string()),
+        Scenario::Server => {
+            is("server_target_latency_ns", ns(benchmark.server_latency_ms));
+            if tokens == Some(TokenLatencies::Measured) {
+                is("server_ttft_latency", ns(benchmark.ttft_ms));
+                is("server_tpot_latency", ns(benchmark.tpot_ms));
+            }
+        }
+        Scenario::SingleStream | Scenario::MultiStream => {}
+    }
+}
+
+#[test]
+fn what_the_table_says_of_a_benchmark_loadgen_says_too() {
+    let (version, round) = built();
+    let table = Table::builtin().unwrap();
+    let mut tried = 0;
+    for benchmark in table.benchmarks.iter().filter(|one| one.suite == Suite::Datacenter) {
+        if table.releases_of(benchmark).iter().any(|release| release.version == version) {
+            benchmark.scenarios.iter().for_each(|scenario| check(benchmark, round, *scenario));
+            tried += 1;
+        } else if benchmark.loadgen_since.is_some() {
+            let fields = settings(&benchmark.loadgen_model, Scenario::Server);
+            assert_eq!(fields["use_token_latencies"], "false", "{}", benchmark.name);
+        }
+    }
+    assert!(tried > 9, "{tried} benchmarks");
+}
