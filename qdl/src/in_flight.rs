@@ -140,7 +140,7 @@ mod tests {
 
     impl Path {
         fn new(first_due: bool) -> Self {
-            let table = InFlight::new(3, Window::new(2, 100), first_due);
+            let table = InFlight::new(3, Window::new(2, 100, None), first_due);
             Self { table, first_due, now: Instant::now(), samples: Vec::new() }
         }
 

@@ -161,6 +161,25 @@ pub enum EngineConfig {
     Plugin(PluginConfig),
 }
 
+impl EngineConfig {
+    /// Where serving engines listen, as HOST:PORT.
+    pub(crate) fn serving_engines(&self) -> Vec<String> {
+        match self {
+            Self::Openai(settings) => settings.addresses(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Tokens of the longest output, where outputs are made of tokens.
+    pub(super) fn longest_output(&self) -> Option<u32> {
+        match self {
+            Self::Tokens(settings) => settings.outputs.iter().map(|kind| kind.tokens.most).max(),
+            Self::Openai(settings) => Some(settings.model.max_tokens),
+            Self::Echo(_) | Self::None | Self::Onnx(_) | Self::Plugin(_) => None,
+        }
+    }
+}
+
 /// Settings of the engine `echo`.
 #[derive(Debug, Clone)]
 pub struct EchoConfig {
@@ -280,8 +299,10 @@ impl EngineArgs {
         use EngineWord::{Echo, Onnx, Openai, PlugIn, Tokens, Torch};
         let plugins: &[EngineWord] = &[Torch, PlugIn];
         let models: &[EngineWord] = &[Onnx, Torch, PlugIn];
+        // Engines of tokens form their batches themselves: they are given every sample that they have room for.
+        let batches: &[EngineWord] = &[Onnx, Torch, PlugIn, Echo, EngineWord::None];
         let (tokens, openai) = (self.tokens.any(), self.openai.any());
-        let keys: [(&'static str, bool, &[EngineWord]); 15] = [
+        let keys: [(&'static str, bool, &[EngineWord]); 16] = [
             ("model", self.model.is_some(), &[Onnx, Torch, PlugIn, Openai]),
             ("postprocess", self.postprocess.is_some(), &[Onnx]),
             ("threads", self.threads.is_some(), models),
@@ -290,6 +311,7 @@ impl EngineArgs {
             ("scenario", self.scenario.is_some(), plugins),
             ("libtorch", self.libtorch.is_some(), &[Torch]),
             ("max-batch-tokens", batching.max_batch_tokens.is_some(), plugins),
+            ("batch-timeout-us", batching.batch_timeout_us.is_some(), batches),
             ("buckets", batching.buckets.is_some(), plugins),
             ("batch-sizes", batching.batch_sizes.is_some(), plugins),
             ("echo-answer-bytes", self.echo_answer_bytes.is_some(), &[Echo]),

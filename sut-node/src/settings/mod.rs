@@ -9,4 +9,5 @@ pub(crate) mod network;
 pub(crate) mod openai;
 pub(crate) mod published;
 pub(crate) mod range;
+pub(crate) mod token_room;
 pub(crate) mod tokens;

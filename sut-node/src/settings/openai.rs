@@ -72,6 +72,17 @@ pub struct OpenaiConfig {
     pub timeout: Duration,
 }
 
+impl OpenaiConfig {
+    /// Where the serving engines listen, as HOST:PORT.
+    pub(super) fn addresses(&self) -> Vec<String> {
+        let address = |url: &Uri| {
+            let port = if url.scheme_str() == Some("https") { 443 } else { 80 };
+            format!("{}:{}", url.host().unwrap_or_default(), url.port_u16().unwrap_or(port))
+        };
+        self.urls.iter().map(address).collect()
+    }
+}
+
 impl fmt::Debug for OpenaiConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { urls, dialect, model, token: _, tls: _, timeout } = self;

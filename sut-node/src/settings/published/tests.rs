@@ -16,7 +16,7 @@ const OPENAI: &str =
 const TORCH: &str = "engine = 'torch'\nmodel = 'FOLDER/toy.toml'";
 
 /// For each key that decides how a node answers: settings, and one that differs in this key alone.
-const DECIDE: [(&str, &str, &str); 35] = [
+const DECIDE: [(&str, &str, &str); 36] = [
     ("transport", ECHO, "'quic'"),
     ("receive_window_bytes", ECHO, "1000000"),
     ("max_connections", ECHO, "5"),
@@ -25,6 +25,7 @@ const DECIDE: [(&str, &str, &str); 35] = [
     ("instances", ECHO, "2"),
     ("max_in_flight_samples", ECHO, "77"),
     ("max_in_flight_bytes", ECHO, "77777"),
+    ("max_in_flight_tokens", TOKENS, "7777"),
     ("max_payload_bytes", ECHO, "7777"),
     ("response_encoding", ECHO, "'lz4'"),
     ("io_threads", ECHO, "77"),
