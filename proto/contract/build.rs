@@ -8,7 +8,7 @@ const PROTOS: [&str; 3] =
     ["netdiv/v1/sut_node.proto", "netdiv/v1/quic.proto", "netdiv/v1/evidence.proto"];
 
 /// Messages that are also written to files: evidence.
-const WRITTEN: [&str; 4] = ["Machine", "Accelerator", "Interface", "Route"];
+const WRITTEN: [&str; 5] = ["Machine", "Accelerator", "Interface", "Route", "ServingEngine"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     for proto in PROTOS {

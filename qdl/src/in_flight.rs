@@ -50,22 +50,15 @@ impl<T> InFlight<T> {
         Ok(id)
     }
 
-    /// A first token has come: its sample, of which LoadGen has to be told. `None` when the id belongs to no sample in
-    /// flight.
-    pub(crate) fn first(
-        &mut self,
-        id: u64,
-        token: i32,
-        now: Instant,
-    ) -> Result<Option<&mut Sample<T>>, OutOfOrder> {
-        let Some(sample) = self.slots.get_mut(id) else { return Ok(None) };
-        if !self.first_due {
-            return Err(OutOfOrder::Unasked);
+    /// A first token has come, and is due: its sample, which has to keep it, and of which LoadGen has to be told. `None` when
+    /// the id belongs to no sample in flight.
+    pub(crate) fn first(&mut self, id: u64) -> Result<Option<&mut Sample<T>>, OutOfOrder> {
+        match self.slots.get_mut(id) {
+            None => Ok(None),
+            Some(_) if !self.first_due => Err(OutOfOrder::Unasked),
+            Some(sample) if sample.first.is_some() => Err(OutOfOrder::Second),
+            sample => Ok(sample),
         }
-        if sample.first.replace((token, now)).is_some() {
-            return Err(OutOfOrder::Second);
-        }
-        Ok(Some(sample))
     }
 
     /// A part of an output has come. Whether its id belongs to a sample in flight.
@@ -147,7 +140,7 @@ mod tests {
 
     impl Path {
         fn new(first_due: bool) -> Self {
-            let table = InFlight::new(3, Window::new(2, 100), first_due);
+            let table = InFlight::new(3, Window::new(2, 100, None), first_due);
             Self { table, first_due, now: Instant::now(), samples: Vec::new() }
         }
 
@@ -176,8 +169,11 @@ mod tests {
                 }
                 Step::First(place) => {
                     let (id, stage) = self.samples[place];
-                    let first = self.table.first(id, 5, self.now);
-                    let first = first.map(|sample| sample.map(|s| s.ticket));
+                    let keep = |sample: &mut Sample<usize>| {
+                        sample.first = Some((5, self.now));
+                        sample.ticket
+                    };
+                    let first = self.table.first(id).map(|sample| sample.map(keep));
                     let expected = match (stage, self.first_due) {
                         (Stage::Answered, _) => Ok(None),
                         (_, false) => Err(OutOfOrder::Unasked),

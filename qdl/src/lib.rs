@@ -60,4 +60,4 @@ pub use node::{NodeInfo, survey};
 pub use qdl::Qdl;
 pub use report::{AnswerTimes, Encodings, NodeReport, Progress, Stages};
 pub use settings::{NetworkSettings, OnNodeLoss, OnThreadStart, Settings, TokenBounds};
-pub use tokens::TokenReport;
+pub use tokens::{TokenReport, asked_for};

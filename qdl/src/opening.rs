@@ -14,7 +14,7 @@ use crate::{
     node::{self, NodeInfo},
     settings::Settings,
     slots::MAX_SLOTS,
-    window::Window,
+    window::{MaxTokens, Window},
 };
 
 /// The nodes of a run, as they described themselves, and all connections, node after node.
@@ -125,5 +125,9 @@ pub(crate) fn window(settings: &Settings, node: &NodeInfo) -> Window {
     let takes = &node.description;
     let samples = limit(settings.window_samples, takes.max_in_flight_samples.into());
     let bytes = limit(settings.window_bytes, takes.max_in_flight_bytes);
-    Window::new(samples.min(MAX_SLOTS), bytes.min(limits::CONNECTION_WINDOW_BYTES as usize))
+    let most = u64::from(takes.max_in_flight_tokens) / settings.lanes_per_node() as u64;
+    let longest_output = takes.max_output_tokens;
+    let tokens = (takes.max_in_flight_tokens > 0).then_some(MaxTokens { most, longest_output });
+    let bytes = bytes.min(limits::CONNECTION_WINDOW_BYTES as usize);
+    Window::new(samples.min(MAX_SLOTS), bytes, tokens)
 }

@@ -5,9 +5,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use netdiv_contract::{SessionHeader, v1};
+use netdiv_contract::SessionHeader;
 use netdiv_transport::Connection;
-use netdiv_words::AnswerTokens;
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
@@ -27,6 +26,7 @@ use crate::{
     report::{NodeReport, Progress},
     run::Run,
     settings::Settings,
+    tokens::asked_for,
 };
 
 /// How long connections may take to end after the run.
@@ -78,10 +78,7 @@ impl<L: LoadGen> Qdl<L> {
             name: format!("{:016x}", node::nonce()),
             digests: settings.digests,
             checksums: settings.checksums,
-            tokens: match settings.tokens {
-                AnswerTokens::First => v1::Tokens::First,
-                AnswerTokens::Uncounted | AnswerTokens::Counted => v1::Tokens::Whole,
-            },
+            tokens: asked_for(settings.tokens),
         };
         let (cluster, acknowledged) = (Arc::new(cluster), Mutex::new(vec![0; nodes.len()]));
         let qdl =

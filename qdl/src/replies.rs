@@ -13,7 +13,7 @@ use netdiv_contract::{
 use netdiv_words::AnswerTokens;
 
 use crate::{
-    event::{OutOfOrder, Reply},
+    event::Reply,
     failure::Failure,
     lane::{Lane, LaneState},
     loadgen::LoadGen,
@@ -122,20 +122,15 @@ fn first<L: LoadGen>(
     mut response: InferResponse,
     now: Instant,
 ) -> Result<(), Failure> {
-    if !state.in_flight.part(response.id) {
+    let sample = state.in_flight.first(response.id);
+    let Some(sample) = sample.map_err(|wrong| wrong.failure(&lane.node_name))? else {
         state.report.unmatched += 1;
         return Ok(());
-    }
-    if lane.agreed.tokens != AnswerTokens::First {
-        return Err(OutOfOrder::Unasked.failure(&lane.node_name));
-    }
+    };
     let (_, token) = payload(lane, &mut response)?;
     let bad = |why| Failure::BadResponse { node: lane.node_name.clone(), why };
-    let id = tokens::the_first(&response, &token).map_err(bad)?;
-    let first = state.in_flight.first(response.id, id, now);
-    if let Some(sample) = first.map_err(|wrong| wrong.failure(&lane.node_name))? {
-        lane.run.loadgen.first_token(&mut sample.ticket, &token);
-    }
+    sample.first = Some((tokens::the_first(&response, &token).map_err(bad)?, now));
+    lane.run.loadgen.first_token(&mut sample.ticket, &token);
     state.in_flight.heard(now);
     Ok(())
 }

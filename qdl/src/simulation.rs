@@ -38,7 +38,7 @@ use crate::{
     outgoing::Outgoing,
     replies::{self, Answers},
     run::Run,
-    window::Window,
+    window::{MaxTokens, Window},
 };
 
 /// Schedules that are tried.
@@ -145,6 +145,10 @@ impl World {
         let policies = [Policy::Pull, Policy::LeastOutstanding, Policy::RoundRobin];
         let policy = policies[random.random_range(0..3)];
         let window = (random.random_range(1..5), random.random_range(1..60));
+        let max_tokens = random.random_bool(0.3).then(|| MaxTokens {
+            most: random.random_range(1..20),
+            longest_output: random.random_range(0..10),
+        });
         let first_due = random.random();
         let book = Arc::new(Book { first_due, ..Book::default() });
         let sample = |index| Encoded {
@@ -157,7 +161,7 @@ impl World {
         let dispatch = Dispatch::new(policy, nodes * streams, 1000 * nodes * streams);
         let run = Arc::new(Run::new(book.clone(), Arc::new(source), dispatch, nodes));
         let lane = |number| {
-            let window = Window::new(window.0, window.1);
+            let window = Window::new(window.0, window.1, max_tokens);
             let report = NodeReport::new("node", "address");
             let agreed = Agreed {
                 tokens: if first_due { AnswerTokens::First } else { AnswerTokens::Uncounted },
@@ -338,7 +342,9 @@ impl World {
     fn check_limits(&self) {
         for wire in &self.wires {
             let state = wire.lane.state.lock();
-            assert!(state.in_flight.iter().count() <= state.in_flight.window().max_samples());
+            let window = state.in_flight.window();
+            assert!(state.in_flight.iter().count() <= window.max_samples());
+            assert!(window.keeps_its_limits(), "{window:?}");
         }
     }
 

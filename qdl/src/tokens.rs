@@ -6,13 +6,22 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use netdiv_contract::{
     tokens::{self, ID_BYTES},
-    v1::InferResponse,
+    v1::{InferResponse, Tokens},
 };
+use netdiv_words::AnswerTokens;
 
 use crate::{
     histograms::{histogram, merge_histogram, nanoseconds},
     settings::TokenBounds,
 };
+
+/// Which tokens a stream has to ask for, so that LoadGen is told what it counts.
+pub const fn asked_for(tokens: AnswerTokens) -> Tokens {
+    match tokens {
+        AnswerTokens::First => Tokens::First,
+        AnswerTokens::Uncounted | AnswerTokens::Counted => Tokens::Whole,
+    }
+}
 
 /// How long the tokens of answers took, as seen from the QDL.
 #[derive(Debug, Clone)]

@@ -3,25 +3,30 @@
 use std::{sync::Arc, time::Instant};
 
 use bytes::Bytes;
-use netdiv_contract::v1::{InferResponse, Part, Tokens};
-use parking_lot::{Condvar, Mutex};
+use netdiv_contract::v1::{InferResponse, Tokens};
+use tokio::runtime::{Builder, Runtime};
 
 use crate::{
-    engine::pool::EnginePool, error::NodeError, intake::replies::ReplyTo, model::identity::Model,
-    sample::Sample, settings::config::Config,
+    engine::pool::EnginePool,
+    error::NodeError,
+    intake::{
+        admission::{Admission, Cost},
+        replies::ReplyTo,
+    },
+    model::identity::Model,
+    sample::Sample,
+    settings::{config::Config, token_room::TokenRoom},
 };
 
 /// A node in this process. No result that it takes part in is one of the Network division.
 pub struct InProcess {
     engines: EnginePool,
-    room: Arc<Room>,
+    /// As at a node.
+    admission: Arc<Admission>,
+    max_in_flight_tokens: Option<TokenRoom>,
+    /// For waiting.
+    runtime: Runtime,
     replies: ReplyTo,
-}
-
-/// How many samples may be under way, as at a node.
-struct Room {
-    free: Mutex<usize>,
-    more: Condvar,
 }
 
 impl InProcess {
@@ -39,19 +44,15 @@ impl InProcess {
         if tokens != Tokens::Whole && engines.model.tokens.is_none() {
             return Err(NodeError::NoTokens(engines.model.engine.clone()));
         }
-        let free = config.max_in_flight_samples.unwrap_or(engines.room) as usize;
-        let room = Arc::new(Room { free: Mutex::new(free), more: Condvar::new() });
-        let here = {
-            let room = room.clone();
-            move |replies: Vec<InferResponse>| {
-                let whole = replies.iter().filter(|reply| reply.part() == Part::Whole).count();
-                *room.free.lock() += whole;
-                room.more.notify_all();
-                answered(replies);
-            }
-        };
-        let replies = ReplyTo::here(here, tokens);
-        Ok(Self { engines, room, replies })
+        let max_samples = config.max_in_flight_samples.unwrap_or(engines.room);
+        let runtime = Builder::new_current_thread().build();
+        Ok(Self {
+            engines,
+            admission: Arc::new(Admission::of(max_samples, config)),
+            max_in_flight_tokens: config.max_in_flight_tokens,
+            runtime: runtime?,
+            replies: ReplyTo::here(answered, tokens),
+        })
     }
 
     /// What runs here.
@@ -66,26 +67,24 @@ impl InProcess {
         for (id, payload) in samples {
             let model = &self.engines.model;
             let payload = model.read(payload).map_err(|error| error.to_string())?;
-            let mut free = self.room.free.lock();
-            if *free == 0 {
-                drop(free);
+            let (bytes, room) = (payload.bytes().len() as u64, self.max_in_flight_tokens);
+            if let Some(why) = room.and_then(|room| room.refusal(bytes)) {
+                return Err(why);
+            }
+            let cost = Cost::of(bytes, room);
+            let admitted = self.admission.try_admit([cost]).unwrap_or_else(|| {
                 // No more samples will fill up this batch until there is room.
                 self.engines.queue.push(&mut burst);
                 self.engines.queue.flush();
-                free = self.room.free.lock();
-                while *free == 0 {
-                    self.room.more.wait(&mut free);
-                }
-            }
-            *free -= 1;
-            drop(free);
+                self.runtime.block_on(self.admission.admit(cost))
+            });
             burst.push(Sample {
                 id,
                 length: model.length(&payload),
                 payload,
                 digest: None,
                 arrived: Instant::now(),
-                admitted: None,
+                admitted: Some(admitted),
                 replies: self.replies.clone(),
             });
         }

@@ -109,6 +109,8 @@ impl Behaviour {
                 tokens: false,
                 vocabulary: 0,
                 max_input_tokens: 0,
+                max_in_flight_tokens: 0,
+                max_output_tokens: 0,
                 // A node of an older contract says nothing of these.
                 max_connections: 0,
                 max_streams: 0,

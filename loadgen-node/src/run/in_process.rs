@@ -13,9 +13,11 @@ use bytes::Bytes;
 use loadgen_sys::{Abort, AnswerTokens, ResponseId, Samples, SystemUnderTest};
 use netdiv_contract::{
     encoding, limits,
-    v1::{DescribeResponse, InferResponse, Part, Status, Tokens},
+    v1::{DescribeResponse, InferResponse, Part, Status},
 };
-use netdiv_qdl::{AnswerTimes, NodeInfo, NodeReport, Progress, SampleSource as _, TokenBounds};
+use netdiv_qdl::{
+    AnswerTimes, NodeInfo, NodeReport, Progress, SampleSource as _, TokenBounds, asked_for,
+};
 use netdiv_rules::{
     Finding,
     result::{self, Carrier},
@@ -48,11 +50,7 @@ pub(super) fn run(
     let library = &test.library;
     let (counts_tokens, bounds) = (test.tokens != AnswerTokens::Uncounted, test.token_bounds);
     let shared = Arc::new(Shared { counts_tokens, bounds, ..Shared::default() });
-    let tokens = match test.tokens {
-        AnswerTokens::First => Tokens::First,
-        AnswerTokens::Uncounted | AnswerTokens::Counted => Tokens::Whole,
-    };
-    let node = InProcess::start(config, tokens, {
+    let node = InProcess::start(config, asked_for(test.tokens), {
         let shared = shared.clone();
         move |replies| shared.complete(replies)
     });

@@ -22,6 +22,14 @@ pub fn of_word(said: Option<&[u8]>) -> Option<Tokens> {
     all.into_iter().find(|tokens| word(*tokens).map(str::as_bytes) == said)
 }
 
+/// Bytes of a packed payload before the ids of its only tensor, a list: see [`crate::layout`].
+const TABLE_BYTES: u64 = 24;
+
+/// What a sample counts in tokens at both ends, given its decoded bytes: its own and the longest output.
+pub const fn cost(decoded_bytes: u64, longest_output: u32) -> u64 {
+    decoded_bytes.saturating_sub(TABLE_BYTES) / ID_BYTES as u64 + longest_output as u64
+}
+
 /// Ids as a payload.
 pub fn to_bytes(ids: &[i32]) -> Bytes {
     ids.iter().flat_map(|id| id.to_le_bytes()).collect()
@@ -36,6 +44,19 @@ pub fn ids(payload: &[u8]) -> impl ExactSizeIterator<Item = i32> + '_ {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::{DataType, Tensor, pack};
+
+    #[test]
+    fn a_sample_counts_its_own_tokens_and_the_longest_output() {
+        for ids in [&[][..], &[5], &[5, 6, 7]] {
+            let data = to_bytes(ids);
+            let prompt =
+                Tensor { data_type: DataType::Int32, shape: vec![ids.len()], data: &data[..] };
+            let bytes = pack(&[prompt]).len() as u64;
+            assert_eq!(cost(bytes, 100), ids.len() as u64 + 100);
+        }
+        assert_eq!(cost(0, 1), 1);
+    }
 
     #[test]
     fn words_and_ids_come_back() {

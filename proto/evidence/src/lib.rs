@@ -5,6 +5,7 @@
 //!
 //! - [`System::machine`]: processors, memory, accelerators (`processors.rs`, `memory.rs`, `accelerators.rs`)
 //! - [`System::interfaces`]: network interfaces (`interfaces.rs`); [`route`]: which of them leads to a peer
+//! - [`serving_engine`]: whether an engine that listens somewhere is on this machine
 //! - `identity.rs`: digests that tell machines apart; `hypervisor.rs`: whether it is a virtual one
 //! - [`Statement`]: fields that an operator states in a file (`supply.rs`)
 
@@ -18,7 +19,7 @@ mod route;
 mod supply;
 mod system;
 
-pub use netdiv_contract::v1::{Accelerator, Interface, Machine, Route};
-pub use route::route;
+pub use netdiv_contract::v1::{Accelerator, Interface, Machine, Route, ServingEngine};
+pub use route::{route, serving_engine};
 pub use supply::{Statement, SupplyError};
 pub use system::System;

@@ -1,18 +1,33 @@
-//! The interface that leads to a peer.
+//! The interface that leads to a peer, or to a serving engine.
 
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _, UdpSocket};
 
-use netdiv_contract::v1::Route;
+use netdiv_contract::v1::{Route, ServingEngine};
 
 /// The route to an address, `HOST:PORT`.
 pub fn route(peer: &str) -> Route {
-    let address = peer.to_socket_addrs().ok().and_then(|mut found| found.next());
-    let local = address.and_then(local);
+    let local = resolved(peer).and_then(local);
     Route {
         peer: peer.into(),
         local_address: local.map(|ip| ip.to_string()),
         interface: local.and_then(interface_of),
     }
+}
+
+/// Where a serving engine is that listens at an address, `HOST:PORT`. An address from which this machine would send to it
+/// is its own: then it sends to itself.
+pub fn serving_engine(address: &str) -> ServingEngine {
+    let peer = resolved(address);
+    let local = peer.and_then(local);
+    let here = peer.zip(local).map(|(peer, local)| {
+        let peer = peer.ip().to_canonical();
+        peer.is_loopback() || peer == local
+    });
+    ServingEngine { address: address.into(), here, interface: local.and_then(interface_of) }
+}
+
+fn resolved(address: &str) -> Option<SocketAddr> {
+    address.to_socket_addrs().ok()?.next()
 }
 
 /// The address that this machine sends from. Connecting a UDP socket sends nothing.
@@ -43,5 +58,20 @@ mod tests {
             assert_eq!(way.local_address.as_deref(), Some("127.0.0.1"));
         }
         assert_eq!(route("nowhere.invalid:1").interface, None);
+    }
+
+    #[test]
+    fn an_engine_is_here_or_elsewhere_or_nowhere() {
+        let mut own = vec!["127.0.0.1:8000".to_owned(), "127.3.2.1:8000".to_owned()];
+        let others = if_addrs::get_if_addrs().unwrap().into_iter().map(|one| one.ip());
+        own.extend(others.filter(IpAddr::is_ipv4).map(|ip| format!("{ip}:8000")));
+        for address in own {
+            assert_eq!(serving_engine(&address).here, Some(true), "{address}");
+        }
+        assert_eq!(serving_engine("127.0.0.1:1").interface.as_deref(), Some("lo"));
+        assert_eq!(serving_engine("nowhere.invalid:1").here, None);
+        // An address for documentation, where there is a route to it (RFC 5737).
+        let elsewhere = serving_engine("192.0.2.1:8000");
+        assert_eq!(elsewhere.here, route("192.0.2.1:8000").local_address.map(|_| false));
     }
 }

@@ -19,12 +19,13 @@ pub struct SupplyError {
 }
 
 /// Identity, routes and settings of a machine must be measured.
-const MEASURED: [&str; 8] = [
+const MEASURED: [&str; 9] = [
     "host_name",
     "machine_id",
     "boot_id",
     "virtual_machine",
     "routes",
+    "serving_engines",
     "settings",
     "settings_sha256",
     "supplied",

@@ -186,3 +186,60 @@ impl StreamingEngine for Tokens {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use netdiv_contract::{encoding::Encoding, v1::Tokens as Wanted};
+
+    use super::*;
+    use crate::{
+        clock::Clock,
+        intake::{
+            replies::{self, ReplyTo},
+            sessions::Sessions,
+        },
+        sample::Sample,
+        settings::tokens::OutputLength,
+    };
+
+    #[test]
+    fn a_slot_is_free_again_when_its_client_has_left() {
+        let tokens = OutputLength { least: 5, most: 5 };
+        // An hour for each token.
+        let hour = OutputKind { ttft_us: 3_600_000_000, tpot_us: 3_600_000_000, tokens };
+        let settings = TokensConfig { outputs: vec![hour], vocabulary: 100 };
+        let mut engine = Tokens::new(Arc::new(settings), 4);
+        let session = Sessions::default().join(&Default::default()).unwrap();
+        let client =
+            || replies::channel(&Arc::default(), 4, 4, session.clone(), false, Wanted::First);
+        let (leaving, gone) = client().unwrap();
+        let (staying, _here) = client().unwrap();
+        let begin = |engine: &mut Tokens, client: &replies::ReplySender| {
+            let sample = Sample {
+                id: 0,
+                payload: Payload::default(),
+                digest: None,
+                length: 1,
+                arrived: Instant::now(),
+                admitted: None,
+                replies: ReplyTo::Stream(client.clone()),
+            };
+            let sink = Sink::new(sample, Clock::default(), Encoding::None);
+            engine.begin(vec![(Payload::default(), sink)]).unwrap();
+        };
+        for client in [&leaving, &staying, &leaving, &leaving] {
+            begin(&mut engine, client);
+        }
+        assert_eq!((engine.under_way(), engine.room()), (4, 0));
+        drop(gone);
+        // It looks again once a second.
+        while engine.under_way() > 1 {
+            engine.step().unwrap();
+        }
+        assert_eq!(engine.room(), 3);
+        (0..3).for_each(|_| begin(&mut engine, &staying));
+        assert_eq!((engine.speeches.len(), engine.room()), (4, 0), "the same slots");
+        engine.drop_all();
+        assert_eq!((engine.under_way(), engine.room()), (0, 4));
+    }
+}

@@ -5,12 +5,37 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-/// The node's room, in samples and payload bytes.
+use crate::settings::{config::Config, token_room::TokenRoom};
+
+/// The node's room, in samples, payload bytes and tokens.
 #[derive(Debug)]
 pub(crate) struct Admission {
     samples: Semaphore,
     bytes: Semaphore,
-    max_bytes: u32,
+    tokens: Semaphore,
+    most: Charge,
+}
+
+/// What a sample takes of the room, beside its place.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Cost {
+    pub(crate) bytes: u64,
+    /// 0 where tokens are not limited.
+    pub(crate) tokens: u64,
+}
+
+impl Cost {
+    /// Of a sample of so many bytes, encoded or decoded.
+    pub(crate) fn of(bytes: u64, room: Option<TokenRoom>) -> Self {
+        Self { bytes, tokens: room.map_or(0, |room| room.cost(bytes)) }
+    }
+}
+
+/// The same, not more than all the room: a sample that is larger is let in alone.
+#[derive(Debug, Clone, Copy, Default)]
+struct Charge {
+    bytes: u32,
+    tokens: u32,
 }
 
 /// The places of one or more samples; given back when the engine has answered them.
@@ -19,77 +44,95 @@ pub(crate) struct Admitted {
     admission: Arc<Admission>,
     samples: usize,
     bytes: usize,
+    tokens: usize,
 }
 
 impl Admitted {
-    /// The place of one of them, of that many payload bytes, to be held alone.
-    pub(crate) fn split_off(&mut self, bytes: u64) -> Self {
-        let bytes = (self.admission.charge(bytes) as usize).min(self.bytes);
+    /// The place of one of them, which costs that, to be held alone.
+    pub(crate) fn split_off(&mut self, cost: Cost) -> Self {
+        let Charge { bytes, tokens } = self.admission.charge(cost);
+        let (bytes, tokens) = (self.bytes.min(bytes as usize), self.tokens.min(tokens as usize));
         self.samples -= 1;
         self.bytes -= bytes;
-        Self { admission: self.admission.clone(), samples: 1, bytes }
+        self.tokens -= tokens;
+        Self { admission: self.admission.clone(), samples: 1, bytes, tokens }
     }
 
     /// Takes over another sample's place, so that many are given back at once.
     pub(crate) fn join(&mut self, mut other: Self) {
         self.samples += std::mem::take(&mut other.samples);
         self.bytes += std::mem::take(&mut other.bytes);
+        self.tokens += std::mem::take(&mut other.tokens);
     }
 }
 
 impl Admission {
-    pub(crate) fn new(max_samples: u32, max_bytes: u32) -> Self {
+    /// As the settings have it, for so many samples.
+    pub(crate) fn of(max_samples: u32, config: &Config) -> Self {
+        let max_tokens = config.max_in_flight_tokens.map_or(0, |room| room.most);
+        Self::new(max_samples, config.max_in_flight_bytes, max_tokens)
+    }
+
+    /// `max_tokens` is 0 where they are not limited.
+    pub(crate) fn new(max_samples: u32, max_bytes: u32, max_tokens: u32) -> Self {
         Self {
             samples: Semaphore::new(max_samples as usize),
             bytes: Semaphore::new(max_bytes as usize),
-            max_bytes,
+            tokens: Semaphore::new(max_tokens as usize),
+            most: Charge { bytes: max_bytes, tokens: max_tokens },
         }
     }
 
-    /// Places for samples of so many bytes each at once, or `None` when there is no room for all of them.
+    /// Places for samples of these costs at once, or `None` when there is no room for all of them.
     pub(crate) fn try_admit(
         self: &Arc<Self>,
-        samples: impl IntoIterator<Item = u64>,
+        samples: impl IntoIterator<Item = Cost>,
     ) -> Option<Admitted> {
-        let charges = samples.into_iter().map(|bytes| u64::from(self.charge(bytes)));
-        let (samples, bytes) = charges.fold((0, 0), |(n, sum), charge| (n + 1, sum + charge));
-        let bytes = u32::try_from(bytes).ok()?;
-        let places = self.samples.try_acquire_many(samples).ok()?;
+        let (mut samples_sum, mut bytes, mut tokens) = (0_u32, 0_u32, 0_u32);
+        for cost in samples {
+            let charge = self.charge(cost);
+            samples_sum += 1;
+            bytes = bytes.checked_add(charge.bytes)?;
+            tokens = tokens.checked_add(charge.tokens)?;
+        }
+        let places = self.samples.try_acquire_many(samples_sum).ok()?;
         let room = self.bytes.try_acquire_many(bytes).ok()?;
-        places.forget();
-        room.forget();
-        let (samples, bytes) = (samples as usize, bytes as usize);
-        Some(Admitted { admission: self.clone(), samples, bytes })
+        let of_tokens = self.tokens.try_acquire_many(tokens).ok()?;
+        [places, room, of_tokens].into_iter().for_each(|permit| permit.forget());
+        let (samples, bytes, tokens) = (samples_sum as usize, bytes as usize, tokens as usize);
+        Some(Admitted { admission: self.clone(), samples, bytes, tokens })
     }
 
-    /// A place, once there is one.
-    pub(crate) async fn admit(self: &Arc<Self>, bytes: u64) -> Admitted {
-        let bytes = self.charge(bytes);
-        // The semaphores are never closed, so acquiring cannot fail. Whoever stops waiting keeps neither place.
+    /// A place, once there is one. Who came first gets it first, so that small samples do not keep a large one out.
+    pub(crate) async fn admit(self: &Arc<Self>, cost: Cost) -> Admitted {
+        let Charge { bytes, tokens } = self.charge(cost);
+        // The semaphores are never closed, so acquiring cannot fail. Whoever stops waiting keeps no place.
         let sample = self.samples.acquire().await;
         let room = self.bytes.acquire_many(bytes).await;
-        if let (Ok(sample), Ok(room)) = (sample, room) {
-            sample.forget();
-            room.forget();
-        }
-        Admitted { admission: self.clone(), samples: 1, bytes: bytes as usize }
+        let of_tokens = self.tokens.acquire_many(tokens).await;
+        [sample, room, of_tokens].into_iter().flatten().for_each(|permit| permit.forget());
+        let (bytes, tokens) = (bytes as usize, tokens as usize);
+        Admitted { admission: self.clone(), samples: 1, bytes, tokens }
     }
 
-    /// Whether another sample of that size would be let in now.
-    pub(crate) fn has_room_for(&self, bytes: u64) -> bool {
+    /// Whether another sample of that cost would be let in now.
+    pub(crate) fn has_room_for(&self, cost: Cost) -> bool {
+        let Charge { bytes, tokens } = self.charge(cost);
         self.samples.available_permits() > 0
-            && self.bytes.available_permits() >= self.charge(bytes) as usize
+            && self.bytes.available_permits() >= bytes as usize
+            && self.tokens.available_permits() >= tokens as usize
     }
 
-    /// Samples and bytes that would be let in now.
+    /// Samples, bytes and tokens that would be let in now.
     #[cfg(test)]
-    pub(crate) fn free(&self) -> (usize, usize) {
-        (self.samples.available_permits(), self.bytes.available_permits())
+    pub(crate) fn free(&self) -> [usize; 3] {
+        [&self.samples, &self.bytes, &self.tokens].map(Semaphore::available_permits)
     }
 
-    /// A sample longer than all the room is let in alone.
-    fn charge(&self, bytes: u64) -> u32 {
-        u32::try_from(bytes).unwrap_or(u32::MAX).min(self.max_bytes)
+    fn charge(&self, cost: Cost) -> Charge {
+        let within = |n: u64, most: u32| u32::try_from(n).unwrap_or(u32::MAX).min(most);
+        let (bytes, tokens) = (cost.bytes, cost.tokens);
+        Charge { bytes: within(bytes, self.most.bytes), tokens: within(tokens, self.most.tokens) }
     }
 }
 
@@ -97,6 +140,7 @@ impl Drop for Admitted {
     fn drop(&mut self) {
         self.admission.samples.add_permits(self.samples);
         self.admission.bytes.add_permits(self.bytes);
+        self.admission.tokens.add_permits(self.tokens);
     }
 }
 
@@ -104,37 +148,44 @@ impl Drop for Admitted {
 mod tests {
     use super::*;
 
+    fn bytes(bytes: u64) -> Cost {
+        Cost { bytes, tokens: 0 }
+    }
+
     #[test]
     fn samples_and_bytes_are_limited_and_come_back() {
-        let admission = Arc::new(Admission::new(2, 100));
-        let first = admission.try_admit([60]).unwrap();
-        assert!(admission.try_admit([60]).is_none(), "no room in bytes");
-        let second = admission.try_admit([40]).unwrap();
-        assert!(admission.try_admit([0]).is_none(), "no room in samples");
+        let admission = Arc::new(Admission::new(2, 100, 0));
+        let first = admission.try_admit([bytes(60)]).unwrap();
+        assert!(admission.try_admit([bytes(60)]).is_none(), "no room in bytes");
+        let second = admission.try_admit([bytes(40)]).unwrap();
+        assert!(admission.try_admit([bytes(0)]).is_none(), "no room in samples");
         drop((first, second));
-        assert!(admission.try_admit([60, 60]).is_none(), "no room for both");
-        let mut both = admission.try_admit([60, 40]).unwrap();
-        let first = both.split_off(60);
+        assert!(admission.try_admit([bytes(60), bytes(60)]).is_none(), "no room for both");
+        let mut both = admission.try_admit([bytes(60), bytes(40)]).unwrap();
+        let first = both.split_off(bytes(60));
         drop(both);
-        assert!(!admission.has_room_for(41) && admission.has_room_for(40), "40 are free again");
+        assert!(
+            !admission.has_room_for(bytes(41)) && admission.has_room_for(bytes(40)),
+            "40 are free again"
+        );
         drop(first);
-        let huge = admission.try_admit([1 << 40]).unwrap();
-        assert!(admission.try_admit([1]).is_none(), "a huge sample takes all");
+        let huge = admission.try_admit([bytes(1 << 40)]).unwrap();
+        assert!(admission.try_admit([bytes(1)]).is_none(), "a huge sample takes all");
         drop(huge);
-        let mut both = admission.try_admit([70]).unwrap();
-        both.join(admission.try_admit([30]).unwrap());
-        assert!(admission.try_admit([1]).is_none(), "joined places are still taken");
+        let mut both = admission.try_admit([bytes(70)]).unwrap();
+        both.join(admission.try_admit([bytes(30)]).unwrap());
+        assert!(admission.try_admit([bytes(1)]).is_none(), "joined places are still taken");
         drop(both);
-        assert!(admission.try_admit([100]).is_some());
+        assert!(admission.try_admit([bytes(100)]).is_some());
     }
 
     #[tokio::test]
     async fn the_one_who_waits_gets_the_place() {
-        let admission = Arc::new(Admission::new(1, 100));
-        let first = admission.admit(1).await;
+        let admission = Arc::new(Admission::new(1, 100, 0));
+        let first = admission.admit(bytes(1)).await;
         let waiting = tokio::spawn({
             let admission = admission.clone();
-            async move { admission.admit(100).await }
+            async move { admission.admit(bytes(100)).await }
         });
         tokio::task::yield_now().await;
         assert!(!waiting.is_finished());
@@ -142,10 +193,36 @@ mod tests {
         let all = waiting.await.unwrap();
         // One that waits for bytes and gives up keeps no place.
         drop(all);
-        let half = Arc::new(Admission::new(2, 100)).admit(60).await;
+        let half = Arc::new(Admission::new(2, 100, 0)).admit(bytes(60)).await;
         let admission = half.admission.clone();
-        let gives_up = tokio::time::timeout(std::time::Duration::ZERO, admission.admit(60));
+        let gives_up = tokio::time::timeout(std::time::Duration::ZERO, admission.admit(bytes(60)));
         assert!(gives_up.await.is_err());
-        assert!(admission.has_room_for(40));
+        assert!(admission.has_room_for(bytes(40)));
+    }
+
+    #[tokio::test]
+    async fn tokens_are_limited_and_a_large_sample_is_not_starved_by_small_ones() {
+        let admission = Arc::new(Admission::new(10, 100, 100));
+        let tokens = |tokens| Cost { bytes: 1, tokens };
+        let mut small = admission.try_admit([tokens(40), tokens(40)]).unwrap();
+        assert!(admission.try_admit([tokens(21)]).is_none());
+        let large = tokio::spawn({
+            let admission = admission.clone();
+            async move { admission.admit(tokens(90)).await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!large.is_finished());
+        // Twenty are free, but they are the large one's.
+        assert!(!admission.has_room_for(tokens(1)) && admission.try_admit([tokens(1)]).is_none());
+        drop(small.split_off(tokens(40)));
+        tokio::task::yield_now().await;
+        assert!(!large.is_finished() && admission.try_admit([tokens(1)]).is_none());
+        drop(small);
+        let large = large.await.unwrap();
+        assert_eq!(admission.free(), [9, 99, 10]);
+        drop(large);
+        assert_eq!(admission.free(), [10, 100, 100]);
+        // What could never be let in is refused elsewhere, and does not block the way there.
+        assert!(admission.try_admit([tokens(1 << 40)]).is_some());
     }
 }

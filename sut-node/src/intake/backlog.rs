@@ -62,10 +62,24 @@ impl Backlog {
 
     /// Waits until the client has taken enough of its replies.
     pub(crate) async fn has_room(&self) {
+        let owes_more = || self.samples.load(Ordering::SeqCst) < self.most_samples;
+        self.until(|| owes_more() && !self.is_long()).await;
+    }
+
+    /// Whether the client has to take replies before its samples are begun.
+    pub(crate) fn is_long(&self) -> bool {
+        self.bytes.load(Ordering::SeqCst) >= self.most_bytes
+    }
+
+    /// Waits until it has. Samples that were read and not begun do not count.
+    pub(crate) async fn is_short(&self) {
+        self.until(|| !self.is_long()).await;
+    }
+
+    async fn until(&self, condition: impl Fn() -> bool) {
         loop {
             let less = self.less.notified();
-            let samples = self.samples.load(Ordering::SeqCst);
-            if samples < self.most_samples && self.bytes.load(Ordering::SeqCst) < self.most_bytes {
+            if condition() {
                 return;
             }
             less.await;

@@ -15,7 +15,7 @@ use crate::{
     batching::queue::BatchQueue,
     engine::{batched::run_batch, none::NoModel, one_by_one::OneByOne},
     intake::{
-        admission::Admission,
+        admission::{Admission, Cost},
         replies::{self, Replies, ReplySender},
         sessions::{Session, Sessions},
         streams::{MAX_STREAMS, Streams},
@@ -23,7 +23,7 @@ use crate::{
     model::identity::Model,
     node::{condition::Condition, evidence::Evidence},
     sample::Sample,
-    settings::{config::Config, engine::EngineConfig},
+    settings::{config::Config, engine::EngineConfig, token_room::TokenRoom},
 };
 
 /// The node, as its connections see it.
@@ -34,6 +34,7 @@ pub(crate) struct Node {
     pub(super) max_payload_bytes: usize,
     max_in_flight_samples: usize,
     pub(super) max_in_flight_bytes: u32,
+    pub(super) max_in_flight_tokens: Option<TokenRoom>,
     /// Bytes of long messages that are being received, over all streams; as many again as are in flight.
     pub(super) assembling: Semaphore,
     pub(super) admission: Arc<Admission>,
@@ -58,7 +59,7 @@ impl Node {
         let max_in_flight_samples = config.max_in_flight_samples.unwrap_or(room);
         // Read at the start; later readings are of the same machine and the same settings.
         let machine = evidence.last().unwrap_or_default();
-        let admission = Admission::new(max_in_flight_samples, config.max_in_flight_bytes);
+        let admission = Admission::of(max_in_flight_samples, config);
         Self {
             description: describe(config, &model, &machine, max_in_flight_samples),
             evidence,
@@ -66,6 +67,7 @@ impl Node {
             max_payload_bytes: config.max_payload_bytes,
             max_in_flight_samples: max_in_flight_samples as usize,
             max_in_flight_bytes: config.max_in_flight_bytes,
+            max_in_flight_tokens: config.max_in_flight_tokens,
             assembling: Semaphore::new(config.max_in_flight_bytes as usize),
             admission: Arc::new(admission),
             queue,
@@ -128,10 +130,20 @@ impl Node {
     }
 
     /// What a sample counts. What claims to be longer than allowed will be refused, not decoded.
-    pub(super) fn cost(&self, request: &InferRequest) -> u64 {
+    pub(super) fn cost(&self, request: &InferRequest) -> Cost {
         let allowed = Some(request.decoded_bytes).filter(|n| *n <= self.max_payload_bytes as u64);
-        encoding::cost(request.payload.len(), allowed.unwrap_or(0))
+        Cost::of(
+            encoding::cost(request.payload.len(), allowed.unwrap_or(0)),
+            self.max_in_flight_tokens,
+        )
     }
+}
+
+/// Tokens of the longest prompt that the model and the node take; 0: unknown.
+fn longest_input(config: &Config, model: &Model) -> u32 {
+    let of_model = model.tokens.map(|tokens| tokens.max_input).filter(|most| *most > 0);
+    let of_node = config.max_in_flight_tokens.map(TokenRoom::longest_input);
+    of_model.into_iter().chain(of_node).min().unwrap_or(0)
 }
 
 fn describe(
@@ -153,6 +165,8 @@ fn describe(
         max_payload_bytes: config.max_payload_bytes as u64,
         max_in_flight_samples,
         max_in_flight_bytes: config.max_in_flight_bytes.into(),
+        max_in_flight_tokens: config.max_in_flight_tokens.map_or(0, |room| room.most),
+        max_output_tokens: config.max_in_flight_tokens.map_or(0, |room| room.longest_output),
         max_batch: u32::try_from(config.batching.max_batch).unwrap_or(u32::MAX),
         config_sha256: machine.settings_sha256.clone().unwrap_or_default(),
         machine: None,
@@ -160,7 +174,7 @@ fn describe(
         never_empty: model.is_never_empty(),
         tokens: model.tokens.is_some(),
         vocabulary: model.tokens.map_or(0, |tokens| tokens.vocabulary),
-        max_input_tokens: model.tokens.map_or(0, |tokens| tokens.max_input),
+        max_input_tokens: longest_input(config, model),
         machine_id: machine.machine_id.clone().unwrap_or_default(),
         host_name: machine.host_name.clone().unwrap_or_default(),
         max_connections: u32::try_from(config.network.max_connections).unwrap_or(u32::MAX),

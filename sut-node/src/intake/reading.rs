@@ -20,7 +20,7 @@ use tracing::warn;
 use crate::{
     engine::answer::cut,
     intake::{
-        admission::Admitted,
+        admission::{Admitted, Cost},
         node::Node,
         replies::{ReplySender, ReplyTo},
         sessions::Session,
@@ -93,7 +93,7 @@ struct Intake<'a> {
     /// Decoded, and not yet handed over.
     samples: Vec<Sample>,
     /// What the samples of a burst count, one by one; kept for its memory.
-    costs: Vec<u64>,
+    costs: Vec<Cost>,
 }
 
 impl Intake<'_> {
@@ -138,16 +138,23 @@ impl Intake<'_> {
     }
 
     /// A place for one sample, once there is one; `None` when the client has gone meanwhile.
-    async fn admit_alone(&mut self, bytes: u64) -> Option<Admitted> {
-        let admission = &self.node.admission;
-        if let Some(admitted) = admission.try_admit([bytes]) {
+    async fn admit_alone(&mut self, cost: Cost) -> Option<Admitted> {
+        let (admission, backlog) = (&self.node.admission, self.replies.backlog());
+        if !backlog.is_long()
+            && let Some(admitted) = admission.try_admit([cost])
+        {
             return Some(admitted);
         }
         // The engines must see what is here before this task waits for them.
         self.hand_over_now();
+        let admitted = async {
+            // The rest of a burst adds no more to what a slow client has not taken.
+            backlog.is_short().await;
+            admission.admit(cost).await
+        };
         tokio::select! {
             biased;
-            admitted = admission.admit(bytes) => Some(admitted),
+            admitted = admitted => Some(admitted),
             // An engine that hangs may hold all places.
             () = self.replies.closed() => None,
         }
@@ -213,7 +220,14 @@ fn accept(
     replies: &ReplySender,
 ) -> Option<Sample> {
     let id = request.id;
-    match decode(node, request) {
+    let fits = |payload: Payload| {
+        let bytes = payload.bytes().len() as u64;
+        match node.max_in_flight_tokens.and_then(|room| room.refusal(bytes)) {
+            None => Ok(payload),
+            Some(why) => Err(why),
+        }
+    };
+    match decode(node, request).and_then(fits) {
         Ok(payload) => {
             let length = node.model.length(&payload);
             let (replies, admitted) = (ReplyTo::Stream(replies.clone()), Some(admitted));

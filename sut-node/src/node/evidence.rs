@@ -40,8 +40,11 @@ impl Evidence {
         let Published { text, sha256 } = Published::new(config, model.found.as_ref())?;
         let framework = Some(model.framework.clone()).filter(|text| !text.is_empty());
         let statement = config.evidence.clone();
+        let engines = config.engine.serving_engines();
         let read = move || {
+            let engine = |address: &String| netdiv_evidence::serving_engine(address);
             let mut machine = Machine {
+                serving_engines: engines.iter().map(engine).collect(),
                 program: Some(format!("sut-node {}", env!("CARGO_PKG_VERSION"))),
                 framework: framework.clone(),
                 settings_sha256: Some(sha256.clone()),

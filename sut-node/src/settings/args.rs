@@ -13,6 +13,7 @@ use crate::settings::{
     error::ConfigError,
     network::{NetworkArgs, address},
     range::{MAX_TIMEOUT_MS, within},
+    token_room::TokenRoom,
 };
 
 /// The keys. Each is also a key of the settings file, with underscores.
@@ -42,6 +43,10 @@ pub struct Args {
     /// Payload bytes taken in before the node stops reading [default: 268435456]
     #[arg(long, value_name = "BYTES")]
     pub max_in_flight_bytes: Option<u32>,
+    /// Engines of tokens: tokens taken in before the node stops reading, where each sample counts with its own and the longest
+    /// output: not more than the engines hold at once [default: any]
+    #[arg(long, value_name = "TOKENS")]
+    pub max_in_flight_tokens: Option<u32>,
     /// Longest payload that is accepted, in bytes [default: 67108864]
     #[arg(long, value_name = "BYTES")]
     pub max_payload_bytes: Option<usize>,
@@ -99,6 +104,7 @@ impl Args {
             EngineConfig::Onnx(_) | EngineConfig::Plugin(_) => (PLUGIN_BATCH, 1000),
         };
         let batching = batching.resolve(max_batch, batch_timeout_us)?;
+        let max_in_flight_tokens = token_room(self.max_in_flight_tokens, &engine_config)?;
         let max_payload_bytes = self.max_payload_bytes.unwrap_or(64 << 20);
         within("max-payload-bytes", max_payload_bytes, 1..=limits::MAX_PAYLOAD_BYTES)?;
         let unnamed = self.name.is_none();
@@ -125,6 +131,7 @@ impl Args {
                 self.max_in_flight_bytes.unwrap_or(256 << 20),
                 1..=u32::MAX,
             )?,
+            max_in_flight_tokens,
             max_payload_bytes,
             response_encoding: self.response_encoding.unwrap_or(Encoding::None),
             io_threads: within(
@@ -149,6 +156,20 @@ impl Args {
             )?),
         })
     }
+}
+
+/// The room in tokens, which has to do for the longest output and a prompt of one token.
+fn token_room(most: Option<u32>, engine: &EngineConfig) -> Result<Option<TokenRoom>, ConfigError> {
+    let Some(most) = most else { return Ok(None) };
+    let key = "max-in-flight-tokens";
+    let Some(longest_output) = engine.longest_output() else {
+        return Err(ConfigError::OtherEngine {
+            key,
+            engine: "tokens, decoder, openai, vllm-grpc, or kserve with a model of tokens".into(),
+        });
+    };
+    let most = within(key, most, longest_output + 1..=u32::MAX)?;
+    Ok(Some(TokenRoom { most, longest_output }))
 }
 
 /// The host name, or nothing where it cannot be read.

@@ -15,8 +15,8 @@ pub struct BatchingArgs {
     /// Longest batch, in samples [default: 32; openai, vllm-grpc, kserve: 256; echo, tokens: 1024; decoder: 1]
     #[arg(long, value_name = "SAMPLES")]
     pub max_batch: Option<usize>,
-    /// Longest time a sample waits for others to fill its batch, in microseconds [default: 1000; echo, tokens, decoder, openai,
-    /// vllm-grpc, kserve: 0]
+    /// Longest time a sample waits for others to fill its batch, in microseconds [default: 1000; echo: 0];
+    /// engines of tokens have none
     #[arg(long, value_name = "US")]
     pub batch_timeout_us: Option<u64>,
     /// Longest batch in tokens (or user-item pairs), padding included [default: any]

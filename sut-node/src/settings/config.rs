@@ -5,7 +5,9 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 use netdiv_contract::encoding::Encoding;
 use netdiv_evidence::Statement;
 
-use crate::settings::{batching::Batching, engine::EngineConfig, network::Network};
+use crate::settings::{
+    batching::Batching, engine::EngineConfig, network::Network, token_room::TokenRoom,
+};
 
 /// Settings that fit together.
 #[derive(Debug, Clone)]
@@ -24,6 +26,8 @@ pub struct Config {
     pub max_in_flight_samples: Option<u32>,
     /// Payload bytes taken in at most.
     pub max_in_flight_bytes: u32,
+    /// Tokens taken in at most, where they are limited.
+    pub max_in_flight_tokens: Option<TokenRoom>,
     /// Longest payload, in bytes.
     pub max_payload_bytes: usize,
     /// How responses are encoded.

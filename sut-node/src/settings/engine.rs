@@ -180,6 +180,31 @@ pub enum EngineConfig {
     Plugin(PluginConfig),
 }
 
+impl EngineConfig {
+    /// Where serving engines listen, as HOST:PORT.
+    pub(crate) fn serving_engines(&self) -> Vec<String> {
+        match self {
+            Self::Served(settings) => settings.servers.addresses(),
+            Self::Kserve(settings) => settings.servers.addresses(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Tokens of the longest output, where outputs are made of tokens.
+    pub(super) fn longest_output(&self) -> Option<u32> {
+        match self {
+            Self::Tokens(settings) => settings.outputs.iter().map(|kind| kind.tokens.most).max(),
+            Self::Served(settings) => Some(settings.model.max_tokens),
+            Self::Decoder(settings) => Some(settings.model.max_tokens),
+            Self::Kserve(settings) => match &settings.model {
+                KserveModel::Tokens(model) => Some(model.served.max_tokens),
+                KserveModel::Tensors(_) => None,
+            },
+            Self::Echo(_) | Self::None | Self::Onnx(_) | Self::Plugin(_) => None,
+        }
+    }
+}
+
 /// Settings of the engine `echo`.
 #[derive(Debug, Clone)]
 pub struct EchoConfig {
@@ -308,8 +333,10 @@ impl EngineArgs {
         use EngineWord::{Decoder, Echo, Kserve, Onnx, Openai, PlugIn, Tokens, Torch, VllmGrpc};
         let plugins: &[EngineWord] = &[Torch, PlugIn];
         let models: &[EngineWord] = &[Onnx, Decoder, Torch, PlugIn];
+        // Streaming engines form their batches themselves: they are given every sample that they have room for.
+        let batches: &[EngineWord] = &[Onnx, Torch, PlugIn, Echo, EngineWord::None];
         let (tokens, served) = (self.tokens.any(), self.served.any());
-        let keys: [(&'static str, bool, &[EngineWord]); 16] = [
+        let keys: [(&'static str, bool, &[EngineWord]); 17] = [
             (
                 "model",
                 self.model.is_some(),
@@ -322,6 +349,7 @@ impl EngineArgs {
             ("scenario", self.scenario.is_some(), &[Torch, PlugIn, Kserve]),
             ("libtorch", self.libtorch.is_some(), &[Torch]),
             ("max-batch-tokens", batching.max_batch_tokens.is_some(), plugins),
+            ("batch-timeout-us", batching.batch_timeout_us.is_some(), batches),
             ("buckets", batching.buckets.is_some(), plugins),
             ("batch-sizes", batching.batch_sizes.is_some(), plugins),
             ("echo-answer-bytes", self.echo_answer_bytes.is_some(), &[Echo]),

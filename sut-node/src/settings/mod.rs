@@ -11,4 +11,5 @@ pub(crate) mod network;
 pub(crate) mod published;
 pub(crate) mod range;
 pub(crate) mod served;
+pub(crate) mod token_room;
 pub(crate) mod tokens;

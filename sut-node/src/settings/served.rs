@@ -93,6 +93,17 @@ pub struct ServersConfig {
     pub timeout: Duration,
 }
 
+impl ServersConfig {
+    /// Where they listen, as HOST:PORT.
+    pub(super) fn addresses(&self) -> Vec<String> {
+        let address = |url: &Uri| {
+            let port = if url.scheme_str() == Some("https") { 443 } else { 80 };
+            format!("{}:{}", url.host().unwrap_or_default(), url.port_u16().unwrap_or(port))
+        };
+        self.urls.iter().map(address).collect()
+    }
+}
+
 impl fmt::Debug for ServersConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { urls, token: _, tls: _, timeout } = self;

@@ -49,6 +49,7 @@ use crate::{
         args::Args,
         config::Config,
         engine::{EngineArgs, EngineChoice, EngineWord},
+        token_room::TokenRoom,
     },
 };
 
@@ -63,6 +64,9 @@ const MOST_LAST_STEPS: usize = 20_000;
 
 const MAX_BATCH: usize = 4;
 const MAX_BYTES: u32 = 400;
+
+/// Less than the samples that there may be need.
+const MAX_TOKENS: u32 = 60;
 
 thread_local! {
     static NOW: Cell<Option<Instant>> = const { Cell::new(None) };
@@ -81,6 +85,7 @@ struct Simulation {
     condition: watch::Sender<Condition>,
     clients: Vec<Client>,
     max_samples: usize,
+    max_tokens: usize,
     next_id: u64,
     gives_tokens: bool,
 }
@@ -100,13 +105,16 @@ impl Simulation {
         let queue = Arc::new(BatchQueue::new(rules, Clock(now)));
         let condition = watch::Sender::new(Condition::Well);
         let max_samples = random.random_range(1..12);
+        let gives_tokens: bool = random.random();
+        let max_in_flight_tokens = (gives_tokens && random.random())
+            .then(|| TokenRoom { most: MAX_TOKENS, longest_output: 10 });
         let config = Config {
             max_in_flight_samples: Some(max_samples),
             max_in_flight_bytes: MAX_BYTES,
+            max_in_flight_tokens,
             max_payload_bytes: 2 * MAX_BYTES as usize,
             ..config.clone()
         };
-        let gives_tokens: bool = random.random();
         let model = Model { tokens: gives_tokens.then(TokenLimits::default), ..model.clone() };
         let evidence = Evidence::new(|| Ok(v1::Machine::default())).unwrap();
         let node =
@@ -117,7 +125,8 @@ impl Simulation {
                 let (batches, random) = (VecDeque::new(), StdRng::from_rng(&mut random));
                 let (faulty, samples) = (faulty.clone(), Vec::new());
                 let engine = if gives_tokens {
-                    EngineKind::Streaming(Box::new(Talkative { random, samples, faulty }))
+                    let room = max_in_flight_tokens;
+                    EngineKind::Streaming(Box::new(Talkative { random, samples, faulty, room }))
                 } else {
                     EngineKind::Batched(Box::new(Unreliable { random, batches, faulty }))
                 };
@@ -135,6 +144,7 @@ impl Simulation {
             condition,
             clients,
             max_samples,
+            max_tokens: max_in_flight_tokens.map_or(0, |room| room.most as usize),
             next_id: 0,
             gives_tokens,
         }
@@ -263,7 +273,7 @@ impl Simulation {
 
     /// What holds at every step.
     fn check(&self) {
-        let (samples, _) = self.service.0.admission().free();
+        let [samples, ..] = self.service.0.admission().free();
         assert!(samples <= self.max_samples, "more room than there is");
         assert!(self.queue.len() + samples <= self.max_samples, "more is queued than was let in");
     }
@@ -308,7 +318,7 @@ impl Simulation {
         }
         let streams = self.service.0.streams();
         assert_eq!((streams.owed(), self.queue.len()), (0, 0));
-        let room = (self.max_samples, MAX_BYTES as usize);
+        let room = [self.max_samples, MAX_BYTES as usize, self.max_tokens];
         assert_eq!(self.service.0.admission().free(), room, "places are lost");
     }
 }

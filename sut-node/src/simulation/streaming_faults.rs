@@ -16,6 +16,7 @@ use super::MAX_BATCH;
 use crate::{
     engine::{EngineError, Sink, StreamingEngine},
     model::payload::Payload,
+    settings::token_room::TokenRoom,
 };
 
 /// Samples that it has under way at most, before it takes the last batch.
@@ -33,6 +34,8 @@ pub(super) struct Talkative {
     pub(super) samples: Vec<Spoken>,
     /// Whether it still has faults.
     pub(super) faulty: Arc<AtomicBool>,
+    /// What the node lets it have at most, where that is counted in tokens.
+    pub(super) room: Option<TokenRoom>,
 }
 
 /// A sample and the tokens that it has not been given yet.
@@ -68,6 +71,11 @@ impl StreamingEngine for Talkative {
             Spoken { payload, sink, left }
         };
         self.samples.extend(samples.into_iter().map(spoken));
+        if let Some(room) = self.room {
+            let cost = |spoken: &Spoken| room.cost(spoken.payload.bytes().len() as u64);
+            let tokens: u64 = self.samples.iter().map(cost).sum();
+            assert!(tokens <= u64::from(room.most), "{tokens} tokens");
+        }
         if self.fault(30) { Err(EngineError::Failed("no tokenizer".into())) } else { Ok(()) }
     }
 

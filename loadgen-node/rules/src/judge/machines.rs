@@ -1,7 +1,7 @@
 //! N4 and N5: the machines at both ends are separate (`distinct.rs`), and the ways between them are over a permitted fabric
 //! (rules, section 6.2.2).
 
-use netdiv_contract::v1::{Interface, Machine, Route};
+use netdiv_contract::v1::{Interface, Machine, Route, ServingEngine};
 
 use super::distinct::{not_bare_metal, not_distinct};
 use crate::{
@@ -42,10 +42,48 @@ pub(crate) fn between(evidence: &Evidence) -> Vec<OfMachine> {
             let of_way = |finding| OfMachine { finding, peer: Some(route.peer.clone()) };
             all.extend(way(machine, route, name).into_iter().map(of_way));
         }
+        all.extend(machine.serving_engines.iter().filter_map(|engine| {
+            let at_loadgen = is_at(mine, engine);
+            elsewhere(engine, at_loadgen, name).map(of_machine)
+        }));
         let unclear = not_bare_metal(machine).map(|why| Finding::cannot_tell(N4, name, why));
         all.extend(unclear.map(of_machine));
     }
     all
+}
+
+/// Whether an engine listens at an address that this machine uses.
+fn is_at(machine: &Machine, engine: &ServingEngine) -> bool {
+    let own = machine.routes.iter().filter_map(|route| said(&route.local_address).and_then(ip));
+    ip(&engine.address).is_some_and(|address| own.into_iter().any(|own| own == address))
+}
+
+/// What is against the machine of a serving engine: it is a part of the SUT, and only its nodes describe themselves.
+fn elsewhere(engine: &ServingEngine, at_loadgen: bool, node: &str) -> Option<Finding> {
+    let address = &engine.address;
+    let remedy = "run the node on the machine of its engine";
+    match engine.here {
+        Some(true) => None,
+        Some(false) if at_loadgen => {
+            let text = format!("its serving engine, {address}, is at the LoadGen node; {remedy}");
+            Some(Finding::fail(N4, node, text))
+        }
+        Some(false) => {
+            let way = engine.interface.as_ref().map(|name| format!(", over {name}"));
+            let text = format!(
+                "its serving engine, {address}{}, is on another machine, which belongs to the SUT and does not describe itself; \
+                 {remedy}",
+                way.unwrap_or_default()
+            );
+            Some(Finding::cannot_tell(N4, node, text))
+        }
+        None => {
+            let text = format!(
+                "where its serving engine, {address}, is cannot be told: this machine has no way to that address; {remedy}"
+            );
+            Some(Finding::cannot_tell(N4, node, text))
+        }
+    }
 }
 
 /// What is wrong with the way of a route.

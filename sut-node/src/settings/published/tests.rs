@@ -19,7 +19,7 @@ const DECODER: &str = "engine = 'decoder'\nmodel = 'FOLDER/served.toml'";
 const TORCH: &str = "engine = 'torch'\nmodel = 'FOLDER/toy.toml'";
 
 /// For each key that decides how a node answers: settings, and one that differs in this key alone.
-const DECIDE: [(&str, &str, &str); 37] = [
+const DECIDE: [(&str, &str, &str); 38] = [
     ("transport", ECHO, "'quic'"),
     ("receive_window_bytes", ECHO, "1000000"),
     ("max_connections", ECHO, "5"),
@@ -28,6 +28,7 @@ const DECIDE: [(&str, &str, &str); 37] = [
     ("instances", ECHO, "2"),
     ("max_in_flight_samples", ECHO, "77"),
     ("max_in_flight_bytes", ECHO, "77777"),
+    ("max_in_flight_tokens", TOKENS, "7777"),
     ("max_payload_bytes", ECHO, "7777"),
     ("response_encoding", ECHO, "'lz4'"),
     ("io_threads", ECHO, "77"),

@@ -1,6 +1,6 @@
 //! Edits of what the machines are, and of what runs at them: nodes that differ, and machines that may be one.
 
-use netdiv_contract::v1::Machine;
+use netdiv_contract::v1::{Machine, ServingEngine};
 use netdiv_words::Scenario;
 
 use super::{Row, Tree};
@@ -204,6 +204,10 @@ pub(super) const INDISTINCT: &[(&str, OfMachines)] = &[
     ("an empty product", |_, node| node.product = Some(" ".into())),
     ("a product that was stated", |_, node| node.supplied.push("product".into())),
     ("bare metal that was stated", |_, node| node.supplied.push("virtual_machine".into())),
+    ("a serving engine on another machine", |_, node| {
+        let address = "engine-b:8000".into();
+        node.serving_engines.push(ServingEngine { address, here: Some(false), interface: None });
+    }),
     ("microVMs on one host", |loadgen, node| {
         for machine in [loadgen, node] {
             machine.virtual_machine = Some(true);

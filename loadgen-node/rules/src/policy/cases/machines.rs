@@ -1,5 +1,7 @@
 //! Machines, and the ways between them.
 
+use netdiv_contract::v1::ServingEngine;
+
 use super::*;
 
 #[test]
@@ -119,6 +121,28 @@ fn virtual_machines_are_not_known_to_be_separate() {
     });
     let mut case = images();
     loadgen(&mut case).product = Some("Amazon EC2 c7g.metal".into());
+    assert_eq!(found(Division::Network, &case), []);
+}
+
+#[test]
+fn the_machine_of_a_serving_engine_describes_itself() {
+    let engine = |address: &str, here: Option<bool>| {
+        let (address, interface) = (address.to_owned(), Some("eth0".to_owned()));
+        move |case: &mut Case| {
+            node(case).serving_engines = vec![ServingEngine { address, here, interface }];
+        }
+    };
+    let elsewhere = engine("10.0.0.77:8000", Some(false));
+    let text = "its serving engine, 10.0.0.77:8000, over eth0, is on another machine";
+    unclear(images(), Rule::N4, "rack-a", text, elsewhere);
+    let text = "where its serving engine, engine:8000, is cannot be told";
+    unclear(images(), Rule::N4, "rack-a", text, engine("engine:8000", None));
+    let mut case = images();
+    let own = loadgen(&mut case).routes[0].local_address.clone().unwrap();
+    let text = "is at the LoadGen node; run the node on the machine of its engine";
+    fails(case, Rule::N4, "rack-a", text, engine(&format!("{own}:8000"), Some(false)));
+    let mut case = images();
+    engine("127.0.0.1:8000", Some(true))(&mut case);
     assert_eq!(found(Division::Network, &case), []);
 }
 
