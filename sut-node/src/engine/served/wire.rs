@@ -15,23 +15,25 @@ use crate::{
 };
 
 pub(super) enum Wire {
-    Openai(openai::client::Client),
-    VllmGrpc(vllm_grpc::client::Client),
+    Openai(Box<openai::client::Client>),
+    VllmGrpc(Box<vllm_grpc::client::Client>),
 }
 
 /// An answer as it comes.
 pub(super) enum Answer {
     Openai(openai::answer::Answer<Incoming>),
-    VllmGrpc(Box<vllm_grpc::answer::Answer>),
+    VllmGrpc(vllm_grpc::answer::Answer),
 }
 
 impl Wire {
     pub(super) fn new(settings: &ServedConfig) -> Self {
         match settings.protocol {
             Protocol::Openai(dialect) => {
-                Self::Openai(openai::client::Client::new(settings, dialect))
+                Self::Openai(Box::new(openai::client::Client::new(settings, dialect)))
             }
-            Protocol::VllmGrpc => Self::VllmGrpc(vllm_grpc::client::Client::new(settings)),
+            Protocol::VllmGrpc => {
+                Self::VllmGrpc(Box::new(vllm_grpc::client::Client::new(settings)))
+            }
         }
     }
 
@@ -39,7 +41,7 @@ impl Wire {
     pub(super) async fn ask(&self, server: &Server, prompt: &[i64]) -> Result<Answer, Refused> {
         Ok(match self {
             Self::Openai(client) => Answer::Openai(client.ask(server, prompt).await?),
-            Self::VllmGrpc(client) => Answer::VllmGrpc(Box::new(client.ask(server, prompt).await?)),
+            Self::VllmGrpc(client) => Answer::VllmGrpc(client.ask(server, prompt).await?),
         })
     }
 
