@@ -121,8 +121,8 @@ impl OpenaiArgs {
 
     /// Checks the settings and fills in the defaults; reads what is known of the model, the token and the certificates.
     pub(super) fn resolve(&self, model: Option<&Path>) -> Result<OpenaiConfig, ConfigError> {
-        let model = ServedModel::read(model.ok_or(ConfigError::NoServer)?)?;
         let ServersConfig { urls, token, tls, timeout } = self.servers()?;
+        let model = ServedModel::read(model.ok_or(ConfigError::NoServer)?)?;
         let dialect = self.openai_dialect.unwrap_or_default();
         if dialect == Dialect::Llamacpp && model.min_tokens > 1 {
             return Err(ConfigError::NoLeastTokens(model.min_tokens));
