@@ -134,8 +134,9 @@ impl ServedArgs {
         protocol: Protocol,
         model: Option<&Path>,
     ) -> Result<ServedConfig, ConfigError> {
-        let model = ServedModel::read(model.ok_or(ConfigError::NoServer)?)?;
+        let model = model.ok_or(ConfigError::NoServer)?;
         let servers = self.servers(matches!(protocol, Protocol::Openai(_)))?;
+        let model = ServedModel::read(model)?;
         if protocol == Protocol::Openai(Dialect::Llamacpp) && model.min_tokens > 1 {
             return Err(ConfigError::NoLeastTokens(model.min_tokens));
         }
