@@ -44,9 +44,15 @@ lint: libtorch
 
 # Tables for docs/BENCHMARKING.md, and the parts alone.
 RUNS ?= 5
-bench: build
+bench: build $(TARGET)/aiohttp/made
 	$(TARGET)/release/bench $(RUNS) docs/BENCHMARKING.md
 	$(CARGO) bench -p netdiv-contract --locked
+
+# Python's aiohttp, with which the engine openai is compared.
+$(TARGET)/aiohttp/made: tests/bench/requirements.txt
+	python3 -m venv --clear $(TARGET)/aiohttp
+	$(TARGET)/aiohttp/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
 
 # Two builds in turn, ROUNDS times: that of BASE, a git reference or the folder of a checkout that is built, and this one.
 BASE ?= main

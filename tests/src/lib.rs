@@ -22,7 +22,7 @@ pub fn npy(descr: &str, shape: &str, data: impl IntoIterator<Item = u8>) -> Vec<
 
 pub use fake_node::{Behaviour, FakeNode};
 pub use flood::Flood;
-pub use load_gen::{LoadGen, Outcome, Running, nodes};
+pub use load_gen::{LoadGen, Outcome, Running, TOKEN_BOUNDS, nodes};
 pub use process::wait_until;
 pub use relay::{Direction, Faults, Relay};
 pub use sut_node::SutNode;

@@ -13,6 +13,13 @@ use tempfile::TempDir;
 
 use crate::process::{exit_code, program, transport, wait_until};
 
+/// Settings with which LoadGen counts tokens, and asks for the first within 50 ms and each further one within 1 ms.
+pub const TOKEN_BOUNDS: [(&str, &str); 3] = [
+    ("use_token_latencies", "true"),
+    ("server_ttft_latency", "50000000"),
+    ("server_tpot_latency", "1000000"),
+];
+
 /// A `loadgen-node run` under construction.
 #[derive(Debug)]
 pub struct LoadGen {
@@ -94,6 +101,13 @@ impl LoadGen {
         let mut settings = vec![duration, offline, server, single, multi];
         settings.push("min_query_count=1".into());
         settings.iter().fold(self, |run, setting| run.args(&["--setting", setting]))
+    }
+
+    /// With [`TOKEN_BOUNDS`].
+    pub fn counting_tokens(self) -> Self {
+        TOKEN_BOUNDS
+            .iter()
+            .fold(self, |run, (field, value)| run.args(&["--setting", &format!("{field}={value}")]))
     }
 
     /// With this variable in its environment.

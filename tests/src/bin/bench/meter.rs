@@ -2,9 +2,9 @@
 
 use std::{fs, time::Instant};
 
-/// Reads the processor time of this process and of those that it talks to.
+/// Reads the processor time of processes.
 pub struct Meter {
-    others: Vec<u32>,
+    processes: Vec<String>,
 }
 
 /// A measurement under way.
@@ -23,9 +23,16 @@ pub struct Cost {
 }
 
 impl Meter {
-    /// A meter of this process and of these.
+    /// A meter of these.
+    pub fn of(processes: impl IntoIterator<Item = u32>) -> Self {
+        Self { processes: processes.into_iter().map(|process| process.to_string()).collect() }
+    }
+
+    /// A meter of this process and of those that it talks to.
     pub fn with(others: impl IntoIterator<Item = u32>) -> Self {
-        Self { others: others.into_iter().collect() }
+        let mut meter = Self::of(others);
+        meter.processes.push("self".into());
+        meter
     }
 
     pub fn start(&self) -> Started<'_> {
@@ -34,12 +41,9 @@ impl Meter {
     }
 
     fn cpu_seconds(&self) -> f64 {
-        let others = self.others.iter().map(u32::to_string);
-        let of = |process: String| fs::read_to_string(format!("/proc/{process}/stat"));
-        others
-            .chain(["self".to_owned()])
-            .map(|process| loadgen_node::cpu_seconds(&of(process).unwrap_or_default()))
-            .sum()
+        let of = |process| fs::read_to_string(format!("/proc/{process}/stat"));
+        let seconds = |process| loadgen_node::cpu_seconds(&of(process).unwrap_or_default());
+        self.processes.iter().map(seconds).sum()
     }
 }
 

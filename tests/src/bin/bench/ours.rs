@@ -1,6 +1,10 @@
 //! The QDL without LoadGen.
 
-use std::{error::Error, sync::Arc};
+use std::{
+    error::Error,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
 use netdiv_contract::encoding::{Encoded, Encoding};
@@ -63,6 +67,28 @@ pub fn send_singly(
     }
     qdl.flush()?;
     Ok(started.stop())
+}
+
+/// Sends samples for so long, each payload once at a time, and waits for all answers before more are sent. Gives the cost and
+/// how many they were; the first time does not count.
+pub fn send_for(
+    time: Duration,
+    meter: &Meter,
+    settings: Settings,
+    payloads: &[Bytes],
+) -> Result<(Cost, usize), Box<dyn Error>> {
+    let qdl = connect(settings, payloads)?;
+    let all_once = || {
+        qdl.issue((0..payloads.len()).map(|sample| ((), sample)))?;
+        qdl.flush()
+    };
+    all_once()?;
+    let (started, until, mut samples) = (meter.start(), Instant::now() + time, 0);
+    while Instant::now() < until {
+        all_once()?;
+        samples += payloads.len();
+    }
+    Ok((started.stop(), samples))
 }
 
 fn connect(settings: Settings, payloads: &[Bytes]) -> Result<Qdl<Nobody>, Box<dyn Error>> {

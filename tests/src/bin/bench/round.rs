@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::{
     meter::Meter,
     ours,
+    tokens::offline,
     with_loadgen::{self, OFFLINE_LONG, OFFLINE_SHORT, SERVER_SLOW},
 };
 
@@ -34,6 +35,9 @@ pub fn print() -> Result<(), Box<dyn Error>> {
         line(row.label, "samples/s", figures.samples_per_second);
         line(row.label, "CPU µs/sample", figures.cpu_us_per_sample);
     }
+    let tokens = offline::measure(&offline::nodes())?;
+    line(offline::LABEL, "samples/s", tokens.samples_per_second);
+    line(offline::LABEL, "CPU µs/sample", tokens.cpu_us_per_sample);
     line(SERVER_SLOW.label, "p50 µs", with_loadgen::measure(&nodes, &SERVER_SLOW)?.p50);
     Ok(())
 }

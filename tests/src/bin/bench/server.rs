@@ -15,9 +15,10 @@ pub struct Server {
 }
 
 impl Server {
-    pub fn start(role: &str) -> Result<Self, Box<dyn Error>> {
+    /// Starts this program with those arguments.
+    pub fn start(args: &[&str]) -> Result<Self, Box<dyn Error>> {
         let own = env::current_exe()?;
-        let mut child = Command::new(own).arg(role).stdout(Stdio::piped()).spawn()?;
+        let mut child = Command::new(own).args(args).stdout(Stdio::piped()).spawn()?;
         let mut address = String::new();
         BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut address)?;
         Ok(Self { child, address: address.trim().into() })

@@ -75,8 +75,8 @@ pub fn tables(runs: usize) -> Result<String, Box<dyn Error>> {
     let with_tls = ["--tls-certificate", &paths[0], "--tls-key", &paths[1]];
     let files = TlsFiles { ca: Some(file("ca.pem")), ..TlsFiles::default() };
     let bench = Bench {
-        raw: Server::start("serve-raw")?,
-        stock: Server::start("serve-stock")?,
+        raw: Server::start(&["serve-raw"])?,
+        stock: Server::start(&["serve-stock"])?,
         node: SutNode::start("plain", &node),
         tls_node: SutNode::start("tls", &[&node[..], &with_tls].concat()),
         tls: ClientTls::load(&files)?,

@@ -1,13 +1,14 @@
 //! The real programs with the official LoadGen: two nodes and the LoadGen node. In the same rounds: the QDL without
 //! LoadGen, and LoadGen with a system under test that does nothing.
 
-use std::{error::Error, fmt::Write as _, process::Command};
+use std::{error::Error, fmt::Write as _};
 
-use e2e::{LoadGen, Outcome, SutNode, process::program};
+use e2e::{LoadGen, Outcome, SutNode};
 use netdiv_qdl::Settings;
 use serde_json::Value;
 
 use crate::{
+    alone::loadgen_alone,
     figures::{median, spread},
     meter::Meter,
     ours,
@@ -88,8 +89,8 @@ fn measure_beside(nodes: &[SutNode], row: &Row) -> Result<(Figures, f64), Box<dy
     let beside = if row.scenario == "offline" {
         without_loadgen(nodes, row.bytes, figures.completed)?
     } else {
-        let alone = loadgen_alone("server", row.rate, MILLISECONDS)?;
-        alone["p50_ns"].as_f64().ok_or("no latency")? / 1e3
+        let alone = loadgen_alone("server", row.rate, MILLISECONDS, &[])?;
+        alone["latency_ns"]["50.00"].as_f64().ok_or("no latency")? / 1e3
     };
     Ok((figures, beside))
 }
@@ -143,12 +144,6 @@ fn without_loadgen(nodes: &[SutNode], bytes: usize, samples: usize) -> Result<f6
     Ok(samples as f64 / cost.seconds)
 }
 
-fn loadgen_alone(scenario: &str, rate: u64, ms: u64) -> Result<Value, Box<dyn Error>> {
-    let args = [scenario.to_owned(), rate.to_string(), ms.to_string()];
-    let alone = Command::new(program("loadgen-alone")).args(args).output()?;
-    Ok(serde_json::from_slice(&alone.stdout)?)
-}
-
 fn table(figures: &[Vec<(Figures, f64)>]) -> Result<String, std::fmt::Error> {
     let mut text = String::from(
         "| with LoadGen, two nodes | samples/s | CPU per sample, all processes | p50 | p99 | beside it | VALID runs \
@@ -185,7 +180,7 @@ fn table(figures: &[Vec<(Figures, f64)>]) -> Result<String, std::fmt::Error> {
 
 /// Memory of the LoadGen node for ten million samples in one query, beside LoadGen alone.
 fn memory(nodes: &[SutNode]) -> Result<String, Box<dyn Error>> {
-    let alone = loadgen_alone("offline", 9_090_910, 1000)?;
+    let alone = loadgen_alone("offline", 9_090_910, 1000, &[])?;
     let outcome = run(nodes, "offline", "synthetic:1024x64", 1000, 9_090_910, &[]);
     let mib = |value: &Value| value["peak_resident_bytes"].as_f64().unwrap_or(0.0) / 1048576.0;
     Ok(format!(

@@ -1,0 +1,24 @@
+//! LoadGen without a network, in a process of its own.
+
+use std::{error::Error, process::Command};
+
+use e2e::process::program;
+use serde_json::Value;
+
+/// Runs LoadGen alone with that scenario, samples per second and milliseconds; the system answers at once, or with tokens on
+/// that schedule. Gives what it prints.
+pub fn loadgen_alone(
+    scenario: &str,
+    rate: u64,
+    ms: u64,
+    schedule: &[u64],
+) -> Result<Value, Box<dyn Error>> {
+    let mut alone = Command::new(program("loadgen-alone"));
+    alone.arg(scenario).args([rate, ms].iter().chain(schedule).map(u64::to_string));
+    let output = alone.output()?;
+    if !output.status.success() {
+        let why = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("loadgen-alone failed: {}: {why}", output.status).into());
+    }
+    Ok(serde_json::from_slice(&output.stdout)?)
+}

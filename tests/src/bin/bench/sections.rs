@@ -1,0 +1,128 @@
+//! Which tables there are, and where they stand in the document.
+
+use std::{error::Error, fs, path::Path, thread};
+
+use e2e::document::Marks;
+
+use crate::{scaling, tokens, transports, with_loadgen};
+
+/// Tables that stand together.
+#[derive(Debug)]
+pub struct Section {
+    marks: Marks,
+    tables: Vec<Table>,
+    is_whole: bool,
+}
+
+/// A name, and what measures it in so many runs.
+type Table = (&'static str, fn(usize) -> Result<String, Box<dyn Error>>);
+
+/// Marks and tables of each section.
+const SECTIONS: [(Marks, &[Table]); 2] = [
+    (
+        Marks("<!-- measured -->", "<!-- end -->"),
+        &[
+            ("transports", transports::tables),
+            ("loadgen", with_loadgen::tables),
+            ("growth", scaling::table),
+        ],
+    ),
+    (
+        Marks("<!-- measured tokens -->", "<!-- end tokens -->"),
+        &[
+            ("tokens-offline", tokens::offline::table),
+            ("tokens-peak", tokens::peak::table),
+            ("tokens-added", tokens::added::table),
+            ("tokens-every", tokens::every::table),
+            (tokens::served::NAME, tokens::served::table),
+        ],
+    ),
+];
+
+/// The tables whose names begin like that.
+pub fn chosen(beginning: &str) -> Result<Vec<Section>, String> {
+    let of = |(marks, all): (Marks, &[Table])| {
+        let tables: Vec<_> =
+            all.iter().copied().filter(|(name, _)| name.starts_with(beginning)).collect();
+        let is_whole = tables.len() == all.len();
+        Section { marks, tables, is_whole }
+    };
+    let sections: Vec<_> =
+        SECTIONS.into_iter().map(of).filter(|section| !section.tables.is_empty()).collect();
+    if sections.is_empty() {
+        let names: Vec<_> =
+            SECTIONS.iter().flat_map(|(_, all)| *all).map(|(name, _)| *name).collect();
+        return Err(format!("no table is called `{beginning}`; there are {}", names.join(", ")));
+    }
+    Ok(sections)
+}
+
+impl Section {
+    /// Checks, before anything is measured, that it can be, and that the document has a place for it.
+    pub fn check(&self, document: Option<&Path>) -> Result<(), Box<dyn Error>> {
+        if self.tables.iter().any(|(name, _)| *name == tokens::served::NAME) {
+            tokens::served::python()?;
+        }
+        match document {
+            Some(_) if !self.is_whole => {
+                Err("a document gets a section as a whole; leave the file out".into())
+            }
+            Some(document) => self.marks.check(document),
+            None => Ok(()),
+        }
+    }
+
+    /// Measures and writes the tables.
+    pub fn measure(&self, runs: usize) -> Result<String, Box<dyn Error>> {
+        let mut text = machine(runs)?;
+        for (_, table) in &self.tables {
+            text = format!("{text}\n{}", table(runs)?);
+        }
+        Ok(text)
+    }
+
+    /// Puts them into the document.
+    pub fn fill(&self, document: &Path, text: &str) -> Result<(), Box<dyn Error>> {
+        self.marks.fill(document, text)
+    }
+}
+
+fn machine(runs: usize) -> Result<String, Box<dyn Error>> {
+    let cores = thread::available_parallelism()?;
+    let cpu = fs::read_to_string("/proc/cpuinfo")?;
+    let model = cpu.lines().find_map(|line| line.strip_prefix("model name\t: ")).unwrap_or("?");
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease")?;
+    Ok(format!(
+        "Machine: {cores} cores, {model}, Linux {}; loopback. {runs} rounds, in each of which every line ran once; \
+         medians, with the least and the most in brackets. A ratio is taken within a round.\n",
+        kernel.trim()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_chosen_by_how_their_names_begin() {
+        let names = |beginning| {
+            let sections = chosen(beginning).unwrap();
+            let names = sections.iter().flat_map(|section| &section.tables).map(|(name, _)| *name);
+            (names.collect::<Vec<_>>(), sections.iter().all(|section| section.is_whole))
+        };
+        assert_eq!(names("").0.len(), 8);
+        assert!(names("").1);
+        assert_eq!(names("growth"), (vec!["growth"], false));
+        assert_eq!(names("tokens-p"), (vec!["tokens-peak"], false));
+        let (tokens, is_whole) = names("tokens");
+        assert!(is_whole && tokens.iter().all(|name| name.starts_with("tokens-")));
+        assert!(chosen("tables").unwrap_err().contains("tokens-offline"));
+    }
+
+    #[test]
+    fn a_document_gets_whole_sections() {
+        let part = chosen("tokens-peak").unwrap();
+        let error = part[0].check(Some(Path::new("x.md"))).unwrap_err().to_string();
+        assert!(error.contains("as a whole"), "{error}");
+    }
+}

@@ -1,0 +1,27 @@
+//! Prompts as samples.
+
+use bytes::Bytes;
+use netdiv_contract::{
+    layout::{self, DataType, TensorView},
+    tokens,
+};
+
+use super::runs::PROMPT;
+
+/// One more than the largest id.
+pub const VOCABULARY: usize = 32_000;
+
+/// The ids of a prompt; each prompt has others.
+pub fn ids(number: usize) -> Vec<i32> {
+    (0..PROMPT).map(|place| ((number * 7919 + place * 31) % VOCABULARY) as i32).collect()
+}
+
+/// So many prompts.
+pub fn prompts(count: usize) -> Vec<Bytes> {
+    let prompt = |number| {
+        let ids = tokens::to_bytes(&ids(number));
+        let tensor = TensorView { data_type: DataType::Int32, shape: vec![PROMPT], data: &ids };
+        layout::pack(&[tensor])
+    };
+    (0..count).map(prompt).collect()
+}

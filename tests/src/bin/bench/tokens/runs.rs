@@ -1,0 +1,102 @@
+//! Two nodes with the engine `tokens` and the LoadGen node, and LoadGen alone with a system on the same schedule.
+
+use std::error::Error;
+
+use e2e::{LoadGen, SutNode};
+use serde_json::Value;
+
+use crate::alone::loadgen_alone;
+
+/// Tokens of a prompt and of an output.
+pub const PROMPT: usize = 1024;
+pub const OUTPUT: u64 = 256;
+
+/// The schedule, in microseconds: until the first token, and for each further one.
+pub const FIRST_US: u64 = 5000;
+pub const FURTHER_US: u64 = 100;
+
+/// One run's figures.
+pub struct Figures {
+    pub samples_per_second: f64,
+    /// 0 where LoadGen does not say.
+    pub tokens_per_second: f64,
+    pub cpu_us_per_sample: f64,
+    pub is_valid: bool,
+    /// LoadGen's latencies, where it has any of tokens.
+    pub times: Option<Times>,
+}
+
+/// How long tokens took, in microseconds.
+#[derive(Clone, Copy)]
+pub struct Times {
+    pub first_p50: f64,
+    pub first_p99: f64,
+    pub further_p50: f64,
+    pub further_p99: f64,
+}
+
+impl Times {
+    fn read(latencies: &Value) -> Option<Self> {
+        let us = |name: &str| latencies[name].as_f64().map(|ns| ns / 1e3);
+        Some(Self {
+            first_p50: us("first_token_50.00")?,
+            first_p99: us("first_token_99.00")?,
+            further_p50: us("further_token_50.00")?,
+            further_p99: us("further_token_99.00")?,
+        })
+    }
+}
+
+/// Two nodes with outputs of that length, and more options.
+pub fn nodes(options: &[&str]) -> [SutNode; 2] {
+    let output = OUTPUT.to_string();
+    let engine = ["--engine", "tokens", "--tokens-output", &output];
+    ["a", "b"].map(|name| SutNode::start(name, &[&engine[..], options].concat()))
+}
+
+/// Two nodes whose tokens come on schedule.
+pub fn nodes_on_schedule() -> [SutNode; 2] {
+    let [first, further] = [FIRST_US, FURTHER_US].map(|us| us.to_string());
+    let pace = ["--tokens-ttft-us", &first, "--tokens-tpot-us", &further];
+    // Room for more outputs than are under way at any rate on a few cores.
+    nodes(&[&pace[..], &["--max-batch", "16384"]].concat())
+}
+
+/// A run at that rate, of so many milliseconds.
+pub fn over_network(
+    nodes: &[SutNode],
+    scenario: &str,
+    rate: u64,
+    ms: u64,
+) -> Result<Figures, Box<dyn Error>> {
+    let cpu = || nodes.iter().map(SutNode::cpu_seconds).sum::<f64>();
+    let before = cpu();
+    let addresses: Vec<_> = nodes.iter().map(|node| node.address.as_str()).collect();
+    let outcome = LoadGen::new(&addresses, scenario)
+        .args(&["--benchmark", "chat", "--dataset", &format!("synthetic-ids:4096x{PROMPT}")])
+        .short(ms, rate)
+        .counting_tokens()
+        .run();
+    let nodes_cpu = cpu() - before;
+    let result = outcome.result();
+    let verdict = result["verdict"].as_str().unwrap_or_default();
+    if !["VALID", "INVALID"].contains(&verdict) {
+        return Err(format!("the run is {verdict}: {}", result["reasons"]).into());
+    }
+    let number = |value: &Value| value.as_f64().ok_or("a number is missing");
+    let cpu_seconds = number(&result["process"]["cpu_seconds"])? + nodes_cpu;
+    Ok(Figures {
+        samples_per_second: number(&result["metric"]["value"])?,
+        tokens_per_second: result["token_metric"]["value"].as_f64().unwrap_or_default(),
+        cpu_us_per_sample: cpu_seconds * 1e6 / number(&result["samples"]["completed"])?,
+        is_valid: verdict == "VALID",
+        times: Times::read(&result["loadgen_latency_ns"]),
+    })
+}
+
+/// Server at that rate with a system on schedule in LoadGen's own process: its times, and whether the run is VALID.
+pub fn alone(rate: u64, ms: u64) -> Result<(Times, bool), Box<dyn Error>> {
+    let line = loadgen_alone("server", rate, ms, &[FIRST_US, FURTHER_US, OUTPUT])?;
+    let times = Times::read(&line["latency_ns"]);
+    Ok((times.ok_or("LoadGen alone has no times of tokens")?, line["verdict"] == "VALID"))
+}

@@ -1,0 +1,62 @@
+//! LoadGen with a system under test that does next to nothing, in one process: what LoadGen itself costs.
+//!
+//! `loadgen-alone SCENARIO SAMPLES_PER_SECOND MILLISECONDS [TTFT_US TPOT_US TOKENS]` prints one line of JSON: LoadGen's verdict
+//! and completed samples per second, its latencies, and the most memory that was resident when the first query was issued, in
+//! bytes: LoadGen's tables for all queries. (At the end it would be more: one thread that answers everything at once
+//! piles up LoadGen's log.) With the last three, answers are tokens on schedule, which LoadGen counts.
+
+mod nothing;
+mod on_schedule;
+
+use std::{env, error::Error, path::Path};
+
+use loadgen_node::official_log::{DetailLog, latencies};
+use loadgen_sys::{LogSettings, Mode, Scenario, SystemUnderTest, TestSettings, start_test};
+
+use crate::{
+    nothing::Nothing,
+    on_schedule::{OnSchedule, Schedule},
+};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let args: Vec<_> = env::args().skip(1).collect();
+    let [scenario, rate, milliseconds, schedule @ ..] = &args[..] else {
+        return Err(USAGE.into());
+    };
+    let (scenario, rate_field, metric) = match scenario.as_str() {
+        "offline" => (Scenario::Offline, "offline_expected_qps", "result_samples_per_second"),
+        _ => (Scenario::Server, "server_target_qps", "result_completed_samples_per_sec"),
+    };
+    let mut settings = TestSettings::new(scenario, Mode::Performance);
+    settings.set(rate_field, rate)?;
+    settings.set("min_duration_ms", milliseconds)?;
+    settings.set("min_query_count", "1")?;
+    settings.set("server_target_latency_ns", "10000000")?;
+    let on_schedule = match schedule {
+        [] => None,
+        [ttft_us, tpot_us, tokens] if scenario == Scenario::Server => {
+            for (field, value) in e2e::TOKEN_BOUNDS {
+                settings.set(field, value)?;
+            }
+            Some(OnSchedule::start(Schedule::parse(ttft_us, tpot_us, tokens)?)?)
+        }
+        _ => return Err(USAGE.into()),
+    };
+    let folder = tempfile::tempdir()?;
+    let log = LogSettings { outdir: folder.path().display().to_string(), ..Default::default() };
+    let nothing = Nothing::default();
+    let sut = on_schedule.as_ref().map_or(&nothing as &dyn SystemUnderTest, |sut| sut);
+    start_test(sut, &nothing, &settings, &log, Path::new("no audit.config"))?;
+    let log = DetailLog::read(&folder.path().join("mlperf_log_detail.txt"))?;
+    let line = serde_json::json!({
+        "verdict": log.text("result_validity"),
+        "samples_per_second": log.number(metric),
+        "latency_ns": latencies(&log),
+        "peak_resident_bytes": nothing.resident_at_first_query(),
+    });
+    println!("{line}");
+    Ok(())
+}
+
+const USAGE: &str = "usage: loadgen-alone offline SAMPLES_PER_SECOND MILLISECONDS, or \
+                     loadgen-alone server SAMPLES_PER_SECOND MILLISECONDS [TTFT_US TPOT_US TOKENS]";

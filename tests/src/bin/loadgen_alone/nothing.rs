@@ -1,0 +1,60 @@
+//! A system and a data set that are as little as LoadGen lets them be.
+
+use std::sync::OnceLock;
+
+use loadgen_sys::{Abort, QuerySampleLibrary, Samples, SystemUnderTest, complete};
+
+/// Answers at once, and has samples without content.
+#[derive(Default)]
+pub(crate) struct Nothing {
+    resident_at_first_query: OnceLock<u64>,
+}
+
+impl Nothing {
+    /// The most memory that was resident when the first query came, in bytes; `None` where another system took the queries.
+    pub(crate) fn resident_at_first_query(&self) -> Option<u64> {
+        self.resident_at_first_query.get().copied()
+    }
+}
+
+impl SystemUnderTest for Nothing {
+    fn name(&self) -> Result<String, Abort> {
+        Ok("nothing".into())
+    }
+
+    fn issue_query(&self, samples: Samples<'_>) -> Result<(), Abort> {
+        self.resident_at_first_query.get_or_init(|| loadgen_node::process().peak_resident_bytes);
+        complete(samples.map(|sample| (sample.response_id, &b"nothing."[..])));
+        Ok(())
+    }
+
+    fn flush_queries(&self) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn abandoned(&self, reason: Abort) {
+        panic!("{reason}");
+    }
+}
+
+impl QuerySampleLibrary for Nothing {
+    fn name(&self) -> String {
+        "nothing".into()
+    }
+
+    fn total_sample_count(&self) -> usize {
+        1024
+    }
+
+    fn performance_sample_count(&self) -> usize {
+        1024
+    }
+
+    fn load_samples(&self, _: &[usize]) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn unload_samples(&self, _: &[usize]) -> Result<(), Abort> {
+        Ok(())
+    }
+}

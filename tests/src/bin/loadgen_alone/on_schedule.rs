@@ -1,0 +1,105 @@
+//! A system that answers with tokens on schedule, from one thread and with nothing else to do.
+
+use std::{
+    collections::VecDeque,
+    error::Error,
+    io,
+    num::NonZeroU64,
+    sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel},
+    thread,
+    time::{Duration, Instant},
+};
+
+use loadgen_sys::{Abort, ResponseId, Samples, SystemUnderTest, complete, first_token};
+
+/// Samples that may wait for the thread; beyond it LoadGen's thread waits.
+const INBOX: usize = 1 << 16;
+
+/// Bytes of a token id.
+const ID_BYTES: usize = 4;
+
+/// When tokens come, and how many.
+pub(crate) struct Schedule {
+    first: Duration,
+    whole: Duration,
+    output: Vec<u8>,
+}
+
+impl Schedule {
+    pub(crate) fn parse(
+        ttft_us: &str,
+        tpot_us: &str,
+        tokens: &str,
+    ) -> Result<Self, Box<dyn Error>> {
+        let tokens = tokens.parse::<u32>()?.max(1);
+        let first = Duration::from_micros(ttft_us.parse()?);
+        let whole = first + Duration::from_micros(tpot_us.parse()?) * (tokens - 1);
+        Ok(Self { first, whole, output: vec![0; tokens as usize * ID_BYTES] })
+    }
+}
+
+/// The system. Its thread lives as long as the value: LoadGen loses what a thread has logged that ends during a test.
+pub(crate) struct OnSchedule(SyncSender<(Instant, ResponseId)>);
+
+impl OnSchedule {
+    pub(crate) fn start(schedule: Schedule) -> io::Result<Self> {
+        let (issued, inbox) = sync_channel(INBOX);
+        thread::Builder::new()
+            .name("on-schedule".into())
+            .spawn(move || answer(&schedule, &inbox))?;
+        Ok(Self(issued))
+    }
+}
+
+/// Answers until nobody issues any more. Every output takes as long as the others, so those that began first are due first.
+fn answer(schedule: &Schedule, inbox: &Receiver<(Instant, ResponseId)>) {
+    // As the engine `tokens` has it.
+    let _ = rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN));
+    let (mut begun, mut first_told) = (VecDeque::new(), VecDeque::new());
+    loop {
+        let due = |queue: &VecDeque<(Instant, _)>, after| queue.front().map(|(at, _)| *at + after);
+        let next = due(&begun, schedule.first).into_iter().chain(due(&first_told, schedule.whole));
+        let sample = match next.min() {
+            None => inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            Some(next) => inbox.recv_timeout(next.saturating_duration_since(Instant::now())),
+        };
+        match sample {
+            Ok(sample) => begun.push_back(sample),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        begun.extend(inbox.try_iter());
+        let now = Instant::now();
+        while due(&begun, schedule.first).is_some_and(|due| due <= now) {
+            let Some((issued, mut id)) = begun.pop_front() else { break };
+            first_token(&mut id, &schedule.output[..ID_BYTES]);
+            first_told.push_back((issued, id));
+        }
+        let is_whole = |(issued, _): &(Instant, ResponseId)| *issued + schedule.whole <= now;
+        let whole = first_told.iter().take_while(|sample| is_whole(sample)).count();
+        complete(first_told.drain(..whole).map(|(_, id)| (id, &schedule.output[..])));
+    }
+}
+
+impl SystemUnderTest for OnSchedule {
+    fn name(&self) -> Result<String, Abort> {
+        Ok("on schedule".into())
+    }
+
+    fn issue_query(&self, samples: Samples<'_>) -> Result<(), Abort> {
+        let issued = Instant::now();
+        for sample in samples {
+            let sent = self.0.send((issued, sample.response_id));
+            sent.map_err(|_| Abort("the thread that answers has ended".into()))?;
+        }
+        Ok(())
+    }
+
+    fn flush_queries(&self) -> Result<(), Abort> {
+        Ok(())
+    }
+
+    fn abandoned(&self, reason: Abort) {
+        panic!("{reason}");
+    }
+}
