@@ -1,5 +1,7 @@
 //! The table of benchmarks against the `mlperf.conf` of the LoadGen that this program was built with.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what tests stand on is a test, too")]
+
 use std::collections::BTreeMap;
 
 use loadgen_sys::{Mode, Scenario, TestSettings};
@@ -57,6 +59,15 @@ fn check(benchmark: &Benchmark, round: &Round, scenario: Scenario) {
         }
         Scenario::SingleStream | Scenario::MultiStream => {}
     }
+}
+
+#[test]
+fn the_build_and_the_table_name_the_same_tag() {
+    let (version, round) = built();
+    let release = round.loadgen.iter().find(|release| release.version == version).unwrap();
+    let but = release.package.as_ref().map_or("", |_| " but for mlperf.conf");
+    let of_package = format!("mlcommons-loadgen {version} (equals tag {}{but})", release.tag);
+    assert!([of_package.as_str(), "a checkout of the user's"].contains(&loadgen_sys::origin()));
 }
 
 #[test]

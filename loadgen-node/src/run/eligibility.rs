@@ -59,6 +59,7 @@ pub(crate) fn findings(
             performance_samples: test.library.performance_sample_count() as u64,
             has_labels: test.labels.is_some(),
             test_settings: &settings,
+            loadgen: &loadgen_sys::version(),
             sut_name_part: SUT_NAME_PART,
             digests: config.digests,
             in_process: !matches!(config.target, Target::Nodes(_)),

@@ -3,8 +3,9 @@
 use super::{checked_folder::Subject, findings::Findings};
 use crate::{
     Rule::N3,
-    book::{Package, Release, Round, Table},
+    book::{Round, Table},
     facts::files::sha256_of,
+    judge::release::{self, Known},
     official_log::DetailLog,
 };
 
@@ -14,13 +15,14 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let mut first: Option<(&str, &str)> = None;
     for (_, run, detail) in subject.details() {
         let mut at = found.at(N3, &run.place);
-        let (tag, package) = match release_of(detail, subject.table) {
-            Ok((release, package)) => (release.tag.as_str(), package),
+        let known = match release_of(detail, subject.table) {
+            Ok(known) => known,
             Err(wrong) => {
                 at.fail_each(wrong);
                 continue;
             }
         };
+        let tag = known.release.tag.as_str();
         let (other, place) = *first.get_or_insert((tag, &run.place));
         if tag != other {
             at.fail(format!("it is of LoadGen {tag}, and {place} of {other}: use one release"));
@@ -31,55 +33,38 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             let text = format!("it is of LoadGen {tag}, which is not one of round {name}");
             if loadgen.is_empty() { at.unknown(text) } else { at.fail(text) }
         }
-        if let Some(Package { differs, .. }) = package {
-            at.unknown(format!(
-                "it is of a Python package whose code is that of tag {tag}, but {differs}: whether that counts as the tag is for \
-                 the reviewers to say. A build from a checkout of the tag (NETDIV_LOADGEN_DIR) leaves no doubt"
-            ));
+        if let Some(doubt) = known.doubt() {
+            at.unknown(doubt);
         }
         at.or_pass(format!("every log is of LoadGen's tag {tag}"));
     }
 }
 
-/// The release that wrote the log, with its package where the log is of one that differs from the tag; or all that speaks
-/// against it.
-fn release_of<'t>(
-    log: &DetailLog,
-    table: &'t Table,
-) -> Result<(&'t Release, Option<&'t Package>), Vec<String>> {
+/// The release that wrote the log, or all that speaks against it.
+fn release_of<'t>(log: &DetailLog, table: &'t Table) -> Result<Known<'t>, Vec<String>> {
     let Some(version) = log.text("loadgen_version") else {
         return Err(vec!["the log does not say which LoadGen wrote it (loadgen_version)".into()]);
     };
-    let (number, revision) = version.split_once(" @ ").unwrap_or((version, "NA"));
-    let Some(release) = table.releases().find(|release| release.version == number) else {
-        let known: Vec<_> =
-            table.releases().map(|r| format!("{} (tag {})", r.version, r.tag)).collect();
-        let known = known.join(", ");
-        return Err(vec![format!("LoadGen {version} is of no known tag; use one of {known}")]);
-    };
-    let tag = &release.tag;
+    let known = release::known(table, version).map_err(|why| vec![why])?;
+    let Known { release, package } = known;
     let mut wrong = Vec::new();
-    let package = release.package.as_ref().filter(|package| package.revision == revision);
-    // A build outside of a git checkout says NA; then the files alone speak.
-    if revision != "NA"
-        && package.is_none()
-        && !release.revisions.iter().any(|known| known == revision)
-    {
-        wrong.push(format!("it was built at revision {revision}, which is not that of tag {tag}"));
-    }
     match log.text("loadgen_git_status_message") {
         Some("" | "NA") => (),
         Some(changes) => wrong.push(format!("it was built with uncommitted changes: {changes}")),
         None => wrong.push("the log has no loadgen_git_status_message".into()),
     }
     let (of, sources, header) = match package {
-        None => (format!("tag {tag}"), &release.sources_sha256, &release.mlperf_conf_h_sha1),
+        None => {
+            let of = format!("tag {}", release.tag);
+            (of, &release.sources_sha256, &release.mlperf_conf_h_sha1)
+        }
         Some(package) => {
-            (format!("package {number}"), &package.sources_sha256, &package.mlperf_conf_h_sha1)
+            let of = format!("package {}", release.version);
+            (of, &package.sources_sha256, &package.mlperf_conf_h_sha1)
         }
     };
     wrong.extend(sources_differ(&of, sources, header, log));
-    if wrong.is_empty() { Ok((release, package)) } else { Err(wrong) }
+    if wrong.is_empty() { Ok(known) } else { Err(wrong) }
 }
 
 /// What is not of that tag or package, by the SHA-256 over its sources and the SHA-1 of the header made of its mlperf.conf.
@@ -134,11 +119,11 @@ mod tests {
         let table = Table::builtin().unwrap();
         assert_eq!(table.releases().count(), 4);
         for version in ["5.0.11 @ ef1bd3b95e", "5.0.11 @ dcd0c3eadb", "5.0.11 @ NA"] {
-            let (release, package) = release_of(&log(version, "", MAP), table).unwrap();
+            let Known { release, package } = release_of(&log(version, "", MAP), table).unwrap();
             assert_eq!((release.tag.as_str(), package), ("v5.0", None));
         }
         let later = log("5.0.22 @ 75f297d44c", "", &of_release(MAP, "5.0.22"));
-        assert_eq!(release_of(&later, table).unwrap().0.tag, "v5.1");
+        assert_eq!(release_of(&later, table).unwrap().release.tag, "v5.1");
     }
 
     #[test]
@@ -146,7 +131,7 @@ mod tests {
         let found = |revision: &str, map: &str| {
             let log = log(&format!("5.0.13 @ {revision}"), "", map);
             let found = release_of(&log, Table::builtin().unwrap());
-            found.map(|(release, package)| (release.tag.as_str(), package.is_some()))
+            found.map(|known| (known.release.tag.as_str(), known.doubt().is_some()))
         };
         let package = of_release(MAP, "5.0.13");
         assert_eq!(found("be4314b08f", &package), Ok(("v5.0.1", true)));

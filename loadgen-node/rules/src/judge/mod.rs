@@ -9,6 +9,7 @@ pub(crate) mod ecc;
 pub(crate) mod engines;
 pub(crate) mod limits;
 pub(crate) mod machines;
+pub(crate) mod release;
 pub(crate) mod samples;
 pub(crate) mod settings;
 pub(crate) mod stated;

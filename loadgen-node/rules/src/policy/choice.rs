@@ -32,6 +32,8 @@ pub struct Choice<'a> {
     pub has_labels: bool,
     /// LoadGen's TestSettings, as they will be used; without what an audit.config changes.
     pub test_settings: &'a BTreeMap<String, String>,
+    /// The version and revision that LoadGen reports, such as `5.0.11 @ ef1bd3b95e`.
+    pub loadgen: &'a str,
     /// What the SUT's name will contain whatever the nodes are called.
     pub sut_name_part: &'a str,
     /// Whether the run is made for its digests (`--digests`): it stands beside a result, and may be short.

@@ -16,13 +16,13 @@ pub use choice::{AuditConfig, Choice, Engine, Tensor};
 
 use crate::{
     Finding,
-    Rule::{N1, N2, N10, N13, N32},
+    Rule::{N1, N2, N3, N10, N13, N32},
     book::{Suite, Table},
     judge::{
         alike::unlike,
         audit_config::not_of_a_test,
         engines::{reuses_prompts, without_model},
-        suite, sut_name,
+        release, suite, sut_name,
     },
     result::Division,
 };
@@ -59,6 +59,7 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
         }
         _ => {}
     }
+    findings.extend(loadgen(table, choice));
     findings.extend(settings::seeds(table, choice));
     findings.extend(engines(choice));
     findings.extend(choice.engines.iter().filter_map(|Engine { node, engine, .. }| {
@@ -67,6 +68,15 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
     }));
     findings.extend(machines::check(choice));
     findings
+}
+
+/// LoadGen is of a tag.
+fn loadgen(table: &Table, choice: &Choice<'_>) -> Option<Finding> {
+    let place = "LoadGen";
+    match release::known(table, choice.loadgen) {
+        Err(why) => Some(Finding::fail(N3, place, why)),
+        Ok(known) => Some(Finding::cannot_tell(N3, place, known.doubt()?)),
+    }
 }
 
 /// Every node runs a model, and all of them the same.

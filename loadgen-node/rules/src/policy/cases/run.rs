@@ -338,6 +338,26 @@ fn a_benchmark_is_one_of_the_round_and_the_round_has_a_loadgen() {
 }
 
 #[test]
+fn loadgen_is_of_a_tag() {
+    for (version, text) in [
+        (
+            "6.0.17 @ d6147c7eb7",
+            "LoadGen 6.0.17 @ d6147c7eb7 is of no known tag; use one of 5.0.11",
+        ),
+        ("5.0.13 @ ef1bd3b95e", "revision ef1bd3b95e, which is not that of tag v5.0.1"),
+    ] {
+        fails(images(), Rule::N3, "LoadGen", text, |case| case.loadgen = version);
+    }
+    let text =
+        "whose code is that of tag v5.0.1, but mlperf.conf and the header made of it have two";
+    unclear(images(), Rule::N3, "LoadGen", text, |case| case.loadgen = "5.0.13 @ be4314b08f");
+    for version in ["5.0.13 @ e618c314fc", "5.1.1 @ NA"] {
+        let case = Case { loadgen: version, ..images() };
+        assert_eq!(found(Division::Network, &case), [], "{version}");
+    }
+}
+
+#[test]
 fn the_bounds_of_an_interactive_variant_are_its_own() {
     let chat = || {
         let mut case = of_round(tokens(), "v5.1");
