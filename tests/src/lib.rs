@@ -9,6 +9,7 @@ mod load_gen;
 pub mod process;
 pub mod relay;
 pub mod sut_node;
+pub mod slow_reader;
 
 /// A `.npy` file: NumPy's name of the element type, the shape as a Python tuple, the elements' bytes.
 pub fn npy(descr: &str, shape: &str, data: impl IntoIterator<Item = u8>) -> Vec<u8> {
