@@ -3,11 +3,13 @@
 //! The programs must be built first, with the same profile; `make test` does that.
 
 pub mod document;
+pub mod fake_engine;
 pub mod fake_node;
 pub mod flood;
 mod load_gen;
 pub mod process;
 pub mod relay;
+pub mod slow_reader;
 pub mod sut_node;
 pub mod triton;
 
@@ -21,6 +23,7 @@ pub fn npy(descr: &str, shape: &str, data: impl IntoIterator<Item = u8>) -> Vec<
     file
 }
 
+pub use fake_engine::FakeEngine;
 pub use fake_node::{Behaviour, FakeNode};
 pub use flood::Flood;
 pub use load_gen::{LoadGen, Outcome, Running, TOKEN_BOUNDS, nodes};

@@ -18,10 +18,14 @@ mod nodes;
 mod papers;
 #[path = "faults/redispatch.rs"]
 mod redispatch;
+#[path = "faults/responses.rs"]
+mod responses;
 #[path = "faults/stage.rs"]
 mod stage;
 #[path = "faults/table.rs"]
 mod table;
+#[path = "faults/tokens.rs"]
+mod tokens;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -42,6 +46,7 @@ fn every_fault_has_its_verdict() {
     let all = [
         nodes::faults(),
         redispatch::faults(),
+        tokens::faults(),
         answers::faults(),
         network::faults(&papers),
         before::faults(&papers),

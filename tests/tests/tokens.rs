@@ -1,12 +1,17 @@
 //! Token latencies: official LoadGen is told of every first token, and of nothing that is not so.
 
-use e2e::{Behaviour, FakeNode, LoadGen, Outcome, SutNode};
+use std::time::Duration;
+
+use e2e::{
+    Behaviour, FakeEngine, FakeNode, LoadGen, Outcome, SutNode, fake_engine::MODEL,
+    process::transport, slow_reader::SlowReader,
+};
 use netdiv_contract::{
     layout::{DataType, InputLayout, TensorSpec},
     tokens,
-    v1::{DescribeResponse, InferRequest, InferResponse, Part, Status},
+    v1::{DescribeResponse, InferRequest, InferResponse, Part, Status, Tokens},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// 5 ms until the first token and 100 us for each further one.
 const PACE: [&str; 6] =
@@ -70,11 +75,11 @@ fn loadgen_measures_first_and_further_tokens_of_two_nodes() {
     let completed = result["samples"]["completed"].as_u64().expect("a count");
     assert_eq!(result["digests"]["responses"]["differences"], 0);
     assert_eq!(result["digests"]["responses"]["received"].as_u64(), Some(2 * completed));
+    // The bounds are those that the run was given, for both.
+    assert_eq!(outcome.stdout.matches("; the bound for p99 is 20000.000\n").count(), 2);
     for words in ["first token (TTFT)", "each further (TPOT)", "goodput", "prefill"] {
         assert!(outcome.stdout.contains(words), "{words}: {}", outcome.stdout);
     }
-    // The bounds are those that the run was given, for both.
-    assert_eq!(outcome.stdout.matches("; the bound for p99 is 20000.000\n").count(), 2);
 }
 
 #[test]
@@ -250,32 +255,66 @@ fn a_sample_whose_first_token_was_seen_does_not_go_to_another_node() {
     assert!(outcome.stdout.contains("the run went on without it"), "{}", outcome.stdout);
 }
 
-/// A run over a node with this pace and a good one, in which the first is sent that signal.
-fn struck(pace: &[&str], signal: &str) -> Outcome {
-    let node = SutNode::start("struck", &[&["--engine", "tokens"], pace].concat());
-    let good = speaker("good", &["--tokens-output", "20-40"]);
-    let running = run(&[&node.address, &good.address], "server", "accuracy")
-        .args(&["--on-node-loss", "redispatch", "--sample-timeout-ms", "3000"])
-        .args(&["--keepalive-timeout-ms", "2000"])
-        .start();
-    running.wait_for_test();
-    std::thread::sleep(std::time::Duration::from_millis(500));
-    node.signal(signal);
-    running.wait()
+/// A mebibyte.
+const MIB: u64 = 1 << 20;
+
+#[test]
+fn a_slow_reader_of_long_outputs_does_not_fill_the_memory() {
+    // 40 MB of outputs, of which the node may have begun ten.
+    let (prompts, output_tokens, room) = (500, 20_000, 10 * 20_016);
+    let limits = ["--max-in-flight-samples", "500", "--max-in-flight-bytes", "1048576"];
+    let more = ["--max-in-flight-tokens", &room.to_string(), "--receive-window-bytes", "1048576"];
+    let pace = ["--engine", "tokens", "--tokens-output", "20000"];
+    let node = SutNode::start("a", &[&pace[..], &limits, &more].concat());
+    let idle = node.peak_resident_bytes();
+    for tokens in [Tokens::Whole, Tokens::Every] {
+        let (hold, pause) = (Duration::from_secs(2), Duration::from_millis(1));
+        let transport = transport();
+        let reader = SlowReader { transport, prompts, output_tokens, tokens, hold, pause };
+        reader.run(&node.address).expect("every output");
+    }
+    // As docs/RELIABILITY.md has it: samples, bytes and the window; outputs that were begun, and what the stream owes, both
+    // twice, because buffers double as they grow; tokens that go ahead. And what the threads' heaps keep.
+    let outputs = 2 * (4 * room + MIB + 4 * room);
+    let bound = 2 * prompts * 512 + MIB + MIB + outputs + 2 * MIB + 16 * MIB;
+    let grown = node.peak_resident_bytes() - idle;
+    assert!(grown <= bound, "{} of {} MiB", grown / MIB, bound / MIB);
 }
 
 #[test]
-fn a_node_that_is_lost_before_its_first_tokens_is_replaced_and_one_that_is_lost_after_them_is_not()
-{
-    let never = ["--tokens-ttft-us", "3600000000"];
-    for signal in ["-KILL", "-STOP"] {
-        let outcome = struck(&never, signal).expect(0);
-        assert_eq!(outcome.result()["verdict"], "COMPLETE");
-        assert!(outcome.stdout.contains("the run went on without it"), "{}", outcome.stdout);
-        assert_eq!(accuracy_log(&outcome).len(), 200, "each sample once");
-        // An hour between the first token and the second.
-        let stuck = ["--tokens-tpot-us", "3600000000"];
-        let words = "LoadGen has the first token of a sample that node struck has not finished";
-        struck(&stuck, signal).expect_failure(words);
-    }
+fn a_prompt_that_is_too_long_for_the_nodes_tokens_is_refused_by_name() {
+    let pace = ["--engine", "tokens", "--tokens-output", "50"];
+    let node = SutNode::start("a", &[&pace[..], &["--max-in-flight-tokens", "70"]].concat());
+    run(&[&node.address], "server", "accuracy").run().expect_failure(
+        "which with an output of up to 50 is more than the node takes in; raise --max-in-flight-tokens from 70 to ",
+    );
+    // One after the other, they go.
+    LoadGen::new(&[&node.address], "offline")
+        .args(&["--benchmark", "chat", "--dataset", "synthetic-ids:200x4-20"])
+        .args(&["--mode", "accuracy", "--setting", "use_token_latencies=true"])
+        .run()
+        .expect(0);
+    let args = [&pace[..], &["--max-in-flight-tokens", "50"]].concat();
+    let log = SutNode::try_start("a", &args).expect_err("no node");
+    assert!(log.contains("--max-in-flight-tokens 50: must be from 51"), "{log}");
+    let log = SutNode::try_start("a", &["--engine", "echo", "--max-in-flight-tokens", "50"]);
+    assert!(log.expect_err("no node").contains("belongs to the engine tokens, openai"));
+    let log = SutNode::try_start("a", &[&pace[..], &["--batch-timeout-us", "50"]].concat());
+    assert!(log.expect_err("no node").contains("--batch-timeout-us belongs to the engine onnx"));
+}
+
+#[test]
+fn a_node_says_where_its_serving_engine_is() {
+    let engine = FakeEngine::start(None);
+    let folder = tempfile::tempdir().expect("a folder");
+    let model = folder.path().join("tiny.toml");
+    std::fs::write(&model, MODEL).expect("the folder is ours");
+    let args = ["--engine", "openai", "--url", &engine.url];
+    let node =
+        SutNode::start("a", &[&args[..], &["--model", &model.display().to_string()]].concat());
+    let outcome = run(&[&node.address], "server", "accuracy").run().expect(0);
+    let address = engine.url.strip_prefix("http://").expect("its scheme");
+    let expected = json!([{ "address": address, "here": true, "interface": "lo" }]);
+    let result = outcome.result();
+    assert_eq!(result["evidence"]["nodes"]["a"]["serving_engines"], expected, "{result:#}");
 }

@@ -167,6 +167,7 @@ impl StreamingEngine for Tokens {
         let now = Instant::now();
         while let Some(Reverse((due, slot))) = self.due.peek().copied()
             && due <= now
+            && now.elapsed() < LONGEST_STEP
         {
             self.due.pop();
             self.speak(slot, now);

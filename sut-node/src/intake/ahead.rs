@@ -21,20 +21,30 @@ pub(crate) const BETWEEN_BYTES: usize = 64 << 10;
 /// Messages with more tokens that may wait on a stream. What an engine gives beyond that goes with its next tokens.
 const MOST_WAITING: usize = 1024;
 
+/// The same in bytes; one more message may come on top.
+const MOST_WAITING_BYTES: usize = 1 << 20;
+
 /// The engines' end.
 #[derive(Debug)]
 pub(crate) struct Ahead {
     wanted: Tokens,
     /// First tokens, for which there is always room, and more tokens, which are counted.
     sender: mpsc::Sender<InferResponse>,
-    more_waiting: Arc<AtomicUsize>,
+    more_waiting: Arc<Waiting>,
+}
+
+/// Messages with more tokens that wait, and their bytes.
+#[derive(Debug, Default)]
+struct Waiting {
+    messages: AtomicUsize,
+    bytes: AtomicUsize,
 }
 
 /// The stream's end.
 #[derive(Debug)]
 pub(crate) struct AheadOf {
     receiver: mpsc::Receiver<InferResponse>,
-    more_waiting: Arc<AtomicUsize>,
+    more_waiting: Arc<Waiting>,
 }
 
 /// The two ends of a stream that owes at most so many samples, each of which has one first token; `None` where only whole
@@ -44,7 +54,7 @@ pub(crate) fn channel(wanted: Tokens, most_samples: usize) -> Option<(Ahead, Ahe
         return None;
     }
     let (sender, receiver) = mpsc::channel(most_samples + MOST_WAITING);
-    let more_waiting = Arc::<AtomicUsize>::default();
+    let more_waiting = Arc::<Waiting>::default();
     let ahead = Ahead { wanted, sender, more_waiting: more_waiting.clone() };
     Some((ahead, AheadOf { receiver, more_waiting }))
 }
@@ -58,10 +68,14 @@ impl Ahead {
     /// Sends tokens. `false` where they are not the first and too many wait.
     pub(crate) fn send(&self, tokens: InferResponse) -> bool {
         if tokens.part() == Part::More {
-            if self.more_waiting.load(Ordering::Relaxed) >= MOST_WAITING {
+            let Waiting { messages, bytes } = &*self.more_waiting;
+            if messages.load(Ordering::Relaxed) >= MOST_WAITING
+                || bytes.load(Ordering::Relaxed) >= MOST_WAITING_BYTES
+            {
                 return false;
             }
-            self.more_waiting.fetch_add(1, Ordering::Relaxed);
+            messages.fetch_add(1, Ordering::Relaxed);
+            bytes.fetch_add(tokens.payload.len(), Ordering::Relaxed);
         }
         // A client that has gone gets nothing.
         let _ = self.sender.try_send(tokens);
@@ -85,7 +99,8 @@ impl AheadOf {
                 },
             };
             if tokens.part() == Part::More {
-                self.more_waiting.fetch_sub(1, Ordering::Relaxed);
+                self.more_waiting.messages.fetch_sub(1, Ordering::Relaxed);
+                self.more_waiting.bytes.fetch_sub(tokens.payload.len(), Ordering::Relaxed);
             }
             encoder.push(tokens);
         }
@@ -95,6 +110,8 @@ impl AheadOf {
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
+
+    use bytes::Bytes;
 
     use super::*;
 
@@ -133,5 +150,24 @@ mod tests {
         }
         let one = netdiv_contract::framing::encode(&tokens()).len();
         assert_eq!(lengths, [burst::MESSAGES * one, one, 0]);
+    }
+
+    #[tokio::test]
+    async fn what_waits_is_limited_in_messages_and_in_bytes() {
+        let more = |bytes: usize| InferResponse {
+            part: Part::More as i32,
+            payload: Bytes::from(vec![0; bytes]),
+            ..Default::default()
+        };
+        for (bytes, most) in [(4, MOST_WAITING), (100_000, 11)] {
+            let (ahead, mut of) = channel(Tokens::Every, 1).unwrap();
+            for _ in 0..2 {
+                assert_eq!((0..2000).filter(|_| ahead.send(more(bytes))).count(), most);
+                let mut encoder = Encoder::default();
+                for _ in 0..=MOST_WAITING / burst::MESSAGES {
+                    poll_fn(|context| Poll::Ready(of.encode(context, &mut encoder))).await;
+                }
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use e2e::{Behaviour, process::transport};
+use e2e::{Behaviour, fake_engine::Mishap, process::transport};
 
 use super::stage::Stage;
 
@@ -22,6 +22,8 @@ pub struct Fault {
     pub scenario: &'static str,
     /// What the run is.
     pub run: Run,
+    /// What samples and answers are made of.
+    pub made_of: MadeOf,
     /// Options of the LoadGen node.
     pub args: Vec<&'static str>,
     /// What else the LoadGen node needs to talk to the node at all, also in the next run.
@@ -32,6 +34,8 @@ pub struct Fault {
     pub node_args: Vec<&'static str>,
     /// Whether a good node takes part.
     pub company: bool,
+    /// Options of a good node whose answers are tokens.
+    pub company_args: Vec<&'static str>,
     /// Whether a wire that can be damaged is before the struck node.
     pub wired: bool,
     /// Whether the struck node serves the next run.
@@ -81,6 +85,15 @@ pub enum Run {
     Performance(u64, u64),
 }
 
+/// What samples and answers are made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MadeOf {
+    /// Bytes: an answer is the beginning of its sample.
+    Bytes,
+    /// Tokens, of which LoadGen is told as they come.
+    Tokens,
+}
+
 /// More samples than are answered before a fault is found: such a run can only end early.
 const MANY: usize = 100_000;
 
@@ -95,6 +108,8 @@ pub enum Node {
     Real,
     /// A node that misbehaves.
     Fake(fn() -> Behaviour),
+    /// A real node in front of a serving engine that misbehaves.
+    Serving(Mishap),
     /// Something else at this address.
     Elsewhere(fn() -> String),
 }
@@ -112,11 +127,13 @@ impl Fault {
             when: When::Running,
             scenario: "offline",
             run: Run::Accuracy(MANY),
+            made_of: MadeOf::Bytes,
             args: vec![],
             papers: vec![],
             node: Node::Slow,
             node_args: vec![],
             company: true,
+            company_args: vec![],
             wired: false,
             survives: true,
         }
@@ -156,6 +173,26 @@ impl Fault {
             survives: false,
             ..Self::fails(name, "", |_| {})
         }
+    }
+
+    /// A fault that must fail a run of 200 samples in Server, whose answers are tokens at the pace of these options. The good
+    /// node is quick.
+    pub fn of_tokens(
+        name: &str,
+        reason: &'static str,
+        pace: &[&'static str],
+        inject: fn(&mut Stage),
+    ) -> Self {
+        let engine = ["--engine", "tokens", "--tokens-output", "40"];
+        Self {
+            made_of: MadeOf::Tokens,
+            run: Run::Accuracy(200),
+            company_args: engine.into(),
+            survives: false,
+            ..Self::fails(name, reason, inject)
+        }
+        .scenario("server")
+        .node(&[&engine[..], pace].concat())
     }
 
     /// In another scenario.
@@ -206,6 +243,12 @@ impl Fault {
     /// With a good node beside the struck one.
     pub fn with_company(self) -> Self {
         Self { company: true, ..self }
+    }
+
+    /// The good node, whose answers are tokens, has more options.
+    pub fn company_args(mut self, args: &[&'static str]) -> Self {
+        self.company_args.extend(args);
+        self
     }
 
     /// Without one.

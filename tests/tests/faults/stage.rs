@@ -1,21 +1,21 @@
 //! The processes of one run that a fault strikes, and what is checked after it.
 
 use std::{
-    collections::HashSet,
     thread,
     time::{Duration, Instant},
 };
 
 use e2e::{
-    Direction, FakeNode, Flood, LoadGen, Outcome, Relay, Running, SutNode,
+    Direction, FakeEngine, FakeNode, Flood, LoadGen, Outcome, Relay, Running, SutNode,
+    fake_engine::MODEL,
     process::{send_signal, transport},
     relay::Counts,
 };
-use loadgen_node::official_log::read_responses;
-use netdiv_contract::layout::InputLayout;
-use netdiv_dataset as dataset;
 
-use super::fault::{Expected, Fault, Node, Run, When};
+use super::{
+    fault::{Expected, Fault, MadeOf, Node, Run, When},
+    responses,
+};
 
 /// Where a run plays.
 pub struct Stage {
@@ -43,6 +43,8 @@ pub struct Seen {
     pub took: Duration,
 }
 
+const ECHO: [&str; 2] = ["--engine", "echo"];
+
 const SLOW: [&str; 4] = ["--max-batch", "4", "--echo-batch-us", "2000"];
 
 impl Fault {
@@ -51,8 +53,20 @@ impl Fault {
         let mut stage =
             Stage { node: None, company: None, wire: None, loadgen: 0, fake: None, flood: None };
         let address = match &self.node {
-            Node::Slow => stage.real(&[&SLOW[..], &self.node_args].concat()),
+            Node::Slow => stage.real(&[&ECHO[..], &SLOW, &self.node_args].concat()),
+            Node::Real if self.made_of == MadeOf::Bytes => {
+                stage.real(&[&ECHO[..], &self.node_args].concat())
+            }
             Node::Real => stage.real(&self.node_args),
+            Node::Serving(mishap) => {
+                let folder = tempfile::tempdir().expect("a temporary folder");
+                let model = folder.path().join("tiny.toml");
+                std::fs::write(&model, MODEL).expect("the folder is ours");
+                let (engine, model) =
+                    (FakeEngine::start(Some(mishap.clone())), model.display().to_string());
+                let args = ["--engine", "openai", "--url", &engine.url, "--model", &model];
+                stage.real(&[&args[..], &self.node_args].concat())
+            }
             Node::Fake(behaviour) => {
                 let fake = stage.fake.insert(FakeNode::start(behaviour()));
                 fake.address.clone()
@@ -66,7 +80,11 @@ impl Fault {
         };
         let mut addresses = vec![address];
         if self.company {
-            let company = stage.company.insert(SutNode::echo("company", &SLOW));
+            let company = match self.made_of {
+                MadeOf::Bytes => SutNode::echo("company", &SLOW),
+                MadeOf::Tokens => SutNode::start("company", &self.company_args),
+            };
+            let company = stage.company.insert(company);
             addresses.push(company.address.clone());
         }
         if self.when == When::Before {
@@ -88,13 +106,28 @@ impl Fault {
 
     fn dataset(&self) -> String {
         let samples = if let Run::Accuracy(samples) = self.run { samples } else { 64 };
-        format!("synthetic:{samples}x100")
+        match self.made_of {
+            MadeOf::Bytes => format!("synthetic:{samples}x100"),
+            MadeOf::Tokens => format!("synthetic-ids:{samples}x4-64"),
+        }
+    }
+
+    /// A run whose benchmark fits the nodes.
+    fn loadgen(&self, addresses: &[&str], scenario: &str, dataset: &str) -> LoadGen {
+        let run = LoadGen::new(addresses, scenario).args(&["--dataset", dataset]);
+        match self.made_of {
+            MadeOf::Bytes => run.args(&["--benchmark", "fabric"]),
+            MadeOf::Tokens => {
+                run.args(&["--benchmark", "chat", "--setting", "use_token_latencies=true"])
+            }
+        }
     }
 
     fn start(&self, addresses: &[String]) -> Running {
         let addresses: Vec<_> = addresses.iter().map(String::as_str).collect();
-        let run = LoadGen::new(&addresses, self.scenario)
-            .args(&["--benchmark", "fabric", "--dataset", &self.dataset(), "--quiet"])
+        let run = self
+            .loadgen(&addresses, self.scenario, &self.dataset())
+            .args(&["--quiet"])
             .args(&self.args)
             .args(&self.papers);
         match self.run {
@@ -114,8 +147,10 @@ impl Fault {
             });
         } else {
             running.wait_for_test();
-            // Some samples are answered by then; nothing below depends on it.
-            thread::sleep(Duration::from_millis(300));
+            // Some samples are answered by then; nothing below depends on it. Where a fault strikes after first tokens, some
+            // of these have come.
+            let pause_ms = if self.made_of == MadeOf::Tokens { 1000 } else { 300 };
+            thread::sleep(Duration::from_millis(pause_ms));
         }
     }
 
@@ -126,27 +161,35 @@ impl Fault {
         if !matches!(self.expected, Expected::Refused(_) | Expected::NoResult) {
             self.check_counts(outcome);
         }
-        if matches!(self.run, Run::Accuracy(_)) && outcome.path("result.json").is_file() {
-            self.check_responses(outcome);
-        }
+        let mut next = None;
         if let Some(node) = stage.node.as_ref().filter(|_| self.survives) {
             // It may be frozen.
             node.signal("-CONT");
-            self.check_next_run(node, &self.papers);
+            next = Some(self.next_run(node, &self.papers));
         }
         if let Some(node) = &stage.company {
-            self.check_next_run(node, &[]);
+            next = Some(self.next_run(node, &[]));
+        }
+        if matches!(self.run, Run::Accuracy(_)) && outcome.path("result.json").is_file() {
+            match self.made_of {
+                MadeOf::Bytes => responses::check_bytes(name, outcome, &self.dataset()),
+                MadeOf::Tokens => responses::check_tokens(name, outcome, next.as_ref()),
+            }
         }
         let words = if words.is_empty() { stage.in_words() } else { words };
         Seen { verdict: self.expected.clone(), words, took }
     }
 
-    fn check_next_run(&self, node: &SutNode, args: &[&str]) {
-        let next = LoadGen::new(&[&node.address], "offline")
-            .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--mode", "accuracy"])
-            .args(args)
-            .run();
+    /// A run over that node, which has to go well. Where answers are tokens it has the same samples.
+    fn next_run(&self, node: &SutNode, args: &[&str]) -> Outcome {
+        let dataset = match self.made_of {
+            MadeOf::Bytes => "synthetic:64x100".into(),
+            MadeOf::Tokens => self.dataset(),
+        };
+        let run = self.loadgen(&[&node.address], "offline", &dataset);
+        let next = run.args(&["--mode", "accuracy"]).args(args).run();
         assert_eq!(next.code, Some(0), "{}: the next run: {next:#?}", self.name);
+        next
     }
 
     /// Compares how the run ended with what was expected; gives the run's words.
@@ -224,33 +267,11 @@ impl Fault {
             assert_eq!(lost, 0, "{name}: {result:#}");
         }
     }
-
-    /// Each response in LoadGen's accuracy log is the one that an echo node gives to its sample, once, and counted.
-    fn check_responses(&self, outcome: &Outcome) {
-        let (name, dataset) = (&self.name, self.dataset());
-        let completed = outcome.result()["samples"]["completed"].as_u64().expect("a number");
-        let path = outcome.path("mlperf_log_accuracy.json");
-        let responses = read_responses(&path).expect("LoadGen closed its accuracy log");
-        let data = dataset::open(&dataset).expect("a data set");
-        let mut seen = HashSet::new();
-        for response in &responses {
-            let sample = data.read(response.qsl_idx).expect("a sample");
-            let sample = sample.into_payload(&InputLayout::default());
-            assert_eq!(response.data, sample[..8], "{name}: {response:?}");
-            assert!(seen.insert(response.qsl_idx), "{name}: twice: {response:?}");
-        }
-        let logged = responses.len() as u64;
-        match self.expected {
-            // LoadGen does not take answers that come when its test is closed already.
-            Expected::Failed(_) => assert!(logged <= completed, "{name}: {logged}, {completed}"),
-            _ => assert_eq!(logged, completed, "{name}: logged and counted"),
-        }
-    }
 }
 
 impl Stage {
     fn real(&mut self, args: &[&str]) -> String {
-        self.node.insert(SutNode::echo("struck", args)).address.clone()
+        self.node.insert(SutNode::start("struck", args)).address.clone()
     }
 
     /// Sends a signal to the LoadGen node.

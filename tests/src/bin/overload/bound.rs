@@ -32,13 +32,30 @@ pub fn sut_node(streams: u64, owed: bool) -> u64 {
     SAMPLES * SAMPLE + BYTES + streams * WINDOW + owed + PROGRAM
 }
 
+/// Samples of a node whose answers are tokens (`--max-in-flight-samples`), and tokens that it takes in
+/// (`--max-in-flight-tokens`).
+pub const PROMPTS: u64 = 10_000;
+
+/// See [`PROMPTS`].
+pub const TOKENS: u64 = 4_000_000;
+
+/// A SUT node whose outputs are tokens, with a client that takes them slowly: beside what it has taken in, the outputs that
+/// were begun, and those that the stream owes. Buffers double as they grow, so that each may be twice as large as what it
+/// holds; tokens that are sent ahead of their output are there once more, of up to 1 MiB and one output.
+pub fn sut_node_of_tokens() -> u64 {
+    let (begun, samples) = (4 * TOKENS, 2 * PROMPTS * SAMPLE);
+    let outputs = 2 * (begun + BYTES + begun);
+    samples + BYTES + WINDOW + outputs + 2 * MIB + PROGRAM
+}
+
 /// The formulas, for the table's readers.
 pub fn in_words() -> String {
     format!(
         "\nThe nodes take in {SAMPLES} samples and {} MiB, a stream {} MiB ahead. Bound of the LoadGen node: LoadGen alone, \
          the samples that it has loaded, the inbox ({} MiB), and for each SUT node its samples of {SAMPLE} B, its bytes and \
          a stream's window; of a SUT node: its samples and bytes, each stream's window, and for each client that does not \
-         read as many samples and bytes again; {} MiB for either program itself.\n",
+         read as many samples and bytes again; {} MiB for either program itself. A node of tokens takes in {PROMPTS} samples \
+         and {TOKENS} tokens; its outputs, begun and owed, have 4 B for each token and count twice.\n",
         BYTES / MIB,
         WINDOW / MIB,
         (INBOX + MIB / 2) / MIB,

@@ -2,11 +2,12 @@
 
 use std::{collections::BTreeMap, error::Error, process::Command, thread, time::Duration};
 
-use e2e::{Flood, SutNode, process::program};
+use e2e::{Flood, SutNode, process::program, slow_reader::SlowReader};
+use netdiv_contract::v1::Tokens;
 use netdiv_rules::result::{RunResult, Verdict};
 use serde_json::Value;
 
-use crate::bound::{self, BYTES, MIB, SAMPLES, WINDOW};
+use crate::bound::{self, BYTES, MIB, PROMPTS, SAMPLES, TOKENS, WINDOW};
 
 /// One line of the table; memory in bytes.
 #[derive(Debug)]
@@ -95,6 +96,9 @@ pub fn all(largest: bool) -> Result<Vec<Row>, Box<dyn Error>> {
         rows.push(run(title, transport, &[&few, &few], &load, &mut alone)?);
         for sample_bytes in [64, 60_000] {
             rows.push(flood(transport, sample_bytes));
+        }
+        for tokens in [Tokens::Whole, Tokens::Every] {
+            rows.push(slow_reader(transport, tokens));
         }
     }
     if largest {
@@ -229,5 +233,45 @@ fn flood(transport: &'static str, sample_bytes: usize) -> Row {
         node: most,
         node_bound: bound::sut_node(FLOODS as u64, true),
         incomplete: other.code != Some(0),
+    }
+}
+
+/// Tokens of an output that is read slowly: those of the longest benchmark.
+const LONG_OUTPUT: usize = 20_000;
+
+/// A node that gives long outputs to a client that takes them slowly.
+fn slow_reader(transport: &'static str, tokens: Tokens) -> Row {
+    let what = if tokens == Tokens::Every { "every token" } else { "whole outputs" };
+    let situation = format!("a client that reads slowly, {LONG_OUTPUT} tokens each, {what}");
+    eprintln!("{situation}, {transport}");
+    let limits = [
+        ("--max-in-flight-samples", PROMPTS),
+        ("--max-in-flight-bytes", BYTES),
+        ("--max-in-flight-tokens", TOKENS),
+        ("--receive-window-bytes", WINDOW),
+        ("--tokens-output", LONG_OUTPUT as u64),
+    ];
+    let limits = limits.iter().flat_map(|(key, value)| [(*key).to_owned(), value.to_string()]);
+    let args: Vec<_> = ["--engine".to_owned(), "tokens".into()].into_iter().chain(limits).collect();
+    let args: Vec<_> = args.iter().map(String::as_str).collect();
+    let node = SutNode::start("slow", &args);
+    let reader = SlowReader {
+        transport,
+        prompts: PROMPTS,
+        output_tokens: LONG_OUTPUT,
+        tokens,
+        hold: FLOODING,
+        pause: Duration::from_millis(1),
+    };
+    let outcome = reader.run(&node.address);
+    Row {
+        situation,
+        transport,
+        samples: Some(PROMPTS),
+        incomplete: outcome.is_err(),
+        verdict: outcome.err().unwrap_or_else(|| "every output".into()),
+        loadgen: None,
+        node: node.peak_resident_bytes(),
+        node_bound: bound::sut_node_of_tokens(),
     }
 }

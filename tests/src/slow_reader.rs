@@ -1,0 +1,108 @@
+//! A client that sends prompts as fast as it may and takes their outputs slowly.
+
+use std::{collections::HashMap, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use netdiv_contract::{
+    SessionHeader,
+    burst::Next,
+    framing,
+    layout::{DataType, Tensor, pack},
+    tokens,
+    v1::{InferRequest, InferResponse, Part, Status, Tokens},
+};
+use netdiv_transport::{Connection, Options, Transport};
+use tokio::runtime::Builder;
+
+/// Token ids of a prompt.
+const PROMPT: i32 = 16;
+
+/// Such a client.
+#[derive(Debug, Clone, Copy)]
+pub struct SlowReader {
+    /// `grpc` or `quic`.
+    pub transport: &'static str,
+    /// How many prompts it sends.
+    pub prompts: u64,
+    /// Tokens of each output.
+    pub output_tokens: usize,
+    /// Which of them it asks for.
+    pub tokens: Tokens,
+    /// How long it takes nothing at all.
+    pub hold: Duration,
+    /// How long it waits from then on, each time before it takes what is there.
+    pub pause: Duration,
+}
+
+impl SlowReader {
+    /// Sends all prompts and takes all outputs, of which each has to be whole, with the tokens that came before it.
+    pub fn run(&self, address: &str) -> Result<(), String> {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        runtime.map_err(|error| error.to_string())?.block_on(self.talk(address))
+    }
+
+    async fn talk(&self, address: &str) -> Result<(), String> {
+        let transport = if self.transport == "quic" { Transport::Quic } else { Transport::Grpc };
+        // The least that the node may send before it is read.
+        let options = Options { transport, window_bytes: 65_535, ..Options::default() };
+        let connection =
+            Connection::open(address, &options).await.map_err(|error| error.to_string())?;
+        let session = SessionHeader { tokens: self.tokens, ..SessionHeader::default() };
+        let requests = tokio_stream::iter((0..self.prompts).map(|id| framing::encode(&prompt(id))));
+        let replies = connection.infer(&session, requests).await;
+        let mut replies = replies.map_err(|status| status.to_string())?;
+        tokio::time::sleep(self.hold).await;
+        let mut begun = HashMap::<u64, BytesMut>::new();
+        let (mut burst, mut whole) = (Vec::new(), 0);
+        loop {
+            tokio::time::sleep(self.pause).await;
+            let next = replies.next_burst(&mut burst).await.map_err(|status| status.to_string())?;
+            for reply in burst.drain(..) {
+                whole += u64::from(self.take(&mut begun, &reply)?);
+            }
+            if next == Next::End {
+                break;
+            }
+        }
+        match (whole == self.prompts, begun.is_empty()) {
+            (true, true) => Ok(()),
+            _ => Err(format!("{whole} outputs to {} prompts", self.prompts)),
+        }
+    }
+
+    /// Whether it is a whole output.
+    fn take(
+        &self,
+        begun: &mut HashMap<u64, BytesMut>,
+        reply: &InferResponse,
+    ) -> Result<bool, String> {
+        let wrong = |why: &str| Err(format!("sample {}: {why}", reply.id));
+        if reply.status() != Status::Ok {
+            return wrong(&reply.error);
+        }
+        if reply.part() != Part::Whole {
+            begun.entry(reply.id).or_default().extend(&reply.payload);
+            return Ok(false);
+        }
+        let before = begun.remove(&reply.id);
+        if before.is_some() == (self.tokens == Tokens::Whole) {
+            return wrong("other tokens than those that were asked for");
+        }
+        let output = &reply.payload;
+        if !output.starts_with(&before.unwrap_or_default()) {
+            return wrong("its output does not begin with the tokens that came before it");
+        }
+        match tokens::ids(output).len() == self.output_tokens {
+            true => Ok(true),
+            false => wrong("its output has another length"),
+        }
+    }
+}
+
+fn prompt(id: u64) -> InferRequest {
+    let ids: Vec<i32> = (0..PROMPT).map(|place| place + id as i32 % 1000).collect();
+    let data = tokens::to_bytes(&ids);
+    let prompt = Tensor { data_type: DataType::Int32, shape: vec![ids.len()], data: &data[..] };
+    let payload: Bytes = pack(&[prompt]);
+    InferRequest { id, payload, ..InferRequest::default() }
+}

@@ -1,0 +1,127 @@
+//! Faults of a node or a serving engine before the first token of an answer, between the first and the last, and after the
+//! last.
+
+use std::time::Duration;
+
+use e2e::{
+    Faults,
+    fake_engine::{After, Mishap, OUTPUT_TOKENS, PROBE, Wrong},
+};
+
+use super::{
+    fault::{Expected, Fault, Node, When, unheard},
+    stage::Stage,
+};
+
+/// How a node goes through the tokens of its answers, and how the good node beside it does.
+struct Pace {
+    title: &'static str,
+    struck: &'static [&'static str],
+    company: &'static [&'static str],
+}
+
+/// An hour until the first token.
+const BEFORE: Pace = Pace {
+    title: "before the first token",
+    struck: &["--tokens-ttft-us", "3600000000"],
+    company: &[],
+};
+
+/// An hour from the first token to the second.
+const BETWEEN: Pace = Pace {
+    title: "between the first token and the last",
+    struck: &["--tokens-tpot-us", "3600000000"],
+    company: &[],
+};
+
+/// At once; the good node goes on for 6 s.
+const AFTER: Pace =
+    Pace { title: "after the last token", struck: &[], company: &["--tokens-tpot-us", "150000"] };
+
+pub fn faults() -> Vec<Fault> {
+    let lost = "lost node struck: ";
+    let fails = |what: &str, pace: &Pace, inject| {
+        Fault::of_tokens(&format!("{what} {}", pace.title), lost, pace.struck, inject)
+            .company_args(pace.company)
+    };
+    // LoadGen would be told of two first tokens.
+    let told = "LoadGen has the first token of a sample that node struck has not finished";
+    let goes_on = |what: &str, pace: &Pace, inject| {
+        let fault = fails(&format!("redispatch: {what}"), pace, inject)
+            .args(&["--on-node-loss", "redispatch"]);
+        match pace.title == BETWEEN.title {
+            true => fault.expect(Expected::Failed(told)),
+            false => Fault { limit: Duration::from_secs(60), ..fault }
+                .expect(Expected::Finding("the run went on without it")),
+        }
+    };
+    let mut faults = Vec::new();
+    for pace in [BEFORE, BETWEEN, AFTER] {
+        faults.push(fails("node killed", &pace, kill));
+        let frozen = fails("node frozen", &pace, freeze);
+        faults.push(frozen.expect(Expected::Failed(unheard())));
+        faults.push(goes_on("node killed", &pace, kill));
+        faults.push(goes_on("node frozen", &pace, freeze));
+        faults.push(goes_on("network cut", &pace, cut).wired());
+    }
+    faults.extend(of_engines());
+    faults
+}
+
+/// Faults of a serving engine behind a node. None of them is a loss of the node, which serves the next run.
+fn of_engines() -> Vec<Fault> {
+    let fails = |name: &str, words, mishap: Mishap| {
+        let fault = Fault::of_tokens(name, words, &[], |_| {}).alone();
+        // Long enough for the other samples on a busy machine.
+        let node_args = vec!["--openai-timeout-ms", "5000"];
+        let limit = Duration::from_secs(60);
+        Fault { node: Node::Serving(mishap), node_args, survives: true, limit, ..fault }
+            .when(When::Before)
+    };
+    let one = PROBE + 20..PROBE + 21;
+    let mut faults = Vec::new();
+    for (what, wrong, words) in [
+        ("dies", Wrong::Closed, ["after 0 tokens: ", "after 1 tokens: ", "after 8 tokens: "]),
+        (
+            "freezes or is cut off",
+            Wrong::Silent,
+            [
+                "after 0 tokens: no token for as long as --openai-timeout-ms allows",
+                "after 1 tokens: no token for as long as --openai-timeout-ms allows",
+                "after 8 tokens: no token for as long as --openai-timeout-ms allows",
+            ],
+        ),
+        (
+            "reports an error in its stream",
+            Wrong::Error,
+            [
+                "after 0 tokens: the server failed: CUDA error",
+                "after 1 tokens: the server failed: CUDA error",
+                "after 8 tokens: the server failed: CUDA error",
+            ],
+        ),
+    ] {
+        let times = [(BEFORE, 0), (BETWEEN, 1), (AFTER, OUTPUT_TOKENS)];
+        for ((pace, tokens), words) in times.into_iter().zip(words) {
+            let mishap = Mishap { requests: one.clone(), after: After::Tokens(tokens), wrong };
+            faults.push(fails(&format!("serving engine {what} {}", pace.title), words, mishap));
+        }
+    }
+    let never = Mishap { requests: PROBE..usize::MAX, after: After::End, wrong: Wrong::Silent };
+    faults.push(
+        fails("serving engine never ends its answers", "", never).expect(Expected::Unaffected),
+    );
+    faults
+}
+
+fn kill(stage: &mut Stage) {
+    stage.signal("-KILL");
+}
+
+fn freeze(stage: &mut Stage) {
+    stage.signal("-STOP");
+}
+
+fn cut(stage: &mut Stage) {
+    stage.wire().set(Faults::cut());
+}
