@@ -23,8 +23,8 @@ use crate::{
 /// Longest prompt that is tried.
 const PROMPT_TOKENS: u32 = 1024;
 
-/// Engines reuse prompts in blocks, the longest of which have so many tokens; of a prompt that is no longer
-/// nothing would be seen: its last token is computed in any case.
+/// Engines reuse prompts in blocks, the longest of which have so many tokens. Of a prompt that is no longer nothing would be
+/// seen: its last token is computed in any case.
 const BLOCK_TOKENS: u32 = 256;
 
 /// Tokens of an output that is tried.

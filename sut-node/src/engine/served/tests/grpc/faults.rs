@@ -261,7 +261,8 @@ fn servers_are_reached_over_tls() {
     let url = server.url.replace("http://127.0.0.1", "https://localhost");
     for (folder, words) in folders.iter().zip(["", "invalid peer certificate"]) {
         let mut settings = of(&[&url], 3);
-        settings.tls = ClientTls::trusting_authority(&folder.path().join("ca.pem")).unwrap();
+        settings.servers.tls =
+            ClientTls::trusting_authority(&folder.path().join("ca.pem")).unwrap();
         let error = ask(&settings).1.err().map(|error| error.to_string()).unwrap_or_default();
         assert!(error.contains(words) && error.is_empty() == words.is_empty(), "{error}");
     }
