@@ -143,7 +143,11 @@ mod tests {
             for _ in 0..2 {
                 assert_eq!((0..2000).filter(|_| ahead.send(more(bytes))).count(), most);
                 let mut encoder = Encoder::default();
-                poll_fn(|context| Poll::Ready(of.encode(context, &mut encoder))).await;
+                poll_fn(|context| {
+                    of.encode(context, &mut encoder);
+                    Poll::Ready(())
+                })
+                .await;
             }
         }
     }
