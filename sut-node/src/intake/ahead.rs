@@ -165,7 +165,11 @@ mod tests {
                 assert_eq!((0..2000).filter(|_| ahead.send(more(bytes))).count(), most);
                 let mut encoder = Encoder::default();
                 for _ in 0..=MOST_WAITING / burst::MESSAGES {
-                    poll_fn(|context| Poll::Ready(of.encode(context, &mut encoder))).await;
+                    poll_fn(|context| {
+                        of.encode(context, &mut encoder);
+                        Poll::Ready(())
+                    })
+                    .await;
                 }
             }
         }

@@ -107,7 +107,7 @@ impl Simulation {
         let max_samples = random.random_range(1..12);
         let gives_tokens: bool = random.random();
         let max_in_flight_tokens = (gives_tokens && random.random())
-            .then(|| TokenRoom { most: MAX_TOKENS, longest_output: 10 });
+            .then_some(TokenRoom { most: MAX_TOKENS, longest_output: 10 });
         let config = Config {
             max_in_flight_samples: Some(max_samples),
             max_in_flight_bytes: MAX_BYTES,
