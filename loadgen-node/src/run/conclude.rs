@@ -2,6 +2,7 @@
 
 use loadgen_sys::{Mode, StartTestError};
 use netdiv_contract::layout::{self, InputLayout};
+use netdiv_rules::policy;
 use tracing::error;
 
 use super::{
@@ -63,6 +64,7 @@ fn result(
     log: &DetailLog,
 ) -> Result<RunResult, RunError> {
     let LoadGenTest { config, library, settings, .. } = test;
+    let after = policy::after_run(config.division, &counted.nodes);
     let measured = config.mode != Mode::Accuracy && judgement.verdict != Verdict::Failed;
     Ok(RunResult {
         samples: samples(&counted, config.mode, log),
@@ -70,7 +72,7 @@ fn result(
         reasons: judgement.reasons,
         division: config.division,
         rehearsal: config.rehearsal,
-        findings: counted.findings,
+        findings: [counted.findings, after].concat(),
         scenario: config.scenario,
         mode: config.mode,
         benchmark: config.benchmark.clone(),

@@ -133,7 +133,7 @@ fn of_run(record: &RunResult, at: &mut At) {
     }
     let broken = record.findings.iter().filter(|finding| finding.outcome == Outcome::Fail);
     let broken = grouped(broken).into_iter();
-    at.fail_each(broken.map(|one| format!("the run itself found before it began: {one}")));
+    at.fail_each(broken.map(|one| format!("the run itself found: {one}")));
 }
 
 /// What the settings of the run say otherwise than its record.

@@ -10,7 +10,7 @@ use crate::{
     Rule::{self, N2, N18, N21, N33},
     Scenario,
     book::{Benchmark, TokenLatencies},
-    judge::samples::too_long,
+    judge::{answers::one_token, samples::too_long},
     official_log::{DetailLog, token_metric},
     result::{Node, RunResult, Tokens, Verdict},
 };
@@ -77,8 +77,13 @@ fn of_record(record: &RunResult) -> Vec<(Rule, String)> {
         let Node { name, answered, bytes_received, response_encodings, .. } = node;
         let Some(tokens) = node.tokens.as_ref().filter(|_| are_counted) else {
             if are_counted != node.tokens.is_some() {
-                let why = "what LoadGen counts of tokens is not what the record has of node";
-                wrong.push((N21, format!("{why} {name}: {taken}")));
+                let what = if are_counted { "has no tokens" } else { "has tokens" };
+                wrong.push((
+                    N21,
+                    format!(
+                        "node {name} {what}, and use_token_latencies is {are_counted}: {taken}"
+                    ),
+                ));
             }
             continue;
         };
@@ -108,17 +113,7 @@ fn of_record(record: &RunResult) -> Vec<(Rule, String)> {
             ));
         }
     }
-    let ones = each(record).map(|(_, tokens)| tokens.one_token_answers);
-    let ones = ones.fold(0, u64::saturating_add);
-    if ones > 0 {
-        wrong.push((
-            N33,
-            format!(
-                "{ones} answers have one token: LoadGen has no time for a further one and logs an error. Let the engine give two \
-                 tokens at least (min_tokens), and run again"
-            ),
-        ));
-    }
+    wrong.extend(one_token(&record.nodes).map(|text| (N33, text)));
     wrong
 }
 

@@ -25,7 +25,7 @@ pub struct RunResult {
     pub division: Division,
     /// Whether rules of the division that the settings break were only noted: such a run is for practice.
     pub rehearsal: bool,
-    /// Those rules, as they were found before the run.
+    /// Those rules, as they were found before the run; what its answers break, as it was found after it.
     pub findings: Vec<Finding>,
     /// LoadGen's scenario.
     pub scenario: Scenario,

@@ -1,6 +1,7 @@
 //! What the rules ask, one function for each: asked before a run, by the check, and where a document says it.
 
 pub(crate) mod alike;
+pub(crate) mod answers;
 pub(crate) mod audit_config;
 pub(crate) mod bandwidth;
 pub(crate) mod data_types;

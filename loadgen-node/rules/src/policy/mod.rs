@@ -1,4 +1,5 @@
-//! What a run may not choose, checked before it starts: a run of ten minutes that breaks a rule is ten minutes lost.
+//! What a run may not choose, checked before it starts: a run of ten minutes that breaks a rule is ten minutes lost. What only its
+//! answers show is noted when it is over.
 //!
 //! `choice.rs` is what a run is about to do; `samples.rs` is about what is sent, `settings.rs` about LoadGen's
 //! settings, `machines.rs` about the evidence. What a run is asked afterwards, too, is judged in `judge/`.
@@ -16,15 +17,16 @@ pub use choice::{AuditConfig, Choice, Engine, Tensor};
 
 use crate::{
     Finding,
-    Rule::{N1, N2, N3, N10, N13, N32},
+    Rule::{N1, N2, N3, N10, N13, N32, N33},
     book::{Suite, Table},
     judge::{
         alike::unlike,
+        answers::one_token,
         audit_config::not_of_a_test,
         engines::{reuses_prompts, without_model},
         release, suite, sut_name,
     },
-    result::Division,
+    result::{Division, Node},
 };
 
 /// The rules of the division that the run would break, or of which it cannot be told; empty when it may start.
@@ -77,6 +79,12 @@ fn loadgen(table: &Table, choice: &Choice<'_>) -> Option<Finding> {
         Err(why) => Some(Finding::fail(N3, place, why)),
         Ok(known) => Some(Finding::cannot_tell(N3, place, known.doubt()?)),
     }
+}
+
+/// The rules of the division that the answers of a run have broken.
+pub fn after_run(division: Division, nodes: &[Node]) -> Vec<Finding> {
+    let why = one_token(nodes).filter(|_| division == Division::Network);
+    why.map(|why| Finding::fail(N33, "answers", why)).into_iter().collect()
 }
 
 /// Every node runs a model, and all of them the same.
