@@ -58,11 +58,14 @@ impl Table {
         Some(format!("{name} cannot be run: {why}"))
     }
 
-    /// The interactive variant of a benchmark, where the round has it.
+    /// The interactive variant of a benchmark.
+    pub fn variant_of(&self, name: &str) -> Option<&Benchmark> {
+        self.benchmarks.iter().find(|one| one.interactive_of.as_deref() == Some(name))
+    }
+
+    /// The same, where the round has it.
     pub fn interactive(&self, round: RoundName, name: &str) -> Option<&Benchmark> {
-        self.benchmarks.iter().find(|benchmark| {
-            benchmark.interactive_of.as_deref() == Some(name) && benchmark.rounds.contains(&round)
-        })
+        self.variant_of(name).filter(|variant| variant.rounds.contains(&round))
     }
 
     /// The releases of LoadGen whose mlperf.conf has a benchmark, of the rounds that have it.

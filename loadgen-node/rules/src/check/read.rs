@@ -157,15 +157,8 @@ fn entry<'t>(tree: &Tree, place: Place, table: &'t Table) -> Entry<'t> {
         }
         runs.push(run);
     }
-    let interactive = (place.scenario == INTERACTIVE)
-        .then(|| {
-            table
-                .benchmarks
-                .iter()
-                .find(|one| one.interactive_of.as_ref() == Some(&place.benchmark))
-        })
-        .flatten();
-    let (name, scenario) = match interactive {
+    let variant = table.variant_of(&place.benchmark).filter(|_| place.scenario == INTERACTIVE);
+    let (name, scenario) = match variant {
         Some(variant) => (variant.name.clone(), Some(Scenario::Server)),
         None => (place.benchmark.clone(), Scenario::of_official_name(&place.scenario)),
     };
