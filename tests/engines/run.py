@@ -86,6 +86,8 @@ class Llama:
         self.command = [
             engines / "llama-server", "--model", engines / "model/llama.gguf", "--host", "127.0.0.1", "--port", str(port),
             "--ctx-size", "8192", "--parallel", "8", "--threads", "1", "--no-webui",
+            # Flash attention and a cache of half precision, which are the defaults, each give other ids.
+            "--flash-attn", "off", "--cache-type-k", "f32", "--cache-type-v", "f32",
         ]
 
     def is_ready(self):
