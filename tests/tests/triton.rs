@@ -162,11 +162,11 @@ fn tokens_come_as_the_model_gives_them() {
 #[test]
 fn a_stream_that_goes_wrong_fails_the_run_by_name() {
     let triton = Triton::start();
-    let node = node(&triton, "tokens.toml", &["--openai-timeout-ms", "2000"]);
+    let node = node(&triton, "tokens.toml", &["--url-timeout-ms", "2000"]);
     for (first, words) in [
         (FAILS, "after 1 tokens: the server failed: injected failure"),
         (BREAKS_OFF, "after 5 tokens: it was cut off after 5 tokens, before max_tokens = 12"),
-        (NEVER_ENDS, "after 12 tokens: no answer for as long as --openai-timeout-ms allows"),
+        (NEVER_ENDS, "after 12 tokens: no answer for as long as --url-timeout-ms allows"),
     ] {
         run_of(&node, "server", "accuracy", &[vec![7, 8], vec![first, 8]])
             .run()
@@ -275,7 +275,7 @@ fn servers_are_reached_over_tls() {
     let url = format!("https://localhost:{}", triton.port());
     let model = folder().join("tokens.toml").display().to_string();
     let node = |url: &str, ca: &str| {
-        let engine = ["--engine", "kserve", "--url", url, "--model", &model, "--openai-ca", ca];
+        let engine = ["--engine", "kserve", "--url", url, "--model", &model, "--url-ca", ca];
         SutNode::try_start("a", &engine)
     };
     let node_with = node(&url, &of(&own, "ca.pem")).unwrap_or_else(|log| panic!("{log}"));

@@ -78,9 +78,7 @@ pub enum ConfigError {
         why: &'static str,
     },
     /// Any certificate could be the server's.
-    #[error(
-        "--url {0}: https needs --openai-ca, the authority that signs the server's certificate"
-    )]
+    #[error("--url {0}: https needs --url-ca, the authority that signs the server's certificate")]
     NoAuthority(String),
     /// llama.cpp has no such key.
     #[error(

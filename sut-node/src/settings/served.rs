@@ -31,15 +31,15 @@ pub struct ServedArgs {
     pub openai_dialect: Option<Dialect>,
     /// openai, vllm-grpc, kserve: send the token in this file with each request
     #[arg(long, value_name = "FILE")]
-    pub openai_token_file: Option<PathBuf>,
+    pub url_token_file: Option<PathBuf>,
     /// openai, vllm-grpc, kserve: take only servers with a certificate of this authority, in PEM; needed for https
     #[arg(long, value_name = "FILE")]
-    pub openai_ca: Option<PathBuf>,
+    pub url_ca: Option<PathBuf>,
     /// openai, vllm-grpc, kserve: how long a serving engine may give no token, or no answer, before the sample fails, in
     /// milliseconds
     /// [default: 45000]
     #[arg(long, value_name = "MS")]
-    pub openai_timeout_ms: Option<u64>,
+    pub url_timeout_ms: Option<u64>,
 }
 
 /// Which serving engine: they differ in their requests and answers.
@@ -118,12 +118,12 @@ const TIMEOUT_MS: u64 = 45_000;
 impl ServedArgs {
     /// A key that is set, besides the dialect, which `openai` alone has.
     pub(super) fn any(&self) -> Option<&'static str> {
-        let Self { url, openai_dialect: _, openai_token_file, openai_ca, openai_timeout_ms } = self;
+        let Self { url, openai_dialect: _, url_token_file, url_ca, url_timeout_ms } = self;
         let keys = [
             ("url", url.is_some()),
-            ("openai-token-file", openai_token_file.is_some()),
-            ("openai-ca", openai_ca.is_some()),
-            ("openai-timeout-ms", openai_timeout_ms.is_some()),
+            ("url-token-file", url_token_file.is_some()),
+            ("url-ca", url_ca.is_some()),
+            ("url-timeout-ms", url_timeout_ms.is_some()),
         ];
         keys.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
     }
@@ -147,22 +147,22 @@ impl ServedArgs {
     pub(super) fn servers(&self, over_http: bool) -> Result<ServersConfig, ConfigError> {
         let Some(urls @ [_, ..]) = self.url.as_deref() else { return Err(ConfigError::NoServer) };
         let urls = urls.iter().map(|url| address(url, over_http)).collect::<Result<Vec<_>, _>>()?;
-        if self.openai_ca.is_none()
+        if self.url_ca.is_none()
             && let Some(url) = urls.iter().find(|url| url.scheme_str() == Some("https"))
         {
             return Err(ConfigError::NoAuthority(url.to_string()));
         }
-        let token = self.openai_token_file.as_deref().map(Token::read).transpose()?;
-        let timeout_ms = self.openai_timeout_ms.unwrap_or(TIMEOUT_MS);
+        let token = self.url_token_file.as_deref().map(Token::read).transpose()?;
+        let timeout_ms = self.url_timeout_ms.unwrap_or(TIMEOUT_MS);
         Ok(ServersConfig {
             urls,
             token: token.map(|token| token.header()),
-            tls: match &self.openai_ca {
+            tls: match &self.url_ca {
                 Some(ca) => ClientTls::trusting_authority(ca)?,
                 None => ClientTls::trusting_nobody()?,
             },
             timeout: Duration::from_millis(within(
-                "openai-timeout-ms",
+                "url-timeout-ms",
                 timeout_ms,
                 1..=MAX_TIMEOUT_MS,
             )?),
@@ -177,7 +177,7 @@ fn address(text: &str, over_http: bool) -> Result<Uri, ConfigError> {
     if text.contains('@') {
         return Err(ConfigError::Url {
             url: "…".into(),
-            why: "give a token with --openai-token-file, not in the address",
+            why: "give a token with --url-token-file, not in the address",
         });
     }
     let url: Uri = text.parse().map_err(|_| refused("it is no address; write http://HOST:PORT"))?;
@@ -211,7 +211,7 @@ mod tests {
             (format!("engine = 'tokens'\n{url}"), "--url belongs to the engine openai, vllm-grpc"),
             (
                 "engine = 'vllm-grpc'\nurl = ['https://a:1']\nmodel = 'x'".into(),
-                "https needs --openai-ca",
+                "https needs --url-ca",
             ),
         ] {
             let args: Args = toml::from_str(&format!("name = 'a'\n{text}")).unwrap();
@@ -238,7 +238,7 @@ mod tests {
             ("h2c://a:8000/v1", openai, "leave out"),
             ("http://", openai, "no address"),
             ("http://a b", openai, "no address"),
-            ("http://user:secret@a", grpc, "--openai-token-file"),
+            ("http://user:secret@a", grpc, "--url-token-file"),
         ] {
             let error = address(url, over_http).unwrap_err().to_string();
             assert!(error.contains(words) && !error.contains("secret"), "{url}: {error}");

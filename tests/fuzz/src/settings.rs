@@ -19,8 +19,8 @@ pub(crate) fn settings(data: &[u8]) {
             &mut args.evidence,
             &mut args.engine.model,
             &mut args.engine.tokens.tokens_schedule,
-            &mut args.engine.served.openai_token_file,
-            &mut args.engine.served.openai_ca,
+            &mut args.engine.served.url_token_file,
+            &mut args.engine.served.url_ca,
         ] {
             *path = None;
         }

@@ -73,7 +73,7 @@ fn of_engines() -> Vec<Fault> {
     let fails = |name: &str, words, mishap: Mishap| {
         let fault = Fault::of_tokens(name, words, &[], |_| {}).alone();
         // Long enough for the other samples on a busy machine.
-        let node_args = vec!["--openai-timeout-ms", "5000"];
+        let node_args = vec!["--url-timeout-ms", "5000"];
         let limit = Duration::from_secs(60);
         Fault { node: Node::Serving(mishap), node_args, survives: true, limit, ..fault }
             .when(When::Before)
@@ -86,9 +86,9 @@ fn of_engines() -> Vec<Fault> {
             "freezes or is cut off",
             Wrong::Silent,
             [
-                "after 0 tokens: no token for as long as --openai-timeout-ms allows",
-                "after 1 tokens: no token for as long as --openai-timeout-ms allows",
-                "after 8 tokens: no token for as long as --openai-timeout-ms allows",
+                "after 0 tokens: no token for as long as --url-timeout-ms allows",
+                "after 1 tokens: no token for as long as --url-timeout-ms allows",
+                "after 8 tokens: no token for as long as --url-timeout-ms allows",
             ],
         ),
         (

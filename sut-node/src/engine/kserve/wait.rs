@@ -10,7 +10,7 @@ use crate::engine::sink::Sink;
 const LOOK: Duration = Duration::from_millis(200);
 
 const GONE: &str = "nobody waits for the answer any more";
-pub(super) const SILENT: &str = "no answer for as long as --openai-timeout-ms allows";
+pub(super) const SILENT: &str = "no answer for as long as --url-timeout-ms allows";
 
 /// Who waits for an answer.
 pub(super) trait Taker {

@@ -158,7 +158,7 @@ pub(super) async fn read(
 }
 
 const GONE: &str = "nobody waits for the answer any more";
-const SILENT: &str = "no token for as long as --openai-timeout-ms allows";
+const SILENT: &str = "no token for as long as --url-timeout-ms allows";
 
 /// Waits for a server, but not for ever, and only while somebody waits for its answer.
 async fn wait<T>(

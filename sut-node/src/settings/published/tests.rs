@@ -48,8 +48,8 @@ const DECIDE: [(&str, &str, &str); 38] = [
     ("tokens_schedule", TOKENS, "'FOLDER/schedule'"),
     ("tokens_vocabulary", TOKENS, "77"),
     ("openai_dialect", OPENAI, "'sglang'"),
-    ("openai_timeout_ms", OPENAI, "7"),
-    ("openai_timeout_ms", VLLM_GRPC, "7"),
+    ("url_timeout_ms", OPENAI, "7"),
+    ("url_timeout_ms", VLLM_GRPC, "7"),
     ("postprocess", ONNX, "'none'"),
     ("threads", ONNX, "77"),
     ("threads", DECODER, "77"),
@@ -68,8 +68,8 @@ const DO_NOT: [(&str, &str, &str); 10] = [
     ("metrics", ECHO, "'127.0.0.1:7'"),
     ("ready_file", ECHO, "'ready.json'"),
     ("token_file", ECHO, "'FOLDER/token'"),
-    ("openai_token_file", OPENAI, "'FOLDER/token'"),
-    ("openai_ca", OPENAI, "'FOLDER/ca.pem'"),
+    ("url_token_file", OPENAI, "'FOLDER/token'"),
+    ("url_ca", OPENAI, "'FOLDER/ca.pem'"),
     ("evidence", ECHO, "'FOLDER/evidence.toml'"),
     ("libtorch", TORCH, "'/elsewhere'"),
 ];
@@ -163,8 +163,8 @@ fn what_is_behind_kserve_is_published_by_its_file() {
     for text in ["kind = \"kserve\"", "vocabulary = 100", "limit = 7", "x = \"prompt\""] {
         assert!(before.text.contains(text), "{}", before.text);
     }
-    assert_ne!(of("tokens.toml", "openai_timeout_ms = 7"), before);
-    assert_eq!(of("tokens.toml", "openai_ca = 'FOLDER/ca.pem'"), before);
+    assert_ne!(of("tokens.toml", "url_timeout_ms = 7"), before);
+    assert_eq!(of("tokens.toml", "url_ca = 'FOLDER/ca.pem'"), before);
     assert!(of("toy.toml", "").text.contains("workload = \"tensors\""));
     fs::write(folder.path().join("tokens.toml"), tokens.replace("= 7", "= 8")).unwrap();
     assert_ne!(of("tokens.toml", ""), before);

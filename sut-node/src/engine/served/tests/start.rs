@@ -125,7 +125,7 @@ pub(super) fn answers_through(engine: &str, url: &str) -> Option<Found> {
     fs::write(&model, served).unwrap();
     fs::write(&token, "a-secret-that-is-long-enough").unwrap();
     let text = format!(
-        "name = 'a'\nengine = '{engine}'\nurl = ['{url}']\nmodel = '{}'\nopenai_token_file = '{}'\n",
+        "name = 'a'\nengine = '{engine}'\nurl = ['{url}']\nmodel = '{}'\nurl_token_file = '{}'\n",
         model.display(),
         token.display()
     );
