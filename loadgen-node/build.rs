@@ -10,7 +10,7 @@ use std::{
 };
 
 /// What is part of a submission, from the top folder.
-const PARTS: [&str; 18] = [
+const PARTS: [&str; 23] = [
     "Cargo.toml",
     "Cargo.lock",
     "rust-toolchain.toml",
@@ -20,10 +20,15 @@ const PARTS: [&str; 18] = [
     "qdl",
     "sut-node",
     "loadgen-node",
-    // The demo's digits are in the programs.
+    // The demo's models and data are in the programs.
     "deploy/digits/digits.onnx",
     "deploy/digits/images.npy",
     "deploy/digits/labels.npy",
+    "deploy/sorting/greedy.txt",
+    "deploy/sorting/outputs.ids",
+    "deploy/sorting/prompts.ids",
+    "deploy/sorting/sorting.onnx",
+    "deploy/sorting/sorting.toml",
     // Members of the workspace, too, without which Cargo builds nothing.
     "tests",
     "tests/fuzz/corpus/run_folders/accuracy",

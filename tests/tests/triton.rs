@@ -166,7 +166,7 @@ fn a_stream_that_goes_wrong_fails_the_run_by_name() {
     for (first, words) in [
         (FAILS, "after 1 tokens: the server failed: injected failure"),
         (BREAKS_OFF, "after 5 tokens: it was cut off after 5 tokens, before max_tokens = 12"),
-        (NEVER_ENDS, "after 12 tokens: no answer for as long as --url-timeout-ms allows"),
+        (NEVER_ENDS, "after 12 tokens: nothing came for as long as --url-timeout-ms allows"),
     ] {
         run_of(&node, "server", "accuracy", &[vec![7, 8], vec![first, 8]])
             .run()

@@ -17,17 +17,26 @@ pub fn route(peer: &str) -> Route {
 /// Where a serving engine is that listens at an address, `HOST:PORT`. An address from which this machine would send to it
 /// is its own: then it sends to itself.
 pub fn serving_engine(address: &str) -> ServingEngine {
-    let peer = resolved(address);
-    let local = peer.and_then(local);
-    let here = peer.zip(local).map(|(peer, local)| {
-        let peer = peer.ip().to_canonical();
-        peer.is_loopback() || peer == local
-    });
-    ServingEngine { address: address.into(), here, interface: local.and_then(interface_of) }
+    let here = |peer: &SocketAddr| {
+        let ip = peer.ip().to_canonical();
+        ip.is_loopback() || ip.is_unspecified() || local(*peer) == Some(ip)
+    };
+    // A name may stand for several machines.
+    let peers = all(address);
+    let elsewhere = peers.iter().find(|peer| !here(peer)).or(peers.first());
+    ServingEngine {
+        address: address.into(),
+        here: elsewhere.map(here),
+        interface: elsewhere.and_then(|peer| interface_of(local(*peer)?)),
+    }
 }
 
 fn resolved(address: &str) -> Option<SocketAddr> {
-    address.to_socket_addrs().ok()?.next()
+    all(address).first().copied()
+}
+
+fn all(address: &str) -> Vec<SocketAddr> {
+    address.to_socket_addrs().map(Iterator::collect).unwrap_or_default()
 }
 
 /// The address that this machine sends from. Connecting a UDP socket sends nothing.

@@ -18,6 +18,7 @@ pub(crate) mod pool;
 mod served;
 mod sink;
 mod streaming;
+mod taker;
 mod tasks;
 pub(crate) mod thread;
 mod tokens;

@@ -85,17 +85,18 @@ impl Ahead {
 
 impl AheadOf {
     /// Encodes what is here, and has the task woken when more comes. There is an end to it even while engines give tokens as
-    /// fast as they are encoded: a task that has something to send is asked again.
+    /// fast as they are encoded: a task that has something to send is asked again. False when there may be more; until there is
+    /// not, no answer may follow, whose first token could be among it.
     ///
     /// Polling alone may leave something: it says that nothing is here when the task has used up its budget, or when another
     /// thread is in the middle of sending. `try_recv` takes whatever was sent before this.
-    pub(crate) fn encode(&mut self, context: &mut Context<'_>, encoder: &mut Encoder) {
+    pub(crate) fn encode(&mut self, context: &mut Context<'_>, encoder: &mut Encoder) -> bool {
         for _ in 0..burst::MESSAGES {
             let tokens = match self.receiver.try_recv() {
                 Ok(tokens) => tokens,
                 Err(_) => match self.receiver.poll_recv(context) {
                     Poll::Ready(Some(tokens)) => tokens,
-                    Poll::Ready(None) | Poll::Pending => return,
+                    Poll::Ready(None) | Poll::Pending => return true,
                 },
             };
             if tokens.part() == Part::More {
@@ -104,6 +105,7 @@ impl AheadOf {
             }
             encoder.push(tokens);
         }
+        false
     }
 }
 

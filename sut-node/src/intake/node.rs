@@ -132,10 +132,10 @@ impl Node {
     /// What a sample counts. What claims to be longer than allowed will be refused, not decoded.
     pub(super) fn cost(&self, request: &InferRequest) -> Cost {
         let allowed = Some(request.decoded_bytes).filter(|n| *n <= self.max_payload_bytes as u64);
-        Cost::of(
-            encoding::cost(request.payload.len(), allowed.unwrap_or(0)),
-            self.max_in_flight_tokens,
-        )
+        let bytes = encoding::cost(request.payload.len(), allowed.unwrap_or(0));
+        // One that never fits is refused once it is read, and must not wait until the node is empty.
+        let fits = |room: &TokenRoom| room.refusal(request.decoded_bytes).is_none();
+        Cost::of(bytes, self.max_in_flight_tokens.filter(fits))
     }
 }
 

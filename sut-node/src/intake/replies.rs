@@ -239,8 +239,10 @@ impl Stream for Replies {
                 return Poll::Ready(Some(Ok(chunk)));
             }
             // After the burst has come: its first tokens were sent before it.
-            if let Some(ahead) = &mut this.ahead {
-                ahead.encode(context, &mut this.encoder);
+            if let Some(ahead) = &mut this.ahead
+                && !ahead.encode(context, &mut this.encoder)
+            {
+                continue;
             }
             this.encode();
             if this.encoder.is_empty() {

@@ -308,7 +308,9 @@ impl EngineArgs {
             EngineChoice::Word(EngineWord::VllmGrpc) => {
                 return Ok((self.served(Protocol::VllmGrpc)?, batching.clone()));
             }
-            EngineChoice::Word(EngineWord::Kserve) => return self.kserve(batching),
+            EngineChoice::Word(EngineWord::Kserve) => {
+                return Ok((self.kserve()?, batching.clone()));
+            }
             EngineChoice::Word(EngineWord::Decoder) => {
                 let threads = self.threads(cores, instances)?;
                 let decoder = DecoderConfig::new(self.model.as_deref(), threads)?;
@@ -346,7 +348,7 @@ impl EngineArgs {
             ("threads", self.threads.is_some(), models),
             ("devices", self.devices.is_some(), plugins),
             ("workload-threads", self.workload_threads.is_some(), plugins),
-            ("scenario", self.scenario.is_some(), &[Torch, PlugIn, Kserve]),
+            ("scenario", self.scenario.is_some(), plugins),
             ("libtorch", self.libtorch.is_some(), &[Torch]),
             ("max-batch-tokens", batching.max_batch_tokens.is_some(), plugins),
             ("batch-timeout-us", batching.batch_timeout_us.is_some(), batches),
@@ -402,20 +404,10 @@ impl EngineArgs {
         })
     }
 
-    fn kserve(&self, batching: &BatchingArgs) -> Result<(EngineConfig, BatchingArgs), ConfigError> {
+    fn kserve(&self) -> Result<EngineConfig, ConfigError> {
         let path = self.model.as_deref().ok_or(ConfigError::NoServer)?;
         let (servers, model) = (self.served.servers(false)?, KserveModel::read(path)?);
-        let batching = match &model {
-            KserveModel::Tensors(manifest) => self.batching_of(manifest, path, batching)?,
-            KserveModel::Tokens(_) if self.scenario.is_some() => {
-                return Err(ConfigError::OtherEngine {
-                    key: "scenario",
-                    engine: "torch, a plug-in, or kserve with a manifest".into(),
-                });
-            }
-            KserveModel::Tokens(_) => batching.clone(),
-        };
-        Ok((EngineConfig::Kserve(Arc::new(KserveConfig { servers, model })), batching))
+        Ok(EngineConfig::Kserve(Arc::new(KserveConfig { servers, model })))
     }
 
     /// What `batching` leaves open, by the manifest.

@@ -202,7 +202,7 @@ mod tests {
     fn each_engine_has_its_keys() {
         let url = "url = ['http://a:8000']";
         for (text, words) in [
-            ("engine = 'vllm-grpc'".to_owned(), "vllm-grpc need --url"),
+            ("engine = 'vllm-grpc'".to_owned(), "kserve need --url"),
             (format!("engine = 'vllm-grpc'\n{url}"), "need --url"),
             (
                 format!("engine = 'vllm-grpc'\n{url}\nopenai_dialect = 'sglang'"),

@@ -86,9 +86,9 @@ fn of_engines() -> Vec<Fault> {
             "freezes or is cut off",
             Wrong::Silent,
             [
-                "after 0 tokens: no token for as long as --url-timeout-ms allows",
-                "after 1 tokens: no token for as long as --url-timeout-ms allows",
-                "after 8 tokens: no token for as long as --url-timeout-ms allows",
+                "after 0 tokens: nothing came for as long as --url-timeout-ms allows",
+                "after 1 tokens: nothing came for as long as --url-timeout-ms allows",
+                "after 8 tokens: nothing came for as long as --url-timeout-ms allows",
             ],
         ),
         (

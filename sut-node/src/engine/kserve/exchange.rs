@@ -8,12 +8,12 @@ use crate::{
     engine::{
         error::EngineError,
         kserve::{
-            servers::{Refused, Servers},
+            servers::{Refused, Servers, UnderWay},
             tensors::Tensors,
             tokens::Tokens,
-            wait::wait,
         },
         sink::Sink,
+        taker::wait,
         tasks,
     },
     model::{
@@ -59,8 +59,12 @@ impl Exchange {
             _ => Vec::new(),
         };
         let mut tries = 0;
+        let mut busy: Option<UnderWay<'_>> = None;
         loop {
-            let Some(server) = self.servers.pick() else { return Err("there is no server".into()) };
+            let Some(server) = self.servers.pick(busy.as_deref()) else {
+                return Err("there is no server".into());
+            };
+            drop(busy.take());
             let outcome = match &*self.plan {
                 Plan::Tensors(tensors) => {
                     tensors.attempt(&server, payload, sink, self.timeout).await.map(Some)
@@ -77,8 +81,9 @@ impl Exchange {
                 }
                 Err(Refused::Failed(why)) => return Err(format!("{}: {why}", *server)),
             }
-            drop(server);
             wait(sleep(PAUSE), sink, Instant::now() + 2 * PAUSE).await?;
+            // It counts as under way meanwhile, so that it does not draw the next samples.
+            busy = Some(server);
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
         kserve::{
             exchange::{Exchange, Plan},
             probe::{Probed, Wanted, probe},
-            servers::Servers,
+            servers::{Loads, Servers},
         },
         tasks::Tasks,
     },
@@ -49,11 +49,11 @@ pub(crate) fn load(
         (_, found) => Some(found),
     };
     let found = found.map(|prefix_caching| Found { prefix_caching });
-    let plan = Arc::new(plan);
+    let (plan, loads) = (Arc::new(plan), Loads::new(servers));
     let engine = |_| {
         let plan = plan.clone();
         let exchange =
-            || Exchange { plan, servers: Servers::new(servers), timeout: servers.timeout };
+            || Exchange { plan, servers: Servers::new(servers, &loads), timeout: servers.timeout };
         let engine = Tasks::new("kserve", config.batching.max_batch, exchange);
         let engine = engine.map_err(|error| EngineError::Failed(error.to_string()))?;
         Ok(EngineKind::Streaming(Box::new(engine)))

@@ -14,7 +14,6 @@ mod scalar;
 mod servers;
 mod tensors;
 mod tokens;
-mod wait;
 
 #[cfg(test)]
 mod tests;

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use netdiv_words::PrefixCaching;
 use tokio::{runtime::Builder, time::timeout};
-use tonic::{Code, Response, Status};
+use tonic::{Response, Status};
 use tracing::warn;
 
 use crate::{
@@ -16,11 +16,11 @@ use crate::{
                 ModelConfigRequest, ModelConfigResponse, ModelMetadataRequest, ModelReadyRequest,
                 ServerMetadataRequest, ServerReadyRequest,
             },
-            servers::{Refused, Server, Servers},
+            servers::{Loads, Refused, Server, Servers},
             tensors::{Tensors, has_batch},
             tokens::Tokens,
-            wait::Taker,
         },
+        taker::Nobody,
     },
     model::{
         decoupled::{DecoupledModel, Given, Word},
@@ -50,17 +50,6 @@ pub(super) struct Probed {
     pub(super) plan: Plan,
 }
 
-/// Takes tokens for nobody.
-struct Nobody;
-
-impl Taker for Nobody {
-    fn tokens(&mut self, _ids: &[i32]) {}
-
-    fn has_gone(&self) -> bool {
-        false
-    }
-}
-
 /// Asks all servers.
 pub(super) fn probe(settings: &ServersConfig, wanted: &Wanted) -> Result<Probed, EngineError> {
     let runtime = Builder::new_current_thread().enable_all().build();
@@ -71,7 +60,7 @@ pub(super) fn probe(settings: &ServersConfig, wanted: &Wanted) -> Result<Probed,
     };
     let probed = runtime.block_on(async {
         let (mut names, mut worst, mut plan) = (BTreeSet::new(), PrefixCaching::Off, None);
-        for server in Servers::new(settings).all() {
+        for server in Servers::new(settings, &Loads::new(settings)).all() {
             let path = format!("{name} at {server}");
             let unsupported = |why| EngineError::Unsupported { path, why };
             let found = ask(server, name, wanted, settings.timeout).await.map_err(unsupported)?;
@@ -135,10 +124,8 @@ async fn ask(
     let model = within(time, "ModelMetadata", model).await?;
     let config = within(time, "ModelConfig", async {
         match client.model_config(server.call(ModelConfigRequest { name })).await {
-            // Triton alone has it.
-            Err(status) if status.code() == Code::Unimplemented => {
-                Ok(Response::new(ModelConfigResponse::default()))
-            }
+            // Triton alone has it, and may be told not to show it.
+            Err(_) => Ok(Response::new(ModelConfigResponse::default())),
             answer => answer,
         }
     });

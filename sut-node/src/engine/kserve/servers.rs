@@ -4,7 +4,11 @@ use std::{
     error::Error as _,
     fmt, iter,
     ops::Deref,
-    sync::atomic::{AtomicU64, AtomicUsize, Ordering},
+    ptr,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -25,6 +29,9 @@ use crate::{
 
 /// Longest time until a connection stands.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
+
+/// A peer that is silent for so long is asked for a sign of life, by TCP; without one the connection ends.
+const SILENT_TIME: Duration = Duration::from_secs(5);
 
 /// Why a request has no answer.
 #[derive(Debug)]
@@ -64,6 +71,15 @@ impl fmt::Display for Refused {
     }
 }
 
+/// How many requests each has under way, of all instances.
+pub(super) struct Loads(Vec<Arc<AtomicUsize>>);
+
+impl Loads {
+    pub(super) fn new(settings: &ServersConfig) -> Self {
+        Self(settings.urls.iter().map(|_| Arc::default()).collect())
+    }
+}
+
 /// All of them.
 pub(super) struct Servers(Vec<Server>);
 
@@ -72,34 +88,37 @@ pub(super) struct Server {
     url: Uri,
     client: GrpcInferenceServiceClient<Channel>,
     token: Option<MetadataValue<Ascii>>,
-    under_way: AtomicUsize,
+    under_way: Arc<AtomicUsize>,
     asked: AtomicU64,
 }
 
 impl Servers {
     /// Connections are made when they are needed, on the runtime that this is called on.
-    pub(super) fn new(settings: &ServersConfig) -> Self {
-        let server = |url: &Uri| {
+    pub(super) fn new(settings: &ServersConfig, loads: &Loads) -> Self {
+        let server = |(url, under_way): (&Uri, &Arc<AtomicUsize>)| {
             let most_bytes = limits::MAX_MESSAGE_BYTES;
             let client = GrpcInferenceServiceClient::new(channel(url, settings));
             Server {
                 url: url.clone(),
                 client: client.max_decoding_message_size(most_bytes),
                 token: settings.token.as_ref().and_then(metadata),
-                under_way: AtomicUsize::new(0),
+                under_way: under_way.clone(),
                 asked: AtomicU64::new(0),
             }
         };
-        Self(settings.urls.iter().map(server).collect())
+        Self(settings.urls.iter().zip(&loads.0).map(server).collect())
     }
 
     pub(super) fn all(&self) -> &[Server] {
         &self.0
     }
 
-    /// The one with the fewest requests under way, with one more; `None`: there is no server.
-    pub(super) fn pick(&self) -> Option<UnderWay<'_>> {
-        let server = self.0.iter().min_by_key(|server| server.under_way.load(Ordering::Relaxed))?;
+    /// The one with the fewest requests under way, with one more; not the busy one, if there is another. `None`: there is no
+    /// server.
+    pub(super) fn pick(&self, busy: Option<&Server>) -> Option<UnderWay<'_>> {
+        let is_busy = |server: &Server| busy.is_some_and(|busy| ptr::eq(busy, server));
+        let fewest = |server: &&Server| (is_busy(server), server.under_way.load(Ordering::Relaxed));
+        let server = self.0.iter().min_by_key(fewest)?;
         server.under_way.fetch_add(1, Ordering::Relaxed);
         Some(UnderWay(server))
     }
@@ -109,6 +128,8 @@ fn channel(url: &Uri, settings: &ServersConfig) -> Channel {
     let mut tcp = HttpConnector::new();
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(Some(CONNECT_TIME));
+    tcp.set_keepalive(Some(SILENT_TIME));
+    tcp.set_tcp_user_timeout(Some(2 * SILENT_TIME));
     tcp.enforce_http(false);
     let connector = HttpsConnectorBuilder::new()
         .with_tls_config(settings.tls.clone().into_config())

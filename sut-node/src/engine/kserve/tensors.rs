@@ -9,15 +9,17 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use crate::{
-    engine::kserve::{
-        reply::{belongs, bytes_of, name_of, output},
-        rpc::{
-            ModelInferRequest, ModelInferResponse,
-            model_infer_request::{InferInputTensor, InferRequestedOutputTensor},
-            model_metadata_response::TensorMetadata,
+    engine::{
+        kserve::{
+            reply::{belongs, bytes_of, name_of, output},
+            rpc::{
+                ModelInferRequest, ModelInferResponse,
+                model_infer_request::{InferInputTensor, InferRequestedOutputTensor},
+                model_metadata_response::TensorMetadata,
+            },
+            servers::{Refused, Server},
         },
-        servers::{Refused, Server},
-        wait::{Taker, wait},
+        taker::{Taker, wait},
     },
     model::{
         aligned::Aligned,

@@ -7,18 +7,20 @@ use netdiv_contract::layout::DataType;
 use tokio::time::Instant;
 
 use crate::{
-    engine::kserve::{
-        output::Output,
-        reply::name_of,
-        rpc::{
-            InferParameter, ModelInferRequest,
-            infer_parameter::ParameterChoice,
-            model_infer_request::{InferInputTensor, InferRequestedOutputTensor},
-            model_metadata_response::TensorMetadata,
+    engine::{
+        kserve::{
+            output::Output,
+            reply::name_of,
+            rpc::{
+                InferParameter, ModelInferRequest,
+                infer_parameter::ParameterChoice,
+                model_infer_request::{InferInputTensor, InferRequestedOutputTensor},
+                model_metadata_response::TensorMetadata,
+            },
+            scalar,
+            servers::{Refused, Server},
         },
-        scalar,
-        servers::{Refused, Server},
-        wait::{SILENT, Taker, wait},
+        taker::{GONE, SILENT, Taker, wait},
     },
     model::decoupled::{DecoupledModel, Given, Word},
 };
@@ -113,6 +115,9 @@ impl Tokens {
             } else if Instant::now() >= until {
                 // Messages without tokens are no progress either.
                 return Err(after(&output, SILENT.into()));
+            }
+            if taker.has_gone() {
+                return Err(Refused::Failed(GONE.into()));
             }
         }
     }

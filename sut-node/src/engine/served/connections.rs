@@ -23,6 +23,9 @@ pub(super) type Pool<B> = legacy::Client<HttpsConnector<HttpConnector>, B>;
 /// Longest time until a connection stands.
 const CONNECT_TIME: Duration = Duration::from_secs(5);
 
+/// A peer that is silent for so long is asked for a sign of life, by TCP; without one the connection ends.
+const SILENT_TIME: Duration = Duration::from_secs(5);
+
 /// Servers close connections that are idle for 5 s (uvicorn, llama.cpp). One that is closed just then would lose a request.
 const IDLE_TIME: Duration = Duration::from_secs(2);
 
@@ -62,6 +65,8 @@ fn connector(tls: &ClientTls) -> HttpsConnector<HttpConnector> {
     let mut tcp = HttpConnector::new();
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(Some(CONNECT_TIME));
+    tcp.set_keepalive(Some(SILENT_TIME));
+    tcp.set_tcp_user_timeout(Some(2 * SILENT_TIME));
     tcp.enforce_http(false);
     HttpsConnectorBuilder::new()
         .with_tls_config(tls.clone().into_config())

@@ -13,12 +13,9 @@ use http_body::{Body, Frame};
 use tokio::runtime::Builder;
 
 use crate::{
-    engine::served::{
-        chunk::Chunks,
-        exchange::{Taker, read},
-        openai,
-        output::Output,
-        vllm_grpc,
+    engine::{
+        served::{chunk::Chunks, exchange::read, openai, output::Output, vllm_grpc},
+        taker::Taker,
     },
     model::served::ServedModel,
     settings::served::Protocol,

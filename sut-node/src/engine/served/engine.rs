@@ -47,7 +47,7 @@ impl Answer for Prompts {
     async fn answer(&self, payload: Payload, mut sink: Sink, place: Place) {
         let prompt = payload.tensors().first().map(|prompt| integers(prompt).collect());
         let prompt: Vec<_> = prompt.unwrap_or_default();
-        match self.exchange.ask(|| self.servers.pick(), &prompt, &mut sink).await {
+        match self.exchange.ask(|busy| self.servers.pick(busy), &prompt, &mut sink).await {
             Err(error) => sink.last(Err(error)),
             Ok((remarks, rest)) => {
                 sink.end();

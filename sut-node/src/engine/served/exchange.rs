@@ -1,8 +1,8 @@
 //! One sample at a serving engine: its request, its answer as it comes, and what to do when the server has too much to do.
 
-use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
+use std::{sync::Arc, time::Duration};
 
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::{
     engine::{
@@ -14,7 +14,7 @@ use crate::{
             servers::{Request, Server},
             wire::{Answer, Wire},
         },
-        sink::Sink,
+        taker::{GONE, SILENT, Taker, wait},
     },
     settings::served::ServedConfig,
 };
@@ -24,28 +24,6 @@ const RETRIES: usize = 3;
 
 /// Longest pause before that.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
-
-/// How often a request that waits looks whether somebody still wants its answer.
-const LOOK: Duration = Duration::from_millis(200);
-
-/// Who waits for the tokens of an output.
-pub(super) trait Taker {
-    /// Takes those that follow.
-    fn tokens(&mut self, ids: &[i32]);
-
-    /// Whether nobody waits any more.
-    fn has_gone(&self) -> bool;
-}
-
-impl Taker for Sink {
-    fn tokens(&mut self, ids: &[i32]) {
-        Self::tokens(self, ids);
-    }
-
-    fn has_gone(&self) -> bool {
-        self.is_closed()
-    }
-}
 
 /// What every request of an instance shares.
 pub(super) struct Exchange {
@@ -63,28 +41,29 @@ impl Exchange {
     /// read to its end if the connection is to be used again.
     pub(super) async fn ask<'a>(
         &self,
-        pick: impl Fn() -> Option<Request<'a>>,
+        pick: impl Fn(Option<&Server>) -> Option<Request<'a>>,
         prompt: &[i64],
         taker: &mut impl Taker,
     ) -> Result<(Remarks, Answer), EngineError> {
         let mut tries = 0;
+        let mut busy: Option<Request<'a>> = None;
         loop {
-            let Some(server) = pick() else {
+            let Some(server) = pick(busy.as_deref()) else {
                 return Err(EngineError::Failed("there is no server".into()));
             };
+            drop(busy.take());
             let why = match self.attempt(&server, prompt, taker).await {
                 Ok(answered) => return Ok(answered),
                 Err(Refused::BadSample(why)) => {
                     return Err(EngineError::BadSample(format!("{} says {why}", *server)));
                 }
                 Err(Refused::Busy { pause, .. }) if tries < RETRIES && pause <= LONGEST_PAUSE => {
-                    drop(server);
                     tries += 1;
-                    let until = Instant::now() + pause;
-                    match wait(sleep(pause), taker, until + LOOK).await {
-                        Ok(()) => continue,
-                        Err(why) => return Err(EngineError::Failed(why)),
-                    }
+                    let until = Instant::now() + 2 * pause.max(LONGEST_PAUSE);
+                    wait(sleep(pause), taker, until).await.map_err(EngineError::Failed)?;
+                    // It counts as under way meanwhile, so that it does not draw the next samples.
+                    busy = Some(server);
+                    continue;
                 }
                 Err(Refused::Busy { why, pause }) => {
                     let (tries, pause) = (tries + 1, pause.as_secs_f64());
@@ -153,34 +132,6 @@ pub(super) async fn read(
         }
         if taker.has_gone() {
             return Err(GONE.into());
-        }
-    }
-}
-
-const GONE: &str = "nobody waits for the answer any more";
-const SILENT: &str = "no token for as long as --url-timeout-ms allows";
-
-/// Waits for a server, but not for ever, and only while somebody waits for its answer.
-async fn wait<T>(
-    future: impl Future<Output = T>,
-    taker: &impl Taker,
-    until: Instant,
-) -> Result<T, String> {
-    let mut future = pin!(future);
-    // Of a fast server most events are here already, and a timer takes longer than a look.
-    if let Poll::Ready(output) = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await {
-        return Ok(output);
-    }
-    loop {
-        let look = until.min(Instant::now() + LOOK);
-        if let Ok(output) = timeout_at(look, future.as_mut()).await {
-            return Ok(output);
-        }
-        if taker.has_gone() {
-            return Err(GONE.into());
-        }
-        if Instant::now() >= until {
-            return Err(SILENT.into());
         }
     }
 }

@@ -122,6 +122,13 @@ impl<'a> Output<'a> {
                 model.max_tokens
             ));
         }
+        let ends = self.ids.last().and_then(|id| u32::try_from(*id).ok());
+        if finish == Finish::Stop
+            && !model.eos.is_empty()
+            && !ends.is_some_and(|id| model.eos.contains(&id))
+        {
+            return Err("it stops, and its last token is none of eos in the model's file".into());
+        }
         Ok(Remarks { cached: self.counts.cached, server: self.server })
     }
 }

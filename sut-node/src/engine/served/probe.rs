@@ -11,10 +11,11 @@ use crate::{
     engine::{
         error::EngineError,
         served::{
-            exchange::{Exchange, Taker},
+            exchange::Exchange,
             output::Remarks,
             servers::{Server, Servers},
         },
+        taker::Nobody,
     },
     model::served::ServedModel,
     settings::served::ServedConfig,
@@ -37,17 +38,6 @@ pub(super) struct Probed {
     pub(super) framework: String,
     /// Of the server where it is worst.
     pub(super) prefix_caching: PrefixCaching,
-}
-
-/// Takes tokens for nobody.
-struct Nobody;
-
-impl Taker for Nobody {
-    fn tokens(&mut self, _ids: &[i32]) {}
-
-    fn has_gone(&self) -> bool {
-        false
-    }
 }
 
 /// Asks all servers.
@@ -93,7 +83,7 @@ async fn probe_one(
     let prompt = prompt(tokens, model.vocabulary);
     let mut remarks = Remarks::default();
     for _ in 0..2 {
-        (remarks, _) = exchange.ask(|| Some(server.one_more()), &prompt, &mut Nobody).await?;
+        (remarks, _) = exchange.ask(|_| Some(server.one_more()), &prompt, &mut Nobody).await?;
     }
     let caching = match remarks.cached {
         Some(1..) => PrefixCaching::On,

@@ -1,7 +1,7 @@
 //! The serving engines behind a node, and how many requests each has under way.
 
 use std::{
-    fmt,
+    fmt, ptr,
     sync::atomic::{AtomicUsize, Ordering},
 };
 
@@ -26,9 +26,11 @@ impl Servers {
         &self.0
     }
 
-    /// The one with the fewest requests under way, with one more; `None`: there is no server.
-    pub(super) fn pick(&self) -> Option<Request<'_>> {
-        let fewest = |server: &&Server| server.under_way.load(Ordering::Relaxed);
+    /// The one with the fewest requests under way, with one more; not the busy one, if there is another. `None`: there is no
+    /// server.
+    pub(super) fn pick(&self, busy: Option<&Server>) -> Option<Request<'_>> {
+        let is_busy = |server: &Server| busy.is_some_and(|busy| ptr::eq(busy, server));
+        let fewest = |server: &&Server| (is_busy(server), server.under_way.load(Ordering::Relaxed));
         self.0.iter().min_by_key(fewest).map(Server::one_more)
     }
 }
@@ -84,10 +86,12 @@ mod tests {
     fn requests_go_to_the_server_with_the_fewest() {
         let urls = ["http://a:1", "http://b:2"].map(|url| url.parse().unwrap());
         let servers = Servers::new(&urls);
-        let first = servers.pick().unwrap();
-        let second = servers.pick().unwrap();
+        let first = servers.pick(None).unwrap();
+        let second = servers.pick(None).unwrap();
         assert_eq!([first.to_string(), second.to_string()], ["http://a:1", "http://b:2"]);
         drop(second);
-        assert_eq!(servers.pick().unwrap().at("/x").to_string(), "http://b:2/x");
+        assert_eq!(servers.pick(None).unwrap().at("/x").to_string(), "http://b:2/x");
+        let busy = &servers.all()[1];
+        assert_eq!(servers.pick(Some(busy)).unwrap().to_string(), "http://a:1");
     }
 }

@@ -137,7 +137,7 @@ fn the_defaults_that_the_help_names_are_in_force() {
         let id = key.get_id().as_str();
         let base = match id.split_once('_') {
             Some(("tokens", _)) => TOKENS,
-            Some(("openai", _)) => OPENAI,
+            Some(("openai" | "url", _)) => OPENAI,
             _ => ECHO,
         };
         let set = with(base, id, default);

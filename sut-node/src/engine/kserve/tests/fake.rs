@@ -157,7 +157,10 @@ fn play(acts: Vec<Act>, seen: Arc<Seen>, ends: Arc<tokio::sync::Notify>) -> Answ
             match act {
                 Act::Send(message) => drop(tell.send(Ok(message)).await),
                 Act::Fail(status) => drop(tell.send(Err(status)).await),
-                Act::Repeat(message) => while tell.send(Ok(message.clone())).await.is_ok() {},
+                Act::Repeat(message) => {
+                    let _waits = Waits(seen.clone());
+                    while tell.send(Ok(message.clone())).await.is_ok() {}
+                }
                 Act::Hang => {
                     let _waits = Waits(seen.clone());
                     tell.closed().await;

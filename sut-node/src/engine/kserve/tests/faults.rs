@@ -7,12 +7,14 @@ use tonic::Status;
 
 use super::fake::{Act, Fake, answer, end, of, tensor, tensors, tiny, tokens};
 use crate::{
-    engine::kserve::{
-        rpc::{ModelInferResponse, ModelStreamInferResponse},
-        servers::{Refused, Servers},
-        tensors::{Tensors, has_batch},
-        tokens::Tokens,
-        wait::Taker,
+    engine::{
+        kserve::{
+            rpc::{ModelInferResponse, ModelStreamInferResponse},
+            servers::{Loads, Refused, Servers},
+            tensors::{Tensors, has_batch},
+            tokens::Tokens,
+        },
+        taker::Taker,
     },
     model::{
         decoupled::{DecoupledModel, Given},
@@ -48,7 +50,7 @@ fn ask(server: &Fake, model: DecoupledModel) -> (Vec<i32>, Result<(), Refused>) 
     let mut taken = Taken::default();
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let outcome = runtime.block_on(async {
-        let servers = Servers::new(&server.settings);
+        let servers = Servers::new(&server.settings, &Loads::new(&server.settings));
         let timeout = server.settings.timeout;
         tokens.attempt(&servers.all()[0], &PROMPT, &mut taken, timeout).await
     });
@@ -188,10 +190,10 @@ fn every_fault_is_a_failure_with_its_name() {
             then(&[first()], Act::Fail(Status::unavailable("no"))),
             "after 1 tokens: Unavailable: no",
         ),
-        ("silent", vec![Act::Hang], "no answer for as long as --url-timeout-ms allows"),
-        ("silent later", then(&[first()], Act::Hang), "after 1 tokens: no answer for as long"),
-        ("silent end", then(&whole(), Act::Hang), "after 3 tokens: no answer for as long"),
-        ("chatter", vec![Act::Repeat(tokens(ID, &[]))], "after 0 tokens: no answer for as long"),
+        ("silent", vec![Act::Hang], "nothing came for as long as --url-timeout-ms allows"),
+        ("silent later", then(&[first()], Act::Hang), "after 1 tokens: nothing came for as long"),
+        ("silent end", then(&whole(), Act::Hang), "after 3 tokens: nothing came for as long"),
+        ("chatter", vec![Act::Repeat(tokens(ID, &[]))], "after 0 tokens: nothing came for as long"),
         ("dead", then(&[first()], Act::Die), "after 1 tokens: "),
     ] {
         let error = of_acts(acts).map(|ids| format!("{name}: {ids:?}")).unwrap_err();
@@ -275,13 +277,13 @@ fn answers_that_are_not_the_models_outputs_are_refused_by_name() {
         ("no batch", send(answer(ID, ("y", "FP32", &[2]), vec![0; 8])), "is [2], not [1, 2]"),
         ("bytes", send(answer(ID, good, vec![0; 7])), "is FP32[1, 2] and has 7 bytes"),
         ("decoupled", Act::Fail(Status::unimplemented("decoupled")), "Unimplemented: decoupled"),
-        ("silent", Act::Hang, "no answer for as long as --url-timeout-ms allows"),
+        ("silent", Act::Hang, "nothing came for as long as --url-timeout-ms allows"),
     ] {
         let timeout = if matches!(act, Act::Hang) { SHORT } else { 30 * SHORT };
         let server = Fake::start(move |_, _| vec![act.clone()]);
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let outcome = runtime.block_on(async {
-            let servers = Servers::new(&server.settings);
+            let servers = Servers::new(&server.settings, &Loads::new(&server.settings));
             let pass = Pass { rows: 1, lengths: Vec::new() };
             pair(true).try_pass(&servers.all()[0], &pass, &Taken::default(), timeout).await
         });

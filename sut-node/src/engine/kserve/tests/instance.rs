@@ -21,7 +21,7 @@ use crate::{
         interface::StreamingEngine,
         kserve::{
             exchange::{Exchange, Plan},
-            servers::Servers,
+            servers::{Loads, Servers},
             tokens::Tokens,
         },
         sink::Sink,
@@ -41,8 +41,12 @@ fn engine(servers: &[&Fake], most: usize, timeout: Duration) -> Tasks<Exchange> 
     let [inputs, outputs] = tensors();
     let plan = Tokens::new(Arc::new(tiny(3, &[])), &inputs, &outputs).unwrap();
     let plan = Arc::new(Plan::Tokens(plan));
-    Tasks::new("kserve", most, || Exchange { plan, servers: Servers::new(&settings), timeout })
-        .unwrap()
+    Tasks::new("kserve", most, || Exchange {
+        plan,
+        servers: Servers::new(&settings, &Loads::new(&settings)),
+        timeout,
+    })
+    .unwrap()
 }
 
 /// Samples with a prompt, and the stream of their replies.
@@ -143,11 +147,16 @@ async fn a_server_with_too_much_to_do_is_asked_again() {
 /// Every way out cancels the requests at the server.
 #[tokio::test]
 async fn requests_that_nobody_waits_for_are_cancelled() {
-    for begun in [false, true] {
+    // A server that has not begun to answer, one that has, and one that goes on.
+    for begun in 0..3 {
         for way in 0..3 {
             let server = Fake::start(move |_, request| {
-                let begin = begun.then(|| Act::Send(tokens(&request.id, &[7])));
-                begin.into_iter().chain([Act::Hang]).collect()
+                let first = Act::Send(tokens(&request.id, &[7]));
+                match begun {
+                    0 => vec![Act::Hang],
+                    1 => vec![first, Act::Hang],
+                    _ => vec![first, Act::Repeat(tokens(&request.id, &[]))],
+                }
             });
             let mut engine = engine(&[&server], 2, PATIENCE);
             let (samples, replies) = samples(2);

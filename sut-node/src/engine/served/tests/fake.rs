@@ -19,11 +19,8 @@ use tokio::runtime::Builder;
 use crate::{
     engine::{
         error::EngineError,
-        served::{
-            exchange::{Exchange, Taker},
-            output::Remarks,
-            servers::Servers,
-        },
+        served::{exchange::Exchange, output::Remarks, servers::Servers},
+        taker::Taker,
     },
     model::served::ServedModel,
     settings::served::{Dialect, Protocol, ServedConfig, ServersConfig},
@@ -193,7 +190,7 @@ pub(super) fn settings(urls: &[&str], dialect: Dialect, model: ServedModel) -> S
 
 /// Long enough for what a fault's words expect: an answer, or that none comes.
 pub(super) fn patience(words: &str) -> Duration {
-    Duration::from_millis(if words.contains("no token for") { 2000 } else { 20_000 })
+    Duration::from_millis(if words.contains("nothing came for") { 2000 } else { 20_000 })
 }
 
 /// Takes tokens, and waits for ever.
@@ -227,6 +224,6 @@ pub(super) fn ask(settings: &ServedConfig) -> (Vec<i32>, Result<Remarks, EngineE
     let servers = Servers::new(&settings.servers.urls);
     let mut taken = Taken::default();
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-    let outcome = runtime.block_on(exchange.ask(|| servers.pick(), &PROMPT, &mut taken));
+    let outcome = runtime.block_on(exchange.ask(|busy| servers.pick(busy), &PROMPT, &mut taken));
     (taken.0, outcome.map(|(remarks, _)| remarks))
 }

@@ -103,7 +103,7 @@ async fn http_2_is_spoken_without_tls_where_it_is_asked_for() {
         let exchange = Exchange::new(Arc::new(settings));
         for _ in 0..2 {
             let mut taken = Taken::default();
-            let outcome = exchange.ask(|| servers.pick(), &PROMPT, &mut taken).await;
+            let outcome = exchange.ask(|busy| servers.pick(busy), &PROMPT, &mut taken).await;
             assert_eq!(outcome.is_ok(), is_well, "{url}");
             if let Err(error) = outcome {
                 assert!(error.to_string().contains(&url), "{error}");
@@ -136,7 +136,7 @@ async fn servers_are_reached_over_tls_with_a_token() {
             let servers = Servers::new(&settings.servers.urls);
             let exchange = Exchange::new(Arc::new(settings));
             let mut taken = Taken::default();
-            let outcome = exchange.ask(|| servers.pick(), &PROMPT, &mut taken).await;
+            let outcome = exchange.ask(|busy| servers.pick(busy), &PROMPT, &mut taken).await;
             let error = outcome.err().map(|error| error.to_string()).unwrap_or_default();
             assert!(error.contains(words), "{protocol}: {error}");
             assert_eq!(
