@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-const PROTOS: [&str; 2] = ["inference.proto", "vllm_engine.proto"];
+const PROTOS: [&str; 2] = ["proto/inference.proto", "proto/vllm_engine.proto"];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=proto");
