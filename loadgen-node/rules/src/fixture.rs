@@ -56,6 +56,8 @@ pub(crate) struct RunSpec {
     /// Samples per second.
     pub(crate) target: f64,
     pub(crate) latency_ns: u64,
+    /// The bounds for the first token and for each further one.
+    pub(crate) token_bounds_ns: [u64; 2],
     pub(crate) min_duration_ms: u64,
     pub(crate) division: Division,
     pub(crate) digests: bool,
@@ -87,6 +89,7 @@ impl RunSpec {
             sample_bytes: 150_528,
             target: if scenario == Scenario::Server { 18_000.0 } else { 20_000.0 },
             latency_ns: 15_000_000,
+            token_bounds_ns: [100_000_000; 2],
             min_duration_ms: 600_000,
             division: Division::Network,
             digests: false,
@@ -120,6 +123,7 @@ impl RunSpec {
             sample_bytes: 4096,
             target: 50.0,
             latency_ns: 0,
+            token_bounds_ns: [2_000_000_000, 200_000_000],
             accuracy_txt: Some(
                 "{'rouge1': 44.5, 'rouge2': 22.1, 'rougeL': 28.7, 'tokens_per_sample': 294.0}\n",
             ),
@@ -137,8 +141,12 @@ impl RunSpec {
             loadgen: "5.0.22 @ 75f297d44c",
             ..Self::llama(scenario, Mode::Performance)
         };
-        let benchmark = "llama2-70b-interactive-99";
-        [of_5_1(Scenario::Offline), Self { benchmark, ..of_5_1(Scenario::Server) }]
+        let chat = Self {
+            benchmark: "llama2-70b-interactive-99",
+            token_bounds_ns: [450_000_000, 40_000_000],
+            ..of_5_1(Scenario::Server)
+        };
+        [of_5_1(Scenario::Offline), chat]
     }
 
     /// The same run as one of a compliance test.

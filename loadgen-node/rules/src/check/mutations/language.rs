@@ -42,6 +42,16 @@ fn tokens(tree: &Tree, run: &str, change: fn(&mut Tokens)) {
     tree.record(run, |record| change(record.nodes[0].tokens.as_mut().unwrap()));
 }
 
+/// Edits the responses of TEST06, in log and record.
+fn responses(tree: &Tree, change: impl FnOnce(String) -> String) {
+    let path = format!("{TEST06}/accuracy/mlperf_log_accuracy.json");
+    let log = change(tree.read(&path));
+    tree.write(&path, &log);
+    tree.record("Server/TEST06", |record| {
+        record.logs.insert(ACCURACY_LOG.into(), sha256_of(&log));
+    });
+}
+
 pub(super) const ROWS: &[Row] = &[
     ("compression", &[N25], |tree| tree.every_record(|record| record.encoding = Encoding::Zstd)),
     ("compressed responses", &[N25], |tree| {
@@ -158,15 +168,19 @@ pub(super) const ROWS: &[Row] = &[
     }),
     ("no TEST06", &[N34], |tree| tree.remove(TEST06.trim_end_matches("/TEST06"))),
     ("TEST06 with fewer responses", &[N34], |tree| {
-        let path = format!("{TEST06}/accuracy/mlperf_log_accuracy.json");
-        let log = tree.read(&path);
-        let entries: Vec<_> = log.split(",\n").collect();
-        let log = format!("{}\n]\n", entries[..99].join(",\n"));
-        tree.write(&path, &log);
-        tree.record("Server/TEST06", |record| {
-            record.logs.insert(ACCURACY_LOG.into(), sha256_of(&log));
+        responses(tree, |log| {
+            let entries: Vec<_> = log.split(",\n").collect();
+            format!("{}\n]\n", entries[..99].join(",\n"))
         });
     }),
+    ("TEST06 with a response that is not hex", &[N34], |tree| {
+        responses(tree, |log| log.replacen("\"data\" : \"", "\"data\" : \"x", 1));
+    }),
+    ("TEST06 without a count of tokens", &[N34], |tree| {
+        responses(tree, |log| log.replacen("token_count", "tokens", 1));
+    }),
+    ("TEST06 without a response", &[N34], |tree| responses(tree, |_| "[\n]\n".into())),
+    ("TEST06 with an empty log", &[N34, N35], |tree| responses(tree, |_| String::new())),
     ("TEST06 that failed all the same", &[N30, N34], |tree| {
         let path = format!("{TEST06}/verify_accuracy.txt");
         tree.replace(&path, "verification complete", "verification failed");
