@@ -122,11 +122,6 @@ impl Benchmark {
         format!("{}, as {}", lists.join(", or "), types.join(between))
     }
 
-    /// Most tokens of an answer, where the Closed division sets an end.
-    pub(crate) fn most_tokens(&self) -> Option<u64> {
-        self.parameters.get("max_new_tokens")?.parse().ok()
-    }
-
     /// The scenarios that its suite requires, as words.
     pub(crate) fn required_scenarios(&self) -> String {
         let words: Vec<_> = self.scenarios.iter().map(|scenario| scenario.word()).collect();

@@ -16,6 +16,11 @@ impl ElementType {
         (0..).map_while(|number| DataType::try_from(number).ok()).skip(1).map(Self)
     }
 
+    /// The one that a tensor's description names.
+    pub fn of(tensor: &str) -> Option<Self> {
+        Self::all().find(|one| one.is_in(tensor))
+    }
+
     /// The type of the wire contract.
     pub fn data_type(self) -> DataType {
         self.0

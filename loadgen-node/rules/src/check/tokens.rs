@@ -51,7 +51,8 @@ fn of_benchmark(benchmark: &Benchmark, record: &RunResult) -> Vec<(Rule, String)
     let most = record.sample_bytes.map(|lengths| lengths.most);
     wrong.extend(most.and_then(|bytes| too_long(benchmark, &record.input, bytes)));
     let longest = each(record).map(|(_, tokens)| tokens.per_answer.max).max();
-    if let (Some(most), Some(longest)) = (benchmark.most_tokens(), longest)
+    let most = benchmark.tokens().map(|limits| limits.output_most);
+    if let (Some(most), Some(longest)) = (most, longest)
         && longest > with_digits(most)
     {
         wrong.push(format!(

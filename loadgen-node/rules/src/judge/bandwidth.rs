@@ -3,16 +3,16 @@
 use netdiv_contract::v1::Machine;
 
 use crate::{
-    book::{Bandwidth, Benchmark},
+    book::{Bandwidth, Benchmark, ElementType},
     facts::interfaces::Interfaces as _,
     result::{Evidence, RunResult},
 };
 
 /// What a performance run asks of the network.
 #[derive(Debug)]
-pub(crate) struct Demand<'a> {
-    /// The row of Appendix B of the element type that was sent, or else the usual one; none where the table has no row.
-    pub(crate) row: Option<&'a Bandwidth>,
+pub(crate) struct Demand {
+    /// The row of Appendix B with the element types that were sent; none where the table has no row.
+    pub(crate) row: Option<Bandwidth>,
     /// To the SUT.
     pub(crate) samples: Way,
     /// From it.
@@ -59,20 +59,20 @@ impl End {
     }
 }
 
-impl<'a> Demand<'a> {
+impl Demand {
     /// What a run with that throughput asks. Nodes on one machine share its interfaces, of which each counts once.
     pub(crate) fn of(
-        benchmark: &'a Benchmark,
+        benchmark: &Benchmark,
         record: &RunResult,
         evidence: &Evidence,
         rate: f64,
     ) -> Self {
-        let row = row(benchmark, record);
+        let row = row(benchmark, &record.input);
         let issued = record.samples.issued;
         let (sent, received) =
             (record.total(|node| node.bytes_sent), record.total(|node| node.bytes_received));
-        let samples = Way::of(row.map(Bandwidth::ingress_bytes), sent, issued);
-        let responses = Way::of(row.map(Bandwidth::egress_bytes), received, issued);
+        let samples = Way::of(row.as_ref().map(Bandwidth::ingress_bytes), sent, issued);
+        let responses = Way::of(row.as_ref().map(Bandwidth::egress_bytes), received, issued);
         let bits = rate * samples.counted().max(responses.counted()) * 8.0;
         let end = |who: String, share: f64, machine: &Machine| End {
             who,
@@ -97,15 +97,79 @@ impl<'a> Demand<'a> {
 
     /// The formula with its numbers.
     pub(crate) fn formula(&self) -> &str {
-        self.row.map_or("nothing", |row| &row.formula)
+        self.row.as_ref().map_or("nothing", |row| &row.formula)
     }
 }
 
-fn row<'a>(benchmark: &'a Benchmark, record: &RunResult) -> Option<&'a Bandwidth> {
-    let is_sent = |row: &&Bandwidth| {
-        let first = row.ingress.first();
-        first.is_some_and(|elements| record.input.iter().any(|t| elements.data_type.is_in(t)))
-    };
+/// The row of the first tensor's element type, or else the usual one, with the types that were sent: its first elements are of the
+/// first tensor, and so on.
+fn row(benchmark: &Benchmark, tensors: &[String]) -> Option<Bandwidth> {
+    let sent: Vec<_> = tensors.iter().map(|tensor| ElementType::of(tensor)).collect();
     let all = &benchmark.bandwidth;
-    all.iter().find(is_sent).or_else(|| all.first())
+    let is_sent = |row: &&Bandwidth| {
+        let first = row.ingress.first().map(|elements| elements.data_type);
+        first.is_some() && sent.first() == Some(&first)
+    };
+    let usual = all.iter().find(is_sent).or_else(|| all.first())?;
+    let mut row = usual.clone();
+    for (elements, sent) in row.ingress.iter_mut().zip(sent) {
+        elements.data_type = sent.unwrap_or(elements.data_type);
+    }
+    if row != *usual {
+        let types: Vec<_> = row.ingress.iter().map(|elements| elements.data_type.word()).collect();
+        row.formula = format!("{}; sent as {}", row.formula, types.join(" and "));
+    }
+    Some(row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::book::Table;
+
+    #[test]
+    fn samples_are_as_long_as_the_types_that_were_sent() {
+        for (benchmark, tensors, bytes, formula) in [
+            ("llama2-70b-99", &["input_ids int32 [?]"][..], 4 * 1024, "1024 in and out, int32"),
+            (
+                "llama2-70b-99",
+                &["input_ids int64 [?]"],
+                8 * 1024,
+                "1024 in and out, int32; sent as int64",
+            ),
+            (
+                "llama2-70b-99",
+                &["input_ids int64 [?]", "input_mask int32 [?]", "lengths int32 [1]"],
+                8 * 1024,
+                "1024 in and out, int32; sent as int64",
+            ),
+            ("resnet50", &["image float32 [3, 224, 224]"], 4 * 150_528, "3*224*224, float32"),
+            (
+                "resnet50",
+                &["image float16 [3, 224, 224]"],
+                2 * 150_528,
+                "3*224*224, uint8; sent as float16",
+            ),
+            ("resnet50", &["bytes"], 150_528, "3*224*224, uint8"),
+            ("resnet50", &[], 150_528, "3*224*224, uint8"),
+            (
+                "dlrm-v2-99",
+                &["numerical float16 [?, 13]", "categorical int64 [?, 26]"],
+                2 * 3510 + 8 * 7020,
+                "270*(13 float32 + 26 int32); sent as float16 and int64",
+            ),
+            ("rgat", &["node int64 [1]"], 0, "negligible"),
+        ] {
+            let tensors: Vec<_> = tensors.iter().map(|tensor| (*tensor).to_owned()).collect();
+            let benchmark = Table::builtin().unwrap().find(benchmark).unwrap();
+            let row = row(benchmark, &tensors).unwrap();
+            assert_eq!(
+                (row.ingress_bytes(), row.formula.as_str()),
+                (bytes, formula),
+                "{tensors:?}"
+            );
+            // Answers have their own type.
+            assert_eq!(row.egress_bytes(), benchmark.bandwidth[0].egress_bytes(), "{tensors:?}");
+        }
+    }
 }

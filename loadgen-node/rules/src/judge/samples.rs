@@ -23,23 +23,37 @@ pub(crate) fn may_be_encoded(benchmark: &Benchmark, encoding: Encoding) -> bool 
     encoding == Encoding::None || benchmark.compression != Compression::None
 }
 
-/// Whether a sample of so many bytes has more token ids than the benchmark's prompts (Appendix B has their greatest length).
+/// Whether a sample of so many bytes has more token ids than the benchmark's prompts. Of several tensors, the first has the ids.
 pub(crate) fn too_long(benchmark: &Benchmark, tensors: &[String], bytes: u64) -> Option<String> {
     benchmark.token_latencies.filter(|_| is_allowed_input(benchmark, tensors) == Some(true))?;
-    let [tensor] = tensors else { return None };
-    let kind = ElementType::all().find(|one| one.is_in(tensor))?;
-    // A sample whose length varies says how long it is.
-    let shape = vec![0; tensor.split(',').count()];
-    let empty = TensorView { data_type: kind.data_type(), shape, data: &[] };
-    let before = if tensor.contains('?') { layout::pack(&[empty]).len() as u64 } else { 0 };
-    let ids = bytes.saturating_sub(before) / kind.bytes().max(1);
-    let most: u64 = benchmark.bandwidth.first()?.ingress.iter().map(|ids| ids.elements).sum();
+    let most = benchmark.tokens()?.prompt;
+    let ids = match tensors {
+        [tensor] => in_bytes(tensor, bytes)?,
+        tensors => in_shape(tensors.first()?)?,
+    };
     (ids > most).then(|| {
         format!(
             "a sample has {ids} token ids, and those of {} have {most} at most: use its data set",
             benchmark.name
         )
     })
+}
+
+/// The elements of a tensor that is the whole sample, by the sample's bytes.
+fn in_bytes(tensor: &str, bytes: u64) -> Option<u64> {
+    let kind = ElementType::of(tensor)?;
+    // A sample whose length varies says how long it is.
+    let shape = vec![0; tensor.split(',').count()];
+    let empty = TensorView { data_type: kind.data_type(), shape, data: &[] };
+    let before = if tensor.contains('?') { layout::pack(&[empty]).len() as u64 } else { 0 };
+    Some(bytes.saturating_sub(before) / kind.bytes().max(1))
+}
+
+/// The elements of a tensor by its shape; none where that varies.
+fn in_shape(tensor: &str) -> Option<u64> {
+    let (_, shape) = tensor.split_once('[')?;
+    let mut sizes = shape.trim_end().strip_suffix(']')?.split(',').map(|size| size.trim().parse());
+    sizes.try_fold(1_u64, |all, size| Some(all.saturating_mul(size.ok()?)))
 }
 
 /// What a sample of the benchmark is.
@@ -50,7 +64,7 @@ pub(crate) fn wanted_input(benchmark: &Benchmark) -> String {
 /// Whether tensors, described as `image uint8 [224, 224, 3]`, are what the benchmark allows; none where no type of them is
 /// known.
 pub(crate) fn is_allowed_input(benchmark: &Benchmark, tensors: &[String]) -> Option<bool> {
-    let is_known = |tensor: &String| ElementType::all().any(|one| one.is_in(tensor));
+    let is_known = |tensor: &String| ElementType::of(tensor).is_some();
     let is_allowed = |tensor: &String| benchmark.input_types.iter().any(|one| one.is_in(tensor));
     tensors.iter().any(is_known).then(|| {
         let is_counted = benchmark.inputs.iter().any(|list| list.len() == tensors.len());
@@ -77,6 +91,26 @@ mod tests {
         ] {
             let found = too_long(llama, &[tensor.into()], bytes);
             assert_eq!(found.is_some(), is_too_long, "{tensor} {bytes}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn of_several_tensors_the_first_has_the_ids() {
+        let llama = Table::builtin().unwrap().find("llama2-70b-99").unwrap();
+        for (shape, is_too_long) in [
+            ("[1024]", false),
+            ("[1, 1024]", false),
+            ("[1025]", true),
+            ("[2, 1024]", true),
+            ("[18446744073709551615, 2]", true),
+            ("[?]", false),
+            ("[]", false),
+        ] {
+            let tensors = ["input_ids", "input_mask", "lengths"].map(|name| {
+                format!("{name} int32 {}", if name == "lengths" { "[1]" } else { shape })
+            });
+            let found = too_long(llama, &tensors, 2 * 4 * 1024 + 4);
+            assert_eq!(found.is_some(), is_too_long, "{shape}: {found:?}");
         }
     }
 }

@@ -42,7 +42,7 @@ fn one(result: &Measured<'_>) -> String {
     };
     let Some(rate) = result.rate else { return "The run has no throughput.\n".into() };
     let demand = Demand::of(benchmark, result.record, evidence, rate);
-    let Some(row) = demand.row else {
+    let Some(row) = &demand.row else {
         return "Appendix B does not name this benchmark.\n".into();
     };
     let mut text = format!(
@@ -82,7 +82,7 @@ fn one(result: &Measured<'_>) -> String {
 }
 
 /// Both directions of a language model's samples: token ids, of which prompts and outputs have different numbers.
-fn tokens(demand: &Demand<'_>, limits: TokenLimits, rate: f64) -> String {
+fn tokens(demand: &Demand, limits: TokenLimits, rate: f64) -> String {
     let line = |way: &str, tokens: u64, bytes: Way| {
         [
             way.to_owned(),
