@@ -80,7 +80,7 @@ pub(super) fn check(table: &Table, benchmark: &Benchmark, choice: &Choice<'_>) -
     if choice.performs() {
         let limits = Limits::of(table, None, benchmark, Some(choice.scenario));
         duration(&mut settings, limits.min_duration_ms);
-        samples(&mut settings, name, &limits, choice);
+        samples(&mut settings, benchmark, &limits, choice);
         if let Some(limits) = &limits.server {
             latencies(&mut settings, name, limits);
         }
@@ -102,7 +102,13 @@ fn duration(settings: &mut Settings<'_>, least: u64) {
     }
 }
 
-fn samples(settings: &mut Settings<'_>, name: &str, limits: &Limits, choice: &Choice<'_>) {
+fn samples(
+    settings: &mut Settings<'_>,
+    benchmark: &Benchmark,
+    limits: &Limits,
+    choice: &Choice<'_>,
+) {
+    let name = &benchmark.name;
     let field = "performance_sample_count_override";
     if let Some(over) = settings.get::<u64>(field) {
         let (count, place) = match over {
@@ -124,9 +130,15 @@ fn samples(settings: &mut Settings<'_>, name: &str, limits: &Limits, choice: &Ch
         let (Some(seconds), Some(rate), Some(count)) = (seconds, rate, count) else { return };
         let samples = count.max((OFFLINE_SLACK * seconds * rate) as u64);
         if samples < least {
+            // LoadGen's mlperf.conf has no number for interactive variants.
+            let instead = if benchmark.interactive_of.is_some() {
+                let model = &benchmark.loadgen_model;
+                format!("set `{model}.Offline.min_query_count = {least}` in user.conf")
+            } else {
+                "leave min_query_count to LoadGen's mlperf.conf".to_owned()
+            };
             let text = format!(
-                "Offline's query would have {samples} samples, and {name} wants {least} at least; leave min_query_count to \
-                 LoadGen's mlperf.conf"
+                "Offline's query would have {samples} samples, and {name} wants {least} at least; {instead}"
             );
             settings.fail("min_query_count", text);
         }
@@ -134,6 +146,7 @@ fn samples(settings: &mut Settings<'_>, name: &str, limits: &Limits, choice: &Ch
 }
 
 fn latencies(settings: &mut Settings<'_>, name: &str, limits: &Server) {
+    settings.rule = N2;
     let bounds = [
         ("server_target_latency_ns", "Server's latency bound", limits.latency_ms),
         ("server_ttft_latency", "the bound for the first token", limits.first_token_ms),
@@ -146,6 +159,7 @@ fn latencies(settings: &mut Settings<'_>, name: &str, limits: &Server) {
             format!("{what} of {name} is {most_ms} ms, not {ms} ms; leave it to LoadGen's mlperf.conf")
         });
     }
+    settings.rule = N32;
     settings.ask(
         "server_target_latency_percentile",
         |share: &f64| *share >= limits.percentile,

@@ -192,11 +192,6 @@ fn durations_and_bounds_are_the_rules() {
         ("max_duration_ms", "60000", "it would end the run after 60000 ms"),
         ("max_query_count", "30000", "it would end the run after 30000 queries"),
         (
-            "server_target_latency_ns",
-            "15000001",
-            "Server's latency bound of resnet50 is 15 ms, not 15.000001 ms",
-        ),
-        (
             "server_target_latency_percentile",
             "0.970000",
             "99 % of queries have to meet the bound, not 97 %",
@@ -207,6 +202,8 @@ fn durations_and_bounds_are_the_rules() {
     ] {
         fails(images(), Rule::N32, name, text, set(name, value));
     }
+    let (name, text) = ("server_target_latency_ns", "of resnet50 is 15 ms, not 15.000001 ms");
+    fails(images(), Rule::N2, name, text, set(name, "15000001"));
     for (name, value, text) in [
         (
             "server_ttft_latency",
@@ -219,10 +216,11 @@ fn durations_and_bounds_are_the_rules() {
             "the bound for each further token of llama2-70b-99 is 200 ms",
         ),
         ("server_target_latency_ns", "20000000001", "is 20000 ms"),
-        ("sample_concatenate_permutation", "false", "it must be true: every sample"),
     ] {
-        fails(tokens(), Rule::N32, name, text, set(name, value));
+        fails(tokens(), Rule::N2, name, text, set(name, value));
     }
+    let (name, text) = ("sample_concatenate_permutation", "it must be true: every sample");
+    fails(tokens(), Rule::N32, name, text, set(name, "false"));
     let text = "it must be true: first token";
     fails(tokens(), Rule::N2, "use_token_latencies", text, set("use_token_latencies", "false"));
     let mut gptj = tokens();
@@ -369,7 +367,21 @@ fn the_bounds_of_an_interactive_variant_are_its_own() {
     assert_eq!(found(Division::Network, &chat()), []);
     let text = "the bound for the first token of llama2-70b-interactive-99 is 450 ms, not 2000 ms";
     let value = set("server_ttft_latency", "2000000000");
-    fails(chat(), Rule::N32, "server_ttft_latency", text, value);
+    fails(chat(), Rule::N2, "server_ttft_latency", text, value);
+}
+
+#[test]
+fn offline_of_an_interactive_variant_needs_a_line_in_user_conf() {
+    let offline = || {
+        let mut case = of_round(tokens(), "v5.1");
+        (case.benchmark, case.scenario) = ("llama2-70b-interactive-99", Scenario::Offline);
+        set("offline_expected_qps", "1.000000")(&mut case);
+        case
+    };
+    assert_eq!(found(Division::Network, &offline()), []);
+    let text = "set `llama2-70b-interactive.Offline.min_query_count = 24576` in user.conf";
+    let value = set("min_query_count", "100");
+    fails(offline(), Rule::N32, "min_query_count", text, value);
 }
 
 #[test]
