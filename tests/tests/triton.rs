@@ -231,7 +231,7 @@ fn what_does_not_fit_is_refused_at_the_start() {
     }
     for (args, words) in [
         (["--openai-dialect", "sglang"], "--openai-dialect belongs to the engine openai"),
-        (["--scenario", "server"], "--scenario belongs to the engine torch, a plug-in, or kserve"),
+        (["--scenario", "server"], "--scenario belongs to the engine torch, a plug-in"),
         (["--buckets", "5"], "--buckets belongs to the engine torch, a plug-in"),
     ] {
         let log = try_node(&triton, "tokens.toml", &args).expect_err("must be refused");
