@@ -108,7 +108,7 @@ fn a_user_conf_takes_the_place_of_the_benchmarks_settings() {
     let run = LoadGen::new(&[&node.address], "offline");
     let conf = run.file("user.conf", "*.Offline.target_qps = 50\n*.Offline.min_duration = 2\n");
     let run = run.args(&["--benchmark", "sorting", "--user-conf", &conf]);
-    let outcome = run.args(&["--setting", "min_query_count=1"]).run().expect(0);
+    let outcome = run.args(&["--setting", "min_query_count=500"]).run().expect(0);
     let settings = &outcome.result()["test_settings"];
     assert_eq!(settings["use_token_latencies"], "false", "{settings:#}");
     assert_eq!(settings["min_duration_ms"], "2");
