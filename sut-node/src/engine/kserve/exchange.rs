@@ -8,13 +8,12 @@ use crate::{
     engine::{
         error::EngineError,
         kserve::{
-            servers::{Refused, Servers, UnderWay},
+            caller::{Caller, Refused, Servers},
             tensors::Tensors,
             tokens::Tokens,
         },
+        remote::{servers::Request, taker::wait, tasks},
         sink::Sink,
-        taker::wait,
-        tasks,
     },
     model::{
         payload::Payload,
@@ -59,7 +58,7 @@ impl Exchange {
             _ => Vec::new(),
         };
         let mut tries = 0;
-        let mut busy: Option<UnderWay<'_>> = None;
+        let mut busy: Option<Request<'_, Caller>> = None;
         loop {
             let Some(server) = self.servers.pick(busy.as_deref()) else {
                 return Err("there is no server".into());

@@ -11,16 +11,16 @@ use crate::{
     engine::{
         error::EngineError,
         kserve::{
+            caller::{Caller, Refused, Server},
             exchange::Plan,
             rpc::{
                 ModelConfigRequest, ModelConfigResponse, ModelMetadataRequest, ModelReadyRequest,
                 ServerMetadataRequest, ServerReadyRequest,
             },
-            servers::{Loads, Refused, Server, Servers},
             tensors::{Tensors, has_batch},
             tokens::Tokens,
         },
-        taker::Nobody,
+        remote::{servers::Servers, taker::Nobody},
     },
     model::{
         decoupled::{DecoupledModel, Given, Word},
@@ -60,7 +60,8 @@ pub(super) fn probe(settings: &ServersConfig, wanted: &Wanted) -> Result<Probed,
     };
     let probed = runtime.block_on(async {
         let (mut names, mut worst, mut plan) = (BTreeSet::new(), PrefixCaching::Off, None);
-        for server in Servers::new(settings, &Loads::new(settings)).all() {
+        let servers = Servers::new(&settings.urls).with(|url| Caller::new(url, settings));
+        for server in servers.all() {
             let path = format!("{name} at {server}");
             let unsupported = |why| EngineError::Unsupported { path, why };
             let found = ask(server, name, wanted, settings.timeout).await.map_err(unsupported)?;
@@ -106,24 +107,25 @@ async fn ask(
     wanted: &Wanted,
     time: Duration,
 ) -> Result<Probed, String> {
-    let mut client = server.client();
-    let ready = client.server_ready(server.call(ServerReadyRequest {}));
+    let caller = &server.caller;
+    let mut client = caller.client();
+    let ready = client.server_ready(caller.call(ServerReadyRequest {}));
     if !within(time, "ServerReady", ready).await?.ready {
         return Err("the server is not ready".into());
     }
-    let metadata = client.server_metadata(server.call(ServerMetadataRequest {}));
+    let metadata = client.server_metadata(caller.call(ServerMetadataRequest {}));
     let metadata = within(time, "ServerMetadata", metadata).await?;
     let name = name.to_owned();
-    let ready = client.model_ready(server.call(ModelReadyRequest { name: name.clone() }));
+    let ready = client.model_ready(caller.call(ModelReadyRequest { name: name.clone() }));
     if !within(time, "ModelReady", ready).await?.ready {
         return Err(format!(
             "the model is not ready; look into the server's log, or correct name = {name:?} in the model's file"
         ));
     }
-    let model = client.model_metadata(server.call(ModelMetadataRequest { name: name.clone() }));
+    let model = client.model_metadata(caller.call(ModelMetadataRequest { name: name.clone() }));
     let model = within(time, "ModelMetadata", model).await?;
     let config = within(time, "ModelConfig", async {
-        match client.model_config(server.call(ModelConfigRequest { name })).await {
+        match client.model_config(caller.call(ModelConfigRequest { name })).await {
             // Triton alone has it, and may be told not to show it.
             Err(_) => Ok(Response::new(ModelConfigResponse::default())),
             answer => answer,

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use crate::{
     engine::{
         kserve::{
+            caller::{Refused, Server},
             output::Output,
             reply::name_of,
             rpc::{
@@ -18,9 +19,8 @@ use crate::{
                 model_metadata_response::TensorMetadata,
             },
             scalar,
-            servers::{Refused, Server},
         },
-        taker::{GONE, SILENT, Taker, wait},
+        remote::taker::{GONE, SILENT, Taker, wait},
     },
     model::decoupled::{DecoupledModel, Given, Word},
 };
@@ -86,8 +86,8 @@ impl Tokens {
         let request = self.request(server, prompt)?;
         let id = request.id.clone();
         let mut output = Output::new(&self.model, self.data_type, &id);
-        let mut client = server.client();
-        let request = server.call(tokio_stream::once(request));
+        let mut client = server.caller.client();
+        let request = server.caller.call(tokio_stream::once(request));
         let mut until = Instant::now() + timeout;
         let begins = wait(client.model_stream_infer(request), taker, until).await??;
         let mut stream = begins.into_inner();
@@ -144,7 +144,7 @@ impl Tokens {
         let wants_end = InferParameter { parameter_choice: Some(ParameterChoice::BoolParam(true)) };
         Ok(ModelInferRequest {
             model_name: self.model.served.name.clone(),
-            id: server.next_id(),
+            id: server.caller.next_id(),
             parameters: [(WANTS_END.to_owned(), wants_end)].into(),
             inputs,
             outputs: vec![InferRequestedOutputTensor { name: self.model.output.clone() }],

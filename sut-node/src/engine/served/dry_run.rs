@@ -14,8 +14,8 @@ use tokio::runtime::Builder;
 
 use crate::{
     engine::{
+        remote::taker::Taker,
         served::{chunk::Chunks, exchange::read, openai, output::Output, vllm_grpc},
-        taker::Taker,
     },
     model::served::ServedModel,
     settings::served::Protocol,

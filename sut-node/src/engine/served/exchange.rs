@@ -7,14 +7,16 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::{
     engine::{
         error::EngineError,
+        remote::{
+            servers::{Request, Server},
+            taker::{GONE, SILENT, Taker, wait},
+        },
         served::{
             chunk::Chunks,
             output::{Output, Remarks},
             refused::Refused,
-            servers::{Request, Server},
             wire::{Answer, Wire},
         },
-        taker::{GONE, SILENT, Taker, wait},
     },
     settings::served::ServedConfig,
 };

@@ -4,12 +4,14 @@ use hyper::body::Incoming;
 use netdiv_words::PrefixCaching;
 
 use crate::{
-    engine::served::{
-        chunk::{Chunk, Chunks},
-        openai,
-        refused::Refused,
-        servers::Server,
-        vllm_grpc,
+    engine::{
+        remote::servers::Server,
+        served::{
+            chunk::{Chunk, Chunks},
+            openai,
+            refused::Refused,
+            vllm_grpc,
+        },
     },
     settings::served::{Protocol, ServedConfig},
 };

@@ -9,12 +9,12 @@ use super::fake::{Act, Fake, answer, end, of, tensor, tensors, tiny, tokens};
 use crate::{
     engine::{
         kserve::{
+            caller::{Caller, Refused, Servers},
             rpc::{ModelInferResponse, ModelStreamInferResponse},
-            servers::{Loads, Refused, Servers},
             tensors::{Tensors, has_batch},
             tokens::Tokens,
         },
-        taker::Taker,
+        remote::{self, taker::Taker},
     },
     model::{
         decoupled::{DecoupledModel, Given},
@@ -43,6 +43,11 @@ impl Taker for Taken {
     }
 }
 
+fn servers(server: &Fake) -> Servers {
+    let settings = &server.settings;
+    remote::servers::Servers::new(&settings.urls).with(|url| Caller::new(url, settings))
+}
+
 /// Asks once: the tokens that came, and how it ended.
 fn ask(server: &Fake, model: DecoupledModel) -> (Vec<i32>, Result<(), Refused>) {
     let [inputs, outputs] = tensors();
@@ -50,7 +55,7 @@ fn ask(server: &Fake, model: DecoupledModel) -> (Vec<i32>, Result<(), Refused>) 
     let mut taken = Taken::default();
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let outcome = runtime.block_on(async {
-        let servers = Servers::new(&server.settings, &Loads::new(&server.settings));
+        let servers = servers(server);
         let timeout = server.settings.timeout;
         tokens.attempt(&servers.all()[0], &PROMPT, &mut taken, timeout).await
     });
@@ -283,7 +288,7 @@ fn answers_that_are_not_the_models_outputs_are_refused_by_name() {
         let server = Fake::start(move |_, _| vec![act.clone()]);
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let outcome = runtime.block_on(async {
-            let servers = Servers::new(&server.settings, &Loads::new(&server.settings));
+            let servers = servers(&server);
             let pass = Pass { rows: 1, lengths: Vec::new() };
             pair(true).try_pass(&servers.all()[0], &pass, &Taken::default(), timeout).await
         });

@@ -20,12 +20,12 @@ use crate::{
     engine::{
         interface::StreamingEngine,
         kserve::{
+            caller::Caller,
             exchange::{Exchange, Plan},
-            servers::{Loads, Servers},
             tokens::Tokens,
         },
+        remote::{servers::Servers, tasks::Tasks},
         sink::Sink,
-        tasks::Tasks,
     },
     intake::{
         replies::{self, Replies, ReplyTo},
@@ -43,7 +43,7 @@ fn engine(servers: &[&Fake], most: usize, timeout: Duration) -> Tasks<Exchange> 
     let plan = Arc::new(Plan::Tokens(plan));
     Tasks::new("kserve", most, || Exchange {
         plan,
-        servers: Servers::new(&settings, &Loads::new(&settings)),
+        servers: Servers::new(&settings.urls).with(|url| Caller::new(url, &settings)),
         timeout,
     })
     .unwrap()

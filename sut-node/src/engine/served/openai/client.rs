@@ -11,15 +11,17 @@ use hyper::body::Incoming;
 use netdiv_words::PrefixCaching;
 
 use crate::{
-    engine::served::{
-        connections::{Pool, Version, causes, fresh, kept, was_closed},
-        openai::{
-            answer::Answer,
-            dialect::{Api, api},
-            fault::refusal,
+    engine::{
+        remote::{connector::Version, servers::Server},
+        served::{
+            connections::{Pool, causes, fresh, kept, was_closed},
+            openai::{
+                answer::Answer,
+                dialect::{Api, api},
+                fault::refusal,
+            },
+            refused::{PAUSE, Refused, blames_prompt, short},
         },
-        refused::{PAUSE, Refused, blames_prompt, short},
-        servers::Server,
     },
     settings::served::{Dialect, H2C, ServedConfig},
 };

@@ -19,8 +19,8 @@ use tokio::runtime::Builder;
 use crate::{
     engine::{
         error::EngineError,
-        served::{exchange::Exchange, output::Remarks, servers::Servers},
-        taker::Taker,
+        remote::{servers::Servers, taker::Taker},
+        served::{exchange::Exchange, output::Remarks},
     },
     model::served::ServedModel,
     settings::served::{Dialect, Protocol, ServedConfig, ServersConfig},

@@ -19,10 +19,10 @@ use crate::{
     clock::Clock,
     engine::{
         interface::StreamingEngine,
+        remote::servers::Servers,
         served::{
             engine::{Served, served},
             exchange::Exchange,
-            servers::Servers,
         },
         sink::Sink,
     },

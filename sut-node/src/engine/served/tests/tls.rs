@@ -21,7 +21,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::fake::{PROMPT, Taken, settings, tiny};
 use crate::{
-    engine::served::{exchange::Exchange, servers::Servers},
+    engine::{remote::servers::Servers, served::exchange::Exchange},
     settings::served::Dialect::Vllm,
 };
 

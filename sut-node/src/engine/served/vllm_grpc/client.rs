@@ -10,15 +10,17 @@ use http::{HeaderValue, header};
 use tonic::{Code, Request, Status, body::Body};
 
 use crate::{
-    engine::served::{
-        connections::{Pool, Version, fresh, kept, was_closed},
-        refused::{PAUSE, Refused, blames_prompt},
-        servers::Server,
-        vllm_grpc::{
-            answer::{Answer, told},
-            proto::{
-                GenerateRequest, GetModelInfoRequest, SamplingParams, TokenizedInput,
-                vllm_engine_client::VllmEngineClient,
+    engine::{
+        remote::{connector::Version, servers::Server},
+        served::{
+            connections::{Pool, fresh, kept, was_closed},
+            refused::{PAUSE, Refused, blames_prompt},
+            vllm_grpc::{
+                answer::{Answer, told},
+                proto::{
+                    GenerateRequest, GetModelInfoRequest, SamplingParams, TokenizedInput,
+                    vllm_engine_client::VllmEngineClient,
+                },
             },
         },
     },

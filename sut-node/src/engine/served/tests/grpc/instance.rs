@@ -14,10 +14,10 @@ use super::{
 use crate::{
     engine::{
         interface::StreamingEngine as _,
+        remote::servers::Servers,
         served::{
             engine::{Served, served},
             exchange::Exchange,
-            servers::Servers,
         },
     },
     settings::served::ServedConfig,

@@ -9,11 +9,11 @@ use crate::engine::sink::Sink;
 /// How often a request that waits looks whether somebody still wants its answer.
 const LOOK: Duration = Duration::from_millis(200);
 
-pub(super) const GONE: &str = "nobody waits for the answer any more";
-pub(super) const SILENT: &str = "nothing came for as long as --url-timeout-ms allows";
+pub(crate) const GONE: &str = "nobody waits for the answer any more";
+pub(crate) const SILENT: &str = "nothing came for as long as --url-timeout-ms allows";
 
 /// Who waits for the tokens of an output.
-pub(super) trait Taker {
+pub(crate) trait Taker {
     /// Takes those that follow.
     fn tokens(&mut self, ids: &[i32]);
 
@@ -32,7 +32,7 @@ impl Taker for Sink {
 }
 
 /// Someone who wants to know whether there is an answer, and not what it is.
-pub(super) struct Nobody;
+pub(crate) struct Nobody;
 
 impl Taker for Nobody {
     fn tokens(&mut self, _: &[i32]) {}
@@ -43,7 +43,7 @@ impl Taker for Nobody {
 }
 
 /// Waits for a server, but not for ever, and only while somebody waits for its answer.
-pub(super) async fn wait<T>(
+pub(crate) async fn wait<T>(
     future: impl Future<Output = T>,
     taker: &impl Taker,
     until: Instant,

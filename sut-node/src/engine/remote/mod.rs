@@ -1,0 +1,9 @@
+//! What engines share that send samples to servers: `served/` and `kserve/`.
+//!
+//! Each sample has a task (`tasks.rs`), which asks one of the `servers.rs`, over connections that a `connector.rs` makes, and
+//! waits for it on behalf of a `taker.rs`.
+
+pub(super) mod connector;
+pub(super) mod servers;
+pub(super) mod taker;
+pub(super) mod tasks;
