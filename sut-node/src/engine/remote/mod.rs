@@ -1,9 +1,10 @@
 //! What engines share that send samples to servers: `served/` and `kserve/`.
 //!
 //! Each sample has a task (`tasks.rs`), which asks one of the `servers.rs`, over connections that a `connector.rs` makes, and
-//! waits for it on behalf of a `taker.rs`.
+//! waits for it on behalf of a `taker.rs`. An output grows by its `ids.rs`.
 
 pub(super) mod connector;
+pub(super) mod ids;
 pub(super) mod servers;
 pub(super) mod taker;
 pub(super) mod tasks;
