@@ -1,10 +1,6 @@
 //! How an instance calls a server: over a connection that is made again when it is lost.
 
-use std::{
-    error::Error as _,
-    fmt, iter,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::{HeaderValue, Uri};
 use netdiv_contract::{limits, said::said};
@@ -19,49 +15,12 @@ use crate::{
         kserve::rpc::grpc_inference_service_client::GrpcInferenceServiceClient,
         remote::{
             connector::{Version, connector},
+            refused::{Refused, with_causes},
             servers,
         },
     },
     settings::served::ServersConfig,
 };
-
-/// Why a request has no answer.
-#[derive(Debug)]
-pub(super) enum Refused {
-    /// The server has too much to do, or is not there.
-    Busy(String),
-    /// Anything else.
-    Failed(String),
-}
-
-impl From<String> for Refused {
-    fn from(why: String) -> Self {
-        Self::Failed(why)
-    }
-}
-
-impl From<Status> for Refused {
-    fn from(status: Status) -> Self {
-        let mut text = format!("{:?}: {}", status.code(), status.message());
-        for cause in iter::successors(status.source(), |cause| (*cause).source()) {
-            let cause = cause.to_string();
-            if !text.contains(&cause) {
-                text = format!("{text}: {cause}");
-            }
-        }
-        match status.code() {
-            Code::Unavailable | Code::ResourceExhausted => Self::Busy(said(&text)),
-            _ => Self::Failed(said(&text)),
-        }
-    }
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Busy(why) | Self::Failed(why)) = self;
-        f.write_str(why)
-    }
-}
 
 pub(super) type Servers = servers::Servers<Caller>;
 
@@ -111,4 +70,15 @@ fn metadata(header: &HeaderValue) -> Option<MetadataValue<Ascii>> {
     let mut value = MetadataValue::try_from(header.as_bytes()).ok()?;
     value.set_sensitive(true);
     Some(value)
+}
+
+impl From<Status> for Refused {
+    fn from(status: Status) -> Self {
+        let text = format!("{:?}: {}", status.code(), status.message());
+        let why = said(&with_causes(text, &status));
+        match status.code() {
+            Code::Unavailable | Code::ResourceExhausted => Self::Busy { pause: None, why },
+            _ => Self::Failed(why),
+        }
+    }
 }

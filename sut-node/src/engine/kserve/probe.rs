@@ -11,7 +11,7 @@ use crate::{
     engine::{
         error::EngineError,
         kserve::{
-            caller::{Caller, Refused, Server},
+            caller::{Caller, Server},
             exchange::Plan,
             rpc::{
                 ModelConfigRequest, ModelConfigResponse, ModelMetadataRequest, ModelReadyRequest,
@@ -20,7 +20,7 @@ use crate::{
             tensors::{Tensors, has_batch},
             tokens::Tokens,
         },
-        remote::{servers::Servers, taker::Nobody},
+        remote::{refused::Refused, servers::Servers, taker::Nobody},
     },
     model::{
         decoupled::{DecoupledModel, Given, Word},
@@ -144,7 +144,7 @@ async fn ask(
             let (manifest, workload) = (manifest.clone(), workload.clone());
             let tensors = Tensors { manifest, workload, batch };
             for pass in tensors.workload.warm_up(&[1], &[]) {
-                tensors.try_pass(server, &pass, &Nobody, time).await.map_err(said)?;
+                tensors.try_pass(server, &pass, &Nobody, time).await.map_err(Refused::why)?;
             }
             Plan::Tensors(tensors)
         }
@@ -152,16 +152,12 @@ async fn ask(
             let few = Arc::new(with_few_tokens(wanted));
             let prompt: Vec<_> = prompt(&few.served).collect();
             let tokens = Tokens::new(few, &model.inputs, &model.outputs)?;
-            tokens.attempt(server, &prompt, &mut Nobody, time).await.map_err(said)?;
+            tokens.attempt(server, &prompt, &mut Nobody, time).await.map_err(Refused::why)?;
             Plan::Tokens(Tokens::new(wanted.clone(), &model.inputs, &model.outputs)?)
         }
     };
     let framework = format!("{} {}", metadata.name, metadata.version);
     Ok(Probed { framework, response_cache, plan })
-}
-
-fn said(refused: Refused) -> String {
-    refused.to_string()
 }
 
 /// A call that must not take for ever.
@@ -172,7 +168,7 @@ async fn within<T>(
 ) -> Result<T, String> {
     match timeout(time, call).await {
         Ok(Ok(answer)) => Ok(answer.into_inner()),
-        Ok(Err(status)) => Err(format!("{what}: {}", Refused::from(status))),
+        Ok(Err(status)) => Err(format!("{what}: {}", Refused::from(status).why())),
         Err(_) => Err(format!("{what}: no answer")),
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::{
     engine::{
         kserve::{
-            caller::{Refused, Server},
+            caller::Server,
             reply::{belongs, bytes_of, name_of, output},
             rpc::{
                 ModelInferRequest, ModelInferResponse,
@@ -19,7 +19,10 @@ use crate::{
                 model_metadata_response::TensorMetadata,
             },
         },
-        remote::taker::{Taker, wait},
+        remote::{
+            refused::Refused,
+            taker::{Taker, wait},
+        },
     },
     model::{
         aligned::Aligned,

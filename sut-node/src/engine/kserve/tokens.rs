@@ -9,7 +9,7 @@ use tokio::time::Instant;
 use crate::{
     engine::{
         kserve::{
-            caller::{Refused, Server},
+            caller::Server,
             output::Output,
             reply::name_of,
             rpc::{
@@ -20,7 +20,10 @@ use crate::{
             },
             scalar,
         },
-        remote::taker::{GONE, SILENT, Taker, wait},
+        remote::{
+            refused::Refused,
+            taker::{GONE, SILENT, Taker, wait},
+        },
     },
     model::decoupled::{DecoupledModel, Given, Word},
 };
@@ -99,7 +102,7 @@ impl Tokens {
                 Ok(Ok(message)) => message,
                 // Nothing was given that it could contradict when it is asked again.
                 Ok(Err(status)) if output.len() == 0 => return Err(status.into()),
-                Ok(Err(status)) => return Err(after(&output, Refused::from(status).to_string())),
+                Ok(Err(status)) => return Err(after(&output, Refused::from(status).why())),
                 Err(why) => return Err(after(&output, why)),
             };
             let Some(message) = message else {

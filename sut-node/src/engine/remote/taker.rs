@@ -2,7 +2,7 @@
 
 use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::engine::sink::Sink;
 
@@ -65,4 +65,16 @@ pub(crate) async fn wait<T>(
             return Err(SILENT.into());
         }
     }
+}
+
+/// Waits for that long, while somebody waits for an answer.
+pub(crate) async fn pause(time: Duration, taker: &impl Taker) -> Result<(), String> {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        if taker.has_gone() {
+            return Err(GONE.into());
+        }
+        sleep_until(end.min(Instant::now() + LOOK)).await;
+    }
+    Ok(())
 }

@@ -48,20 +48,6 @@ fn builder(version: Version) -> legacy::Builder {
     builder
 }
 
-/// An error with its causes.
-pub(super) fn causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = error.source();
-    }
-    text
-}
-
 /// Whether the server closed the connection before it began to answer.
 pub(super) fn was_closed(error: &(dyn Error + 'static)) -> bool {
     let mut causes = iter::successors(error.source(), |cause| (*cause).source());

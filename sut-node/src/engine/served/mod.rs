@@ -13,7 +13,6 @@ pub(super) mod load;
 mod openai;
 mod output;
 mod probe;
-mod refused;
 mod vllm_grpc;
 mod wire;
 

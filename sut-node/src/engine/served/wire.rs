@@ -5,12 +5,10 @@ use netdiv_words::PrefixCaching;
 
 use crate::{
     engine::{
-        remote::servers::Server,
+        remote::{refused::Refused, servers::Server},
         served::{
             chunk::{Chunk, Chunks},
-            openai,
-            refused::Refused,
-            vllm_grpc,
+            openai, vllm_grpc,
         },
     },
     settings::served::{Protocol, ServedConfig},

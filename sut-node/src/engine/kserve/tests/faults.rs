@@ -9,12 +9,12 @@ use super::fake::{Act, Fake, answer, end, of, tensor, tensors, tiny, tokens};
 use crate::{
     engine::{
         kserve::{
-            caller::{Caller, Refused, Servers},
+            caller::{Caller, Servers},
             rpc::{ModelInferResponse, ModelStreamInferResponse},
             tensors::{Tensors, has_batch},
             tokens::Tokens,
         },
-        remote::{self, taker::Taker},
+        remote::{self, refused::Refused, taker::Taker},
     },
     model::{
         decoupled::{DecoupledModel, Given},
@@ -70,7 +70,7 @@ fn of_acts(acts: Vec<Act>) -> Result<Vec<i32>, String> {
         server.settings.timeout = SHORT;
     }
     let (taken, outcome) = ask(&server, tiny(3, &[2]));
-    outcome.map(|()| taken).map_err(|error| error.to_string())
+    outcome.map(|()| taken).map_err(Refused::why)
 }
 
 fn sent(messages: &[ModelStreamInferResponse]) -> Vec<Act> {
@@ -216,7 +216,7 @@ fn only_a_server_with_too_much_to_do_is_asked_again() {
     ] {
         let server = Fake::start(move |_, _| vec![Act::Fail(status.clone())]);
         let (_, outcome) = ask(&server, tiny(3, &[]));
-        let is_busy = matches!(outcome.unwrap_err(), Refused::Busy(_));
+        let is_busy = matches!(outcome.unwrap_err(), Refused::Busy { .. });
         assert_eq!(is_busy, again);
     }
 }
@@ -292,7 +292,7 @@ fn answers_that_are_not_the_models_outputs_are_refused_by_name() {
             let pass = Pass { rows: 1, lengths: Vec::new() };
             pair(true).try_pass(&servers.all()[0], &pass, &Taken::default(), timeout).await
         });
-        let error = outcome.err().map(|error| error.to_string()).unwrap_or_default();
+        let error = outcome.err().map(Refused::why).unwrap_or_default();
         assert!(error.contains(words) && error.is_empty() == words.is_empty(), "{name}: {error}");
     }
 }

@@ -12,15 +12,18 @@ use netdiv_words::PrefixCaching;
 
 use crate::{
     engine::{
-        remote::{connector::Version, servers::Server},
+        remote::{
+            connector::Version,
+            refused::{Refused, blames_prompt, causes, short},
+            servers::Server,
+        },
         served::{
-            connections::{Pool, causes, fresh, kept, was_closed},
+            connections::{Pool, fresh, kept, was_closed},
             openai::{
                 answer::Answer,
                 dialect::{Api, api},
                 fault::refusal,
             },
-            refused::{PAUSE, Refused, blames_prompt, short},
         },
     },
     settings::served::{Dialect, H2C, ServedConfig},
@@ -143,9 +146,9 @@ async fn text(response: Response<Incoming>, most_bytes: usize) -> Result<String,
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// How long a server wants to be left alone.
-fn pause(headers: &HeaderMap) -> Duration {
+/// How long a server wants to be left alone, if it says so.
+fn pause(headers: &HeaderMap) -> Option<Duration> {
     let said = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
     let seconds = said.and_then(|text| text.trim().parse().ok());
-    seconds.map_or(PAUSE, Duration::from_secs)
+    seconds.map(Duration::from_secs)
 }
