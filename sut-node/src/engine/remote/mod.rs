@@ -9,4 +9,6 @@ pub(super) mod refused;
 pub(super) mod servers;
 pub(super) mod taker;
 pub(super) mod tasks;
+#[cfg(test)]
+pub(super) mod testing;
 pub(super) mod tries;

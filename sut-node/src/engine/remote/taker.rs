@@ -42,6 +42,20 @@ impl Taker for Nobody {
     }
 }
 
+/// Keeps the tokens, and waits for ever.
+#[derive(Default)]
+pub(crate) struct Taken(pub(crate) Vec<i32>);
+
+impl Taker for Taken {
+    fn tokens(&mut self, ids: &[i32]) {
+        self.0.extend(ids);
+    }
+
+    fn has_gone(&self) -> bool {
+        false
+    }
+}
+
 /// Waits for a server, but not for ever, and only while somebody waits for its answer.
 pub(crate) async fn wait<T>(
     future: impl Future<Output = T>,

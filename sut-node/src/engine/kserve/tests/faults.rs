@@ -14,7 +14,7 @@ use crate::{
             tensors::{Tensors, has_batch},
             tokens::Tokens,
         },
-        remote::{self, refused::Refused, taker::Taker},
+        remote::{self, refused::Refused, taker::Taken, testing::PROMPT},
     },
     model::{
         decoupled::{DecoupledModel, Given},
@@ -24,24 +24,8 @@ use crate::{
     },
 };
 
-const PROMPT: [i64; 4] = [1, 5, 9, 13];
-
 /// Until a server counts as silent, where it is.
 const SHORT: Duration = Duration::from_secs(2);
-
-/// Takes tokens, and waits for ever.
-#[derive(Default)]
-struct Taken(Vec<i32>);
-
-impl Taker for Taken {
-    fn tokens(&mut self, ids: &[i32]) {
-        self.0.extend(ids);
-    }
-
-    fn has_gone(&self) -> bool {
-        false
-    }
-}
 
 fn servers(server: &Fake) -> Servers {
     let settings = &server.settings;

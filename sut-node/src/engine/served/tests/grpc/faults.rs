@@ -11,13 +11,14 @@ use tonic::{Status, metadata::MetadataMap};
 
 use super::{
     super::{
-        fake::{ask, patience, wait_for},
+        fake::{ask, patience},
         tls::acceptor,
     },
     server::{Act, Vllm, end, of, part, sends},
 };
 use crate::engine::{
     error::EngineError,
+    remote::testing::wait_for,
     served::vllm_grpc::proto::{
         GenerateComplete, GenerateResponse, GenerateStreamChunk,
         generate_response::Response::{Chunk, Complete},
