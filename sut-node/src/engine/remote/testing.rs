@@ -12,7 +12,7 @@ use netdiv_contract::{
 
 use crate::{
     clock::Clock,
-    engine::sink::Sink,
+    engine::{interface::StreamingEngine, sink::Sink},
     intake::{
         replies::{self, Replies, ReplyTo},
         sessions::Sessions,
@@ -66,7 +66,7 @@ pub(crate) async fn next(replies: &mut Messages<Replies>) -> InferResponse {
     replies.next_message().await.unwrap().unwrap()
 }
 
-pub(crate) fn ids(reply: &InferResponse) -> Vec<i32> {
+fn ids(reply: &InferResponse) -> Vec<i32> {
     tokens::ids(&reply.payload).collect()
 }
 
@@ -91,6 +91,14 @@ pub(crate) async fn each_is_answered(count: u64, replies: &mut Messages<Replies>
     firsts.sort_unstable();
     wholes.sort_unstable();
     assert!(firsts.iter().copied().eq(0..count) && wholes == firsts);
+}
+
+/// Has one sample answered, and waits until nothing is under way.
+pub(crate) async fn one_is_answered(engine: &mut impl StreamingEngine) {
+    let (samples, mut replies) = samples(1);
+    engine.begin(samples).unwrap();
+    each_is_answered(1, &mut replies).await;
+    wait_until(|| engine.under_way() == 0).await;
 }
 
 /// How long anything may take.

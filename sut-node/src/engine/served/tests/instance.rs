@@ -13,7 +13,7 @@ use crate::{
         interface::StreamingEngine,
         remote::{
             servers::Servers,
-            testing::{each_is_answered, ids, next, samples, tiny, wait_until},
+            testing::{each_is_answered, next, one_is_answered, samples, tiny, wait_until},
         },
         served::{
             engine::{Served, served},
@@ -58,11 +58,7 @@ async fn connections_are_used_again() {
     let server = Fake::always(events(&ANSWER));
     let mut engine = engine(&[&server.url], 1);
     for _ in 0..3 {
-        let (samples, mut replies) = samples(1);
-        engine.begin(samples).unwrap();
-        next(&mut replies).await;
-        assert_eq!(ids(&next(&mut replies).await), [7, 8, 9]);
-        wait_until(|| engine.under_way() == 0).await;
+        one_is_answered(&mut engine).await;
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(server.connections.load(Ordering::SeqCst), 1);
@@ -77,11 +73,7 @@ async fn a_connection_that_the_server_closes_meanwhile_loses_no_request() {
     });
     let mut engine = engine(&[&server.url], 1);
     for _ in 0..2 {
-        let (samples, mut replies) = samples(1);
-        engine.begin(samples).unwrap();
-        next(&mut replies).await;
-        assert_eq!(ids(&next(&mut replies).await), [7, 8, 9]);
-        wait_until(|| engine.under_way() == 0).await;
+        one_is_answered(&mut engine).await;
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(server.requests.lock().len(), 3);

@@ -13,7 +13,7 @@ use crate::{
         interface::StreamingEngine as _,
         remote::{
             servers::Servers,
-            testing::{each_is_answered, ids, next, samples, wait_until},
+            testing::{each_is_answered, next, one_is_answered, samples, wait_until},
         },
         served::{
             engine::{Served, served},
@@ -53,12 +53,7 @@ async fn a_connection_that_the_server_closes_meanwhile_loses_no_request() {
     let server = Vllm::always(whole());
     let mut engine = engine(server.settings(3), 1);
     for _ in 0..3 {
-        let (samples, mut replies) = samples(1);
-        engine.begin(samples).unwrap();
-        let first = next(&mut replies).await;
-        assert_eq!(first.status(), Status::Ok, "{}", first.error);
-        assert_eq!(ids(&next(&mut replies).await), [7, 8, 9]);
-        wait_until(|| engine.under_way() == 0).await;
+        one_is_answered(&mut engine).await;
         server.seen.connections.lock().iter().for_each(|connection| connection.abort());
     }
     assert_eq!(server.seen.requests.lock().len(), 3);
