@@ -88,9 +88,19 @@ impl<T: Queued> BatchQueue<T> {
         self.state.lock().batcher.len()
     }
 
-    /// A batch that can go now, of as many samples as there is room for.
+    /// Engine threads that have nothing to do.
+    #[cfg(test)]
+    pub(crate) fn idle(&self) -> usize {
+        self.state.lock().idle
+    }
+
+    /// A batch that can go now, of as many samples as there is room for; none where another engine has nothing to do.
     pub(crate) fn try_next_batch(&self, room: usize) -> Option<Vec<T>> {
-        match self.state.lock().batcher.next(self.clock.now(), room) {
+        let mut state = self.state.lock();
+        if state.idle > 0 {
+            return None;
+        }
+        match state.batcher.next(self.clock.now(), room) {
             Next::Batch(batch) => Some(batch),
             Next::Wait | Next::WaitUntil(_) => None,
         }
