@@ -30,6 +30,7 @@ from torchscript import PRECISIONS, ExportError, compare, save, some, value
 warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)
 
 NETWORKS: dict[str, ModuleType] = {m.NAME: m for m in (resnet50, retinanet, bert, unet3d, dlrm, digits)}
+FUSED = [name for name, network in NETWORKS.items() if hasattr(network, "fuse")]
 WITHIN = ("best_model_state_dict", "model_state_dict", "state_dict", "model")  # where checkpoints keep the weights
 ENCODINGS = ["none", "zstd", "lz4"]
 
@@ -113,13 +114,15 @@ def pinned(graph: torch._C.Graph | torch._C.Block) -> list[str]:
 
 @torch.no_grad()
 def write(network: ModuleType, model: nn.Module, folder: Path, precision: str, weights: str,
-          stem: str | None = None) -> list[Path]:
+          stem: str | None = None, fused: bool = False) -> list[Path]:
     """Write a network and its manifests, and check the file; `model` is changed. Return what was written."""
     stem = stem or network.NAME
     model.eval().requires_grad_(False)
     samples = network.examples(model, 2)
     full = as_tuple(model(*samples))
     network.prepare(model)
+    if fused:
+        network.fuse(model)
     model.network.to(PRECISIONS[precision])
     wanted = as_tuple(model(*samples))
     if precision == "fp32" and network is not retinanet:  # whose candidates may swap places
@@ -149,7 +152,7 @@ def export(network: ModuleType, args: argparse.Namespace) -> list[Path]:
     if args.weights:
         load_weights(network, model, args.weights)
         weights = args.weights.name
-    return write(network, model, args.output, args.precision, weights)
+    return write(network, model, args.output, args.precision, weights, fused=args.fused)
 
 
 def main() -> None:
@@ -161,11 +164,15 @@ def main() -> None:
     parser.add_argument("--precision", choices=PRECISIONS, default="fp32")
     parser.add_argument("--seed", type=int, default=1, help="of the random weights")
     parser.add_argument("--small", action="store_true", help="the same network, narrow, as the tests have it")
+    parser.add_argument("--fused", action="store_true",
+                        help="resnet50, retinanet: convolutions with their ReLU and sum, one kernel each on a GPU")
     parser.add_argument("--rows", type=int, default=40_000,
                         help="most rows of each of dlrm's tables; 0 for all of them, 105 GB at fp32 (default: 40000)")
     args = parser.parse_args()
     if args.network == "all" and args.weights:
         parser.error("--weights belongs to one network")
+    if args.fused and args.network not in FUSED:
+        parser.error(f"--fused belongs to one of {', '.join(FUSED)}")
     for network in NETWORKS.values() if args.network == "all" else [NETWORKS[args.network]]:
         try:
             written = export(network, args)

@@ -1,9 +1,9 @@
 //! Engine plug-ins: one in C++ (`tests/plugin/doubler.cc`), built here as a submitter would build it, and those that a node
 //! has to refuse.
 
-use std::{path::Path, process::Command};
+use std::process::Command;
 
-use e2e::{LoadGen, SutNode, npy};
+use e2e::{LoadGen, SutNode, build_plugin, npy};
 use loadgen_node::official_log::read_responses;
 
 const MANIFEST: &str = r#"
@@ -29,18 +29,7 @@ struct Toy(tempfile::TempDir);
 impl Toy {
     fn new(macros: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository");
-        let built = Command::new("c++")
-            .args(["-std=c++17", "-O1", "-shared", "-fPIC"])
-            .args(macros)
-            .arg("-I")
-            .arg(root.join("sut-node/plugin/include"))
-            .arg(root.join("tests/plugin/doubler.cc"))
-            .arg("-o")
-            .arg(folder.path().join("libdoubler.so"))
-            .output()
-            .expect("there is a C++ compiler");
-        assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+        build_plugin("doubler.cc", macros, &folder.path().join("libdoubler.so"));
         let toy = Self(folder);
         toy.write("toy.toml", MANIFEST);
         toy.write("fixed.toml", &MANIFEST.replace("[\"n\"]", "[2]"));

@@ -11,9 +11,9 @@ use tch::{CModule, Cuda, Device, IValue, Kind, Tensor};
 use crate::{
     device,
     failure::Failure,
-    pipeline::{self, InferenceMode, Pipeline},
+    pipeline::{self, InferenceMode, Pipeline, Waiter},
     staging::Staging,
-    steps,
+    steps, switches,
     tensors::{tensors_of, view},
     threads,
 };
@@ -47,10 +47,9 @@ impl Model {
         };
         let device = device::find(&device)?;
         if device.is_cuda() {
-            // Each new shape costs a search for the fastest algorithm and new kernels: worth it only for few shapes.
-            let few_shapes = settings.fixed_shapes == 1;
-            Cuda::cudnn_set_benchmark(few_shapes);
-            tch::jit::f_set_tensor_expr_fuser_enabled(few_shapes)?;
+            // Each new shape costs a search for the fastest algorithm: worth it only for few shapes.
+            Cuda::cudnn_set_benchmark(settings.fixed_shapes == 1);
+            tch::jit::f_set_tensor_expr_fuser_enabled(switches::fuser()?)?;
             pipeline::allow_tf32(precision == "tf32")?;
         } else {
             pipeline::keep_memory();
@@ -118,6 +117,11 @@ impl<'a> Instance<'a> {
         if self.pipeline.is_some() { SLOTS as u32 } else { 1 }
     }
 
+    /// What waits for batches that are begun, where `begin` does not do all the work.
+    pub(crate) fn waiter(&self) -> Option<Waiter> {
+        self.pipeline.as_ref().map(Pipeline::waiter)
+    }
+
     pub(crate) fn allocate(&mut self, bytes: u64) -> Result<*mut c_void, Failure> {
         self.staging.allocate(bytes)
     }
@@ -154,7 +158,23 @@ impl<'a> Instance<'a> {
     }
 
     pub(crate) fn finish(&mut self, slot: usize) -> Result<(), Failure> {
-        self.pipeline.as_mut().map_or(Ok(()), |pipeline| pipeline.wait(slot))
+        // SAFETY: the pipeline is ours, and so is this thread's turn to begin work.
+        self.waiter().map_or(Ok(()), |waiter| unsafe { waiter.wait(slot) })
+    }
+
+    /// Runs a batch in every slot, so that none asks for its memory later.
+    pub(crate) fn warm_up(
+        &mut self,
+        inputs: &[abi::Tensor],
+        outputs: &[abi::Tensor],
+    ) -> Result<(), Failure> {
+        let slots = self.in_flight() as usize;
+        // The first runs of a shape profile and optimise the graph.
+        for slot in (0..3).flat_map(|_| 0..slots) {
+            self.begin(slot, inputs, outputs)?;
+            self.finish(slot)?;
+        }
+        Ok(())
     }
 }
 

@@ -12,8 +12,8 @@
  * netdiv_token_engine: load, then for each instance open, warm_up, and submit/step until all samples have ended.
  *
  * Threads: `devices`, `load`, `unload`, `open` and `close`, of either kind, are called by one thread at a time, but not
- * always the same. One thread at a time uses an instance; several threads may use different instances of a model
- * concurrently.
+ * always the same. One thread at a time uses an instance, but for `wait`; several threads may use different instances of a
+ * model concurrently.
  *
  * Errors: every function that can fail returns a netdiv_status. Unless it is NETDIV_OK, the function has written the
  * reason to `error`, zero-terminated and cut to its room. No C++ exception may leave a function.
@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-/* Version 1 had neither netdiv_token_engine nor NETDIV_DEVICE_LOST; a node of version 2 takes its plug-ins too. */
+/* Version 1 had neither netdiv_token_engine, wait nor NETDIV_DEVICE_LOST; a node of version 2 takes its plug-ins too. */
 #define NETDIV_ENGINE_ABI 2u
 
 /* Most dimensions of a tensor, the batch included. */
@@ -41,7 +41,8 @@ typedef enum netdiv_status {
     NETDIV_OUT_OF_MEMORY = 2,
     /* The model does not fit its manifest, or the plug-in does not support the device or precision. */
     NETDIV_REFUSED = 3,
-    /* The device is lost to this process, whatever is asked of it from now on: the node ends, and says why. */
+    /* The device is lost to this process, whatever is asked of it from now on. The node answers what is under way with
+     * errors, calls nothing but `wait` of this plug-in any more, gives no memory back, and ends, saying why. */
     NETDIV_DEVICE_LOST = 4
 } netdiv_status;
 
@@ -201,7 +202,7 @@ typedef struct netdiv_engine {
     void (*release)(netdiv_instance *instance, void *memory);
 
     /* Runs a batch of zeros in an expected shape before the node is ready, and compares the model's outputs with the
-     * manifest; the arguments are those of begin. */
+     * manifest; the arguments are those of begin. Nothing that a slot needs for this shape may be left to begin. */
     netdiv_status (*warm_up)(netdiv_instance *instance, const netdiv_tensor *inputs, uint32_t input_count,
                              const netdiv_tensor *outputs, uint32_t output_count, netdiv_text error);
 
@@ -217,6 +218,11 @@ typedef struct netdiv_engine {
 
     /* For language models; null if the plug-in has none, and in version 1. */
     const netdiv_token_engine *tokens;
+
+    /* Waits until the slot's batch is done, and leaves it to finish, which then returns at once. Another thread calls it, at
+     * the same time as all else but `finish` of this slot, while the slot holds a batch: so the node begins a batch while one
+     * computes. Null if the plug-in cannot do that, and in version 1. */
+    netdiv_status (*wait)(netdiv_instance *instance, uint32_t slot, netdiv_text error);
 } netdiv_engine;
 
 /* The one function that a plug-in exports. `abi` is the node's. A plug-in that does not support it still returns its table,

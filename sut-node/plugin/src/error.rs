@@ -56,6 +56,9 @@ pub enum PluginError {
     /// The device's memory is full.
     #[error("out of memory: {0}")]
     OutOfMemory(String),
+    /// The device is lost to this process.
+    #[error("the device is lost: {0}")]
+    DeviceLost(String),
     /// The plug-in does not support the model, the device or the precision.
     #[error("{0}")]
     Refused(String),

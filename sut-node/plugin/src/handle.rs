@@ -12,11 +12,11 @@ pub(crate) struct ModelHandle {
     pub(crate) table: Arc<Table>,
     pub(crate) model: NonNull<abi::Model>,
     /// The plug-in may read these until then.
-    pub(crate) _specs: Specs,
+    pub(crate) specs: Specs,
 }
 
 /// Strings and specs, at the addresses that the plug-in was given.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Specs {
     pub(crate) _strings: Vec<std::ffi::CString>,
     pub(crate) _inputs: Vec<abi::TensorSpec>,
@@ -31,6 +31,10 @@ unsafe impl Sync for ModelHandle {}
 impl Drop for ModelHandle {
     fn drop(&mut self) {
         let _alone = self.table.alone();
+        if self.table.lost().is_some() {
+            // The plug-in still has what they point at.
+            return std::mem::forget(std::mem::take(&mut self.specs));
+        }
         // SAFETY: instances hold the handle, so none is left; the specs are dropped after this.
         unsafe { (self.table.functions.unload)(self.model.as_ptr()) }
     }
@@ -78,6 +82,9 @@ impl InstanceHandle {
 impl Drop for InstanceHandle {
     fn drop(&mut self) {
         let _alone = self.model.table.alone();
+        if self.model.table.lost().is_some() {
+            return;
+        }
         let instance = self.lock();
         // SAFETY: nobody else holds the handle, so all of its memory is released and no batch is in progress.
         unsafe { (self.model.table.functions.close)(*instance) }

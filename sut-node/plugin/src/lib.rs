@@ -21,7 +21,7 @@ mod text;
 
 pub use error::PluginError;
 pub use guard::guarded;
-pub use instance::{Batch, Instance};
+pub use instance::{Batch, Begun, Instance, Waiter};
 pub use library::{DeviceInfo, Plugin, preload};
 pub use memory::Tensor;
 pub use model::{Model, Precision, Settings};

@@ -100,7 +100,7 @@ impl Model {
         let model = NonNull::new(model)
             .ok_or_else(|| PluginError::Failed("load gave neither a model nor an error".into()))?;
         let specs = Specs { _strings: strings.0, _inputs: inputs, _outputs: outputs };
-        Ok(Self(Arc::new(ModelHandle { table, model, _specs: specs })))
+        Ok(Self(Arc::new(ModelHandle { table, model, specs })))
     }
 
     /// Makes an instance.

@@ -3,12 +3,14 @@
 use std::{
     ffi::{CStr, c_char},
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use parking_lot::Mutex;
 
 use crate::{
     abi::{self, Entry},
+    call::call,
     error::PluginError,
 };
 
@@ -20,6 +22,8 @@ pub(crate) struct Table {
     pub(crate) version: String,
     /// Held during calls that only one thread at a time may make.
     alone: Mutex<()>,
+    /// Why its device is lost. Memory then stays where it is: giving it back could end the process.
+    lost: OnceLock<String>,
 }
 
 /// The functions, none of them missing; see the header.
@@ -46,7 +50,8 @@ pub(crate) struct Functions {
     pub(crate) release: unsafe extern "C" fn(*mut abi::Instance, *mut std::ffi::c_void),
     pub(crate) warm_up: abi::WarmUp,
     pub(crate) begin: abi::Begin,
-    pub(crate) finish: unsafe extern "C" fn(*mut abi::Instance, u32, abi::Text) -> abi::Status,
+    pub(crate) finish: abi::Wait,
+    pub(crate) wait: Option<abi::Wait>,
 }
 
 impl Table {
@@ -75,7 +80,28 @@ impl Table {
         let (name, version) = unsafe { (string(table.name), string(table.version)) };
         let functions = functions(table)
             .map_err(|function| PluginError::Missing { path: path.into(), function })?;
-        Ok(Self { functions, name, version, alone: Mutex::new(()) })
+        Ok(Self { functions, name, version, alone: Mutex::new(()), lost: OnceLock::new() })
+    }
+
+    /// Makes a call that may lose the device. Once it is lost, no call is made.
+    pub(crate) fn call(
+        &self,
+        function: impl FnOnce(abi::Text) -> abi::Status,
+    ) -> Result<(), PluginError> {
+        if let Some(why) = self.lost() {
+            return Err(PluginError::DeviceLost(why.into()));
+        }
+        call(function).inspect_err(|error| {
+            if let PluginError::DeviceLost(why) = error {
+                // The first reason stays.
+                let _ = self.lost.set(why.clone());
+            }
+        })
+    }
+
+    /// Why the device is lost, if it is.
+    pub(crate) fn lost(&self) -> Option<&str> {
+        self.lost.get().map(String::as_str)
     }
 
     /// Excludes other threads from load, unload, open, close and devices.
@@ -124,5 +150,6 @@ fn functions(table: &abi::Engine) -> Result<Functions, &'static str> {
         warm_up: table.warm_up.ok_or("warm_up")?,
         begin: table.begin.ok_or("begin")?,
         finish: table.finish.ok_or("finish")?,
+        wait: table.wait,
     })
 }

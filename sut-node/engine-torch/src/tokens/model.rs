@@ -16,7 +16,7 @@ use crate::{
     device,
     failure::Failure,
     model::{check_precision, weights_of},
-    pipeline,
+    pipeline, switches,
 };
 
 /// What to do about a file that is none.
@@ -64,8 +64,7 @@ impl Model {
         let (path, precision) = (text(settings.path), text(settings.precision));
         let device = device::find(&text(settings.device))?;
         if device.is_cuda() {
-            // Steps have many shapes, and the fuser would compile each.
-            tch::jit::f_set_tensor_expr_fuser_enabled(false)?;
+            tch::jit::f_set_tensor_expr_fuser_enabled(switches::fuser()?)?;
             pipeline::allow_tf32(precision == "tf32")?;
         } else {
             pipeline::keep_memory();

@@ -230,6 +230,11 @@ unsafe extern "C" fn finish(_instance: *mut abi::Instance, slot: u32, error: Tex
     outcome(error, || ())
 }
 
+unsafe extern "C" fn wait(_instance: *mut abi::Instance, slot: u32, error: Text) -> Status {
+    note(format!("wait {slot}"));
+    outcome(error, || ())
+}
+
 /// The table of a plug-in that is whole.
 pub(super) fn table() -> Engine {
     Engine {
@@ -251,5 +256,6 @@ pub(super) fn table() -> Engine {
         begin: Some(begin),
         finish: Some(finish),
         tokens: ptr::null(),
+        wait: Some(wait),
     }
 }

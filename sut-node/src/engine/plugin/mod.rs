@@ -3,3 +3,4 @@
 pub(super) mod load;
 pub(super) mod open;
 mod run;
+mod waiting;
