@@ -33,7 +33,7 @@ pub struct Batch {
 
 impl Instance {
     pub(crate) fn open(model: Arc<ModelHandle>) -> Result<Self, PluginError> {
-        let functions = &model.table.functions;
+        let functions = model.functions;
         let mut instance = ptr::null_mut();
         {
             let _alone = model.table.alone();
@@ -65,7 +65,7 @@ impl Instance {
     pub fn warm_up(&mut self, batch: &Batch) -> Result<(), PluginError> {
         let (inputs, outputs) = batch.raw();
         let instance = self.handle.lock();
-        let warm_up = self.handle.table().functions.warm_up;
+        let warm_up = self.handle.functions().warm_up;
         // SAFETY: the tensors live through the call.
         call(|error| unsafe {
             let (ins, outs) = (inputs.len() as u32, outputs.len() as u32);
@@ -87,7 +87,7 @@ impl Instance {
         let (inputs, outputs) = batch.raw();
         let begun = {
             let instance = self.handle.lock();
-            let begin = self.handle.table().functions.begin;
+            let begin = self.handle.functions().begin;
             // SAFETY: the slot is free. The tensors' memory is not touched until `finish`: the batch is kept here, and
             // moving it does not move the memory.
             call(|error| unsafe {
@@ -108,7 +108,7 @@ impl Instance {
     pub fn finish(&mut self, slot: usize) -> Option<(Batch, Result<(), PluginError>)> {
         let batch = self.slots.get_mut(slot)?.take()?;
         let instance = self.handle.lock();
-        let finish = self.handle.table().functions.finish;
+        let finish = self.handle.functions().finish;
         // SAFETY: the slot holds a batch.
         let finished = call(|error| unsafe { finish(*instance, slot as u32, error) });
         Some((batch, finished))

@@ -43,7 +43,7 @@ impl Tensor {
         let mut memory = ptr::null_mut();
         {
             let instance = owner.lock();
-            let allocate = owner.table().functions.allocate;
+            let allocate = owner.functions().allocate;
             // SAFETY: the instance is open and locked.
             call(|error| unsafe { allocate(*instance, room.max(1) as u64, &mut memory, error) })?;
         }
@@ -122,7 +122,7 @@ impl Drop for Tensor {
     fn drop(&mut self) {
         let instance = self.owner.lock();
         // SAFETY: the memory came from this instance, and no batch holds it: a batch in progress owns its tensors.
-        unsafe { (self.owner.table().functions.release)(*instance, self.memory.as_ptr().cast()) }
+        unsafe { (self.owner.functions().release)(*instance, self.memory.as_ptr().cast()) }
     }
 }
 

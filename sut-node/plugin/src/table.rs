@@ -2,7 +2,7 @@
 
 use std::{
     ffi::{CStr, c_char},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use parking_lot::Mutex;
@@ -10,23 +10,26 @@ use parking_lot::Mutex;
 use crate::{
     abi::{self, Entry},
     error::PluginError,
+    tokens::table::TokenFunctions,
 };
 
 /// The table of a plug-in that fits this node.
 #[derive(Debug)]
 pub(crate) struct Table {
-    pub(crate) functions: Functions,
     pub(crate) name: String,
     pub(crate) version: String,
+    pub(crate) devices: Devices,
+    tensors: Option<Functions>,
+    tokens: Option<TokenFunctions>,
     /// Held during calls that only one thread at a time may make.
     alone: Mutex<()>,
 }
 
-/// The functions, none of them missing; see the header.
-#[derive(Debug)]
+type Devices = unsafe extern "C" fn(*mut abi::Device, u32, *mut u32, abi::Text) -> abi::Status;
+
+/// The functions for models of tensors, none of them missing; see the header.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Functions {
-    pub(crate) devices:
-        unsafe extern "C" fn(*mut abi::Device, u32, *mut u32, abi::Text) -> abi::Status,
     pub(crate) load: unsafe extern "C" fn(
         *const abi::ModelSettings,
         *mut *mut abi::Model,
@@ -62,38 +65,44 @@ impl Table {
         let head = unsafe { table.cast::<u32>().as_ref() };
         let none = || PluginError::Missing { path: path.into(), function: abi::ENTRY };
         let theirs = *head.ok_or_else(none)?;
-        if theirs != abi::ABI {
+        if !(abi::OLDEST_ABI..=abi::ABI).contains(&theirs) {
             return Err(PluginError::Abi { path: path.into(), theirs });
         }
-        // SAFETY: with this ABI, the table starts with its own size and that of a tensor.
+        // SAFETY: with these ABIs, the table starts with its own size and that of a tensor.
         let [_, size, tensor_size] = unsafe { *table.cast::<[u32; 3]>() };
-        check_size(path, "table", size, size_of::<abi::Engine>())?;
-        check_size(path, "netdiv_tensor", tensor_size, size_of::<abi::Tensor>())?;
-        // SAFETY: it has this ABI and this size.
+        PluginError::compare_size(path, "table", size, size_of::<abi::Engine>())?;
+        PluginError::compare_size(path, "netdiv_tensor", tensor_size, size_of::<abi::Tensor>())?;
+        // SAFETY: it has such an ABI and this size.
         let table = unsafe { &*table };
         // SAFETY: the header asks for strings that end with zero; they live as long as the table.
         let (name, version) = unsafe { (string(table.name), string(table.version)) };
-        let functions = functions(table)
-            .map_err(|function| PluginError::Missing { path: path.into(), function })?;
-        Ok(Self { functions, name, version, alone: Mutex::new(()) })
+        let tokens = match theirs {
+            // SAFETY: from version 2 on it is null or the header's, and lives as long as the table.
+            2.. => unsafe { TokenFunctions::of(path, table.tokens) }?,
+            _ => None,
+        };
+        let missing = |function| PluginError::Missing { path: path.into(), function };
+        let devices = table.devices.ok_or_else(|| missing("devices"))?;
+        let tensors = match (table.load, tokens) {
+            (None, Some(_)) => None,
+            _ => Some(functions(table).map_err(missing)?),
+        };
+        Ok(Self { name, version, devices, tensors, tokens, alone: Mutex::new(()) })
+    }
+
+    /// The functions for models of tensors.
+    pub(crate) fn tensors(&self) -> Result<Functions, PluginError> {
+        self.tensors.ok_or_else(|| PluginError::NoTensors(self.name.clone()))
+    }
+
+    /// The functions for language models.
+    pub(crate) fn tokens(&self) -> Result<TokenFunctions, PluginError> {
+        self.tokens.ok_or_else(|| PluginError::NoTokens(self.name.clone()))
     }
 
     /// Excludes other threads from load, unload, open, close and devices.
     pub(crate) fn alone(&self) -> impl Drop + '_ {
         self.alone.lock()
-    }
-}
-
-fn check_size(
-    path: &Path,
-    what: &'static str,
-    theirs: u32,
-    ours: usize,
-) -> Result<(), PluginError> {
-    if theirs as usize == ours {
-        Ok(())
-    } else {
-        Err(PluginError::Size { path: PathBuf::from(path), what, theirs, ours })
     }
 }
 
@@ -110,10 +119,9 @@ unsafe fn string(chars: *const c_char) -> String {
     unsafe { CStr::from_ptr(chars) }.to_string_lossy().into_owned()
 }
 
-/// The functions, or the name of one that is missing.
+/// The functions for models of tensors, or the name of one that is missing.
 fn functions(table: &abi::Engine) -> Result<Functions, &'static str> {
     Ok(Functions {
-        devices: table.devices.ok_or("devices")?,
         load: table.load.ok_or("load")?,
         unload: table.unload.ok_or("unload")?,
         open: table.open.ok_or("open")?,

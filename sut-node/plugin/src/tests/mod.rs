@@ -1,6 +1,8 @@
 //! Tables, models, instances and memory of a plug-in in this process (`fake.rs`), which misbehaves.
 
 mod fake;
+mod fake_tokens;
+mod tokens;
 
 use std::{path::Path, ptr};
 
@@ -54,13 +56,23 @@ fn batch(instance: &Instance) -> Batch {
 
 #[test]
 fn another_abi_is_refused_and_the_older_side_is_named() {
-    for (theirs, older) in [(0, "build the plug-in again"), (2, "build the node again")] {
+    for (theirs, older) in [(0, "build the plug-in again"), (3, "build the node again")] {
         // Of another version, nothing but the first number is looked at.
         let error = plugin(Engine { abi: theirs, size: 0, ..fake::table() }).unwrap_err();
         let error = error.to_string();
         assert!(error.starts_with(&format!("fake.so has the plug-in ABI {theirs}")), "{error}");
         assert!(error.ends_with(older), "{error}");
     }
+}
+
+/// What version 1 had in place of `tokens` is not looked at.
+#[test]
+fn a_plugin_of_the_first_version_is_taken_and_has_no_language_models() {
+    let tokens = ptr::dangling();
+    let plugin = plugin(Engine { abi: 1, tokens, ..fake::table() }).unwrap();
+    assert!(plugin.load(settings()).is_ok());
+    let error = plugin.load_tokens(tokens::settings()).unwrap_err().to_string();
+    assert!(error.starts_with("the plug-in fake runs no language models"), "{error}");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! Engines in shared libraries: loading, and which instance runs where.
 
-use std::{sync::Arc, thread};
+use std::sync::Arc;
 
-use netdiv_plugin::{DeviceInfo, Settings};
+use netdiv_plugin::Settings;
 use netdiv_resources::files;
 use rayon::ThreadPoolBuilder;
 use tracing::info;
@@ -11,7 +11,10 @@ use crate::{
     engine::{
         error::EngineError,
         interface::Engine,
-        plugin::{open::open, run::PluginEngine},
+        plugin::{
+            open::{Places, open},
+            run::PluginEngine,
+        },
     },
     model::{identity::Model, workload::Workload, workloads::by_name::of_manifest},
     settings::{config::Config, engine::PluginConfig},
@@ -40,20 +43,15 @@ pub(in crate::engine) fn load(
     let known_lengths = manifest.free() == 0 || !length_steps.is_empty();
 
     let (plugin, _) = open(&settings.file)?;
-    let devices = if settings.devices.is_empty() {
-        preferred(plugin.devices()?)
-    } else {
-        settings.devices.clone()
-    };
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let share = (cores / (devices.len() * config.instances).max(1)).max(1);
+    let Places { devices, threads } =
+        Places::choose(&plugin, &settings.devices, settings.threads, config.instances)?;
     let mut engines: Vec<Box<dyn Engine>> = Vec::new();
     for device in &devices {
         let model = plugin.load(Settings {
             path: manifest.model.clone(),
             device: device.clone(),
             precision: manifest.precision,
-            threads: settings.threads.unwrap_or(share),
+            threads,
             fixed_shapes: !row_steps.is_empty() && known_lengths,
             inputs: manifest.inputs.iter().map(|shape| shape.spec()).collect(),
             outputs: manifest.outputs.iter().map(|shape| shape.spec()).collect(),
@@ -98,12 +96,4 @@ fn check_batching(
         return Err(format!("a row of the model is no sample of {name}: no --batch-sizes"));
     }
     Ok(())
-}
-
-/// All usable devices of the first one's kind: `cuda` of `cuda:0`.
-fn preferred(devices: Vec<DeviceInfo>) -> Vec<String> {
-    let kind = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
-    let usable: Vec<_> = devices.into_iter().filter(|d| d.usable).map(|d| d.name).collect();
-    let first = usable.first().map(|name| kind(name));
-    usable.into_iter().filter(|name| Some(kind(name)) == first).collect()
 }
