@@ -2,12 +2,12 @@
 //!
 //! The programs must be built first, with the same profile; `make test` does that.
 
-mod cpp_plugin;
 pub mod document;
 pub mod fake_engine;
 pub mod fake_node;
 pub mod flood;
 mod load_gen;
+pub mod plugin;
 pub mod process;
 pub mod relay;
 pub mod slow_reader;
@@ -24,7 +24,6 @@ pub fn npy(descr: &str, shape: &str, data: impl IntoIterator<Item = u8>) -> Vec<
     file
 }
 
-pub use cpp_plugin::build_plugin;
 pub use fake_engine::FakeEngine;
 pub use fake_node::{Behaviour, FakeNode};
 pub use flood::Flood;

@@ -1,7 +1,7 @@
 //! A device that computes by itself, as a GPU does (`tests/plugin/device.cc`): when its batches are begun, when memory is asked
 //! for, and what follows when it is lost.
 
-use e2e::{LoadGen, SutNode, build_plugin, npy};
+use e2e::{LoadGen, SutNode, npy, plugin};
 
 const MANIFEST: &str = r#"
 name = "device"
@@ -26,7 +26,7 @@ struct Device(tempfile::TempDir);
 impl Device {
     fn new(model: &str) -> Self {
         let device = Self(tempfile::tempdir().expect("a temporary folder"));
-        build_plugin("device.cc", &[], device.0.path().join("libdevice.so").as_ref());
+        plugin::build("device.cc", &[], &device.path("libdevice.so"));
         for (file, text) in [("device.toml", MANIFEST), ("device.txt", model)] {
             std::fs::write(device.path(file), text).expect("ours");
         }

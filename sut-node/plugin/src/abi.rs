@@ -5,6 +5,9 @@ use std::ffi::{c_char, c_void};
 /// Version of the ABI.
 pub const ABI: u32 = 2;
 
+/// The oldest version that the node takes, which has no language models.
+pub const OLDEST_ABI: u32 = 1;
+
 /// Most dimensions of a tensor, the batch included.
 pub const MAX_RANK: usize = 9;
 

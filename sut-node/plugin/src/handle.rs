@@ -4,21 +4,26 @@ use std::{ptr::NonNull, sync::Arc};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::{abi, table::Table};
+use crate::{
+    abi,
+    strings::Strings,
+    table::{Functions, Table},
+};
 
 /// A plug-in's model, unloaded with the last of its instances.
 #[derive(Debug)]
 pub(crate) struct ModelHandle {
     pub(crate) table: Arc<Table>,
+    pub(crate) functions: Functions,
     pub(crate) model: NonNull<abi::Model>,
     /// The plug-in may read these until then.
-    pub(crate) specs: Specs,
+    pub(crate) _specs: Specs,
 }
 
 /// Strings and specs, at the addresses that the plug-in was given.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Specs {
-    pub(crate) _strings: Vec<std::ffi::CString>,
+    pub(crate) _strings: Strings,
     pub(crate) _inputs: Vec<abi::TensorSpec>,
     pub(crate) _outputs: Vec<abi::TensorSpec>,
 }
@@ -32,11 +37,10 @@ impl Drop for ModelHandle {
     fn drop(&mut self) {
         let _alone = self.table.alone();
         if self.table.lost().is_some() {
-            // The plug-in still has what they point at.
-            return std::mem::forget(std::mem::take(&mut self.specs));
+            return;
         }
         // SAFETY: instances hold the handle, so none is left; the specs are dropped after this.
-        unsafe { (self.table.functions.unload)(self.model.as_ptr()) }
+        unsafe { (self.functions.unload)(self.model.as_ptr()) }
     }
 }
 
@@ -74,6 +78,10 @@ impl InstanceHandle {
         &self.model.table
     }
 
+    pub(crate) fn functions(&self) -> &Functions {
+        &self.model.functions
+    }
+
     pub(crate) fn lock(&self) -> Locked<'_> {
         Locked(self.instance.lock())
     }
@@ -83,10 +91,11 @@ impl Drop for InstanceHandle {
     fn drop(&mut self) {
         let _alone = self.model.table.alone();
         if self.model.table.lost().is_some() {
-            return;
+            // It stays open, and reads what its model points at.
+            return std::mem::forget(self.model.clone());
         }
         let instance = self.lock();
         // SAFETY: nobody else holds the handle, so all of its memory is released and no batch is in progress.
-        unsafe { (self.model.table.functions.close)(*instance) }
+        unsafe { (self.functions().close)(*instance) }
     }
 }

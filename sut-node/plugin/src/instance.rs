@@ -76,7 +76,7 @@ pub struct Batch {
 
 impl Instance {
     pub(crate) fn open(model: Arc<ModelHandle>) -> Result<Self, PluginError> {
-        let functions = &model.table.functions;
+        let functions = model.functions;
         let mut instance = ptr::null_mut();
         {
             let _alone = model.table.alone();
@@ -103,7 +103,7 @@ impl Instance {
 
     /// What waits for its batches, if the plug-in has that.
     pub fn waiter(&self) -> Option<Waiter> {
-        let wait = self.handle.table().functions.wait?;
+        let wait = self.handle.functions().wait?;
         let slots = self.slots.iter().map(|slot| slot.number.clone()).collect();
         let instance = *self.handle.lock();
         Some(Waiter { instance, wait, slots, _handle: self.handle.clone() })
@@ -129,7 +129,7 @@ impl Instance {
     pub fn warm_up(&mut self, batch: &Batch) -> Result<(), PluginError> {
         let (inputs, outputs) = batch.raw();
         let instance = self.handle.lock();
-        let warm_up = self.handle.table().functions.warm_up;
+        let warm_up = self.handle.functions().warm_up;
         // SAFETY: the tensors live through the call.
         self.handle.table().call(|error| unsafe {
             let (ins, outs) = (inputs.len() as u32, outputs.len() as u32);
@@ -151,7 +151,7 @@ impl Instance {
         let (inputs, outputs) = batch.raw();
         let begun = {
             let instance = self.handle.lock();
-            let begin = self.handle.table().functions.begin;
+            let begin = self.handle.functions().begin;
             // SAFETY: the slot is free. The tensors' memory is not touched until `finish`: the batch is kept here, and
             // moving it does not move the memory.
             self.handle.table().call(|error| unsafe {
@@ -177,7 +177,7 @@ impl Instance {
         let mut number = held.number.lock();
         *number = None;
         let instance = self.handle.lock();
-        let finish = self.handle.table().functions.finish;
+        let finish = self.handle.functions().finish;
         // SAFETY: the slot holds a batch, for which nobody waits.
         let finished =
             self.handle.table().call(|error| unsafe { finish(*instance, slot as u32, error) });

@@ -42,7 +42,7 @@ impl Tensor {
         let mut memory = ptr::null_mut();
         {
             let instance = owner.lock();
-            let allocate = owner.table().functions.allocate;
+            let allocate = owner.functions().allocate;
             // SAFETY: the instance is open and locked.
             owner.table().call(|error| unsafe {
                 allocate(*instance, room.max(1) as u64, &mut memory, error)
@@ -126,7 +126,7 @@ impl Drop for Tensor {
             return;
         }
         // SAFETY: the memory came from this instance, and no batch holds it: a batch in progress owns its tensors.
-        unsafe { (self.owner.table().functions.release)(*instance, self.memory.as_ptr().cast()) }
+        unsafe { (self.owner.functions().release)(*instance, self.memory.as_ptr().cast()) }
     }
 }
 

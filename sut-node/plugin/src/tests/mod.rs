@@ -1,8 +1,10 @@
 //! Tables, models, instances and memory of a plug-in in this process (`fake.rs`), which misbehaves.
 
 mod fake;
+mod fake_tokens;
+mod tokens;
 
-use std::{path::Path, ptr};
+use std::{mem::offset_of, path::Path, ptr};
 
 use fake::{FAULT, Fault, IN_FLIGHT, TABLE, calls};
 use netdiv_contract::layout::{DataType, TensorSpec};
@@ -54,7 +56,7 @@ fn batch(instance: &Instance) -> Batch {
 
 #[test]
 fn another_abi_is_refused_and_the_older_side_is_named() {
-    for (theirs, older) in [(0, "build the plug-in again"), (2, "build the node again")] {
+    for (theirs, older) in [(0, "build the plug-in again"), (3, "build the node again")] {
         // Of another version, nothing but the first number is looked at.
         let error = plugin(Engine { abi: theirs, size: 0, ..fake::table() }).unwrap_err();
         let error = error.to_string();
@@ -63,11 +65,30 @@ fn another_abi_is_refused_and_the_older_side_is_named() {
     }
 }
 
+/// What version 1 had in place of `tokens` is not looked at.
+#[test]
+fn a_plugin_of_the_first_version_is_taken_and_has_no_language_models() {
+    let tokens = ptr::dangling();
+    // Nor is what comes after it.
+    let size = offset_of!(Engine, wait) as u32;
+    let plugin = plugin(Engine { abi: 1, size, tokens, ..fake::table() }).unwrap();
+    let instance = plugin.load(settings()).unwrap().open().unwrap();
+    assert!(instance.waiter().is_none());
+    // A status that it did not have is a failure like any other.
+    FAULT.set(Fault::Fails(abi::DEVICE_LOST, "7\0"));
+    let failed = instance.tensor(DataType::Uint8, &[4]).unwrap_err();
+    assert!(matches!(failed, PluginError::Failed(_)) && instance.lost().is_none(), "{failed}");
+    FAULT.set(Fault::None);
+    let error = plugin.load_tokens(tokens::settings()).unwrap_err().to_string();
+    assert!(error.starts_with("the plug-in fake runs no language models"), "{error}");
+}
+
 #[test]
 fn another_size_is_refused() {
     let table = fake::table();
     for (table, what) in [
         (Engine { size: table.size - 8, ..table }, "table"),
+        (Engine { abi: 1, ..table }, "table"),
         (Engine { tensor_size: table.tensor_size + 8, ..table }, "netdiv_tensor"),
     ] {
         let error = plugin(table).unwrap_err();

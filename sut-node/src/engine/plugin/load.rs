@@ -1,9 +1,9 @@
 //! Engines in shared libraries: loading, and which instance runs where.
 
-use std::{io, sync::Arc, thread};
+use std::{io, sync::Arc};
 
 use netdiv_contract::layout::{DataType, InputLayout, TensorSpec, element_bytes};
-use netdiv_plugin::{DeviceInfo, Settings};
+use netdiv_plugin::Settings;
 use netdiv_resources::files;
 use rayon::ThreadPoolBuilder;
 use tracing::{info, warn};
@@ -12,7 +12,10 @@ use crate::{
     engine::{
         error::EngineError,
         interface::Engine,
-        plugin::{open::open, run::PluginEngine},
+        plugin::{
+            open::{Places, open},
+            run::PluginEngine,
+        },
     },
     model::{identity::Model, workload::Workload, workloads::by_name::of_manifest},
     settings::{config::Config, engine::PluginConfig},
@@ -41,25 +44,15 @@ pub(in crate::engine) fn load(
     let known_lengths = manifest.free() == 0 || !length_steps.is_empty();
 
     let (plugin, _) = open(&settings.file)?;
-    let devices = if settings.devices.is_empty() {
-        let found = plugin.devices()?;
-        for missing in found.iter().filter(|device| !device.usable) {
-            // A node with a GPU must not be on its processor without a word.
-            warn!("{} is not used: {}; --devices chooses", missing.name, missing.description);
-        }
-        preferred(found)
-    } else {
-        settings.devices.clone()
-    };
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let share = (cores / (devices.len() * config.instances).max(1)).max(1);
+    let Places { devices, threads } =
+        Places::choose(&plugin, &settings.devices, settings.threads, config.instances)?;
     let mut engines: Vec<Box<dyn Engine>> = Vec::new();
     for device in &devices {
         let model = plugin.load(Settings {
             path: manifest.model.clone(),
             device: device.clone(),
             precision: manifest.precision,
-            threads: settings.threads.unwrap_or(share),
+            threads,
             fixed_shapes: !row_steps.is_empty() && known_lengths,
             inputs: manifest.inputs.iter().map(|shape| shape.spec()).collect(),
             outputs: manifest.outputs.iter().map(|shape| shape.spec()).collect(),
@@ -132,14 +125,6 @@ fn fixed_bytes(spec: &TensorSpec) -> Option<u64> {
     let lengths = spec.shape.iter().map(|length| u64::try_from(*length).ok());
     let elements = lengths.product::<Option<u64>>()?;
     Some(elements * element_bytes(DataType::try_from(spec.data_type).ok()?) as u64)
-}
-
-/// All usable devices of the first one's kind: `cuda` of `cuda:0`.
-fn preferred(devices: Vec<DeviceInfo>) -> Vec<String> {
-    let kind = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
-    let usable: Vec<_> = devices.into_iter().filter(|d| d.usable).map(|d| d.name).collect();
-    let first = usable.first().map(|name| kind(name));
-    usable.into_iter().filter(|name| Some(kind(name)) == first).collect()
 }
 
 #[cfg(test)]
