@@ -3,7 +3,10 @@
 use std::ffi::{c_char, c_void};
 
 /// Version of the ABI.
-pub const ABI: u32 = 1;
+pub const ABI: u32 = 2;
+
+/// The oldest version that the node takes, which has no language models.
+pub const OLDEST_ABI: u32 = 1;
 
 /// Most dimensions of a tensor, the batch included.
 pub const MAX_RANK: usize = 9;
@@ -25,6 +28,8 @@ pub const FAILED: Status = 1;
 pub const OUT_OF_MEMORY: Status = 2;
 /// The plug-in does not support the model, device or precision.
 pub const REFUSED: Status = 3;
+/// The device is lost to this process.
+pub const DEVICE_LOST: Status = 4;
 
 /// Room for an error text.
 #[derive(Debug, Clone, Copy)]
@@ -130,6 +135,94 @@ pub type Begin = unsafe extern "C" fn(
     error: Text,
 ) -> Status;
 
+/// Waits for a slot.
+pub type Wait = unsafe extern "C" fn(instance: *mut Instance, slot: u32, error: Text) -> Status;
+
+/// Settings of a language model.
+#[derive(Debug)]
+#[repr(C)]
+#[allow(missing_docs, reason = "the header explains them")]
+pub struct TokenSettings {
+    pub size: u64,
+    pub path: *const c_char,
+    pub device: *const c_char,
+    pub precision: *const c_char,
+    pub threads: u32,
+    pub vocabulary: u32,
+    pub longest_prompt: u32,
+    pub longest_output: u32,
+    pub slots: u32,
+    pub chunk: u32,
+    pub cache_bytes: u64,
+    pub beams: u32,
+    pub end_count: u32,
+    pub ends: *const i32,
+}
+
+/// What an instance of a language model has room for.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+#[allow(missing_docs, reason = "the header explains them")]
+pub struct TokenRoom {
+    pub slots: u32,
+    pub reserved: u32,
+    pub cache_bytes: u64,
+}
+
+/// What a step gave for a sample.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+#[allow(missing_docs, reason = "the header explains them")]
+pub struct TokenEvent {
+    pub sample: u64,
+    pub ids: *const i32,
+    pub count: u32,
+    pub is_last: u32,
+}
+
+/// A plug-in's language model.
+pub enum TokenModel {}
+/// An instance of it.
+pub enum TokenInstance {}
+
+/// Takes a sample: its number, its ids and how many, and the least and most ids of the output.
+pub type Submit = unsafe extern "C" fn(
+    instance: *mut TokenInstance,
+    sample: u64,
+    ids: *const i32,
+    count: u32,
+    least: u32,
+    most: u32,
+    error: Text,
+) -> Status;
+
+/// The functions for language models.
+#[derive(Debug, Clone, Copy)]
+#[repr(C)]
+#[allow(missing_docs, reason = "the header explains them")]
+pub struct TokenEngine {
+    pub size: u32,
+    pub event_size: u32,
+    pub load:
+        Option<unsafe extern "C" fn(*const TokenSettings, *mut *mut TokenModel, Text) -> Status>,
+    pub unload: Option<unsafe extern "C" fn(*mut TokenModel)>,
+    pub open: Option<
+        unsafe extern "C" fn(
+            *mut TokenModel,
+            *mut *mut TokenInstance,
+            *mut TokenRoom,
+            Text,
+        ) -> Status,
+    >,
+    pub close: Option<unsafe extern "C" fn(*mut TokenInstance)>,
+    pub warm_up: Option<unsafe extern "C" fn(*mut TokenInstance, Text) -> Status>,
+    pub submit: Option<Submit>,
+    pub step: Option<
+        unsafe extern "C" fn(*mut TokenInstance, *mut TokenEvent, u32, *mut u32, Text) -> Status,
+    >,
+    pub cancel: Option<unsafe extern "C" fn(*mut TokenInstance, u64)>,
+}
+
 /// The table of functions.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
@@ -152,6 +245,7 @@ pub struct Engine {
     pub release: Option<unsafe extern "C" fn(*mut Instance, *mut c_void)>,
     pub warm_up: Option<WarmUp>,
     pub begin: Option<Begin>,
-    pub finish: Option<unsafe extern "C" fn(*mut Instance, u32, Text) -> Status>,
-    pub tokens: *const c_void,
+    pub finish: Option<Wait>,
+    pub tokens: *const TokenEngine,
+    pub wait: Option<Wait>,
 }
