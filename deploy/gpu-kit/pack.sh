@@ -20,7 +20,7 @@ for name in sut-node loadgen-node libnetdiv_engine_torch.so; do
     chmod 755 "$kit/bin/$name"
 done
 cp -r deploy/gpu-kit/run.sh deploy/gpu-kit/goals.toml deploy/gpu-kit/kit "$kit"
-cp deploy/models/*.py tests/models/fixtures.py "$kit/models"
+cp deploy/models/*.py tests/models/processing.py "$kit/models"
 find "$kit" -name __pycache__ -prune -exec rm -r {} +
 git describe --always --dirty > "$kit/COMMIT" 2>/dev/null || echo unknown > "$kit/COMMIT"
 

@@ -55,7 +55,7 @@ def bert_speed(s: Settings, r: Result) -> None:
 @step(group=3, seconds=90)
 def retinanet_answers(s: Settings, r: Result) -> None:
     """RetinaNet: detections after non-maximum suppression are torchvision's on Python's candidates."""
-    import fixtures
+    import processing
     import torch
 
     for precision in s.pick(("fp32", "fp16"), ("fp32",)):
@@ -66,7 +66,7 @@ def retinanet_answers(s: Settings, r: Result) -> None:
         candidates = [reference(image[None]) for image in images]
         del reference
         fields = {"score_threshold": 0.05, "nms_threshold": 0.5, "max_detections": 300}
-        want = [fixtures.detections(*(torch.from_numpy(x[0]) for x in each), size, fields)[0] for each in candidates]
+        want = [processing.detections(*(torch.from_numpy(x[0]) for x in each), size, fields)[0] for each in candidates]
         with programs.Node(s, fixed(s, manifest, 4, "retinanet")) as node:
             got = answers.floats(programs.responses(s, node, data, "retinanet"), (-1, 7))
         found = sum(len(rows) for rows in want)
@@ -104,7 +104,7 @@ def retinanet_speed(s: Settings, r: Result) -> None:
 @step(group=3, seconds=90)
 def unet3d_answers_and_speed(s: Settings, r: Result) -> None:
     """3D-UNet: classes of voxels are Python's with a sliding window; windows per second beside a bare loop."""
-    import fixtures
+    import processing
     import torch
 
     manifest = models.manifest_of(s, "unet3d", "fp32")
@@ -115,7 +115,7 @@ def unet3d_answers_and_speed(s: Settings, r: Result) -> None:
     data = models.saved_each(s, "unet3d", volumes)
     reference = models.Reference(s, manifest, "fp32")
     module = lambda window: [torch.from_numpy(x) for x in reference(window.numpy())[0]]
-    want = [fixtures.segment(module, volume, side) for volume in volumes]
+    want = [processing.segment(module, volume, side) for volume in volumes]
     del reference
     limits = {"max_payload_bytes": 268_435_456, "max_in_flight_bytes": 1_073_741_824}
     settings = programs.config(s, manifest, "unet3d", max_batch=1, **limits)
