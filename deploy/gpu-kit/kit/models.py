@@ -14,12 +14,12 @@ ROWS = 40_000  # of DLRM's tables, at most
 TOLERANCE = {"fp32": 1e-4, "tf32": 5e-3, "fp16": 1e-2, "bf16": 5e-2}
 
 
-def exported(s: Settings, network: str, precision: str = "fp32") -> Path:
+def exported(s: Settings, network: str, precision: str = "fp32", *options: str) -> Path:
     """The folder of a network's manifests; with tf32 those of fp32, for a device that may round."""
     weights = "fp32" if precision == "tf32" else precision
-    folder = s.folder("models") / f"{network}-{weights}"
+    folder = s.folder("models") / f"{network}-{weights}{''.join(options)}"
     if not (folder / f"{network}.toml").exists():
-        words = own_python(str(KIT / "models" / "export.py"), network, "--output", str(folder), "--precision", weights)
+        words = own_python(str(KIT / "models" / "export.py"), network, "--output", str(folder), "--precision", weights, *options)
         words += ["--small"] if s.small else ["--rows", str(ROWS)]
         called(words, (0,), 400, dict(os.environ))
     if precision == "tf32":

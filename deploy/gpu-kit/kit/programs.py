@@ -152,8 +152,8 @@ def tax(s: Settings, configuration: Path, scenario: str, dataset: str | Path, na
     return [(read(number, "network"), read(number, "in-process")) for number in range(1, rounds + 1)]
 
 
-def loop(s: Settings, manifest: Path, batch: int, seconds: float, *more: str) -> float:
-    """Samples per second of the bare loop in Python, deploy/models/loop.py."""
+def loop(s: Settings, manifest: Path, batch: int, seconds: float, *more: str, overlap: bool = True) -> float:
+    """Samples per second of the bare loop in Python, deploy/models/loop.py; on a CPU nothing is copied that could overlap."""
     words = own_python(str(KIT / "models" / "loop.py"), str(manifest), "--batch", str(batch), "--device", s.device,
                        "--seconds", str(seconds), *more)
-    return float(called(words, (0,), 300, dict(os.environ)).split()[-1])
+    return float(called(words + ["--overlap"] * (overlap and s.cuda), (0,), 300, dict(os.environ)).split()[-1])

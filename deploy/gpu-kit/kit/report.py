@@ -8,8 +8,7 @@ from kit.settings import KIT
 from kit.step import STEPS
 
 NAME = "gpu-report"
-# What depends on the moment; all else has to be the same for the groups of one report.
-ORDER = ("passed", "failed", "skipped", "stopped")
+STATES = ("passed", "failed", "skipped", "stopped")
 
 
 class OtherMachine(Exception):
@@ -47,7 +46,7 @@ class Report:
     def judged(self, goal: dict) -> dict:
         """Whether a goal was met. Goals are for a GPU with networks of full size."""
         value = self.steps.get(goal["step"], {}).get("figures", {}).get(goal["figure"])
-        if value is None:
+        if not isinstance(value, (int, float)):
             return {"value": None, "judgement": "not measured"}
         if self.small or not self.machine["device"].startswith("cuda"):
             return {"value": value, "judgement": "not judged: a goal for GPUs"}
@@ -59,7 +58,7 @@ class Report:
         if self.small:
             lines += ["**Tiny networks (`--small`): the figures say nothing about speed.**", ""]
         lines += ["| machine | |", "|---|---|", *(f"| {name} | {value} |" for name, value in self.machine.items()), ""]
-        counts = {state: sum(found["state"] == state for found in self.steps.values()) for state in ORDER}
+        counts = {state: sum(found["state"] == state for found in self.steps.values()) for state in STATES}
         lines += ["Steps: " + ", ".join(f"{count} {state}" for state, count in counts.items() if count) + ".", ""]
         lines += ["## Goals", "", "| goal | at least | measured | |", "|---|---|---|---|"]
         for goal in goals:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -27,8 +28,10 @@ class Result:
         self.shown: list[str] = []
 
     def figure(self, name: str, value: float | int | str) -> None:
-        """A figure for the report; goals name it."""
-        self.figures[name] = float(f"{value:.4g}") if isinstance(value, float) else value
+        """A figure for the report; goals name it. What is no finite number becomes a word, as JSON has none."""
+        if isinstance(value, float):
+            value = float(f"{value:.4g}") if math.isfinite(value) else str(value)
+        self.figures[name] = value
         self.write()
 
     def expect(self, holds: bool, what: str) -> None:

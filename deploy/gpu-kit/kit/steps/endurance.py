@@ -45,10 +45,10 @@ def memory(s: Settings, r: Result) -> None:
 
 @step(group=4, seconds=120)
 def many_answers(s: Settings, r: Result) -> None:
-    """Thousands of batches of different images through 1, 2 and 4 instances: each answer is Python's."""
+    """A thousand batches of different images through 1, 2 and 4 instances: each answer is Python's."""
     precision = precision_of(s)
     manifest = models.manifest_of(s, "resnet50", precision)
-    data, images = models.pixels(s, "many", manifest, s.pick(16_384, 64))
+    data, images = models.pixels(s, "many", manifest, s.pick(8_192, 64))
     logits = models.Reference(s, manifest, precision).each(s.pick(256, 8), images)[0]
     for instances in (1, 2, 4):
         settings = programs.config(s, manifest, "many", max_batch=8, instances=instances)

@@ -48,11 +48,11 @@ def bert_speed(s: Settings, r: Result) -> None:
         data = "+".join(str(models.saved(s, f"bert-{name}", rows)) for name in ("ones", "mask", "segments"))
         settings = fixed(s, manifest, batch, "bert-speed", buckets=[length])
         engines = programs.bench(s, settings, data, s.pick(3, 0.5))
-        loop = programs.loop(s, manifest, batch, s.pick(3, 0.5), "--overlap", "--length", str(length))
+        loop = programs.loop(s, manifest, batch, s.pick(3, 0.5), "--length", str(length))
         speeds(s, r, f"batch {batch}", engines, loop, least)
 
 
-@step(group=3, seconds=90)
+@step(group=3, seconds=150)
 def retinanet_answers(s: Settings, r: Result) -> None:
     """RetinaNet: detections after non-maximum suppression are torchvision's on Python's candidates."""
     import processing
@@ -97,11 +97,11 @@ def retinanet_speed(s: Settings, r: Result) -> None:
     for batch in s.pick([1, 8, 16], [2]):
         engines = programs.bench(s, fixed(s, manifest, batch, "retinanet-speed"),
                                  f"synthetic:{batch * 2}x{size * size * 3}", s.pick(3, 0.5))
-        loop = programs.loop(s, manifest, batch, s.pick(3, 0.5), "--overlap")
+        loop = programs.loop(s, manifest, batch, s.pick(3, 0.5))
         speeds(s, r, f"batch {batch}", engines, loop, least)
 
 
-@step(group=3, seconds=90)
+@step(group=3, seconds=130)
 def unet3d_answers_and_speed(s: Settings, r: Result) -> None:
     """3D-UNet: classes of voxels are Python's with a sliding window; windows per second beside a bare loop."""
     import processing
@@ -132,7 +132,7 @@ def unet3d_answers_and_speed(s: Settings, r: Result) -> None:
     windows = 2 * 2 * 1  # of half a window's steps
     settings = programs.config(s, manifest, "unet3d-speed", max_batch=1, **limits)
     engines = windows * programs.bench(s, settings, volume, s.pick(4, 0.5))
-    loop = programs.loop(s, manifest, batch, s.pick(4, 0.5), "--overlap")
+    loop = programs.loop(s, manifest, batch, s.pick(4, 0.5))
     speeds(s, r, "windows", engines, loop, [])
 
 
@@ -154,7 +154,7 @@ def dlrm_answers_and_speed(s: Settings, r: Result) -> None:
     data = "+".join(str(models.saved(s, f"dlrm-{name}-speed", np.stack([part] * 16)))
                     for name, part in (("dense", first), ("sparse", second)))
     engines = count * programs.bench(s, programs.config(s, manifest, "dlrm-speed", max_batch=size), data, s.pick(3, 0.5))
-    loop = programs.loop(s, manifest, count * size, s.pick(3, 0.5), "--overlap")
+    loop = programs.loop(s, manifest, count * size, s.pick(3, 0.5))
     speeds(s, r, f"pairs, {size} samples of {count}", engines, loop, [])
 
 

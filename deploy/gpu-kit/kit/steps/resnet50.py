@@ -62,14 +62,14 @@ def resnet50_answers(s: Settings, r: Result) -> None:
 @step(group=1, seconds=150)
 def resnet50_speed(s: Settings, r: Result) -> None:
     """Engines beside a bare loop in Python, in batches of 1 to 256: one that waits for each batch, one that overlaps."""
-    precision, seconds = precision_of(s), s.pick(2.5, 0.5)
+    precision, seconds = precision_of(s), s.pick(2, 0.5)
     manifest = models.manifest_of(s, "resnet50", precision)
     size = models.size_of(manifest)
     ratios, speeds, waiting = [], [], []
     for batch in s.pick([1, 8, 32, 128, 256], [1, 8]):
         data = f"synthetic:{max(batch, 32) * 2}x{size * size * 3}"
-        waits = programs.loop(s, manifest, batch, seconds)
-        overlaps = programs.loop(s, manifest, batch, seconds, "--overlap")
+        waits = programs.loop(s, manifest, batch, seconds, overlap=False)
+        overlaps = programs.loop(s, manifest, batch, seconds)
         engines = programs.bench(s, fixed(s, manifest, batch, "speed"), data, seconds)
         r.figure(f"batch {batch}: engines, samples/s", engines)
         r.figure(f"batch {batch}: loop that waits, samples/s", waits)
@@ -89,7 +89,7 @@ def resnet50_network(s: Settings, r: Result) -> None:
     precision, batch = precision_of(s), s.pick(64, 8)
     manifest = models.manifest_of(s, "resnet50", precision)
     size = models.size_of(manifest)
-    data, rounds, ms = f"synthetic:{batch * 4}x{size * size * 3}", s.pick(3, 1), s.pick(4000, 600)
+    data, rounds, ms = f"synthetic:{batch * 4}x{size * size * 3}", s.pick(2, 1), s.pick(3000, 600)
     offline = fixed(s, manifest, batch, "network-offline", io_threads=2)
     rate = programs.bench(s, offline, data, s.pick(2, 0.5))
     r.figure("engines, samples/s", rate)
