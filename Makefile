@@ -5,7 +5,7 @@
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: build libtorch demo test lint bench bench-compare testbed soak overload engines fuzz memcheck deny advisories digits sorting models fixtures gpu-kit gpu-kit-test
+.PHONY: build libtorch demo test lint bench bench-compare testbed soak overload engines fuzz memcheck deny advisories digits sorting models fixtures
 
 # Libraries too: the engine plug-in torch is one.
 build: libtorch
@@ -159,7 +159,13 @@ models: $(TARGET)/models-venv/made
 fixtures: $(TARGET)/models-venv/made
 	PYTHONPATH=deploy/models $(TARGET)/models-venv/bin/python tests/models/fixtures.py
 
+$(TARGET)/models-venv/made: deploy/models/requirements.txt
+	python3 -m venv --clear $(TARGET)/models-venv
+	$(TARGET)/models-venv/bin/pip install --quiet --disable-pip-version-check --timeout 300 -r $<
+	touch $@
+
 # What a GPU has to show, in one archive (docs/GPU.md); PROGRAMS has programs that are built already.
+.PHONY: gpu-kit gpu-kit-test
 PROGRAMS ?=
 GPU_KIT := $(TARGET)/gpu-kit.tar.gz
 gpu-kit: $(if $(PROGRAMS),,build)
@@ -172,8 +178,3 @@ gpu-kit-test: gpu-kit $(if $(PYTHON),,$(TARGET)/models-venv/made)
 	rm -rf $(TARGET)/gpu-kit && mkdir $(TARGET)/gpu-kit && tar -C $(TARGET)/gpu-kit -xf $(GPU_KIT)
 	PYTHON=$(or $(PYTHON),$(abspath $(TARGET))/models-venv/bin/python) $(TARGET)/gpu-kit/gpu-kit/run.sh $(STEPS) \
 		--device cpu --small --output $(TARGET)/gpu-kit/report
-
-$(TARGET)/models-venv/made: deploy/models/requirements.txt
-	python3 -m venv --clear $(TARGET)/models-venv
-	$(TARGET)/models-venv/bin/pip install --quiet --disable-pip-version-check --timeout 300 -r $<
-	touch $@
