@@ -10,7 +10,7 @@ folder=$(mktemp -d)
 trap 'rm -r "$folder"' EXIT
 kit=$folder/gpu-kit
 
-mkdir -p "$kit/bin" "$kit/models"
+mkdir -p "$kit/bin"
 for name in sut-node loadgen-node libnetdiv_engine_torch.so; do
     if ! [ -f "$programs/$name" ]; then
         echo "$programs/$name is not there; run \`make build\` first" >&2
@@ -20,7 +20,8 @@ for name in sut-node loadgen-node libnetdiv_engine_torch.so; do
     chmod 755 "$kit/bin/$name"
 done
 cp -r deploy/gpu-kit/run.sh deploy/gpu-kit/goals.toml deploy/gpu-kit/kit "$kit"
-cp deploy/models/*.py tests/models/processing.py "$kit/models"
+cp -r deploy/models "$kit/models"
+cp tests/models/processing.py "$kit/models"
 find "$kit" -name __pycache__ -prune -exec rm -r {} +
 git describe --always --dirty > "$kit/COMMIT" 2>/dev/null || echo unknown > "$kit/COMMIT"
 
