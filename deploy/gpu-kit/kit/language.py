@@ -65,8 +65,9 @@ class Decoder:
 
     def caches(self, rows: int, length: int) -> tuple[list, list]:
         room = (rows, self.sizes["groups"], -(-length // STEP) * STEP, self.sizes["width"])
-        make = lambda: [self.torch.zeros(room, dtype=self.kind, device=self.device) for _ in range(self.sizes["layers"])]
-        return make(), make()
+        keys, values = ([self.torch.zeros(room, dtype=self.kind, device=self.device) for _ in range(self.sizes["layers"])]
+                        for _ in range(2))
+        return keys, values
 
     def outputs(self, rows: list[np.ndarray], most: int) -> tuple[np.ndarray, float]:
         """`most` ids for each prompt, and the seconds that it took."""

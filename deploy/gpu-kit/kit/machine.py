@@ -43,7 +43,8 @@ def check_python() -> None:
     missing = [name for name in ("torch", "torchvision", "numpy") if importlib.util.find_spec(name) is None]
     if missing:
         pinned = " ".join("torch==2.11.0" if name == "torch" else name for name in missing)
-        raise Unsuitable(f"this Python has no {' and no '.join(missing)}; `pip install {pinned}`, or set PYTHON to one that has")
+        raise Unsuitable(f"this Python has no {' and no '.join(missing)}; "
+                         f"`pip install {pinned}`, or set PYTHON to one that has")
 
 
 def check_driver() -> str:

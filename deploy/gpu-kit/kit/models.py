@@ -19,8 +19,8 @@ def exported(s: Settings, network: str, precision: str = "fp32", *options: str) 
     weights = "fp32" if precision == "tf32" else precision
     folder = s.folder("models") / f"{network}-{weights}{''.join(options)}"
     if not (folder / f"{network}.toml").exists():
-        words = own_python(str(KIT / "models" / "export.py"), network, "--output", str(folder), "--precision", weights, *options)
-        words += ["--small"] if s.small else ["--rows", str(ROWS)]
+        words = own_python(str(KIT / "models" / "export.py"), network, "--output", str(folder), "--precision", weights)
+        words += [*options, *(["--small"] if s.small else ["--rows", str(ROWS)])]
         called(words, (0,), 400, dict(os.environ))
     if precision == "tf32":
         for manifest in list(folder.glob(f"{network}*.toml")):

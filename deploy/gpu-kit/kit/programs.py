@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 from types import TracebackType
@@ -44,11 +43,11 @@ def last_lines(text: str, count: int = 3) -> str:
 
 
 def config(s: Settings, manifest: Path, name: str, **keys: object) -> Path:
-    """A node's settings file."""
+    """A node's settings file; None takes a key away."""
     keys = {"engine": "torch", "model": str(manifest), "devices": [s.device], "batch_timeout_us": 5000} | keys
     file = s.folder("configs") / f"{name}.toml"
     # JSON's strings, numbers, truth values and lists are TOML's.
-    file.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items()))
+    file.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items() if value is not None))
     return file
 
 
@@ -148,8 +147,11 @@ def tax(s: Settings, configuration: Path, scenario: str, dataset: str | Path, na
     folder = run_folder(s, f"tax-{name}")
     ask(s, "loadgen-node", "tax", "--node-config", str(configuration), "--rounds", str(rounds), "--output", str(folder),
         "--", *run_words(s, scenario, dataset, name, *more, **settings))
-    read = lambda number, kind: json.loads((folder / f"{number}-{kind}" / "result.json").read_text())
-    return [(read(number, "network"), read(number, "in-process")) for number in range(1, rounds + 1)]
+
+    def read(kind: str) -> dict:
+        return json.loads((folder / kind / "result.json").read_text())
+
+    return [(read(f"{number}-network"), read(f"{number}-in-process")) for number in range(1, rounds + 1)]
 
 
 def loop(s: Settings, manifest: Path, batch: int, seconds: float, *more: str, overlap: bool = True) -> float:

@@ -114,9 +114,11 @@ def unet3d_answers_and_speed(s: Settings, r: Result) -> None:
     volumes = [rng.normal(0, 1, (1, *shape)).astype(np.float32) for shape in shapes]
     data = models.saved_each(s, "unet3d", volumes)
     reference = models.Reference(s, manifest, "fp32")
-    module = lambda window: [torch.from_numpy(x) for x in reference(window.numpy())[0]]
-    want = [processing.segment(module, volume, side) for volume in volumes]
-    del reference
+
+    def classify(window: torch.Tensor) -> list[torch.Tensor]:
+        return [torch.from_numpy(x) for x in reference(window.numpy())[0]]
+
+    want = [processing.segment(classify, volume, side) for volume in volumes]
     limits = {"max_payload_bytes": 268_435_456, "max_in_flight_bytes": 1_073_741_824}
     settings = programs.config(s, manifest, "unet3d", max_batch=1, **limits)
     with programs.Node(s, settings) as node:

@@ -1,12 +1,14 @@
 """Group 2: language models on the token engine: outputs, tokens per second, TTFT and TPOT."""
 
+from pathlib import Path
+
 import numpy as np
 
 from kit import language, programs
 from kit.settings import Settings
 from kit.step import Result, Skip, step
 
-NEAR = {"fp32": 0.01, "bf16": 0.3}  # nats: choices that are closer may fall either way
+NEAR = 0.01  # nats: choices that are closer may fall either way
 MS = 1_000_000  # ns
 
 
@@ -20,9 +22,14 @@ def half_of(s: Settings) -> str:
     return "bf16" if s.cuda else "fp32"
 
 
+def settings(s: Settings, manifest: Path) -> Path:
+    """Of a node with the token engine, which forms no batches."""
+    return programs.config(s, manifest, "tokens", batch_timeout_us=None)
+
+
 @step(group=2, seconds=200)
 def tokens_answers(s: Settings, r: Result) -> None:
-    """Outputs of prompts of different lengths are Python's greedy ones: alone, in full batches, and while others come and go."""
+    """Outputs of prompts of different lengths are Python's greedy ones, with 1, 8 and 32 slots that others join and leave."""
     needs_the_engine()
     longest, most = s.pick((256, 48), (96, 12))
     manifest = language.exported(s, "fp32", 1, longest, most)
@@ -31,7 +38,7 @@ def tokens_answers(s: Settings, r: Result) -> None:
     want = np.concatenate([decoder.outputs([row], most)[0] for row in rows])
     for slots in s.pick((1, 8, 32), (1, 8)):
         manifest = language.exported(s, "fp32", slots, longest, most)
-        with programs.Node(s, "--engine", "torch", "--model", str(manifest), "--devices", s.device) as node:
+        with programs.Node(s, settings(s, manifest)) as node:
             got = [np.frombuffer(x, "<i4") for x in programs.responses(s, node, data, "tokens")]
         r.expect(all(len(ids) == most for ids in got), f"{slots} slots: {len(got)} outputs have {most} ids")
         apart, far = 0, 0.0
@@ -42,7 +49,7 @@ def tokens_answers(s: Settings, r: Result) -> None:
                 far = max(far, decoder.behind(row, wanted[:at[0]], int(ids[at[0]])))
         r.figure(f"{slots} slots: outputs other than Python's", apart)
         r.figure(f"{slots} slots: least likely of other choices, nats behind", far)
-        r.expect(far <= NEAR["fp32"], f"{slots} slots: outputs are Python's, up to choices that nearly tie")
+        r.expect(far <= NEAR, f"{slots} slots: outputs are Python's, up to choices that nearly tie")
     r.expect(len(np.unique(want, axis=0)) > 1, "outputs differ between prompts, so that they tell something")
 
 
@@ -64,7 +71,7 @@ def tokens_speed(s: Settings, r: Result) -> None:
     for slots in sizes:
         manifest = language.exported(s, precision, slots, prompt, output)
         data, _ = language.prompts(s, f"tokens-{slots}", slots * 4, (prompt, prompt))
-        with programs.Node(s, "--engine", "torch", "--model", str(manifest), "--devices", s.device) as node:
+        with programs.Node(s, settings(s, manifest)) as node:
             more = ("--benchmark", "kit", "--setting=use_token_latencies=true")
             result, _ = programs.run(s, node.address, "offline", data, "tokens-offline", *more, offline_expected_qps=slots * 4,
                                      server_ttft_latency=60_000 * MS, server_tpot_latency=60_000 * MS,
@@ -85,6 +92,9 @@ def tokens_speed(s: Settings, r: Result) -> None:
                 r.figure(f"{slots} slots: Server at half that rate, {label} p50, ms", p50)
                 r.figure(f"{slots} slots: Server at half that rate, {label} p99, ms", p99)
             r.expect(result["samples"]["lost"] == 0, f"{slots} slots: no sample is lost")
+    alone = output * programs.bench(s, settings(s, manifest), data, s.pick(5, 1))
+    r.figure(f"{slots} slots: in one process, tokens/s", alone)
+    r.figure("Offline to in one process, most slots", rate / alone)
 
 
 def free_memory(s: Settings) -> None:
