@@ -178,3 +178,18 @@ $(TARGET)/models-venv/made: deploy/models/requirements.txt
 	python3 -m venv --clear $(TARGET)/models-venv
 	$(TARGET)/models-venv/bin/pip install --quiet --disable-pip-version-check --timeout 300 -r $<
 	touch $@
+
+# What a GPU has to show, in one archive (docs/GPU.md); PROGRAMS has programs that are built already.
+.PHONY: gpu-kit gpu-kit-test
+PROGRAMS ?=
+GPU_KIT := $(TARGET)/gpu-kit.tar.gz
+gpu-kit: $(if $(PROGRAMS),,build)
+	deploy/gpu-kit/pack.sh $(or $(PROGRAMS),$(TARGET)/release) $(GPU_KIT)
+
+# The kit as it is unpacked elsewhere, every step on tiny networks on the CPU. PYTHON is one with torch; no part of
+# `make test`, because torch is a download of 2.7 GB. STEPS is a group or a step.
+STEPS ?= all
+gpu-kit-test: gpu-kit $(if $(PYTHON),,$(TARGET)/models-venv/made)
+	rm -rf $(TARGET)/gpu-kit && mkdir $(TARGET)/gpu-kit && tar -C $(TARGET)/gpu-kit -xf $(GPU_KIT)
+	PYTHON=$(or $(PYTHON),$(abspath $(TARGET))/models-venv/bin/python) $(TARGET)/gpu-kit/gpu-kit/run.sh $(STEPS) \
+		--device cpu --small --output $(TARGET)/gpu-kit/report
