@@ -145,7 +145,10 @@ fn loadgen_measures_first_and_further_tokens_of_two_nodes() {
     let (a, b) = (abacus.node("a", &[]), abacus.node("b", &["--max-in-flight-tokens", "500"]));
     for scenario in ["server", "offline"] {
         let run = run(&[&a.address, &b.address], scenario, "performance", &prompts());
-        let outcome = run.args(&["--digests"]).run().expect(0);
+        // LoadGen asks for as many samples as take that long at the expected rate.
+        let duration =
+            if scenario == "offline" { "min_duration_ms=1" } else { "min_duration_ms=1500" };
+        let outcome = run.args(&["--digests", "--setting", duration]).run().expect(0);
         let result = outcome.result();
         assert_eq!(result["verdict"], "VALID", "{result:#}");
         assert_eq!(result["digests"]["responses"]["differences"], 0);
