@@ -41,8 +41,8 @@ fn assert_outputs(outcome: &Outcome, name: &str) {
     responses.sort_by_key(|response| response.qsl_idx);
     assert_eq!(responses.len(), data.sample_count(), "each prompt once");
     for (place, response) in responses.iter().enumerate() {
-        assert_eq!(response.qsl_idx, place as u64);
-        assert_eq!(response.data, wanted(place), "{name}, prompt {place}");
+        assert_eq!(response.qsl_idx, place);
+        assert_eq!(response.data, wanted(response.qsl_idx), "{name}, prompt {place}");
     }
 }
 
