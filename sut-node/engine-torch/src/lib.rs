@@ -133,9 +133,9 @@ unsafe extern "C" fn open(
 ) -> Status {
     guarded(error, || {
         // SAFETY: a model from `load`, which outlives its instances.
-        let instance = Instance::open(unsafe { &*model.cast::<Model>() })?;
-        let waiter = instance.waiter();
-        let opened = Opened { instance: UnsafeCell::new(instance), waiter };
+        let new = Instance::open(unsafe { &*model.cast::<Model>() })?;
+        let waiter = new.waiter();
+        let opened = Opened { instance: UnsafeCell::new(new), waiter };
         // SAFETY: the caller's place for the instance.
         unsafe { *instance = Box::into_raw(Box::new(opened)).cast() };
         Ok(())

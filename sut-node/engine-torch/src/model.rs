@@ -176,7 +176,8 @@ impl<'a> Instance<'a> {
         outputs: &[abi::Tensor],
     ) -> Result<(), Failure> {
         // The first runs of a shape profile and optimise the graph.
-        for slot in (0..3).flat_map(|_| 0..self.in_flight() as usize) {
+        let slots = self.in_flight() as usize;
+        for slot in (0..3).flat_map(|_| 0..slots) {
             self.begin(slot, inputs, outputs)?;
             self.finish(slot)?;
         }
