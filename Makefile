@@ -20,7 +20,7 @@ demo: build
 
 # The end-to-end tests start the programs themselves, so these are built first. They are about gRPC, and these once more
 # about QUIC.
-OVER_QUIC := accuracy bad_input crowds failure faults node_faults performance plugin_tokens rules sorting tokens torch wire
+OVER_QUIC := accuracy bad_input crowds failure faults node_faults performance plugin_tokens rules sorting tokens torch torch_tokens wire
 # One build with the programs: the tests' dependencies have more features than the programs need, and what is built for both
 # is built once.
 test: libtorch $(TARGET)/interop/made $(TARGET)/triton/made
@@ -178,3 +178,18 @@ $(TARGET)/models-venv/made: deploy/models/requirements.txt
 	python3 -m venv --clear $(TARGET)/models-venv
 	$(TARGET)/models-venv/bin/pip install --quiet --disable-pip-version-check --timeout 300 -r $<
 	touch $@
+
+# What a GPU has to show, in one archive (docs/GPU.md); PROGRAMS has programs that are built already.
+.PHONY: gpu-kit gpu-kit-test
+PROGRAMS ?=
+GPU_KIT := $(TARGET)/gpu-kit.tar.gz
+gpu-kit: $(if $(PROGRAMS),,build)
+	deploy/gpu-kit/pack.sh $(or $(PROGRAMS),$(TARGET)/release) $(GPU_KIT)
+
+# The kit as it is unpacked elsewhere, every step on tiny networks on the CPU. PYTHON is one with torch; no part of
+# `make test`, because torch is a download of 2.7 GB. STEPS is a group or a step.
+STEPS ?= all
+gpu-kit-test: gpu-kit $(if $(PYTHON),,$(TARGET)/models-venv/made)
+	rm -rf $(TARGET)/gpu-kit && mkdir $(TARGET)/gpu-kit && tar -C $(TARGET)/gpu-kit -xf $(GPU_KIT)
+	PYTHON=$(or $(PYTHON),$(abspath $(TARGET))/models-venv/bin/python) $(TARGET)/gpu-kit/gpu-kit/run.sh $(STEPS) \
+		--device cpu --small --output $(TARGET)/gpu-kit/report
