@@ -5,6 +5,7 @@ file are loaded into `network`, under the names that their source gives them.
 """
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 MEAN, STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]  # of ImageNet, red green blue: torchvision's
@@ -47,6 +48,33 @@ def fold(module: nn.Module) -> None:
         else:
             fold(child)
         before = (name, child)
+
+
+class ConvRelu(nn.Module):
+    """A convolution and the ReLU after it; on a CUDA device one kernel of cuDNN's."""
+
+    def __init__(self, conv: nn.Conv2d) -> None:
+        super().__init__()
+        self.weight, self.bias = conv.weight, conv.bias
+        self.stride, self.padding, self.dilation = list(conv.stride), list(conv.padding), list(conv.dilation)
+        self.groups = conv.groups
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.is_cuda:
+            return torch.cudnn_convolution_relu(x, self.weight, self.bias, self.stride, self.padding, self.dilation,
+                                                self.groups)
+        return F.relu(F.conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups))
+
+
+class ConvAddRelu(ConvRelu):
+    """A convolution, a sum with something of the same shape, and the ReLU after it; likewise."""
+
+    def forward(self, x: Tensor, other: Tensor) -> Tensor:
+        if x.is_cuda:
+            return torch.cudnn_convolution_add_relu(x, self.weight, other, 1.0, self.bias, self.stride, self.padding,
+                                                    self.dilation, self.groups)
+        x = F.conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+        return F.relu(x + other)
 
 
 def he(module: nn.Module) -> None:

@@ -11,8 +11,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from layers import Normalise, calibrate, fold, he
-from resnet50 import Trunk
+from layers import ConvRelu, Normalise, calibrate, fold, he
+from resnet50 import Trunk, fuse_trunk
 
 NAME = "retinanet"
 SIZES = [[s, int(s * 2 ** (1 / 3)), int(s * 2 ** (2 / 3))] for s in (32, 64, 128, 256, 512)]  # of a level's anchors
@@ -208,6 +208,13 @@ def prepare(model: RetinaNet) -> None:
     """What inference needs and training does not have."""
     fold(model.network)
     model.network.to(memory_format=torch.channels_last)
+
+
+def fuse(model: RetinaNet) -> None:
+    """What may be faster on a GPU, after `prepare`."""
+    fuse_trunk(model.network.backbone.body)
+    for head in model.network.head.values():
+        head.conv = nn.Sequential(*(ConvRelu(layer) for layer in head.conv if isinstance(layer, nn.Conv2d)))
 
 
 def examples(model: RetinaNet, n: int) -> tuple[Tensor, ...]:

@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# One model over batch sizes: a bare loop in Python, the node's engines alone, and the network's part, as a table.
+# One model over batch sizes: a bare loop in Python, the node's engines alone, and the network's part, as a table. All have
+# batches of one shape, and libtorch set in the same way. On a GPU the loop runs twice, the second time copying one batch while
+# another computes: only that is an upper bound of the engines.
 #
 #     deploy/models/sweep.sh target/models/resnet50.toml synthetic:256x150528 cuda:0 "1 8 32 128"
 #
@@ -12,16 +14,25 @@ rounds=${ROUNDS:-5} seconds=${SECONDS_EACH:-10} length=${LENGTH:-384}
 python=${PYTHON:-target/models-venv/bin/python}
 bin=${CARGO_TARGET_DIR:-target}/release
 folder=$(mktemp -d)
+loops=(""); [[ $device == cuda* ]] && loops+=(--overlap)
+# Rows of the other workloads are no samples, and always as many.
+fixed=
+case $(sed -n 's/^workload = "\(.*\)"/\1/p' "$manifest") in
+    segmentation | recommendation) ;;
+    question-answering) fixed="buckets = [$length]"$'\n'"batch_sizes = [SIZE]" ;;
+    *) fixed="batch_sizes = [SIZE]" ;;
+esac
 trap 'rm -r "$folder"' EXIT
 
-# Of the numbers in a file: median (least – most).
+# Of the numbers in a file: median (least – most); where there is none, a dash.
 spread() {
-    sort -g "$1" | awk -v format="$2" '{ n[NR] = $1 } END {
+    [ -e "$folder/$1" ] || { echo –; return; }
+    sort -g "$folder/$1" | awk -v format="$2" '{ n[NR] = $1 } END {
         printf format " (" format " – " format ")", (n[int((NR + 1) / 2)] + n[int(NR / 2) + 1]) / 2, n[1], n[NR] }'
 }
 
-echo "| batch | Python loop, samples/s | node's engines, samples/s | engines to loop | over loopback to in one process |"
-echo "|---|---|---|---|---|"
+echo "| batch | Python loop, samples/s | loop that overlaps | node's engines, samples/s | engines to loop | engines to loop that overlaps | over loopback to in one process |"
+echo "|---|---|---|---|---|---|---|"
 for size in $sizes; do
     cat > "$folder/node.toml" <<END
 engine = "torch"
@@ -29,16 +40,20 @@ model = "$manifest"
 devices = ["$device"]
 max_batch = $size
 batch_timeout_us = 100000
+${fixed//SIZE/$size}
 END
-    : > "$folder/loop"; : > "$folder/engines"; : > "$folder/ratio"
+    rm -f "$folder"/{loop,ratio}* "$folder/engines"
     for _ in $(seq "$rounds"); do
-        loop=$("$python" deploy/models/loop.py "$manifest" --device "$device" --batch "$size" --length "$length" \
-            --seconds "$seconds")
+        for overlap in "${loops[@]}"; do
+            "$python" deploy/models/loop.py "$manifest" --device "$device" --batch "$size" --length "$length" \
+                --seconds "$seconds" $overlap >> "$folder/loop$overlap"
+        done
         engines=$("$bin/sut-node" bench --config "$folder/node.toml" --dataset "$dataset" --seconds "$seconds" \
             2> "$folder/log" | sed -n 's/^  samples per second //p') || { cat "$folder/log"; exit 1; }
-        echo "$loop" >> "$folder/loop"
         echo "$engines" >> "$folder/engines"
-        awk "BEGIN { print $engines / $loop }" >> "$folder/ratio"
+        for overlap in "${loops[@]}"; do
+            awk "BEGIN { print $engines / $(tail -n 1 "$folder/loop$overlap") }" >> "$folder/ratio$overlap"
+        done
     done
     # As many samples as the engines do in that time: LoadGen asks for a tenth more than it is told.
     qps=$(awk "BEGIN { print $engines / 1.1 }")
@@ -46,5 +61,6 @@ END
         --scenario offline --benchmark sweep --dataset "$dataset" --quiet \
         --setting "offline_expected_qps=$qps" --setting "min_duration_ms=${seconds}000" 2> "$folder/log" \
         | sed -n 's/^  median \([0-9.]*\), \([0-9.]*\) to \([0-9.]*\) in.*/\1 (\2 – \3)/p') || { cat "$folder/log"; exit 1; }
-    echo "| $size | $(spread "$folder/loop" %.1f) | $(spread "$folder/engines" %.1f) | $(spread "$folder/ratio" %.3f) | $tax |"
+    echo "| $size | $(spread loop %.1f) | $(spread loop--overlap %.1f) | $(spread engines %.1f) | $(spread ratio %.3f) |" \
+        "$(spread ratio--overlap %.3f) | $tax |"
 done

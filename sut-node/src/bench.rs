@@ -44,6 +44,9 @@ struct Tally {
     queue: Duration,
     prepare: Duration,
     compute: Duration,
+    /// Of outputs that are made of tokens.
+    tokens: u64,
+    first_token: Duration,
     failure: Option<String>,
 }
 
@@ -124,6 +127,8 @@ impl Tally {
             self.queue += Duration::from_nanos(reply.queue_ns);
             self.prepare += Duration::from_nanos(reply.prepare_ns).mul_f64(share);
             self.compute += Duration::from_nanos(reply.compute_ns).mul_f64(share);
+            self.tokens += u64::from(reply.token_count);
+            self.first_token += Duration::from_nanos(reply.first_token_ns);
             if reply.status() != Status::Ok {
                 self.failure.get_or_insert_with(|| reply.error.clone());
             }
@@ -139,6 +144,16 @@ impl fmt::Display for BenchReport {
         writeln!(f, "{model}, in this process, without a network")?;
         writeln!(f, "  samples per second {:.1}", *samples as f64 / seconds)?;
         writeln!(f, "  samples            {samples} in {seconds:.2} s")?;
+        if tally.tokens > 0 {
+            writeln!(f, "  tokens per second  {:.1}", tally.tokens as f64 / seconds)?;
+            return write!(
+                f,
+                "  mean ms            queue {:.2}, first token {:.2}, whole output {:.2} (a sample)",
+                ms(tally.queue, *samples as f64),
+                ms(tally.first_token, *samples as f64),
+                ms(tally.compute, *samples as f64)
+            );
+        }
         writeln!(f, "  mean batch         {:.1}", *samples as f64 / tally.batches.max(1.0))?;
         write!(
             f,

@@ -26,6 +26,11 @@ pub enum NodeError {
     /// The transport failed.
     #[error("the server failed: {0}")]
     Server(#[from] tonic::transport::Error),
+    /// The device of an engine is lost to this process.
+    #[error(
+        "{0}. Start the node again; if that fails too, look at the device (nvidia-smi, and Xid in the kernel's log)"
+    )]
+    DeviceLost(String),
     /// There is nothing to feed.
     #[error("the engine {0} answers on the network's threads and cannot run without one; use echo")]
     NoEngine(String),

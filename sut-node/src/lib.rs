@@ -34,6 +34,7 @@ pub use in_process::InProcess;
 pub use model::{
     decoupled::{DecoupledModel, Given, Word},
     identity::{Model, UnfitSample},
+    language::LanguageModel,
     manifest::{BatchingTables, Dimension, Manifest, ManifestError, Shape, WorkloadName},
     payload::Payload,
     served::ServedModel,
@@ -48,12 +49,14 @@ pub use settings::{
     decoder::DecoderConfig,
     engine::{
         EchoConfig, EngineArgs, EngineChoice, EngineConfig, EngineWord, OnnxConfig, PluginConfig,
-        PluginFile, Postprocess,
+        Postprocess,
     },
     error::ConfigError,
     kserve::{KserveConfig, KserveModel},
     network::{Network, NetworkArgs, NetworkError, Transports},
+    plugin_file::PluginFile,
     range::OutOfRange,
     served::{Dialect, Protocol, ServedArgs, ServedConfig, ServersConfig},
+    token_plugin::TokenPluginConfig,
     tokens::{OutputKind, OutputLength, TokensArgs, TokensConfig},
 };

@@ -23,6 +23,7 @@ import export
 import resnet50
 import retinanet
 import unet3d
+from language_models import make_language_models
 from layers import Normalise, calibrate
 from processing import crop, detections, picture, segment
 
@@ -231,7 +232,8 @@ def main() -> None:
     folder = parser.parse_args().output
     torch.set_num_threads(1)  # sums in the same order everywhere
     folder.mkdir(parents=True, exist_ok=True)
-    for make in (make_digits, make_resnet50, make_retinanet, make_bert, make_unet3d, make_dlrm):
+    for make in (make_digits, make_resnet50, make_retinanet, make_bert, make_unet3d, make_dlrm,
+                 make_language_models):
         make(folder)
 
 

@@ -7,6 +7,7 @@ pub mod fake_engine;
 pub mod fake_node;
 pub mod flood;
 mod load_gen;
+pub mod plugin;
 pub mod process;
 pub mod relay;
 pub mod slow_reader;

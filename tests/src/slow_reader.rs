@@ -101,7 +101,12 @@ impl SlowReader {
 
 fn prompt(id: u64) -> InferRequest {
     let ids: Vec<i32> = (0..PROMPT).map(|place| place + id as i32 % 1000).collect();
-    let data = tokens::to_bytes(&ids);
+    request(id, &ids)
+}
+
+/// The message with a prompt.
+pub fn request(id: u64, ids: &[i32]) -> InferRequest {
+    let data = tokens::to_bytes(ids);
     let prompt = Tensor { data_type: DataType::Int32, shape: vec![ids.len()], data: &data[..] };
     let payload: Bytes = pack(&[prompt]);
     InferRequest { id, payload, ..InferRequest::default() }

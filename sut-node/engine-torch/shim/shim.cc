@@ -14,6 +14,7 @@
 #include <malloc.h>
 
 #include <cstring>
+#include <memory>
 #include <vector>
 
 namespace {
@@ -37,7 +38,8 @@ struct Slot {
     c10::Event done;
 };
 
-// Two streams of one device: batches are copied on one and computed on the other.
+// Two streams of one device: batches are copied on one and computed on the other. Whoever uses them sets the device first:
+// CUDA would otherwise go back to device 0 afterwards, and make a context of half a gigabyte there.
 struct Pipeline {
     c10::impl::VirtualGuardImpl guard;
     c10::Stream copying;
@@ -83,11 +85,13 @@ char *netdiv_copy(at::Tensor *to, const at::Tensor *from) {
 char *netdiv_pipeline_new(int index, size_t slots, Pipeline **pipeline) {
     return guarded([&] {
         c10::Device device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(index));
+        c10::OptionalDeviceGuard guard(device);
         *pipeline = new Pipeline(device, slots);
     });
 }
 
 void netdiv_pipeline_free(Pipeline *pipeline) {
+    c10::OptionalDeviceGuard guard(pipeline->copying.device());
     delete pipeline;
 }
 
@@ -106,10 +110,10 @@ char *netdiv_pipeline_compute(Entered *entered, size_t slot) {
     });
 }
 
-// Gives the thread back its device and stream, and marks the end of the slot's work on both streams.
+// Marks the end of the slot's work on both streams, and gives the thread back its device and stream.
 char *netdiv_pipeline_leave(Entered *entered, size_t slot) {
+    std::unique_ptr<Entered> use(entered);
     Pipeline &pipeline = entered->pipeline;
-    delete entered;
     return guarded([&] {
         pipeline.slots.at(slot).copied.record(pipeline.copying);
         pipeline.slots.at(slot).copied.block(pipeline.computing);
@@ -117,14 +121,18 @@ char *netdiv_pipeline_leave(Entered *entered, size_t slot) {
     });
 }
 
-// Waits for the end of the slot's work.
+// Waits for the end of the slot's work. Another thread may begin work of another slot meanwhile.
 char *netdiv_pipeline_wait(Pipeline *pipeline, size_t slot) {
-    return guarded([&] { pipeline->slots.at(slot).done.synchronize(); });
+    return guarded([&] {
+        c10::OptionalDeviceGuard guard(pipeline->copying.device());
+        pipeline->slots.at(slot).done.synchronize();
+    });
 }
 
 // Waits for all work of both streams.
 char *netdiv_pipeline_synchronize(Pipeline *pipeline) {
     return guarded([&] {
+        c10::OptionalDeviceGuard guard(pipeline->copying.device());
         pipeline->copying.synchronize();
         pipeline->computing.synchronize();
     });

@@ -3,9 +3,12 @@
 use std::{fs, path::Path, thread};
 
 use netdiv_plugin::{abi, write_text};
-use tch::{Cuda, Device};
+use tch::{Cuda, Device, Kind, Tensor};
 
 use crate::failure::Failure;
+
+/// The first driver that CUDA 13 works with (NVIDIA, CUDA Toolkit 13.0 Release Notes).
+const CUDA_13_DRIVER: u32 = 580;
 
 /// A device, or the kind of device that is missing.
 pub(crate) struct Found {
@@ -19,11 +22,44 @@ pub(crate) fn all() -> Vec<Found> {
     let proc = Path::new("/proc");
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let cpu = format!("{}, {cores} threads", cpu_make(proc));
-    listed(Cuda::device_count(), &nvidia_makes(proc), tch::utils::has_cuda(), cpu)
+    let missing = || {
+        // Asked for where there is no device, which does not make a context on one.
+        let error = Tensor::f_empty([1], (Kind::Uint8, Device::Cuda(0))).err();
+        let said = error.map_or_else(String::new, |error| Failure::from(error).text);
+        missing(tch::utils::has_cudart(), driver(proc).as_deref(), &said)
+    };
+    listed(Cuda::device_count(), &nvidia_makes(proc), missing, cpu)
+}
+
+/// Why there is no CUDA device; libtorch has said that when it was asked for memory on one.
+fn missing(has_cudart: bool, driver: Option<&str>, said: &str) -> String {
+    let major = driver.and_then(|driver| driver.split('.').next()?.parse::<u32>().ok());
+    match (driver, major) {
+        _ if !has_cudart => "this libtorch has no CUDA (no libtorch_cuda.so was found beside libtorch_cpu.so, or it could \
+                             not be loaded)"
+            .into(),
+        (Some(driver), Some(major)) if said.contains("too old") => {
+            let least = if major < CUDA_13_DRIVER { " (CUDA 13 needs 580 or later)" } else { "" };
+            format!("the NVIDIA driver {driver} is too old for this libtorch{least}: install a newer one")
+        }
+        (None, _) if said.contains("Found no NVIDIA driver") => {
+            "there is no NVIDIA driver; install one, 580 or later for CUDA 13, or give the container its GPUs".into()
+        }
+        (Some(driver), _) if said.contains("Found no NVIDIA driver") => format!(
+            "there is the NVIDIA driver {driver}, but its library libcuda.so.1 or the devices /dev/nvidia* cannot be used; \
+             see whether nvidia-smi works"
+        ),
+        _ => format!("libtorch finds no GPU: {}", said.lines().next().unwrap_or_default()),
+    }
 }
 
 /// The devices, where libtorch has found that many GPUs and the driver lists these models.
-fn listed(count: i64, makes: &[String], has_cuda: bool, cpu: String) -> Vec<Found> {
+fn listed(
+    count: i64,
+    makes: &[String],
+    missing: impl FnOnce() -> String,
+    cpu: String,
+) -> Vec<Found> {
     let mut found: Vec<_> = (0..count)
         .map(|number| {
             // CUDA numbers devices in its own order, so a model is only known if all have the same.
@@ -33,12 +69,7 @@ fn listed(count: i64, makes: &[String], has_cuda: bool, cpu: String) -> Vec<Foun
         })
         .collect();
     if found.is_empty() {
-        let description = if has_cuda {
-            "libtorch has CUDA, but there is no NVIDIA driver or no GPU"
-        } else {
-            "this libtorch has no CUDA (no libtorch_cuda.so was found beside libtorch_cpu.so, or it could not be loaded)"
-        };
-        found.push(Found { name: "cuda".into(), description: description.into(), usable: false });
+        found.push(Found { name: "cuda".into(), description: missing(), usable: false });
     }
     found.push(Found { name: "cpu".into(), description: cpu, usable: true });
     found
@@ -65,18 +96,23 @@ fn find_among(name: &str, devices: &[Found]) -> Result<Device, Failure> {
     Err(Failure::refused(format!("there is no device {name}; there is {}", there.join(", "))))
 }
 
+/// The rest of the line that begins like this.
+fn line(text: &str, key: &str) -> Option<String> {
+    text.lines().find_map(|line| line.strip_prefix(key)).map(|rest| rest.trim().to_owned())
+}
+
+/// Version of the NVIDIA driver.
+fn driver(proc: &Path) -> Option<String> {
+    let version = fs::read_to_string(proc.join("driver/nvidia/version")).ok()?;
+    let is_version =
+        |word: &&str| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.');
+    line(&version, "NVRM version:")?.split_whitespace().find(is_version).map(ToOwned::to_owned)
+}
+
 /// Model and driver of each GPU of this machine, from the driver.
 fn nvidia_makes(proc: &Path) -> Vec<String> {
-    let line = |text: &str, key: &str| {
-        text.lines().find_map(|line| line.strip_prefix(key)).map(|rest| rest.trim().to_owned())
-    };
     let nvidia = proc.join("driver/nvidia");
-    let version = fs::read_to_string(nvidia.join("version")).unwrap_or_default();
-    let driver = line(&version, "NVRM version:").unwrap_or_default();
-    let driver = driver
-        .split_whitespace()
-        .find(|word| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.'));
-    let driver = driver.map_or(String::new(), |driver| format!(", driver {driver}"));
+    let driver = driver(proc).map_or(String::new(), |driver| format!(", driver {driver}"));
     let mut gpus: Vec<_> = fs::read_dir(nvidia.join("gpus"))
         .into_iter()
         .flatten()
@@ -109,7 +145,7 @@ mod tests {
     use super::*;
 
     fn gpus(count: i64) -> Vec<Found> {
-        listed(count, &[], true, "CPU, 2 threads".into())
+        listed(count, &[], || "no driver".into(), "CPU, 2 threads".into())
     }
 
     #[test]
@@ -127,11 +163,41 @@ mod tests {
 
     #[test]
     fn what_is_missing_for_a_gpu_is_said() {
-        for (has_cuda, why) in [(true, "no NVIDIA driver or no GPU"), (false, "has no CUDA")] {
-            let devices = listed(0, &[], has_cuda, "CPU".into());
+        // As libtorch 2.11.0+cu130 says it.
+        let none = "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver";
+        let old = "The NVIDIA driver on your system is too old (found version 12040). Please update your GPU driver";
+        for (has_cudart, driver, said, want) in [
+            (false, None, "Could not run 'aten::empty.memory_format'", "this libtorch has no CUDA"),
+            (false, Some("580.65.06"), "", "this libtorch has no CUDA"),
+            (true, None, none, "there is no NVIDIA driver; install one, 580 or later"),
+            (
+                true,
+                Some("580.65.06"),
+                none,
+                "libcuda.so.1 or the devices /dev/nvidia* cannot be used",
+            ),
+            (
+                true,
+                Some("550.54.15"),
+                old,
+                "550.54.15 is too old for this libtorch (CUDA 13 needs 580",
+            ),
+            (true, Some("580.65.06"), old, "580.65.06 is too old for this libtorch: install"),
+            (
+                true,
+                Some("580.65.06"),
+                "no CUDA GPUs are available\nand more",
+                "no CUDA GPUs are available",
+            ),
+        ] {
+            let why = missing(has_cudart, driver, said);
+            assert!(why.contains(want) && !why.contains("and more"), "{why}");
+            let devices = listed(0, &[], || why.clone(), "CPU".into());
             assert_eq!((devices.len(), devices[0].usable, devices[1].usable), (2, false, true));
             let refused = find_among("cuda:0", &devices).expect_err("no such device").text;
-            assert!(refused.contains("there is no cuda: ") && refused.contains(why), "{refused}");
+            assert!(refused.contains(&format!("there is no cuda: {why}")), "{refused}");
+            // There is room for all of it.
+            assert!(why.len() < devices[0].raw().description.len(), "{}: {why}", why.len());
         }
     }
 
@@ -143,7 +209,7 @@ mod tests {
             (vec![a, b], "a CUDA device"),
             (vec![], "a CUDA device"),
         ] {
-            assert_eq!(listed(2, &makes, true, String::new())[1].description, want);
+            assert_eq!(listed(2, &makes, String::new, String::new())[1].description, want);
         }
     }
 

@@ -3,6 +3,26 @@
 use netdiv_plugin::abi::{self, Status};
 use tch::TchError;
 
+/// Errors of CUDA, as `cudaGetErrorString` has them, after which a process cannot use the device any more: "To continue using
+/// CUDA, the process must be terminated and relaunched" (NVIDIA, CUDA Runtime API 13.0, `enum cudaError` in driver_types.h).
+const LOST: [&str; 14] = [
+    "an illegal memory access was encountered",
+    "the launch timed out and was terminated",
+    "device-side assert triggered",
+    "hardware stack error",
+    "an illegal instruction was encountered",
+    "misaligned address",
+    "operation not supported on global/shared address space",
+    "invalid program counter",
+    "unspecified launch failure",
+    "tensor memory not completely freed",
+    "the MPS client has been terminated by the server",
+    "Invalid access of peer GPU memory over nvlink or a hardware error",
+    // Broken hardware. The enum names no remedy, but no later answer of that device could be trusted.
+    "uncorrectable ECC error encountered",
+    "uncorrectable NVLink error detected during the execution",
+];
+
 /// Why a function of the table failed.
 pub(crate) struct Failure {
     pub(crate) status: Status,
@@ -18,12 +38,21 @@ impl Failure {
         Self { status: abi::REFUSED, text }
     }
 
-    /// An error of libtorch: only its text says whether memory is full.
+    /// An error of libtorch: only its text says whether memory is full or the device is lost.
     pub(crate) fn torch(text: &str) -> Self {
         let full = ["out of memory", "can't allocate memory", "not enough memory", "ALLOC_FAILED"];
-        let is_full = full.iter().any(|words| text.contains(words));
-        let status = if is_full { abi::OUT_OF_MEMORY } else { abi::FAILED };
+        let has_one_of = |all: &[&str]| all.iter().any(|words| text.contains(words));
+        let is_lost = text.contains("CUDA") && has_one_of(&LOST);
+        let status = match is_lost {
+            true => abi::DEVICE_LOST,
+            false if has_one_of(&full) => abi::OUT_OF_MEMORY,
+            false => abi::FAILED,
+        };
         Self { status, text: brief(text) }
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        self.status == abi::DEVICE_LOST
     }
 }
 
@@ -56,6 +85,41 @@ mod tests {
             assert_eq!(Failure::torch(text).status, abi::OUT_OF_MEMORY, "{text}");
         }
         assert_eq!(Failure::torch("shape mismatch").status, abi::FAILED);
+    }
+
+    /// As c10::cuda::c10_cuda_check_implementation of libtorch 2.11 puts a text together.
+    fn cuda_error(what: &str) -> String {
+        format!(
+            "CUDA error: {what}\nSearch for `cudaError' in https://docs.nvidia.com/cuda/cuda-runtime-api/ for more \
+             information.\nCUDA kernel errors might be asynchronously reported at some other API call"
+        )
+    }
+
+    #[test]
+    fn a_lost_device_is_told_by_what_cuda_says() {
+        for what in LOST {
+            let lost = Failure::torch(&cuda_error(what));
+            assert_eq!(lost.status, abi::DEVICE_LOST, "{what}");
+            assert!(lost.is_lost() && lost.text.starts_with(&format!("CUDA error: {what}")));
+            // In a graph's trace too.
+            let traced = format!("Traceback:\nRuntimeError: {}", cuda_error(what));
+            assert!(Failure::torch(&traced).is_lost(), "{what}");
+        }
+    }
+
+    #[test]
+    fn what_the_next_batch_may_survive_is_no_lost_device() {
+        for (what, status) in [
+            ("out of memory", abi::OUT_OF_MEMORY),
+            ("invalid argument", abi::FAILED),
+            ("invalid configuration argument", abi::FAILED),
+            ("no kernel image is available for execution on the device", abi::FAILED),
+            ("too many resources requested for launch", abi::FAILED),
+        ] {
+            assert_eq!(Failure::torch(&cuda_error(what)).status, status, "{what}");
+        }
+        // Not CUDA's.
+        assert_eq!(Failure::torch("misaligned address of a view").status, abi::FAILED);
     }
 
     #[test]

@@ -5,69 +5,84 @@
 //! - `tensors.rs`: the node's memory as tensors of libtorch
 //! - `staging.rs`: memory that batches are put together in
 //! - `steps.rs`: in which order a batch is copied and computed; `pipeline.rs`: the streams that do it
-//! - `device.rs`: which devices there are
+//! - `device.rs`: which devices there are; `switches.rs`: what only a measurement on a GPU can decide
+//! - `tokens/`: language models, with functions of their own
 
 mod device;
 mod failure;
+mod guard;
 mod model;
 mod pipeline;
 mod staging;
 mod steps;
+mod switches;
 mod tensors;
+mod threads;
+mod tokens;
 
 use std::{
+    cell::UnsafeCell,
     ffi::{CStr, c_void},
-    ptr, slice,
+    slice,
 };
 
 use netdiv_plugin::abi::{self, Status, Text};
 
 use crate::{
-    failure::Failure,
+    guard::guarded,
     model::{Instance, Model},
+    pipeline::Waiter,
 };
-
-/// The version of libtorch that tch is made for.
-const VERSION: &CStr = c"libtorch 2.11";
 
 struct Table(abi::Engine);
 
 // SAFETY: the table is constant; what it points at is too.
 unsafe impl Sync for Table {}
 
-static TABLE: Table = Table(abi::Engine {
-    abi: abi::ABI,
-    size: size_of::<abi::Engine>() as u32,
-    tensor_size: size_of::<abi::Tensor>() as u32,
-    reserved: 0,
-    name: c"torch".as_ptr(),
-    version: VERSION.as_ptr(),
-    devices: Some(devices),
-    load: Some(load),
-    unload: Some(unload),
-    open: Some(open),
-    close: Some(close),
-    in_flight: Some(in_flight),
-    allocate: Some(allocate),
-    release: Some(release),
-    warm_up: Some(warm_up),
-    begin: Some(begin),
-    finish: Some(finish),
-    tokens: ptr::null(),
-});
+/// The version of libtorch that tch is made for.
+static TABLE: Table = table(c"libtorch 2.11");
+
+/// The fuser rounds otherwise, so that evidence has to name it.
+static TABLE_WITH_FUSER: Table = table(c"libtorch 2.11 with its fuser");
+
+/// What a node holds as an instance.
+struct Opened<'a> {
+    /// One thread at a time uses it.
+    instance: UnsafeCell<Instance<'a>>,
+    /// Another one may use it at the same time.
+    waiter: Option<Waiter>,
+}
+
+const fn table(version: &'static CStr) -> Table {
+    Table(abi::Engine {
+        abi: abi::ABI,
+        size: size_of::<abi::Engine>() as u32,
+        tensor_size: size_of::<abi::Tensor>() as u32,
+        reserved: 0,
+        name: c"torch".as_ptr(),
+        version: version.as_ptr(),
+        devices: Some(devices),
+        load: Some(load),
+        unload: Some(unload),
+        open: Some(open),
+        close: Some(close),
+        in_flight: Some(in_flight),
+        allocate: Some(allocate),
+        release: Some(release),
+        warm_up: Some(warm_up),
+        begin: Some(begin),
+        finish: Some(finish),
+        tokens: &raw const tokens::TABLE,
+        wait: Some(wait),
+    })
+}
 
 /// The plug-in's entry: its table of functions.
 #[allow(unsafe_code, reason = "the name is the ABI's")]
 #[unsafe(no_mangle)]
 pub extern "C" fn netdiv_engine_plugin(_abi: u32) -> *const abi::Engine {
-    &TABLE.0
-}
-
-/// Runs a function of the table: an error or a panic becomes a status and a text.
-fn guarded(error: Text, work: impl FnOnce() -> Result<(), Failure>) -> Status {
-    let work = || work().map_err(|failure| (failure.status, failure.text));
-    // SAFETY: the caller gives room for the text, as the ABI says.
-    unsafe { netdiv_plugin::guarded(error, work) }
+    // A value that is none is refused when a model is loaded.
+    if matches!(switches::fuser(), Ok(true)) { &TABLE_WITH_FUSER.0 } else { &TABLE.0 }
 }
 
 unsafe extern "C" fn devices(
@@ -115,7 +130,9 @@ unsafe extern "C" fn open(
 ) -> Status {
     guarded(error, || {
         // SAFETY: a model from `load`, which outlives its instances.
-        let opened = Instance::open(unsafe { &*model.cast::<Model>() })?;
+        let new = Instance::open(unsafe { &*model.cast::<Model>() })?;
+        let waiter = new.waiter();
+        let opened = Opened { instance: UnsafeCell::new(new), waiter };
         // SAFETY: the caller's place for the instance.
         unsafe { *instance = Box::into_raw(Box::new(opened)).cast() };
         Ok(())
@@ -124,12 +141,12 @@ unsafe extern "C" fn open(
 
 unsafe extern "C" fn close(instance: *mut abi::Instance) {
     // SAFETY: it comes from `open` and is given back once.
-    drop(unsafe { Box::from_raw(instance.cast::<Instance<'_>>()) });
+    drop(unsafe { Box::from_raw(instance.cast::<Opened<'_>>()) });
 }
 
 unsafe extern "C" fn in_flight(instance: *const abi::Instance) -> u32 {
     // SAFETY: an instance from `open`.
-    unsafe { &*instance.cast::<Instance<'_>>() }.in_flight()
+    unsafe { lent(instance.cast_mut()) }.in_flight()
 }
 
 /// An instance that the caller lends for one call.
@@ -139,7 +156,7 @@ unsafe extern "C" fn in_flight(instance: *const abi::Instance) -> u32 {
 /// It comes from `open`, is not closed, and no other thread uses it.
 unsafe fn lent<'a>(instance: *mut abi::Instance) -> &'a mut Instance<'a> {
     // SAFETY: as above.
-    unsafe { &mut *instance.cast::<Instance<'a>>() }
+    unsafe { &mut *(*instance.cast::<Opened<'a>>()).instance.get() }
 }
 
 unsafe extern "C" fn allocate(
@@ -188,12 +205,7 @@ unsafe extern "C" fn warm_up(
         let (instance, inputs, outputs) = unsafe {
             (lent(instance), tensors(inputs, input_count), tensors(outputs, output_count))
         };
-        // The first runs of a shape profile and optimise the graph.
-        for _ in 0..3 {
-            instance.begin(0, inputs, outputs)?;
-            instance.finish(0)?;
-        }
-        Ok(())
+        instance.warm_up(inputs, outputs)
     })
 }
 
@@ -220,6 +232,15 @@ unsafe extern "C" fn finish(instance: *mut abi::Instance, slot: u32, error: Text
     guarded(error, || unsafe { lent(instance) }.finish(slot as usize))
 }
 
+unsafe extern "C" fn wait(instance: *mut abi::Instance, slot: u32, error: Text) -> Status {
+    guarded(error, || {
+        // SAFETY: the caller's instance, of which only this part is used.
+        let opened = unsafe { &*instance.cast::<Opened<'_>>() };
+        // SAFETY: the slot's batch is not finished before this returns, as the ABI says.
+        opened.waiter.map_or(Ok(()), |waiter| unsafe { waiter.wait(slot as usize) })
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,18 +255,8 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_has_its_status_and_text() {
-        let mut room = [0; 8];
-        let error = Text { at: room.as_mut_ptr(), room: 8 };
-        let status = guarded(error, || Err(Failure::refused("no such model".into())));
-        assert_eq!(status, abi::REFUSED);
-        // SAFETY: `guarded` ends the text with a zero.
-        assert_eq!(unsafe { CStr::from_ptr(room.as_ptr()) }, c"no such");
-    }
-
-    #[test]
     fn no_tensors_need_no_pointer() {
         // SAFETY: there are none.
-        assert!(unsafe { tensors(ptr::null(), 0) }.is_empty());
+        assert!(unsafe { tensors(std::ptr::null(), 0) }.is_empty());
     }
 }

@@ -1,7 +1,6 @@
 //! A TorchScript model on one device, and its instances.
 
 use std::{
-    cell::Cell,
     ffi::{CStr, c_void},
     slice,
 };
@@ -12,10 +11,11 @@ use tch::{CModule, Cuda, Device, IValue, Kind, Tensor};
 use crate::{
     device,
     failure::Failure,
-    pipeline::{self, InferenceMode, Pipeline},
+    pipeline::{self, InferenceMode, Pipeline, Waiter},
     staging::Staging,
-    steps,
+    steps, switches,
     tensors::{tensors_of, view},
+    threads,
 };
 
 /// Batches that an instance on a GPU can have begun: one computes while the next is copied.
@@ -26,11 +26,6 @@ pub(crate) struct Model {
     device: Device,
     threads: i32,
     outputs: Vec<String>,
-}
-
-thread_local! {
-    /// Whether this thread knows how many threads its operations may use.
-    static PREPARED: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Model {
@@ -52,10 +47,9 @@ impl Model {
         };
         let device = device::find(&device)?;
         if device.is_cuda() {
-            // Each new shape costs a search for the fastest algorithm and new kernels: worth it only for few shapes.
-            let few_shapes = settings.fixed_shapes == 1;
-            Cuda::cudnn_set_benchmark(few_shapes);
-            tch::jit::f_set_tensor_expr_fuser_enabled(few_shapes)?;
+            // Each new shape costs a search for the fastest algorithm: worth it only for few shapes.
+            Cuda::cudnn_set_benchmark(settings.fixed_shapes == 1);
+            tch::jit::f_set_tensor_expr_fuser_enabled(switches::fuser()?)?;
             pipeline::allow_tf32(precision == "tf32")?;
         } else {
             pipeline::keep_memory();
@@ -70,7 +64,7 @@ impl Model {
 }
 
 /// Compares the type of the weights with the manifest's. A frozen file has constants instead, which it does not list.
-fn check_precision(module: &CModule, precision: &str) -> Result<(), Failure> {
+pub(crate) fn check_precision(module: &CModule, precision: &str) -> Result<(), Failure> {
     let want = weights_of(precision)?;
     for (name, tensor) in module.named_parameters()? {
         check_weight(&name, tensor.f_kind()?, want, precision)?;
@@ -79,7 +73,7 @@ fn check_precision(module: &CModule, precision: &str) -> Result<(), Failure> {
 }
 
 /// Type of the weights of a model with that precision.
-fn weights_of(precision: &str) -> Result<Kind, Failure> {
+pub(crate) fn weights_of(precision: &str) -> Result<Kind, Failure> {
     match precision {
         "fp32" | "tf32" => Ok(Kind::Float),
         "fp16" => Ok(Kind::Half),
@@ -123,6 +117,11 @@ impl<'a> Instance<'a> {
         if self.pipeline.is_some() { SLOTS as u32 } else { 1 }
     }
 
+    /// What waits for batches that are begun, where `begin` does not do all the work.
+    pub(crate) fn waiter(&self) -> Option<Waiter> {
+        self.pipeline.as_ref().map(Pipeline::waiter)
+    }
+
     pub(crate) fn allocate(&mut self, bytes: u64) -> Result<*mut c_void, Failure> {
         self.staging.allocate(bytes)
     }
@@ -138,9 +137,7 @@ impl<'a> Instance<'a> {
         outputs: &[abi::Tensor],
     ) -> Result<(), Failure> {
         let model = self.model;
-        if !PREPARED.replace(true) {
-            tch::set_num_threads(model.threads);
-        }
+        threads::prepare(model.threads);
         let _mode = InferenceMode::enter();
         let Some(pipeline) = &mut self.pipeline else {
             let inputs = inputs.iter().map(view).collect::<Result<Vec<_>, _>>()?;
@@ -161,7 +158,23 @@ impl<'a> Instance<'a> {
     }
 
     pub(crate) fn finish(&mut self, slot: usize) -> Result<(), Failure> {
-        self.pipeline.as_mut().map_or(Ok(()), |pipeline| pipeline.wait(slot))
+        // SAFETY: the pipeline is ours, and so is this thread's turn to begin work.
+        self.waiter().map_or(Ok(()), |waiter| unsafe { waiter.wait(slot) })
+    }
+
+    /// Runs a batch in every slot, so that none asks for its memory later.
+    pub(crate) fn warm_up(
+        &mut self,
+        inputs: &[abi::Tensor],
+        outputs: &[abi::Tensor],
+    ) -> Result<(), Failure> {
+        let slots = self.in_flight() as usize;
+        // The first runs of a shape profile and optimise the graph.
+        for slot in (0..3).flat_map(|_| 0..slots) {
+            self.begin(slot, inputs, outputs)?;
+            self.finish(slot)?;
+        }
+        Ok(())
     }
 }
 

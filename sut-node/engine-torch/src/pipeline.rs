@@ -91,10 +91,25 @@ impl Pipeline {
         Ok(Self { raw, entered: ptr::null_mut() })
     }
 
+    /// What waits for the slots' work.
+    pub(crate) fn waiter(&self) -> Waiter {
+        Waiter(self.raw)
+    }
+}
+
+/// Waits for the work of a pipeline's slots, on any thread.
+#[derive(Clone, Copy)]
+pub(crate) struct Waiter(NonNull<RawPipeline>);
+
+impl Waiter {
     /// Waits for the slot's work.
-    pub(crate) fn wait(&mut self, slot: usize) -> Result<(), Failure> {
-        // SAFETY: the pipeline is ours.
-        check(unsafe { netdiv_pipeline_wait(self.raw.as_ptr(), slot) })
+    ///
+    /// # Safety
+    ///
+    /// The pipeline lives through the call, and nobody begins work of this slot meanwhile.
+    pub(crate) unsafe fn wait(&self, slot: usize) -> Result<(), Failure> {
+        // SAFETY: as above. Waiting reads the slot's events, and work of other slots changes only theirs.
+        check(unsafe { netdiv_pipeline_wait(self.0.as_ptr(), slot) })
     }
 }
 

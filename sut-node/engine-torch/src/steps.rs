@@ -33,12 +33,12 @@ pub(crate) fn run<S: Streams, T>(
     });
     let left = entered.leave();
     drop(entered);
-    let outcome = outcome.and(left);
-    if outcome.is_err() {
+    outcome.and(left).map_err(|first| match streams.synchronize() {
+        // Other errors may follow from the loss of the device, as those of cuDNN do.
+        Err(lost) if lost.is_lost() => lost,
         // The caller takes its memory back. The first error is the one to report.
-        let _ = streams.synchronize();
-    }
-    outcome
+        _ => first,
+    })
 }
 
 /// This thread's use of the streams; a panic ends it too.
@@ -140,6 +140,38 @@ mod tests {
             ("leave", &all),
         ] {
             assert_eq!(steps(fails), (want.to_vec(), Some(fails.into())));
+        }
+    }
+
+    #[test]
+    fn an_error_that_follows_from_a_lost_device_is_reported_as_its_loss() {
+        let lost = "CUDA error: an illegal memory access was encountered";
+        for (fails, want) in [(lost, lost), ("out of memory", "CUDNN_STATUS_EXECUTION_FAILED")] {
+            let mut streams = Lost(fails);
+            let failed = || Err(Failure::torch("CUDNN_STATUS_EXECUTION_FAILED"));
+            let failure = run(&mut streams, 1, failed, |()| Ok(())).expect_err("a failure");
+            assert_eq!(failure.text, want);
+        }
+    }
+
+    /// Says that when it waits.
+    struct Lost(&'static str);
+
+    impl Streams for Lost {
+        fn enter(&mut self) -> Result<(), Failure> {
+            Ok(())
+        }
+
+        fn compute(&mut self, _: usize) -> Result<(), Failure> {
+            Ok(())
+        }
+
+        fn leave(&mut self, _: usize) -> Result<(), Failure> {
+            Ok(())
+        }
+
+        fn synchronize(&mut self) -> Result<(), Failure> {
+            Err(Failure::torch(self.0))
         }
     }
 

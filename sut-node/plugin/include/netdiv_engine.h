@@ -3,7 +3,7 @@
  * A plug-in is a shared library that runs models on devices: TensorRT, your own device, or libtorch
  * (`sut-node/engine-torch`). It exports one function, `netdiv_engine_plugin`, which returns a table of functions. The
  * node does everything else: network, batching, decoding, pre- and post-processing, padding. `tests/plugin/doubler.cc`
- * is a complete plug-in.
+ * is a complete plug-in, and `tests/plugin/counter.cc` one for language models.
  *
  *     sut-node --engine ./libmine.so --model mine.toml --devices mine:0,mine:1
  *
@@ -12,8 +12,8 @@
  * netdiv_token_engine: load, then for each instance open, warm_up, and submit/step until all samples have ended.
  *
  * Threads: `devices`, `load`, `unload`, `open` and `close`, of either kind, are called by one thread at a time, but not
- * always the same. One thread at a time uses an instance; several threads may use different instances of a model
- * concurrently.
+ * always the same. One thread at a time uses an instance, but for `wait`; several threads may use different instances of a
+ * model concurrently.
  *
  * Errors: every function that can fail returns a netdiv_status. Unless it is NETDIV_OK, the function has written the
  * reason to `error`, zero-terminated and cut to its room. No C++ exception may leave a function.
@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-/* Version 1 had neither netdiv_token_engine nor NETDIV_DEVICE_LOST; a node of version 2 takes its plug-ins too. */
+/* Version 1 had neither netdiv_token_engine, wait nor NETDIV_DEVICE_LOST; a node of version 2 takes its plug-ins too. */
 #define NETDIV_ENGINE_ABI 2u
 
 /* Most dimensions of a tensor, the batch included. */
@@ -41,7 +41,8 @@ typedef enum netdiv_status {
     NETDIV_OUT_OF_MEMORY = 2,
     /* The model does not fit its manifest, or the plug-in does not support the device or precision. */
     NETDIV_REFUSED = 3,
-    /* The device is lost to this process, whatever is asked of it from now on: the node ends, and says why. */
+    /* The device is lost to this process, whatever is asked of it from now on. The node answers what is under way with
+     * errors, calls nothing but `wait` of this plug-in any more, gives no memory back, and ends, saying why. */
     NETDIV_DEVICE_LOST = 4
 } netdiv_status;
 
@@ -103,7 +104,11 @@ typedef struct netdiv_model netdiv_model;
 typedef struct netdiv_instance netdiv_instance;
 
 /* Language models: prompts of token ids in, token ids out, each sample for itself (continuous batching). The plug-in has
- * the samples that it was given under way at the same time: one that ends leaves its slot to the next. */
+ * the samples that it was given under way at the same time: one that ends leaves its slot to the next. Every prompt is
+ * computed in its entirety: nothing is kept of another sample.
+ *
+ * The node checks every event. An output ends with an id that ends outputs, or with its last possible id, and nothing follows;
+ * anything else fails all samples that are under way, and the node cancels them. */
 
 typedef struct netdiv_token_settings {
     uint64_t size;           /* sizeof(netdiv_token_settings) */
@@ -159,13 +164,16 @@ typedef struct netdiv_token_engine {
 
     /* Takes a sample, and copies its ids. The node never has more samples under way than there are slots, gives each
      * another number, and keeps to the settings: 1 to longest_prompt ids below the vocabulary, and an output of `least` to
-     * `most` ids, 1 <= least <= most <= longest_output. No id that ends an output is chosen before its place `least`. */
+     * `most` ids, 1 <= least <= most <= longest_output. No id that ends an output is chosen before its place `least`.
+     * NETDIV_OUT_OF_MEMORY: the cache has no room now; the node submits the sample again when another one has ended.
+     * NETDIV_REFUSED: this sample fails, and the others go on. */
     netdiv_status (*submit)(netdiv_token_instance *instance, uint64_t sample, const int32_t *ids, uint32_t count,
                             uint32_t least, uint32_t most, netdiv_text error);
 
     /* Goes on: a chunk of the prompts that wait, and one id for every sample whose prompt is done. Writes at most one
-     * event for a sample, and their number; there is room for one for every slot. After an error no sample is under way
-     * any more. */
+     * event for a sample, and their number; there is room for one for every slot. There may be none, but when no sample
+     * gets an id for as long as --engine-timeout-ms allows, the node gives all of them up. After an error no sample is
+     * under way any more. */
     netdiv_status (*step)(netdiv_token_instance *instance, netdiv_token_event *events, uint32_t room, uint32_t *count,
                           netdiv_text error);
 
@@ -184,7 +192,8 @@ typedef struct netdiv_engine {
     /* Writes up to `room` devices and their number, the preferred one first. */
     netdiv_status (*devices)(netdiv_device *devices, uint32_t room, uint32_t *count, netdiv_text error);
 
-    /* Brings a model onto a device. Strings and specs live until unload. */
+    /* Brings a model onto a device. Strings and specs live until unload. A plug-in for language models alone leaves this
+     * and all that follow null, but for `tokens`. */
     netdiv_status (*load)(const netdiv_model_settings *settings, netdiv_model **model, netdiv_text error);
     void (*unload)(netdiv_model *model);
 
@@ -201,7 +210,7 @@ typedef struct netdiv_engine {
     void (*release)(netdiv_instance *instance, void *memory);
 
     /* Runs a batch of zeros in an expected shape before the node is ready, and compares the model's outputs with the
-     * manifest; the arguments are those of begin. */
+     * manifest; the arguments are those of begin. Nothing that a slot needs for this shape may be left to begin. */
     netdiv_status (*warm_up)(netdiv_instance *instance, const netdiv_tensor *inputs, uint32_t input_count,
                              const netdiv_tensor *outputs, uint32_t output_count, netdiv_text error);
 
@@ -217,6 +226,11 @@ typedef struct netdiv_engine {
 
     /* For language models; null if the plug-in has none, and in version 1. */
     const netdiv_token_engine *tokens;
+
+    /* Waits until the slot's batch is done, and leaves it to finish, which then returns at once. Another thread calls it, at
+     * the same time as all else but `finish` of this slot, while the slot holds a batch: so the node begins a batch while one
+     * computes. Null if the plug-in cannot do that, and in version 1. */
+    netdiv_status (*wait)(netdiv_instance *instance, uint32_t slot, netdiv_text error);
 } netdiv_engine;
 
 /* The one function that a plug-in exports. `abi` is the node's. A plug-in that does not support it still returns its table,

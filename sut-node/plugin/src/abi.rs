@@ -5,6 +5,9 @@ use std::ffi::{c_char, c_void};
 /// Version of the ABI.
 pub const ABI: u32 = 2;
 
+/// The oldest version that the node takes, which has no language models.
+pub const OLDEST_ABI: u32 = 1;
+
 /// Most dimensions of a tensor, the batch included.
 pub const MAX_RANK: usize = 9;
 
@@ -132,6 +135,9 @@ pub type Begin = unsafe extern "C" fn(
     error: Text,
 ) -> Status;
 
+/// Waits for a slot.
+pub type Wait = unsafe extern "C" fn(instance: *mut Instance, slot: u32, error: Text) -> Status;
+
 /// Settings of a language model.
 #[derive(Debug)]
 #[repr(C)]
@@ -239,6 +245,7 @@ pub struct Engine {
     pub release: Option<unsafe extern "C" fn(*mut Instance, *mut c_void)>,
     pub warm_up: Option<WarmUp>,
     pub begin: Option<Begin>,
-    pub finish: Option<unsafe extern "C" fn(*mut Instance, u32, Text) -> Status>,
+    pub finish: Option<Wait>,
     pub tokens: *const TokenEngine,
+    pub wait: Option<Wait>,
 }

@@ -26,6 +26,7 @@ pub(crate) fn call(function: impl FnOnce(Text) -> Status) -> Result<(), PluginEr
     };
     Err(match status {
         abi::OUT_OF_MEMORY => PluginError::OutOfMemory(text),
+        abi::DEVICE_LOST => PluginError::DeviceLost(text),
         abi::REFUSED => PluginError::Refused(text),
         _ => PluginError::Failed(text),
     })

@@ -1,6 +1,6 @@
 //! Why a plug-in could not be used.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::abi::{ABI, ENTRY};
 
@@ -50,13 +50,52 @@ pub enum PluginError {
         /// Name of the function.
         function: &'static str,
     },
+    /// It has no functions for language models.
+    #[error(
+        "the plug-in {0} runs no language models: its `tokens` is null, or its ABI is 1; take one that does, or a serving engine \
+         (docs/ENGINES.md)"
+    )]
+    NoTokens(String),
+    /// It has no functions for models of tensors.
+    #[error(
+        "the plug-in {0} runs language models alone; write workload = \"language-model\" and [tokens] into the manifest \
+         (docs/MODELS.md)"
+    )]
+    NoTensors(String),
+    /// A language model gave what the header does not allow.
+    #[error("the plug-in {plugin} does not keep to netdiv_engine.h: {why}")]
+    Breach {
+        /// Its name.
+        plugin: String,
+        /// What it gave.
+        why: String,
+    },
     /// The model or the device failed.
     #[error("{0}")]
     Failed(String),
     /// The device's memory is full.
     #[error("out of memory: {0}")]
     OutOfMemory(String),
+    /// The device is lost to this process.
+    #[error("the device is lost: {0}")]
+    DeviceLost(String),
     /// The plug-in does not support the model, the device or the precision.
     #[error("{0}")]
     Refused(String),
+}
+
+impl PluginError {
+    /// Refuses a struct that has another size in the plug-in.
+    pub(crate) fn compare_size(
+        path: &Path,
+        what: &'static str,
+        theirs: u32,
+        ours: usize,
+    ) -> Result<(), Self> {
+        if theirs as usize == ours {
+            Ok(())
+        } else {
+            Err(Self::Size { path: path.into(), what, theirs, ours })
+        }
+    }
 }

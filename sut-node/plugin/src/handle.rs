@@ -4,12 +4,17 @@ use std::{ptr::NonNull, sync::Arc};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::{abi, table::Table};
+use crate::{
+    abi,
+    strings::Strings,
+    table::{Functions, Table},
+};
 
 /// A plug-in's model, unloaded with the last of its instances.
 #[derive(Debug)]
 pub(crate) struct ModelHandle {
     pub(crate) table: Arc<Table>,
+    pub(crate) functions: Functions,
     pub(crate) model: NonNull<abi::Model>,
     /// The plug-in may read these until then.
     pub(crate) _specs: Specs,
@@ -18,7 +23,7 @@ pub(crate) struct ModelHandle {
 /// Strings and specs, at the addresses that the plug-in was given.
 #[derive(Debug)]
 pub(crate) struct Specs {
-    pub(crate) _strings: Vec<std::ffi::CString>,
+    pub(crate) _strings: Strings,
     pub(crate) _inputs: Vec<abi::TensorSpec>,
     pub(crate) _outputs: Vec<abi::TensorSpec>,
 }
@@ -31,8 +36,11 @@ unsafe impl Sync for ModelHandle {}
 impl Drop for ModelHandle {
     fn drop(&mut self) {
         let _alone = self.table.alone();
+        if self.table.lost().is_some() {
+            return;
+        }
         // SAFETY: instances hold the handle, so none is left; the specs are dropped after this.
-        unsafe { (self.table.functions.unload)(self.model.as_ptr()) }
+        unsafe { (self.functions.unload)(self.model.as_ptr()) }
     }
 }
 
@@ -70,6 +78,10 @@ impl InstanceHandle {
         &self.model.table
     }
 
+    pub(crate) fn functions(&self) -> &Functions {
+        &self.model.functions
+    }
+
     pub(crate) fn lock(&self) -> Locked<'_> {
         Locked(self.instance.lock())
     }
@@ -78,8 +90,12 @@ impl InstanceHandle {
 impl Drop for InstanceHandle {
     fn drop(&mut self) {
         let _alone = self.model.table.alone();
+        if self.model.table.lost().is_some() {
+            // It stays open, and reads what its model points at.
+            return std::mem::forget(self.model.clone());
+        }
         let instance = self.lock();
         // SAFETY: nobody else holds the handle, so all of its memory is released and no batch is in progress.
-        unsafe { (self.model.table.functions.close)(*instance) }
+        unsafe { (self.functions().close)(*instance) }
     }
 }

@@ -6,6 +6,7 @@ use std::{
 };
 
 use netdiv_contract::layout::DataType;
+use parking_lot::Mutex;
 
 use crate::{
     abi,
@@ -19,7 +20,49 @@ use crate::{
 #[derive(Debug)]
 pub struct Instance {
     handle: Arc<InstanceHandle>,
-    slots: Vec<Option<Batch>>,
+    slots: Vec<Slot>,
+    /// Number of the batch that is begun next.
+    next: u64,
+}
+
+#[derive(Debug, Default)]
+struct Slot {
+    batch: Option<Batch>,
+    /// Number of that batch. Locked while a waiter waits for it, so that it is not finished meanwhile.
+    number: Arc<Mutex<Option<u64>>>,
+}
+
+/// A batch that was begun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Begun {
+    slot: usize,
+    number: u64,
+}
+
+/// Waits for an instance's batches, on another thread.
+#[derive(Debug)]
+pub struct Waiter {
+    instance: *mut abi::Instance,
+    wait: abi::Wait,
+    slots: Vec<Arc<Mutex<Option<u64>>>>,
+    /// Keeps the instance open.
+    _handle: Arc<InstanceHandle>,
+}
+
+// SAFETY: the header lets another thread wait while one uses the instance.
+unsafe impl Send for Waiter {}
+
+impl Waiter {
+    /// Waits until the batch is done; returns at once when it is finished. Errors are left to [`Instance::finish`].
+    pub fn wait(&self, batch: Begun) {
+        let Some(held) = self.slots.get(batch.slot).map(|number| number.lock()) else { return };
+        if *held == Some(batch.number) {
+            let slot = batch.slot as u32;
+            // SAFETY: the slot holds the batch, and the lock keeps it there. The handle keeps the instance open.
+            let outcome = call(|error| unsafe { (self.wait)(self.instance, slot, error) });
+            drop(outcome);
+        }
+    }
 }
 
 /// The model's inputs and outputs.
@@ -33,12 +76,14 @@ pub struct Batch {
 
 impl Instance {
     pub(crate) fn open(model: Arc<ModelHandle>) -> Result<Self, PluginError> {
-        let functions = &model.table.functions;
+        let functions = model.functions;
         let mut instance = ptr::null_mut();
         {
             let _alone = model.table.alone();
             // SAFETY: the model is loaded.
-            call(|error| unsafe { (functions.open)(model.model.as_ptr(), &mut instance, error) })?;
+            model.table.call(|error| unsafe {
+                (functions.open)(model.model.as_ptr(), &mut instance, error)
+            })?;
         }
         let instance = NonNull::new(instance).ok_or_else(|| {
             PluginError::Failed("open gave neither an instance nor an error".into())
@@ -47,13 +92,32 @@ impl Instance {
         let in_flight = unsafe { (functions.in_flight)(instance.as_ptr()) };
         let handle = Arc::new(InstanceHandle::new(model, instance));
         // Each slot costs a set of staging memory, and no device gains from more.
-        let slots = (0..in_flight.clamp(1, 8)).map(|_| None).collect();
-        Ok(Self { handle, slots })
+        let slots = (0..in_flight.clamp(1, 8)).map(|_| Slot::default()).collect();
+        Ok(Self { handle, slots, next: 0 })
     }
 
     /// Number of batches that can be in progress at once.
     pub fn in_flight(&self) -> usize {
         self.slots.len()
+    }
+
+    /// What waits for its batches, if the plug-in has that.
+    pub fn waiter(&self) -> Option<Waiter> {
+        let wait = self.handle.functions().wait?;
+        let slots = self.slots.iter().map(|slot| slot.number.clone()).collect();
+        let instance = *self.handle.lock();
+        Some(Waiter { instance, wait, slots, _handle: self.handle.clone() })
+    }
+
+    /// The batch in a slot, to wait for.
+    pub fn begun(&self, slot: usize) -> Option<Begun> {
+        let number = (*self.slots.get(slot)?.number.lock())?;
+        Some(Begun { slot, number })
+    }
+
+    /// Why its device is lost to this process, if it is; then nothing is asked of the plug-in any more.
+    pub fn lost(&self) -> Option<&str> {
+        self.handle.table().lost()
     }
 
     /// A tensor in memory that the device reads directly, filled with zeros. The shape includes the batch.
@@ -65,9 +129,9 @@ impl Instance {
     pub fn warm_up(&mut self, batch: &Batch) -> Result<(), PluginError> {
         let (inputs, outputs) = batch.raw();
         let instance = self.handle.lock();
-        let warm_up = self.handle.table().functions.warm_up;
+        let warm_up = self.handle.functions().warm_up;
         // SAFETY: the tensors live through the call.
-        call(|error| unsafe {
+        self.handle.table().call(|error| unsafe {
             let (ins, outs) = (inputs.len() as u32, outputs.len() as u32);
             warm_up(*instance, inputs.as_ptr(), ins, outputs.as_ptr(), outs, error)
         })
@@ -75,29 +139,31 @@ impl Instance {
 
     /// A slot that holds no batch.
     pub fn free_slot(&self) -> Option<usize> {
-        self.slots.iter().position(Option::is_none)
+        self.slots.iter().position(|slot| slot.batch.is_none())
     }
 
     /// Begins a batch in a free slot. It comes back from `finish`, or with the error.
     pub fn begin(&mut self, slot: usize, batch: Batch) -> Result<(), (PluginError, Batch)> {
-        let free = self.slots.get_mut(slot).filter(|held| held.is_none());
+        let free = self.slots.get_mut(slot).filter(|slot| slot.batch.is_none());
         let Some(free) = free else {
             return Err((PluginError::Failed(format!("slot {slot} is not free")), batch));
         };
         let (inputs, outputs) = batch.raw();
         let begun = {
             let instance = self.handle.lock();
-            let begin = self.handle.table().functions.begin;
+            let begin = self.handle.functions().begin;
             // SAFETY: the slot is free. The tensors' memory is not touched until `finish`: the batch is kept here, and
             // moving it does not move the memory.
-            call(|error| unsafe {
+            self.handle.table().call(|error| unsafe {
                 let (ins, outs) = (inputs.len() as u32, outputs.len() as u32);
                 begin(*instance, slot as u32, inputs.as_ptr(), ins, outputs.as_ptr(), outs, error)
             })
         };
         match begun {
             Ok(()) => {
-                *free = Some(batch);
+                free.batch = Some(batch);
+                *free.number.lock() = Some(self.next);
+                self.next += 1;
                 Ok(())
             }
             Err(error) => Err((error, batch)),
@@ -106,11 +172,15 @@ impl Instance {
 
     /// Waits for a slot's batch, and returns it with its outcome. `None` if the slot holds none.
     pub fn finish(&mut self, slot: usize) -> Option<(Batch, Result<(), PluginError>)> {
-        let batch = self.slots.get_mut(slot)?.take()?;
+        let held = self.slots.get_mut(slot)?;
+        let batch = held.batch.take()?;
+        let mut number = held.number.lock();
+        *number = None;
         let instance = self.handle.lock();
-        let finish = self.handle.table().functions.finish;
-        // SAFETY: the slot holds a batch.
-        let finished = call(|error| unsafe { finish(*instance, slot as u32, error) });
+        let finish = self.handle.functions().finish;
+        // SAFETY: the slot holds a batch, for which nobody waits.
+        let finished =
+            self.handle.table().call(|error| unsafe { finish(*instance, slot as u32, error) });
         Some((batch, finished))
     }
 }

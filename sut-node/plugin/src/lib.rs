@@ -4,6 +4,7 @@
 //! - [`abi`] is the header in Rust; with [`guarded`] and [`write_text`], it is what a plug-in in Rust is written with.
 //! - [`Plugin`], [`Model`] and [`Instance`] load a plug-in and make its functions safe to call: they own what C only
 //!   points at, and the memory of a batch belongs to the plug-in until the batch is finished.
+//! - [`TokenModel`] and [`TokenInstance`] do the same for language models, and check every event that a plug-in gives.
 
 pub mod abi;
 mod call;
@@ -14,15 +15,22 @@ mod instance;
 mod library;
 mod memory;
 mod model;
+mod strings;
 mod table;
 #[cfg(test)]
 mod tests;
 mod text;
+mod tokens;
 
 pub use error::PluginError;
 pub use guard::guarded;
-pub use instance::{Batch, Instance};
+pub use instance::{Batch, Begun, Instance, Waiter};
 pub use library::{DeviceInfo, Plugin, preload};
 pub use memory::Tensor;
 pub use model::{Model, Precision, Settings};
 pub use text::write as write_text;
+pub use tokens::{
+    instance::{TokenEvent, TokenInstance, TokenRoom},
+    model::TokenModel,
+    settings::TokenSettings,
+};

@@ -13,6 +13,7 @@ use crate::{
     model::{Model, Settings},
     table::Table,
     text,
+    tokens::{model::TokenModel, settings::TokenSettings},
 };
 
 /// Room for devices.
@@ -95,7 +96,7 @@ impl Plugin {
             // SAFETY: the room is as long as said, and all pointers live through the call.
             call(|error| unsafe {
                 let room = MAX_DEVICES as u32;
-                (self.0.functions.devices)(found.as_mut_ptr(), room, &mut count, error)
+                (self.0.devices)(found.as_mut_ptr(), room, &mut count, error)
             })?;
         }
         let info = |device: &abi::Device| DeviceInfo {
@@ -109,5 +110,10 @@ impl Plugin {
     /// Brings a model onto a device.
     pub fn load(&self, settings: Settings) -> Result<Model, PluginError> {
         Model::load(self.0.clone(), &settings)
+    }
+
+    /// Brings a language model onto a device.
+    pub fn load_tokens(&self, settings: TokenSettings) -> Result<TokenModel, PluginError> {
+        TokenModel::load(self.0.clone(), settings)
     }
 }

@@ -11,7 +11,6 @@ use netdiv_contract::layout::{DataType, element_bytes};
 
 use crate::{
     abi::{self, MAX_RANK},
-    call::call,
     error::PluginError,
     handle::InstanceHandle,
 };
@@ -43,9 +42,11 @@ impl Tensor {
         let mut memory = ptr::null_mut();
         {
             let instance = owner.lock();
-            let allocate = owner.table().functions.allocate;
+            let allocate = owner.functions().allocate;
             // SAFETY: the instance is open and locked.
-            call(|error| unsafe { allocate(*instance, room.max(1) as u64, &mut memory, error) })?;
+            owner.table().call(|error| unsafe {
+                allocate(*instance, room.max(1) as u64, &mut memory, error)
+            })?;
         }
         let memory = NonNull::new(memory.cast::<u8>()).ok_or_else(|| {
             PluginError::Failed("allocate gave neither memory nor an error".into())
@@ -121,8 +122,11 @@ fn byte_length(data_type: DataType, shape: &[usize]) -> Result<usize, PluginErro
 impl Drop for Tensor {
     fn drop(&mut self) {
         let instance = self.owner.lock();
+        if self.owner.table().lost().is_some() {
+            return;
+        }
         // SAFETY: the memory came from this instance, and no batch holds it: a batch in progress owns its tensors.
-        unsafe { (self.owner.table().functions.release)(*instance, self.memory.as_ptr().cast()) }
+        unsafe { (self.owner.functions().release)(*instance, self.memory.as_ptr().cast()) }
     }
 }
 

@@ -1,7 +1,6 @@
 //! A model on a device.
 
 use std::{
-    ffi::{CString, c_char},
     path::PathBuf,
     ptr::{self, NonNull},
     sync::Arc,
@@ -15,6 +14,7 @@ use crate::{
     error::PluginError,
     handle::{ModelHandle, Specs},
     instance::Instance,
+    strings::Strings,
     table::Table,
 };
 
@@ -71,6 +71,7 @@ pub struct Model(Arc<ModelHandle>);
 
 impl Model {
     pub(crate) fn load(table: Arc<Table>, settings: &Settings) -> Result<Self, PluginError> {
+        let functions = table.tensors()?;
         let mut strings = Strings::default();
         let path = strings.add(&settings.path.to_string_lossy())?;
         let device = strings.add(&settings.device)?;
@@ -95,32 +96,17 @@ impl Model {
         {
             let _alone = table.alone();
             // SAFETY: what `asked` points at is kept in the handle, at the same addresses.
-            call(|error| unsafe { (table.functions.load)(&asked, &mut model, error) })?;
+            call(|error| unsafe { (functions.load)(&asked, &mut model, error) })?;
         }
         let model = NonNull::new(model)
             .ok_or_else(|| PluginError::Failed("load gave neither a model nor an error".into()))?;
-        let specs = Specs { _strings: strings.0, _inputs: inputs, _outputs: outputs };
-        Ok(Self(Arc::new(ModelHandle { table, model, _specs: specs })))
+        let specs = Specs { _strings: strings, _inputs: inputs, _outputs: outputs };
+        Ok(Self(Arc::new(ModelHandle { table, functions, model, _specs: specs })))
     }
 
     /// Makes an instance.
     pub fn open(&self) -> Result<Instance, PluginError> {
         Instance::open(self.0.clone())
-    }
-}
-
-/// Strings that C points at.
-#[derive(Default)]
-struct Strings(Vec<CString>);
-
-impl Strings {
-    fn add(&mut self, text: &str) -> Result<*const c_char, PluginError> {
-        let text = CString::new(text)
-            .map_err(|_| PluginError::Refused(format!("{text:?} holds a zero byte")))?;
-        // A CString does not move its bytes when it is moved.
-        let at = text.as_ptr();
-        self.0.push(text);
-        Ok(at)
     }
 }
 

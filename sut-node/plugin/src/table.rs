@@ -2,31 +2,41 @@
 
 use std::{
     ffi::{CStr, c_char},
-    path::{Path, PathBuf},
+    mem::{MaybeUninit, offset_of},
+    path::Path,
+    ptr,
+    sync::OnceLock,
 };
 
 use parking_lot::Mutex;
 
 use crate::{
     abi::{self, Entry},
+    call::call,
     error::PluginError,
+    tokens::table::TokenFunctions,
 };
 
 /// The table of a plug-in that fits this node.
 #[derive(Debug)]
 pub(crate) struct Table {
-    pub(crate) functions: Functions,
     pub(crate) name: String,
     pub(crate) version: String,
+    pub(crate) devices: Devices,
+    tensors: Option<Functions>,
+    tokens: Option<TokenFunctions>,
+    abi: u32,
     /// Held during calls that only one thread at a time may make.
     alone: Mutex<()>,
+    /// Why its device is lost. Memory then stays where it is: giving it back could end the process.
+    lost: OnceLock<String>,
 }
 
-/// The functions, none of them missing; see the header.
-#[derive(Debug)]
+type Devices = unsafe extern "C" fn(*mut abi::Device, u32, *mut u32, abi::Text) -> abi::Status;
+
+/// The functions for models of tensors, none of them missing; see the header.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Functions {
-    pub(crate) devices:
-        unsafe extern "C" fn(*mut abi::Device, u32, *mut u32, abi::Text) -> abi::Status,
     pub(crate) load: unsafe extern "C" fn(
         *const abi::ModelSettings,
         *mut *mut abi::Model,
@@ -46,7 +56,8 @@ pub(crate) struct Functions {
     pub(crate) release: unsafe extern "C" fn(*mut abi::Instance, *mut std::ffi::c_void),
     pub(crate) warm_up: abi::WarmUp,
     pub(crate) begin: abi::Begin,
-    pub(crate) finish: unsafe extern "C" fn(*mut abi::Instance, u32, abi::Text) -> abi::Status,
+    pub(crate) finish: abi::Wait,
+    pub(crate) wait: Option<abi::Wait>,
 }
 
 impl Table {
@@ -62,38 +73,86 @@ impl Table {
         let head = unsafe { table.cast::<u32>().as_ref() };
         let none = || PluginError::Missing { path: path.into(), function: abi::ENTRY };
         let theirs = *head.ok_or_else(none)?;
-        if theirs != abi::ABI {
+        if !(abi::OLDEST_ABI..=abi::ABI).contains(&theirs) {
             return Err(PluginError::Abi { path: path.into(), theirs });
         }
-        // SAFETY: with this ABI, the table starts with its own size and that of a tensor.
+        // SAFETY: with these ABIs, the table starts with its own size and that of a tensor.
         let [_, size, tensor_size] = unsafe { *table.cast::<[u32; 3]>() };
-        check_size(path, "table", size, size_of::<abi::Engine>())?;
-        check_size(path, "netdiv_tensor", tensor_size, size_of::<abi::Tensor>())?;
-        // SAFETY: it has this ABI and this size.
-        let table = unsafe { &*table };
+        let whole = match theirs {
+            1 => offset_of!(abi::Engine, wait),
+            _ => size_of::<abi::Engine>(),
+        };
+        PluginError::compare_size(path, "table", size, whole)?;
+        PluginError::compare_size(path, "netdiv_tensor", tensor_size, size_of::<abi::Tensor>())?;
+        // Null is what a table says of what it does not have.
+        let mut own = MaybeUninit::<abi::Engine>::zeroed();
+        // SAFETY: the table has so many bytes. Null is a value of each pointer and function.
+        let table = unsafe {
+            ptr::copy_nonoverlapping(table.cast::<u8>(), own.as_mut_ptr().cast(), whole);
+            own.assume_init_ref()
+        };
         // SAFETY: the header asks for strings that end with zero; they live as long as the table.
         let (name, version) = unsafe { (string(table.name), string(table.version)) };
-        let functions = functions(table)
-            .map_err(|function| PluginError::Missing { path: path.into(), function })?;
-        Ok(Self { functions, name, version, alone: Mutex::new(()) })
+        let tokens = match theirs {
+            // SAFETY: from version 2 on it is null or the header's, and lives as long as the table.
+            2.. => unsafe { TokenFunctions::of(path, table.tokens) }?,
+            _ => None,
+        };
+        let missing = |function| PluginError::Missing { path: path.into(), function };
+        let devices = table.devices.ok_or_else(|| missing("devices"))?;
+        let tensors = match (table.load, tokens) {
+            (None, Some(_)) => None,
+            _ => Some(functions(table).map_err(missing)?),
+        };
+        Ok(Self {
+            name,
+            version,
+            devices,
+            tensors,
+            tokens,
+            abi: theirs,
+            alone: Mutex::new(()),
+            lost: OnceLock::new(),
+        })
+    }
+
+    /// The functions for models of tensors.
+    pub(crate) fn tensors(&self) -> Result<Functions, PluginError> {
+        self.tensors.ok_or_else(|| PluginError::NoTensors(self.name.clone()))
+    }
+
+    /// The functions for language models.
+    pub(crate) fn tokens(&self) -> Result<TokenFunctions, PluginError> {
+        self.tokens.ok_or_else(|| PluginError::NoTokens(self.name.clone()))
+    }
+
+    /// Makes a call that may lose the device. Once it is lost, no call is made.
+    pub(crate) fn call(
+        &self,
+        function: impl FnOnce(abi::Text) -> abi::Status,
+    ) -> Result<(), PluginError> {
+        if let Some(why) = self.lost() {
+            return Err(PluginError::DeviceLost(why.into()));
+        }
+        call(function).map_err(|error| match error {
+            // Version 1 had no such status.
+            PluginError::DeviceLost(why) if self.abi == 1 => PluginError::Failed(why),
+            PluginError::DeviceLost(why) => {
+                // The first reason stays.
+                PluginError::DeviceLost(self.lost.get_or_init(|| why).clone())
+            }
+            error => error,
+        })
+    }
+
+    /// Why the device is lost, if it is.
+    pub(crate) fn lost(&self) -> Option<&str> {
+        self.lost.get().map(String::as_str)
     }
 
     /// Excludes other threads from load, unload, open, close and devices.
     pub(crate) fn alone(&self) -> impl Drop + '_ {
         self.alone.lock()
-    }
-}
-
-fn check_size(
-    path: &Path,
-    what: &'static str,
-    theirs: u32,
-    ours: usize,
-) -> Result<(), PluginError> {
-    if theirs as usize == ours {
-        Ok(())
-    } else {
-        Err(PluginError::Size { path: PathBuf::from(path), what, theirs, ours })
     }
 }
 
@@ -110,10 +169,9 @@ unsafe fn string(chars: *const c_char) -> String {
     unsafe { CStr::from_ptr(chars) }.to_string_lossy().into_owned()
 }
 
-/// The functions, or the name of one that is missing.
+/// The functions for models of tensors, or the name of one that is missing.
 fn functions(table: &abi::Engine) -> Result<Functions, &'static str> {
     Ok(Functions {
-        devices: table.devices.ok_or("devices")?,
         load: table.load.ok_or("load")?,
         unload: table.unload.ok_or("unload")?,
         open: table.open.ok_or("open")?,
@@ -124,5 +182,6 @@ fn functions(table: &abi::Engine) -> Result<Functions, &'static str> {
         warm_up: table.warm_up.ok_or("warm_up")?,
         begin: table.begin.ok_or("begin")?,
         finish: table.finish.ok_or("finish")?,
+        wait: table.wait,
     })
 }

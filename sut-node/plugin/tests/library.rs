@@ -7,7 +7,7 @@ use std::{
     process::Command,
 };
 
-use netdiv_plugin::{Plugin, PluginError, preload};
+use netdiv_plugin::{Plugin, PluginError, abi, preload};
 
 /// A plug-in without functions.
 const TABLE: &str = r#"
@@ -15,6 +15,10 @@ const TABLE: &str = r#"
 static const netdiv_engine table = {
     ABI, sizeof(netdiv_engine), sizeof(netdiv_tensor), 0, "tiny", "tiny 1",
 };
+_Static_assert(sizeof(netdiv_token_settings) == SETTINGS, "netdiv_token_settings");
+_Static_assert(sizeof(netdiv_token_room) == ROOM, "netdiv_token_room");
+_Static_assert(sizeof(netdiv_token_event) == EVENT, "netdiv_token_event");
+_Static_assert(sizeof(netdiv_token_engine) == TOKENS, "netdiv_token_engine");
 const netdiv_engine *netdiv_engine_plugin(uint32_t abi) { (void)abi; return GIVEN; }
 "#;
 
@@ -26,6 +30,10 @@ fn build(folder: &Path, source: &str, defines: &[&str]) -> PathBuf {
         .args(["-shared", "-fPIC", "-Wall", "-Werror", "-Wno-missing-field-initializers", "-I"])
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("include"))
         .args(defines)
+        .arg(format!("-DSETTINGS={}", size_of::<abi::TokenSettings>()))
+        .arg(format!("-DROOM={}", size_of::<abi::TokenRoom>()))
+        .arg(format!("-DEVENT={}", size_of::<abi::TokenEvent>()))
+        .arg(format!("-DTOKENS={}", size_of::<abi::TokenEngine>()))
         .args([&from, Path::new("-o"), &to])
         .output()
         .expect("there is a C compiler");

@@ -1,6 +1,9 @@
 //! The batcher behind a lock: streams put samples in, engine threads wait for batches.
 
-use std::time::Instant;
+use std::{
+    sync::atomic::{AtomicBool, Ordering},
+    time::Instant,
+};
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
 
@@ -11,7 +14,10 @@ use crate::{
 
 pub(crate) struct BatchQueue<T> {
     state: Mutex<State<T>>,
+    /// For engines that have nothing to do.
     changed: Condvar,
+    /// For engines that could begin another batch while one computes.
+    changed_meanwhile: Condvar,
     clock: Clock,
 }
 
@@ -20,14 +26,17 @@ struct State<T> {
     closed: bool,
     /// Engine threads that wait; none is woken while all are busy.
     idle: usize,
+    /// Those that wait for a batch while one computes; they leave it to the others.
+    computing: usize,
 }
 
 impl<T: Queued> BatchQueue<T> {
     pub(crate) fn new(rules: Rules, clock: Clock) -> Self {
         let batcher = Batcher::new(rules);
         Self {
-            state: Mutex::new(State { batcher, closed: false, idle: 0 }),
+            state: Mutex::new(State { batcher, closed: false, idle: 0, computing: 0 }),
             changed: Condvar::new(),
+            changed_meanwhile: Condvar::new(),
             clock,
         }
     }
@@ -44,15 +53,26 @@ impl<T: Queued> BatchQueue<T> {
         }
         let mut state = self.state.lock();
         state.batcher.push(samples.drain(..));
+        self.notify_one(&state);
+    }
+
+    fn notify_one(&self, state: &State<T>) {
         if state.idle > 0 {
             self.changed.notify_one();
+        } else if state.computing > 0 {
+            self.changed_meanwhile.notify_one();
         }
+    }
+
+    fn notify_all(&self) {
+        self.changed.notify_all();
+        self.changed_meanwhile.notify_all();
     }
 
     /// Lets what waits go at once, though its batch is not full.
     pub(crate) fn flush(&self) {
         self.state.lock().batcher.flush();
-        self.changed.notify_all();
+        self.notify_all();
     }
 
     /// Ends the engine threads once the queue is empty.
@@ -60,7 +80,7 @@ impl<T: Queued> BatchQueue<T> {
         let mut state = self.state.lock();
         state.closed = true;
         state.batcher.flush();
-        self.changed.notify_all();
+        self.notify_all();
     }
 
     /// Number of samples that wait.
@@ -68,9 +88,19 @@ impl<T: Queued> BatchQueue<T> {
         self.state.lock().batcher.len()
     }
 
-    /// A batch that can go now, of as many samples as there is room for.
+    /// Engine threads that have nothing to do.
+    #[cfg(test)]
+    pub(crate) fn idle(&self) -> usize {
+        self.state.lock().idle
+    }
+
+    /// A batch that can go now, of as many samples as there is room for; none where another engine has nothing to do.
     pub(crate) fn try_next_batch(&self, room: usize) -> Option<Vec<T>> {
-        match self.state.lock().batcher.next(self.clock.now(), room) {
+        let mut state = self.state.lock();
+        if state.idle > 0 {
+            return None;
+        }
+        match state.batcher.next(self.clock.now(), room) {
             Next::Batch(batch) => Some(batch),
             Next::Wait | Next::WaitUntil(_) => None,
         }
@@ -83,8 +113,8 @@ impl<T: Queued> BatchQueue<T> {
             let now = self.clock.now();
             match state.batcher.next(now, room) {
                 Next::Batch(batch) => {
-                    if state.idle > 0 && state.batcher.len() > 0 {
-                        self.changed.notify_one();
+                    if state.batcher.len() > 0 {
+                        self.notify_one(&state);
                     }
                     return Some(batch);
                 }
@@ -96,6 +126,47 @@ impl<T: Queued> BatchQueue<T> {
                 }
             }
         }
+    }
+
+    /// Waits for a batch as long as that is not rung and no other engine has nothing to do.
+    pub(crate) fn next_batch_before(&self, room: usize, done: &AtomicBool) -> Option<Vec<T>> {
+        let mut state = self.state.lock();
+        while !done.load(Ordering::SeqCst) {
+            let now = self.clock.now();
+            let next = match state.idle {
+                0 => state.batcher.next(now, room),
+                _ => Next::Wait,
+            };
+            let until = match next {
+                Next::Batch(batch) => {
+                    if state.batcher.len() > 0 {
+                        self.notify_one(&state);
+                    }
+                    return Some(batch);
+                }
+                Next::Wait if state.closed => return None,
+                Next::Wait => None,
+                Next::WaitUntil(deadline) => Some(deadline),
+            };
+            state.computing += 1;
+            match until {
+                None => self.changed_meanwhile.wait(&mut state),
+                Some(until) => {
+                    let time = until.saturating_duration_since(now);
+                    self.changed_meanwhile.wait_for(&mut state, time);
+                }
+            }
+            state.computing -= 1;
+        }
+        None
+    }
+
+    /// Ends that wait.
+    pub(crate) fn ring(&self, done: &AtomicBool) {
+        // Whoever is about to wait has the lock.
+        let _state = self.state.lock();
+        done.store(true, Ordering::SeqCst);
+        self.changed_meanwhile.notify_all();
     }
 
     fn wait(&self, state: &mut MutexGuard<'_, State<T>>, until: Option<Instant>, now: Instant) {

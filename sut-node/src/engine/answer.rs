@@ -19,6 +19,8 @@ use crate::{
 pub(crate) struct Times {
     /// When the engine took the sample.
     pub(crate) taken: Instant,
+    /// Until the batch before it was done.
+    pub(crate) waited: Duration,
     pub(crate) prepare: Duration,
     pub(crate) compute: Duration,
     pub(crate) batch_size: u32,
@@ -27,7 +29,8 @@ pub(crate) struct Times {
 impl Times {
     pub(crate) fn note(&self, sample: &Sample, response: &mut InferResponse) {
         response.id = sample.id;
-        response.queue_ns = nanoseconds(self.taken.saturating_duration_since(sample.arrived));
+        let queued = self.taken.saturating_duration_since(sample.arrived);
+        response.queue_ns = nanoseconds(queued + self.waited);
         response.prepare_ns = nanoseconds(self.prepare);
         response.compute_ns = nanoseconds(self.compute);
         response.batch_size = self.batch_size;

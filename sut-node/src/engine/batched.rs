@@ -15,7 +15,7 @@ use crate::{
     engine::{
         answer::{Times, Together, failure, reply},
         error::EngineError,
-        interface::{Engine, Inference},
+        interface::{Done, Engine, Inference},
         work::{Work, drop_abandoned, panic_text},
     },
     node::{metrics, watchdog::Pulse},
@@ -29,6 +29,8 @@ pub(crate) struct Batched {
     pulse: Arc<Pulse>,
     clock: Clock,
     begun: VecDeque<Begun>,
+    /// When the device was done with the batch before.
+    before: Option<Instant>,
 }
 
 impl Batched {
@@ -38,7 +40,7 @@ impl Batched {
         pulse: Arc<Pulse>,
         clock: Clock,
     ) -> Self {
-        Self { engine, encoding, pulse, clock, begun: VecDeque::new() }
+        Self { engine, encoding, pulse, clock, begun: VecDeque::new(), before: None }
     }
 }
 
@@ -55,10 +57,16 @@ impl Work for Batched {
         self.begun.extend(Begun::new(self.engine.as_mut(), samples, &self.pulse, self.clock));
     }
 
+    fn when_done(&mut self, done: Done) -> bool {
+        self.engine.when_done(done)
+    }
+
     /// Finishes the batch that was begun first.
     fn step(&mut self) {
         if let Some(batch) = self.begun.pop_front() {
-            batch.finish(self.engine.as_mut(), self.encoding, &self.pulse, self.clock);
+            let (engine, before) = (self.engine.as_mut(), self.before);
+            let done = batch.finish(engine, self.encoding, &self.pulse, self.clock, before);
+            self.before = Some(done);
         }
     }
 }
@@ -67,7 +75,7 @@ impl Work for Batched {
 pub(crate) fn run_batch(engine: &mut dyn Engine, batch: Vec<Sample>, response_encoding: Encoding) {
     let (pulse, clock) = (Pulse::default(), Clock::default());
     if let Some(begun) = Begun::new(engine, batch, &pulse, clock) {
-        begun.finish(engine, response_encoding, &pulse, clock);
+        begun.finish(engine, response_encoding, &pulse, clock, None);
     }
 }
 
@@ -99,14 +107,33 @@ impl Begun {
         Some(Self { batch, taken })
     }
 
-    /// Waits for the batch and answers it.
-    fn finish(self, engine: &mut dyn Engine, encoding: Encoding, pulse: &Pulse, clock: Clock) {
+    /// Waits for the batch and answers it; gives when it was done. The one before it was done at `before`.
+    fn finish(
+        self,
+        engine: &mut dyn Engine,
+        encoding: Encoding,
+        pulse: &Pulse,
+        clock: Clock,
+        before: Option<Instant>,
+    ) -> Instant {
         let outcome = finish(engine, self.batch.len());
         let now = clock.now();
         let time = now.saturating_duration_since(self.taken);
-        pulse.finished(is_failure(&outcome), now);
+        match &outcome {
+            Err(error) if error.is_lost_device() => pulse.lost(error.to_string()),
+            _ => pulse.finished(is_failure(&outcome), now),
+        }
         metrics::batch(self.batch.len(), time);
-        answer(self.batch, outcome, self.taken, time, encoding);
+        let batch_size = u32::try_from(self.batch.len()).unwrap_or(u32::MAX);
+        let prepare = outcome.as_ref().map_or(Duration::ZERO, |inference| inference.prepare);
+        // It was put together while the one before it computed, and then waited for that.
+        let waited = before.map_or(Duration::ZERO, |before| {
+            before.min(now).saturating_duration_since(self.taken + prepare)
+        });
+        let compute = time.saturating_sub(prepare + waited);
+        let times = Times { taken: self.taken, waited, prepare, compute, batch_size };
+        answer(self.batch, outcome, &times, encoding);
+        now
     }
 }
 
@@ -141,24 +168,20 @@ fn is_failure(outcome: &Result<Inference, EngineError>) -> bool {
 fn answer(
     batch: Vec<Sample>,
     outcome: Result<Inference, EngineError>,
-    taken: Instant,
-    time: Duration,
+    times: &Times,
     encoding: Encoding,
 ) {
-    let prepare = outcome.as_ref().map_or(Duration::ZERO, |inference| inference.prepare);
-    let batch_size = u32::try_from(batch.len()).unwrap_or(u32::MAX);
-    let times = Times { taken, prepare, compute: time.saturating_sub(prepare), batch_size };
     let mut replies = Together::new(batch.len());
     match outcome {
         Ok(inference) => {
             for (sample, answer) in batch.into_iter().zip(inference.answers) {
-                let reply = reply(&sample, answer, &times, encoding);
+                let reply = reply(&sample, answer, times, encoding);
                 replies.add(sample, reply);
             }
         }
         Err(why) => {
             for sample in batch {
-                let reply = failure(&sample, &why, &times);
+                let reply = failure(&sample, &why, times);
                 replies.add(sample, reply);
             }
         }

@@ -48,6 +48,11 @@ pub enum EngineError {
 }
 
 impl EngineError {
+    /// Whether the device is lost, so that the node has to end.
+    pub(crate) fn is_lost_device(&self) -> bool {
+        matches!(self, Self::Plugin(PluginError::DeviceLost(_)))
+    }
+
     /// Whether the sample is to blame.
     pub(crate) fn is_bad_sample(&self) -> bool {
         matches!(self, Self::Layout(_) | Self::BadSample(_))

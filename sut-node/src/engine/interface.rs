@@ -10,6 +10,9 @@ use crate::{
     model::payload::Payload,
 };
 
+/// What is called once something is done, on any thread.
+pub(crate) type Done = Box<dyn FnOnce() + Send>;
+
 /// One instance of an engine that runs a batch at a time.
 pub trait Engine: Send {
     /// Batches that can be begun before the first of them is finished, at least one.
@@ -17,6 +20,11 @@ pub trait Engine: Send {
 
     /// Begins a batch of decoded samples.
     fn begin(&mut self, batch: Vec<Payload>);
+
+    /// Has that called once `finish` would return at once, so that more can be begun until then; false: it cannot tell.
+    fn when_done(&mut self, _done: Done) -> bool {
+        false
+    }
 
     /// Waits for the batch that was begun first.
     fn finish(&mut self) -> Result<Inference, EngineError>;

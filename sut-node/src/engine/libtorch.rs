@@ -50,8 +50,8 @@ pub(super) fn open(chosen: Option<&Path>) -> Result<(Plugin, PathBuf), EngineErr
 fn check_version(folder: &Path) -> Result<(), EngineError> {
     let root = folder.parent().unwrap_or(folder);
     let read = |file| netdiv_resources::files::read_text(&root.join(file)).ok();
-    let quoted = |text: String| text.split(['\'', '"']).nth(1).map(ToOwned::to_owned);
-    let version = read("build-version").or_else(|| read("version.py").and_then(quoted));
+    let version =
+        read("build-version").or_else(|| read("version.py").and_then(|text| pythons(&text)));
     match version {
         Some(version) if version.starts_with(VERSION) => Ok(()),
         Some(version) => Err(EngineError::NoLibtorch(format!(
@@ -66,6 +66,17 @@ fn check_version(folder: &Path) -> Result<(), EngineError> {
     }
 }
 
+/// The version that a `version.py` sets: `__version__ = '2.11.0+cu130'`.
+fn pythons(text: &str) -> Option<String> {
+    let value = text.lines().find_map(|line| {
+        let (name, value) = line.split_once('=')?;
+        // It may have a type.
+        let name = name.split(':').next().unwrap_or_default();
+        (name.trim() == "__version__").then_some(value)
+    })?;
+    value.split(['\'', '"']).nth(1).map(ToOwned::to_owned)
+}
+
 /// The folder with `libtorch_cpu.so`: the one that was named, else the first that will do.
 fn find(chosen: Option<&Path>) -> Result<PathBuf, EngineError> {
     let named =
@@ -76,7 +87,12 @@ fn find(chosen: Option<&Path>) -> Result<PathBuf, EngineError> {
     let mut why_not = Vec::new();
     for folder in pythons_torch().into_iter().chain(beside_the_program("libtorch")) {
         match usable(&folder) {
-            Ok(folder) => return Ok(folder),
+            Ok(found) => {
+                for why in &why_not {
+                    warn!(libtorch = %found.display(), "taken, as another one is passed over: {why}");
+                }
+                return Ok(found);
+            }
             Err(error) => why_not.push(error.to_string()),
         }
     }
@@ -122,4 +138,63 @@ fn plugin_file() -> Result<PathBuf, EngineError> {
             "{PLUGIN} is not in {beside}; copy it there, it is built with the node"
         ))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of torch 2.11.0+cu130 from Python's package index.
+    const VERSION_PY: &str = "from typing import Optional
+
+__all__ = ['__version__', 'debug', 'cuda', 'git_version', 'hip', 'rocm', 'xpu']
+__version__ = '2.11.0+cu130'
+debug = False
+cuda: Optional[str] = '13.0'
+git_version = '70d99e998b4955e0049d13a98d77ae1b14db1f45'
+hip: Optional[str] = None
+rocm: Optional[str] = None
+xpu: Optional[str] = None
+";
+
+    /// A folder like Python's torch, or a release's, with that file.
+    fn torch(file: &str, text: &str) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("lib")).unwrap();
+        std::fs::write(folder.path().join("lib/libtorch_cpu.so"), "").unwrap();
+        std::fs::write(folder.path().join(file), text).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_version_is_read_as_python_would() {
+        for (text, want) in [
+            (VERSION_PY, Some("2.11.0+cu130")),
+            ("__version__ = \"2.9.1\"\ndebug = False\n", Some("2.9.1")),
+            ("__version__: str = '2.11.0'\n", Some("2.11.0")),
+            ("__all__ = ['__version__']\ngit_version = 'x'\n", None),
+            ("__version__ = version()", None),
+            ("", None),
+        ] {
+            assert_eq!(pythons(text).as_deref(), want, "{text}");
+        }
+    }
+
+    #[test]
+    fn pythons_torch_is_taken_in_its_version_and_refused_in_another() {
+        let same = torch("version.py", VERSION_PY);
+        assert_eq!(usable(same.path()).unwrap(), same.path().join("lib"));
+        let release = torch("build-version", "2.11.0+cpu\n");
+        assert!(usable(release.path()).is_ok());
+        for other in [
+            torch("version.py", &VERSION_PY.replace("2.11.0+cu130", "2.12.0+cu130")),
+            torch("build-version", "2.12.0+cu130\n"),
+        ] {
+            let error = usable(other.path()).unwrap_err().to_string();
+            assert!(
+                error.contains("has the version 2.12.0+cu130, the plug-in needs 2.11.x"),
+                "{error}"
+            );
+        }
+    }
 }

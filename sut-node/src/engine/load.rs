@@ -50,5 +50,9 @@ pub fn load(config: &Config) -> Result<(Model, Vec<EngineKind>), EngineError> {
             let (model, engines) = plugin::load::load(settings, config)?;
             Ok((model, engines.into_iter().map(EngineKind::Batched).collect()))
         }
+        EngineConfig::TokenPlugin(settings) => {
+            let (model, engines) = plugin::load_tokens::load_tokens(settings, config)?;
+            Ok((model, engines.into_iter().map(EngineKind::Streaming).collect()))
+        }
     }
 }

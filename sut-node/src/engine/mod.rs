@@ -13,6 +13,8 @@ pub(crate) mod none;
 pub(crate) mod one_by_one;
 mod onnx;
 mod onnx_file;
+#[cfg(test)]
+mod overlap_tests;
 mod plugin;
 pub(crate) mod pool;
 mod served;

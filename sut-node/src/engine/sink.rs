@@ -170,6 +170,7 @@ impl Sink {
     fn times(&self, now: Instant) -> Times {
         Times {
             taken: self.taken,
+            waited: Duration::ZERO,
             prepare: Duration::ZERO,
             compute: now.saturating_duration_since(self.taken),
             batch_size: 1,

@@ -61,7 +61,10 @@ impl Streaming {
                 error!(panic = panic_text(panic.as_ref()), "its samples could not be dropped");
             }
         }
-        self.pulse.finished(outcome.is_err(), self.clock.now());
+        match &outcome {
+            Err(error) if error.is_lost_device() => self.pulse.lost(error.to_string()),
+            _ => self.pulse.finished(outcome.is_err(), self.clock.now()),
+        }
     }
 }
 

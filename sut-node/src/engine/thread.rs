@@ -1,6 +1,6 @@
 //! One thread owns one engine: it takes samples from the queue and has them answered.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicBool};
 
 use netdiv_contract::encoding::Encoding;
 
@@ -45,7 +45,7 @@ impl EngineThread {
             } else if let Some(until) = self.work.idle_until().filter(|_| room > 0) {
                 self.queue.next_batch(room, Some(until))
             } else {
-                self.next_at_once()
+                self.next_at_once().or_else(|| self.next_while_computing(room))
             };
             if !self.step(next) {
                 return;
@@ -58,6 +58,17 @@ impl EngineThread {
         Some(self.work.room())
             .filter(|room| *room > 0)
             .and_then(|room| self.queue.try_next_batch(room))
+    }
+
+    /// A batch that comes before what was begun is done.
+    fn next_while_computing(&mut self, room: usize) -> Option<Vec<Sample>> {
+        if room == 0 {
+            return None;
+        }
+        let done = Arc::new(AtomicBool::new(false));
+        let (queue, rung) = (self.queue.clone(), done.clone());
+        let is_told = self.work.when_done(Box::new(move || queue.ring(&rung)));
+        is_told.then(|| self.queue.next_batch_before(room, &done)).flatten()
     }
 
     /// Begins that batch, or goes on with what was begun; false when there is neither.

@@ -2,7 +2,7 @@
 
 use std::{any::Any, time::Instant};
 
-use crate::{node::metrics, sample::Sample};
+use crate::{engine::interface::Done, node::metrics, sample::Sample};
 
 /// An engine at work.
 pub(crate) trait Work: Send {
@@ -15,6 +15,11 @@ pub(crate) trait Work: Send {
     /// Until when there is nothing to do but begin more samples.
     fn idle_until(&self) -> Option<Instant> {
         None
+    }
+
+    /// Has that called once `step` would not wait, so that more can be begun until then; false: it cannot tell.
+    fn when_done(&mut self, _done: Done) -> bool {
+        false
     }
 
     /// Begins samples.

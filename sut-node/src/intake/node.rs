@@ -93,6 +93,12 @@ impl Node {
         &self.streams
     }
 
+    /// Why nothing is to be begun here, when the node ends.
+    pub(super) fn ending(&self) -> Option<Status> {
+        let condition = self.condition.borrow();
+        condition.is_ending().then(|| condition.refusal()).flatten()
+    }
+
     /// A stream's way back; an error when the node takes none now.
     pub(super) fn reply_channel(
         &self,

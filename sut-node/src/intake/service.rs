@@ -41,9 +41,7 @@ impl Handler for Service {
         peer: Option<SocketAddr>,
     ) -> Result<DescribeResponse, Status> {
         // A run that began here would fail.
-        if let ending @ Condition::Ending(_) = &*self.0.condition.borrow()
-            && let Some(refusal) = ending.refusal()
-        {
+        if let Some(refusal) = self.0.ending() {
             return Err(refusal);
         }
         let mut answer = DescribeResponse { nonce: request.nonce, ..self.0.description.clone() };

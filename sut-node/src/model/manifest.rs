@@ -138,7 +138,7 @@ enum Length {
     Free(String),
 }
 
-fn precision<'de, D: Deserializer<'de>>(word: D) -> Result<Precision, D::Error> {
+pub(crate) fn precision<'de, D: Deserializer<'de>>(word: D) -> Result<Precision, D::Error> {
     one_of(word, &Precision::ALL, Precision::name)
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod aligned;
 pub(crate) mod decoupled;
 pub(crate) mod identity;
+pub(crate) mod language;
 pub(crate) mod manifest;
 pub(crate) mod payload;
 pub(crate) mod served;

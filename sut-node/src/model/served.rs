@@ -32,7 +32,7 @@ pub struct ServedModel {
 }
 
 /// Tokens of the longest prompt or output: more than any benchmark's.
-const MOST_TOKENS: u32 = 1 << 20;
+pub(crate) const MOST_TOKENS: u32 = 1 << 20;
 
 fn one() -> u32 {
     1
@@ -65,10 +65,6 @@ impl ServedModel {
 
     fn fault(&self) -> Option<String> {
         let most_ids = i32::MAX as u32;
-        let within = |key: &str, value: u32, least: u32, most: u32| {
-            (!(least..=most).contains(&value))
-                .then(|| format!("{key} = {value}: must be from {least} to {most}"))
-        };
         let is_digest = |text: &str| {
             text.len() == 64 && text.bytes().all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'))
         };
@@ -88,6 +84,12 @@ impl ServedModel {
                 eos.map(|id| format!("eos has {id}; ids go from 0 to {}", self.vocabulary - 1))
             })
     }
+}
+
+/// Why a key does not take that number, if it does not.
+pub(crate) fn within(key: &str, value: u32, least: u32, most: u32) -> Option<String> {
+    (!(least..=most).contains(&value))
+        .then(|| format!("{key} = {value}: must be from {least} to {most}"))
 }
 
 #[cfg(test)]

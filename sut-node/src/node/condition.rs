@@ -14,9 +14,16 @@ pub(crate) enum Condition {
     Stuck(String),
     /// It is ending, after this signal.
     Ending(&'static str),
+    /// It is ending, because a device is lost to the process, for this reason.
+    Lost(String),
 }
 
 impl Condition {
+    /// Whether it ends, for whatever reason.
+    pub(crate) fn is_ending(&self) -> bool {
+        matches!(self, Self::Ending(_) | Self::Lost(_))
+    }
+
     /// Why a stream of samples is refused, if it is.
     pub(crate) fn refusal(&self) -> Option<Status> {
         match self {
@@ -25,6 +32,7 @@ impl Condition {
             Self::Ending(signal) => Some(Status::unavailable(format!(
                 "the node ends: it was asked to ({signal}); take another node, or start this one again"
             ))),
+            Self::Lost(why) => Some(Status::unavailable(format!("the node ends: {why}"))),
         }
     }
 
@@ -34,13 +42,28 @@ impl Condition {
             Self::Ending(signal) => Some(Status::unavailable(format!(
                 "the node was asked to end ({signal}); what it had read is answered"
             ))),
+            Self::Lost(why) => Some(Status::unavailable(format!(
+                "the node ends: {why}; what it had read is answered"
+            ))),
             _ => None,
         }
     }
 
-    /// Waits until the node is asked to end.
+    /// Waits until the node ends.
     pub(crate) async fn ending(condition: &mut watch::Receiver<Self>) {
         // The sender lives as long as the server.
-        let _ = condition.wait_for(|condition| matches!(condition, Self::Ending(_))).await;
+        let _ = condition.wait_for(Self::is_ending).await;
+    }
+
+    /// Waits until a device is lost, and gives the reason.
+    pub(crate) async fn lost(condition: &mut watch::Receiver<Self>) -> String {
+        loop {
+            if let Self::Lost(why) = &*condition.borrow_and_update() {
+                return why.clone();
+            }
+            if condition.changed().await.is_err() {
+                return std::future::pending().await;
+            }
+        }
     }
 }

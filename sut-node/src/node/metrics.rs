@@ -23,6 +23,8 @@ const COMPUTE: &str = "netdiv_batch_compute_seconds";
 const FAILED: &str = "netdiv_batches_failed_total";
 const ABANDONED: &str = "netdiv_samples_abandoned_total";
 const ABORTED: &str = "netdiv_streams_aborted_total";
+const SLOTS: &str = "netdiv_slots";
+const CACHE_BYTES: &str = "netdiv_cache_bytes";
 const WELL: &str = "netdiv_well";
 const CONNECTIONS: &str = "netdiv_connections";
 const RPCS: &str = "netdiv_rpcs_total";
@@ -66,6 +68,12 @@ fn install() -> Result<PrometheusHandle, BuildError> {
     describe_counter!(FAILED, Unit::Count, "Batches that the engine could not run");
     describe_counter!(ABANDONED, Unit::Count, "Samples dropped because their client had gone");
     describe_counter!(ABORTED, Unit::Count, "Streams ended because an engine did not come back");
+    describe_gauge!(
+        SLOTS,
+        Unit::Count,
+        "Samples that a plug-in's language model has under way, at most"
+    );
+    describe_gauge!(CACHE_BYTES, Unit::Bytes, "Device memory for its keys and values");
     describe_gauge!(WELL, "1 while the node is ready to serve, else 0");
     describe_gauge!(CONNECTIONS, Unit::Count, "Connections of clients, over both transports");
     describe_counter!(RPCS, Unit::Count, "Calls, by method");
@@ -102,6 +110,11 @@ pub(crate) fn abandoned(samples: usize) {
 
 pub(crate) fn aborted(streams: usize) {
     counter!(ABORTED).increment(streams as u64);
+}
+
+pub(crate) fn token_room(slots: usize, cache_bytes: u64) {
+    gauge!(SLOTS).set(slots as f64);
+    gauge!(CACHE_BYTES).set(cache_bytes as f64);
 }
 
 pub(crate) fn well(well: bool) {

@@ -86,6 +86,7 @@ pub async fn run(
     tokio::pin!(served);
     // Kept to the end.
     let ready_file = ready_file.map(|mut file| file.publish(&ready).map(|()| file)).transpose();
+    let mut watched = condition.subscribe();
     info!(
         node = config.name,
         ?address,
@@ -104,11 +105,15 @@ pub async fn run(
             signal = shutdown => {
                 info!(signal, owed = streams.owed(), "asked to end");
                 condition.send_replace(Condition::Ending(signal));
-                drain(served, close, &streams, config.drain_timeout).await
+                drain(served, close, &streams, config.drain_timeout).await.map_err(NodeError::from)
             }
-            outcome = &mut served => outcome,
-        }
-        .map_err(NodeError::from),
+            why = Condition::lost(&mut watched) => {
+                // What is in flight is answered with errors.
+                let drained = drain(served, close, &streams, config.drain_timeout).await;
+                drained.map_err(NodeError::from).and(Err(NodeError::DeviceLost(why)))
+            }
+            outcome = &mut served => outcome.map_err(NodeError::from),
+        },
     };
     queue.close();
     tokio::task::spawn_blocking(move || engines.wait()).await?;

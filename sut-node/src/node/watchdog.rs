@@ -1,4 +1,4 @@
-//! Detects engines that hang or that fail batch after batch. It ends no thread: only the engine's library can know whether
+//! Detects engines that hang, that fail batch after batch, or whose device is lost. It ends no thread: only the engine's library can know whether
 //! the thread can continue.
 
 use std::{
@@ -17,7 +17,7 @@ use crate::{
     node::{condition::Condition, metrics},
 };
 
-/// Failed batches in a row after which a node is not ready: a lost device fails every batch, a few bad samples fail fewer.
+/// Failed batches in a row after which a node is not ready: a broken device fails every batch, a few bad samples fail fewer.
 const MOST_FAILURES: u32 = 8;
 
 /// How often engines are examined: ten times within their time limit, within bounds that keep the cost negligible.
@@ -37,6 +37,8 @@ struct Work {
     since: Option<Instant>,
     /// Batches that failed since the last one that did not.
     failures: u32,
+    /// Why its device is lost.
+    lost: Option<String>,
 }
 
 impl Pulse {
@@ -54,11 +56,20 @@ impl Pulse {
         work.since = (!work.batches.is_empty()).then_some(now);
         work.failures = if failed { work.failures.saturating_add(1) } else { 0 };
     }
+
+    /// The engine's device is lost to this process.
+    pub(crate) fn lost(&self, why: String) {
+        self.0.lock().lost = Some(why);
+    }
 }
 
-/// The node's condition, judged by its engines: stuck when one of them has been in a batch for longer than `limit`.
+/// The node's condition, judged by its engines: lost when the device of one is, stuck when one of them has been in a batch for
+/// longer than `limit`.
 fn examine(engines: &[Arc<Pulse>], limit: Duration, now: Instant) -> Condition {
     let mut condition = Condition::Well;
+    if let Some(why) = engines.iter().find_map(|engine| engine.0.lock().lost.clone()) {
+        return Condition::Lost(why);
+    }
     for (number, engine) in engines.iter().enumerate() {
         let work = engine.0.lock();
         let time = work.since.map(|since| now.saturating_duration_since(since));
@@ -105,11 +116,12 @@ pub(crate) async fn watch(
 fn note(before: &mut Condition, found: Condition) -> bool {
     let same = std::mem::discriminant(before) == std::mem::discriminant(&found);
     // Once ending, always ending.
-    if same || matches!(before, Condition::Ending(_)) {
+    if same || before.is_ending() {
         return false;
     }
     match &found {
         Condition::Stuck(why) => error!("the node is unwell: {why}"),
+        Condition::Lost(why) => error!("the node ends: {why}"),
         Condition::Failing(why) => error!("the node is not ready: {why}"),
         _ => info!("the node is well again"),
     }
@@ -158,12 +170,27 @@ mod tests {
     }
 
     #[test]
+    fn a_device_that_is_lost_is_lost_for_good() {
+        let (engines, now) = ([Arc::default(), Arc::new(Pulse::default())], Instant::now());
+        engines[0].begun(1, now);
+        engines[1].lost("the device is lost".into());
+        let lost = Condition::Lost("the device is lost".into());
+        // Though another one hangs, and its own thread answers what comes.
+        assert_eq!(examine(&engines, LIMIT, now + 2 * LIMIT), lost);
+        engines[1].begun(1, now);
+        engines[1].finished(true, now);
+        assert_eq!(examine(&engines, LIMIT, now), lost);
+    }
+
+    #[test]
     fn a_node_that_ends_keeps_that_condition() {
         let stuck = || Condition::Stuck(String::new());
         let mut condition = Condition::Well;
         assert!(note(&mut condition, stuck()));
         assert!(!note(&mut condition, stuck()), "said once");
         assert!(note(&mut condition, Condition::Well));
+        condition = Condition::Lost("the device is lost".into());
+        assert!(!note(&mut condition, Condition::Well));
         condition = Condition::Ending("SIGTERM");
         assert!(!note(&mut condition, stuck()));
         assert_eq!(condition, Condition::Ending("SIGTERM"));

@@ -101,6 +101,7 @@ impl Args {
             EngineConfig::Echo(_) | EngineConfig::None | EngineConfig::Tokens(_) => (1024, 0),
             EngineConfig::Served(_) | EngineConfig::Kserve(_) => (SERVED_BATCH, 0),
             EngineConfig::Decoder(_) => (1, 0),
+            EngineConfig::TokenPlugin(ref plugin) => (plugin.model.slots as usize, 0),
             EngineConfig::Onnx(_) | EngineConfig::Plugin(_) => (PLUGIN_BATCH, 1000),
         };
         let batching = batching.resolve(max_batch, batch_timeout_us)?;
@@ -165,7 +166,8 @@ fn token_room(most: Option<u32>, engine: &EngineConfig) -> Result<Option<TokenRo
     let Some(longest_output) = engine.longest_output() else {
         return Err(ConfigError::OtherEngine {
             key,
-            engine: "tokens, decoder, openai, vllm-grpc, or kserve with a model of tokens".into(),
+            engine: "tokens, decoder, openai, vllm-grpc, or torch, plug-in or kserve with a model of tokens"
+                .into(),
         });
     };
     let most = within(key, most, longest_output + 1..=u32::MAX)?;

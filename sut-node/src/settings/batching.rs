@@ -68,6 +68,27 @@ impl BatchingArgs {
         }
     }
 
+    /// A key that is set.
+    pub(super) fn any(&self) -> Option<&'static str> {
+        let Self {
+            max_batch,
+            batch_timeout_us,
+            max_batch_tokens,
+            max_batch_bytes,
+            buckets,
+            batch_sizes,
+        } = self;
+        let keys = [
+            ("max-batch", max_batch.is_some()),
+            ("batch-timeout-us", batch_timeout_us.is_some()),
+            ("max-batch-tokens", max_batch_tokens.is_some()),
+            ("max-batch-bytes", max_batch_bytes.is_some()),
+            ("buckets", buckets.is_some()),
+            ("batch-sizes", batch_sizes.is_some()),
+        ];
+        keys.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
+    }
+
     /// Checks the settings and fills in the defaults.
     pub(super) fn resolve(
         &self,

@@ -13,14 +13,16 @@ use netdiv_words::Scenario;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    model::manifest::Manifest,
+    model::{language::LanguageModel, manifest::Manifest},
     settings::{
         batching::BatchingArgs,
         decoder::DecoderConfig,
         error::ConfigError,
         kserve::{KserveConfig, KserveModel},
-        range::within,
+        plugin_file::PluginFile,
+        range::{OutOfRange, within},
         served::{Protocol, ServedArgs, ServedConfig},
+        token_plugin::TokenPluginConfig,
         tokens::{TokensArgs, TokensConfig},
     },
 };
@@ -178,6 +180,8 @@ pub enum EngineConfig {
     Kserve(Arc<KserveConfig>),
     /// A shared library.
     Plugin(PluginConfig),
+    /// A shared library, and a language model.
+    TokenPlugin(TokenPluginConfig),
 }
 
 impl EngineConfig {
@@ -196,6 +200,7 @@ impl EngineConfig {
             Self::Tokens(settings) => settings.outputs.iter().map(|kind| kind.tokens.most).max(),
             Self::Served(settings) => Some(settings.model.max_tokens),
             Self::Decoder(settings) => Some(settings.model.max_tokens),
+            Self::TokenPlugin(settings) => Some(settings.model.served.max_tokens),
             Self::Kserve(settings) => match &settings.model {
                 KserveModel::Tokens(model) => Some(model.served.max_tokens),
                 KserveModel::Tensors(_) => None,
@@ -242,18 +247,6 @@ pub struct PluginConfig {
     pub workload_threads: usize,
     /// Batches are filled up with zeros to one of these; none: they stay as they are.
     pub batch_sizes: Vec<usize>,
-}
-
-/// Which plug-in.
-#[derive(Debug, Clone)]
-pub enum PluginFile {
-    /// The node's own for libtorch.
-    Torch {
-        /// Folder of libtorch; `None`: it is looked for.
-        libtorch: Option<PathBuf>,
-    },
-    /// Somebody's.
-    File(PathBuf),
 }
 
 /// What is made of a model's first output, for each sample.
@@ -434,18 +427,47 @@ impl EngineArgs {
         batching: &BatchingArgs,
     ) -> Result<(EngineConfig, BatchingArgs), ConfigError> {
         let path = self.model.as_deref().ok_or(ConfigError::NoManifest)?;
+        if LanguageModel::is_in(path) {
+            let plugin = self.token_plugin(file, path, batching)?;
+            return Ok((EngineConfig::TokenPlugin(plugin), batching.clone()));
+        }
         let manifest = Manifest::read(path)?;
         let batching = self.batching_of(&manifest, path, batching)?;
-        let threads =
-            |key, n: Option<usize>| n.map(|n| within(key, n, 1..=MAX_THREADS)).transpose();
         let plugin = PluginConfig {
             file,
             manifest: Arc::new(manifest),
             devices: self.devices.clone().unwrap_or_default(),
-            threads: threads("threads", self.threads)?,
-            workload_threads: threads("workload-threads", self.workload_threads)?.unwrap_or(cores),
+            threads: some_threads("threads", self.threads)?,
+            workload_threads: some_threads("workload-threads", self.workload_threads)?
+                .unwrap_or(cores),
             batch_sizes: batching.sizes(batching.max_batch.unwrap_or(PLUGIN_BATCH))?,
         };
         Ok((EngineConfig::Plugin(plugin), batching))
     }
+
+    fn token_plugin(
+        &self,
+        file: PluginFile,
+        path: &Path,
+        batching: &BatchingArgs,
+    ) -> Result<TokenPluginConfig, ConfigError> {
+        let other = [
+            ("workload-threads", self.workload_threads.is_some()),
+            ("scenario", self.scenario.is_some()),
+        ];
+        let other = other.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key);
+        if let Some(key) = batching.any().or(other) {
+            return Err(ConfigError::NoBatches(key));
+        }
+        Ok(TokenPluginConfig {
+            file,
+            model: Arc::new(LanguageModel::read(path)?),
+            devices: self.devices.clone().unwrap_or_default(),
+            threads: some_threads("threads", self.threads)?,
+        })
+    }
+}
+
+fn some_threads(key: &'static str, threads: Option<usize>) -> Result<Option<usize>, OutOfRange> {
+    threads.map(|threads| within(key, threads, 1..=MAX_THREADS)).transpose()
 }

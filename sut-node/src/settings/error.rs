@@ -43,6 +43,12 @@ pub enum ConfigError {
     /// A plug-in runs nothing without one.
     #[error("torch and plug-ins need --model, the manifest of a model (docs/MODELS.md)")]
     NoManifest,
+    /// A key of models that are run in batches.
+    #[error(
+        "--{0} is for models of tensors, and the manifest is of a language model: there, `slots` and `chunk` in [tokens] say how \
+         much runs at once; leave the option out"
+    )]
+    NoBatches(&'static str),
     /// A scenario that the manifest does not know.
     #[error("--scenario {scenario}: {} has no table [batching.{scenario}]", manifest.display())]
     NoBatching {

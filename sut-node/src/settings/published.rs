@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     model::{
         decoupled::DecoupledModel,
+        language::LanguageModel,
         manifest::{Dimension, Manifest, Shape, WorkloadName},
         served::ServedModel,
     },
@@ -22,10 +23,11 @@ use crate::{
         batching::Batching,
         config::Config,
         decoder::DecoderConfig,
-        engine::{EchoConfig, EngineConfig, OnnxConfig, PluginConfig, PluginFile, Postprocess},
+        engine::{EchoConfig, EngineConfig, OnnxConfig, PluginConfig, Postprocess},
         kserve::{KserveConfig, KserveModel},
         network::{Network, Transports},
         served::{Dialect, Protocol, ServedConfig, ServersConfig},
+        token_plugin::TokenPluginConfig,
         tokens::TokensConfig,
     },
 };
@@ -113,6 +115,13 @@ enum Engine<'a> {
         batch_sizes: &'a [usize],
         model: Model<'a>,
     },
+    TokenPlugIn {
+        /// `torch`, or the name of the file.
+        plug_in: String,
+        devices: &'a [String],
+        threads: Option<usize>,
+        model: Language<'a>,
+    },
 }
 
 #[derive(Serialize)]
@@ -141,6 +150,19 @@ struct Model<'a> {
     inputs: Vec<Tensor<'a>>,
     outputs: Vec<Tensor<'a>>,
     parameters: &'a toml::Table,
+}
+
+/// The same of a language model.
+#[derive(Serialize)]
+struct Language<'a> {
+    precision: &'a str,
+    weights: &'a str,
+    slots: u32,
+    chunk: u32,
+    cache_mib: u32,
+    beams: u32,
+    #[serde(flatten)]
+    served: &'a ServedModel,
 }
 
 #[derive(Serialize)]
@@ -268,12 +290,7 @@ impl<'a> Engine<'a> {
                     batch_sizes,
                 } = plugin;
                 Self::PlugIn {
-                    plug_in: match file {
-                        PluginFile::Torch { libtorch: _ } => "torch".into(),
-                        PluginFile::File(path) => {
-                            path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-                        }
-                    },
+                    plug_in: file.name(),
                     devices,
                     threads: *threads,
                     workload_threads: *workload_threads,
@@ -281,7 +298,24 @@ impl<'a> Engine<'a> {
                     model: Model::of(manifest),
                 }
             }
+            EngineConfig::TokenPlugin(TokenPluginConfig { file, model, devices, threads }) => {
+                Self::TokenPlugIn {
+                    plug_in: file.name(),
+                    devices,
+                    threads: *threads,
+                    model: Language::of(model),
+                }
+            }
         }
+    }
+}
+
+impl<'a> Language<'a> {
+    fn of(model: &'a LanguageModel) -> Self {
+        let LanguageModel { file: _, precision, weights, served, slots, chunk, cache_mib, beams } =
+            model;
+        let (slots, chunk, cache_mib, beams) = (*slots, *chunk, *cache_mib, *beams);
+        Self { precision: precision.name(), weights, slots, chunk, cache_mib, beams, served }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use netdiv_evidence::{Machine, Statement};
 use netdiv_transport::security::{ClientTls, ServerTls, TlsFiles, Token};
-use sut_node::{Args, DryRun, Manifest, ServedModel};
+use sut_node::{Args, DryRun, LanguageModel, Manifest, ServedModel};
 
 use crate::input::with_file;
 
@@ -28,12 +28,13 @@ pub(crate) fn settings(data: &[u8]) {
     });
 }
 
-/// A model's manifest, and the workload that it describes; or what is known of a served model.
+/// A model's manifest, and the workload that it describes; that of a language model; or what is known of a served model.
 pub(crate) fn manifests(data: &[u8]) {
     with_file(data, |path| {
         if let Ok(manifest) = Manifest::read(path) {
             let _ = DryRun::new(manifest);
         }
+        let _ = LanguageModel::read(path);
         let _ = ServedModel::read(path);
     });
 }

@@ -31,7 +31,7 @@ thread_local! {
     static MEMORY: RefCell<HashMap<usize, Layout>> = RefCell::new(HashMap::new());
 }
 
-fn note(call: impl Into<String>) {
+pub(super) fn note(call: impl Into<String>) {
     CALLS.with_borrow_mut(|calls| calls.push(call.into()));
 }
 
@@ -46,7 +46,7 @@ pub(super) fn allocated() -> usize {
 }
 
 /// Does what the test asks for; `succeed` gives something.
-fn outcome(error: Text, succeed: impl FnOnce()) -> Status {
+pub(super) fn outcome(error: Text, succeed: impl FnOnce()) -> Status {
     match FAULT.get() {
         Fault::Fails(status, text) => {
             // SAFETY: the node gives that many bytes.
@@ -69,7 +69,7 @@ fn outcome(error: Text, succeed: impl FnOnce()) -> Status {
 }
 
 /// A text that the node has given.
-unsafe fn text(at: *const c_char) -> String {
+pub(super) unsafe fn text(at: *const c_char) -> String {
     // SAFETY: the node's texts end with zero.
     unsafe { CStr::from_ptr(at) }.to_str().expect("UTF-8").into()
 }
@@ -230,6 +230,11 @@ unsafe extern "C" fn finish(_instance: *mut abi::Instance, slot: u32, error: Tex
     outcome(error, || ())
 }
 
+unsafe extern "C" fn wait(_instance: *mut abi::Instance, slot: u32, error: Text) -> Status {
+    note(format!("wait {slot}"));
+    outcome(error, || ())
+}
+
 /// The table of a plug-in that is whole.
 pub(super) fn table() -> Engine {
     Engine {
@@ -251,5 +256,6 @@ pub(super) fn table() -> Engine {
         begin: Some(begin),
         finish: Some(finish),
         tokens: ptr::null(),
+        wait: Some(wait),
     }
 }

@@ -1,8 +1,10 @@
 //! Tables, models, instances and memory of a plug-in in this process (`fake.rs`), which misbehaves.
 
 mod fake;
+mod fake_tokens;
+mod tokens;
 
-use std::{path::Path, ptr};
+use std::{mem::offset_of, path::Path, ptr};
 
 use fake::{FAULT, Fault, IN_FLIGHT, TABLE, calls};
 use netdiv_contract::layout::{DataType, TensorSpec};
@@ -54,7 +56,7 @@ fn batch(instance: &Instance) -> Batch {
 
 #[test]
 fn another_abi_is_refused_and_the_older_side_is_named() {
-    for (theirs, older) in [(0, "build the plug-in again"), (2, "build the node again")] {
+    for (theirs, older) in [(0, "build the plug-in again"), (3, "build the node again")] {
         // Of another version, nothing but the first number is looked at.
         let error = plugin(Engine { abi: theirs, size: 0, ..fake::table() }).unwrap_err();
         let error = error.to_string();
@@ -63,11 +65,30 @@ fn another_abi_is_refused_and_the_older_side_is_named() {
     }
 }
 
+/// What version 1 had in place of `tokens` is not looked at.
+#[test]
+fn a_plugin_of_the_first_version_is_taken_and_has_no_language_models() {
+    let tokens = ptr::dangling();
+    // Nor is what comes after it.
+    let size = offset_of!(Engine, wait) as u32;
+    let plugin = plugin(Engine { abi: 1, size, tokens, ..fake::table() }).unwrap();
+    let instance = plugin.load(settings()).unwrap().open().unwrap();
+    assert!(instance.waiter().is_none());
+    // A status that it did not have is a failure like any other.
+    FAULT.set(Fault::Fails(abi::DEVICE_LOST, "7\0"));
+    let failed = instance.tensor(DataType::Uint8, &[4]).unwrap_err();
+    assert!(matches!(failed, PluginError::Failed(_)) && instance.lost().is_none(), "{failed}");
+    FAULT.set(Fault::None);
+    let error = plugin.load_tokens(tokens::settings()).unwrap_err().to_string();
+    assert!(error.starts_with("the plug-in fake runs no language models"), "{error}");
+}
+
 #[test]
 fn another_size_is_refused() {
     let table = fake::table();
     for (table, what) in [
         (Engine { size: table.size - 8, ..table }, "table"),
+        (Engine { abi: 1, ..table }, "table"),
         (Engine { tensor_size: table.tensor_size + 8, ..table }, "netdiv_tensor"),
     ] {
         let error = plugin(table).unwrap_err();
@@ -132,6 +153,7 @@ fn every_status_becomes_its_error_with_the_text() {
     assert!(matches!(load(abi::FAILED, "a"), PluginError::Failed(_)));
     assert!(matches!(load(abi::OUT_OF_MEMORY, "a"), PluginError::OutOfMemory(_)));
     assert!(matches!(load(abi::REFUSED, "a"), PluginError::Refused(_)));
+    assert!(matches!(load(abi::DEVICE_LOST, "a"), PluginError::DeviceLost(_)));
     // A number that is not in the header, and a text that is not there.
     let unknown = load(9, "").to_string();
     assert_eq!(unknown, "the plug-in gives no reason (status 9)");
@@ -254,4 +276,70 @@ fn a_slot_holds_one_batch_from_begin_to_finish() {
     let (done, finished) = instance.finish(0).unwrap();
     assert!(finished.is_ok());
     assert_eq!(done.outputs[0].data(), done.inputs[0].data());
+}
+
+/// On a thread of its own, as what is left stays in the fake's books.
+#[test]
+fn nothing_is_given_back_to_a_lost_device() {
+    std::thread::spawn(|| {
+        let model = model();
+        let mut instance = model.open().unwrap();
+        let (first, second) = (batch(&instance), batch(&instance));
+        assert!(instance.begin(0, first).is_ok() && instance.begin(1, second).is_ok());
+        let kept = tensor(&instance);
+        FAULT.set(Fault::Fails(abi::DEVICE_LOST, "an illegal memory access\0"));
+        let (_, lost) = instance.finish(1).unwrap();
+        assert_eq!(lost.unwrap_err().to_string(), "the device is lost: an illegal memory access");
+        assert_eq!(instance.lost(), Some("an illegal memory access"));
+        FAULT.set(Fault::None);
+        calls();
+        let again = instance.tensor(DataType::Uint8, &[4]).unwrap_err();
+        assert!(matches!(again, PluginError::DeviceLost(_)), "{again}");
+        assert!(matches!(instance.finish(0), Some((_, Err(PluginError::DeviceLost(_))))));
+        drop((instance, kept, model));
+        assert_eq!(
+            calls(),
+            Vec::<String>::new(),
+            "neither allocate, finish, release, close nor unload"
+        );
+        assert_eq!(fake::allocated(), 5);
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn a_waiter_waits_for_the_batch_that_it_is_told() {
+    let mut instance = model().open().unwrap();
+    let waiter = instance.waiter().unwrap();
+    assert_eq!((instance.begun(0), instance.begun(9)), (None, None));
+    let first = batch(&instance);
+    assert!(instance.begin(0, first).is_ok());
+    let begun = instance.begun(0).unwrap();
+    calls();
+    waiter.wait(begun);
+    assert_eq!(calls(), ["wait 0"]);
+    // It is finished, and then the slot holds another one.
+    let (first, _) = instance.finish(0).unwrap();
+    calls();
+    waiter.wait(begun);
+    assert!(instance.begin(0, first).is_ok());
+    waiter.wait(begun);
+    assert_eq!(calls(), ["begin 0"]);
+    // An error is finish's to report.
+    FAULT.set(Fault::Fails(abi::FAILED, "hot\0"));
+    waiter.wait(instance.begun(0).unwrap());
+    assert_eq!(instance.finish(0).unwrap().1.unwrap_err().to_string(), "hot");
+    FAULT.set(Fault::None);
+    // It keeps the instance open.
+    drop(instance);
+    calls();
+    drop(waiter);
+    assert!(calls().contains(&"close".to_owned()));
+}
+
+#[test]
+fn a_plugin_need_not_be_able_to_wait() {
+    let table = Engine { wait: None, ..fake::table() };
+    assert!(plugin(table).unwrap().load(settings()).unwrap().open().unwrap().waiter().is_none());
 }

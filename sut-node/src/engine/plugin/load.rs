@@ -1,17 +1,21 @@
 //! Engines in shared libraries: loading, and which instance runs where.
 
-use std::{sync::Arc, thread};
+use std::{io, sync::Arc};
 
-use netdiv_plugin::{DeviceInfo, Settings};
+use netdiv_contract::layout::{DataType, InputLayout, TensorSpec, element_bytes};
+use netdiv_plugin::Settings;
 use netdiv_resources::files;
 use rayon::ThreadPoolBuilder;
-use tracing::info;
+use tracing::{info, warn};
 
 use crate::{
     engine::{
         error::EngineError,
         interface::Engine,
-        plugin::{open::open, run::PluginEngine},
+        plugin::{
+            open::{Places, open},
+            run::PluginEngine,
+        },
     },
     model::{identity::Model, workload::Workload, workloads::by_name::of_manifest},
     settings::{config::Config, engine::PluginConfig},
@@ -40,20 +44,15 @@ pub(in crate::engine) fn load(
     let known_lengths = manifest.free() == 0 || !length_steps.is_empty();
 
     let (plugin, _) = open(&settings.file)?;
-    let devices = if settings.devices.is_empty() {
-        preferred(plugin.devices()?)
-    } else {
-        settings.devices.clone()
-    };
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let share = (cores / (devices.len() * config.instances).max(1)).max(1);
+    let Places { devices, threads } =
+        Places::choose(&plugin, &settings.devices, settings.threads, config.instances)?;
     let mut engines: Vec<Box<dyn Engine>> = Vec::new();
     for device in &devices {
         let model = plugin.load(Settings {
             path: manifest.model.clone(),
             device: device.clone(),
             precision: manifest.precision,
-            threads: settings.threads.unwrap_or(share),
+            threads,
             fixed_shapes: !row_steps.is_empty() && known_lengths,
             inputs: manifest.inputs.iter().map(|shape| shape.spec()).collect(),
             outputs: manifest.outputs.iter().map(|shape| shape.spec()).collect(),
@@ -62,10 +61,15 @@ pub(in crate::engine) fn load(
         for _ in 0..config.instances {
             let (settings, workload) = (settings.clone(), workload.clone());
             let engine = PluginEngine::new(model.open()?, settings, workload, &config.batching);
-            engines.push(Box::new(engine));
+            let cannot_start = |error: io::Error| EngineError::Failed(error.to_string());
+            engines.push(Box::new(engine.map_err(cannot_start)?));
         }
         let weights = &manifest.weights;
         info!(device, model = manifest.name, weights, instances = config.instances, "loaded");
+    }
+    let batches: usize = engines.iter().map(|engine| engine.in_flight()).sum();
+    if let Some(why) = starves(&workload.layout(), batches, config) {
+        warn!("{why}");
     }
     let model = Model {
         framework: format!("{} {}", plugin.name(), plugin.version()),
@@ -100,10 +104,55 @@ fn check_batching(
     Ok(())
 }
 
-/// All usable devices of the first one's kind: `cuda` of `cuda:0`.
-fn preferred(devices: Vec<DeviceInfo>) -> Vec<String> {
-    let kind = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
-    let usable: Vec<_> = devices.into_iter().filter(|d| d.usable).map(|d| d.name).collect();
-    let first = usable.first().map(|name| kind(name));
-    usable.into_iter().filter(|name| Some(kind(name)) == first).collect()
+/// What to do about a node that takes in too few bytes for the batches that its engines have under way, and one more that comes
+/// in meanwhile; nothing where samples have no fixed length.
+fn starves(layout: &InputLayout, batches: usize, config: &Config) -> Option<String> {
+    let sample: u64 = layout.tensors.iter().map(fixed_bytes).sum::<Option<u64>>()?;
+    let needed = sample * (config.batching.max_batch * (batches + 1)) as u64;
+    let room = u64::from(config.max_in_flight_bytes);
+    (sample > 0 && needed > room).then(|| {
+        format!(
+            "--max-in-flight-bytes {room} has room for {} samples of {sample} bytes, and {batches} batches of {} under way with \
+             another one coming in are {needed} bytes: engines will wait for samples. Give {needed}, or a lower --max-batch",
+            room / sample,
+            config.batching.max_batch,
+        )
+    })
+}
+
+/// Bytes of a tensor without free lengths.
+fn fixed_bytes(spec: &TensorSpec) -> Option<u64> {
+    let lengths = spec.shape.iter().map(|length| u64::try_from(*length).ok());
+    let elements = lengths.product::<Option<u64>>()?;
+    Some(elements * element_bytes(DataType::try_from(spec.data_type).ok()?) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::args::Args;
+
+    #[test]
+    fn a_node_with_too_little_room_for_its_batches_says_how_much_they_need() {
+        let image = TensorSpec {
+            name: "image".into(),
+            data_type: DataType::Uint8 as i32,
+            shape: vec![800, 800, 3],
+        };
+        let layout = |tensors| InputLayout { tensors };
+        let engine = serde_json::from_str("{\"engine\": \"echo\", \"max_batch\": 64}");
+        let mut config = engine.map(|args: Args| args.resolve().unwrap()).unwrap();
+        // 256 MiB hold two batches of RetinaNet's 64 images, and the third has to come while two are under way.
+        let why = starves(&layout(vec![image.clone()]), 2, &config).unwrap();
+        assert!(
+            why.contains("has room for 139 samples") && why.contains("Give 368640000"),
+            "{why}"
+        );
+        config.max_in_flight_bytes = 368_640_000;
+        assert_eq!(starves(&layout(vec![image.clone()]), 2, &config), None);
+        config.max_in_flight_bytes = 1;
+        let free = TensorSpec { shape: vec![-1, 3], ..image.clone() };
+        assert_eq!(starves(&layout(vec![image, free]), 2, &config), None);
+        assert_eq!(starves(&layout(Vec::new()), 2, &config), None);
+    }
 }

@@ -1,12 +1,13 @@
 //! Opening a plug-in, and what it finds to compute on.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, thread};
 
-use netdiv_plugin::Plugin;
+use netdiv_plugin::{DeviceInfo, Plugin};
+use tracing::warn;
 
 use crate::{
     engine::{error::EngineError, libtorch},
-    settings::engine::PluginFile,
+    settings::plugin_file::PluginFile,
 };
 
 /// The plug-in, and where libtorch was found.
@@ -32,4 +33,42 @@ pub fn devices(file: &PluginFile) -> Result<String, EngineError> {
         text.push_str(&format!("  {:<8} {usable}{}\n", device.name, device.description));
     }
     Ok(text)
+}
+
+/// Where instances run: on which devices, and with how many host threads each.
+pub(super) struct Places {
+    pub(super) devices: Vec<String>,
+    pub(super) threads: usize,
+}
+
+impl Places {
+    /// Those that the operator chose; what is left open is all devices of the preferred kind, and an equal share of the cores.
+    pub(super) fn choose(
+        plugin: &Plugin,
+        devices: &[String],
+        threads: Option<usize>,
+        instances: usize,
+    ) -> Result<Self, EngineError> {
+        let devices = if devices.is_empty() {
+            let found = plugin.devices()?;
+            for missing in found.iter().filter(|device| !device.usable) {
+                // A node with a GPU must not be on its processor without a word.
+                warn!("{} is not used: {}; --devices chooses", missing.name, missing.description);
+            }
+            preferred(found)
+        } else {
+            devices.to_vec()
+        };
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let share = (cores / (devices.len() * instances).max(1)).max(1);
+        Ok(Self { devices, threads: threads.unwrap_or(share) })
+    }
+}
+
+/// All usable devices of the first one's kind: `cuda` of `cuda:0`.
+fn preferred(devices: Vec<DeviceInfo>) -> Vec<String> {
+    let kind = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
+    let usable: Vec<_> = devices.into_iter().filter(|d| d.usable).map(|d| d.name).collect();
+    let first = usable.first().map(|name| kind(name));
+    usable.into_iter().filter(|name| Some(kind(name)) == first).collect()
 }

@@ -4,6 +4,7 @@
 
 use std::{
     collections::VecDeque,
+    io,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -14,7 +15,8 @@ use tracing::warn;
 use crate::{
     engine::{
         error::EngineError,
-        interface::{Engine, Inference},
+        interface::{Done, Engine, Inference},
+        plugin::waiting::Waiting,
     },
     model::{
         manifest::Shape,
@@ -26,6 +28,8 @@ use crate::{
 
 pub(super) struct PluginEngine {
     instance: Instance,
+    /// Where the plug-in lets others wait for its batches.
+    waiting: Option<Waiting>,
     settings: PluginConfig,
     workload: Arc<dyn Workload>,
     /// Longest batch, in samples and in tokens.
@@ -72,8 +76,10 @@ impl PluginEngine {
         settings: PluginConfig,
         workload: Arc<dyn Workload>,
         batching: &Batching,
-    ) -> Self {
-        Self {
+    ) -> io::Result<Self> {
+        let waiter = instance.waiter().filter(|_| instance.in_flight() > 1);
+        Ok(Self {
+            waiting: waiter.map(Waiting::start).transpose()?,
             row_steps: workload.row_steps(&settings.batch_sizes),
             length_steps: workload.length_steps(&batching.buckets),
             instance,
@@ -86,7 +92,7 @@ impl PluginEngine {
             next: 0,
             oldest: 0,
             begun: VecDeque::new(),
-        }
+        })
     }
 
     fn start(&self, number: usize, batch: Arc<[Payload]>) -> Running {
@@ -216,16 +222,19 @@ impl PluginEngine {
     fn answers(&mut self, running: Running, tries: &mut u32) -> Vec<Answer> {
         let Some(failure) = running.failure else { return running.job.answers() };
         let is_full = matches!(failure, PluginError::OutOfMemory(_));
+        let is_lost = self.instance.lost().is_some();
         let samples = running.batch.len();
         if !is_full || samples == 1 {
             *tries = tries.saturating_sub(1);
         }
-        if samples == 1 || *tries == 0 {
+        if samples == 1 || *tries == 0 || is_lost {
             let why = failure.to_string();
             return running.batch.iter().map(|_| Err(EngineError::Failed(why.clone()))).collect();
         }
-        // Memory kept for the large batch would leave too little for the halves.
-        self.spare.clear();
+        if is_full {
+            // Memory kept for the large batch would leave too little for the halves.
+            self.spare.clear();
+        }
         let fill = if is_full { Fill::Exactly } else { Fill::Up };
         let (first, second) = running.batch.split_at(samples / 2);
         let mut answers = self.run_alone(first, fill, tries);
@@ -313,6 +322,17 @@ impl Engine for PluginEngine {
         self.pump();
     }
 
+    fn when_done(&mut self, done: Done) -> bool {
+        // Whether all of its passes are begun.
+        self.pump();
+        let Some(oldest) = self.running.front() else { return false };
+        // Passes are done in order.
+        let last = self.begun.iter().rev().find(|begun| begun.batch == oldest.number);
+        let last = last.filter(|_| oldest.exhausted && oldest.failure.is_none());
+        let last = last.and_then(|begun| self.instance.begun(begun.slot));
+        self.waiting.as_ref().zip(last).is_some_and(|(waiting, last)| waiting.ask(last, done))
+    }
+
     fn finish(&mut self) -> Result<Inference, EngineError> {
         let number = self.oldest;
         self.oldest += 1;
@@ -338,15 +358,20 @@ impl Engine for PluginEngine {
             return Err(lost());
         }
         let (prepare, samples) = (running.prepare, running.batch.len());
-        if let Some(failure) = running.failure.as_ref().filter(|_| samples > 1) {
+        let is_lost = self.instance.lost().is_some();
+        if let Some(failure) = running.failure.as_ref().filter(|_| samples > 1 && !is_lost) {
             warn!(samples, %failure, "a batch is run again in halves");
         }
-        // Enough to find one sample, or two; a device that is lost must not be tried for each.
+        // Enough to find one sample, or two; a device that is broken must not be tried for each.
         let mut tries = samples.max(1).ilog2() * 2 + 2;
-        Ok(Inference { answers: self.answers(running, &mut tries), prepare })
+        let answers = self.answers(running, &mut tries);
+        match self.instance.lost() {
+            Some(why) => Err(PluginError::DeviceLost(why.into()).into()),
+            None => Ok(Inference { answers, prepare }),
+        }
     }
 
-    /// Runs zeros of every shape that is known to come, the largest first.
+    /// Runs zeros of every shape that is known to come, the largest first. Every slot has its memory afterwards.
     fn warm_up(&mut self) -> Result<(), EngineError> {
         let mut rows = self.settings.batch_sizes.clone();
         if rows.is_empty() {
@@ -354,9 +379,10 @@ impl Engine for PluginEngine {
         }
         rows.sort_unstable_by(|a, b| b.cmp(a));
         rows.dedup();
-        for mut pass in self.workload.warm_up(&rows, &self.length_steps) {
-            pass.rows = pass.rows.min(self.most_rows(&pass));
-            if let Err(error) = self.warm_up_pass(&pass, Fill::Up) {
+        let mut passes = self.workload.warm_up(&rows, &self.length_steps);
+        for pass in &mut passes {
+            pass.rows = pass.rows.min(self.most_rows(pass));
+            if let Err(error) = self.warm_up_pass(pass, Fill::Up) {
                 let why = match error {
                     PluginError::OutOfMemory(why) => format!("{} ({why})", self.what_fits(rows[0])),
                     error => error.to_string(),
@@ -365,6 +391,16 @@ impl Engine for PluginEngine {
                 return Err(EngineError::Unsupported { path, why });
             }
         }
+        // The batch that is spare now has room for all of them.
+        let mut all = std::mem::take(&mut self.spare);
+        while all.len() < self.in_flight() && !passes.is_empty() {
+            for pass in &passes {
+                let batch = self.stage(pass, Fill::Up)?;
+                self.spare.push(batch);
+            }
+            all.append(&mut self.spare);
+        }
+        self.spare = all;
         Ok(())
     }
 }

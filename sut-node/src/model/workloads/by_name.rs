@@ -20,7 +20,7 @@ pub(crate) fn of_manifest(
     threads: &Arc<ThreadPool>,
 ) -> Result<Arc<dyn Workload>, String> {
     Ok(match manifest.workload {
-        WorkloadName::Tensors => Arc::new(Tensors::new(manifest)?),
+        WorkloadName::Tensors => Arc::new(Tensors::new(manifest, threads)?),
         WorkloadName::ImageClassification => Arc::new(Classification::new(manifest, threads)?),
         WorkloadName::ObjectDetection => Arc::new(Detection::new(manifest, threads)?),
         WorkloadName::QuestionAnswering => Arc::new(QuestionAnswering::new(manifest)?),

@@ -97,7 +97,7 @@ impl Workload for Classification {
     fn job(self: Arc<Self>, batch: Arc<[Payload]>) -> Box<dyn Job> {
         match &self.jpeg {
             Some(jpeg) => Rows::job(jpeg.clone(), self.threads.clone(), batch),
-            None => Box::new(Stack::new(&self.manifest, batch, label)),
+            None => Box::new(Stack::new(&self.manifest, &self.threads, batch, label)),
         }
     }
 

@@ -4,6 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
 use netdiv_contract::layout::InputLayout;
+use rayon::{ThreadPool, prelude::*};
 
 use crate::model::{
     manifest::Manifest,
@@ -16,16 +17,21 @@ use crate::model::{
 pub(super) struct Tensors {
     manifest: Arc<Manifest>,
     layout: InputLayout,
+    threads: Arc<ThreadPool>,
 }
+
+/// Bytes of an input from which several threads copy its rows: less takes no longer than to wake them.
+const PARALLEL_BYTES: usize = 1 << 20;
 
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct NoParameters {}
 
 impl Tensors {
-    pub(super) fn new(manifest: &Arc<Manifest>) -> Result<Self, String> {
+    pub(super) fn new(manifest: &Arc<Manifest>, threads: &Arc<ThreadPool>) -> Result<Self, String> {
         parameters::read::<NoParameters>(manifest)?;
-        Ok(Self { manifest: manifest.clone(), layout: wire_layout(manifest) })
+        let (layout, threads) = (wire_layout(manifest), threads.clone());
+        Ok(Self { manifest: manifest.clone(), layout, threads })
     }
 }
 
@@ -44,7 +50,7 @@ impl Workload for Tensors {
     }
 
     fn job(self: Arc<Self>, batch: Arc<[Payload]>) -> Box<dyn Job> {
-        Box::new(Stack::new(&self.manifest, batch, Bytes::copy_from_slice))
+        Box::new(Stack::new(&self.manifest, &self.threads, batch, Bytes::copy_from_slice))
     }
 
     fn warm_up(&self, rows: &[usize], _: &[usize]) -> Vec<Pass> {
@@ -60,6 +66,7 @@ impl Workload for Tensors {
 pub(super) struct Stack {
     /// Makes an answer of a row of the first output.
     answer: fn(&[u8]) -> Bytes,
+    threads: Arc<ThreadPool>,
     batch: Arc<[Payload]>,
     answers: Vec<Answer>,
     groups: Vec<Group>,
@@ -75,6 +82,7 @@ struct Group {
 impl Stack {
     pub(super) fn new(
         manifest: &Manifest,
+        threads: &Arc<ThreadPool>,
         batch: Arc<[Payload]>,
         answer: fn(&[u8]) -> Bytes,
     ) -> Self {
@@ -96,7 +104,7 @@ impl Stack {
             });
             groups[group].places.push(place);
         }
-        Self { answer, batch, answers, groups, asked: 0, taken: 0 }
+        Self { answer, threads: threads.clone(), batch, answers, groups, asked: 0, taken: 0 }
     }
 }
 
@@ -109,10 +117,16 @@ impl Job for Stack {
 
     fn fill(&mut self, inputs: &mut [&mut [u8]]) {
         let places = &self.groups[self.asked - 1].places;
-        for (row, place) in places.iter().enumerate() {
-            for (input, tensor) in inputs.iter_mut().zip(self.batch[*place].tensors()) {
-                let length = tensor.data.len();
-                input[row * length..][..length].copy_from_slice(&tensor.data);
+        for (number, input) in inputs.iter_mut().enumerate() {
+            let row_bytes = (input.len() / places.len().max(1)).max(1);
+            let copy = |(row, place): (&mut [u8], &usize)| {
+                row.copy_from_slice(&self.batch[*place].tensors()[number].data);
+            };
+            if input.len() < PARALLEL_BYTES {
+                input.chunks_exact_mut(row_bytes).zip(places).for_each(copy);
+            } else {
+                let rows = input.par_chunks_exact_mut(row_bytes).zip(places);
+                self.threads.install(|| rows.for_each(copy));
             }
         }
     }

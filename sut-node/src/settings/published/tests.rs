@@ -229,6 +229,47 @@ fn what_is_known_of_a_decoder_is_published_without_its_place() {
 }
 
 #[test]
+fn a_language_model_of_a_plugin_is_published_without_its_place() {
+    let manifest = "name = 'toy'\nmodel = 'toy.pt'\nworkload = 'language-model'\nprecision = 'fp32'\nweights = 'ours'\n\
+        [tokens]\nvocabulary = 100\nmax_input_tokens = 10\nmax_tokens = 20\neos = [2]\nslots = 3\nchunk = 4\n\
+        cache_mib = 5\nbeams = 6\n";
+    let (folder, other) = (folder(), folder());
+    let write = |folder: &tempfile::TempDir, text: &str| {
+        fs::write(folder.path().join("toy.toml"), text).unwrap();
+    };
+    write(&folder, manifest);
+    write(&other, manifest);
+    let of = |folder: &tempfile::TempDir, settings: &str| published(folder.path(), settings).text;
+    let before = of(&other, TORCH);
+    assert_eq!(of(&folder, TORCH), before);
+    assert_eq!(of(&folder, &with(TORCH, "libtorch", "'/elsewhere'")), before);
+    for text in ["kind = \"token-plug-in\"", "plug_in = \"torch\"", "max_batch = 3", "eos = [2]"] {
+        assert!(before.contains(text), "{before}");
+    }
+    for (key, value) in
+        [("threads", "77"), ("devices", "['cuda:0']"), ("max_in_flight_tokens", "77")]
+    {
+        assert_ne!(of(&folder, &with(TORCH, key, value)), before, "{key} decides");
+    }
+    for (from, to) in [
+        ("'toy'", "'boy'"),
+        ("fp32", "fp16"),
+        ("'ours'", "'theirs'"),
+        ("= 100", "= 99"),
+        ("= 10\n", "= 11\n"),
+        ("= 20", "= 21"),
+        ("[2]", "[3]"),
+        ("= 3\n", "= 4\n"),
+        ("= 4\n", "= 5\n"),
+        ("= 5\n", "= 6\n"),
+        ("= 6\n", "= 7\n"),
+    ] {
+        write(&folder, &manifest.replacen(from, to, 1));
+        assert_ne!(of(&folder, TORCH), before, "{from}");
+    }
+}
+
+#[test]
 fn the_text_is_toml_and_the_digest_is_its_own() {
     let published = published(folder().path(), ECHO);
     let table: toml::Table = toml::from_str(&published.text).unwrap();

@@ -1,0 +1,20 @@
+//! Strings that C points at.
+
+use std::ffi::{CString, c_char};
+
+use crate::error::PluginError;
+
+/// They stay where they are for as long as this lives.
+#[derive(Debug, Default)]
+pub(crate) struct Strings(Vec<CString>);
+
+impl Strings {
+    pub(crate) fn add(&mut self, text: &str) -> Result<*const c_char, PluginError> {
+        let text = CString::new(text)
+            .map_err(|_| PluginError::Refused(format!("{text:?} holds a zero byte")))?;
+        // A CString does not move its bytes when it is moved.
+        let at = text.as_ptr();
+        self.0.push(text);
+        Ok(at)
+    }
+}

@@ -1,0 +1,38 @@
+//! The owned handle of a plug-in's language model.
+
+use std::{ptr::NonNull, sync::Arc};
+
+use crate::{
+    abi,
+    strings::Strings,
+    table::Table,
+    tokens::{settings::TokenSettings, table::TokenFunctions},
+};
+
+/// A plug-in's language model, unloaded with the last of its instances.
+#[derive(Debug)]
+pub(crate) struct TokenModelHandle {
+    pub(crate) table: Arc<Table>,
+    pub(crate) functions: TokenFunctions,
+    pub(crate) model: NonNull<abi::TokenModel>,
+    /// The plug-in may read the ids that end an output until then, and these strings.
+    pub(crate) settings: TokenSettings,
+    pub(crate) _strings: Strings,
+}
+
+// SAFETY: the header lets several threads use a model, one at a time for load, unload, open and close, which `Table::alone`
+// ensures. Nothing changes what the strings and settings hold.
+unsafe impl Send for TokenModelHandle {}
+// SAFETY: as above.
+unsafe impl Sync for TokenModelHandle {}
+
+impl Drop for TokenModelHandle {
+    fn drop(&mut self) {
+        let _alone = self.table.alone();
+        if self.table.lost().is_some() {
+            return;
+        }
+        // SAFETY: instances hold the handle, so none is left; strings and settings are dropped after this.
+        unsafe { (self.functions.unload)(self.model.as_ptr()) }
+    }
+}

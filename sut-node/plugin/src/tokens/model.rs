@@ -1,0 +1,57 @@
+//! A language model on a device.
+
+use std::{
+    ptr::{self, NonNull},
+    sync::Arc,
+};
+
+use crate::{
+    abi,
+    call::call,
+    error::PluginError,
+    strings::Strings,
+    table::Table,
+    tokens::{handle::TokenModelHandle, instance::TokenInstance, settings::TokenSettings},
+};
+
+/// A loaded language model, shared by its instances.
+#[derive(Debug, Clone)]
+pub struct TokenModel(Arc<TokenModelHandle>);
+
+impl TokenModel {
+    pub(crate) fn load(table: Arc<Table>, settings: TokenSettings) -> Result<Self, PluginError> {
+        let functions = table.tokens()?;
+        let mut strings = Strings::default();
+        let asked = abi::TokenSettings {
+            size: size_of::<abi::TokenSettings>() as u64,
+            path: strings.add(&settings.path.to_string_lossy())?,
+            device: strings.add(&settings.device)?,
+            precision: strings.add(settings.precision.name())?,
+            threads: u32::try_from(settings.threads).unwrap_or(u32::MAX),
+            vocabulary: settings.vocabulary,
+            longest_prompt: settings.longest_prompt,
+            longest_output: settings.longest_output,
+            slots: settings.slots,
+            chunk: settings.chunk,
+            cache_bytes: settings.cache_bytes,
+            beams: settings.beams,
+            end_count: settings.ends.len() as u32,
+            ends: settings.ends.as_ptr(),
+        };
+        let mut model = ptr::null_mut();
+        {
+            let _alone = table.alone();
+            // SAFETY: what `asked` points at is kept in the handle, at the same addresses.
+            call(|error| unsafe { (functions.load)(&asked, &mut model, error) })?;
+        }
+        let model = NonNull::new(model)
+            .ok_or_else(|| PluginError::Failed("load gave neither a model nor an error".into()))?;
+        let handle = TokenModelHandle { table, functions, model, settings, _strings: strings };
+        Ok(Self(Arc::new(handle)))
+    }
+
+    /// Makes an instance.
+    pub fn open(&self) -> Result<TokenInstance, PluginError> {
+        TokenInstance::open(self.0.clone())
+    }
+}

@@ -1,0 +1,165 @@
+//! One instance of a language model: samples get slots of the plug-in, and the ids of each step go to their sinks.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    mem::take,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use netdiv_plugin::{PluginError, TokenEvent, TokenInstance};
+
+use crate::{
+    engine::{error::EngineError, interface::StreamingEngine, sink::Sink},
+    model::{language::LanguageModel, payload::Payload, workload::integers},
+    node::metrics,
+};
+
+pub(super) struct TokenEngine {
+    instance: TokenInstance,
+    model: Arc<LanguageModel>,
+    /// Samples that the plug-in has, by the number that it knows them by.
+    sinks: HashMap<u64, Sink>,
+    /// Prompts that it has no room for yet, the oldest first.
+    waiting: VecDeque<(Vec<i32>, Sink)>,
+    /// How long no sample may get an id.
+    patience: Duration,
+    /// When one got one last, or the first was begun.
+    heard: Instant,
+}
+
+impl TokenEngine {
+    pub(super) fn new(
+        instance: TokenInstance,
+        model: Arc<LanguageModel>,
+        patience: Duration,
+    ) -> Self {
+        let (sinks, waiting) = (HashMap::new(), VecDeque::new());
+        Self { instance, model, sinks, waiting, patience, heard: Instant::now() }
+    }
+
+    /// Gives waiting samples to the plug-in, until it has no room in its cache for the next.
+    fn submit(&mut self) -> Result<(), PluginError> {
+        let (least, most) = (self.model.served.min_tokens, self.model.served.max_tokens);
+        while let Some((ids, sink)) = self.waiting.pop_front() {
+            match self.instance.submit(&ids, least, most) {
+                Ok(number) => drop(self.sinks.insert(number, sink)),
+                Err(PluginError::OutOfMemory(_)) if !self.sinks.is_empty() => {
+                    self.waiting.push_front((ids, sink));
+                    return Ok(());
+                }
+                Err(error @ (PluginError::OutOfMemory(_) | PluginError::Refused(_))) => {
+                    sink.last(Err(EngineError::Failed(error.to_string())));
+                }
+                Err(error) => {
+                    self.waiting.push_front((ids, sink));
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the samples whose clients have gone.
+    fn cancel_abandoned(&mut self) {
+        let before = self.under_way();
+        let instance = &mut self.instance;
+        self.sinks.retain(|number, sink| {
+            let is_wanted = !sink.is_closed();
+            if !is_wanted {
+                instance.cancel(*number);
+            }
+            is_wanted
+        });
+        self.waiting.retain(|(_, sink)| !sink.is_closed());
+        if self.under_way() < before {
+            metrics::abandoned(before - self.under_way());
+        }
+    }
+
+    /// Makes a step, and hands over what it gave.
+    fn advance(&mut self) -> Result<(), PluginError> {
+        let (mut has_given, mut has_ended) = (false, false);
+        for TokenEvent { sample, ids, is_last } in self.instance.step()? {
+            has_given |= !ids.is_empty();
+            has_ended |= is_last;
+            if let Some(sink) = self.sinks.get_mut(&sample) {
+                sink.tokens(ids);
+            }
+            if let Some(sink) = is_last.then(|| self.sinks.remove(&sample)).flatten() {
+                sink.end();
+            }
+        }
+        if has_given {
+            self.heard = Instant::now();
+        } else if self.heard.elapsed() > self.patience {
+            let seconds = self.heard.elapsed().as_secs_f64();
+            return Err(PluginError::Failed(format!(
+                "no sample got an id for {seconds:.1} s, longer than --engine-timeout-ms allows"
+            )));
+        }
+        if has_ended { self.submit() } else { Ok(()) }
+    }
+
+    /// Answers all samples with that failure.
+    fn fail(&mut self, error: PluginError) -> EngineError {
+        self.instance.cancel_all();
+        let waiting = take(&mut self.waiting).into_iter().map(|(_, sink)| sink);
+        for sink in take(&mut self.sinks).into_values().chain(waiting) {
+            sink.last(Err(EngineError::Failed(error.to_string())));
+        }
+        error.into()
+    }
+}
+
+impl StreamingEngine for TokenEngine {
+    fn under_way(&self) -> usize {
+        self.sinks.len() + self.waiting.len()
+    }
+
+    fn room(&self) -> usize {
+        // Who came first is let in first.
+        if self.waiting.is_empty() { self.instance.room().slots - self.sinks.len() } else { 0 }
+    }
+
+    fn begin(&mut self, samples: Vec<(Payload, Sink)>) -> Result<(), EngineError> {
+        if self.under_way() == 0 {
+            self.heard = Instant::now();
+        }
+        self.waiting.extend(samples.into_iter().map(|(prompt, sink)| (ids(&prompt), sink)));
+        self.submit().map_err(|error| self.fail(error))
+    }
+
+    fn step(&mut self) -> Result<(), EngineError> {
+        self.cancel_abandoned();
+        let outcome = match self.sinks.is_empty() {
+            true => self.submit(),
+            false => self.advance(),
+        };
+        outcome.map_err(|error| self.fail(error))
+    }
+
+    fn drop_all(&mut self) {
+        self.instance.cancel_all();
+        self.sinks.clear();
+        self.waiting.clear();
+    }
+
+    fn warm_up(&mut self) -> Result<(), EngineError> {
+        self.instance.warm_up().map_err(|error| {
+            let why = match error {
+                PluginError::OutOfMemory(why) => {
+                    format!("{why}; lower `slots` or `cache_mib` in [tokens] of the manifest")
+                }
+                error => error.to_string(),
+            };
+            EngineError::Unsupported { path: self.model.file.display().to_string(), why }
+        })
+    }
+}
+
+/// The ids of a prompt, which fit the model.
+fn ids(prompt: &Payload) -> Vec<i32> {
+    let tensor = prompt.tensors().first();
+    tensor.into_iter().flat_map(|tensor| integers(tensor).map(|id| id as i32)).collect()
+}

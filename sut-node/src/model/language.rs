@@ -1,0 +1,181 @@
+//! The manifest of a language model that an engine plug-in runs.
+
+use std::path::{Path, PathBuf};
+
+use netdiv_plugin::Precision;
+use netdiv_resources::files;
+use serde::Deserialize;
+
+use crate::model::{
+    manifest::{ManifestError, precision},
+    served::{MOST_TOKENS, ServedModel, within},
+};
+
+/// Such a model, and how much of it runs at once.
+#[derive(Debug, Clone)]
+pub struct LanguageModel {
+    /// The model file.
+    pub file: PathBuf,
+    /// Type of the weights.
+    pub precision: Precision,
+    /// Where the weights come from.
+    pub weights: String,
+    /// What is asked of it.
+    pub served: ServedModel,
+    /// Samples that an instance has under way at the same time.
+    pub slots: u32,
+    /// Ids of prompts that are computed beside one step, at most.
+    pub chunk: u32,
+    /// MiB for the keys and values of one instance; 0: what the slots need.
+    pub cache_mib: u32,
+    /// Width of the search; 1: greedy.
+    pub beams: u32,
+}
+
+/// The word of such manifests.
+const WORKLOAD: &str = "language-model";
+
+/// More than any device has room for.
+const MOST_SLOTS: u32 = 4096;
+
+/// The same, in MiB: 16 TiB.
+const MOST_CACHE_MIB: u32 = 1 << 24;
+
+/// More than any benchmark asks for.
+const MOST_BEAMS: u32 = 64;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: String,
+    model: PathBuf,
+    #[serde(rename = "workload")]
+    _workload: String,
+    #[serde(deserialize_with = "precision")]
+    precision: Precision,
+    #[serde(default)]
+    weights: String,
+    tokens: Tokens,
+}
+
+/// `[tokens]`: beside these keys those of a served model, but for its name.
+#[derive(Deserialize)]
+struct Tokens {
+    slots: u32,
+    chunk: u32,
+    #[serde(default)]
+    cache_mib: u32,
+    #[serde(default = "greedy")]
+    beams: u32,
+    #[serde(flatten)]
+    served: toml::Table,
+}
+
+fn greedy() -> u32 {
+    1
+}
+
+impl LanguageModel {
+    /// Whether a manifest is one of a language model.
+    pub(crate) fn is_in(path: &Path) -> bool {
+        let text = files::read_text(path).unwrap_or_default();
+        let table: toml::Table = toml::from_str(&text).unwrap_or_default();
+        table.get("workload").and_then(toml::Value::as_str) == Some(WORKLOAD)
+    }
+
+    /// Reads and checks such a manifest.
+    pub fn read(path: &Path) -> Result<Self, ManifestError> {
+        let refused = |why: String| ManifestError { path: path.into(), why };
+        let text =
+            files::read_text(path).map_err(|error| refused(format!("cannot be read: {error}")))?;
+        let file: File = toml::from_str(&text).map_err(|error| {
+            refused(format!("not a manifest of a language model (docs/MODELS.md): {error}"))
+        })?;
+        file.check(path.parent().unwrap_or(Path::new(""))).map_err(refused)
+    }
+}
+
+impl File {
+    fn check(self, folder: &Path) -> Result<LanguageModel, String> {
+        let Tokens { slots, chunk, cache_mib, beams, mut served } = self.tokens;
+        let in_tokens = |why| format!("[tokens] {why}");
+        if served.insert("name".into(), self.name.into()).is_some() {
+            return Err(in_tokens("name: it belongs at the top of the manifest".into()));
+        }
+        let served: ServedModel =
+            served.try_into().map_err(|e: toml::de::Error| in_tokens(e.message().into()))?;
+        let served = served.checked().map_err(in_tokens)?;
+        let fault = within("slots", slots, 1, MOST_SLOTS)
+            .or_else(|| within("chunk", chunk, 1, MOST_TOKENS))
+            .or_else(|| within("cache_mib", cache_mib, 0, MOST_CACHE_MIB))
+            .or_else(|| within("beams", beams, 1, MOST_BEAMS));
+        match fault {
+            Some(why) => Err(in_tokens(why)),
+            None => Ok(LanguageModel {
+                file: folder.join(self.model),
+                precision: self.precision,
+                weights: self.weights,
+                served,
+                slots,
+                chunk,
+                cache_mib,
+                beams,
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GOOD: &str = "name = 'tiny'\nmodel = 'tiny.pt'\nworkload = 'language-model'\nprecision = 'fp32'\n[tokens]\n\
+        vocabulary = 4096\nmax_input_tokens = 1024\nmax_tokens = 512\neos = [2]\nslots = 32\nchunk = 256\n";
+
+    #[test]
+    fn a_manifest_says_what_is_asked_of_the_model_and_how_much_runs_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tiny.toml");
+        std::fs::write(&path, GOOD).unwrap();
+        assert!(LanguageModel::is_in(&path));
+        let model = LanguageModel::read(&path).unwrap();
+        assert_eq!(model.file, folder.path().join("tiny.pt"));
+        assert_eq!((model.served.name.as_str(), model.served.min_tokens), ("tiny", 1));
+        assert_eq!((model.slots, model.chunk, model.cache_mib, model.beams), (32, 256, 0, 1));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tiny.toml");
+        for (from, to, words) in [
+            ("= 32", "= 0", "[tokens] slots = 0: must be from 1 to 4096"),
+            ("= 32", "= 5000", "slots = 5000"),
+            ("= 256", "= 0", "[tokens] chunk = 0: must be from 1 to 1048576"),
+            ("slots", "cache_mib = 20000000\nslots", "cache_mib = 20000000: must be from 0"),
+            ("slots", "beams = 0\nslots", "beams = 0: must be from 1 to 64"),
+            ("slots", "slot", "missing field `slots`"),
+            ("chunk = 256", "", "missing field `chunk`"),
+            ("= 4096", "= 0", "[tokens] vocabulary = 0: must be from 1"),
+            ("= 4096", "= -1", "[tokens] invalid value: integer `-1`"),
+            ("[2]", "[4096]", "[tokens] eos has 4096; ids go from 0 to 4095"),
+            ("eos", "min_tokens = 513\neos", "min_tokens = 513: must be from 1 to 512"),
+            ("eos", "end", "[tokens] unknown field `end`, expected one of"),
+            ("eos", "name = 'other'\neos", "[tokens] name: it belongs at the top"),
+            ("'tiny'", "''", "name is empty"),
+            ("fp32", "fp8", "unknown word `fp8`, expected one of `fp32`"),
+            ("[tokens]", "inputs = []\n[tokens]", "unknown field `inputs`"),
+            ("[tokens]", "outputs = []\n[tokens]", "unknown field `outputs`"),
+            ("[tokens]", "[parameters]\n[tokens]", "unknown field `parameters`"),
+            ("[tokens]", "[batching.default]\n[tokens]", "unknown field `batching`"),
+            ("[tokens]", "[token]", "unknown field `token`"),
+        ] {
+            std::fs::write(&path, GOOD.replacen(from, to, 1)).unwrap();
+            let error = LanguageModel::read(&path).unwrap_err().to_string();
+            assert!(error.contains(words) && error.contains("tiny.toml"), "{words}: {error}");
+        }
+        let error = LanguageModel::read("/nowhere".as_ref()).unwrap_err().to_string();
+        assert!(error.contains("/nowhere: cannot be read"), "{error}");
+        assert!(!LanguageModel::is_in("/nowhere".as_ref()));
+    }
+}

@@ -1,0 +1,190 @@
+// A plug-in whose device behaves as a GPU does: it computes one batch after the other by itself, has two slots, and may be
+// waited for by another thread. What it is asked for goes to `trace`, beside the model. The model file says what else it does:
+//
+//     ms N        a batch takes so long
+//     company     the first batch ends only when a second one has begun (or nobody begins one for ten seconds)
+//     lost N      the device is lost with the batch of that number, counted from 1; whoever then calls anything but finish and
+//                 wait ends the process, as a destructor that throws does
+//
+// Built by a test, like doubler.cc. NO_WAIT leaves the function `wait` out.
+
+#include <netdiv_engine.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <fstream>
+#include <mutex>
+#include <string>
+#include <thread>
+
+using std::chrono::milliseconds;
+
+struct netdiv_model {
+    std::string folder;
+    int ms = 0, lost_at = 0;
+    bool company = false;
+};
+
+static std::atomic<bool> lost{false};
+
+struct Job {
+    const void *from;
+    void *to;
+    uint64_t bytes;
+    uint32_t slot;
+};
+
+struct netdiv_instance {
+    const netdiv_model *model;
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<Job> jobs;
+    bool done[2] = {true, true}, ending = false;
+    int begun = 0, computed = 0;
+    std::thread device;
+    std::ofstream trace;
+
+    explicit netdiv_instance(const netdiv_model *model)
+        : model(model), device([this] { compute(); }), trace(model->folder + "/trace", std::ios::app) {}
+
+    void note(const std::string &line) { trace << line << std::endl; }
+
+    void compute() {
+        std::unique_lock<std::mutex> lock(mutex);
+        for (;;) {
+            changed.wait(lock, [&] { return ending || !jobs.empty(); });
+            if (jobs.empty()) return;
+            Job job = jobs.front();
+            if (model->company && computed == 0)
+                note(changed.wait_for(lock, std::chrono::seconds(10), [&] { return begun > 1; }) ? "in company" : "alone");
+            lock.unlock();
+            std::this_thread::sleep_for(milliseconds(model->ms));
+            memcpy(job.to, job.from, job.bytes);
+            lock.lock();
+            jobs.pop_front();
+            computed += 1;
+            if (computed == model->lost_at) lost = true;
+            note("done " + std::to_string(job.slot));
+            done[job.slot] = true;
+            changed.notify_all();
+        }
+    }
+};
+
+static netdiv_status fail(netdiv_status status, netdiv_text error, const char *text) {
+    snprintf(error.at, error.room, "%s", text);
+    return status;
+}
+
+// What a lost device lets nobody do.
+static void must_be_there(const char *function) {
+    if (!lost) return;
+    fprintf(stderr, "%s on a lost device\n", function);
+    abort();
+}
+
+static netdiv_status devices(netdiv_device *devices, uint32_t, uint32_t *count, netdiv_text) {
+    snprintf(devices[0].name, sizeof devices[0].name, "missing");
+    snprintf(devices[0].description, sizeof devices[0].description, "no driver");
+    devices[0].usable = 0;
+    snprintf(devices[1].name, sizeof devices[1].name, "device:0");
+    snprintf(devices[1].description, sizeof devices[1].description, "one batch after the other");
+    devices[1].usable = 1;
+    *count = 2;
+    return NETDIV_OK;
+}
+
+static netdiv_status load(const netdiv_model_settings *settings, netdiv_model **model, netdiv_text error) {
+    std::string path = settings->path, word;
+    auto *loaded = new netdiv_model{path.substr(0, path.rfind('/'))};
+    std::ifstream file(path);
+    while (file >> word) {
+        if (word == "ms") file >> loaded->ms;
+        else if (word == "lost") file >> loaded->lost_at;
+        else if (word == "company") loaded->company = true;
+        else return delete loaded, fail(NETDIV_REFUSED, error, "the model file has a word that is none");
+    }
+    *model = loaded;
+    return NETDIV_OK;
+}
+
+static void unload(netdiv_model *model) {
+    must_be_there("unload");
+    delete model;
+}
+
+static netdiv_status open_instance(netdiv_model *model, netdiv_instance **instance, netdiv_text) {
+    *instance = new netdiv_instance(model);
+    return NETDIV_OK;
+}
+
+static void close_instance(netdiv_instance *instance) {
+    must_be_there("close");
+    {
+        std::lock_guard<std::mutex> lock(instance->mutex);
+        instance->ending = true;
+        instance->changed.notify_all();
+    }
+    instance->device.join();
+    delete instance;
+}
+
+static uint32_t in_flight(const netdiv_instance *) { return 2; }
+
+static netdiv_status allocate(netdiv_instance *instance, uint64_t bytes, void **memory, netdiv_text) {
+    must_be_there("allocate");
+    std::lock_guard<std::mutex> lock(instance->mutex);
+    instance->note("allocate " + std::to_string(bytes));
+    *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    return NETDIV_OK;
+}
+
+static void release(netdiv_instance *, void *memory) {
+    must_be_there("release");
+    free(memory);
+}
+
+static netdiv_status warm_up(netdiv_instance *instance, const netdiv_tensor *inputs, uint32_t, const netdiv_tensor *,
+                             uint32_t, netdiv_text) {
+    std::lock_guard<std::mutex> lock(instance->mutex);
+    instance->note("warm_up " + std::to_string(inputs[0].shape[0]));
+    return NETDIV_OK;
+}
+
+static netdiv_status begin(netdiv_instance *instance, uint32_t slot, const netdiv_tensor *inputs, uint32_t,
+                           const netdiv_tensor *outputs, uint32_t, netdiv_text) {
+    must_be_there("begin");
+    std::lock_guard<std::mutex> lock(instance->mutex);
+    instance->note("begin " + std::to_string(slot) + " of " + std::to_string(inputs[0].shape[0]));
+    instance->done[slot] = false;
+    instance->begun += 1;
+    instance->jobs.push_back({inputs[0].data, outputs[0].data, outputs[0].bytes, slot});
+    instance->changed.notify_all();
+    return NETDIV_OK;
+}
+
+static netdiv_status wait_for(netdiv_instance *instance, uint32_t slot, netdiv_text error) {
+    std::unique_lock<std::mutex> lock(instance->mutex);
+    instance->changed.wait(lock, [&] { return instance->done[slot]; });
+    return lost ? fail(NETDIV_DEVICE_LOST, error, "an illegal memory access was encountered") : NETDIV_OK;
+}
+
+#ifdef NO_WAIT
+#define WAIT nullptr
+#else
+#define WAIT wait_for
+#endif
+
+static const netdiv_engine engine = {
+    NETDIV_ENGINE_ABI, sizeof(netdiv_engine), sizeof(netdiv_tensor), 0,       "device", "a device that computes by itself",
+    devices,           load,                  unload,                open_instance, close_instance, in_flight,
+    allocate,          release,               warm_up,               begin,   wait_for, nullptr,
+    WAIT,
+};
+
+extern "C" const netdiv_engine *netdiv_engine_plugin(uint32_t) { return &engine; }

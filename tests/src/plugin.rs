@@ -1,0 +1,18 @@
+//! Engine plug-ins of `tests/plugin/`, built as a submitter would build them.
+
+use std::{path::Path, process::Command};
+
+/// Builds a plug-in's source into a shared library.
+pub fn build(source: &str, macros: &[&str], library: &str) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository");
+    let built = Command::new("c++")
+        .args(["-std=c++17", "-O1", "-shared", "-fPIC"])
+        .args(macros)
+        .arg("-I")
+        .arg(root.join("sut-node/plugin/include"))
+        .arg(root.join("tests/plugin").join(source))
+        .args(["-o", library])
+        .output()
+        .expect("there is a C++ compiler");
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+}

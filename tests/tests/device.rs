@@ -1,0 +1,105 @@
+//! A device that computes by itself, as a GPU does (`tests/plugin/device.cc`): when its batches are begun, when memory is asked
+//! for, and what follows when it is lost.
+
+use e2e::{LoadGen, SutNode, npy, plugin};
+
+const MANIFEST: &str = r#"
+name = "device"
+model = "device.txt"
+workload = "tensors"
+precision = "fp32"
+
+[[inputs]]
+name = "numbers"
+data_type = "float32"
+shape = [2]
+
+[[outputs]]
+name = "numbers"
+data_type = "float32"
+shape = [2]
+"#;
+
+/// A folder with the plug-in, its manifest and its model.
+struct Device(tempfile::TempDir);
+
+impl Device {
+    fn new(model: &str) -> Self {
+        let device = Self(tempfile::tempdir().expect("a temporary folder"));
+        plugin::build("device.cc", &[], &device.path("libdevice.so"));
+        for (file, text) in [("device.toml", MANIFEST), ("device.txt", model)] {
+            std::fs::write(device.path(file), text).expect("ours");
+        }
+        device
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().expect("a path in UTF-8").into()
+    }
+
+    fn node(&self, args: &[&str]) -> SutNode {
+        let (plugin, manifest) = (self.path("libdevice.so"), self.path("device.toml"));
+        SutNode::start("a", &[&["--engine", &plugin, "--model", &manifest], args].concat())
+    }
+
+    /// What the device was asked for, in order.
+    fn trace(&self) -> Vec<String> {
+        let text = std::fs::read_to_string(self.path("trace")).expect("the plug-in's");
+        text.lines().map(ToOwned::to_owned).collect()
+    }
+}
+
+/// A run of samples of two numbers.
+fn run(node: &SutNode, scenario: &str) -> LoadGen {
+    let run = LoadGen::new(&[&node.address], scenario);
+    let samples = run.file("numbers.npy", npy("<f4", "(100, 2)", [0; 800]));
+    run.args(&["--benchmark", "x", "--dataset", &samples])
+}
+
+#[test]
+fn a_batch_is_begun_while_the_one_before_it_computes() {
+    let device = Device::new("ms 1 company");
+    let node = device.node(&["--max-batch", "1"]);
+    run(&node, "server").short(500, 20).run().expect(0);
+    let trace = device.trace();
+    assert!(trace.contains(&"in company".to_owned()), "{trace:?}");
+}
+
+#[test]
+fn every_slot_has_its_memory_before_the_node_is_ready() {
+    let device = Device::new("ms 1");
+    let mut node = device.node(&["--max-batch", "8"]);
+    run(&node, "offline").short(300, 2000).run().expect(0);
+    node.signal("-TERM");
+    let (_, log) = node.wait();
+    // A device that is missing is not passed over silently.
+    assert!(log.contains("missing is not used: no driver"), "{log}");
+    let trace = device.trace();
+    let begun = trace.iter().position(|line| line.starts_with("begin")).expect("batches");
+    let (before, after) = trace.split_at(begun);
+    assert!(after.contains(&"begin 1 of 8".to_owned()), "both slots are used: {after:?}");
+    // Inputs and outputs of the largest batch, for two slots; nothing of it is outgrown.
+    let asked = |lines: &[String]| {
+        lines.iter().filter(|line| line.starts_with("allocate")).cloned().collect::<Vec<_>>()
+    };
+    assert_eq!(asked(before), vec!["allocate 64"; 4]);
+    assert_eq!(asked(after), Vec::<String>::new());
+}
+
+#[test]
+fn a_lost_device_ends_the_run_and_the_node_with_its_reason() {
+    let lost = "the device is lost: an illegal memory access was encountered";
+    for (model, scenario, args) in [
+        ("ms 2 lost 9", "offline", &["--max-batch", "4"][..]),
+        ("ms 2 lost 3", "server", &["--max-batch", "1"]),
+        ("ms 2 lost 5", "offline", &["--max-batch", "2", "--instances", "2"]),
+    ] {
+        let device = Device::new(model);
+        let mut node = device.node(args);
+        run(&node, scenario).short(2000, 400).run().expect_failure(lost);
+        let (code, log) = node.wait();
+        assert_eq!(code, Some(1), "{log}");
+        assert!(log.contains(lost) && log.contains("Start the node again"), "{log}");
+        assert!(!log.contains("run again in halves") && !log.contains("on a lost device"), "{log}");
+    }
+}

@@ -1,0 +1,350 @@
+//! Engine plug-ins for language models: one in C++ (`tests/plugin/counter.cc`), which counts, and the ways in which it can
+//! break the rules.
+
+use std::process::Command;
+
+use e2e::{
+    LoadGen, Outcome, SutNode, plugin,
+    process::{program, transport},
+    slow_reader::request,
+};
+use loadgen_node::official_log::read_responses;
+use netdiv_contract::{
+    SessionHeader, framing, tokens,
+    v1::{InferResponse, Part, Tokens},
+};
+use netdiv_dataset::write_ids;
+use netdiv_transport::{Connection, Options, Transport};
+use serde_json::Value;
+
+const LEAST: u32 = 2;
+const MOST: u32 = 40;
+const END: i32 = 2;
+const VOCABULARY: i32 = 1000;
+
+const MANIFEST: &str = r#"
+name = "counter"
+model = "model.txt"
+workload = "language-model"
+precision = "fp32"
+
+[tokens]
+vocabulary = 1000
+max_input_tokens = 64
+min_tokens = 2
+max_tokens = 40
+eos = [2]
+slots = 5
+chunk = 16
+"#;
+
+/// What the model answers.
+fn output(prompt: &[i32]) -> Vec<i32> {
+    let sum: i32 = prompt.iter().sum();
+    let length = LEAST + sum as u32 % (MOST - LEAST + 1);
+    let id = |place: u32| match (sum + place as i32) % VOCABULARY {
+        _ if place + 1 == length && length < MOST => END,
+        END => END + 1,
+        id => id,
+    };
+    (0..length).map(id).collect()
+}
+
+/// Prompts of 1 to 64 ids, of which none begins with 7.
+fn prompts() -> Vec<Vec<i32>> {
+    let id = |n: i32| (n * 7919 + n * n) % VOCABULARY;
+    let prompt = |n: i32| -> Vec<i32> {
+        (0..n * 37 % 64 + 1).map(|place| if place == 0 { n + 8 } else { id(n + place) }).collect()
+    };
+    (0..150).map(prompt).collect()
+}
+
+/// A folder with the plug-in, a manifest and a model.
+struct Abacus(tempfile::TempDir);
+
+impl Abacus {
+    fn new(word: &str) -> Self {
+        let abacus = Self(tempfile::tempdir().expect("a temporary folder"));
+        plugin::build("counter.cc", &[], &abacus.path("libcounter.so"));
+        abacus.write("toy.toml", MANIFEST);
+        abacus.write("model.txt", word);
+        abacus
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.0.path().join(name).to_str().expect("a path in UTF-8").into()
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.path(name), text).expect("ours");
+    }
+
+    fn start(&self, name: &str, args: &[&str]) -> Result<SutNode, String> {
+        let (plugin, manifest) = (self.path("libcounter.so"), self.path("toy.toml"));
+        let model = ["--engine", &plugin, "--model", &manifest];
+        SutNode::try_start(name, &[&model, args].concat())
+    }
+
+    fn node(&self, name: &str, args: &[&str]) -> SutNode {
+        self.start(name, args).unwrap_or_else(|log| panic!("{log}"))
+    }
+}
+
+/// A run in which LoadGen measures tokens, with bounds that any machine keeps.
+fn run(addresses: &[&str], scenario: &str, mode: &str, prompts: &[Vec<i32>]) -> LoadGen {
+    let run = LoadGen::new(addresses, scenario);
+    let mut ids = Vec::new();
+    write_ids(&mut ids, prompts).expect("memory takes it");
+    let file = run.file("prompts.ids", ids);
+    run.args(&["--benchmark", "chat", "--dataset", &file, "--mode", mode])
+        .short(1500, 300)
+        .args(&["--setting", "min_query_count=400", "--setting", "use_token_latencies=true"])
+        .args(&["--setting", "server_ttft_latency=20000000000"])
+        .args(&["--setting", "server_tpot_latency=20000000000"])
+}
+
+/// Asserts that every output is right, and gives LoadGen's entries.
+fn assert_counts(outcome: &Outcome, prompts: &[Vec<i32>]) -> Vec<Value> {
+    let log = outcome.path("mlperf_log_accuracy.json");
+    let responses = read_responses(&log).expect("a log");
+    assert_eq!(responses.len(), prompts.len());
+    for response in responses {
+        let ids: Vec<i32> = tokens::ids(&response.data).collect();
+        assert_eq!(ids, output(&prompts[response.qsl_idx]), "sample {}", response.qsl_idx);
+    }
+    serde_json::from_str(&outcome.read("mlperf_log_accuracy.json")).expect("a list")
+}
+
+fn assert_serves(node: &SutNode) {
+    let prompts = prompts();
+    let outcome = run(&[&node.address], "offline", "accuracy", &prompts).run().expect(0);
+    assert_counts(&outcome, &prompts);
+}
+
+#[test]
+fn outputs_are_right_in_every_scenario_and_begin_with_their_first_tokens() {
+    let abacus = Abacus::new("counts");
+    let (a, b) = (abacus.node("a", &[]), abacus.node("b", &["--instances", "2"]));
+    let prompts = prompts();
+    for scenario in ["offline", "server", "single-stream"] {
+        let run = run(&[&a.address, &b.address], scenario, "accuracy", &prompts);
+        let outcome = run.args(&["--checksums"]).run().expect(0);
+        assert_eq!(outcome.result()["verdict"], "COMPLETE");
+        for entry in assert_counts(&outcome, &prompts) {
+            let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+            let (data, first) = (text("data"), text("token_data"));
+            assert!(data.starts_with(&first), "{entry}");
+            assert_eq!(first.len(), if scenario == "offline" { 0 } else { 8 }, "one id: {entry}");
+        }
+    }
+}
+
+#[test]
+fn loadgen_measures_first_and_further_tokens_of_two_nodes() {
+    let abacus = Abacus::new("counts");
+    let (a, b) = (abacus.node("a", &[]), abacus.node("b", &["--max-in-flight-tokens", "500"]));
+    for scenario in ["server", "offline"] {
+        let run = run(&[&a.address, &b.address], scenario, "performance", &prompts());
+        let outcome = run.args(&["--digests"]).run().expect(0);
+        let result = outcome.result();
+        assert_eq!(result["verdict"], "VALID", "{result:#}");
+        assert_eq!(result["digests"]["responses"]["differences"], 0);
+        let nodes = result["nodes"].as_array().expect("a list");
+        for node in nodes.iter().filter(|node| node["answered"].as_u64() > Some(0)) {
+            assert_eq!((&node["engine"], &node["model"]), (&"counter".into(), &"counter".into()));
+            let mean = node["tokens"]["per_answer"]["mean"].as_f64().expect("a number");
+            assert!((2.0..=40.0).contains(&mean), "{node:#}");
+        }
+        assert_eq!(result["evidence"]["nodes"]["a"]["framework"], "counter an abacus");
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_frees_its_slots() {
+    let abacus = Abacus::new("slow");
+    // An output to a prompt with 7 takes 400 s, and two of them have both slots.
+    let manifest = MANIFEST
+        .replace("max_tokens = 40", "max_tokens = 20000")
+        .replace("min_tokens = 2", "min_tokens = 20000")
+        .replace("slots = 5", "slots = 2");
+    abacus.write("toy.toml", &manifest);
+    let node = abacus.node("a", &[]);
+    let transport = if transport() == "quic" { Transport::Quic } else { Transport::Grpc };
+    let options = Options { transport, ..Options::default() };
+    let connection = Connection::open(&node.address, &options).await.expect("connects");
+    let sent: Vec<_> = (0..3).map(|id| framing::encode(&request(id, &[7, 7]))).collect();
+    let requests =
+        tokio_stream::StreamExt::chain(tokio_stream::iter(sent), tokio_stream::pending());
+    let session = SessionHeader { tokens: Tokens::First, ..SessionHeader::default() };
+    let mut replies = connection.infer(&session, requests).await.expect("a stream");
+    for _ in 0..2 {
+        let reply: InferResponse =
+            replies.next_message().await.expect("no error").expect("a first token");
+        assert_eq!(reply.part(), Part::First, "{reply:?}");
+    }
+    drop((replies, connection));
+    // Those who come later are served.
+    let prompts: Vec<_> = (10..14).map(|id| vec![id]).collect();
+    let run = run(&[&node.address], "offline", "accuracy", &prompts);
+    let outcome = tokio::task::spawn_blocking(|| run.run()).await.expect("it ends").expect(0);
+    let responses = read_responses(&outcome.path("mlperf_log_accuracy.json")).expect("a log");
+    assert!(responses.iter().all(|response| tokens::ids(&response.data).len() == 20_000));
+}
+
+#[test]
+fn a_plugin_that_breaks_the_rules_fails_by_name_and_the_node_goes_on() {
+    let abacus = Abacus::new("counts");
+    let mut bad = prompts();
+    // Its output has 15 ids.
+    bad[70] = vec![7, 6];
+    for (word, reason) in [
+        ("fails", "the model failed: a bead fell off"),
+        ("stranger", "an event, and it is not under way"),
+        ("outside", "the id 1000; ids go from 0 to 999"),
+        ("negative", "the id -1; ids go from 0 to 999"),
+        ("null", "ids at an address where there can be none"),
+        ("endless", "ids after one that ends the output"),
+        ("early", "an end after 2 ids of 40, of which none ends an output"),
+        ("babbles", "40 ids after 1, of at most 40"),
+        ("twice", "two events in one step"),
+        ("goes-on", "ids after one that ends the output"),
+        ("counts-wrong", "a step gave 6 events, and has room for 5"),
+        ("picky", "the model failed: it does not like 7"),
+        ("stubborn", "the model failed: it does not start"),
+        ("tiny", "the model failed: out of memory: the cache has no room for the sample"),
+        ("silent", "no sample got an id for"),
+    ] {
+        abacus.write("model.txt", word);
+        let node = abacus.node("a", &["--engine-timeout-ms", "700"]);
+        // The others could go on getting ids while one gets none.
+        let prompts = if word == "silent" { &bad[70..71] } else { &bad[..] };
+        run(&[&node.address], "server", "accuracy", prompts).run().expect_failure(reason);
+        assert_serves(&node);
+    }
+}
+
+#[test]
+fn an_output_that_ends_before_its_least_ids_fails_by_name() {
+    let abacus = Abacus::new("ends-early");
+    abacus.write("toy.toml", &MANIFEST.replace("min_tokens = 2", "min_tokens = 3"));
+    let node = abacus.node("a", &[]);
+    run(&[&node.address], "offline", "accuracy", &[vec![7, 6]])
+        .run()
+        .expect_failure("an end in place 2, before the 3 ids that were asked for");
+}
+
+#[test]
+fn a_step_that_does_not_return_ends_the_run_by_name() {
+    let abacus = Abacus::new("hangs");
+    let node = abacus.node("a", &["--engine-timeout-ms", "500"]);
+    run(&[&node.address], "server", "accuracy", &[vec![7, 6]])
+        .run()
+        .expect_failure("longer than --engine-timeout-ms allows");
+}
+
+#[test]
+fn samples_wait_for_room_in_the_cache() {
+    let abacus = Abacus::new("narrow");
+    assert_serves(&abacus.node("a", &[]));
+    abacus.write("model.txt", "counts");
+    abacus.write("toy.toml", &MANIFEST.replace("slots = 5", "slots = 50\ncache_mib = 1"));
+    let mut node = abacus.node("a", &[]);
+    assert_serves(&node);
+    node.signal("-TERM");
+    let (_, log) = node.wait();
+    assert!(log.contains("slots=4 cache_bytes=1048576"), "{log}");
+}
+
+#[test]
+fn prompts_that_the_model_does_not_take_end_a_run_by_name() {
+    let abacus = Abacus::new("counts");
+    let node = abacus.node("a", &[]);
+    for (prompt, words) in [
+        (vec![8; 65], "the prompt has 65 tokens, the model takes 64"),
+        (vec![1, 1000], "token 1 of the prompt is 1000; ids go from 0 to 999"),
+    ] {
+        run(&[&node.address], "server", "accuracy", &[vec![8], prompt]).run().expect_failure(words);
+    }
+    assert_serves(&node);
+}
+
+#[test]
+fn settings_and_models_that_do_not_fit_are_refused() {
+    let abacus = Abacus::new("counts");
+    for (args, words) in [
+        (["--max-batch", "5"], "--max-batch is for models of tensors"),
+        (["--batch-sizes", "5"], "--batch-sizes is for models of tensors"),
+        (["--buckets", "5"], "--buckets is for models of tensors"),
+        (["--max-batch-tokens", "5"], "--max-batch-tokens is for models of tensors"),
+        (["--max-batch-bytes", "5"], "--max-batch-bytes is for models of tensors"),
+        (["--batch-timeout-us", "5"], "--batch-timeout-us is for models of tensors"),
+        (["--workload-threads", "5"], "--workload-threads is for models of tensors"),
+        (["--scenario", "server"], "--scenario is for models of tensors"),
+        (["--threads", "0"], "--threads 0: must be from 1"),
+        (["--max-in-flight-tokens", "40"], "--max-in-flight-tokens 40: must be from 41"),
+    ] {
+        let log = abacus.start("a", &args).expect_err("must be refused");
+        assert!(log.contains(words), "{log}");
+    }
+    for (from, to, words) in [
+        ("slots = 5", "slots = 0", "toy.toml: [tokens] slots = 0: must be from 1 to 4096"),
+        ("slots = 5", "slots = 5\nbeams = 2", "it counts one way only: beams = 1"),
+        ("[tokens]", "inputs = []\n[tokens]", "unknown field `inputs`"),
+        ("eos", "sha256 = 'SHA'\neos", "and its manifest states 0000"),
+        ("model.txt", "none.txt", "cannot read the model"),
+        ("\"language-model\"", "\"language-models\"", "unknown variant `language-models`"),
+    ] {
+        abacus.write("toy.toml", &MANIFEST.replace(from, to).replace("SHA", &"0".repeat(64)));
+        let log = abacus.start("a", &[]).expect_err("must be refused");
+        assert!(log.contains(words), "{log}");
+    }
+    abacus.write("toy.toml", MANIFEST);
+    for (word, words) in [
+        ("", "the model file must hold one word"),
+        ("no-slots", "open gave room for 0 samples, and was asked for 1 to 5"),
+        ("cold", "the abacus is full; lower `slots` or `cache_mib` in [tokens]"),
+    ] {
+        abacus.write("model.txt", word);
+        let log = abacus.start("a", &[]).expect_err("must be refused");
+        assert!(log.contains(words), "{log}");
+    }
+}
+
+#[test]
+fn a_plugin_and_a_manifest_of_other_kinds_are_refused() {
+    let abacus = Abacus::new("counts");
+    plugin::build("doubler.cc", &[], &abacus.path("libdoubler.so"));
+    let (doubler, manifest) = (abacus.path("libdoubler.so"), abacus.path("toy.toml"));
+    let start = |engine: &str| SutNode::try_start("a", &["--engine", engine, "--model", &manifest]);
+    let log = start(&doubler).expect_err("must be refused");
+    assert!(log.contains("the plug-in doubler runs no language models"), "{log}");
+    let tensors = "name = 'x'\nmodel = 'model.txt'\nworkload = 'tensors'\nprecision = 'fp32'\n\
+        inputs = [{ name = 'x', data_type = 'float32', shape = [2] }]\n\
+        outputs = [{ name = 'y', data_type = 'float32', shape = [2] }]\n";
+    abacus.write("toy.toml", tensors);
+    let log = start(&abacus.path("libcounter.so")).expect_err("must be refused");
+    assert!(log.contains("the plug-in counter runs language models alone"), "{log}");
+    abacus.write("toy.toml", &format!("{tensors}[tokens]\nslots = 5\n"));
+    let log = start(&abacus.path("libcounter.so")).expect_err("must be refused");
+    assert!(log.contains("unknown field `tokens`"), "{log}");
+}
+
+#[test]
+fn the_engines_can_be_fed_without_a_network_and_the_devices_are_shown() {
+    let abacus = Abacus::new("counts");
+    let sut_node = |args: &[&str]| {
+        let ran = Command::new(program("sut-node")).args(args).output().expect("sut-node starts");
+        let text = |bytes| String::from_utf8(bytes).expect("text");
+        assert!(ran.status.success(), "{}", text(ran.stderr));
+        text(ran.stdout)
+    };
+    let (plugin, manifest) = (abacus.path("libcounter.so"), abacus.path("toy.toml"));
+    let engine = ["--name", "x", "--engine", &plugin, "--model", &manifest];
+    let bench = ["bench", "--seconds", "0.2", "--dataset", "synthetic-ids:100x1-64"];
+    // Ids are those of a vocabulary of 32,000.
+    abacus.write("toy.toml", &MANIFEST.replace("vocabulary = 1000", "vocabulary = 32000"));
+    let text = sut_node(&[&bench[..], &engine].concat());
+    assert!(text.contains("tokens per second") && text.contains("first token"), "{text}");
+    let text = sut_node(&["devices", "--engine", &plugin]);
+    assert!(text.contains("counter (an abacus)") && text.contains("abacus:0"), "{text}");
+}
