@@ -165,7 +165,7 @@ language-model: $(TARGET)/models-venv/made
 fixtures: $(TARGET)/fixtures-venv/made
 	PYTHONPATH=deploy/models $(TARGET)/fixtures-venv/bin/python tests/models/fixtures.py
 
-# The plug-in's language models on this machine's CPU, beside transformers and a bare loop in C++. Minutes; for an idle machine.
+# The plug-in's language models on this machine's CPU, beside transformers and a bare loop in C++; minutes.
 bench-language-model: build $(TARGET)/fixtures-venv/made
 	PYTHONPATH=deploy/models $(TARGET)/fixtures-venv/bin/python tests/models/bench.py $(TARGET)/release/libnetdiv_engine_torch.so
 

@@ -134,9 +134,9 @@ def fill(place: Tensor, tensor: Tensor, what: str) -> None:
 
 
 def draw_weights(places: dict[str, Tensor], spread: float) -> None:
-    """Fill the places with random numbers from torch's global generator: norms are 1 and biases 0."""
+    """Fill the places with random numbers from torch's global generator, the same at every precision; norms are 1, biases 0."""
     for name, place in places.items():
         if place.dim() > 1:
-            place.normal_(std=spread)
+            place.copy_(torch.randn(place.shape) * spread)
         else:
             place.fill_(0.0 if name.endswith("bias") else 1.0)

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use netdiv_plugin::abi;
-use tch::{IValue, Tensor};
+use tch::{Device, IValue, Kind, Tensor};
 
 use super::{
     beams::Candidate,
@@ -185,6 +185,8 @@ impl<'a> Instance<'a> {
         let ids = upload.add(rows.iter().map(|row| row.id.into()));
         let positions = upload.add(rows.iter().map(|row| row.position as i64));
         let source = upload.add(rows.iter().map(|row| row.source as i64));
+        let scores =
+            upload.add(rows.iter().map(|row| f64::from(row.score).to_bits().cast_signed()));
         let done: Vec<_> = plan.chunks.iter().filter(|part| part.is_last).collect();
         let is_early =
             |slot: usize| i64::from(self.samples[slot].as_ref().is_some_and(Sample::is_early));
@@ -216,33 +218,29 @@ impl<'a> Instance<'a> {
         let early = sent.get(early)?.f_ne(0)?;
         let states = States { states: Tensor::f_cat(&states, 0)?, early };
         if beams == 1 {
-            let ids = self.model.choose(states, &self.ends)?.f_to_device(tch::Device::Cpu)?;
+            let ids = self.model.choose(states, &self.ends)?.f_to_device(Device::Cpu)?;
             return Ok(Some(Chosen::Ids(Vec::try_from(&ids)?)));
         }
-        self.candidates(states, done.len(), &rows).map(Some)
+        let scores = sent.get(scores)?.f_view_dtype(Kind::Double)?.f_to_kind(Kind::Float)?;
+        self.candidates(states, done.len(), scores).map(Some)
     }
 
-    /// The best continuations: of the prompts that are done, each with one row, and of the rows that beams share.
-    fn candidates(&self, all: States, done: usize, rows: &[Row]) -> Result<Chosen, Failure> {
+    /// The best continuations: of the prompts that are done, each with one row, and of the rows that beams share, whose
+    /// scores are given.
+    fn candidates(&self, all: States, done: usize, scores: Tensor) -> Result<Chosen, Failure> {
         let (beams, keep) = (self.model.limits.beams, self.model.limits.candidates());
-        let mut found = Vec::new();
-        for (start, count, width) in [(0, done, 1), (done, rows.len(), beams)] {
-            if count == 0 {
-                continue;
+        let fresh = Tensor::f_zeros([done as i64], (Kind::Float, self.model.device))?;
+        let (mut found, mut start) = (Vec::new(), 0);
+        for (scores, width) in [(fresh, 1), (scores, beams)] {
+            let count = scores.numel() as i64;
+            if count > 0 {
+                let states = all.states.f_narrow(0, start, count)?;
+                let part = States { states, early: all.early.f_narrow(0, start, count)? };
+                found.push(self.model.candidates(part, scores, &self.ends, width, keep)?);
             }
-            let scores: Vec<f32> = match width {
-                1 => vec![0.0; count],
-                _ => rows.iter().map(|row| row.score).collect(),
-            };
-            let scores = Tensor::f_from_slice(&scores)?.f_to_device(self.model.device)?;
-            let (start, count) = (start as i64, count as i64);
-            let part = States {
-                states: all.states.f_narrow(0, start, count)?,
-                early: all.early.f_narrow(0, start, count)?,
-            };
-            found.push(self.model.candidates(part, scores, &self.ends, width, keep)?);
+            start += count;
         }
-        let found = Tensor::f_cat(&found, 1)?.f_to_device(tch::Device::Cpu)?.f_flatten(0, -1)?;
+        let found = Tensor::f_cat(&found, 1)?.f_to_device(Device::Cpu)?.f_flatten(0, -1)?;
         let numbers = Vec::<f64>::try_from(&found)?;
         let (scores, which) = numbers.split_at(numbers.len() / 2);
         let vocabulary = self.model.limits.vocabulary;
