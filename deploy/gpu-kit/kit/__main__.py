@@ -123,8 +123,8 @@ def main() -> int:
         else:
             found = in_its_own_process(step, settings, min(left, step.seconds))
         left -= time.monotonic() - started
-        failed |= found["state"] in ("failed", "stopped")
         report.add(step.name, found)
+        failed |= found["state"] in ("failed", "stopped")
         print(found["state"], f"{found['seconds']} s", *(f"\n    {why}" for why in found["why"]), flush=True)
     shutil.rmtree(settings.work / "runs", ignore_errors=True)
     print(f"report: {settings.output / NAME}.md")
