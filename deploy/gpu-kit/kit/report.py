@@ -22,6 +22,9 @@ class Report:
         self.folder, self.machine, self.small = folder, machine, small
         self.steps: dict[str, dict] = {}
         self.goals = tomllib.loads((KIT / "goals.toml").read_text())["goal"]
+        strange = {goal["step"] for goal in self.goals} - STEPS.keys()
+        if strange:
+            raise ValueError(f"goals.toml names steps that are not there: {', '.join(sorted(strange))}")
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"{NAME}.json"
         if file.exists():
@@ -31,6 +34,11 @@ class Report:
             self.steps = earlier["steps"]
 
     def add(self, name: str, found: dict) -> None:
+        """A step's result. One that passed has the figures that goals ask for."""
+        missing = [goal["figure"] for goal in self.goals if goal["step"] == name and goal["figure"] not in found["figures"]]
+        if missing and found["state"] == "passed":
+            found["state"] = "failed"
+            found["why"].append(f"goals.toml asks for figures that the step does not have: {', '.join(missing)}")
         self.steps[name] = found
         self.write()
 
