@@ -196,7 +196,7 @@ mod tests {
                 digest: None,
                 arrived: Instant::now(),
                 length: 1,
-                admitted: self.admission.try_admit([self.admission.cost(7)]),
+                admitted: self.admission.try_admit([self.admission.cost(7, 7)]),
                 replies: ReplyTo::Stream(self.sender.clone()),
             }
         }
@@ -228,7 +228,7 @@ mod tests {
         stage.queue.push(&mut vec![last]);
         stage.queue.close();
         stage.engine.join().unwrap();
-        assert!((0..10).all(|_| stage.admission.try_admit([stage.admission.cost(1)]).is_some()));
+        assert!((0..10).all(|_| stage.admission.try_admit([stage.admission.cost(1, 1)]).is_some()));
         drop(stage.sender);
     }
 
@@ -297,6 +297,6 @@ mod tests {
         }
         stage.queue.close();
         stage.engine.join().unwrap();
-        assert!((0..10).all(|_| stage.admission.try_admit([stage.admission.cost(1)]).is_some()));
+        assert!((0..10).all(|_| stage.admission.try_admit([stage.admission.cost(1, 1)]).is_some()));
     }
 }
