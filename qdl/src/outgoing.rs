@@ -62,7 +62,7 @@ impl<L: LoadGen> Outgoing<L> {
         }
         match taken {
             Taken::Some => {}
-            Taken::Empty => state.in_flight.window().give_way(),
+            Taken::Empty => state.in_flight.give_way(),
             // The receiving half calls it, when answers have made room.
             Taken::Refused => state.sender = Some(context.waker().clone()),
         }
