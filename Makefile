@@ -5,7 +5,7 @@
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
 
-.PHONY: build libtorch demo test lint bench bench-compare testbed soak overload engines fuzz memcheck deny advisories digits sorting models fixtures
+.PHONY: build libtorch demo test lint bench bench-compare testbed soak overload engines fuzz memcheck deny advisories digits sorting models language-model fixtures bench-language-model
 
 # Libraries too: the engine plug-in torch is one.
 build: libtorch
@@ -20,7 +20,7 @@ demo: build
 
 # The end-to-end tests start the programs themselves, so these are built first. They are about gRPC, and these once more
 # about QUIC.
-OVER_QUIC := accuracy bad_input crowds failure faults node_faults performance plugin_tokens rules sorting tokens torch wire
+OVER_QUIC := accuracy bad_input crowds failure faults node_faults performance plugin_tokens rules sorting tokens torch torch_tokens wire
 # One build with the programs: the tests' dependencies have more features than the programs need, and what is built for both
 # is built once.
 test: libtorch $(TARGET)/interop/made $(TARGET)/triton/made
@@ -155,11 +155,41 @@ PRECISION ?= fp32
 models: $(TARGET)/models-venv/made
 	$(TARGET)/models-venv/bin/python deploy/models/export.py all --rows $(ROWS) --precision $(PRECISION) --output $(TARGET)/models
 
+# A language model as a TorchScript file with its manifest, in $(TARGET)/models: MODEL is a folder with Hugging Face's config.json
+# and weights, or a config.json alone, for random weights.
+MODEL ?= deploy/models/configurations/llama3.2-1b.json
+language-model: $(TARGET)/models-venv/made
+	$(TARGET)/models-venv/bin/python deploy/models/export_language_model.py $(MODEL) --precision $(PRECISION) --output $(TARGET)/models
+
 # Makes tests/models again; the result is in the repository.
-fixtures: $(TARGET)/models-venv/made
-	PYTHONPATH=deploy/models $(TARGET)/models-venv/bin/python tests/models/fixtures.py
+fixtures: $(TARGET)/fixtures-venv/made
+	PYTHONPATH=deploy/models $(TARGET)/fixtures-venv/bin/python tests/models/fixtures.py
+
+# The plug-in's language models on this machine's CPU, beside transformers and a bare loop in C++; minutes.
+bench-language-model: build $(TARGET)/fixtures-venv/made
+	PYTHONPATH=deploy/models $(TARGET)/fixtures-venv/bin/python tests/models/bench.py $(TARGET)/release/libnetdiv_engine_torch.so
+
+$(TARGET)/fixtures-venv/made: tests/models/requirements.txt deploy/models/requirements.txt
+	python3 -m venv --clear $(TARGET)/fixtures-venv
+	$(TARGET)/fixtures-venv/bin/pip install --quiet --disable-pip-version-check --timeout 300 -r $<
+	touch $@
 
 $(TARGET)/models-venv/made: deploy/models/requirements.txt
 	python3 -m venv --clear $(TARGET)/models-venv
 	$(TARGET)/models-venv/bin/pip install --quiet --disable-pip-version-check --timeout 300 -r $<
 	touch $@
+
+# What a GPU has to show, in one archive (docs/GPU.md); PROGRAMS has programs that are built already.
+.PHONY: gpu-kit gpu-kit-test
+PROGRAMS ?=
+GPU_KIT := $(TARGET)/gpu-kit.tar.gz
+gpu-kit: $(if $(PROGRAMS),,build)
+	deploy/gpu-kit/pack.sh $(or $(PROGRAMS),$(TARGET)/release) $(GPU_KIT)
+
+# The kit as it is unpacked elsewhere, every step on tiny networks on the CPU. PYTHON is one with torch; no part of
+# `make test`, because torch is a download of 2.7 GB. STEPS is a group or a step.
+STEPS ?= all
+gpu-kit-test: gpu-kit $(if $(PYTHON),,$(TARGET)/models-venv/made)
+	rm -rf $(TARGET)/gpu-kit && mkdir $(TARGET)/gpu-kit && tar -C $(TARGET)/gpu-kit -xf $(GPU_KIT)
+	PYTHON=$(or $(PYTHON),$(abspath $(TARGET))/models-venv/bin/python) $(TARGET)/gpu-kit/gpu-kit/run.sh $(STEPS) \
+		--device cpu --small --output $(TARGET)/gpu-kit/report

@@ -2,9 +2,7 @@
 
 from pathlib import Path
 
-import onnx
 import torch
-from onnx import numpy_helper
 from torch import Tensor, nn
 
 NAME = "digits"
@@ -28,6 +26,9 @@ class Digits(nn.Module):
 
 def build(small: bool = False) -> Digits:
     """The trained network; it is small as it is."""
+    import onnx  # which the other networks do not need
+    from onnx import numpy_helper
+
     model = Digits()
     state = {}
     for tensor in onnx.load(ONNX).graph.initializer:

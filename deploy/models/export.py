@@ -24,22 +24,15 @@ import dlrm
 import resnet50
 import retinanet
 import unet3d
+from torchscript import PRECISIONS, ExportError, compare, save, some, value
 
 # TorchScript is what libtorch runs without Python; PyTorch 2.11 writes it and advises its successors.
 warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)
 
 NETWORKS: dict[str, ModuleType] = {m.NAME: m for m in (resnet50, retinanet, bert, unet3d, dlrm, digits)}
 FUSED = [name for name, network in NETWORKS.items() if hasattr(network, "fuse")]
-PRECISIONS = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
-# Largest difference, as a share of the largest output: kernels may add up in another order.
-TOLERANCE = {"fp32": 1e-4, "fp16": 1e-2, "bf16": 5e-2}
 WITHIN = ("best_model_state_dict", "model_state_dict", "state_dict", "model")  # where checkpoints keep the weights
 ENCODINGS = ["none", "zstd", "lz4"]
-
-
-class ExportError(Exception):
-    """Something that the user can put right."""
-
 
 # What training keeps beside the weights; nothing else but tensors and plain values is read from a file.
 HARMLESS = [argparse.Namespace, np.dtype, np.dtypes.Float32DType, np.dtypes.Float64DType, np.dtypes.Int64DType,
@@ -68,12 +61,6 @@ def zipped(path: Path) -> bool:
         return file.read(2) == b"PK"
 
 
-def some(names: list[str]) -> str:
-    """The first few of a list, in words."""
-    rest = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return ", ".join(names[:3]) + rest
-
-
 def load_weights(network: ModuleType, model: nn.Module, path: Path) -> None:
     """Put the file's weights into the network, or say what does not fit."""
     own, state, strange = model.network.state_dict(), {}, []
@@ -95,12 +82,6 @@ def load_weights(network: ModuleType, model: nn.Module, path: Path) -> None:
 
 def manifest(network: ModuleType, fields: dict, precision: str, weights: str) -> str:
     """A manifest as TOML."""
-
-    def value(x: object) -> str:
-        if isinstance(x, list):
-            return "[" + ", ".join(value(v) for v in x) + "]"
-        return '"' + x.replace("\\", "\\\\").replace('"', '\\"') + '"' if isinstance(x, str) else repr(x)
-
     head = {
         "name": network.NAME, "model": f"{network.NAME}.pt", "workload": fields["workload"],
         "precision": precision, "weights": weights, "encodings": ENCODINGS,
@@ -131,31 +112,6 @@ def pinned(graph: torch._C.Graph | torch._C.Block) -> list[str]:
     return found
 
 
-def compare(got: tuple[Tensor, ...], wanted: tuple[Tensor, ...], precision: str, what: str) -> None:
-    """Refuse outputs that differ by more than rounding, or are not numbers."""
-    for i, (a, b) in enumerate(zip(got, wanted, strict=True)):
-        if a.dtype != b.dtype or a.shape != b.shape or not torch.isfinite(a).all():
-            raise ExportError(f"{what}: output {i} is {a.dtype} {list(a.shape)}, or not finite")
-        if not a.is_floating_point() and not torch.equal(a, b):
-            raise ExportError(f"{what}: output {i} differs")
-        off = float((a.double() - b.double()).abs().max() / b.double().abs().max().clamp(min=1e-6))
-        if a.is_floating_point() and off > TOLERANCE[precision]:
-            raise ExportError(f"{what}: output {i} differs by {off:.2g} of its size")
-
-
-def without_sources(path: Path, target: Path) -> None:
-    """Copy a TorchScript file but for its debugging records, which name the paths of the scripts that made it."""
-    reader, writer = torch._C.PyTorchFileReader(str(path)), torch._C.PyTorchFileWriter(str(target))
-    own = ("version", ".data/version", "byteorder", ".data/serialization_id")  # what the writer adds by itself
-    for name in reader.get_all_records():
-        if name.endswith("version"):
-            writer.set_min_version(int(reader.get_record(name)))  # of the operators
-        elif name not in own and not name.endswith(".debug_pkl"):
-            record = reader.get_record(name)
-            writer.write_record(name, record, len(record))
-    writer.write_end_of_file()
-
-
 @torch.no_grad()
 def write(network: ModuleType, model: nn.Module, folder: Path, precision: str, weights: str,
           stem: str | None = None, fused: bool = False) -> list[Path]:
@@ -174,19 +130,8 @@ def write(network: ModuleType, model: nn.Module, folder: Path, precision: str, w
     scripted = torch.jit.freeze(torch.jit.script(model))
     if found := pinned(scripted.inlined_graph):
         raise ExportError(f"{stem} names a device: {found[0]}")
-    folder.mkdir(parents=True, exist_ok=True)
-    path, raw, part = (folder / f"{stem}.pt{ending}" for ending in ("", ".raw", ".part"))
-    scripted.save(str(raw))
-    without_sources(raw, part)
-    raw.unlink()
-    try:
-        again = torch.jit.load(str(part), map_location="cpu").eval()
-        for i in range(3):  # a scripted graph is optimised after its first runs
-            compare(as_tuple(again(*samples)), wanted, precision, f"{stem}.pt, run {i + 1}")
-    except ExportError:
-        part.unlink()
-        raise
-    part.replace(path)
+    path = folder / f"{stem}.pt"
+    save(scripted, path, lambda file: as_tuple(file(*samples)), wanted, precision)
     written = [path]
     for name, fields in network.manifests(model).items():
         fields["head"] = {"model": path.name}

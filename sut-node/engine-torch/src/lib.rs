@@ -6,26 +6,30 @@
 //! - `staging.rs`: memory that batches are put together in
 //! - `steps.rs`: in which order a batch is copied and computed; `pipeline.rs`: the streams that do it
 //! - `device.rs`: which devices there are; `switches.rs`: what only a measurement on a GPU can decide
+//! - `tokens/`: language models, with functions of their own
 
 mod device;
 mod failure;
+mod guard;
 mod model;
 mod pipeline;
 mod staging;
 mod steps;
 mod switches;
 mod tensors;
+mod threads;
+mod tokens;
 
 use std::{
     cell::UnsafeCell,
     ffi::{CStr, c_void},
-    ptr, slice,
+    slice,
 };
 
 use netdiv_plugin::abi::{self, Status, Text};
 
 use crate::{
-    failure::Failure,
+    guard::guarded,
     model::{Instance, Model},
     pipeline::Waiter,
 };
@@ -68,7 +72,7 @@ const fn table(version: &'static CStr) -> Table {
         warm_up: Some(warm_up),
         begin: Some(begin),
         finish: Some(finish),
-        tokens: ptr::null(),
+        tokens: &raw const tokens::TABLE,
         wait: Some(wait),
     })
 }
@@ -79,13 +83,6 @@ const fn table(version: &'static CStr) -> Table {
 pub extern "C" fn netdiv_engine_plugin(_abi: u32) -> *const abi::Engine {
     // A value that is none is refused when a model is loaded.
     if matches!(switches::fuser(), Ok(true)) { &TABLE_WITH_FUSER.0 } else { &TABLE.0 }
-}
-
-/// Runs a function of the table: an error or a panic becomes a status and a text.
-fn guarded(error: Text, work: impl FnOnce() -> Result<(), Failure>) -> Status {
-    let work = || work().map_err(|failure| (failure.status, failure.text));
-    // SAFETY: the caller gives room for the text, as the ABI says.
-    unsafe { netdiv_plugin::guarded(error, work) }
 }
 
 unsafe extern "C" fn devices(
@@ -258,18 +255,8 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_has_its_status_and_text() {
-        let mut room = [0; 8];
-        let error = Text { at: room.as_mut_ptr(), room: 8 };
-        let status = guarded(error, || Err(Failure::refused("no such model".into())));
-        assert_eq!(status, abi::REFUSED);
-        // SAFETY: `guarded` ends the text with a zero.
-        assert_eq!(unsafe { CStr::from_ptr(room.as_ptr()) }, c"no such");
-    }
-
-    #[test]
     fn no_tensors_need_no_pointer() {
         // SAFETY: there are none.
-        assert!(unsafe { tensors(ptr::null(), 0) }.is_empty());
+        assert!(unsafe { tensors(std::ptr::null(), 0) }.is_empty());
     }
 }

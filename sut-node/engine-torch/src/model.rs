@@ -1,7 +1,6 @@
 //! A TorchScript model on one device, and its instances.
 
 use std::{
-    cell::Cell,
     ffi::{CStr, c_void},
     slice,
 };
@@ -16,6 +15,7 @@ use crate::{
     staging::Staging,
     steps, switches,
     tensors::{tensors_of, view},
+    threads,
 };
 
 /// Batches that an instance on a GPU can have begun: one computes while the next is copied.
@@ -26,11 +26,6 @@ pub(crate) struct Model {
     device: Device,
     threads: i32,
     outputs: Vec<String>,
-}
-
-thread_local! {
-    /// Whether this thread knows how many threads its operations may use.
-    static PREPARED: Cell<bool> = const { Cell::new(false) };
 }
 
 impl Model {
@@ -69,7 +64,7 @@ impl Model {
 }
 
 /// Compares the type of the weights with the manifest's. A frozen file has constants instead, which it does not list.
-fn check_precision(module: &CModule, precision: &str) -> Result<(), Failure> {
+pub(crate) fn check_precision(module: &CModule, precision: &str) -> Result<(), Failure> {
     let want = weights_of(precision)?;
     for (name, tensor) in module.named_parameters()? {
         check_weight(&name, tensor.f_kind()?, want, precision)?;
@@ -78,7 +73,7 @@ fn check_precision(module: &CModule, precision: &str) -> Result<(), Failure> {
 }
 
 /// Type of the weights of a model with that precision.
-fn weights_of(precision: &str) -> Result<Kind, Failure> {
+pub(crate) fn weights_of(precision: &str) -> Result<Kind, Failure> {
     match precision {
         "fp32" | "tf32" => Ok(Kind::Float),
         "fp16" => Ok(Kind::Half),
@@ -142,9 +137,7 @@ impl<'a> Instance<'a> {
         outputs: &[abi::Tensor],
     ) -> Result<(), Failure> {
         let model = self.model;
-        if !PREPARED.replace(true) {
-            tch::set_num_threads(model.threads);
-        }
+        threads::prepare(model.threads);
         let _mode = InferenceMode::enter();
         let Some(pipeline) = &mut self.pipeline else {
             let inputs = inputs.iter().map(view).collect::<Result<Vec<_>, _>>()?;
@@ -175,8 +168,8 @@ impl<'a> Instance<'a> {
         inputs: &[abi::Tensor],
         outputs: &[abi::Tensor],
     ) -> Result<(), Failure> {
-        // The first runs of a shape profile and optimise the graph.
         let slots = self.in_flight() as usize;
+        // The first runs of a shape profile and optimise the graph.
         for slot in (0..3).flat_map(|_| 0..slots) {
             self.begin(slot, inputs, outputs)?;
             self.finish(slot)?;

@@ -1,0 +1,114 @@
+"""The machine: what it is, and whether the kit can run on it."""
+
+import importlib.util
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from kit.settings import KIT, own_python
+
+VERSION = "2.11."  # of torch: the plug-in is built for it
+DRIVER = 580  # the oldest driver that CUDA 13.0 runs on
+
+
+class Unsuitable(Exception):
+    """The kit cannot run here; the text says what to do."""
+
+
+def pythons_torch() -> Path:
+    """The folder of Python's torch, without loading it."""
+    return Path(importlib.util.find_spec("torch").submodule_search_locations[0])
+
+
+def check_torch(folder: Path) -> str:
+    """The version of torch, which has to be the plug-in's."""
+    try:
+        text = (folder / "version.py").read_text()
+    except OSError as error:
+        raise Unsuitable(f"{folder} is not the folder of Python's torch: {error}; give --libtorch DIR") from error
+    found = re.search(r"^__version__ = '([^']*)'", text, re.MULTILINE)
+    version = found[1] if found else "unknown"
+    if not version.startswith(VERSION):
+        raise Unsuitable(f"torch in {folder} has the version {version}, the plug-in needs {VERSION}x; "
+                         "`pip install torch==2.11.0`, or set PYTHON to a Python that has it")
+    return version
+
+
+def check_python() -> None:
+    """Refuse a Python without the packages that the kit needs."""
+    missing = [name for name in ("torch", "torchvision", "numpy") if importlib.util.find_spec(name) is None]
+    if missing:
+        pinned = " ".join("torch==2.11.0" if name == "torch" else name for name in missing)
+        raise Unsuitable(f"this Python has no {' and no '.join(missing)}; "
+                         f"`pip install {pinned}`, or set PYTHON to one that has")
+
+
+def check_driver() -> str:
+    """The driver's version, which has to be new enough for CUDA 13.0."""
+    version = smi("driver_version")
+    if version is None:
+        return "unknown"
+    if int(version.split(".")[0]) < DRIVER:
+        raise Unsuitable(f"the NVIDIA driver is {version}; torch 2.11 with CUDA 13.0 needs {DRIVER} or newer")
+    return version
+
+
+def smi(what: str, number: int = 0) -> str | None:
+    """What nvidia-smi says of a GPU; None where there is no nvidia-smi or no GPU."""
+    if shutil.which("nvidia-smi") is None:
+        return None
+    words = ["nvidia-smi", f"--id={number}", f"--query-gpu={what}", "--format=csv,noheader,nounits"]
+    asked = subprocess.run(words, capture_output=True, text=True, timeout=30)
+    return asked.stdout.strip() if asked.returncode == 0 and asked.stdout.strip() else None
+
+
+ASK_TORCH = """
+import json, torch
+number = {number}
+found = {{"cuda of torch": torch.version.cuda}}
+try:
+    torch.zeros(1, device=f"cuda:{{number}}")
+    properties = torch.cuda.get_device_properties(number)
+    found |= {{"gpu": properties.name, "gpu memory, GiB": round(properties.total_memory / 2**30, 1),
+              "compute capability": f"{{properties.major}}.{{properties.minor}}",
+              "cudnn": torch.backends.cudnn.version()}}
+except Exception as error:
+    found["error"] = str(error).splitlines()[0]
+print(json.dumps(found))
+"""
+
+
+def check_gpu(number: int) -> dict:
+    """What torch says of the GPU, in a process of its own, which leaves no context behind."""
+    asked = subprocess.run(own_python("-c", ASK_TORCH.format(number=number)), capture_output=True, text=True, timeout=120)
+    if asked.returncode != 0:
+        raise Unsuitable(f"torch cannot be imported: {(asked.stderr.strip().splitlines() or ['no reason given'])[-1]}")
+    found = json.loads(asked.stdout.splitlines()[-1])
+    if error := found.pop("error", None):
+        raise Unsuitable(f"torch cannot use cuda:{number}: {error}; --device cpu --small tries the kit without a GPU")
+    return found
+
+
+def facts(device: str, libtorch: Path) -> dict:
+    """What the report says of the machine. Raises `Unsuitable` where the kit cannot run."""
+    version = check_torch(libtorch)
+    found = {"device": device, "kit": commit(), "torch": version, "python": platform.python_version()}
+    if device.startswith("cuda"):
+        found["driver"] = check_driver()
+        found |= check_gpu(int(device.removeprefix("cuda:") or 0))
+    cpu = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return found | {"processor": cpu[1] if cpu else platform.machine(), "cores": len(os.sched_getaffinity(0)),
+                    "memory, GiB": round(memory), "system": platform.release()}
+
+
+def commit() -> str:
+    """What the kit was built from."""
+    try:
+        return (KIT / "COMMIT").read_text().strip()
+    except OSError:
+        return "unknown"

@@ -1,0 +1,88 @@
+"""The report: `gpu-report.json`, and the same as a page, `gpu-report.md`. Both are written after each step."""
+
+import json
+import tomllib
+from pathlib import Path
+
+from kit.settings import KIT
+from kit.step import STEPS
+
+NAME = "gpu-report"
+STATES = ("passed", "failed", "skipped", "stopped")
+
+
+class OtherMachine(Exception):
+    """The folder holds the report of another machine, device or kit."""
+
+
+class Report:
+    """The results of all steps so far, of this call and of earlier ones."""
+
+    def __init__(self, folder: Path, machine: dict, small: bool) -> None:
+        self.folder, self.machine, self.small = folder, machine, small
+        self.steps: dict[str, dict] = {}
+        self.goals = tomllib.loads((KIT / "goals.toml").read_text())["goal"]
+        strange = {goal["step"] for goal in self.goals} - STEPS.keys()
+        if strange:
+            raise ValueError(f"goals.toml names steps that are not there: {', '.join(sorted(strange))}")
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / f"{NAME}.json"
+        if file.exists():
+            earlier = json.loads(file.read_text())
+            if (earlier["machine"], earlier["small"]) != (machine, small):
+                raise OtherMachine(f"{file} is of another machine, device, kit or size; give another --output")
+            self.steps = earlier["steps"]
+
+    def add(self, name: str, found: dict) -> None:
+        """A step's result. One that passed has the figures that goals ask for."""
+        missing = [goal["figure"] for goal in self.goals if goal["step"] == name and goal["figure"] not in found["figures"]]
+        if missing and found["state"] == "passed":
+            found["state"] = "failed"
+            found["why"].append(f"goals.toml asks for figures that the step does not have: {', '.join(missing)}")
+        self.steps[name] = found
+        self.write()
+
+    def write(self) -> None:
+        """Both files, whole or not at all."""
+        goals = [goal | self.judged(goal) for goal in self.goals]
+        whole = {"machine": self.machine, "small": self.small, "steps": self.steps, "goals": goals}
+        for ending, text in ((".json", json.dumps(whole, indent=1) + "\n"), (".md", self.page(goals))):
+            part = self.folder / f"{NAME}{ending}.part"
+            part.write_text(text)
+            part.replace(self.folder / f"{NAME}{ending}")
+
+    def judged(self, goal: dict) -> dict:
+        """Whether a goal was met. Goals are for a GPU with networks of full size."""
+        value = self.steps.get(goal["step"], {}).get("figures", {}).get(goal["figure"])
+        if not isinstance(value, (int, float)):
+            return {"value": None, "judgement": "not measured"}
+        if self.small or not self.machine["device"].startswith("cuda"):
+            return {"value": value, "judgement": "not judged: a goal for GPUs"}
+        return {"value": value, "judgement": "met" if value >= goal["at_least"] else "missed"}
+
+    def page(self, goals: list[dict]) -> str:
+        """The report for people."""
+        lines = ["# GPU report", "", "Made by `gpu-kit/run.sh`; docs/GPU.md says how to read it.", ""]
+        if self.small:
+            lines += ["**Tiny networks (`--small`): the figures say nothing about speed.**", ""]
+        lines += ["| machine | |", "|---|---|", *(f"| {name} | {value} |" for name, value in self.machine.items()), ""]
+        counts = {state: sum(found["state"] == state for found in self.steps.values()) for state in STATES}
+        lines += ["Steps: " + ", ".join(f"{count} {state}" for state, count in counts.items() if count) + ".", ""]
+        lines += ["## Goals", "", "| goal | at least | measured | |", "|---|---|---|---|"]
+        for goal in goals:
+            value = "–" if goal["value"] is None else goal["value"]
+            lines.append(f"| {goal['text']} | {goal['at_least']} | {value} | {goal['judgement']} |")
+        group = 0
+        for step in STEPS.values():
+            found = self.steps.get(step.name)
+            if found is None:
+                continue
+            if step.group != group:
+                group = step.group
+                lines += ["", f"## Group {group}"]
+            lines += ["", f"### {step.name}: {found['state']}, {found['seconds']} s", "", step.shows, ""]
+            lines += [f"- **{why}**" for why in found["why"]]
+            lines += [f"- {what}" for what in found["shown"]]
+            if found["figures"]:
+                lines += ["", "| figure | |", "|---|---|", *(f"| {n} | {v} |" for n, v in found["figures"].items())]
+        return "\n".join(lines) + "\n"

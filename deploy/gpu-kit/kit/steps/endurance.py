@@ -1,0 +1,180 @@
+"""Group 4: memory that does not grow, memory that is full, a device that is lost, and a node that is told to end."""
+
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+
+from kit import answers, machine, models, programs
+from kit.settings import Settings, own_python
+from kit.step import Failed, Result, step
+from kit.steps.networks import pairs
+from kit.steps.resnet50 import fixed, precision_of
+
+GROWTH_MIB = 64  # of the process and of the device: more is a leak
+
+
+def device_mib(s: Settings) -> float:
+    """The device's memory that is taken, by whomever."""
+    used = machine.smi("memory.used", int(s.device.removeprefix("cuda:"))) if s.cuda else None
+    return float(used or 0)
+
+
+@step(group=4, seconds=120)
+def memory(s: Settings, r: Result) -> None:
+    """Memory of process and device stays the same over 1,000 batches."""
+    precision, batch = precision_of(s), s.pick(32, 4)
+    manifest = models.manifest_of(s, "resnet50", precision)
+    size = models.size_of(manifest)
+    data = f"synthetic:{batch * 8}x{size * size * 3}"
+    with programs.Node(s, fixed(s, manifest, batch, "memory")) as node:
+        before = None
+        for batches in (200, 1000):
+            result, _ = programs.run(s, node.address, "offline", data, f"memory-{batches}",
+                                     offline_expected_qps=batches * batch, min_duration_ms=1000)
+            r.expect(result["samples"]["completed"] >= batches * batch, f"{batches} batches of {batch} are answered")
+            now = node.resident_mib(), device_mib(s)
+            r.figure(f"after {batches} batches: process, MiB", now[0])
+            r.figure(f"after {batches} batches: device, MiB", now[1])
+            grown = max(a - b for a, b in zip(now, before)) if before else 0
+            before = now
+    r.expect(grown <= GROWTH_MIB, f"neither grows by more than {GROWTH_MIB} MiB in the last 1,000")
+
+
+@step(group=4, seconds=120)
+def many_answers(s: Settings, r: Result) -> None:
+    """A thousand batches of different images through 1, 2 and 4 instances: each answer is Python's."""
+    precision = precision_of(s)
+    manifest = models.manifest_of(s, "resnet50", precision)
+    data, images = models.pixels(s, "many", manifest, s.pick(8_192, 64))
+    logits = models.Reference(s, manifest, precision).each(s.pick(256, 8), images)[0]
+    for instances in (1, 2, 4):
+        settings = programs.config(s, manifest, "many", max_batch=8, instances=instances)
+        with programs.Node(s, settings) as node:
+            got = programs.responses(s, node, data, "many")
+        answers.same_labels(r, f"{instances} instances", got, logits, precision)
+
+
+def without_warm_up(manifest: Path) -> Path:
+    """DLRM's manifest for a node that reserves no memory for long samples before they come."""
+    text = manifest.read_text()
+    file = manifest.with_name("dlrm-cold.toml")
+    file.write_text(text + "\n[parameters]\nwarm_up_pairs = 1\n")
+    return file
+
+
+@step(group=4, seconds=120)
+def out_of_memory(s: Settings, r: Result) -> None:
+    """When another process fills the device's memory, batches are run in halves and answers stay right; later, whole again."""
+    manifest = without_warm_up(models.manifest_of(s, "dlrm", "fp32"))
+    count = s.pick(4000, 20)
+    samples = pairs(32, (count, count + 1))
+    dense, sparse = (models.saved(s, f"full-{name}", np.stack([sample[place] for sample in samples]))
+                     for place, name in enumerate(("dense", "sparse")))
+    reference = models.Reference(s, manifest, "fp32")
+    want = [reference(*sample)[0] for sample in samples]
+    del reference
+    halves = "is run again in halves"
+    with programs.Node(s, programs.config(s, manifest, "full", max_batch=32, batch_timeout_us=200_000)) as node:
+        words = own_python("-m", "kit.filler", s.device, str(s.pick(3000, 0)))
+        filler = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        try:
+            r.figure("filled, MiB", int(filler.stdout.readline() or 0))
+            got = programs.responses(s, node, f"{dense}+{sparse}", "dlrm-full")
+        finally:
+            filler.stdin.close()
+            filler.wait(60)
+        answers.same_tensors(r, "while memory is full", answers.floats(got), want, "fp32")
+        times = node.said().count(halves)
+        r.figure("batches run again in halves", times)
+        if s.cuda:
+            r.expect(times > 0, "memory was full: a batch was run again in halves")
+        got = programs.responses(s, node, f"{dense}+{sparse}", "dlrm-free")
+        answers.same_tensors(r, "afterwards", answers.floats(got), want, "fp32")
+        r.expect(node.said().count(halves) == times, "with memory free, no batch is run in halves")
+
+
+WIDTH = 8  # of the lookup's rows
+
+
+def lookup(s: Settings) -> Path:
+    """A model that looks up rows of a table, and does not look whether they are there: on a GPU a wrong one is an assertion."""
+    import torch
+
+    class Lookup(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = torch.nn.Embedding(16, WIDTH)
+
+        def forward(self, ids: torch.Tensor) -> torch.Tensor:
+            return self.table(ids.to(torch.int64)).sum(1)
+
+    torch.manual_seed(1)
+    folder = s.folder("models/lookup")
+    torch.jit.freeze(torch.jit.script(Lookup().eval())).save(str(folder / "lookup.pt"))
+    manifest = folder / "lookup.toml"
+    manifest.write_text("\n".join([
+        'name = "lookup"', 'model = "lookup.pt"', 'workload = "tensors"', 'precision = "fp32"', 'weights = "random, seed 1"',
+        "", "[[inputs]]", 'name = "ids"', 'data_type = "int32"', "shape = [4]",
+        "", "[[outputs]]", 'name = "sums"', 'data_type = "float32"', f"shape = [{WIDTH}]", ""]))
+    return manifest
+
+
+@step(group=4, seconds=120)
+def lost_device(s: Settings, r: Result) -> None:
+    """A device that is lost ends the run as failed, and the node with a message; a CPU fails one sample and goes on."""
+    manifest = lookup(s)
+    good = np.arange(32, dtype=np.int32).reshape(8, 4) % 16
+    bad = good.copy()
+    bad[3, 2] = 1_000_000
+    right, wrong = models.saved(s, "lookup-right", good), models.saved(s, "lookup-wrong", bad)
+    want = list(models.Reference(s, manifest, "fp32")(good)[0])
+    with programs.Node(s, programs.config(s, manifest, "lost", max_batch=4)) as node:
+        got = answers.floats(programs.responses(s, node, right, "lookup"))
+        answers.same_tensors(r, "before", got, want, "fp32")
+        result, _ = programs.run(s, node.address, "offline", wrong, "lost", "--mode", "accuracy", codes=(3,))
+        r.figure("what the run says", " / ".join(result["reasons"])[:300])
+        r.expect(result["verdict"].upper() == "FAILED", "the run is failed, and says why")
+        if not s.cuda:
+            again = answers.floats(programs.responses(s, node, right, "lookup-again"))
+            answers.same_tensors(r, "afterwards", again, want, "fp32")
+            return
+        code = node.wait(30)
+        why = [line for line in node.said().splitlines() if "device is lost" in line]
+        r.figure("exit code of the node", "none: it runs on" if code is None else code)
+        r.figure("what the node says", why[-1][:300] if why else "nothing of a lost device")
+        r.expect(code == 1, "the node ends by itself, with exit code 1")
+        r.expect(bool(why), "its log says that the device is lost")
+    with programs.Node(s, programs.config(s, manifest, "lost-again", max_batch=4)) as node:
+        got = answers.floats(programs.responses(s, node, right, "lookup-anew"))
+        answers.same_tensors(r, "after a new start", got, want, "fp32")
+
+
+@step(group=4, seconds=60)
+def told_to_end(s: Settings, r: Result) -> None:
+    """SIGTERM under load: the node ends by itself, and the run names the node that it lost."""
+    precision, batch = precision_of(s), s.pick(32, 4)
+    manifest = models.manifest_of(s, "resnet50", precision)
+    size = models.size_of(manifest)
+    folder = programs.run_folder(s, "told-to-end")
+    with programs.Node(s, fixed(s, manifest, batch, "told-to-end")) as node:
+        words = [s.program("loadgen-node"), "run", "--nodes", node.address, "--output", str(folder),
+                 *programs.run_words(s, "offline", f"synthetic:{batch * 4}x{size * size * 3}", "told-to-end",
+                                     offline_expected_qps=1e6, min_duration_ms=1000)]
+        run = subprocess.Popen(words, env=programs.environment(s), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        time.sleep(s.pick(3, 2))
+        began = time.monotonic()
+        code = node.end()
+        r.figure("seconds until the node ended", time.monotonic() - began)
+        r.figure("exit code of the node", "none: it runs on" if code is None else code)
+        r.expect(code == 0, "the node ends with exit code 0")
+        try:
+            said, _ = run.communicate(timeout=30)
+        except subprocess.TimeoutExpired as error:
+            run.kill()
+            raise Failed("the run did not end within 30 s of its node") from error
+        print(said)
+        r.expect(run.returncode == 3, "the run ends with exit code 3")
+        r.expect(re.search(r"lost node|node .*lost", said) is not None, "the run names the node that it lost")

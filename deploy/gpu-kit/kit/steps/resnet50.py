@@ -1,0 +1,219 @@
+"""Group 1: the device is found, ResNet50 is right at every precision, and as fast as Python allows."""
+
+import os
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from kit import answers, models, programs
+from kit.settings import Settings
+from kit.step import Result, Skip, step
+
+DEFAULT_PRECISION = "fp16"  # of the steps about speed
+
+
+def precision_of(s: Settings) -> str:
+    """fp16, but for a CPU, which computes it slowly."""
+    return DEFAULT_PRECISION if s.cuda else "fp32"
+
+
+def fixed(s: Settings, manifest: Path, batch: int, name: str, **keys: object) -> Path:
+    """Settings of a node with batches of one size, filled up to it."""
+    return programs.config(s, manifest, name, max_batch=batch, batch_sizes=[batch], batch_timeout_us=100_000, **keys)
+
+
+@step(group=1, seconds=60)
+def devices(s: Settings, r: Result) -> None:
+    """The node finds Python's torch by itself, and the device in it."""
+    python = Path(sys.executable).parent
+    path = f"{python}{os.pathsep}{os.environ.get('PATH', '')}"
+    said = programs.ask(s, "sut-node", "devices", env={"PATH": path, "LIBTORCH": None})
+    r.figure("sut-node devices", " / ".join(line.strip() for line in said.strip().splitlines()))
+    r.expect(s.device in said.split(), f"`sut-node devices` names {s.device}")
+
+
+@step(group=1, seconds=170)
+def resnet50_answers(s: Settings, r: Result) -> None:
+    """Labels and logits are Python's on the same device: at fp32, tf32, fp16 and bf16, in batches of 1 to 256."""
+    count, exact = s.pick(512, 24), {}
+    for precision in ("fp32", "tf32", "fp16", "bf16"):
+        manifest = models.manifest_of(s, "resnet50", precision)
+        data, images = models.pixels(s, "resnet50-answers", manifest, count)
+        logits = models.Reference(s, manifest, precision).each(s.pick(64, 8), images)[0]
+        sizes = s.pick([1, 8, 32, 256], [1, 8]) if precision == "fp32" else [s.pick(64, 8)]
+        for batch in sizes:
+            what = f"{precision}, batches of {batch}"
+            with programs.Node(s, fixed(s, manifest, batch, "answers")) as node:
+                answers.same_labels(r, what, programs.responses(s, node, data, "labels"), logits, precision)
+        tensors = models.variant(manifest, "logits", workload="tensors")
+        with programs.Node(s, fixed(s, tensors, s.pick(64, 8), "logits")) as node:
+            got = answers.floats(programs.responses(s, node, data, "logits"))
+        answers.same_tensors(r, f"{precision}, logits", got, list(logits), precision)
+        exact[precision] = np.stack(got)
+    off = float(np.abs(exact["tf32"] - exact["fp32"]).max() / np.abs(exact["fp32"]).max())
+    r.figure("tf32 beside fp32, largest difference", off)
+    if s.cuda:
+        r.expect(off > 0, "tf32 rounds: its logits differ from those of fp32")
+
+
+@step(group=1, seconds=150)
+def resnet50_speed(s: Settings, r: Result) -> None:
+    """Engines beside a bare loop in Python, in batches of 1 to 256: one that waits for each batch, one that overlaps."""
+    precision, seconds = precision_of(s), s.pick(2, 0.5)
+    manifest = models.manifest_of(s, "resnet50", precision)
+    size = models.size_of(manifest)
+    ratios, speeds, waiting = [], [], []
+    for batch in s.pick([1, 8, 32, 128, 256], [1, 8]):
+        data = f"synthetic:{max(batch, 32) * 2}x{size * size * 3}"
+        waits = programs.loop(s, manifest, batch, seconds, overlap=False)
+        overlaps = programs.loop(s, manifest, batch, seconds)
+        engines = programs.bench(s, fixed(s, manifest, batch, "speed"), data, seconds)
+        r.figure(f"batch {batch}: engines, samples/s", engines)
+        r.figure(f"batch {batch}: loop that waits, samples/s", waits)
+        r.figure(f"batch {batch}: loop that overlaps, samples/s", overlaps)
+        ratios.append(engines / overlaps)
+        speeds.append(engines)
+        waiting.append(waits)
+        r.figure(f"batch {batch}: engines to the loop that overlaps", ratios[-1])
+        r.figure("least of engines to the loop that overlaps", min(ratios))
+        r.figure("best engines to the best loop that waits", max(speeds) / max(waiting))
+    r.expect(min(ratios) > 0, "engines and loop have figures at every batch")
+
+
+@step(group=1, seconds=130)
+def resnet50_network(s: Settings, r: Result) -> None:
+    """The network costs nothing: Offline and Server over loopback beside the same node in one process."""
+    precision, batch = precision_of(s), s.pick(64, 8)
+    manifest = models.manifest_of(s, "resnet50", precision)
+    size = models.size_of(manifest)
+    data, rounds, ms = f"synthetic:{batch * 4}x{size * size * 3}", s.pick(2, 1), s.pick(3000, 600)
+    offline = fixed(s, manifest, batch, "network-offline", io_threads=2)
+    rate = programs.bench(s, offline, data, s.pick(2, 0.5))
+    r.figure("engines, samples/s", rate)
+    found = programs.tax(s, offline, "offline", data, "resnet50-offline", rounds,
+                         offline_expected_qps=rate, min_duration_ms=ms)
+    compare(r, "offline", found)
+    sizes = sorted({1, batch // 4, batch // 2, batch} - {0})
+    server = programs.config(s, manifest, "network-server", max_batch=batch, batch_sizes=sizes, batch_timeout_us=500,
+                             io_threads=2)
+    found = programs.tax(s, server, "server", data, "resnet50-server", rounds, server_target_qps=rate * 0.6,
+                         server_target_latency_ns=s.pick(15_000_000, 1_000_000_000), min_duration_ms=ms)
+    compare(r, "server", found)
+    for kind, number in (("over the network", 0), ("in one process", 1)):
+        p99 = [pair[number]["loadgen_latency_ns"]["99.00"] / 1e6 for pair in found]
+        r.figure(f"server {kind}: p99, ms", float(np.median(p99)))
+
+
+def compare(r: Result, scenario: str, found: list[tuple[dict, dict]]) -> None:
+    """The median of the rounds' ratios, and their verdicts."""
+    ratios = [network["metric"]["value"] / alone["metric"]["value"] for network, alone in found]
+    r.figure(f"{scenario}: network to in-process", float(f"{np.median(ratios):.3f}"))
+    r.figure(f"{scenario}: least and most", f"{min(ratios):.3f} – {max(ratios):.3f}")
+    r.figure(f"{scenario}: samples/s over the network", float(np.median([pair[0]["metric"]["value"] for pair in found])))
+    r.figure(f"{scenario}: verdicts", ", ".join(f"{network['verdict']} / {alone['verdict']}" for network, alone in found))
+    lost = sum(network["samples"]["lost"] for network, _ in found)
+    r.expect(lost == 0, f"{scenario}: no sample is lost")
+
+
+@step(group=1, seconds=80)
+def resnet50_instances(s: Settings, r: Result) -> None:
+    """Two instances on the device: the same answers, and their speed beside that of one."""
+    precision, batch, seconds = precision_of(s), s.pick(64, 8), s.pick(3, 0.5)
+    manifest = models.manifest_of(s, "resnet50", precision)
+    data, images = models.pixels(s, "resnet50-instances", manifest, s.pick(512, 32))
+    logits = models.Reference(s, manifest, precision).each(batch, images)[0]
+    rates = []
+    for instances in (1, 2):
+        settings = fixed(s, manifest, batch, "instances", instances=instances)
+        rates.append(programs.bench(s, settings, data, seconds))
+        r.figure(f"{instances} instances, samples/s", rates[-1])
+    r.figure("two instances to one", rates[1] / rates[0])
+    with programs.Node(s, settings) as node:
+        got = programs.responses(s, node, data, "instances")
+    answers.same_labels(r, "two instances", got, logits, precision)
+
+
+COPIES = 20  # of which the median counts
+
+
+@step(group=1, seconds=60)
+def resnet50_overlap(s: Settings, r: Result) -> None:
+    """Copies overlap computing: a batch in the node beside its copy and its computing, each timed alone by CUDA events."""
+    import torch
+
+    if not s.cuda:
+        raise Skip("a CPU has no copies: the model reads the batch where it lies")
+    # Normalised floats are four times as long as pixels, so that their copy shows.
+    precision, batch = precision_of(s), s.pick(128, 8)
+    manifest = models.manifest_of(s, "resnet50", precision, "-fp32")
+    module, size = models.Reference(s, manifest, precision).module, models.size_of(manifest)
+    torch.backends.cudnn.benchmark = True
+    host = torch.rand(batch, 3, size, size).pin_memory()
+    there = host.to(s.device)
+
+    def milliseconds(work: Callable[[], object]) -> float:
+        times = []
+        with torch.inference_mode():
+            for _ in range(3 + COPIES):
+                began, ended = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                began.record()
+                work()
+                ended.record()
+                ended.synchronize()
+                times.append(began.elapsed_time(ended))
+        return float(np.median(times[3:]))
+
+    copies = milliseconds(lambda: there.copy_(host, non_blocking=True))
+    computes = milliseconds(lambda: module(there))
+    del module, there
+    torch.cuda.empty_cache()
+    data = f"synthetic:{batch * 2}x{host.nbytes // batch}"
+    takes = 1000 * batch / programs.bench(s, fixed(s, manifest, batch, "overlap"), data, 3)
+    r.figure("copying a batch, ms", copies)
+    r.figure("computing a batch, ms", computes)
+    r.figure("a batch in the node, ms", takes)
+    r.figure("share of the copy that is hidden", (copies + computes - takes) / copies)
+
+
+@step(group=1, seconds=60)
+def resnet50_jpeg(s: Settings, r: Result) -> None:
+    """JPEG in: labels are those of Pillow's pixels, and decoding keeps up with the device at fp32."""
+    import processing
+    from PIL import Image
+
+    manifest = models.manifest_of(s, "resnet50", "fp32", "-jpeg")
+    size = models.size_of(manifest)
+    short = int(re.search(r"^resize = (\d+)", manifest.read_text(), re.MULTILINE)[1])
+    rng, count = np.random.default_rng(3), s.pick(128, 16)
+    folder, images = s.folder("data/jpeg"), []
+    for number in range(count):
+        file = folder / f"{number:05}.jpg"
+        width, height = s.pick((500, 375), (120, 90))
+        processing.picture(rng, width, height).save(file, quality=90)
+        images.append(processing.crop(Image.open(file), short, size))
+    images = np.stack(images)
+    reference, batch = models.Reference(s, manifest, "fp32"), s.pick(64, 8)
+    logits = reference.each(batch, images)[0]
+    # Decoders differ by one level: only labels that such differences leave alone have to be equal.
+    labels, stable = logits.argmax(1), np.ones(count, bool)
+    for _ in range(8):
+        noise = rng.integers(-2, 3, images.shape)
+        noisy = (images.astype(np.int16) + noise).clip(0, 255).astype(np.uint8)
+        stable &= reference.each(batch, noisy)[0].argmax(1) == labels
+    jpeg = fixed(s, manifest, batch, "jpeg")
+    with programs.Node(s, jpeg) as node:
+        got = np.array([int(np.frombuffer(x, "<i4")[0]) for x in programs.responses(s, node, folder, "jpeg")])
+    r.figure("labels that noise leaves alone", f"{int(stable.sum())} of {count}")
+    r.figure("labels other than Python's", int((got != labels).sum()))
+    r.expect(bool((got == labels)[stable].all()), "labels that noise of two levels leaves alone are Python's")
+    r.expect(stable.sum() * 4 >= count, "a quarter of the labels or more are left alone, so that they tell something")
+    seconds = s.pick(4, 0.5)
+    decoded = programs.bench(s, jpeg, folder, seconds)
+    pixels = programs.bench(s, fixed(s, models.manifest_of(s, "resnet50"), batch, "pixels"),
+                            models.saved(s, "jpeg-pixels", images), seconds)
+    r.figure("JPEG files, samples/s", decoded)
+    r.figure("pixels, samples/s", pixels)
+    r.figure("JPEG files to pixels", decoded / pixels)

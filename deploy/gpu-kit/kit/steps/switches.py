@@ -1,0 +1,45 @@
+"""Group 6: switches that only a GPU can judge. Each is measured off and on; it stays off until it wins."""
+
+from pathlib import Path
+
+import numpy as np
+
+from kit import answers, models, programs
+from kit.settings import Settings
+from kit.step import Result, step
+from kit.steps.resnet50 import fixed, precision_of
+
+
+def off_and_on(s: Settings, r: Result, on: Path, env: dict[str, str]) -> None:
+    """ResNet50 as it is, and with another manifest or environment, in turn: the same answers, and the speed of both."""
+    precision = precision_of(s)
+    off = models.manifest_of(s, "resnet50", precision)
+    data, images = models.pixels(s, "switch", off, s.pick(512, 32))
+    logits = models.Reference(s, off, precision).each(s.pick(64, 8), images)[0]
+    ratios = []
+    for batch in s.pick((1, 8, 32, 128), (1, 8)):
+        kinds = {"off": (fixed(s, off, batch, "off"), {}), "on": (fixed(s, on, batch, "on"), env)}
+        found = {kind: [] for kind in kinds}
+        for _ in range(s.pick(2, 1)):
+            for kind, (settings, variables) in kinds.items():
+                found[kind].append(programs.bench(s, settings, data, s.pick(2, 0.5), env=variables))
+        rates = {kind: float(np.median(each)) for kind, each in found.items()}
+        for kind, rate in rates.items():
+            r.figure(f"batch {batch}: {kind}, samples/s", rate)
+        ratios.append(rates["on"] / rates["off"])
+        r.figure(f"batch {batch}: on to off", ratios[-1])
+    r.figure("least of on to off", min(ratios))
+    with programs.Node(s, fixed(s, on, batch, "on"), env=env) as node:
+        answers.same_labels(r, "switched on", programs.responses(s, node, data, "switch"), logits, precision)
+
+
+@step(group=6, seconds=220)
+def switch_fused_convolutions(s: Settings, r: Result) -> None:
+    """Convolutions with their ReLU and sum in one kernel (`export.py --fused`), off and on."""
+    off_and_on(s, r, models.exported(s, "resnet50", precision_of(s), "--fused") / "resnet50.toml", {})
+
+
+@step(group=6, seconds=220)
+def switch_fuser(s: Settings, r: Result) -> None:
+    """TorchScript's fuser of pointwise operations (NETDIV_TORCH_FUSER=1), off and on."""
+    off_and_on(s, r, models.manifest_of(s, "resnet50", precision_of(s)), {"NETDIV_TORCH_FUSER": "1"})

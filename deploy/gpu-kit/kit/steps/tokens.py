@@ -1,0 +1,105 @@
+"""Group 2: language models on the token engine: outputs, tokens per second, TTFT and TPOT."""
+
+from pathlib import Path
+
+import numpy as np
+
+from kit import language, programs
+from kit.settings import Settings
+from kit.step import Result, Skip, step
+
+NEAR = 0.01  # nats: choices that are closer may fall either way
+MS = 1_000_000  # ns
+
+
+def needs_the_engine() -> None:
+    if not language.EXPORTER.exists():
+        raise Skip("this kit has no exporter of language models (deploy/models/export_language_model.py)")
+
+
+def half_of(s: Settings) -> str:
+    """The precision of the steps about speed."""
+    return "bf16" if s.cuda else "fp32"
+
+
+def settings(s: Settings, manifest: Path) -> Path:
+    """Of a node with the token engine, which forms no batches."""
+    return programs.config(s, manifest, "tokens", batch_timeout_us=None)
+
+
+@step(group=2, seconds=200)
+def tokens_answers(s: Settings, r: Result) -> None:
+    """Outputs of prompts of different lengths are Python's greedy ones, with 1, 8 and 32 slots that others join and leave."""
+    needs_the_engine()
+    longest, most = s.pick((256, 48), (96, 12))
+    manifest = language.exported(s, "fp32", 1, longest, most)
+    data, rows = language.prompts(s, "tokens-answers", s.pick(64, 24), (3, longest))
+    decoder = language.Decoder(s, manifest, "fp32")
+    want = np.concatenate([decoder.outputs([row], most)[0] for row in rows])
+    for slots in s.pick((1, 8, 32), (1, 8)):
+        manifest = language.exported(s, "fp32", slots, longest, most)
+        with programs.Node(s, settings(s, manifest)) as node:
+            got = [np.frombuffer(x, "<i4") for x in programs.responses(s, node, data, "tokens")]
+        r.expect(all(len(ids) == most for ids in got), f"{slots} slots: {len(got)} outputs have {most} ids")
+        apart, far = 0, 0.0
+        for row, ids, wanted in zip(rows, got, want):
+            at = np.flatnonzero(ids != wanted[:len(ids)])
+            if len(at):
+                apart += 1
+                far = max(far, decoder.behind(row, wanted[:at[0]], int(ids[at[0]])))
+        r.figure(f"{slots} slots: outputs other than Python's", apart)
+        r.figure(f"{slots} slots: least likely of other choices, nats behind", far)
+        r.expect(far <= NEAR, f"{slots} slots: outputs are Python's, up to choices that nearly tie")
+    r.expect(len(np.unique(want, axis=0)) > 1, "outputs differ between prompts, so that they tell something")
+
+
+@step(group=2, seconds=260)
+def tokens_speed(s: Settings, r: Result) -> None:
+    """Tokens per second by the number of slots, beside a bare loop in Python over batches of that size; TTFT and TPOT."""
+    needs_the_engine()
+    precision, (prompt, output) = half_of(s), s.pick((128, 128), (32, 16))
+    sizes, ratios = s.pick((1, 8, 32, 64, 128), (1, 8)), []
+    manifest = language.exported(s, precision, 1, prompt, output)
+    decoder, loops = language.Decoder(s, manifest, precision), {}
+    for slots in sizes:
+        _, rows = language.prompts(s, "tokens-speed", slots, (prompt, prompt))
+        decoder.outputs(rows, 4)
+        loops[slots] = slots * output / decoder.outputs(rows, output)[1]
+        r.figure(f"{slots} slots: Python loop, tokens/s", loops[slots])
+    del decoder  # the node needs the memory
+    free_memory(s)
+    for slots in sizes:
+        manifest = language.exported(s, precision, slots, prompt, output)
+        data, _ = language.prompts(s, f"tokens-{slots}", slots * 4, (prompt, prompt))
+        with programs.Node(s, settings(s, manifest)) as node:
+            more = ("--benchmark", "kit", "--setting=use_token_latencies=true")
+            result, _ = programs.run(s, node.address, "offline", data, "tokens-offline", *more, offline_expected_qps=slots * 4,
+                                     server_ttft_latency=60_000 * MS, server_tpot_latency=60_000 * MS,
+                                     min_duration_ms=1000, min_query_count=1)
+            rate = result["token_metric"]["value"]
+            r.figure(f"{slots} slots: Offline, tokens/s", rate)
+            ratios.append(rate / loops[slots])
+            r.figure(f"{slots} slots: Offline to the Python loop", ratios[-1])
+            r.figure("least of Offline to the Python loop", min(ratios))
+            if slots == 1:
+                continue  # an output at a time: LoadGen's queries would take minutes
+            result, _ = programs.run(s, node.address, "server", data, "tokens-server", *more,
+                                     server_target_qps=0.5 * rate / output, min_duration_ms=s.pick(5000, 1500),
+                                     server_ttft_latency=60_000 * MS, server_tpot_latency=60_000 * MS, min_query_count=10)
+            latency = result["loadgen_latency_ns"]
+            for label, kind in (("TTFT", "first_token"), ("TPOT", "further_token")):
+                p50, p99 = (latency[f"{kind}_{percentile}"] / MS for percentile in ("50.00", "99.00"))
+                r.figure(f"{slots} slots: Server at half that rate, {label} p50, ms", p50)
+                r.figure(f"{slots} slots: Server at half that rate, {label} p99, ms", p99)
+            r.expect(result["samples"]["lost"] == 0, f"{slots} slots: no sample is lost")
+    alone = output * programs.bench(s, settings(s, manifest), data, s.pick(5, 1))
+    r.figure(f"{slots} slots: in one process, tokens/s", alone)
+    r.figure("Offline to in one process, most slots", rate / alone)
+
+
+def free_memory(s: Settings) -> None:
+    """Give the device what Python's torch keeps for later."""
+    if s.cuda:
+        import torch
+
+        torch.cuda.empty_cache()

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# What a GPU has to show, one group of steps at a time; docs/GPU.md says what each group shows.
+#
+#     gpu-kit/run.sh 1                            # one group: 1 to 6
+#     gpu-kit/run.sh all --device cpu --small     # every step on tiny networks, without a GPU
+#     gpu-kit/run.sh list                         # the steps
+#
+# Environment: PYTHON, a Python with torch 2.11 (default: python3).
+set -euo pipefail
+kit=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+python=${PYTHON:-python3}
+if ! command -v "$python" >/dev/null; then
+    echo "gpu-kit: there is no $python; set PYTHON to a Python 3.11 or newer with torch 2.11" >&2
+    exit 2
+fi
+if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
+    echo "gpu-kit: $python is $("$python" -V 2>&1); set PYTHON to a Python 3.11 or newer with torch 2.11" >&2
+    exit 2
+fi
+PYTHONPATH=$kit:$kit/models PYTHONDONTWRITEBYTECODE=1 exec "$python" -m kit "$@"

@@ -1,0 +1,114 @@
+"""Write a language model as a TorchScript file with its manifest, for sut-node.
+
+    python export_language_model.py Llama-3.1-8B-Instruct --output models --precision bf16
+    python export_language_model.py configurations/llama3.2-1b.json --output models
+
+The model is a folder with Hugging Face's config.json and *.safetensors, or a config.json alone: then its weights are
+seeded random numbers. The file is loaded again and compared with the network it was made from before it counts as
+written.
+"""
+
+import argparse
+import sys
+import warnings
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+import hugging_face
+import torchscript
+from language_model import LanguageModel
+from torchscript import ExportError
+
+warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)
+
+
+def build(path: Path, precision: str, seed: int) -> tuple[hugging_face.Shape, LanguageModel, str]:
+    """The model of a folder or a config.json, and where its weights are from."""
+    shape = hugging_face.read_shape(path / "config.json" if path.is_dir() else path)
+    model = LanguageModel(shape, torchscript.PRECISIONS[precision]).eval()
+    if path.is_dir():
+        hugging_face.read_weights(path, model.places())
+        return shape, model, path.resolve().name
+    torch.manual_seed(seed)
+    hugging_face.draw_weights(model.places(), shape.spread)
+    return shape, model, f"random, seed {seed}"
+
+
+def tokens(shape: hugging_face.Shape, *, max_input_tokens: int, max_tokens: int, eos: list[int] | None, slots: int,
+           chunk: int, beams: int) -> dict[str, object]:
+    """The manifest's table `tokens`."""
+    if min(max_input_tokens, max_tokens, slots, chunk, beams) < 1:
+        raise ExportError("--max-input-tokens, --max-tokens, --slots, --chunk and --beams have to be at least 1")
+    if max_input_tokens + max_tokens > shape.longest:
+        raise ExportError(f"the model has {shape.longest} positions, less than --max-input-tokens {max_input_tokens} "
+                          f"and --max-tokens {max_tokens} together")
+    ends = shape.ends if eos is None else eos
+    if any(not 0 <= end < shape.vocabulary for end in ends):
+        raise ExportError(f"not all ends of an output, {ends}, are from 0 to {shape.vocabulary - 1}; name others with --eos")
+    return {
+        "vocabulary": shape.vocabulary, "max_input_tokens": max_input_tokens, "max_tokens": max_tokens, "eos": ends,
+        "slots": slots, "chunk": chunk, "beams": beams,
+    }
+
+
+def manifest(name: str, precision: str, weights: str, table: dict[str, object]) -> str:
+    """A manifest as TOML."""
+    head = {"name": name, "model": f"{name}.pt", "workload": "language-model", "precision": precision, "weights": weights}
+    lines = [f"{k} = {torchscript.value(v)}" for k, v in head.items()]
+    return "\n".join([*lines, "", "[tokens]", *(f"{k} = {torchscript.value(v)}" for k, v in table.items())]) + "\n"
+
+
+def try_out(model: LanguageModel) -> tuple[Tensor, ...]:
+    """What the entries give for two prompts of noise, of which one comes in two chunks, and a step of both."""
+    sizes = model.sizes()
+    dtype = dict(model.named_parameters())["embedding"].dtype
+    room = (2, sizes["groups"], 8, sizes["width"])
+    keys, values = ([torch.zeros(room, dtype=dtype) for _ in range(sizes["layers"])] for _ in range(2))
+    ids = torch.arange(8) * 7 % sizes["vocabulary"]
+    states = [model.prefill(ids[:5], 0, 1, 0, keys, values), model.prefill(ids[:2], 1, 1, 0, keys, values),
+              model.prefill(ids[2:3], 1, 1, 2, keys, values)]
+    states.append(model.decode(ids[6:], torch.tensor([5, 3]), 8, keys, values))
+    return *states, model.candidates(states[-1], torch.zeros(2), torch.tensor([False, True]), ids[:1], 2, 4)[0]
+
+
+@torch.inference_mode()
+def write(name: str, model: LanguageModel, folder: Path, precision: str, manifest: str) -> list[Path]:
+    """Write a model and its manifest, and check the file. Return what was written."""
+    path = folder / f"{name}.pt"
+    torchscript.save(torch.jit.script(model), path, try_out, try_out(model), precision)
+    file = folder / f"{name}.toml"
+    file.write_text(manifest)
+    return [path, file]
+
+
+def main() -> None:
+    """Read the command line and export."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model", type=Path, help="folder with config.json and *.safetensors, or a config.json for random weights")
+    parser.add_argument("--output", type=Path, required=True, help="folder, made if it is not there")
+    parser.add_argument("--name", help="of the files and in the manifest (default: that of the folder or configuration)")
+    parser.add_argument("--precision", choices=torchscript.PRECISIONS, default="fp32")
+    parser.add_argument("--seed", type=int, default=1, help="of the random weights")
+    parser.add_argument("--max-input-tokens", type=int, default=1024, help="longest prompt")
+    parser.add_argument("--max-tokens", type=int, default=1024, help="longest output")
+    parser.add_argument("--eos", type=int, nargs="*", help="tokens that end an output (default: those of config.json)")
+    parser.add_argument("--slots", type=int, default=32, help="samples under way at the same time")
+    parser.add_argument("--chunk", type=int, default=512, help="tokens of prompts that one step computes at most")
+    parser.add_argument("--beams", type=int, default=1, help="width of the beam search; 1: greedy")
+    args = parser.parse_args()
+    name = args.name or (args.model.resolve().name if args.model.is_dir() else args.model.stem).lower()
+    try:
+        shape, model, weights = build(args.model, args.precision, args.seed)
+        table = tokens(shape, max_input_tokens=args.max_input_tokens, max_tokens=args.max_tokens, eos=args.eos,
+                       slots=args.slots, chunk=args.chunk, beams=args.beams)
+        text = manifest(name, args.precision, weights, table)
+        path, file = write(name, model, args.output, args.precision, text)
+    except (ExportError, OSError) as error:
+        sys.exit(f"{parser.prog}: {error}")
+    print(f"{path} ({path.stat().st_size / 1e6:.1f} MB), {file.name}")
+
+
+if __name__ == "__main__":
+    main()

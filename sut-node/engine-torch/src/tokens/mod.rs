@@ -1,0 +1,140 @@
+//! Language models: prompts of token ids in, token ids out, with continuous batching.
+//!
+//! - this file: the C ABI (`netdiv_token_engine`)
+//! - `model.rs`: a model on a device, and what its file can do
+//! - `instance.rs`: the samples under way, and a step of all of them
+//! - `sample.rs`: a sample under way
+//! - `schedule.rs`: which sample has which slot, and what a step computes
+//! - `beams.rs`: beam search
+//! - `cache.rs`: keys and values
+//! - `upload.rs`: numbers for the device
+
+mod beams;
+mod cache;
+mod instance;
+mod model;
+mod sample;
+mod schedule;
+mod upload;
+
+use std::slice;
+
+use netdiv_plugin::abi::{self, Status, Text};
+
+use self::{instance::Instance, model::Model};
+use crate::guard::guarded;
+
+/// The functions for language models.
+pub(crate) static TABLE: abi::TokenEngine = abi::TokenEngine {
+    size: size_of::<abi::TokenEngine>() as u32,
+    event_size: size_of::<abi::TokenEvent>() as u32,
+    load: Some(load),
+    unload: Some(unload),
+    open: Some(open),
+    close: Some(close),
+    warm_up: Some(warm_up),
+    submit: Some(submit),
+    step: Some(step),
+    cancel: Some(cancel),
+};
+
+unsafe extern "C" fn load(
+    settings: *const abi::TokenSettings,
+    model: *mut *mut abi::TokenModel,
+    error: Text,
+) -> Status {
+    guarded(error, || {
+        // SAFETY: the caller's settings, strings and ids.
+        let loaded = unsafe { Model::load(&*settings) }?;
+        // SAFETY: the caller's place for the model.
+        unsafe { *model = Box::into_raw(Box::new(loaded)).cast() };
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn unload(model: *mut abi::TokenModel) {
+    // SAFETY: it comes from `load` and is given back once.
+    drop(unsafe { Box::from_raw(model.cast::<Model>()) });
+}
+
+unsafe extern "C" fn open(
+    model: *mut abi::TokenModel,
+    instance: *mut *mut abi::TokenInstance,
+    room: *mut abi::TokenRoom,
+    error: Text,
+) -> Status {
+    guarded(error, || {
+        // SAFETY: a model from `load`, which outlives its instances.
+        let opened = Instance::open(unsafe { &*model.cast::<Model>() })?;
+        // SAFETY: the caller's places for the room and the instance.
+        unsafe {
+            *room = opened.room();
+            *instance = Box::into_raw(Box::new(opened)).cast();
+        }
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn close(instance: *mut abi::TokenInstance) {
+    // SAFETY: it comes from `open` and is given back once.
+    drop(unsafe { Box::from_raw(instance.cast::<Instance<'_>>()) });
+}
+
+/// An instance that the caller lends for one call.
+///
+/// # Safety
+///
+/// It comes from `open`, is not closed, and no other thread uses it.
+unsafe fn lent<'a>(instance: *mut abi::TokenInstance) -> &'a mut Instance<'a> {
+    // SAFETY: as above.
+    unsafe { &mut *instance.cast::<Instance<'a>>() }
+}
+
+unsafe extern "C" fn warm_up(instance: *mut abi::TokenInstance, error: Text) -> Status {
+    // SAFETY: the caller's instance.
+    guarded(error, || unsafe { lent(instance) }.warm_up())
+}
+
+unsafe extern "C" fn submit(
+    instance: *mut abi::TokenInstance,
+    sample: u64,
+    ids: *const i32,
+    count: u32,
+    least: u32,
+    most: u32,
+    error: Text,
+) -> Status {
+    guarded(error, || {
+        let ids = match count {
+            0 => &[],
+            // SAFETY: the caller's ids, which live through the call.
+            _ => unsafe { slice::from_raw_parts(ids, count as usize) },
+        };
+        // SAFETY: the caller's instance.
+        unsafe { lent(instance) }.submit(sample, ids, least as usize, most as usize)
+    })
+}
+
+unsafe extern "C" fn step(
+    instance: *mut abi::TokenInstance,
+    events: *mut abi::TokenEvent,
+    room: u32,
+    count: *mut u32,
+    error: Text,
+) -> Status {
+    guarded(error, || {
+        // SAFETY: the caller's instance, room for that many events, and place for their number.
+        unsafe {
+            *count = lent(instance).step(slice::from_raw_parts_mut(events, room as usize))?;
+        }
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn cancel(instance: *mut abi::TokenInstance, sample: u64) {
+    // SAFETY: the caller's instance.
+    unsafe { lent(instance) }.cancel(sample);
+}
+
+#[cfg(test)]
+mod tests;

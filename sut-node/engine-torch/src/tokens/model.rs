@@ -1,0 +1,301 @@
+//! A language model on one device: a file of `deploy/models/export_language_model.py`, and its entries.
+
+use std::{
+    ffi::{CStr, c_char},
+    slice,
+};
+
+use netdiv_plugin::abi;
+use tch::{CModule, Device, IValue, Kind, Tensor};
+
+use super::{
+    cache::{Cache, Sizes},
+    schedule,
+};
+use crate::{
+    device,
+    failure::Failure,
+    model::{check_precision, weights_of},
+    pipeline, switches,
+};
+
+/// What to do about a file that is none.
+const EXPORT: &str = "export it with deploy/models/export_language_model.py";
+
+/// What the node asks for.
+pub(super) struct Limits {
+    pub(super) vocabulary: usize,
+    pub(super) longest_prompt: usize,
+    pub(super) longest_output: usize,
+    pub(super) slots: usize,
+    pub(super) chunk: usize,
+    pub(super) cache_bytes: u64,
+    pub(super) beams: usize,
+    pub(super) ends: Vec<i32>,
+}
+
+pub(crate) struct Model {
+    module: CModule,
+    pub(super) device: Device,
+    pub(super) threads: i32,
+    pub(super) kind: Kind,
+    pub(super) sizes: Sizes,
+    pub(super) limits: Limits,
+}
+
+/// States of tokens of which the next is to be chosen, and which of these must not end their output yet.
+pub(super) struct States {
+    pub(super) states: Tensor,
+    pub(super) early: Tensor,
+}
+
+impl Model {
+    /// Loads a file onto a device.
+    ///
+    /// # Safety
+    ///
+    /// The settings' pointers are valid, as the ABI says.
+    pub(crate) unsafe fn load(settings: &abi::TokenSettings) -> Result<Self, Failure> {
+        if settings.size != size_of::<abi::TokenSettings>() as u64 {
+            return Err(Failure::refused("netdiv_token_settings has another size".into()));
+        }
+        // SAFETY: the caller's strings.
+        let text = |at: *const c_char| unsafe { CStr::from_ptr(at).to_string_lossy().into_owned() };
+        let (path, precision) = (text(settings.path), text(settings.precision));
+        let device = device::find(&text(settings.device))?;
+        if device.is_cuda() {
+            tch::jit::f_set_tensor_expr_fuser_enabled(switches::fuser()?)?;
+            pipeline::allow_tf32(precision == "tf32")?;
+        } else {
+            pipeline::keep_memory();
+        }
+        let kind = weights_of(&precision)?;
+        let mut module = CModule::load_on_device(&path, device).map_err(|error| {
+            let why = Failure::from(error).text;
+            Failure::refused(format!("{path} is not loaded: {why}. If it is no model, {EXPORT}"))
+        })?;
+        module.f_set_eval()?;
+        check_precision(&module, &precision)?;
+        // SAFETY: the caller's ids.
+        let limits = unsafe { Limits::read(settings) };
+        let sizes = sizes(&module)?;
+        limits.check(&sizes)?;
+        let threads = i32::try_from(settings.threads).unwrap_or(1).max(1);
+        Ok(Self { module, device, threads, kind, sizes, limits })
+    }
+
+    /// Positions of a slot.
+    pub(super) fn room(&self) -> usize {
+        schedule::room_for(self.limits.longest_prompt + self.limits.longest_output)
+    }
+
+    /// Computes a part of a prompt from position `start` on, into the rows from `row` on that beams have: its last token's
+    /// state.
+    pub(super) fn prefill(
+        &self,
+        cache: &Cache,
+        ids: Tensor,
+        row: usize,
+        start: usize,
+    ) -> Result<Tensor, Failure> {
+        let [row, width, start] = [row, self.limits.beams, start].map(int);
+        let ids = IValue::Tensor(ids);
+        self.tensor("prefill", &[&ids, &row, &width, &start, &cache.keys, &cache.values])
+    }
+
+    /// Computes a token in each of the first rows: their states.
+    pub(super) fn decode(
+        &self,
+        cache: &Cache,
+        ids: Tensor,
+        positions: Tensor,
+        length: usize,
+    ) -> Result<Tensor, Failure> {
+        let (ids, positions) = (IValue::Tensor(ids), IValue::Tensor(positions));
+        self.tensor("decode", &[&ids, &positions, &int(length), &cache.keys, &cache.values])
+    }
+
+    /// The likeliest token after each state.
+    pub(super) fn choose(&self, states: States, ends: &IValue) -> Result<Tensor, Failure> {
+        let (states, early) = (IValue::Tensor(states.states), IValue::Tensor(states.early));
+        self.tensor("choose", &[&states, &early, ends])
+    }
+
+    /// The best continuations of each `width` rows, whose scores are given.
+    pub(super) fn candidates(
+        &self,
+        states: States,
+        scores: Tensor,
+        ends: &IValue,
+        width: usize,
+        keep: usize,
+    ) -> Result<Tensor, Failure> {
+        let (states, early) = (IValue::Tensor(states.states), IValue::Tensor(states.early));
+        let scores = IValue::Tensor(scores);
+        self.tensor("candidates", &[&states, &scores, &early, ends, &int(width), &int(keep)])
+    }
+
+    /// Each of the first rows becomes that of `source`, from position `start` to `end`.
+    pub(super) fn reorder(
+        &self,
+        cache: &Cache,
+        source: Tensor,
+        start: usize,
+        end: usize,
+    ) -> Result<(), Failure> {
+        let source = IValue::Tensor(source);
+        let args = [&source, &int(start), &int(end), &cache.keys, &cache.values];
+        self.module.method_is("reorder", &args)?;
+        Ok(())
+    }
+
+    fn tensor(&self, entry: &str, args: &[&IValue]) -> Result<Tensor, Failure> {
+        match self.module.method_is(entry, args)? {
+            IValue::Tensor(tensor) => Ok(tensor),
+            other => Err(Failure::refused(format!(
+                "the model's entry {entry} gives {other:?}; {EXPORT}"
+            ))),
+        }
+    }
+}
+
+fn int(value: usize) -> IValue {
+    IValue::Int(value as i64)
+}
+
+/// What the file says of itself.
+fn sizes(module: &CModule) -> Result<Sizes, Failure> {
+    let none: [IValue; 0] = [];
+    let said = module.method_is("sizes", &none).map_err(|_| {
+        Failure::refused(format!("the model file has no entries of a language model; {EXPORT}"))
+    })?;
+    let IValue::GenericDict(said) = said else {
+        return Err(Failure::refused(format!("the model's entry sizes gives {said:?}; {EXPORT}")));
+    };
+    let size = |name: &str| {
+        let is = |key: &IValue| matches!(key, IValue::String(key) if key == name);
+        let found = said.iter().find(|(key, _)| is(key));
+        match found {
+            Some((_, IValue::Int(size))) if *size > 0 => Ok(*size as usize),
+            _ => {
+                let why = format!("the model's entry sizes gives no {name}; {EXPORT}");
+                Err(Failure::refused(why))
+            }
+        }
+    };
+    Ok(Sizes {
+        layers: size("layers")?,
+        groups: size("groups")?,
+        width: size("width")?,
+        longest: size("longest")?,
+        vocabulary: size("vocabulary")?,
+    })
+}
+
+impl Limits {
+    /// # Safety
+    ///
+    /// The settings' ids are valid, as the ABI says.
+    unsafe fn read(settings: &abi::TokenSettings) -> Self {
+        let ends = match settings.end_count {
+            0 => Vec::new(),
+            // SAFETY: the caller gives so many.
+            count => unsafe { slice::from_raw_parts(settings.ends, count as usize).to_vec() },
+        };
+        Self {
+            vocabulary: settings.vocabulary as usize,
+            longest_prompt: settings.longest_prompt as usize,
+            longest_output: settings.longest_output as usize,
+            slots: settings.slots as usize,
+            chunk: settings.chunk as usize,
+            cache_bytes: settings.cache_bytes,
+            beams: settings.beams as usize,
+            ends,
+        }
+    }
+
+    /// Whether a model of those sizes can keep to the limits.
+    fn check(&self, sizes: &Sizes) -> Result<(), Failure> {
+        let why = if [self.slots, self.chunk, self.beams, self.longest_prompt, self.longest_output]
+            .contains(&0)
+        {
+            "slots, chunk, beams, and the longest prompt and output have to be at least 1".into()
+        } else if self.vocabulary != sizes.vocabulary {
+            let (said, has) = (self.vocabulary, sizes.vocabulary);
+            format!(
+                "the manifest says vocabulary = {said}, but the model has {has}; correct the manifest"
+            )
+        } else if self.longest_prompt + self.longest_output > sizes.longest {
+            format!(
+                "the model has {} positions, less than a prompt of {} and an output of {} need; lower max_input_tokens \
+                 or max_tokens",
+                sizes.longest, self.longest_prompt, self.longest_output
+            )
+        } else if self
+            .ends
+            .iter()
+            .any(|end| usize::try_from(*end).map_or(true, |end| end >= self.vocabulary))
+        {
+            format!(
+                "not all of eos = {:?} are from 0 to {}; correct the manifest",
+                self.ends,
+                self.vocabulary - 1
+            )
+        } else if self.beams > 1 && self.candidates() + self.ends.len() > self.vocabulary {
+            format!(
+                "{} beams need a larger vocabulary than {}; lower beams",
+                self.beams, self.vocabulary
+            )
+        } else {
+            return Ok(());
+        };
+        Err(Failure::refused(why))
+    }
+
+    /// Continuations that a step of a beam search looks at.
+    pub(super) fn candidates(&self) -> usize {
+        super::beams::Beams::candidates(self.beams, self.ends.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limits() -> Limits {
+        Limits {
+            vocabulary: 128,
+            longest_prompt: 64,
+            longest_output: 40,
+            slots: 4,
+            chunk: 16,
+            cache_bytes: 0,
+            beams: 1,
+            ends: vec![2, 3],
+        }
+    }
+
+    #[test]
+    fn limits_that_the_model_cannot_keep_are_refused_with_what_to_do() {
+        let sizes = Sizes { layers: 2, groups: 2, width: 8, longest: 104, vocabulary: 128 };
+        assert!(limits().check(&sizes).is_ok());
+        for (limits, why) in [
+            (
+                Limits { longest_output: 41, ..limits() },
+                "has 104 positions, less than a prompt of 64 and an output of 41",
+            ),
+            (
+                Limits { vocabulary: 127, ..limits() },
+                "says vocabulary = 127, but the model has 128",
+            ),
+            (Limits { ends: vec![128], ..limits() }, "not all of eos = [128] are from 0 to 127"),
+            (Limits { ends: vec![-1], ..limits() }, "not all of eos = [-1]"),
+            (Limits { beams: 64, ..limits() }, "64 beams need a larger vocabulary"),
+            (Limits { slots: 0, ..limits() }, "at least 1"),
+        ] {
+            let refused = limits.check(&sizes).expect_err(why);
+            assert_eq!(refused.status, abi::REFUSED);
+            assert!(refused.text.contains(why), "{}", refused.text);
+        }
+    }
+}

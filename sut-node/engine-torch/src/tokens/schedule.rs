@@ -1,0 +1,306 @@
+//! Which sample has which slot, and what a step computes for it: continuous batching, without tensors.
+//!
+//! The cache has a row of positions for each slot. A step first computes parts of prompts that wait, then one token for every
+//! sample whose prompt was done before. The second part computes all slots up to the last that has such a sample; those
+//! between that have none write too, at their next unwritten position, where nothing is lost.
+
+use std::collections::VecDeque;
+
+/// Positions that a step attends to are a multiple of this, so that shapes are few.
+const LENGTHS: usize = 64;
+
+/// So is the number of slots, above this one.
+const ROWS: usize = 4;
+
+/// A part of a prompt, of positions `start` to `end`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Chunk {
+    pub(super) slot: usize,
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// The prompt's last: a token follows it.
+    pub(super) is_last: bool,
+}
+
+/// What a slot does while tokens are computed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row {
+    /// Where it writes.
+    pub(super) position: usize,
+    /// Whether it has a sample whose prompt is done; what is computed for others is nothing.
+    pub(super) runs: bool,
+}
+
+/// What a step computes.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    /// Parts of prompts, which come first.
+    pub(super) chunks: Vec<Chunk>,
+    /// The first slots; none if no prompt is done.
+    pub(super) rows: Vec<Row>,
+    /// Positions that the rows attend to at most.
+    pub(super) length: usize,
+}
+
+#[derive(Debug)]
+struct Sample {
+    number: u64,
+    /// Length of its prompt.
+    prompt: usize,
+    /// Positions that are written.
+    written: usize,
+}
+
+/// The slots.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    slots: Vec<Option<Sample>>,
+    /// Slots whose prompts are not done, the oldest first.
+    waiting: VecDeque<usize>,
+    /// Tokens of prompts in a step.
+    chunk: usize,
+    /// Positions of a slot.
+    room: usize,
+}
+
+impl Schedule {
+    pub(super) fn new(slots: usize, chunk: usize, room: usize) -> Self {
+        let slots = (0..slots).map(|_| None).collect();
+        Self { slots, waiting: VecDeque::new(), chunk, room }
+    }
+
+    /// Gives a sample the lowest free slot, if there is one.
+    pub(super) fn admit(&mut self, number: u64, prompt: usize) -> Option<usize> {
+        let slot = self.slots.iter().position(Option::is_none)?;
+        self.slots[slot] = Some(Sample { number, prompt, written: 0 });
+        self.waiting.push_back(slot);
+        Some(slot)
+    }
+
+    /// The slot of a sample.
+    pub(super) fn slot_of(&self, number: u64) -> Option<usize> {
+        let is = |slot: &Option<Sample>| slot.as_ref().is_some_and(|it| it.number == number);
+        self.slots.iter().position(is)
+    }
+
+    /// Frees a slot.
+    pub(super) fn leave(&mut self, slot: usize) {
+        self.slots[slot] = None;
+        self.waiting.retain(|&other| other != slot);
+    }
+
+    /// What the next step computes; it counts as written from here on.
+    pub(super) fn plan(&mut self) -> Plan {
+        let running: Vec<bool> = self
+            .slots
+            .iter()
+            .map(|slot| slot.as_ref().is_some_and(|it| it.written >= it.prompt))
+            .collect();
+        let chunks = self.chunks();
+        let Some(last) = running.iter().rposition(|&runs| runs) else {
+            return Plan { chunks, ..Plan::default() };
+        };
+        let count = rows(last + 1).min(self.slots.len());
+        let mut plan = Plan { chunks, rows: Vec::with_capacity(count), length: 0 };
+        for (slot, runs) in self.slots.iter_mut().zip(running).take(count) {
+            let position = slot.as_ref().map_or(0, |it| it.written);
+            if let (true, Some(sample)) = (runs, slot) {
+                sample.written += 1;
+                plan.length = plan.length.max(sample.written);
+            }
+            plan.rows.push(Row { position, runs });
+        }
+        plan.length = plan.length.next_multiple_of(LENGTHS).min(self.room);
+        plan
+    }
+
+    /// Parts of the prompts that wait, the oldest first. A prompt is only divided if it is the step's first: many small
+    /// parts would each cost as much as a large one.
+    fn chunks(&mut self) -> Vec<Chunk> {
+        let (mut chunks, mut left) = (Vec::new(), self.chunk);
+        while let Some(&slot) = self.waiting.front() {
+            let Some(sample) = &mut self.slots[slot] else { break };
+            let (start, rest) = (sample.written, sample.prompt - sample.written);
+            if rest > left && !chunks.is_empty() {
+                break;
+            }
+            let end = start + rest.min(left);
+            let is_last = end == sample.prompt;
+            chunks.push(Chunk { slot, start, end, is_last });
+            sample.written = end;
+            left -= end - start;
+            if !is_last {
+                break;
+            }
+            self.waiting.pop_front();
+        }
+        chunks
+    }
+}
+
+/// Number of slots that a step computes for so many.
+fn rows(slots: usize) -> usize {
+    if slots <= ROWS { slots } else { slots.next_multiple_of(ROWS) }
+}
+
+/// Every number of slots that a step may compute.
+pub(super) fn row_counts(slots: usize) -> Vec<usize> {
+    let mut counts: Vec<_> = (1..=slots).map(|count| rows(count).min(slots)).collect();
+    counts.dedup();
+    counts
+}
+
+/// Positions that a slot needs for so many tokens.
+pub(super) fn room_for(tokens: usize) -> usize {
+    tokens.next_multiple_of(LENGTHS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cache that knows what was written where: the sample and its position.
+    struct Cache {
+        rows: Vec<Vec<Option<(u64, usize)>>>,
+    }
+
+    /// A sample under way, as the caller sees it.
+    struct Under {
+        number: u64,
+        slot: usize,
+        prompt: usize,
+        output: usize,
+        given: usize,
+    }
+
+    struct Seeded(u64);
+
+    impl Seeded {
+        fn below(&mut self, most: usize) -> usize {
+            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            ((self.0 >> 33) as usize) % most
+        }
+    }
+
+    impl Cache {
+        fn write(&mut self, slot: usize, position: usize, what: Option<u64>) {
+            self.rows[slot][position] = what.map(|number| (number, position));
+        }
+
+        /// Whether a slot holds this sample and nothing else below `end`.
+        fn holds(&self, slot: usize, number: u64, end: usize) -> bool {
+            self.rows[slot][..end].iter().enumerate().all(|(at, it)| *it == Some((number, at)))
+        }
+    }
+
+    /// Samples that come, end and are cancelled at random, and what has to hold in each step.
+    fn run(seed: u64) {
+        let mut random = Seeded(seed);
+        let (slots, chunk) = (1 + random.below(9), 1 + random.below(40));
+        let (longest, most) = (1 + random.below(90), 1 + random.below(70));
+        let room = room_for(longest + most);
+        let mut schedule = Schedule::new(slots, chunk, room);
+        let mut cache = Cache { rows: vec![vec![None; room]; slots] };
+        let mut under: Vec<Under> = Vec::new();
+        let (mut next, mut ended, mut waited) = (0, 0, 0);
+        while ended < 60 {
+            while under.len() < slots && next < 60 && random.below(3) > 0 {
+                let (prompt, output) = (1 + random.below(longest), 1 + random.below(most));
+                let lowest = (0..slots).find(|slot| under.iter().all(|it| it.slot != *slot));
+                assert_eq!(schedule.admit(next, prompt), lowest);
+                let slot = lowest.unwrap();
+                assert_eq!(schedule.slot_of(next), Some(slot));
+                under.push(Under { number: next, slot, prompt, output, given: 0 });
+                next += 1;
+            }
+            if under.len() == slots {
+                assert_eq!(schedule.admit(999, 1), None);
+            }
+            let running: Vec<_> =
+                under.iter().filter(|it| it.given > 0).map(|it| it.slot).collect();
+            let is_waiting = running.len() < under.len();
+            let plan = schedule.plan();
+
+            let computed: usize = plan.chunks.iter().map(|it| it.end - it.start).sum();
+            assert!(computed <= chunk);
+            assert_eq!(plan.chunks.is_empty(), !is_waiting, "prompts go on in each step");
+            let is_done = !is_waiting || plan.chunks.iter().any(|it| it.is_last);
+            waited = if is_done { 0 } else { waited + 1 };
+            assert!(waited < longest.div_ceil(chunk), "a prompt gets done");
+            for part in &plan.chunks {
+                let sample = under.iter_mut().find(|it| it.slot == part.slot).unwrap();
+                assert!(
+                    cache.holds(part.slot, sample.number, part.start),
+                    "a prompt is written in order"
+                );
+                for position in part.start..part.end {
+                    cache.write(part.slot, position, Some(sample.number));
+                }
+                assert_eq!(part.is_last, part.end == sample.prompt);
+                sample.given += usize::from(part.is_last);
+            }
+            let ran: Vec<_> = (0..plan.rows.len()).filter(|slot| plan.rows[*slot].runs).collect();
+            assert_eq!(ran.len(), running.len(), "whose prompt was done gets a token in each step");
+            assert!(plan.rows.is_empty() || row_counts(slots).contains(&plan.rows.len()));
+            for (slot, row) in plan.rows.iter().enumerate() {
+                if !row.runs {
+                    cache.write(slot, row.position, None);
+                    continue;
+                }
+                let sample = under.iter_mut().find(|it| it.slot == slot).unwrap();
+                assert_eq!(row.position, sample.prompt + sample.given - 1);
+                cache.write(slot, row.position, Some(sample.number));
+                sample.given += 1;
+                assert!(row.position < plan.length && plan.length <= room);
+            }
+            for (slot, row) in plan.rows.iter().enumerate().filter(|(_, row)| row.runs) {
+                let sample = under.iter().find(|it| it.slot == slot).unwrap();
+                assert!(
+                    cache.holds(slot, sample.number, row.position + 1),
+                    "others write elsewhere"
+                );
+            }
+            let cancelled =
+                (random.below(8) == 0 && !under.is_empty()).then(|| random.below(under.len()));
+            let mut place = 0;
+            under.retain(|it| {
+                let ends = it.given == it.output || cancelled == Some(place);
+                place += 1;
+                if ends {
+                    schedule.leave(it.slot);
+                    (ended, waited) = (ended + 1, 0);
+                }
+                !ends
+            });
+        }
+        assert!(under.is_empty() && schedule.plan().rows.is_empty());
+    }
+
+    #[test]
+    fn in_any_order_of_samples_every_token_sees_its_own_sample_and_nothing_else() {
+        for seed in 0..500 {
+            run(seed);
+        }
+    }
+
+    #[test]
+    fn prompts_share_a_step_and_only_the_first_is_divided() {
+        let mut schedule = Schedule::new(4, 10, 64);
+        for (number, prompt) in [(0, 14), (1, 3), (2, 5), (3, 2)] {
+            schedule.admit(number, prompt);
+        }
+        let part = |slot, start, end, is_last| Chunk { slot, start, end, is_last };
+        assert_eq!(schedule.plan().chunks, [part(0, 0, 10, false)]);
+        // Three tokens are left for slot 2, which has five: it is not divided, and slot 3 does not pass it.
+        assert_eq!(schedule.plan().chunks, [part(0, 10, 14, true), part(1, 0, 3, true)]);
+        let plan = schedule.plan();
+        assert_eq!(plan.chunks, [part(2, 0, 5, true), part(3, 0, 2, true)]);
+        assert_eq!(plan.rows.iter().map(|row| row.position).collect::<Vec<_>>(), [14, 3]);
+    }
+
+    #[test]
+    fn shapes_are_few() {
+        assert_eq!(row_counts(13), [1, 2, 3, 4, 8, 12, 13]);
+        assert_eq!((room_for(1), room_for(64), room_for(65)), (64, 64, 128));
+    }
+}

@@ -1,0 +1,131 @@
+//! Every prompt of every model: alone, in a full batch, and while others join and leave.
+
+use std::collections::HashMap;
+
+use super::driver::{Engine, Settings, ids};
+
+const MODELS: [&str; 4] = ["tiny-llama", "tiny-llama3.1", "tiny-mixtral", "tiny-gptj"];
+
+/// What the fixtures' outputs were made with.
+const LEAST: u32 = 4;
+const MOST: u32 = 40;
+
+fn fixtures(model: &str) -> (Vec<Vec<i32>>, Vec<Vec<i32>>) {
+    let (prompts, outputs) =
+        (ids(&format!("{model}-prompts.ids")), ids(&format!("{model}-outputs.ids")));
+    assert_eq!((prompts.len(), outputs.len()), (200, 200));
+    (prompts, outputs)
+}
+
+fn compare(model: &str, outputs: &HashMap<u64, Vec<i32>>, wanted: &[Vec<i32>]) {
+    for (sample, output) in outputs {
+        assert_eq!(output, &wanted[*sample as usize], "{model}, prompt {sample}");
+    }
+}
+
+#[test]
+fn alone_each_output_is_that_of_transformers() {
+    for model in MODELS {
+        let (prompts, wanted) = fixtures(model);
+        let mut engine = Engine::of(model);
+        for (sample, prompt) in prompts.iter().enumerate() {
+            engine.submit(sample as u64, prompt, LEAST, MOST).unwrap();
+            compare(model, &engine.finish(1), &wanted);
+        }
+    }
+}
+
+#[test]
+fn in_a_full_batch_each_output_is_that_of_transformers() {
+    for model in MODELS {
+        let (prompts, wanted) = fixtures(model);
+        let mut engine = Engine::of(model);
+        engine.warm_up().unwrap();
+        for batch in 0..prompts.len().div_ceil(32) {
+            let samples: Vec<_> = (batch * 32..prompts.len().min(batch * 32 + 32)).collect();
+            for &sample in &samples {
+                engine.submit(sample as u64, &prompts[sample], LEAST, MOST).unwrap();
+            }
+            compare(model, &engine.finish(samples.len()), &wanted);
+        }
+    }
+}
+
+#[test]
+fn while_others_join_and_leave_each_output_is_that_of_transformers() {
+    for model in MODELS {
+        let (prompts, wanted) = fixtures(model);
+        for (slots, chunk) in [(7, 5), (32, 100)] {
+            let mut settings = Settings::of(model);
+            (settings.raw.slots, settings.raw.chunk) = (slots, chunk);
+            let mut engine = Engine::open(settings).map_err(|(_, why)| why).unwrap();
+            let (mut next, mut under, mut outputs) =
+                (0, Vec::new(), HashMap::<u64, Vec<i32>>::new());
+            let mut cancelled = 0;
+            for step in 0.. {
+                // One more in each step, so that samples are everywhere in their outputs; now and then one leaves early.
+                if under.len() < slots as usize && next < prompts.len() {
+                    engine.submit(next as u64, &prompts[next], LEAST, MOST).unwrap();
+                    under.push(next as u64);
+                    next += 1;
+                }
+                if step % 50 == 49 && !under.is_empty() {
+                    let sample = under.remove(step % under.len());
+                    engine.cancel(sample);
+                    outputs.remove(&sample);
+                    cancelled += 1;
+                }
+                for (sample, ids, is_last) in engine.step().unwrap() {
+                    assert!(under.contains(&sample), "an event of a sample that has left");
+                    outputs.entry(sample).or_default().extend(ids);
+                    under.retain(|it| !is_last || *it != sample);
+                }
+                if under.is_empty() && next == prompts.len() {
+                    break;
+                }
+            }
+            assert_eq!(outputs.len() + cancelled, prompts.len());
+            compare(model, &outputs, &wanted);
+        }
+    }
+}
+
+#[test]
+fn an_output_has_its_own_limits() {
+    let (prompts, wanted) = fixtures("tiny-llama");
+    let mut engine = Engine::of("tiny-llama");
+    for (sample, prompt) in prompts.iter().take(32).enumerate() {
+        engine.submit(sample as u64, prompt, 1, sample as u32 + 1).unwrap();
+    }
+    let ends = Settings::of("tiny-llama").ends;
+    for (sample, output) in engine.finish(32) {
+        let most = sample as usize + 1;
+        let early = output.iter().position(|id| ends.contains(id));
+        assert_eq!(output.len(), early.map_or(most, |place| place + 1));
+        let wanted = &wanted[sample as usize];
+        let same = output.len().min(early.unwrap_or(most)).min(wanted.len());
+        assert_eq!(output[..same], wanted[..same], "until an end that is allowed here");
+    }
+    // As many as are asked for, whatever ends there might be.
+    for (sample, prompt) in prompts.iter().take(32).enumerate() {
+        engine.submit(sample as u64, prompt, MOST, MOST).unwrap();
+    }
+    for output in engine.finish(32).values() {
+        let early = output.iter().position(|id| ends.contains(id));
+        assert!(output.len() == 40 && early.is_none_or(|place| place == 39));
+    }
+}
+
+#[test]
+fn with_beams_the_answer_comes_whole() {
+    let (prompts, wanted) = fixtures("tiny-gptj");
+    let mut engine = Engine::of("tiny-gptj");
+    engine.submit(5, &prompts[5], LEAST, MOST).unwrap();
+    let events = loop {
+        let events = engine.step().unwrap();
+        if !events.is_empty() {
+            break events;
+        }
+    };
+    assert_eq!(events, [(5, wanted[5].clone(), true)]);
+}

@@ -1,0 +1,5 @@
+//! The functions of the table on real models, against what transformers answers (tests/models/language_models.py).
+
+mod answers;
+mod driver;
+mod refusals;
