@@ -60,7 +60,7 @@ fn run(node: &SutNode, scenario: &str) -> LoadGen {
 fn a_batch_is_begun_while_the_one_before_it_computes() {
     let device = Device::new("ms 1 company");
     let node = device.node(&["--max-batch", "1"]);
-    run(&node, "server").short(500, 20).run().expect(0);
+    run(&node, "server").short(500, 100).args(&["--mode", "accuracy"]).run().expect(0);
     let trace = device.trace();
     assert!(trace.contains(&"in company".to_owned()), "{trace:?}");
 }
@@ -69,7 +69,7 @@ fn a_batch_is_begun_while_the_one_before_it_computes() {
 fn every_slot_has_its_memory_before_the_node_is_ready() {
     let device = Device::new("ms 1");
     let mut node = device.node(&["--max-batch", "8"]);
-    run(&node, "offline").short(300, 2000).run().expect(0);
+    run(&node, "offline").args(&["--mode", "accuracy"]).run().expect(0);
     node.signal("-TERM");
     let (_, log) = node.wait();
     // A device that is missing is not passed over silently.
