@@ -20,7 +20,7 @@ demo: build
 
 # The end-to-end tests start the programs themselves, so these are built first. They are about gRPC, and these once more
 # about QUIC.
-OVER_QUIC := accuracy bad_input crowds failure faults node_faults performance plugin_tokens rules sorting tokens torch wire
+OVER_QUIC := accuracy bad_input crowds failure faults node_faults performance plugin_tokens rules sorting tokens torch torch_tokens wire
 # One build with the programs: the tests' dependencies have more features than the programs need, and what is built for both
 # is built once.
 test: libtorch $(TARGET)/interop/made $(TARGET)/triton/made

@@ -106,7 +106,7 @@ def main() -> None:
         text = manifest(name, args.precision, weights, table)
         path, file = write(name, model, args.output, args.precision, text)
     except (ExportError, OSError) as error:
-        sys.exit(f"{args.model}: {error}")
+        sys.exit(f"{parser.prog}: {error}")
     print(f"{path} ({path.stat().st_size / 1e6:.1f} MB), {file.name}")
 
 

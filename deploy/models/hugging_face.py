@@ -52,12 +52,13 @@ class Shape:
 def read_shape(path: Path) -> Shape:
     """Read a config.json."""
     try:
-        config = json.loads(path.read_text())
-        return shape_of(config, str(path))
+        return shape_of(json.loads(path.read_text()), str(path))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise ExportError(f"{path}: not JSON: {error}") from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ExportError(f"{path}: not a configuration of Hugging Face's, or without {error}") from error
+    except KeyError as error:
+        raise ExportError(f"{path}: not a configuration of a language model: it has no {error}") from error
+    except (TypeError, AttributeError) as error:
+        raise ExportError(f"{path}: not a configuration of a language model: {error}") from error
 
 
 def shape_of(config: dict, path: str) -> Shape:

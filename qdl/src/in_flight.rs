@@ -2,7 +2,7 @@
 //!
 //! All of it closes on the last event of a sample. No I/O and no clock here: the time is passed in.
 
-use std::time::Instant;
+use std::{task::Waker, time::Instant};
 
 use crate::{event::OutOfOrder, slots::SlotTable, window::Window};
 
@@ -38,8 +38,8 @@ impl<T> InFlight<T> {
     }
 
     /// Lets a sample of that size go out, if the window has room: [`Self::insert`] has to follow.
-    pub(crate) fn admit(&mut self, bytes: usize) -> bool {
-        self.window.admit(bytes)
+    pub(crate) fn admit(&mut self, bytes: usize, waker: &Waker) -> bool {
+        self.window.admit(bytes, waker)
     }
 
     /// Gives an admitted sample a slot, and returns the id to send. Gives the sample back when no slot is free.
@@ -152,7 +152,7 @@ mod tests {
         fn take(&mut self, step: Step) -> bool {
             match step {
                 Step::Send => {
-                    assert_eq!(self.table.admit(1), self.in_flight() < 2);
+                    assert_eq!(self.table.admit(1, Waker::noop()), self.in_flight() < 2);
                     if self.in_flight() < 2 {
                         let (ticket, now) = (self.samples.len(), self.now);
                         let sample = Sample {

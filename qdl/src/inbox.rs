@@ -205,25 +205,10 @@ impl<T> Inbox<T> {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        sync::{
-            Arc,
-            atomic::{AtomicUsize, Ordering},
-        },
-        task::Wake,
-        thread,
-    };
+    use std::{sync::Arc, thread};
 
     use super::*;
-
-    #[derive(Default)]
-    struct Counter(AtomicUsize);
-
-    impl Wake for Counter {
-        fn wake(self: Arc<Self>) {
-            self.0.fetch_add(1, Ordering::SeqCst);
-        }
-    }
+    use crate::wakes::Wakes;
 
     fn pending(index: usize) -> Pending<()> {
         Pending { ticket: (), index, issued: Instant::now() }
@@ -239,15 +224,15 @@ mod tests {
     #[test]
     fn a_burst_wakes_a_sleeper_once() {
         let inbox = Inbox::new(100, 1);
-        let counter = Arc::new(Counter::default());
+        let counter = Arc::new(Wakes::default());
         let waker = Waker::from(counter.clone());
         for _ in 0..3 {
             assert_eq!(inbox.take(&waker, &mut Vec::new(), |_| Some(())), Taken::Empty);
         }
         inbox.push(&mut (0..50).map(pending).peekable()).unwrap();
-        assert_eq!(counter.0.load(Ordering::SeqCst), 1);
+        assert_eq!(counter.count(), 1);
         inbox.push(&mut (0..10).map(pending).peekable()).unwrap();
-        assert_eq!(counter.0.load(Ordering::SeqCst), 1, "nobody sleeps");
+        assert_eq!(counter.count(), 1, "nobody sleeps");
     }
 
     #[test]

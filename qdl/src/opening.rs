@@ -1,5 +1,7 @@
 //! Opening connections, asking the nodes who they are, and sharing out their windows.
 
+use std::sync::Arc;
+
 use netdiv_contract::limits;
 use netdiv_transport::Connection;
 use netdiv_words::AnswerTokens;
@@ -14,7 +16,8 @@ use crate::{
     node::{self, NodeInfo},
     settings::Settings,
     slots::MAX_SLOTS,
-    window::{MaxTokens, Window},
+    token_room::TokenRoom,
+    window::Window,
 };
 
 /// The nodes of a run, as they described themselves, and all connections, node after node.
@@ -116,8 +119,20 @@ fn check_digests(
     Ok(())
 }
 
-/// The window of one lane: its share of what the node may have in flight.
-pub(crate) fn window(settings: &Settings, node: &NodeInfo) -> Window {
+/// The tokens that a node may have in flight over all its lanes, where it counts them.
+pub(crate) fn token_room(node: &NodeInfo) -> Option<Arc<TokenRoom>> {
+    let takes = &node.description;
+    (takes.max_in_flight_tokens > 0)
+        .then(|| Arc::new(TokenRoom::new(takes.max_in_flight_tokens, takes.max_output_tokens)))
+}
+
+/// The window of a lane: its share of what the node may have in flight, and the room in tokens that it shares.
+pub(crate) fn window(
+    settings: &Settings,
+    node: &NodeInfo,
+    tokens: Option<Arc<TokenRoom>>,
+    lane: usize,
+) -> Window {
     let limit = |own: Option<usize>, theirs: u64| {
         let theirs = usize::try_from(theirs).unwrap_or(usize::MAX);
         own.unwrap_or(theirs).min(theirs) / settings.lanes_per_node()
@@ -125,9 +140,6 @@ pub(crate) fn window(settings: &Settings, node: &NodeInfo) -> Window {
     let takes = &node.description;
     let samples = limit(settings.window_samples, takes.max_in_flight_samples.into());
     let bytes = limit(settings.window_bytes, takes.max_in_flight_bytes);
-    let most = u64::from(takes.max_in_flight_tokens) / settings.lanes_per_node() as u64;
-    let longest_output = takes.max_output_tokens;
-    let tokens = (takes.max_in_flight_tokens > 0).then_some(MaxTokens { most, longest_output });
     let bytes = bytes.min(limits::CONNECTION_WINDOW_BYTES as usize);
-    Window::new(samples.min(MAX_SLOTS), bytes, tokens)
+    Window::new(samples.min(MAX_SLOTS), bytes, tokens.map(|room| (room, lane)))
 }

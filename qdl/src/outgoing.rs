@@ -51,7 +51,7 @@ impl<L: LoadGen> Outgoing<L> {
                 not_loaded = Some(next.index);
                 return None;
             };
-            state.in_flight.admit(sample.cost()).then(|| sample.clone())
+            state.in_flight.admit(sample.cost(), context.waker()).then(|| sample.clone())
         });
         if let Some(index) = not_loaded {
             return Err(Failure::NotLoaded(index));

@@ -203,11 +203,12 @@ fn lanes<L: LoadGen>(
     run: &Arc<Run<L>>,
 ) -> Vec<Arc<Lane<L>>> {
     let per_node = settings.connections_per_node.max(1);
+    let tokens: Vec<_> = nodes.iter().map(opening::token_room).collect();
     let lane = |number: usize| {
         let node = number % (nodes.len() * per_node) / per_node;
         let info = &nodes[node];
         let report = NodeReport::new(&info.description.node_name, &info.address);
-        let window = opening::window(settings, info);
+        let window = opening::window(settings, info, tokens[node].clone(), number);
         let agreed = Agreed {
             tokens: settings.tokens,
             token_bounds: settings.token_bounds,

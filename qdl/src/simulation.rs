@@ -38,7 +38,8 @@ use crate::{
     outgoing::Outgoing,
     replies::{self, Answers},
     run::Run,
-    window::{MaxTokens, Window},
+    token_room::TokenRoom,
+    window::Window,
 };
 
 /// Schedules that are tried.
@@ -145,9 +146,9 @@ impl World {
         let policies = [Policy::Pull, Policy::LeastOutstanding, Policy::RoundRobin];
         let policy = policies[random.random_range(0..3)];
         let window = (random.random_range(1..5), random.random_range(1..60));
-        let max_tokens = random.random_bool(0.3).then(|| MaxTokens {
-            most: random.random_range(1..20),
-            longest_output: random.random_range(0..10),
+        let max_tokens = random.random_bool(0.3).then(|| {
+            let (most, longest_output) = (random.random_range(1..20), random.random_range(0..10));
+            (0..nodes).map(|_| Arc::new(TokenRoom::new(most, longest_output))).collect::<Vec<_>>()
         });
         let first_due = random.random();
         let book = Arc::new(Book { first_due, ..Book::default() });
@@ -160,8 +161,9 @@ impl World {
         let source = Source((0..SAMPLES).map(|index| Some(sample(index))).collect());
         let dispatch = Dispatch::new(policy, nodes * streams, 1000 * nodes * streams);
         let run = Arc::new(Run::new(book.clone(), Arc::new(source), dispatch, nodes));
-        let lane = |number| {
-            let window = Window::new(window.0, window.1, max_tokens);
+        let lane = |number: usize| {
+            let tokens = max_tokens.as_ref().map(|of| (of[number % nodes].clone(), number));
+            let window = Window::new(window.0, window.1, tokens);
             let report = NodeReport::new("node", "address");
             let agreed = Agreed {
                 tokens: if first_due { AnswerTokens::First } else { AnswerTokens::Uncounted },
@@ -354,7 +356,9 @@ impl World {
             let mut state = wire.lane.state.lock();
             assert_eq!(state.in_flight.iter().count(), 0);
             assert!(state.in_flight.waiting_since().is_none());
-            assert!(state.withdrawn || !state.in_flight.window().is_open());
+            let window = state.in_flight.window();
+            assert!(state.withdrawn || !window.is_open());
+            assert!(self.lost.contains(&wire.lane.node) || window.gave_all_tokens_back());
         }
     }
 

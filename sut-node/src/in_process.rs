@@ -9,13 +9,10 @@ use tokio::runtime::{Builder, Runtime};
 use crate::{
     engine::pool::EnginePool,
     error::NodeError,
-    intake::{
-        admission::{Admission, Cost},
-        replies::ReplyTo,
-    },
+    intake::{admission::Admission, replies::ReplyTo},
     model::identity::Model,
     sample::Sample,
-    settings::{config::Config, token_room::TokenRoom},
+    settings::config::Config,
 };
 
 /// A node in this process. No result that it takes part in is one of the Network division.
@@ -23,7 +20,6 @@ pub struct InProcess {
     engines: EnginePool,
     /// As at a node.
     admission: Arc<Admission>,
-    max_in_flight_tokens: Option<TokenRoom>,
     /// For waiting.
     runtime: Runtime,
     replies: ReplyTo,
@@ -49,7 +45,6 @@ impl InProcess {
         Ok(Self {
             engines,
             admission: Arc::new(Admission::of(max_samples, config)),
-            max_in_flight_tokens: config.max_in_flight_tokens,
             runtime: runtime?,
             replies: ReplyTo::here(answered, tokens),
         })
@@ -67,11 +62,11 @@ impl InProcess {
         for (id, payload) in samples {
             let model = &self.engines.model;
             let payload = model.read(payload).map_err(|error| error.to_string())?;
-            let (bytes, room) = (payload.bytes().len() as u64, self.max_in_flight_tokens);
-            if let Some(why) = room.and_then(|room| room.refusal(bytes)) {
+            let bytes = payload.bytes().len();
+            if let Some(why) = self.admission.refusal(bytes) {
                 return Err(why);
             }
-            let cost = Cost::of(bytes, room);
+            let cost = self.admission.cost(bytes as u64);
             let admitted = self.admission.try_admit([cost]).unwrap_or_else(|| {
                 // No more samples will fill up this batch until there is room.
                 self.engines.queue.push(&mut burst);

@@ -26,8 +26,9 @@ const PLAIN: u8 = 0;
 /// Flag of the status that ends a QUIC stream, as gRPC-Web marks its trailers. gRPC itself uses the trailers of HTTP/2.
 const END: u8 = 0x80;
 
-/// Payloads shorter than this are copied behind their header: a separate chunk would cost more than the copy.
-const GATHER_BELOW_BYTES: usize = 4 << 10;
+/// Payloads shorter than this are copied behind their header: a separate chunk, which HTTP/2 writes by itself, would cost more
+/// than the copy.
+const GATHER_BELOW_BYTES: usize = 16 << 10;
 
 /// Longest header that is encoded on the stack: all but those with an error's text.
 const SHORT_HEADER_BYTES: usize = 96;
@@ -134,6 +135,11 @@ impl Encoder {
             self.close_gathered();
         }
         self.chunks.pop_front()
+    }
+
+    /// Whether a chunk is there that nothing will be added to.
+    pub fn has_whole_chunk(&self) -> bool {
+        !self.chunks.is_empty()
     }
 
     /// Whether every chunk was taken.

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bytes::{BufMut as _, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use netdiv_contract::{
     encoding::Encoding,
     tokens::{self, ID_BYTES},
@@ -88,8 +88,11 @@ impl Sink {
             return;
         }
         self.wrong = self.wrong.or_else(|| ids.iter().copied().find(|id| *id < 0));
-        self.output.reserve(ids.len() * ID_BYTES);
-        ids.iter().for_each(|id| self.output.put_i32_le(*id));
+        let given = self.output.len();
+        self.output.resize(given + ids.len() * ID_BYTES, 0);
+        for (place, id) in self.output[given..].chunks_exact_mut(ID_BYTES).zip(ids) {
+            place.copy_from_slice(&id.to_le_bytes());
+        }
         let is_first = self.first.is_none();
         self.first.get_or_insert_with(|| self.clock.now());
         let wanted = self.wanted();

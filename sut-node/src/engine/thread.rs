@@ -112,7 +112,7 @@ mod tests {
             sink::Sink,
         },
         intake::{
-            admission::{Admission, Cost},
+            admission::Admission,
             replies::{self, ReplyTo},
             sessions::Sessions,
         },
@@ -169,7 +169,7 @@ mod tests {
             let channel =
                 replies::channel(&Arc::default(), 10, 1000, session, false, Tokens::Whole);
             let (sender, replies) = channel.unwrap();
-            let admission = Arc::new(Admission::new(10, 1000, 0));
+            let admission = Arc::new(Admission::new(10, 1000, None));
             Self { queue, engine, admission, sender, replies: Messages::new(replies, 10_000) }
         }
 
@@ -181,7 +181,7 @@ mod tests {
                 digest: None,
                 arrived: Instant::now(),
                 length: 1,
-                admitted: self.admission.try_admit([Cost { bytes: 7, tokens: 0 }]),
+                admitted: self.admission.try_admit([self.admission.cost(7)]),
                 replies: ReplyTo::Stream(self.sender.clone()),
             }
         }
@@ -213,7 +213,7 @@ mod tests {
         stage.queue.push(&mut vec![last]);
         stage.queue.close();
         stage.engine.join().unwrap();
-        assert!((0..10).all(|_| stage.admission.try_admit([Cost::default()]).is_some()));
+        assert!((0..10).all(|_| stage.admission.try_admit([stage.admission.cost(1)]).is_some()));
         drop(stage.sender);
     }
 
@@ -282,6 +282,6 @@ mod tests {
         }
         stage.queue.close();
         stage.engine.join().unwrap();
-        assert!((0..10).all(|_| stage.admission.try_admit([Cost::default()]).is_some()));
+        assert!((0..10).all(|_| stage.admission.try_admit([stage.admission.cost(1)]).is_some()));
     }
 }

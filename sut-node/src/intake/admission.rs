@@ -13,28 +13,16 @@ pub(crate) struct Admission {
     samples: Semaphore,
     bytes: Semaphore,
     tokens: Semaphore,
-    most: Charge,
+    max_bytes: u32,
+    /// Where tokens are limited.
+    max_tokens: Option<TokenRoom>,
 }
 
-/// What a sample takes of the room, beside its place.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// What a sample takes of the room, beside its place. Not more than all of it: one that is larger is let in alone.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Cost {
-    pub(crate) bytes: u64,
-    /// 0 where tokens are not limited.
-    pub(crate) tokens: u64,
-}
-
-impl Cost {
-    /// Of a sample of so many bytes, encoded or decoded.
-    pub(crate) fn of(bytes: u64, room: Option<TokenRoom>) -> Self {
-        Self { bytes, tokens: room.map_or(0, |room| room.cost(bytes)) }
-    }
-}
-
-/// The same, not more than all the room: a sample that is larger is let in alone.
-#[derive(Debug, Clone, Copy, Default)]
-struct Charge {
     bytes: u32,
+    /// 0 where tokens are not limited.
     tokens: u32,
 }
 
@@ -50,8 +38,7 @@ pub(crate) struct Admitted {
 impl Admitted {
     /// The place of one of them, which costs that, to be held alone.
     pub(crate) fn split_off(&mut self, cost: Cost) -> Self {
-        let Charge { bytes, tokens } = self.admission.charge(cost);
-        let (bytes, tokens) = (self.bytes.min(bytes as usize), self.tokens.min(tokens as usize));
+        let (bytes, tokens) = (cost.bytes as usize, cost.tokens as usize);
         self.samples -= 1;
         self.bytes -= bytes;
         self.tokens -= tokens;
@@ -69,18 +56,33 @@ impl Admitted {
 impl Admission {
     /// As the settings have it, for so many samples.
     pub(crate) fn of(max_samples: u32, config: &Config) -> Self {
-        let max_tokens = config.max_in_flight_tokens.map_or(0, |room| room.most);
-        Self::new(max_samples, config.max_in_flight_bytes, max_tokens)
+        Self::new(max_samples, config.max_in_flight_bytes, config.max_in_flight_tokens)
     }
 
-    /// `max_tokens` is 0 where they are not limited.
-    pub(crate) fn new(max_samples: u32, max_bytes: u32, max_tokens: u32) -> Self {
+    pub(crate) fn new(max_samples: u32, max_bytes: u32, max_tokens: Option<TokenRoom>) -> Self {
         Self {
             samples: Semaphore::new(max_samples as usize),
             bytes: Semaphore::new(max_bytes as usize),
-            tokens: Semaphore::new(max_tokens as usize),
-            most: Charge { bytes: max_bytes, tokens: max_tokens },
+            tokens: Semaphore::new(max_tokens.map_or(0, |room| room.most as usize)),
+            max_bytes,
+            max_tokens,
         }
+    }
+
+    /// What a sample of so many bytes, encoded or decoded, costs.
+    pub(crate) fn cost(&self, bytes: u64) -> Cost {
+        // One that never fits is refused once it is read, and must not wait until the node is empty.
+        let room = self.max_tokens.filter(|room| room.refusal(bytes).is_none());
+        let within = |n: u64, most: u32| u32::try_from(n).unwrap_or(u32::MAX).min(most);
+        Cost {
+            bytes: within(bytes, self.max_bytes),
+            tokens: room.map_or(0, |room| within(room.cost(bytes), room.most)),
+        }
+    }
+
+    /// Why there is never room for a sample of so many bytes, decoded.
+    pub(crate) fn refusal(&self, bytes: usize) -> Option<String> {
+        self.max_tokens.and_then(|room| room.refusal(bytes as u64))
     }
 
     /// Places for samples of these costs at once, or `None` when there is no room for all of them.
@@ -90,22 +92,25 @@ impl Admission {
     ) -> Option<Admitted> {
         let (mut samples_sum, mut bytes, mut tokens) = (0_u32, 0_u32, 0_u32);
         for cost in samples {
-            let charge = self.charge(cost);
             samples_sum += 1;
-            bytes = bytes.checked_add(charge.bytes)?;
-            tokens = tokens.checked_add(charge.tokens)?;
+            bytes = bytes.checked_add(cost.bytes)?;
+            tokens = tokens.checked_add(cost.tokens)?;
         }
         let places = self.samples.try_acquire_many(samples_sum).ok()?;
         let room = self.bytes.try_acquire_many(bytes).ok()?;
-        let of_tokens = self.tokens.try_acquire_many(tokens).ok()?;
-        [places, room, of_tokens].into_iter().for_each(|permit| permit.forget());
+        let of_tokens = match tokens {
+            0 => None,
+            _ => Some(self.tokens.try_acquire_many(tokens).ok()?),
+        };
+        let permits = [Some(places), Some(room), of_tokens];
+        permits.into_iter().flatten().for_each(|permit| permit.forget());
         let (samples, bytes, tokens) = (samples_sum as usize, bytes as usize, tokens as usize);
         Some(Admitted { admission: self.clone(), samples, bytes, tokens })
     }
 
     /// A place, once there is one. Who came first gets it first, so that small samples do not keep a large one out.
     pub(crate) async fn admit(self: &Arc<Self>, cost: Cost) -> Admitted {
-        let Charge { bytes, tokens } = self.charge(cost);
+        let Cost { bytes, tokens } = cost;
         // The semaphores are never closed, so acquiring cannot fail. Whoever stops waiting keeps no place.
         let sample = self.samples.acquire().await;
         let room = self.bytes.acquire_many(bytes).await;
@@ -117,22 +122,15 @@ impl Admission {
 
     /// Whether another sample of that cost would be let in now.
     pub(crate) fn has_room_for(&self, cost: Cost) -> bool {
-        let Charge { bytes, tokens } = self.charge(cost);
         self.samples.available_permits() > 0
-            && self.bytes.available_permits() >= bytes as usize
-            && self.tokens.available_permits() >= tokens as usize
+            && self.bytes.available_permits() >= cost.bytes as usize
+            && self.tokens.available_permits() >= cost.tokens as usize
     }
 
     /// Samples, bytes and tokens that would be let in now.
     #[cfg(test)]
     pub(crate) fn free(&self) -> [usize; 3] {
         [&self.samples, &self.bytes, &self.tokens].map(Semaphore::available_permits)
-    }
-
-    fn charge(&self, cost: Cost) -> Charge {
-        let within = |n: u64, most: u32| u32::try_from(n).unwrap_or(u32::MAX).min(most);
-        let (bytes, tokens) = (cost.bytes, cost.tokens);
-        Charge { bytes: within(bytes, self.most.bytes), tokens: within(tokens, self.most.tokens) }
     }
 }
 
@@ -148,13 +146,13 @@ impl Drop for Admitted {
 mod tests {
     use super::*;
 
-    fn bytes(bytes: u64) -> Cost {
+    fn bytes(bytes: u32) -> Cost {
         Cost { bytes, tokens: 0 }
     }
 
     #[test]
     fn samples_and_bytes_are_limited_and_come_back() {
-        let admission = Arc::new(Admission::new(2, 100, 0));
+        let admission = Arc::new(Admission::new(2, 100, None));
         let first = admission.try_admit([bytes(60)]).unwrap();
         assert!(admission.try_admit([bytes(60)]).is_none(), "no room in bytes");
         let second = admission.try_admit([bytes(40)]).unwrap();
@@ -169,7 +167,7 @@ mod tests {
             "40 are free again"
         );
         drop(first);
-        let huge = admission.try_admit([bytes(1 << 40)]).unwrap();
+        let huge = admission.try_admit([admission.cost(1 << 40)]).unwrap();
         assert!(admission.try_admit([bytes(1)]).is_none(), "a huge sample takes all");
         drop(huge);
         let mut both = admission.try_admit([bytes(70)]).unwrap();
@@ -181,7 +179,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_one_who_waits_gets_the_place() {
-        let admission = Arc::new(Admission::new(1, 100, 0));
+        let admission = Arc::new(Admission::new(1, 100, None));
         let first = admission.admit(bytes(1)).await;
         let waiting = tokio::spawn({
             let admission = admission.clone();
@@ -193,7 +191,7 @@ mod tests {
         let all = waiting.await.unwrap();
         // One that waits for bytes and gives up keeps no place.
         drop(all);
-        let half = Arc::new(Admission::new(2, 100, 0)).admit(bytes(60)).await;
+        let half = Arc::new(Admission::new(2, 100, None)).admit(bytes(60)).await;
         let admission = half.admission.clone();
         let gives_up = tokio::time::timeout(std::time::Duration::ZERO, admission.admit(bytes(60)));
         assert!(gives_up.await.is_err());
@@ -202,7 +200,8 @@ mod tests {
 
     #[tokio::test]
     async fn tokens_are_limited_and_a_large_sample_is_not_starved_by_small_ones() {
-        let admission = Arc::new(Admission::new(10, 100, 100));
+        let room = TokenRoom { most: 100, longest_output: 10 };
+        let admission = Arc::new(Admission::new(10, 100, Some(room)));
         let tokens = |tokens| Cost { bytes: 1, tokens };
         let mut small = admission.try_admit([tokens(40), tokens(40)]).unwrap();
         assert!(admission.try_admit([tokens(21)]).is_none());
@@ -222,7 +221,14 @@ mod tests {
         assert_eq!(admission.free(), [9, 99, 10]);
         drop(large);
         assert_eq!(admission.free(), [10, 100, 100]);
-        // What could never be let in is refused elsewhere, and does not block the way there.
-        assert!(admission.try_admit([tokens(1 << 40)]).is_some());
+        // What could never be let in is refused elsewhere, and does not wait for room until then.
+        let _all = admission.try_admit([tokens(100)]).unwrap();
+        let longest = 24 + 4 * 90;
+        for (bytes, tokens) in [(0, 10), (longest, 100), (longest + 4, 0), (1 << 40, 0)] {
+            assert_eq!(admission.cost(bytes).tokens, tokens);
+            assert_eq!(admission.refusal(bytes as usize).is_some(), tokens == 0);
+            let admitted = admission.try_admit([Cost { bytes: 0, ..admission.cost(bytes) }]);
+            assert_eq!(admitted.is_some(), tokens == 0);
+        }
     }
 }

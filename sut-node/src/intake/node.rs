@@ -34,7 +34,6 @@ pub(crate) struct Node {
     pub(super) max_payload_bytes: usize,
     max_in_flight_samples: usize,
     pub(super) max_in_flight_bytes: u32,
-    pub(super) max_in_flight_tokens: Option<TokenRoom>,
     /// Bytes of long messages that are being received, over all streams; as many again as are in flight.
     pub(super) assembling: Semaphore,
     pub(super) admission: Arc<Admission>,
@@ -67,7 +66,6 @@ impl Node {
             max_payload_bytes: config.max_payload_bytes,
             max_in_flight_samples: max_in_flight_samples as usize,
             max_in_flight_bytes: config.max_in_flight_bytes,
-            max_in_flight_tokens: config.max_in_flight_tokens,
             assembling: Semaphore::new(config.max_in_flight_bytes as usize),
             admission: Arc::new(admission),
             queue,
@@ -128,7 +126,8 @@ impl Node {
     pub(super) fn take(&self, samples: &mut Vec<Sample>) {
         match &self.no_model {
             Some(engine) if !samples.is_empty() => {
-                let batch = std::mem::take(samples);
+                // What is left keeps its memory for the next burst.
+                let batch = samples.drain(..).collect();
                 run_batch(&mut OneByOne::new(engine.clone()), batch, self.response_encoding);
             }
             _ => self.queue.push(samples),
@@ -138,10 +137,7 @@ impl Node {
     /// What a sample counts. What claims to be longer than allowed will be refused, not decoded.
     pub(super) fn cost(&self, request: &InferRequest) -> Cost {
         let allowed = Some(request.decoded_bytes).filter(|n| *n <= self.max_payload_bytes as u64);
-        let bytes = encoding::cost(request.payload.len(), allowed.unwrap_or(0));
-        // One that never fits is refused once it is read, and must not wait until the node is empty.
-        let fits = |room: &TokenRoom| room.refusal(request.decoded_bytes).is_none();
-        Cost::of(bytes, self.max_in_flight_tokens.filter(fits))
+        self.admission.cost(encoding::cost(request.payload.len(), allowed.unwrap_or(0)))
     }
 }
 

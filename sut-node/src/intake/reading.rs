@@ -220,14 +220,7 @@ fn accept(
     replies: &ReplySender,
 ) -> Option<Sample> {
     let id = request.id;
-    let fits = |payload: Payload| {
-        let bytes = payload.bytes().len() as u64;
-        match node.max_in_flight_tokens.and_then(|room| room.refusal(bytes)) {
-            None => Ok(payload),
-            Some(why) => Err(why),
-        }
-    };
-    match decode(node, request).and_then(fits) {
+    match decode(node, request) {
         Ok(payload) => {
             let length = node.model.length(&payload);
             let (replies, admitted) = (ReplyTo::Stream(replies.clone()), Some(admitted));
@@ -251,5 +244,9 @@ fn decode(node: &Node, request: InferRequest) -> Result<Payload, String> {
     let limit = node.max_payload_bytes;
     let payload = encoding::decode_known(encoding, payload, decoded_bytes, limit)
         .map_err(|error| error.to_string())?;
-    node.model.read(payload).map_err(|error| error.to_string())
+    let payload = node.model.read(payload).map_err(|error| error.to_string())?;
+    match node.admission.refusal(payload.bytes().len()) {
+        None => Ok(payload),
+        Some(why) => Err(why),
+    }
 }

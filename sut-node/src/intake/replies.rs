@@ -4,7 +4,7 @@
 use std::{
     pin::Pin,
     sync::Arc,
-    task::{Context, Poll, ready},
+    task::{Context, Poll},
     vec,
 };
 
@@ -125,6 +125,8 @@ pub(crate) struct Replies {
     ahead: Option<AheadOf>,
     burst: vec::IntoIter<InferResponse>,
     encoder: Encoder,
+    /// How the stream ends, once the last burst has come: with a status, or plainly.
+    end: Option<Option<Status>>,
     /// A client may end its half and flush while replies are still to come.
     _session: Arc<Session>,
     open: OpenStream,
@@ -154,6 +156,7 @@ pub(crate) fn channel(
         ahead: ahead_of,
         burst: Vec::new().into_iter(),
         encoder: Encoder::default(),
+        end: None,
         _session: session,
         open,
     };
@@ -235,8 +238,8 @@ impl Stream for Replies {
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
         loop {
-            if let Some(chunk) = this.encoder.next_chunk() {
-                return Poll::Ready(Some(Ok(chunk)));
+            if this.encoder.has_whole_chunk() {
+                return Poll::Ready(this.encoder.next_chunk().map(Ok));
             }
             // After the burst has come: its first tokens were sent before it.
             if let Some(ahead) = &mut this.ahead
@@ -245,13 +248,74 @@ impl Stream for Replies {
                 continue;
             }
             this.encode();
-            if this.encoder.is_empty() {
-                match ready!(this.receiver.poll_recv(context)) {
-                    Some(Ok(burst)) => this.burst = burst.into_iter(),
-                    Some(Err(status)) => return Poll::Ready(Some(Err(status))),
-                    None => return Poll::Ready(this.backlog.farewell().map(Err)),
-                }
+            if this.burst.len() > 0 {
+                continue;
             }
+            // Bursts that are ready go out together: a language model's hold one reply each.
+            if this.end.is_none() {
+                this.end = match this.receiver.poll_recv(context) {
+                    Poll::Ready(Some(Ok(burst))) => {
+                        this.burst = burst.into_iter();
+                        continue;
+                    }
+                    Poll::Ready(Some(Err(status))) => Some(Some(status)),
+                    Poll::Ready(None) => Some(this.backlog.farewell()),
+                    Poll::Pending => None,
+                };
+            }
+            return match this.encoder.next_chunk() {
+                Some(chunk) => Poll::Ready(Some(Ok(chunk))),
+                None => this.end.take().map_or(Poll::Pending, |end| Poll::Ready(end.map(Err))),
+            };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use super::*;
+    use crate::intake::sessions::Sessions;
+
+    fn stream(tokens: Tokens) -> (ReplySender, Replies) {
+        let session = Sessions::default().join(&Default::default()).unwrap();
+        channel(&Arc::default(), 100, 1 << 20, session, false, tokens).unwrap()
+    }
+
+    async fn next(replies: &mut Replies) -> Option<Result<Bytes, Status>> {
+        poll_fn(|context| Pin::new(&mut *replies).poll_next(context)).await
+    }
+
+    fn reply(bytes: usize) -> Vec<InferResponse> {
+        vec![InferResponse { payload: vec![7; bytes].into(), ..Default::default() }]
+    }
+
+    #[tokio::test]
+    async fn bursts_that_are_ready_go_out_together_and_what_follows_is_not_lost() {
+        for tokens in [Tokens::Whole, Tokens::First] {
+            let (sender, mut replies) = stream(tokens);
+            sender.backlog().read(20);
+            (0..20).for_each(|_| sender.send(reply(1000)));
+            sender.fail(Status::data_loss("torn"));
+            let chunk = next(&mut replies).await.unwrap().unwrap();
+            assert!(chunk.len() > 20_000, "{} bytes", chunk.len());
+            let end = next(&mut replies).await.unwrap().unwrap_err();
+            assert_eq!(end.message(), "torn");
+            assert_eq!(replies.backlog.owed(), 0);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_chunk_that_is_full_does_not_wait_for_the_rest() {
+        let (sender, mut replies) = stream(Tokens::Whole);
+        (0..90).for_each(|_| sender.send(reply(1000)));
+        drop(sender);
+        let mut lengths = Vec::new();
+        while let Some(chunk) = next(&mut replies).await {
+            lengths.push(chunk.unwrap().len());
+        }
+        assert!(lengths.len() == 3 && lengths[..2].iter().all(|n| *n < 40_000), "{lengths:?}");
+        assert!(lengths.iter().sum::<usize>() > 90_000, "{lengths:?}");
     }
 }

@@ -3,7 +3,6 @@
 
 use netdiv_contract::v1::Machine;
 use netdiv_words::{Found, PrefixCaching};
-use serde::Deserialize;
 
 /// Why no model runs at a node with that engine and that SHA-256 of a model file.
 pub(crate) fn without_model(engine: &str, model_sha256: &str) -> Option<String> {
@@ -15,22 +14,24 @@ pub(crate) fn without_model(engine: &str, model_sha256: &str) -> Option<String> 
     Some(format!("{why}; run again with the benchmark's model"))
 }
 
-/// The engines that have servers behind them, which they ask whether they reuse prompts.
+/// The engines that send prompts to servers, which they ask whether they reuse them.
 const OF_SERVERS: [&str; 2] = ["openai", "vllm-grpc"];
 
-/// What the settings of a machine say about that.
-#[derive(Deserialize)]
-struct Settings {
-    found: Option<Found>,
+/// Whether a node with that engine and those settings does. `kserve` does where its model has a vocabulary; tensors have no
+/// prefixes.
+fn sends_prompts(engine: &str, settings: &toml::Table) -> bool {
+    let vocabulary = || settings.get("engine")?.get("model")?.get("vocabulary");
+    OF_SERVERS.contains(&engine) || engine == "kserve" && vocabulary().is_some()
 }
 
 /// Why prompts may not have been computed in their entirety at a node with that engine and evidence.
 pub(crate) fn reuses_prompts(engine: &str, machine: &Machine) -> Option<String> {
-    let settings = machine.settings.as_deref().map(toml::from_str::<Settings>);
-    let found = settings.and_then(Result::ok).and_then(|settings| settings.found);
+    let settings = machine.settings.as_deref().and_then(|text| text.parse().ok());
+    let settings: toml::Table = settings.unwrap_or_default();
+    let found = settings.get("found").and_then(|found| found.clone().try_into::<Found>().ok());
     let why = match found.map(|found| found.prefix_caching) {
         Some(PrefixCaching::Off) => return None,
-        None if !OF_SERVERS.contains(&engine.trim()) => return None,
+        None if !sends_prompts(engine.trim(), &settings) => return None,
         Some(PrefixCaching::On) => "its serving engine reuses what it computed for other prompts",
         Some(PrefixCaching::CannotTell) => {
             "it cannot tell whether its serving engine reuses what it computed for other prompts"

@@ -11,8 +11,9 @@ use crate::official_log::{LogError, Response};
 pub(crate) struct OfficialScript {
     /// Names of the benchmark begin with it.
     name: &'static str,
-    /// The command, without the log's path.
-    command: &'static str,
+    file: &'static str,
+    /// What follows it in the command, but for the log's path.
+    options: &'static str,
     answers: Answers,
 }
 
@@ -28,67 +29,63 @@ enum Answers {
 
 const ANY: (f32, f32) = (f32::MIN, f32::MAX);
 
+/// Of the scripts that have one form for several models.
+const OF_TOKENS: &str =
+    "--checkpoint-path DIR --dataset-file FILE --dtype int32 --mlperf-accuracy-file";
+
 const SCRIPTS: [OfficialScript; 10] = [
     OfficialScript {
         name: "retinanet",
         // It prints a line for each detection, since a node does not know a sample's index (docs/MODELS.md).
-        command: "vision/classification_and_detection/tools/accuracy-openimages.py --openimages-dir DIR \
-                  --mlperf-accuracy-file",
+        file: "vision/classification_and_detection/tools/accuracy-openimages.py",
+        options: "--openimages-dir DIR --mlperf-accuracy-file",
         answers: Answers::Floats { group: 7, least: ANY.0, most: ANY.1 },
     },
     OfficialScript {
         name: "bert",
-        command: "language/bert/accuracy-squad.py --vocab_file FILE --val_data FILE --features_cache_file FILE \
-                  --output_dtype float32 --log_file",
+        file: "language/bert/accuracy-squad.py",
+        options: "--vocab_file FILE --val_data FILE --features_cache_file FILE --output_dtype float32 --log_file",
         answers: Answers::Floats { group: 2, least: ANY.0, most: ANY.1 },
     },
     OfficialScript {
         name: "3d-unet",
-        command: "vision/medical_imaging/3d-unet-kits19/accuracy_kits.py --output_dtype uint8 \
-                  --preprocessed_data_dir DIR --postprocessed_data_dir DIR --log_file",
+        file: "vision/medical_imaging/3d-unet-kits19/accuracy_kits.py",
+        options: "--output_dtype uint8 --preprocessed_data_dir DIR --postprocessed_data_dir DIR --log_file",
         answers: Answers::Bytes { most: 2 },
     },
     OfficialScript {
         name: "dlrm",
-        command: "recommendation/dlrm_v2/pytorch/tools/accuracy-dlrm.py --day-23-file FILE \
-                  --aggregation-trace-file FILE --dtype float32 --mlperf-accuracy-file",
+        file: "recommendation/dlrm_v2/pytorch/tools/accuracy-dlrm.py",
+        options: "--day-23-file FILE --aggregation-trace-file FILE --dtype float32 --mlperf-accuracy-file",
         answers: Answers::Floats { group: 1, least: 0.0, most: 1.0 },
     },
-    OfficialScript {
-        name: "gptj",
-        command: "language/gpt-j/evaluation.py --dataset-file FILE --dtype int32 --mlperf-accuracy-file",
-        answers: Answers::Tokens,
-    },
-    OfficialScript {
-        name: "llama2-70b",
-        command: "language/llama2-70b/evaluate-accuracy.py --checkpoint-path DIR --dataset-file FILE --dtype int32 \
-                  --mlperf-accuracy-file",
-        answers: Answers::Tokens,
-    },
-    OfficialScript {
-        name: "llama3.1-405b",
-        command: "language/llama3.1-405b/evaluate-accuracy.py --checkpoint-path DIR --dataset-file FILE --dtype int32 \
-                  --mlperf-accuracy-file",
-        answers: Answers::Tokens,
-    },
-    OfficialScript {
-        name: "mixtral-8x7b",
-        command: "language/mixtral-8x7b/evaluate-accuracy.py --checkpoint-path DIR --dataset-file FILE --dtype int32 \
-                  --mlperf-accuracy-file",
-        answers: Answers::Tokens,
-    },
-    OfficialScript {
-        name: "llama3.1-8b",
-        command: "language/llama3.1-8b/evaluation.py --model-name DIR --dataset-file FILE --dtype int32 \
-                  --mlperf-accuracy-file",
-        answers: Answers::Tokens,
-    },
-    OfficialScript {
-        name: "deepseek-r1",
-        command: "language/deepseek-r1/eval_accuracy.py --dataset-file FILE --input-file",
-        answers: Answers::Tokens,
-    },
+    of_tokens(
+        "gptj",
+        "language/gpt-j/evaluation.py",
+        "--dataset-file FILE --dtype int32 --mlperf-accuracy-file",
+    ),
+    of_tokens("llama2-70b", "language/llama2-70b/evaluate-accuracy.py", OF_TOKENS),
+    of_tokens("llama3.1-405b", "language/llama3.1-405b/evaluate-accuracy.py", OF_TOKENS),
+    of_tokens("mixtral-8x7b", "language/mixtral-8x7b/evaluate-accuracy.py", OF_TOKENS),
+    of_tokens(
+        "llama3.1-8b",
+        "language/llama3.1-8b/evaluation.py",
+        "--model-name DIR --dataset-file FILE --dtype int32 --mlperf-accuracy-file",
+    ),
+    of_tokens(
+        "deepseek-r1",
+        "language/deepseek-r1/eval_accuracy.py",
+        "--dataset-file FILE --input-file",
+    ),
 ];
+
+const fn of_tokens(
+    name: &'static str,
+    file: &'static str,
+    options: &'static str,
+) -> OfficialScript {
+    OfficialScript { name, file, options, answers: Answers::Tokens }
+}
 
 /// The script of a benchmark: of `3d-unet-99.9` as of `3d-unet`.
 pub(crate) fn script(benchmark: &str) -> Option<&'static OfficialScript> {
@@ -98,7 +95,7 @@ pub(crate) fn script(benchmark: &str) -> Option<&'static OfficialScript> {
 impl OfficialScript {
     /// What to run for the official metric.
     pub(crate) fn command(&self, log: &Path) -> String {
-        format!("python3 {} {}", self.command, log.display())
+        format!("python3 {} {} {}", self.file, self.options, log.display())
     }
 
     /// Checks that each sample has one answer that the script can read.

@@ -1,32 +1,19 @@
-//! One sample at a server, and what to do when the server has too much to do.
+//! One sample at a server.
 
 use std::{sync::Arc, time::Duration};
-
-use tokio::time::{Instant, sleep};
 
 use crate::{
     engine::{
         error::EngineError,
-        kserve::{
-            servers::{Refused, Servers, UnderWay},
-            tensors::Tensors,
-            tokens::Tokens,
-        },
+        kserve::{caller::Servers, tensors::Tensors, tokens::Tokens},
+        remote::{tasks, tries::Tries},
         sink::Sink,
-        taker::wait,
-        tasks,
     },
     model::{
         payload::Payload,
         workload::{Answer, integers},
     },
 };
-
-/// How often a request is tried again at a server that has too much to do.
-const RETRIES: usize = 3;
-
-/// Time until then.
-const PAUSE: Duration = Duration::from_millis(500);
 
 /// How samples become requests.
 pub(super) enum Plan {
@@ -46,25 +33,21 @@ impl tasks::Answer for Exchange {
         match self.ask(&payload, &mut sink).await {
             Ok(Some(answer)) => sink.last(answer),
             Ok(None) => sink.end(),
-            Err(why) => sink.last(Err(EngineError::Failed(why))),
+            Err(error) => sink.last(Err(error)),
         }
     }
 }
 
 impl Exchange {
     /// Asks a server. Tokens go to the sink as they come; `None`: they were all.
-    async fn ask(&self, payload: &Payload, sink: &mut Sink) -> Result<Option<Answer>, String> {
+    async fn ask(&self, payload: &Payload, sink: &mut Sink) -> Result<Option<Answer>, EngineError> {
         let prompt: Vec<_> = match (&*self.plan, payload.tensors()) {
             (Plan::Tokens(_), [prompt, ..]) => integers(prompt).collect(),
             _ => Vec::new(),
         };
-        let mut tries = 0;
-        let mut busy: Option<UnderWay<'_>> = None;
+        let mut tries = Tries::new();
         loop {
-            let Some(server) = self.servers.pick(busy.as_deref()) else {
-                return Err("there is no server".into());
-            };
-            drop(busy.take());
+            let server = tries.next(|busy| self.servers.pick(busy))?;
             let outcome = match &*self.plan {
                 Plan::Tensors(tensors) => {
                     tensors.attempt(&server, payload, sink, self.timeout).await.map(Some)
@@ -75,15 +58,8 @@ impl Exchange {
             };
             match outcome {
                 Ok(answer) => return Ok(answer),
-                Err(Refused::Busy(_)) if tries < RETRIES => tries += 1,
-                Err(Refused::Busy(why)) => {
-                    return Err(format!("{}: {why}; tried {} times", *server, tries + 1));
-                }
-                Err(Refused::Failed(why)) => return Err(format!("{}: {why}", *server)),
+                Err(refused) => tries.again(server, refused, sink).await?,
             }
-            wait(sleep(PAUSE), sink, Instant::now() + 2 * PAUSE).await?;
-            // It counts as under way meanwhile, so that it does not draw the next samples.
-            busy = Some(server);
         }
     }
 }

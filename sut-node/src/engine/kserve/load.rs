@@ -11,11 +11,11 @@ use crate::{
         error::EngineError,
         interface::EngineKind,
         kserve::{
+            caller::Caller,
             exchange::{Exchange, Plan},
             probe::{Probed, Wanted, probe},
-            servers::{Loads, Servers},
         },
-        tasks::Tasks,
+        remote::{servers::Servers, tasks::Tasks},
     },
     model::{
         decoupled::DecoupledModel, identity::Model, manifest::Manifest, token_limits::TokenLimits,
@@ -32,7 +32,7 @@ pub(crate) fn load(
     settings: &KserveConfig,
     config: &Config,
 ) -> Result<(Model, Vec<EngineKind>), EngineError> {
-    let KserveConfig { servers, model } = settings;
+    let KserveConfig { servers: settings, model } = settings;
     let (model, wanted) = match model {
         KserveModel::Tensors(manifest) => {
             let (model, workload) = of_tensors(manifest, config)?;
@@ -40,7 +40,7 @@ pub(crate) fn load(
         }
         KserveModel::Tokens(model) => (of_tokens(model), Wanted::Tokens(model.clone())),
     };
-    let Probed { framework, response_cache, plan } = probe(servers, &wanted)?;
+    let Probed { framework, response_cache, plan } = probe(settings, &wanted)?;
     check_rows(&plan)?;
     let found = match (&wanted, response_cache) {
         (Wanted::Tensors(..), PrefixCaching::Off) => None,
@@ -49,11 +49,11 @@ pub(crate) fn load(
         (_, found) => Some(found),
     };
     let found = found.map(|prefix_caching| Found { prefix_caching });
-    let (plan, loads) = (Arc::new(plan), Loads::new(servers));
+    let (plan, servers) = (Arc::new(plan), Servers::new(&settings.urls));
     let engine = |_| {
         let plan = plan.clone();
-        let exchange =
-            || Exchange { plan, servers: Servers::new(servers, &loads), timeout: servers.timeout };
+        let servers = || servers.with(|url| Caller::new(url, settings));
+        let exchange = || Exchange { plan, servers: servers(), timeout: settings.timeout };
         let engine = Tasks::new("kserve", config.batching.max_batch, exchange);
         let engine = engine.map_err(|error| EngineError::Failed(error.to_string()))?;
         Ok(EngineKind::Streaming(Box::new(engine)))

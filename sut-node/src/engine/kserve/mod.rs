@@ -1,9 +1,10 @@
 //! Serving engines over gRPC, by the Open Inference Protocol v2 (KServe), as Triton has it.
 //!
-//! `load.rs` asks the servers (`probe.rs`), then makes the instances. A sample is an `exchange.rs` with one of the `servers.rs`:
-//! `ModelInfer` for each pass of a workload (`tensors.rs`), or `ModelStreamInfer` for a prompt (`tokens.rs`), whose answer is
-//! joined to an `output.rs`, which fails rather than give ids that may be wrong.
+//! `load.rs` asks the servers (`probe.rs`), then makes the instances. A sample is an `exchange.rs` with one of the servers
+//! (`remote/`, `caller.rs`): `ModelInfer` for each pass of a workload (`tensors.rs`), or `ModelStreamInfer` for a prompt
+//! (`tokens.rs`), whose answer is joined to an `output.rs`, which fails rather than give ids that may be wrong.
 
+mod caller;
 pub(super) mod dry_run;
 mod exchange;
 pub(super) mod load;
@@ -11,7 +12,6 @@ mod output;
 mod probe;
 mod reply;
 mod scalar;
-mod servers;
 mod tensors;
 mod tokens;
 

@@ -3,9 +3,12 @@
 use netdiv_contract::layout::DataType;
 
 use crate::{
-    engine::kserve::{
-        reply::{belongs, output},
-        rpc::{ModelStreamInferResponse, infer_parameter::ParameterChoice},
+    engine::{
+        kserve::{
+            reply::{belongs, output},
+            rpc::{ModelStreamInferResponse, infer_parameter::ParameterChoice},
+        },
+        remote::ids::Ids,
     },
     model::decoupled::DecoupledModel,
 };
@@ -19,13 +22,13 @@ pub(super) struct Output<'a> {
     data_type: DataType,
     /// Of the request.
     id: &'a str,
-    ids: Vec<i32>,
+    ids: Ids<'a>,
     is_whole: bool,
 }
 
 impl<'a> Output<'a> {
     pub(super) fn new(model: &'a DecoupledModel, data_type: DataType, id: &'a str) -> Self {
-        Self { model, data_type, id, ids: Vec::new(), is_whole: false }
+        Self { model, data_type, id, ids: Ids::new(&model.served), is_whole: false }
     }
 
     /// How many tokens there are.
@@ -57,60 +60,32 @@ impl<'a> Output<'a> {
             match self.data_type {
                 DataType::Int64 => {
                     let ids = output.data.as_chunks().0.iter().map(|id| i64::from_le_bytes(*id));
-                    ids.into_iter().try_for_each(|id| self.push(id))?;
+                    ids.into_iter().try_for_each(|id| self.ids.push(id))?;
                 }
                 _ => {
                     let ids = output.data.as_chunks().0.iter().map(|id| i32::from_le_bytes(*id));
-                    ids.into_iter().try_for_each(|id| self.push(id.into()))?;
+                    ids.into_iter().try_for_each(|id| self.ids.push(id.into()))?;
                 }
             }
         }
-        Ok(&self.ids[before..])
-    }
-
-    fn is_end(&self, id: i32) -> bool {
-        u32::try_from(id).is_ok_and(|id| self.model.served.eos.contains(&id))
-    }
-
-    fn push(&mut self, id: i64) -> Result<(), String> {
-        let (place, model) = (self.ids.len(), &self.model.served);
-        if place >= model.max_tokens as usize {
-            return Err(format!("it gives more than max_tokens = {} tokens", model.max_tokens));
-        }
-        if self.ids.last().is_some_and(|last| self.is_end(*last)) {
-            return Err(format!(
-                "it goes on after the end-of-text token, its number {}",
-                place - 1
-            ));
-        }
-        match i32::try_from(id) {
-            Ok(known) if (0..i64::from(model.vocabulary)).contains(&id) => self.ids.push(known),
-            _ => {
-                let most = model.vocabulary - 1;
-                return Err(format!("its token {place} is {id}; ids go from 0 to {most}"));
-            }
-        }
-        Ok(())
+        Ok(&self.ids.as_slice()[before..])
     }
 
     /// Ends the output: the stream has ended.
     pub(super) fn end(&self) -> Result<(), String> {
-        let (got, model) = (self.ids.len(), &self.model.served);
-        let most = model.max_tokens;
         if !self.is_whole {
             return Err("it ends without a final response".into());
         }
-        let Some(last) = self.ids.last() else { return Err("it has no token".into()) };
-        if got < model.min_tokens as usize {
-            let least = model.min_tokens;
-            return Err(format!("it has {got} tokens, less than min_tokens = {least}"));
+        if self.ids.len() == 0 {
+            return Err("it has no token".into());
         }
+        self.ids.check_least()?;
         // Without end-of-text ids the model alone knows where an output ends.
-        if !model.eos.is_empty() && !self.is_end(*last) && got < most as usize {
-            return Err(format!(
-                "it was cut off after {got} tokens, before max_tokens = {most} and without an id of eos"
-            ));
+        match self.ids.cut_off() {
+            Some(why) if !self.model.served.eos.is_empty() && !self.ids.end_is_eos() => {
+                Err(format!("{why} and without an id of eos"))
+            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 }

@@ -11,16 +11,16 @@ use crate::{
     engine::{
         error::EngineError,
         kserve::{
+            caller::{Caller, Server},
             exchange::Plan,
             rpc::{
                 ModelConfigRequest, ModelConfigResponse, ModelMetadataRequest, ModelReadyRequest,
                 ServerMetadataRequest, ServerReadyRequest,
             },
-            servers::{Loads, Refused, Server, Servers},
             tensors::{Tensors, has_batch},
             tokens::Tokens,
         },
-        taker::Nobody,
+        remote::{refused::Refused, servers::Servers, taker::Nobody},
     },
     model::{
         decoupled::{DecoupledModel, Given, Word},
@@ -60,7 +60,8 @@ pub(super) fn probe(settings: &ServersConfig, wanted: &Wanted) -> Result<Probed,
     };
     let probed = runtime.block_on(async {
         let (mut names, mut worst, mut plan) = (BTreeSet::new(), PrefixCaching::Off, None);
-        for server in Servers::new(settings, &Loads::new(settings)).all() {
+        let servers = Servers::new(&settings.urls).with(|url| Caller::new(url, settings));
+        for server in servers.all() {
             let path = format!("{name} at {server}");
             let unsupported = |why| EngineError::Unsupported { path, why };
             let found = ask(server, name, wanted, settings.timeout).await.map_err(unsupported)?;
@@ -106,24 +107,25 @@ async fn ask(
     wanted: &Wanted,
     time: Duration,
 ) -> Result<Probed, String> {
-    let mut client = server.client();
-    let ready = client.server_ready(server.call(ServerReadyRequest {}));
+    let caller = &server.caller;
+    let mut client = caller.client();
+    let ready = client.server_ready(caller.call(ServerReadyRequest {}));
     if !within(time, "ServerReady", ready).await?.ready {
         return Err("the server is not ready".into());
     }
-    let metadata = client.server_metadata(server.call(ServerMetadataRequest {}));
+    let metadata = client.server_metadata(caller.call(ServerMetadataRequest {}));
     let metadata = within(time, "ServerMetadata", metadata).await?;
     let name = name.to_owned();
-    let ready = client.model_ready(server.call(ModelReadyRequest { name: name.clone() }));
+    let ready = client.model_ready(caller.call(ModelReadyRequest { name: name.clone() }));
     if !within(time, "ModelReady", ready).await?.ready {
         return Err(format!(
             "the model is not ready; look into the server's log, or correct name = {name:?} in the model's file"
         ));
     }
-    let model = client.model_metadata(server.call(ModelMetadataRequest { name: name.clone() }));
+    let model = client.model_metadata(caller.call(ModelMetadataRequest { name: name.clone() }));
     let model = within(time, "ModelMetadata", model).await?;
     let config = within(time, "ModelConfig", async {
-        match client.model_config(server.call(ModelConfigRequest { name })).await {
+        match client.model_config(caller.call(ModelConfigRequest { name })).await {
             // Triton alone has it, and may be told not to show it.
             Err(_) => Ok(Response::new(ModelConfigResponse::default())),
             answer => answer,
@@ -142,7 +144,7 @@ async fn ask(
             let (manifest, workload) = (manifest.clone(), workload.clone());
             let tensors = Tensors { manifest, workload, batch };
             for pass in tensors.workload.warm_up(&[1], &[]) {
-                tensors.try_pass(server, &pass, &Nobody, time).await.map_err(said)?;
+                tensors.try_pass(server, &pass, &Nobody, time).await.map_err(Refused::why)?;
             }
             Plan::Tensors(tensors)
         }
@@ -150,16 +152,12 @@ async fn ask(
             let few = Arc::new(with_few_tokens(wanted));
             let prompt: Vec<_> = prompt(&few.served).collect();
             let tokens = Tokens::new(few, &model.inputs, &model.outputs)?;
-            tokens.attempt(server, &prompt, &mut Nobody, time).await.map_err(said)?;
+            tokens.attempt(server, &prompt, &mut Nobody, time).await.map_err(Refused::why)?;
             Plan::Tokens(Tokens::new(wanted.clone(), &model.inputs, &model.outputs)?)
         }
     };
     let framework = format!("{} {}", metadata.name, metadata.version);
     Ok(Probed { framework, response_cache, plan })
-}
-
-fn said(refused: Refused) -> String {
-    refused.to_string()
 }
 
 /// A call that must not take for ever.
@@ -170,7 +168,7 @@ async fn within<T>(
 ) -> Result<T, String> {
     match timeout(time, call).await {
         Ok(Ok(answer)) => Ok(answer.into_inner()),
-        Ok(Err(status)) => Err(format!("{what}: {}", Refused::from(status))),
+        Ok(Err(status)) => Err(format!("{what}: {}", Refused::from(status).why())),
         Err(_) => Err(format!("{what}: no answer")),
     }
 }

@@ -11,15 +11,18 @@ use tokio::time::Instant;
 use crate::{
     engine::{
         kserve::{
+            caller::Server,
             reply::{belongs, bytes_of, name_of, output},
             rpc::{
                 ModelInferRequest, ModelInferResponse,
                 model_infer_request::{InferInputTensor, InferRequestedOutputTensor},
                 model_metadata_response::TensorMetadata,
             },
-            servers::{Refused, Server},
         },
-        taker::{Taker, wait},
+        remote::{
+            refused::Refused,
+            taker::{Taker, wait},
+        },
     },
     model::{
         aligned::Aligned,
@@ -93,7 +96,7 @@ impl Tensors {
         let output = |shape: &Shape| InferRequestedOutputTensor { name: shape.name.clone() };
         Ok(ModelInferRequest {
             model_name: self.manifest.name.clone(),
-            id: server.next_id(),
+            id: server.caller.next_id(),
             inputs,
             outputs: self.manifest.outputs.iter().map(output).collect(),
             raw_input_contents: contents.into_iter().map(Bytes::from_owner).collect(),
@@ -110,8 +113,8 @@ impl Tensors {
         timeout: Duration,
     ) -> Result<Vec<Aligned>, Refused> {
         let id = request.id.clone();
-        let mut client = server.client();
-        let answer = client.model_infer(server.call(request));
+        let mut client = server.caller.client();
+        let answer = client.model_infer(server.caller.call(request));
         let answer = wait(answer, taker, Instant::now() + timeout).await??;
         Ok(self.outputs(&answer.into_inner(), pass, &id)?)
     }

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use crate::{
     engine::{
         kserve::{
+            caller::Server,
             output::Output,
             reply::name_of,
             rpc::{
@@ -18,9 +19,11 @@ use crate::{
                 model_metadata_response::TensorMetadata,
             },
             scalar,
-            servers::{Refused, Server},
         },
-        taker::{GONE, SILENT, Taker, wait},
+        remote::{
+            refused::Refused,
+            taker::{GONE, SILENT, Taker, wait},
+        },
     },
     model::decoupled::{DecoupledModel, Given, Word},
 };
@@ -86,8 +89,8 @@ impl Tokens {
         let request = self.request(server, prompt)?;
         let id = request.id.clone();
         let mut output = Output::new(&self.model, self.data_type, &id);
-        let mut client = server.client();
-        let request = server.call(tokio_stream::once(request));
+        let mut client = server.caller.client();
+        let request = server.caller.call(tokio_stream::once(request));
         let mut until = Instant::now() + timeout;
         let begins = wait(client.model_stream_infer(request), taker, until).await??;
         let mut stream = begins.into_inner();
@@ -99,7 +102,7 @@ impl Tokens {
                 Ok(Ok(message)) => message,
                 // Nothing was given that it could contradict when it is asked again.
                 Ok(Err(status)) if output.len() == 0 => return Err(status.into()),
-                Ok(Err(status)) => return Err(after(&output, Refused::from(status).to_string())),
+                Ok(Err(status)) => return Err(after(&output, Refused::from(status).why())),
                 Err(why) => return Err(after(&output, why)),
             };
             let Some(message) = message else {
@@ -144,7 +147,7 @@ impl Tokens {
         let wants_end = InferParameter { parameter_choice: Some(ParameterChoice::BoolParam(true)) };
         Ok(ModelInferRequest {
             model_name: self.model.served.name.clone(),
-            id: server.next_id(),
+            id: server.caller.next_id(),
             parameters: [(WANTS_END.to_owned(), wants_end)].into(),
             inputs,
             outputs: vec![InferRequestedOutputTensor { name: self.model.output.clone() }],

@@ -9,41 +9,28 @@ use std::{
 
 use bytes::Bytes;
 use http_body::Body;
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::HttpsConnector;
 use hyper_util::{
     client::legacy::{self, connect::HttpConnector},
     rt::{TokioExecutor, TokioTimer},
 };
 use netdiv_transport::security::ClientTls;
 
+use crate::engine::remote::connector::{Version, connector};
+
 pub(super) type Failure = Box<dyn Error + Send + Sync>;
 
 pub(super) type Pool<B> = legacy::Client<HttpsConnector<HttpConnector>, B>;
 
-/// Longest time until a connection stands.
-const CONNECT_TIME: Duration = Duration::from_secs(5);
-
-/// A peer that is silent for so long is asked for a sign of life, by TCP; without one the connection ends.
-const SILENT_TIME: Duration = Duration::from_secs(5);
-
 /// Servers close connections that are idle for 5 s (uvicorn, llama.cpp). One that is closed just then would lose a request.
 const IDLE_TIME: Duration = Duration::from_secs(2);
-
-/// Which version of HTTP is spoken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Version {
-    /// HTTP/2 where TLS agrees on it, else HTTP/1.1.
-    Agreed,
-    /// HTTP/2, without asking.
-    Two,
-}
 
 /// Connections that trust so, each kept for other requests.
 pub(super) fn kept<B>(tls: &ClientTls, version: Version) -> Pool<B>
 where
     B: Body<Data = Bytes, Error: Into<Failure>> + Unpin + Send + 'static,
 {
-    builder(version).build(connector(tls))
+    builder(version).build(connector(tls, version))
 }
 
 /// A connection for each request.
@@ -51,7 +38,7 @@ pub(super) fn fresh<B>(tls: &ClientTls, version: Version) -> Pool<B>
 where
     B: Body<Data = Bytes, Error: Into<Failure>> + Unpin + Send + 'static,
 {
-    builder(version).pool_max_idle_per_host(0).build(connector(tls))
+    builder(version).pool_max_idle_per_host(0).build(connector(tls, version))
 }
 
 fn builder(version: Version) -> legacy::Builder {
@@ -59,35 +46,6 @@ fn builder(version: Version) -> legacy::Builder {
     builder.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE_TIME);
     builder.http2_only(version == Version::Two);
     builder
-}
-
-fn connector(tls: &ClientTls) -> HttpsConnector<HttpConnector> {
-    let mut tcp = HttpConnector::new();
-    tcp.set_nodelay(true);
-    tcp.set_connect_timeout(Some(CONNECT_TIME));
-    tcp.set_keepalive(Some(SILENT_TIME));
-    tcp.set_tcp_user_timeout(Some(2 * SILENT_TIME));
-    tcp.enforce_http(false);
-    HttpsConnectorBuilder::new()
-        .with_tls_config(tls.clone().into_config())
-        .https_or_http()
-        .enable_http1()
-        .enable_http2()
-        .wrap_connector(tcp)
-}
-
-/// An error with its causes.
-pub(super) fn causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        cause = error.source();
-    }
-    text
 }
 
 /// Whether the server closed the connection before it began to answer.

@@ -14,8 +14,8 @@ use tokio::runtime::Builder;
 
 use crate::{
     engine::{
+        remote::taker::Taken,
         served::{chunk::Chunks, exchange::read, openai, output::Output, vllm_grpc},
-        taker::Taker,
     },
     model::served::ServedModel,
     settings::served::Protocol,
@@ -43,7 +43,7 @@ pub fn read_answer(
 }
 
 fn read_all(mut answer: impl Chunks, output: Output<'_>) -> (Vec<i32>, Result<(), String>) {
-    let mut taken = Taken(Vec::new());
+    let mut taken = Taken::default();
     // Nothing is waited for.
     let timeout = Duration::from_secs(60);
     let outcome = match Builder::new_current_thread().enable_time().build() {
@@ -64,18 +64,5 @@ impl Body for Pieces {
         _cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         Poll::Ready(self.0.next().map(|piece| Ok(Frame::data(piece))))
-    }
-}
-
-/// Keeps what it takes.
-struct Taken(Vec<i32>);
-
-impl Taker for Taken {
-    fn tokens(&mut self, ids: &[i32]) {
-        self.0.extend(ids);
-    }
-
-    fn has_gone(&self) -> bool {
-        false
     }
 }

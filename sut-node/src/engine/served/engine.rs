@@ -14,9 +14,12 @@ use tracing::warn;
 
 use crate::{
     engine::{
-        served::{chunk::Chunks as _, exchange::Exchange, servers::Servers, wire},
+        remote::{
+            servers::Servers,
+            tasks::{Answer, Place, Tasks},
+        },
+        served::{chunk::Chunks as _, exchange::Exchange, wire},
         sink::Sink,
-        tasks::{Answer, Place, Tasks},
     },
     model::{payload::Payload, workload::integers},
 };

@@ -1,29 +1,26 @@
-//! One sample at a serving engine: its request, its answer as it comes, and what to do when the server has too much to do.
+//! One sample at a serving engine: its request, and its answer as it comes.
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 
 use crate::{
     engine::{
         error::EngineError,
+        remote::{
+            refused::Refused,
+            servers::{Request, Server},
+            taker::{GONE, SILENT, Taker, wait},
+            tries::Tries,
+        },
         served::{
             chunk::Chunks,
             output::{Output, Remarks},
-            refused::Refused,
-            servers::{Request, Server},
             wire::{Answer, Wire},
         },
-        taker::{GONE, SILENT, Taker, wait},
     },
     settings::served::ServedConfig,
 };
-
-/// How often a request is tried again at a server that has too much to do.
-const RETRIES: usize = 3;
-
-/// Longest pause before that.
-const LONGEST_PAUSE: Duration = Duration::from_secs(10);
 
 /// What every request of an instance shares.
 pub(super) struct Exchange {
@@ -45,45 +42,21 @@ impl Exchange {
         prompt: &[i64],
         taker: &mut impl Taker,
     ) -> Result<(Remarks, Answer), EngineError> {
-        let mut tries = 0;
-        let mut busy: Option<Request<'a>> = None;
+        let mut tries = Tries::new();
         loop {
-            let Some(server) = pick(busy.as_deref()) else {
-                return Err(EngineError::Failed("there is no server".into()));
-            };
-            drop(busy.take());
-            let why = match self.attempt(&server, prompt, taker).await {
+            let server = tries.next(&pick)?;
+            match self.attempt(&server, prompt, taker).await {
                 Ok(answered) => return Ok(answered),
-                Err(Refused::BadSample(why)) => {
-                    return Err(EngineError::BadSample(format!("{} says {why}", *server)));
-                }
-                Err(Refused::Busy { pause, .. }) if tries < RETRIES && pause <= LONGEST_PAUSE => {
-                    tries += 1;
-                    let until = Instant::now() + 2 * pause.max(LONGEST_PAUSE);
-                    wait(sleep(pause), taker, until).await.map_err(EngineError::Failed)?;
-                    // It counts as under way meanwhile, so that it does not draw the next samples.
-                    busy = Some(server);
-                    continue;
-                }
-                Err(Refused::Busy { why, pause }) => {
-                    let (tries, pause) = (tries + 1, pause.as_secs_f64());
-                    format!("{why}; it wants a pause of {pause} s, tried {tries} times")
-                }
-                Err(Refused::Failed(why)) => why,
-            };
-            return Err(EngineError::Failed(format!("{}: {why}", *server)));
+                Err(refused) => tries.again(server, refused, taker).await?,
+            }
         }
     }
 
     /// Looks whether a server has the model.
     pub(super) async fn check_model(&self, server: &Server) -> Result<(), EngineError> {
         let answer = timeout(self.settings.servers.timeout, self.wire.check_model(server)).await;
-        match answer.unwrap_or_else(|_| Err(Refused::Failed(SILENT.into()))) {
-            Ok(()) => Ok(()),
-            Err(Refused::Failed(why) | Refused::BadSample(why) | Refused::Busy { why, .. }) => {
-                Err(EngineError::Failed(format!("{server}: {why}")))
-            }
-        }
+        let answer = answer.unwrap_or_else(|_| Err(Refused::Failed(SILENT.into())));
+        answer.map_err(|refused| EngineError::Failed(format!("{server}: {}", refused.why())))
     }
 
     async fn attempt(

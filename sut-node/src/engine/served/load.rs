@@ -8,11 +8,11 @@ use crate::{
     engine::{
         error::EngineError,
         interface::EngineKind,
+        remote::servers::Servers,
         served::{
             engine::served,
             exchange::Exchange,
             probe::{Probed, probe},
-            servers::Servers,
         },
     },
     model::{identity::Model, token_limits::TokenLimits},

@@ -10,12 +10,11 @@ use tracing::warn;
 use crate::{
     engine::{
         error::EngineError,
-        served::{
-            exchange::Exchange,
-            output::Remarks,
+        remote::{
             servers::{Server, Servers},
+            taker::Nobody,
         },
-        taker::Nobody,
+        served::{exchange::Exchange, output::Remarks},
     },
     model::served::ServedModel,
     settings::served::ServedConfig,

@@ -4,12 +4,12 @@ use hyper::body::Incoming;
 use netdiv_words::PrefixCaching;
 
 use crate::{
-    engine::served::{
-        chunk::{Chunk, Chunks},
-        openai,
-        refused::Refused,
-        servers::Server,
-        vllm_grpc,
+    engine::{
+        remote::{refused::Refused, servers::Server},
+        served::{
+            chunk::{Chunk, Chunks},
+            openai, vllm_grpc,
+        },
     },
     settings::served::{Protocol, ServedConfig},
 };

@@ -264,6 +264,7 @@ fn all_nodes_run_the_same() {
 
 #[test]
 fn no_engine_reuses_prompts() {
+    const TOKENS: &str = "[engine.model]\nvocabulary = 100\n";
     let found = |word| format!("\n[found]\nprefix_caching = \"{word}\"\n");
     for (engine, found, text) in [
         ("openai", String::new(), "it did not say whether its serving engine reuses"),
@@ -273,6 +274,8 @@ fn no_engine_reuses_prompts() {
         ("openai", found("on"), "its serving engine reuses what it computed for other prompts"),
         ("plugin:torch", found("on"), "its serving engine reuses"),
         ("kserve", found("cannot-tell"), "it cannot tell whether its serving engine reuses"),
+        ("kserve", TOKENS.into(), "it did not say whether its serving engine reuses"),
+        ("kserve", format!("{TOKENS}{}", found("no")), "it did not say whether"),
     ] {
         fails(images(), Rule::N10, "rack-a", text, |case| {
             case.engines.truncate(1);
@@ -280,11 +283,17 @@ fn no_engine_reuses_prompts() {
             node(case).settings = Some(format!("max_batch = 7\n{found}"));
         });
     }
-    let mut case = images();
-    case.engines.truncate(1);
-    case.engines[0].engine = "openai";
-    node(&mut case).settings = Some(found("off"));
-    assert_eq!(super::found(Division::Network, &case), []);
+    for (engine, settings) in [
+        ("openai", found("off")),
+        ("kserve", format!("{TOKENS}{}", found("off"))),
+        ("kserve", "[engine.model]\nworkload = \"tensors\"\n".into()),
+    ] {
+        let mut case = images();
+        case.engines.truncate(1);
+        case.engines[0].engine = engine;
+        node(&mut case).settings = Some(settings);
+        assert_eq!(super::found(Division::Network, &case), []);
+    }
 }
 
 #[test]

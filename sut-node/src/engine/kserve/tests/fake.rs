@@ -19,20 +19,20 @@ use tokio_stream::{Stream, wrappers::TcpListenerStream};
 use tonic::{Request, Response, Status, Streaming, transport};
 
 use crate::{
-    engine::kserve::rpc::{
-        InferParameter, ModelConfigRequest, ModelConfigResponse, ModelInferRequest,
-        ModelInferResponse, ModelMetadataRequest, ModelMetadataResponse, ModelReadyRequest,
-        ModelReadyResponse, ModelStreamInferResponse, ServerMetadataRequest,
-        ServerMetadataResponse, ServerReadyRequest, ServerReadyResponse,
-        grpc_inference_service_server::{GrpcInferenceService, GrpcInferenceServiceServer},
-        infer_parameter::ParameterChoice,
-        model_infer_response::InferOutputTensor,
-        model_metadata_response::TensorMetadata,
+    engine::{
+        kserve::rpc::{
+            InferParameter, ModelConfigRequest, ModelConfigResponse, ModelInferRequest,
+            ModelInferResponse, ModelMetadataRequest, ModelMetadataResponse, ModelReadyRequest,
+            ModelReadyResponse, ModelStreamInferResponse, ServerMetadataRequest,
+            ServerMetadataResponse, ServerReadyRequest, ServerReadyResponse,
+            grpc_inference_service_server::{GrpcInferenceService, GrpcInferenceServiceServer},
+            infer_parameter::ParameterChoice,
+            model_infer_response::InferOutputTensor,
+            model_metadata_response::TensorMetadata,
+        },
+        remote::testing,
     },
-    model::{
-        decoupled::{DecoupledModel, Given, Word},
-        served::ServedModel,
-    },
+    model::decoupled::{DecoupledModel, Given, Word},
     settings::served::ServersConfig,
 };
 
@@ -281,15 +281,7 @@ pub(super) fn end(id: &str) -> ModelStreamInferResponse {
 /// The model of the fake server.
 pub(super) fn tiny(max_tokens: u32, eos: &[u32]) -> DecoupledModel {
     DecoupledModel {
-        served: ServedModel {
-            name: "tiny".into(),
-            sha256: String::new(),
-            vocabulary: 2048,
-            max_input_tokens: 512,
-            max_tokens,
-            min_tokens: 1,
-            eos: eos.to_vec(),
-        },
+        served: testing::tiny(max_tokens, eos),
         output: "ids".into(),
         inputs: [
             ("prompt", Given::Word(Word::Prompt)),

@@ -9,12 +9,12 @@ use super::fake::{Act, Fake, answer, end, of, tensor, tensors, tiny, tokens};
 use crate::{
     engine::{
         kserve::{
+            caller::{Caller, Servers},
             rpc::{ModelInferResponse, ModelStreamInferResponse},
-            servers::{Loads, Refused, Servers},
             tensors::{Tensors, has_batch},
             tokens::Tokens,
         },
-        taker::Taker,
+        remote::{self, refused::Refused, taker::Taken, testing::PROMPT},
     },
     model::{
         decoupled::{DecoupledModel, Given},
@@ -24,23 +24,12 @@ use crate::{
     },
 };
 
-const PROMPT: [i64; 4] = [1, 5, 9, 13];
-
 /// Until a server counts as silent, where it is.
 const SHORT: Duration = Duration::from_secs(2);
 
-/// Takes tokens, and waits for ever.
-#[derive(Default)]
-struct Taken(Vec<i32>);
-
-impl Taker for Taken {
-    fn tokens(&mut self, ids: &[i32]) {
-        self.0.extend(ids);
-    }
-
-    fn has_gone(&self) -> bool {
-        false
-    }
+fn servers(server: &Fake) -> Servers {
+    let settings = &server.settings;
+    remote::servers::Servers::new(&settings.urls).with(|url| Caller::new(url, settings))
 }
 
 /// Asks once: the tokens that came, and how it ended.
@@ -50,7 +39,7 @@ fn ask(server: &Fake, model: DecoupledModel) -> (Vec<i32>, Result<(), Refused>) 
     let mut taken = Taken::default();
     let runtime = Builder::new_current_thread().enable_all().build().unwrap();
     let outcome = runtime.block_on(async {
-        let servers = Servers::new(&server.settings, &Loads::new(&server.settings));
+        let servers = servers(server);
         let timeout = server.settings.timeout;
         tokens.attempt(&servers.all()[0], &PROMPT, &mut taken, timeout).await
     });
@@ -65,7 +54,7 @@ fn of_acts(acts: Vec<Act>) -> Result<Vec<i32>, String> {
         server.settings.timeout = SHORT;
     }
     let (taken, outcome) = ask(&server, tiny(3, &[2]));
-    outcome.map(|()| taken).map_err(|error| error.to_string())
+    outcome.map(|()| taken).map_err(Refused::why)
 }
 
 fn sent(messages: &[ModelStreamInferResponse]) -> Vec<Act> {
@@ -211,7 +200,7 @@ fn only_a_server_with_too_much_to_do_is_asked_again() {
     ] {
         let server = Fake::start(move |_, _| vec![Act::Fail(status.clone())]);
         let (_, outcome) = ask(&server, tiny(3, &[]));
-        let is_busy = matches!(outcome.unwrap_err(), Refused::Busy(_));
+        let is_busy = matches!(outcome.unwrap_err(), Refused::Busy { .. });
         assert_eq!(is_busy, again);
     }
 }
@@ -283,11 +272,11 @@ fn answers_that_are_not_the_models_outputs_are_refused_by_name() {
         let server = Fake::start(move |_, _| vec![act.clone()]);
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
         let outcome = runtime.block_on(async {
-            let servers = Servers::new(&server.settings, &Loads::new(&server.settings));
+            let servers = servers(&server);
             let pass = Pass { rows: 1, lengths: Vec::new() };
             pair(true).try_pass(&servers.all()[0], &pass, &Taken::default(), timeout).await
         });
-        let error = outcome.err().map(|error| error.to_string()).unwrap_or_default();
+        let error = outcome.err().map(Refused::why).unwrap_or_default();
         assert!(error.contains(words) && error.is_empty() == words.is_empty(), "{name}: {error}");
     }
 }

@@ -1,38 +1,23 @@
 //! An instance with samples, as the engine's thread drives it.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
-use netdiv_contract::{
-    burst::Messages,
-    encoding::Encoding,
-    layout::{DataType, TensorView, pack},
-    tokens as contract_tokens,
-    v1::{InferResponse, Part, Status, Tokens as Wanted},
-};
-use tonic::Status as RpcStatus;
+use netdiv_contract::v1::Part;
+use tonic::Status;
 
 use super::fake::{Act, Fake, end, tensors, tiny, tokens};
-use crate::{
-    clock::Clock,
-    engine::{
-        interface::StreamingEngine,
-        kserve::{
-            exchange::{Exchange, Plan},
-            servers::{Loads, Servers},
-            tokens::Tokens,
-        },
-        sink::Sink,
+use crate::engine::{
+    interface::StreamingEngine,
+    kserve::{
+        caller::Caller,
+        exchange::{Exchange, Plan},
+        tokens::Tokens,
+    },
+    remote::{
+        servers::Servers,
         tasks::Tasks,
+        testing::{each_is_answered, next, samples, wait_until},
     },
-    intake::{
-        replies::{self, Replies, ReplyTo},
-        sessions::Sessions,
-    },
-    model::{identity::Model, payload::Payload, token_limits::TokenLimits},
-    sample::Sample,
 };
 
 fn engine(servers: &[&Fake], most: usize, timeout: Duration) -> Tasks<Exchange> {
@@ -43,42 +28,10 @@ fn engine(servers: &[&Fake], most: usize, timeout: Duration) -> Tasks<Exchange> 
     let plan = Arc::new(Plan::Tokens(plan));
     Tasks::new("kserve", most, || Exchange {
         plan,
-        servers: Servers::new(&settings, &Loads::new(&settings)),
+        servers: Servers::new(&settings.urls).with(|url| Caller::new(url, &settings)),
         timeout,
     })
     .unwrap()
-}
-
-/// Samples with a prompt, and the stream of their replies.
-fn samples(count: u64) -> (Vec<(Payload, Sink)>, Messages<Replies>) {
-    let session = Sessions::default().join(&Default::default()).unwrap();
-    let (sender, replies) =
-        replies::channel(&Arc::default(), 10, 10_000, session, false, Wanted::First).unwrap();
-    let model = Model::of_tokens("kserve", TokenLimits::default());
-    let data = contract_tokens::to_bytes(&[1, 5, 9, 13]);
-    let prompt = pack(&[TensorView { data_type: DataType::Int32, shape: vec![4], data: &data }]);
-    let sample = |id| {
-        let sample = Sample {
-            id,
-            payload: Payload::default(),
-            digest: None,
-            length: 1,
-            arrived: Instant::now(),
-            admitted: None,
-            replies: ReplyTo::Stream(sender.clone()),
-        };
-        let sink = Sink::new(sample, Clock::default(), Encoding::None);
-        (model.read(prompt.clone()).unwrap(), sink)
-    };
-    ((0..count).map(sample).collect(), Messages::new(replies, 10_000))
-}
-
-async fn next(replies: &mut Messages<Replies>) -> InferResponse {
-    replies.next_message().await.unwrap().unwrap()
-}
-
-fn ids(reply: &InferResponse) -> Vec<i32> {
-    contract_tokens::ids(&reply.payload).collect()
 }
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -93,24 +46,7 @@ async fn samples_are_answered_each_by_itself() {
     let mut engine = engine(&[&server], 3, PATIENCE);
     let (samples, mut replies) = samples(3);
     engine.begin(samples).unwrap();
-    let (mut firsts, mut wholes) = (Vec::new(), Vec::new());
-    for _ in 0..6 {
-        let reply = next(&mut replies).await;
-        assert_eq!(reply.status(), Status::Ok, "{}", reply.error);
-        match reply.part() {
-            Part::First => {
-                assert_eq!(ids(&reply), [7]);
-                firsts.push(reply.id);
-            }
-            _ => {
-                assert_eq!((ids(&reply), reply.token_count), (vec![7, 8, 9], 3));
-                wholes.push(reply.id);
-            }
-        }
-    }
-    firsts.sort_unstable();
-    wholes.sort_unstable();
-    assert_eq!([firsts, wholes], [[0, 1, 2], [0, 1, 2]]);
+    each_is_answered(3, &mut replies).await;
     wait_until(|| engine.room() == 3).await;
     tokio::task::spawn_blocking(move || {
         // Nothing is under way: a step waits for a moment, and not for ever.
@@ -124,7 +60,7 @@ async fn samples_are_answered_each_by_itself() {
 async fn a_server_with_too_much_to_do_is_asked_again() {
     let busy = |failures: usize| {
         Fake::start(move |number, request| match number {
-            number if number < failures => vec![Act::Fail(RpcStatus::resource_exhausted("queue"))],
+            number if number < failures => vec![Act::Fail(Status::resource_exhausted("queue"))],
             _ => good(&request.id),
         })
     };
@@ -183,12 +119,4 @@ async fn samples_go_to_the_server_with_the_fewest() {
     let (samples, _replies) = samples(4);
     engine.begin(samples).unwrap();
     wait_until(|| servers.each_ref().map(Fake::requests) == [2, 2]).await;
-}
-
-async fn wait_until(is_so: impl Fn() -> bool) {
-    let before = Instant::now();
-    while !is_so() {
-        assert!(before.elapsed() < Duration::from_secs(30), "it never came to that");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }

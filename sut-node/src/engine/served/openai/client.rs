@@ -11,15 +11,20 @@ use hyper::body::Incoming;
 use netdiv_words::PrefixCaching;
 
 use crate::{
-    engine::served::{
-        connections::{Pool, Version, causes, fresh, kept, was_closed},
-        openai::{
-            answer::Answer,
-            dialect::{Api, api},
-            fault::refusal,
+    engine::{
+        remote::{
+            connector::Version,
+            refused::{Refused, blames_prompt, causes, short},
+            servers::Server,
         },
-        refused::{PAUSE, Refused, blames_prompt, short},
-        servers::Server,
+        served::{
+            connections::{Pool, fresh, kept, was_closed},
+            openai::{
+                answer::Answer,
+                dialect::{Api, api},
+                fault::refusal,
+            },
+        },
     },
     settings::served::{Dialect, H2C, ServedConfig},
 };
@@ -141,9 +146,9 @@ async fn text(response: Response<Incoming>, most_bytes: usize) -> Result<String,
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// How long a server wants to be left alone.
-fn pause(headers: &HeaderMap) -> Duration {
+/// How long a server wants to be left alone, if it says so.
+fn pause(headers: &HeaderMap) -> Option<Duration> {
     let said = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
     let seconds = said.and_then(|text| text.trim().parse().ok());
-    seconds.map_or(PAUSE, Duration::from_secs)
+    seconds.map(Duration::from_secs)
 }

@@ -16,7 +16,7 @@ use futures_core::Stream as _;
 use http_body::Body;
 use sse_stream::SseByteStream;
 
-use crate::engine::served::connections::{Failure, causes};
+use crate::engine::{remote::refused::causes, served::connections::Failure};
 
 /// Most bytes until an event is whole: all ids of the longest output, and a long prompt's text.
 const MOST_BYTES: usize = 8 << 20;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::engine::served::refused::short;
+use crate::engine::remote::refused::short;
 
 /// What a server says is wrong, if it says that something is: `{"error": …}` or `{"object": "error", …}`.
 pub(super) fn fault(data: &str) -> Option<String> {

@@ -9,7 +9,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use netdiv_transport::security::ClientTls;
@@ -19,8 +19,8 @@ use tokio::runtime::Builder;
 use crate::{
     engine::{
         error::EngineError,
-        served::{exchange::Exchange, output::Remarks, servers::Servers},
-        taker::Taker,
+        remote::{servers::Servers, taker::Taken, testing::PROMPT},
+        served::{exchange::Exchange, output::Remarks},
     },
     model::served::ServedModel,
     settings::served::{Dialect, Protocol, ServedConfig, ServersConfig},
@@ -162,19 +162,6 @@ pub(super) fn replay(name: &str, piece: usize) -> Vec<Act> {
     [head].into_iter().chain(pieces).chain([end]).collect()
 }
 
-/// The model of the recorded answers.
-pub(super) fn tiny(max_tokens: u32, eos: &[u32]) -> ServedModel {
-    ServedModel {
-        name: "tiny".into(),
-        sha256: String::new(),
-        vocabulary: 2048,
-        max_input_tokens: 512,
-        max_tokens,
-        min_tokens: 1,
-        eos: eos.to_vec(),
-    }
-}
-
 pub(super) fn settings(urls: &[&str], dialect: Dialect, model: ServedModel) -> ServedConfig {
     ServedConfig {
         servers: ServersConfig {
@@ -192,31 +179,6 @@ pub(super) fn settings(urls: &[&str], dialect: Dialect, model: ServedModel) -> S
 pub(super) fn patience(words: &str) -> Duration {
     Duration::from_millis(if words.contains("nothing came for") { 2000 } else { 20_000 })
 }
-
-/// Takes tokens, and waits for ever.
-#[derive(Default)]
-pub(super) struct Taken(pub(super) Vec<i32>);
-
-impl Taker for Taken {
-    fn tokens(&mut self, ids: &[i32]) {
-        self.0.extend(ids);
-    }
-
-    fn has_gone(&self) -> bool {
-        false
-    }
-}
-
-pub(super) fn wait_for(is_so: impl Fn() -> bool) {
-    let before = Instant::now();
-    while !is_so() {
-        assert!(before.elapsed() < Duration::from_secs(10), "it never came to that");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// The recorded prompt.
-pub(super) const PROMPT: [i64; 4] = [1, 5, 9, 13];
 
 /// Asks once: the tokens that came, and how it ended.
 pub(super) fn ask(settings: &ServedConfig) -> (Vec<i32>, Result<Remarks, EngineError>) {

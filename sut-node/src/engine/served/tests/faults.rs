@@ -6,10 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::fake::{
-    Act, Fake, ask, chunk, events, head, patience, refusal, settings, tiny, wait_for,
+use super::fake::{Act, Fake, ask, chunk, events, head, patience, refusal, settings};
+use crate::{
+    engine::remote::testing::{tiny, wait_for},
+    settings::served::Dialect::{Sglang, Vllm},
 };
-use crate::settings::served::Dialect::{Sglang, Vllm};
 
 const FIRST: &str = r#"{"choices":[{"index":0,"text":"","token_ids":[7],"finish_reason":null}]}"#;
 const LAST: &str = r#"{"choices":[{"index":0,"token_ids":[8,9],"finish_reason":"length"}]}"#;

@@ -5,33 +5,21 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bytes::Bytes;
-use netdiv_contract::{
-    burst::Messages,
-    encoding::Encoding,
-    layout::{DataType, TensorView, pack},
-    tokens,
-    v1::{InferResponse, Part, Status, Tokens},
-};
+use netdiv_contract::v1::Status;
 
-use super::fake::{Act, Fake, chunk, events, head, settings, tiny};
+use super::fake::{Act, Fake, chunk, events, head, settings};
 use crate::{
-    clock::Clock,
     engine::{
         interface::StreamingEngine,
+        remote::{
+            servers::Servers,
+            testing::{each_is_answered, next, one_is_answered, samples, tiny, wait_until},
+        },
         served::{
             engine::{Served, served},
             exchange::Exchange,
-            servers::Servers,
         },
-        sink::Sink,
     },
-    intake::{
-        replies::{self, Replies, ReplyTo},
-        sessions::Sessions,
-    },
-    model::{identity::Model, payload::Payload, token_limits::TokenLimits},
-    sample::Sample,
     settings::served::Dialect::Vllm,
 };
 
@@ -48,62 +36,13 @@ fn engine(urls: &[&str], most: usize) -> Served {
     served(Exchange::new(Arc::new(settings)), servers, most, Arc::default()).unwrap()
 }
 
-/// Samples with the recorded prompt, and the stream of their replies.
-pub(super) fn samples(count: u64) -> (Vec<(Payload, Sink)>, Messages<Replies>) {
-    let session = Sessions::default().join(&Default::default()).unwrap();
-    let (sender, replies) =
-        replies::channel(&Arc::default(), 10, 10_000, session, false, Tokens::First).unwrap();
-    let model = Model::of_tokens("openai", TokenLimits::default());
-    let data = tokens::to_bytes(&[1, 5, 9, 13]);
-    let prompt = pack(&[TensorView { data_type: DataType::Int32, shape: vec![4], data: &data }]);
-    let sample = |id| {
-        let sample = Sample {
-            id,
-            payload: Payload::default(),
-            digest: None,
-            length: 1,
-            arrived: Instant::now(),
-            admitted: None,
-            replies: ReplyTo::Stream(sender.clone()),
-        };
-        let sink = Sink::new(sample, Clock::default(), Encoding::None);
-        (model.read(prompt.clone()).unwrap(), sink)
-    };
-    ((0..count).map(sample).collect(), Messages::new(replies, 10_000))
-}
-
-pub(super) async fn next(replies: &mut Messages<Replies>) -> InferResponse {
-    replies.next_message().await.unwrap().unwrap()
-}
-
-pub(super) fn ids(bytes: &Bytes) -> Vec<i32> {
-    tokens::ids(bytes).collect()
-}
-
 #[tokio::test]
 async fn samples_are_answered_each_by_itself() {
     let server = Fake::always(events(&ANSWER));
     let mut engine = engine(&[&server.url], 3);
     let (samples, mut replies) = samples(3);
     engine.begin(samples).unwrap();
-    let (mut firsts, mut wholes) = (Vec::new(), Vec::new());
-    for _ in 0..6 {
-        let reply = next(&mut replies).await;
-        assert_eq!(reply.status(), Status::Ok, "{}", reply.error);
-        match reply.part() {
-            Part::First => {
-                assert_eq!(ids(&reply.payload), [7]);
-                firsts.push(reply.id);
-            }
-            _ => {
-                assert_eq!((ids(&reply.payload), reply.token_count), (vec![7, 8, 9], 3));
-                wholes.push(reply.id);
-            }
-        }
-    }
-    firsts.sort_unstable();
-    wholes.sort_unstable();
-    assert_eq!([firsts, wholes], [[0, 1, 2], [0, 1, 2]]);
+    each_is_answered(3, &mut replies).await;
     wait_until(|| engine.under_way() == 0).await;
     tokio::task::spawn_blocking(move || {
         assert_eq!(engine.room(), 3);
@@ -119,11 +58,7 @@ async fn connections_are_used_again() {
     let server = Fake::always(events(&ANSWER));
     let mut engine = engine(&[&server.url], 1);
     for _ in 0..3 {
-        let (samples, mut replies) = samples(1);
-        engine.begin(samples).unwrap();
-        next(&mut replies).await;
-        assert_eq!(ids(&next(&mut replies).await.payload), [7, 8, 9]);
-        wait_until(|| engine.under_way() == 0).await;
+        one_is_answered(&mut engine).await;
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(server.connections.load(Ordering::SeqCst), 1);
@@ -138,11 +73,7 @@ async fn a_connection_that_the_server_closes_meanwhile_loses_no_request() {
     });
     let mut engine = engine(&[&server.url], 1);
     for _ in 0..2 {
-        let (samples, mut replies) = samples(1);
-        engine.begin(samples).unwrap();
-        next(&mut replies).await;
-        assert_eq!(ids(&next(&mut replies).await.payload), [7, 8, 9]);
-        wait_until(|| engine.under_way() == 0).await;
+        one_is_answered(&mut engine).await;
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(server.requests.lock().len(), 3);
@@ -191,12 +122,4 @@ async fn samples_go_to_the_server_with_the_fewest() {
     engine.begin(samples).unwrap();
     let seen = || servers.each_ref().map(|server| server.requests.lock().len());
     wait_until(|| seen() == [2, 2]).await;
-}
-
-pub(super) async fn wait_until(is_so: impl Fn() -> bool) {
-    let before = Instant::now();
-    while !is_so() {
-        assert!(before.elapsed() < Duration::from_secs(10), "it never came to that");
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
 }

@@ -3,9 +3,9 @@
 use bytes::Bytes;
 use proptest::prelude::*;
 
-use super::fake::{recorded, tiny};
+use super::fake::recorded;
 use crate::{
-    engine::read_answer,
+    engine::{read_answer, remote::testing::tiny},
     settings::served::{
         Dialect::{self, Llamacpp, Sglang, Trtllm, Vllm},
         Protocol::Openai,

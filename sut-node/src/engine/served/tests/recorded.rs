@@ -2,9 +2,12 @@
 
 use serde_json::Value;
 
-use super::fake::{Fake, PROMPT, ask, replay, settings, tiny};
+use super::fake::{Fake, ask, replay, settings};
 use crate::{
-    engine::error::EngineError,
+    engine::{
+        error::EngineError,
+        remote::testing::{PROMPT, tiny},
+    },
     settings::served::Dialect::{Llamacpp, Sglang, Trtllm, Vllm},
 };
 

@@ -9,10 +9,10 @@ use netdiv_contract::{
 };
 use netdiv_words::{Found, PrefixCaching};
 
-use super::fake::{Act, Fake, events, refusal, settings, tiny};
+use super::fake::{Act, Fake, events, refusal, settings};
 use crate::{
     InProcess,
-    engine::served::probe::probe,
+    engine::{remote::testing::tiny, served::probe::probe},
     settings::{
         args::Args,
         served::{

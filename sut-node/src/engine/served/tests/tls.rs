@@ -19,9 +19,16 @@ use rustls::{
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use super::fake::{PROMPT, Taken, settings, tiny};
+use super::fake::settings;
 use crate::{
-    engine::served::{exchange::Exchange, servers::Servers},
+    engine::{
+        remote::{
+            servers::Servers,
+            taker::Taken,
+            testing::{PROMPT, tiny},
+        },
+        served::exchange::Exchange,
+    },
     settings::served::Dialect::Vllm,
 };
 

@@ -7,11 +7,13 @@ use http_body::Body;
 use tonic::{Status, Streaming};
 use tonic_prost::ProstDecoder;
 
-use crate::engine::served::{
-    chunk::{Chunk, Chunks},
-    connections::{Failure, causes},
-    refused::short,
-    vllm_grpc::{proto::GenerateResponse, reading::Reading},
+use crate::engine::{
+    remote::refused::{causes, short},
+    served::{
+        chunk::{Chunk, Chunks},
+        connections::Failure,
+        vllm_grpc::{proto::GenerateResponse, reading::Reading},
+    },
 };
 
 pub(crate) struct Answer {

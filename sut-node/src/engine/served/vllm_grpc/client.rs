@@ -7,18 +7,23 @@ use std::{
 };
 
 use http::{HeaderValue, header};
-use tonic::{Code, Request, Status, body::Body};
+use tonic::{Code, Request, Status, body::Body, metadata::AsciiMetadataValue};
 
 use crate::{
-    engine::served::{
-        connections::{Pool, Version, fresh, kept, was_closed},
-        refused::{PAUSE, Refused, blames_prompt},
-        servers::Server,
-        vllm_grpc::{
-            answer::{Answer, told},
-            proto::{
-                GenerateRequest, GetModelInfoRequest, SamplingParams, TokenizedInput,
-                vllm_engine_client::VllmEngineClient,
+    engine::{
+        remote::{
+            connector::Version,
+            refused::{Refused, blames_prompt},
+            servers::Server,
+        },
+        served::{
+            connections::{Pool, fresh, kept, was_closed},
+            vllm_grpc::{
+                answer::{Answer, told},
+                proto::{
+                    GenerateRequest, GetModelInfoRequest, SamplingParams, TokenizedInput,
+                    vllm_engine_client::VllmEngineClient,
+                },
             },
         },
     },
@@ -140,17 +145,17 @@ fn refused(status: &Status) -> Refused {
     if status.source().is_some() {
         return Refused::Failed(format!("no answer: {why}"));
     }
-    match (status.code(), pause(status)) {
-        (Code::Unavailable | Code::ResourceExhausted, Some(pause)) => Refused::Busy { pause, why },
+    let pause = status.metadata().get(PUSHBACK).map(pause);
+    match (status.code(), pause) {
+        (Code::Unavailable | Code::ResourceExhausted, None | Some(Some(_))) => {
+            Refused::Busy { pause: pause.flatten(), why }
+        }
         (Code::InvalidArgument, _) if blames_prompt(status.message()) => Refused::BadSample(why),
         _ => Refused::Failed(why),
     }
 }
 
 /// How long a server wants to be left alone; `None`: for good.
-fn pause(status: &Status) -> Option<Duration> {
-    match status.metadata().get(PUSHBACK) {
-        Some(said) => said.to_str().ok()?.parse().ok().map(Duration::from_millis),
-        None => Some(PAUSE),
-    }
+fn pause(said: &AsciiMetadataValue) -> Option<Duration> {
+    said.to_str().ok()?.parse().ok().map(Duration::from_millis)
 }

@@ -49,20 +49,25 @@ impl Reading {
         })
     }
 
-    /// The end brings no ids: when streaming, it repeats those that came last.
+    /// When streaming, the end repeats the ids that came last, and counts them alone or all of the output. Where its count says that
+    /// what it has was not among those before, they are new. A server that counts them alone, as vLLM does, cannot tell a new
+    /// token from the last one once more.
     fn end(&mut self, end: GenerateComplete) -> Result<Chunk, String> {
         only_output(end.index)?;
         let finish = finish(&end.finish_reason, "stop", "length")?;
-        if !self.ids.ends_with(&end.output_ids) {
+        let (before, own) = (self.ids.len(), end.output_ids.len());
+        let counted = end.completion_tokens as usize;
+        let is_new = before > 0 && own > 0 && counted == before + own;
+        if !is_new && !self.ids.ends_with(&end.output_ids) {
             return Err("the end has other tokens than those that came before".into());
         }
         self.has_ended = true;
         self.cached = self.cached.max(end.cached_tokens);
-        let counted = end.completion_tokens as usize;
-        // It counts its own, or all.
-        let made = if counted == end.output_ids.len() { self.made } else { counted };
+        let made = if counted == own { self.made } else { counted };
         let counts = self.counts(end.prompt_tokens, made);
-        Ok(Chunk { finish: Some(finish), counts, ..Chunk::default() })
+        let new = if is_new { end.output_ids } else { Vec::new() };
+        let ids = new.into_iter().map(i64::from).collect();
+        Ok(Chunk { ids, finish: Some(finish), counts, ..Chunk::default() })
     }
 
     fn counts(&self, prompt: u32, made: usize) -> Counts {

@@ -11,13 +11,14 @@ use tonic::{Status, metadata::MetadataMap};
 
 use super::{
     super::{
-        fake::{ask, patience, wait_for},
+        fake::{ask, patience},
         tls::acceptor,
     },
     server::{Act, Vllm, end, of, part, sends},
 };
 use crate::engine::{
     error::EngineError,
+    remote::testing::wait_for,
     served::vllm_grpc::proto::{
         GenerateComplete, GenerateResponse, GenerateStreamChunk,
         generate_response::Response::{Chunk, Complete},
@@ -58,6 +59,8 @@ fn oddities_that_do_no_harm() {
         vec![part(&[7]), part(&[8, 9]), end(&[7, 8, 9], "length")],
         // It counts all.
         vec![part(&[7]), part(&[8, 9]), changed_end(&[9], |end| end.completion_tokens = 3)],
+        // By that count its own are new.
+        vec![part(&[7]), part(&[8]), changed_end(&[9], |end| end.completion_tokens = 3)],
         // Before the prompt was looked at.
         vec![
             changed_part(&[], |part| part.prompt_tokens = 0),
@@ -67,6 +70,13 @@ fn oddities_that_do_no_harm() {
     ] {
         assert_eq!(of_acts(sends(&messages), patience("")).unwrap(), [7, 8, 9], "{messages:?}");
     }
+    // A new token that is as the last one is told by the count of all.
+    let twice = |count| {
+        let end = changed_end(&[8], |end| end.completion_tokens = count);
+        of_acts(sends(&[part(&[7]), part(&[8]), end]), patience(""))
+    };
+    assert_eq!(twice(3).unwrap(), [7, 8, 8]);
+    assert!(twice(2).unwrap_err().contains("cut off after 2 tokens"));
     let stopped = sends(&[part(&[7]), part(&[2]), end(&[2], "stop")]);
     assert_eq!(of_acts(stopped, patience("")).unwrap(), [7, 2]);
 }

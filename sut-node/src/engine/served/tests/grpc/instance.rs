@@ -5,19 +5,19 @@ use std::{
     time::Duration,
 };
 
-use netdiv_contract::v1::{Part, Status};
+use netdiv_contract::v1::Status;
 
-use super::{
-    super::instance::{ids, next, samples, wait_until},
-    server::{Act, Vllm, end, of, part, sends},
-};
+use super::server::{Act, Vllm, end, of, part, sends};
 use crate::{
     engine::{
         interface::StreamingEngine as _,
+        remote::{
+            servers::Servers,
+            testing::{each_is_answered, next, one_is_answered, samples, wait_until},
+        },
         served::{
             engine::{Served, served},
             exchange::Exchange,
-            servers::Servers,
         },
     },
     settings::served::ServedConfig,
@@ -40,24 +40,7 @@ async fn samples_share_a_connection_and_are_answered_each_by_itself() {
     let mut engine = engine(settings, 5);
     let (samples, mut replies) = samples(5);
     engine.begin(samples).unwrap();
-    let (mut firsts, mut wholes) = (Vec::new(), Vec::new());
-    for _ in 0..10 {
-        let reply = next(&mut replies).await;
-        assert_eq!(reply.status(), Status::Ok, "{}", reply.error);
-        match reply.part() {
-            Part::First => {
-                assert_eq!(ids(&reply.payload), [7]);
-                firsts.push(reply.id);
-            }
-            _ => {
-                assert_eq!((ids(&reply.payload), reply.token_count), (vec![7, 8, 9], 3));
-                wholes.push(reply.id);
-            }
-        }
-    }
-    firsts.sort_unstable();
-    wholes.sort_unstable();
-    assert!(firsts.iter().copied().eq(0..5) && wholes == firsts);
+    each_is_answered(5, &mut replies).await;
     wait_until(|| engine.under_way() == 0).await;
     assert_eq!(server.seen.connections.lock().len(), 1);
     let tokens = server.seen.tokens.lock();
@@ -70,12 +53,7 @@ async fn a_connection_that_the_server_closes_meanwhile_loses_no_request() {
     let server = Vllm::always(whole());
     let mut engine = engine(server.settings(3), 1);
     for _ in 0..3 {
-        let (samples, mut replies) = samples(1);
-        engine.begin(samples).unwrap();
-        let first = next(&mut replies).await;
-        assert_eq!(first.status(), Status::Ok, "{}", first.error);
-        assert_eq!(ids(&next(&mut replies).await.payload), [7, 8, 9]);
-        wait_until(|| engine.under_way() == 0).await;
+        one_is_answered(&mut engine).await;
         server.seen.connections.lock().iter().for_each(|connection| connection.abort());
     }
     assert_eq!(server.seen.requests.lock().len(), 3);

@@ -7,11 +7,15 @@ use proptest::prelude::*;
 use prost::Message as _;
 
 use super::{
-    super::fake::{PROMPT, ask, tiny},
+    super::fake::ask,
     server::{Vllm, end, part, sends},
 };
 use crate::{
-    engine::{read_answer, served::vllm_grpc::proto::GenerateRequest},
+    engine::{
+        read_answer,
+        remote::testing::{PROMPT, tiny},
+        served::vllm_grpc::proto::GenerateRequest,
+    },
     settings::served::Protocol::VllmGrpc,
 };
 

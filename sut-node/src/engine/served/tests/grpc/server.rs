@@ -22,13 +22,16 @@ use tokio::{net::TcpListener, runtime, task::AbortHandle};
 use tokio_rustls::TlsAcceptor;
 use tonic::{Request, Response, Status};
 
-use super::super::fake::{settings, tiny};
+use super::super::fake::settings;
 use crate::{
-    engine::served::vllm_grpc::proto::{
-        GenerateComplete, GenerateRequest, GenerateResponse, GenerateStreamChunk,
-        GetModelInfoRequest, GetModelInfoResponse,
-        generate_response::Response::{Chunk, Complete},
-        vllm_engine_server::{VllmEngine, VllmEngineServer},
+    engine::{
+        remote::testing::tiny,
+        served::vllm_grpc::proto::{
+            GenerateComplete, GenerateRequest, GenerateResponse, GenerateStreamChunk,
+            GetModelInfoRequest, GetModelInfoResponse,
+            generate_response::Response::{Chunk, Complete},
+            vllm_engine_server::{VllmEngine, VllmEngineServer},
+        },
     },
     settings::served::{Dialect, Protocol, ServedConfig},
 };

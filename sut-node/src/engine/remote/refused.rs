@@ -1,14 +1,14 @@
 //! Why a request has no answer.
 
-use std::time::Duration;
+use std::{error::Error, iter, time::Duration};
 
 /// Why a request has no answer.
 #[derive(Debug)]
-pub(super) enum Refused {
-    /// The server has too much to do.
+pub(crate) enum Refused {
+    /// The server has too much to do, or is not there.
     Busy {
-        /// How long it wants to be left alone.
-        pause: Duration,
+        /// How long it wants to be left alone, where it says so.
+        pause: Option<Duration>,
         /// What it says.
         why: String,
     },
@@ -18,11 +18,16 @@ pub(super) enum Refused {
     Failed(String),
 }
 
-/// Time until a request is tried again, where the server names none.
-pub(super) const PAUSE: Duration = Duration::from_millis(500);
-
 /// Longest text of a server's that is passed on.
 const MOST_CHARS: usize = 300;
+
+impl Refused {
+    /// What there is to say of it.
+    pub(crate) fn why(self) -> String {
+        let (Self::Busy { why, .. } | Self::BadSample(why) | Self::Failed(why)) = self;
+        why
+    }
+}
 
 impl From<String> for Refused {
     fn from(why: String) -> Self {
@@ -31,13 +36,26 @@ impl From<String> for Refused {
 }
 
 /// Whether a refusal of a request as malformed blames the prompt, and not what else was asked for.
-pub(super) fn blames_prompt(text: &str) -> bool {
+pub(crate) fn blames_prompt(text: &str) -> bool {
     let text = text.to_lowercase();
     ["prompt", "input", "exceed_context"].iter().any(|word| text.contains(word))
 }
 
+/// An error with its causes.
+pub(crate) fn causes(error: &dyn Error) -> String {
+    with_causes(error.to_string(), error)
+}
+
+/// What is said of an error, with its causes.
+pub(crate) fn with_causes(said: String, error: &dyn Error) -> String {
+    iter::successors(error.source(), |cause| (*cause).source()).fold(said, |text, cause| {
+        let cause = cause.to_string();
+        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
+    })
+}
+
 /// The beginning of a server's text, in one line.
-pub(super) fn short(text: &str) -> String {
+pub(crate) fn short(text: &str) -> String {
     let line: Vec<_> = text.split_whitespace().collect();
     let line = line.join(" ");
     match line.char_indices().nth(MOST_CHARS) {

@@ -2,18 +2,18 @@
 
 use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::engine::sink::Sink;
 
 /// How often a request that waits looks whether somebody still wants its answer.
 const LOOK: Duration = Duration::from_millis(200);
 
-pub(super) const GONE: &str = "nobody waits for the answer any more";
-pub(super) const SILENT: &str = "nothing came for as long as --url-timeout-ms allows";
+pub(crate) const GONE: &str = "nobody waits for the answer any more";
+pub(crate) const SILENT: &str = "nothing came for as long as --url-timeout-ms allows";
 
 /// Who waits for the tokens of an output.
-pub(super) trait Taker {
+pub(crate) trait Taker {
     /// Takes those that follow.
     fn tokens(&mut self, ids: &[i32]);
 
@@ -32,7 +32,7 @@ impl Taker for Sink {
 }
 
 /// Someone who wants to know whether there is an answer, and not what it is.
-pub(super) struct Nobody;
+pub(crate) struct Nobody;
 
 impl Taker for Nobody {
     fn tokens(&mut self, _: &[i32]) {}
@@ -42,8 +42,22 @@ impl Taker for Nobody {
     }
 }
 
+/// Keeps the tokens, and waits for ever.
+#[derive(Default)]
+pub(crate) struct Taken(pub(crate) Vec<i32>);
+
+impl Taker for Taken {
+    fn tokens(&mut self, ids: &[i32]) {
+        self.0.extend(ids);
+    }
+
+    fn has_gone(&self) -> bool {
+        false
+    }
+}
+
 /// Waits for a server, but not for ever, and only while somebody waits for its answer.
-pub(super) async fn wait<T>(
+pub(crate) async fn wait<T>(
     future: impl Future<Output = T>,
     taker: &impl Taker,
     until: Instant,
@@ -65,4 +79,16 @@ pub(super) async fn wait<T>(
             return Err(SILENT.into());
         }
     }
+}
+
+/// Waits for that long, while somebody waits for an answer.
+pub(crate) async fn pause(time: Duration, taker: &impl Taker) -> Result<(), String> {
+    let end = Instant::now() + time;
+    while Instant::now() < end {
+        if taker.has_gone() {
+            return Err(GONE.into());
+        }
+        sleep_until(end.min(Instant::now() + LOOK)).await;
+    }
+    Ok(())
 }

@@ -28,14 +28,14 @@ const STEP: Duration = Duration::from_millis(50);
 const FAR_AHEAD: Duration = Duration::from_secs(3600);
 
 /// How a sample is answered.
-pub(super) trait Answer: Send + Sync + 'static {
+pub(crate) trait Answer: Send + Sync + 'static {
     /// Answers it. It is no longer under way once its place is dropped.
     fn answer(&self, payload: Payload, sink: Sink, place: Place)
     -> impl Future<Output = ()> + Send;
 }
 
 /// Such an engine.
-pub(super) struct Tasks<A> {
+pub(crate) struct Tasks<A> {
     /// `None` once it is dropped.
     runtime: Option<Runtime>,
     tasks: JoinSet<()>,
@@ -52,7 +52,7 @@ struct Places {
 }
 
 /// The place of a sample.
-pub(super) struct Place(Arc<Places>);
+pub(crate) struct Place(Arc<Places>);
 
 impl Place {
     fn take(places: &Arc<Places>) -> Self {
@@ -70,7 +70,7 @@ impl Drop for Place {
 
 impl<A: Answer> Tasks<A> {
     /// With room for so many samples; what they share is made on its thread's runtime.
-    pub(super) fn new(name: &str, most: usize, how: impl FnOnce() -> A) -> io::Result<Self> {
+    pub(crate) fn new(name: &str, most: usize, how: impl FnOnce() -> A) -> io::Result<Self> {
         let mut runtime = Builder::new_multi_thread();
         let runtime = runtime.worker_threads(1).thread_name(name).enable_all().build()?;
         let how = {

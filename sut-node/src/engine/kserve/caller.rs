@@ -1,0 +1,84 @@
+//! How an instance calls a server: over a connection that is made again when it is lost.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use http::{HeaderValue, Uri};
+use netdiv_contract::{limits, said::said};
+use tonic::{
+    Code, Request, Status,
+    metadata::{Ascii, MetadataValue},
+    transport::{Channel, Endpoint},
+};
+
+use crate::{
+    engine::{
+        kserve::rpc::grpc_inference_service_client::GrpcInferenceServiceClient,
+        remote::{
+            connector::{Version, connector},
+            refused::{Refused, with_causes},
+            servers,
+        },
+    },
+    settings::served::ServersConfig,
+};
+
+pub(super) type Servers = servers::Servers<Caller>;
+
+pub(super) type Server = servers::Server<Caller>;
+
+/// Calls one server.
+pub(super) struct Caller {
+    client: GrpcInferenceServiceClient<Channel>,
+    token: Option<MetadataValue<Ascii>>,
+    asked: AtomicU64,
+}
+
+impl Caller {
+    /// The connection is made when it is needed, on the runtime that this is called on.
+    pub(super) fn new(url: &Uri, settings: &ServersConfig) -> Self {
+        let connector = connector(&settings.tls, Version::Two);
+        let channel = Endpoint::from(url.clone()).connect_with_connector_lazy(connector);
+        let client = GrpcInferenceServiceClient::new(channel);
+        Self {
+            client: client.max_decoding_message_size(limits::MAX_MESSAGE_BYTES),
+            token: settings.token.as_ref().and_then(metadata),
+            asked: AtomicU64::new(0),
+        }
+    }
+
+    /// To be called; clones share the connection.
+    pub(super) fn client(&self) -> GrpcInferenceServiceClient<Channel> {
+        self.client.clone()
+    }
+
+    /// A call with that message or stream of messages.
+    pub(super) fn call<T>(&self, message: T) -> Request<T> {
+        let mut request = Request::new(message);
+        if let Some(token) = &self.token {
+            request.metadata_mut().insert("authorization", token.clone());
+        }
+        request
+    }
+
+    /// A name for the next request.
+    pub(super) fn next_id(&self) -> String {
+        self.asked.fetch_add(1, Ordering::Relaxed).to_string()
+    }
+}
+
+fn metadata(header: &HeaderValue) -> Option<MetadataValue<Ascii>> {
+    let mut value = MetadataValue::try_from(header.as_bytes()).ok()?;
+    value.set_sensitive(true);
+    Some(value)
+}
+
+impl From<Status> for Refused {
+    fn from(status: Status) -> Self {
+        let text = format!("{:?}: {}", status.code(), status.message());
+        let why = said(&with_causes(text, &status));
+        match status.code() {
+            Code::Unavailable | Code::ResourceExhausted => Self::Busy { pause: None, why },
+            _ => Self::Failed(why),
+        }
+    }
+}

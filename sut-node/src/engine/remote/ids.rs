@@ -1,0 +1,67 @@
+//! The ids of an output as it grows. What the model cannot have given is a failure.
+
+use crate::model::served::ServedModel;
+
+pub(crate) struct Ids<'a> {
+    model: &'a ServedModel,
+    ids: Vec<i32>,
+}
+
+impl<'a> Ids<'a> {
+    pub(crate) fn new(model: &'a ServedModel) -> Self {
+        Self { model, ids: Vec::new() }
+    }
+
+    pub(crate) fn as_slice(&self) -> &[i32] {
+        &self.ids
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Takes the one that follows.
+    pub(crate) fn push(&mut self, id: i64) -> Result<(), String> {
+        let (place, model) = (self.ids.len(), self.model);
+        if place >= model.max_tokens as usize {
+            return Err(format!("it gives more than max_tokens = {} tokens", model.max_tokens));
+        }
+        if self.end_is_eos() {
+            return Err(format!(
+                "it goes on after the end-of-text token, its number {}",
+                place - 1
+            ));
+        }
+        match i32::try_from(id) {
+            Ok(known) if (0..i64::from(model.vocabulary)).contains(&id) => self.ids.push(known),
+            _ => {
+                let most = model.vocabulary - 1;
+                return Err(format!("its token {place} is {id}; ids go from 0 to {most}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the last one is one of `eos`.
+    pub(crate) fn end_is_eos(&self) -> bool {
+        let last = self.ids.last().and_then(|id| u32::try_from(*id).ok());
+        last.is_some_and(|id| self.model.eos.contains(&id))
+    }
+
+    /// Checks that there are enough, once nothing follows.
+    pub(crate) fn check_least(&self) -> Result<(), String> {
+        let (got, least) = (self.ids.len(), self.model.min_tokens);
+        if got < least as usize {
+            return Err(format!("it has {got} tokens, less than min_tokens = {least}"));
+        }
+        Ok(())
+    }
+
+    /// Why it cannot have ended at its length; `None`: it may have.
+    pub(crate) fn cut_off(&self) -> Option<String> {
+        let (got, most) = (self.ids.len(), self.model.max_tokens);
+        (got < most as usize)
+            .then(|| format!("it was cut off after {got} tokens, before max_tokens = {most}"))
+    }
+}

@@ -1,0 +1,14 @@
+//! What engines share that send samples to servers: `served/` and `kserve/`.
+//!
+//! Each sample has a task (`tasks.rs`), which asks one of the `servers.rs`, over connections that a `connector.rs` makes, and
+//! waits for it on behalf of a `taker.rs`. Requests that are `refused.rs` have more `tries.rs`. An output grows by its `ids.rs`.
+
+pub(super) mod connector;
+pub(super) mod ids;
+pub(super) mod refused;
+pub(super) mod servers;
+pub(super) mod taker;
+pub(super) mod tasks;
+#[cfg(test)]
+pub(super) mod testing;
+pub(super) mod tries;

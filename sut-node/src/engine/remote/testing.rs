@@ -1,0 +1,124 @@
+//! What tests of engines behind servers share: samples, their replies, and the model that answers them.
+
+use std::time::{Duration, Instant};
+
+use netdiv_contract::{
+    burst::Messages,
+    encoding::Encoding,
+    layout::{DataType, TensorView, pack},
+    tokens,
+    v1::{InferResponse, Part, Status, Tokens},
+};
+
+use crate::{
+    clock::Clock,
+    engine::{interface::StreamingEngine, sink::Sink},
+    intake::{
+        replies::{self, Replies, ReplyTo},
+        sessions::Sessions,
+    },
+    model::{identity::Model, payload::Payload, served::ServedModel, token_limits::TokenLimits},
+    sample::Sample,
+};
+
+/// The recorded prompt.
+pub(crate) const PROMPT: [i64; 4] = [1, 5, 9, 13];
+
+/// The model of the recorded answers and of the fake servers.
+pub(crate) fn tiny(max_tokens: u32, eos: &[u32]) -> ServedModel {
+    ServedModel {
+        name: "tiny".into(),
+        sha256: String::new(),
+        vocabulary: 2048,
+        max_input_tokens: 512,
+        max_tokens,
+        min_tokens: 1,
+        eos: eos.to_vec(),
+    }
+}
+
+/// Samples with the recorded prompt, and the stream of their replies, which wants first tokens.
+pub(crate) fn samples(count: u64) -> (Vec<(Payload, Sink)>, Messages<Replies>) {
+    let session = Sessions::default().join(&Default::default()).unwrap();
+    let (sender, replies) =
+        replies::channel(&Default::default(), 10, 10_000, session, false, Tokens::First).unwrap();
+    let model = Model::of_tokens("served", TokenLimits::default());
+    let data = tokens::to_bytes(&PROMPT.map(|id| id as i32));
+    let shape = vec![PROMPT.len()];
+    let prompt = pack(&[TensorView { data_type: DataType::Int32, shape, data: &data }]);
+    let sample = |id| {
+        let sample = Sample {
+            id,
+            payload: Payload::default(),
+            digest: None,
+            length: 1,
+            arrived: Instant::now(),
+            admitted: None,
+            replies: ReplyTo::Stream(sender.clone()),
+        };
+        let sink = Sink::new(sample, Clock::default(), Encoding::None);
+        (model.read(prompt.clone()).unwrap(), sink)
+    };
+    ((0..count).map(sample).collect(), Messages::new(replies, 10_000))
+}
+
+pub(crate) async fn next(replies: &mut Messages<Replies>) -> InferResponse {
+    replies.next_message().await.unwrap().unwrap()
+}
+
+fn ids(reply: &InferResponse) -> Vec<i32> {
+    tokens::ids(&reply.payload).collect()
+}
+
+/// Takes the replies to so many samples, in any order: of each the first token, 7, and then all, 7 to 9.
+pub(crate) async fn each_is_answered(count: u64, replies: &mut Messages<Replies>) {
+    let (mut firsts, mut wholes) = (Vec::new(), Vec::new());
+    for _ in 0..2 * count {
+        let reply = next(replies).await;
+        assert_eq!(reply.status(), Status::Ok, "{}", reply.error);
+        match reply.part() {
+            Part::First => {
+                assert_eq!(ids(&reply), [7]);
+                firsts.push(reply.id);
+            }
+            _ => {
+                assert_eq!((ids(&reply), reply.token_count), (vec![7, 8, 9], 3));
+                assert!(firsts.contains(&reply.id), "the first token comes first");
+                wholes.push(reply.id);
+            }
+        }
+    }
+    firsts.sort_unstable();
+    wholes.sort_unstable();
+    assert!(firsts.iter().copied().eq(0..count) && wholes == firsts);
+}
+
+/// Has one sample answered, and waits until nothing is under way.
+pub(crate) async fn one_is_answered(engine: &mut impl StreamingEngine) {
+    let (samples, mut replies) = samples(1);
+    engine.begin(samples).unwrap();
+    each_is_answered(1, &mut replies).await;
+    wait_until(|| engine.under_way() == 0).await;
+}
+
+/// How long anything may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const LOOK: Duration = Duration::from_millis(5);
+
+pub(crate) async fn wait_until(is_so: impl Fn() -> bool) {
+    let before = Instant::now();
+    while !is_so() {
+        assert!(before.elapsed() < PATIENCE, "it never came to that");
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// The same, where there is no runtime.
+pub(crate) fn wait_for(is_so: impl Fn() -> bool) {
+    let before = Instant::now();
+    while !is_so() {
+        assert!(before.elapsed() < PATIENCE, "it never came to that");
+        std::thread::sleep(LOOK);
+    }
+}

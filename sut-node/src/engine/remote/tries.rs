@@ -1,0 +1,75 @@
+//! What to do when a server has too much to do: to try again, at another one if there is one.
+
+use std::time::Duration;
+
+use crate::engine::{
+    error::EngineError,
+    remote::{
+        refused::Refused,
+        servers::{Request, Server},
+        taker::{Taker, pause},
+    },
+};
+
+/// How often a request is tried again.
+const RETRIES: usize = 3;
+
+/// Time until then, where the server names none.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Longest time that it may name.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+
+/// The tries of one sample.
+pub(crate) struct Tries<'a, C> {
+    refused: usize,
+    busy: Option<Request<'a, C>>,
+}
+
+impl<'a, C> Tries<'a, C> {
+    pub(crate) fn new() -> Self {
+        Self { refused: 0, busy: None }
+    }
+
+    /// The server of the next one. `pick` is told which was busy.
+    pub(crate) fn next(
+        &mut self,
+        pick: impl FnOnce(Option<&Server<C>>) -> Option<Request<'a, C>>,
+    ) -> Result<Request<'a, C>, EngineError> {
+        let server = pick(self.busy.as_deref());
+        self.busy = None;
+        server.ok_or_else(|| EngineError::Failed("there is no server".into()))
+    }
+
+    /// Waits until there may be another one; an error when there is none.
+    pub(crate) async fn again(
+        &mut self,
+        server: Request<'a, C>,
+        refused: Refused,
+        taker: &impl Taker,
+    ) -> Result<(), EngineError> {
+        let why = match refused {
+            Refused::BadSample(why) => {
+                return Err(EngineError::BadSample(format!("{} says {why}", *server)));
+            }
+            Refused::Failed(why) => why,
+            Refused::Busy { pause: wanted, why } => {
+                let time = wanted.unwrap_or(PAUSE);
+                self.refused += 1;
+                if self.refused <= RETRIES && time <= LONGEST_PAUSE {
+                    pause(time, taker).await.map_err(EngineError::Failed)?;
+                    // It counts as under way meanwhile, so that it does not draw the next samples.
+                    self.busy = Some(server);
+                    return Ok(());
+                }
+                let wants = |time: Duration| {
+                    let seconds = time.as_secs_f64();
+                    format!("it wants a pause of {seconds} s, ")
+                };
+                let (wants, tries) = (wanted.map_or_else(String::new, wants), self.refused);
+                format!("{why}; {wants}tried {tries} times")
+            }
+        };
+        Err(EngineError::Failed(format!("{}: {why}", *server)))
+    }
+}

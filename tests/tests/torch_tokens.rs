@@ -1,0 +1,93 @@
+//! Language models on the engine torch: two nodes behind official LoadGen, compared id by id with what transformers gave
+//! (`tests/models/README.md`).
+
+use std::path::Path;
+
+use bytes::Bytes;
+use e2e::{LoadGen, Outcome, SutNode};
+use loadgen_node::official_log::read_responses;
+use netdiv_contract::layout::InputLayout;
+
+const GREEDY: [&str; 3] = ["tiny-llama", "tiny-llama3.1", "tiny-mixtral"];
+
+/// A file of the fixtures.
+fn model(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models").join(name);
+    path.to_str().expect("a path in UTF-8").into()
+}
+
+fn nodes(name: &str) -> [SutNode; 2] {
+    let manifest = model(&format!("{name}.toml"));
+    ["a", "b"].map(|node| {
+        SutNode::start(node, &["--engine", "torch", "--model", &manifest, "--threads", "1"])
+    })
+}
+
+fn run(nodes: &[SutNode], name: &str, scenario: &str) -> LoadGen {
+    let addresses: Vec<_> = nodes.iter().map(|node| node.address.as_str()).collect();
+    LoadGen::new(&addresses, scenario)
+        .args(&["--benchmark", "chat", "--dataset", &model(&format!("{name}-prompts.ids"))])
+}
+
+/// Every prompt once, and each output is the one that transformers gave.
+fn assert_outputs(outcome: &Outcome, name: &str) {
+    assert_eq!(outcome.result()["verdict"], "COMPLETE");
+    let data = netdiv_dataset::open(&model(&format!("{name}-outputs.ids"))).expect("outputs");
+    let wanted = |n| -> Bytes {
+        data.read(n).expect("an output").into_payload(&InputLayout::default())
+    };
+    let log = outcome.path("mlperf_log_accuracy.json");
+    let mut responses = read_responses(&log).expect("LoadGen's accuracy log");
+    responses.sort_by_key(|response| response.qsl_idx);
+    assert_eq!(responses.len(), data.sample_count(), "each prompt once");
+    for (place, response) in responses.iter().enumerate() {
+        assert_eq!(response.qsl_idx, place as u64);
+        assert_eq!(response.data, wanted(place), "{name}, prompt {place}");
+    }
+}
+
+/// Bounds that any machine keeps.
+fn patient(run: LoadGen) -> LoadGen {
+    run.counting_tokens()
+        .args(&["--setting", "server_ttft_latency=20000000000"])
+        .args(&["--setting", "server_tpot_latency=20000000000"])
+}
+
+#[test]
+fn two_nodes_give_the_ids_that_transformers_gives() {
+    for name in GREEDY {
+        let nodes = nodes(name);
+        for scenario in ["offline", "server"] {
+            let run = patient(run(&nodes, name, scenario)).args(&["--mode", "accuracy"]);
+            let outcome = run.args(&["--setting", "server_target_qps=200"]).run().expect(0);
+            assert_outputs(&outcome, name);
+        }
+    }
+}
+
+#[test]
+fn beams_give_whole_outputs() {
+    let nodes = nodes("tiny-gptj");
+    for scenario in ["offline", "server"] {
+        let run = run(&nodes, "tiny-gptj", scenario).args(&["--mode", "accuracy"]);
+        let outcome = run.args(&["--setting", "server_target_qps=50"]).run().expect(0);
+        assert_outputs(&outcome, "tiny-gptj");
+    }
+}
+
+#[test]
+fn loadgen_finds_runs_valid_and_both_nodes_have_a_part() {
+    let nodes = nodes("tiny-llama");
+    for scenario in ["offline", "server"] {
+        let run = patient(run(&nodes, "tiny-llama", scenario)).short(1000, 60);
+        let outcome = run.args(&["--digests"]).run().expect(0);
+        let result = outcome.result();
+        assert_eq!(result["verdict"], "VALID", "{scenario}: {result:#}");
+        assert_eq!(result["digests"]["responses"]["differences"], 0);
+        for node in result["nodes"].as_array().expect("a list") {
+            assert_eq!((&node["engine"], &node["model"]), (&"torch".into(), &"tiny-llama".into()));
+            let per_answer = node["tokens"]["per_answer"]["mean"].as_f64().expect("a number");
+            assert!((4.0..=40.0).contains(&per_answer), "{node:#}");
+        }
+    }
+}
