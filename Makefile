@@ -87,11 +87,11 @@ overload: build
 # Serving engines that run, behind a node; no part of `make test`, because it fetches 3 GB.
 ENGINES := $(abspath $(TARGET))/engines
 engines: build $(ENGINES)/made
-	$(ENGINES)/python/bin/python tests/engines/run.py $(ENGINES) $(TARGET)/release out/engines
+	$(ENGINES)/python/bin/python -P tests/engines/run.py $(ENGINES) $(TARGET)/release out/engines
 
 $(ENGINES)/made: $(addprefix tests/engines/,install.sh torch_without_cuda.py python.txt llama.txt model.py)
 	tests/engines/install.sh $(ENGINES)
-	$(ENGINES)/python/bin/python tests/engines/model.py $(ENGINES)/model
+	$(ENGINES)/python/bin/python -P tests/engines/model.py $(ENGINES)/model
 	touch $@
 
 # Everything that reads what others wrote, under libFuzzer, for MINUTES each; findings are kept in its corpus.

@@ -42,6 +42,11 @@ impl<T> InFlight<T> {
         self.window.admit(bytes, waker)
     }
 
+    /// Keeps no room for a sample: none waits to go out.
+    pub(crate) fn give_way(&self) {
+        self.window.give_way();
+    }
+
     /// Gives an admitted sample a slot, and returns the id to send. Gives the sample back when no slot is free.
     pub(crate) fn insert(&mut self, sample: Sample<T>) -> Result<u64, Sample<T>> {
         let sent = sample.sent;

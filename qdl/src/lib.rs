@@ -8,7 +8,8 @@
 //!
 //! 1. [`Qdl::issue`] (`qdl.rs`): LoadGen's thread hands over samples.
 //! 2. `dispatch.rs`, `inbox.rs`: which lane gets which sample. `lane.rs` says what a connection, a stream and a lane are.
-//! 3. `outgoing.rs`: a lane sends the next sample when its window has room; `in_flight.rs`, `window.rs`, `token_room.rs`, `slots.rs`.
+//! 3. `outgoing.rs`: a lane sends the next sample when its window has room; `in_flight.rs`, `window.rs`, `slots.rs`.
+//!    `token_room.rs`: what all lanes to a node share, where it counts tokens.
 //! 4. `incoming.rs`, `event.rs`, `replies.rs`: replies are events, which are matched, decoded and given to LoadGen;
 //!    `deadlines.rs`: answers that do not come.
 //!    `tokens.rs`: whether the tokens of an answer fit together.

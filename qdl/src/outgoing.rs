@@ -60,9 +60,11 @@ impl<L: LoadGen> Outgoing<L> {
         for (pending, sample) in self.taken.drain(..) {
             self.encoder.push(message(&mut state, pending, sent, sample)?);
         }
-        if taken == Taken::Refused {
+        match taken {
+            Taken::Some => {}
+            Taken::Empty => state.in_flight.give_way(),
             // The receiving half calls it, when answers have made room.
-            state.sender = Some(context.waker().clone());
+            Taken::Refused => state.sender = Some(context.waker().clone()),
         }
         Ok(taken)
     }

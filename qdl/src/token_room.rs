@@ -18,7 +18,7 @@ struct State {
     samples: usize,
     tokens: u64,
     /// The lane that was refused first. No other gets room before it, or short samples would keep a long one out.
-    next: Option<usize>,
+    next: Option<(usize, Waker)>,
     /// Of all lanes that were refused.
     waiting: Vec<Waker>,
 }
@@ -34,8 +34,20 @@ impl TokenRoom {
         let tokens = self.tokens_of(bytes);
         let mut state = self.state.lock();
         let fits = state.samples == 0 || state.tokens.saturating_add(tokens) <= self.most;
-        if !fits || state.next.is_some_and(|next| next != lane) {
-            state.next.get_or_insert(lane);
+        let is_turn = match &state.next {
+            Some((next, its)) if *next != lane => {
+                if fits {
+                    // Its sample may have gone to another node meanwhile: then it gives way.
+                    its.wake_by_ref();
+                }
+                false
+            }
+            _ => true,
+        };
+        if !fits || !is_turn {
+            if is_turn {
+                state.next = Some((lane, waker.clone()));
+            }
             if !state.waiting.iter().any(|other| other.will_wake(waker)) {
                 state.waiting.push(waker.clone());
             }
@@ -55,6 +67,15 @@ impl TokenRoom {
         state.samples -= 1;
         state.tokens -= self.tokens_of(bytes);
         state.wake();
+    }
+
+    /// Lets other lanes go first: this one has nothing to send.
+    pub(crate) fn give_way(&self, lane: usize) {
+        let mut state = self.state.lock();
+        if state.next.as_ref().is_some_and(|(next, _)| *next == lane) {
+            state.next = None;
+            state.wake();
+        }
     }
 
     fn tokens_of(&self, bytes: usize) -> u64 {
@@ -118,14 +139,28 @@ mod tests {
         let woken = || lanes.each_ref().map(|lane| lane.count());
         assert!(admit(1, 40) && admit(1, 40));
         assert!(!admit(0, 90));
-        assert!(!admit(1, 10) && !admit(1, 10), "there is room, but another lane came before");
-        assert_eq!(woken(), [0, 0]);
+        assert!(!admit(1, 10), "there is room, but another lane came before");
+        assert_eq!(woken(), [1, 0], "it may have nothing to send any more");
         room.answered(of(40));
-        assert_eq!(woken(), [1, 1], "once for each that waits");
+        assert_eq!(woken(), [2, 1], "once for each that waits");
         assert!(!admit(1, 10) && !admit(0, 90));
         room.answered(of(40));
         assert!(!admit(1, 10) && admit(0, 90));
-        assert_eq!(woken(), [2, 3], "the other one has its turn");
+        assert_eq!(woken(), [5, 3], "the other one has its turn");
         assert!(admit(1, 10));
+    }
+
+    #[test]
+    fn a_lane_whose_sample_went_elsewhere_gives_way() {
+        let room = TokenRoom::new(100, 0);
+        let other = Arc::new(Wakes::default());
+        let short = || room.admit(1, of(10), &Waker::from(other.clone()));
+        assert!(room.admit(1, of(60), Waker::noop()));
+        assert!(!room.admit(0, of(90), Waker::noop()) && !short());
+        room.give_way(1);
+        assert!(!short(), "it was not its turn");
+        room.give_way(0);
+        assert_eq!(other.count(), 1);
+        assert!(short());
     }
 }

@@ -40,6 +40,13 @@ impl Window {
         room
     }
 
+    /// Nothing waits to go out on this lane: it keeps no room for anything.
+    pub(crate) fn give_way(&self) {
+        if let Some((room, lane)) = &self.tokens {
+            room.give_way(*lane);
+        }
+    }
+
     /// Gives back what such a sample took: its answer is complete.
     pub(crate) fn answered(&mut self, bytes: usize) {
         self.samples -= 1;

@@ -66,7 +66,7 @@ impl InProcess {
             if let Some(why) = self.admission.refusal(bytes) {
                 return Err(why);
             }
-            let cost = self.admission.cost(bytes as u64);
+            let cost = self.admission.cost(bytes as u64, bytes as u64);
             let admitted = self.admission.try_admit([cost]).unwrap_or_else(|| {
                 // No more samples will fill up this batch until there is room.
                 self.engines.queue.push(&mut burst);

@@ -183,11 +183,20 @@ fn a_batch_that_stays_alone_is_answered_when_it_is_done() {
         permits.give(1);
         assert_eq!(stage.reply(), id);
     }
-    // The last one's end, and that of the queue, in either order.
+    // After so many, the first one that comes to another is not begun at once, but those after it are.
     stage.begin(50);
-    stage.queue.close();
+    stage.queue.push(&mut vec![sample(51, Instant::now(), &stage.reply_to)]);
     permits.give(1);
     assert_eq!(stage.reply(), 50);
+    stage.begun.recv_timeout(PATIENCE).unwrap();
+    stage.begin(52);
+    permits.give(2);
+    assert_eq!((stage.reply(), stage.reply()), (51, 52));
+    // The last one's end, and that of the queue, in either order.
+    stage.begin(53);
+    stage.queue.close();
+    permits.give(1);
+    assert_eq!(stage.reply(), 53);
     stage.end();
 }
 

@@ -11,10 +11,16 @@ use crate::{
     sample::Sample,
 };
 
+/// Batches in a row to which none came while they computed, and after which the thread waits for the device itself: to be woken
+/// by another thread takes longer, which a client with one sample at a time would pay for nothing.
+const ALONE: u32 = 8;
+
 /// One engine at work, and where its samples come from.
 pub(crate) struct EngineThread {
     work: Box<dyn Work>,
     queue: Arc<BatchQueue<Sample>>,
+    /// Batches in a row that stayed alone.
+    alone: u32,
 }
 
 impl EngineThread {
@@ -33,7 +39,7 @@ impl EngineThread {
                 Box::new(Streaming::new(engine, response_encoding, pulse, clock))
             }
         };
-        Self { work, queue }
+        Self { work, queue, alone: 0 }
     }
 
     /// Works until the queue is closed. More samples are begun before the first are answered, where the engine can do that.
@@ -62,24 +68,33 @@ impl EngineThread {
 
     /// A batch that comes before what was begun is done.
     fn next_while_computing(&mut self, room: usize) -> Option<Vec<Sample>> {
-        if room == 0 {
+        if room == 0 || self.alone >= ALONE {
             return None;
         }
         let done = Arc::new(AtomicBool::new(false));
         let (queue, rung) = (self.queue.clone(), done.clone());
         let is_told = self.work.when_done(Box::new(move || queue.ring(&rung)));
-        is_told.then(|| self.queue.next_batch_before(room, &done)).flatten()
+        let batch = is_told.then(|| self.queue.next_batch_before(room, &done)).flatten();
+        self.alone += u32::from(batch.is_none());
+        batch
     }
 
     /// Begins that batch, or goes on with what was begun; false when there is neither.
     pub(crate) fn step(&mut self, next: Option<Vec<Sample>>) -> bool {
         if let Some(batch) = next {
+            if !self.work.is_idle() {
+                self.alone = 0;
+            }
             self.work.begin(batch);
             metrics::queued(self.queue.len());
         } else if self.work.is_idle() {
             return false;
         } else {
             self.work.step();
+            if self.alone >= ALONE && self.queue.len() > 0 {
+                // That one came while the other computed.
+                self.alone = 0;
+            }
         }
         true
     }
@@ -181,7 +196,7 @@ mod tests {
                 digest: None,
                 arrived: Instant::now(),
                 length: 1,
-                admitted: self.admission.try_admit([self.admission.cost(7)]),
+                admitted: self.admission.try_admit([self.admission.cost(7, 7)]),
                 replies: ReplyTo::Stream(self.sender.clone()),
             }
         }
@@ -213,7 +228,7 @@ mod tests {
         stage.queue.push(&mut vec![last]);
         stage.queue.close();
         stage.engine.join().unwrap();
-        assert!((0..10).all(|_| stage.admission.try_admit([stage.admission.cost(1)]).is_some()));
+        assert!((0..10).all(|_| stage.admission.try_admit([stage.admission.cost(1, 1)]).is_some()));
         drop(stage.sender);
     }
 
@@ -282,6 +297,6 @@ mod tests {
         }
         stage.queue.close();
         stage.engine.join().unwrap();
-        assert!((0..10).all(|_| stage.admission.try_admit([stage.admission.cost(1)]).is_some()));
+        assert!((0..10).all(|_| stage.admission.try_admit([stage.admission.cost(1, 1)]).is_some()));
     }
 }

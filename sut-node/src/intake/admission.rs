@@ -69,14 +69,14 @@ impl Admission {
         }
     }
 
-    /// What a sample of so many bytes, encoded or decoded, costs.
-    pub(crate) fn cost(&self, bytes: u64) -> Cost {
+    /// What a sample costs that takes so many bytes, encoded or decoded, and so many decoded.
+    pub(crate) fn cost(&self, bytes: u64, decoded: u64) -> Cost {
         // One that never fits is refused once it is read, and must not wait until the node is empty.
-        let room = self.max_tokens.filter(|room| room.refusal(bytes).is_none());
+        let room = self.max_tokens.filter(|room| room.refusal(decoded).is_none());
         let within = |n: u64, most: u32| u32::try_from(n).unwrap_or(u32::MAX).min(most);
         Cost {
             bytes: within(bytes, self.max_bytes),
-            tokens: room.map_or(0, |room| within(room.cost(bytes), room.most)),
+            tokens: room.map_or(0, |room| within(room.cost(decoded), room.most)),
         }
     }
 
@@ -167,7 +167,7 @@ mod tests {
             "40 are free again"
         );
         drop(first);
-        let huge = admission.try_admit([admission.cost(1 << 40)]).unwrap();
+        let huge = admission.try_admit([admission.cost(1 << 40, 1 << 40)]).unwrap();
         assert!(admission.try_admit([bytes(1)]).is_none(), "a huge sample takes all");
         drop(huge);
         let mut both = admission.try_admit([bytes(70)]).unwrap();
@@ -225,9 +225,9 @@ mod tests {
         let _all = admission.try_admit([tokens(100)]).unwrap();
         let longest = 24 + 4 * 90;
         for (bytes, tokens) in [(0, 10), (longest, 100), (longest + 4, 0), (1 << 40, 0)] {
-            assert_eq!(admission.cost(bytes).tokens, tokens);
+            assert_eq!(admission.cost(bytes, bytes).tokens, tokens);
             assert_eq!(admission.refusal(bytes as usize).is_some(), tokens == 0);
-            let admitted = admission.try_admit([Cost { bytes: 0, ..admission.cost(bytes) }]);
+            let admitted = admission.try_admit([Cost { bytes: 0, ..admission.cost(bytes, bytes) }]);
             assert_eq!(admitted.is_some(), tokens == 0);
         }
     }

@@ -136,8 +136,12 @@ impl Node {
 
     /// What a sample counts. What claims to be longer than allowed will be refused, not decoded.
     pub(super) fn cost(&self, request: &InferRequest) -> Cost {
-        let allowed = Some(request.decoded_bytes).filter(|n| *n <= self.max_payload_bytes as u64);
-        self.admission.cost(encoding::cost(request.payload.len(), allowed.unwrap_or(0)))
+        let decoded = match request.encoding() {
+            Encoding::None => request.payload.len() as u64,
+            Encoding::Zstd | Encoding::Lz4 => request.decoded_bytes,
+        };
+        let allowed = Some(decoded).filter(|n| *n <= self.max_payload_bytes as u64).unwrap_or(0);
+        self.admission.cost(encoding::cost(request.payload.len(), allowed), allowed)
     }
 }
 

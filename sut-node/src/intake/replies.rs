@@ -307,6 +307,19 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn more_bursts_than_a_task_may_receive_in_a_row_all_go_out() {
+        let (sender, mut replies) = stream(Tokens::Whole);
+        (0..300).for_each(|_| sender.send(vec![InferResponse::default()]));
+        let one = netdiv_contract::framing::encode(&InferResponse::default()).len();
+        drop(sender);
+        let mut bytes = 0;
+        while let Some(chunk) = next(&mut replies).await {
+            bytes += chunk.unwrap().len();
+        }
+        assert_eq!(bytes, 300 * one);
+    }
+
+    #[tokio::test]
     async fn a_chunk_that_is_full_does_not_wait_for_the_rest() {
         let (sender, mut replies) = stream(Tokens::Whole);
         (0..90).for_each(|_| sender.send(reply(1000)));

@@ -49,8 +49,7 @@ const MOST_BEAMS: u32 = 64;
 struct File {
     name: String,
     model: PathBuf,
-    #[serde(rename = "workload")]
-    _workload: String,
+    workload: String,
     #[serde(deserialize_with = "precision")]
     precision: Precision,
     #[serde(default)]
@@ -76,11 +75,12 @@ fn greedy() -> u32 {
 }
 
 impl LanguageModel {
-    /// Whether a manifest is one of a language model.
+    /// Whether a manifest is one of a language model, or would be.
     pub(crate) fn is_in(path: &Path) -> bool {
         let text = files::read_text(path).unwrap_or_default();
         let table: toml::Table = toml::from_str(&text).unwrap_or_default();
-        table.get("workload").and_then(toml::Value::as_str) == Some(WORKLOAD)
+        table.contains_key("tokens")
+            || table.get("workload").and_then(toml::Value::as_str) == Some(WORKLOAD)
     }
 
     /// Reads and checks such a manifest.
@@ -97,6 +97,10 @@ impl LanguageModel {
 
 impl File {
     fn check(self, folder: &Path) -> Result<LanguageModel, String> {
+        if self.workload != WORKLOAD {
+            let workload = self.workload;
+            return Err(format!("workload = {workload:?}: with [tokens], it is {WORKLOAD:?}"));
+        }
         let Tokens { slots, chunk, cache_mib, beams, mut served } = self.tokens;
         let in_tokens = |why| format!("[tokens] {why}");
         if served.insert("name".into(), self.name.into()).is_some() {
@@ -169,6 +173,7 @@ mod tests {
             ("[tokens]", "[parameters]\n[tokens]", "unknown field `parameters`"),
             ("[tokens]", "[batching.default]\n[tokens]", "unknown field `batching`"),
             ("[tokens]", "[token]", "unknown field `token`"),
+            ("-model'", "-models'", "workload = \"language-models\": with [tokens], it is"),
         ] {
             std::fs::write(&path, GOOD.replacen(from, to, 1)).unwrap();
             let error = LanguageModel::read(&path).unwrap_err().to_string();

@@ -23,8 +23,16 @@ pub(crate) const KERNEL: &str = "kernel";
 pub(crate) const SETTING: &str = "setting ";
 
 /// Settings of an engine that are about its machine, and no matter of what it answers.
-const OF_THE_MACHINE: [&str; 5] =
-    ["batch_sizes", "devices", "encodings", "threads", "workload_threads"];
+const OF_THE_MACHINE: [&str; 8] = [
+    "batch_sizes",
+    "cache_mib",
+    "chunk",
+    "devices",
+    "encodings",
+    "slots",
+    "threads",
+    "workload_threads",
+];
 
 /// What runs at a node, by what it is. What is not known is left out.
 pub(crate) type Running = BTreeMap<String, String>;
@@ -160,6 +168,13 @@ mod tests {
         assert_eq!(settings("cuda:0", "fp16"), settings("cuda:1", "fp16"));
         assert_ne!(settings("cuda:0", "fp16"), settings("cuda:0", "fp8"));
         assert_eq!(settings("cuda:0", "fp8")["setting engine.model.precision"], "\"fp8\"");
+        let tokens = |model: &str| {
+            let text = format!("[engine]\nkind = \"token-plug-in\"\n[engine.model]\n{model}");
+            running(&Machine { settings: Some(text), ..Machine::default() })
+        };
+        let large = tokens("beams = 1\nslots = 32\nchunk = 512\ncache_mib = 64\n");
+        assert_eq!(large, tokens("beams = 1\nslots = 8\nchunk = 64\ncache_mib = 0\n"));
+        assert_ne!(large, tokens("beams = 4\nslots = 32\n"));
         let no_toml = Machine { settings: Some("engine = [".into()), ..Machine::default() };
         assert_eq!(running(&no_toml), running(&Machine::default()));
     }

@@ -60,8 +60,8 @@ impl TokenEngine {
         Ok(())
     }
 
-    /// Ends the samples whose clients have gone.
-    fn cancel_abandoned(&mut self) {
+    /// Ends the samples whose clients have gone; their room is for those that wait.
+    fn cancel_abandoned(&mut self) -> Result<(), PluginError> {
         let before = self.under_way();
         let instance = &mut self.instance;
         self.sinks.retain(|number, sink| {
@@ -72,13 +72,18 @@ impl TokenEngine {
             is_wanted
         });
         self.waiting.retain(|(_, sink)| !sink.is_closed());
-        if self.under_way() < before {
-            metrics::abandoned(before - self.under_way());
+        if self.under_way() == before {
+            return Ok(());
         }
+        metrics::abandoned(before - self.under_way());
+        self.submit()
     }
 
     /// Makes a step, and hands over what it gave.
     fn advance(&mut self) -> Result<(), PluginError> {
+        if self.sinks.is_empty() {
+            return Ok(());
+        }
         let (mut has_given, mut has_ended) = (false, false);
         for TokenEvent { sample, ids, is_last } in self.instance.step()? {
             has_given |= !ids.is_empty();
@@ -131,11 +136,7 @@ impl StreamingEngine for TokenEngine {
     }
 
     fn step(&mut self) -> Result<(), EngineError> {
-        self.cancel_abandoned();
-        let outcome = match self.sinks.is_empty() {
-            true => self.submit(),
-            false => self.advance(),
-        };
+        let outcome = self.cancel_abandoned().and_then(|()| self.advance());
         outcome.map_err(|error| self.fail(error))
     }
 

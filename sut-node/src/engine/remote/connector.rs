@@ -17,7 +17,7 @@ const SILENT_TIME: Duration = Duration::from_secs(5);
 pub(crate) enum Version {
     /// HTTP/2 where TLS agrees on it, else HTTP/1.1.
     Agreed,
-    /// HTTP/2, without asking.
+    /// HTTP/2 alone.
     Two,
 }
 

@@ -1,7 +1,8 @@
 //! What engines share that send samples to servers: `served/` and `kserve/`.
 //!
 //! Each sample has a task (`tasks.rs`), which asks one of the `servers.rs`, over connections that a `connector.rs` makes, and
-//! waits for it on behalf of a `taker.rs`. Requests that are `refused.rs` have more `tries.rs`. An output grows by its `ids.rs`.
+//! waits for it on behalf of a `taker.rs`. What was refused (`refused.rs`) is tried again (`tries.rs`). An output of tokens grows
+//! by its `ids.rs`.
 
 pub(super) mod connector;
 pub(super) mod ids;

@@ -49,9 +49,8 @@ impl Reading {
         })
     }
 
-    /// When streaming, the end repeats the ids that came last, and counts them alone or all of the output. Where its count says that
-    /// what it has was not among those before, they are new. A server that counts them alone, as vLLM does, cannot tell a new
-    /// token from the last one once more.
+    /// The end repeats the ids that came last, and counts them alone or all of the output. By a count of all, its ids may be
+    /// new. By a count of its own, which vLLM gives, a new token that is as the last one is taken for the repetition.
     fn end(&mut self, end: GenerateComplete) -> Result<Chunk, String> {
         only_output(end.index)?;
         let finish = finish(&end.finish_reason, "stop", "length")?;
