@@ -153,7 +153,8 @@ static netdiv_status step(netdiv_token_instance *instance, netdiv_token_event *e
             if (word == "early") event.is_last = 1;
             if (word == "ends-early") given[0] = settings.ends[0];
             if (word == "babbles") event.count = settings.longest_output;
-            if (word == "twice" && *count + 1 < room) events[(*count)++] = event;
+            // In the place of another sample's event, where there is one: there may be room for no more.
+            if (word == "twice") events[*count > 0 ? *count - 1 : (*count)++] = event;
             if (word == "counts-wrong") {
                 *count = room + 1;
                 return NETDIV_OK;

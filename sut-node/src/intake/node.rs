@@ -126,7 +126,7 @@ impl Node {
     pub(super) fn take(&self, samples: &mut Vec<Sample>) {
         match &self.no_model {
             Some(engine) if !samples.is_empty() => {
-                // What is left keeps its memory for the next burst.
+                #[expect(clippy::drain_collect, reason = "what is left keeps its memory")]
                 let batch = samples.drain(..).collect();
                 run_batch(&mut OneByOne::new(engine.clone()), batch, self.response_encoding);
             }
