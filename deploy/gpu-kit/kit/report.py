@@ -60,7 +60,7 @@ class Report:
         if self.small or not self.machine["device"].startswith("cuda"):
             return {"value": value, "judgement": "not judged: a goal for GPUs"}
         if found["state"] != "passed":
-            return {"value": value, "judgement": f"not judged: the step was {found['state']}"}
+            return {"value": value, "judgement": f"not judged: step {found['state']}"}
         return {"value": value, "judgement": "met" if value >= goal["at_least"] else "missed"}
 
     def page(self, goals: list[dict]) -> str:
