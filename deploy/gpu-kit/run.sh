@@ -17,4 +17,4 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))'; then
     echo "gpu-kit: $python is $("$python" -V 2>&1); set PYTHON to a Python 3.11 or newer with torch 2.11" >&2
     exit 2
 fi
-PYTHONPATH=$kit:$kit/models PYTHONDONTWRITEBYTECODE=1 exec "$python" -m kit "$@"
+PYTHONPATH=$kit:$kit/models${PYTHONPATH:+:$PYTHONPATH} PYTHONDONTWRITEBYTECODE=1 exec "$python" -m kit "$@"

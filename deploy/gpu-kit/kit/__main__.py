@@ -25,15 +25,15 @@ from kit.step import STEPS, Step, run
 
 GROUP_SECONDS = 470  # a group stays below eight minutes
 PATIENCE = 3  # times as long on a CPU, which others may use
+NO_DEVICE = 5  # the group that needs none
 LEAST = 10  # seconds with which a step is still begun
 LOG = "gpu-kit.log"
 
 
 def command_line() -> argparse.Namespace:
-    groups = sorted({step.group for step in STEPS.values()})
     parser = argparse.ArgumentParser(prog="run.sh", description=__doc__, allow_abbrev=False,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", help=f"group {groups[0]} to {groups[-1]}, `all`, the name of a step, or `list`")
+    parser.add_argument("what", help="number of a group, `all`, the name of a step, or `list`")
     parser.add_argument("--device", default="cuda:0", help="cuda:N or cpu (default: cuda:0)")
     parser.add_argument("--small", action="store_true", help="tiny networks and short measurements")
     parser.add_argument("--output", type=Path, default=Path("gpu-report"), help="folder of the report (default: gpu-report)")
@@ -41,12 +41,8 @@ def command_line() -> argparse.Namespace:
     parser.add_argument("--libtorch", type=Path, help="torch's folder (default: that of this Python)")
     parser.add_argument("--as-step", type=Path, metavar="FILE", help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.what != "list" and not chosen(args.what):
-        parser.error(f"{args.what}: there is no such group or step; `run.sh list` names them")
     if args.device != "cpu" and not (args.device.startswith("cuda:") and args.device[5:].isdecimal()):
         parser.error(f"--device {args.device}: must be cuda:N or cpu")
-    if args.device == "cpu" and not args.small and not args.as_step:
-        parser.error("--device cpu needs --small: networks of full size would take hours")
     return args
 
 
@@ -87,22 +83,27 @@ def in_its_own_process(step: Step, settings: Settings, seconds: float) -> dict:
     return found
 
 
-def unsuitable(error: Exception) -> int:
-    print(f"gpu-kit: {error}", file=sys.stderr)
+def unsuitable(why: Exception | str) -> int:
+    print(f"gpu-kit: {why}", file=sys.stderr)
     return 2
 
 
 def main() -> int:
+    args = command_line()
     try:
-        machine.check_python()
+        machine.check_python("numpy", *(("torch", "torchvision") if args.what != "list" else ()))
     except machine.Unsuitable as error:
         return unsuitable(error)
     importlib.import_module("kit.steps")  # registers them
-    args = command_line()
     if args.what == "list":
         for step in STEPS.values():
             print(f"{step.group}  {step.name:<24} {step.shows.splitlines()[0]}")
         return 0
+    steps = chosen(args.what)
+    if not steps:
+        return unsuitable(f"{args.what}: there is no such group or step; `run.sh list` names them")
+    if args.device == "cpu" and not args.small and any(step.group != NO_DEVICE for step in steps):
+        return unsuitable(f"--device cpu needs --small but for group {NO_DEVICE}: networks of full size would take hours")
     try:
         libtorch = args.libtorch or machine.pythons_torch()
         settings = Settings(args.device, args.small, libtorch, args.output.resolve(), args.work.resolve())
@@ -114,7 +115,7 @@ def main() -> int:
         return unsuitable(error)
     patience = 1 if settings.cuda else PATIENCE
     failed, group, left = False, 0, 0.0
-    for step in chosen(args.what):
+    for step in steps:
         if step.group != group:
             group, left = step.group, float(GROUP_SECONDS * patience)
         print(f"{step.name} … ", end="", flush=True)
@@ -128,7 +129,7 @@ def main() -> int:
         report.add(step.name, found)
         failed |= found["state"] in ("failed", "stopped")
         print(found["state"], f"{found['seconds']} s", *(f"\n    {why}" for why in found["why"]), flush=True)
-    shutil.rmtree(settings.work / "runs", ignore_errors=True)
+    shutil.rmtree(settings.folder("runs"), ignore_errors=True)
     print(f"report: {settings.output / NAME}.md")
     return int(failed)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from kit.settings import KIT, own_python
 
 VERSION = "2.11."  # of torch: the plug-in is built for it
-DRIVER = 580  # the oldest driver that CUDA 13.0 runs on
+DRIVER = 580  # the oldest that CUDA 13.0, with which PyPI builds torch 2.11, runs on
 
 
 class Unsuitable(Exception):
@@ -38,32 +38,22 @@ def check_torch(folder: Path) -> str:
     return version
 
 
-def check_python() -> None:
-    """Refuse a Python without the packages that the kit needs."""
-    missing = [name for name in ("torch", "torchvision", "numpy") if importlib.util.find_spec(name) is None]
+def check_python(*packages: str) -> None:
+    """Refuse a Python without these packages."""
+    missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
         pinned = " ".join("torch==2.11.0" if name == "torch" else name for name in missing)
         raise Unsuitable(f"this Python has no {' and no '.join(missing)}; "
                          f"`pip install {pinned}`, or set PYTHON to one that has")
 
 
-def check_driver() -> str:
-    """The driver's version, which has to be new enough for CUDA 13.0."""
-    version = smi("driver_version")
-    if version is None:
-        return "unknown"
-    if int(version.split(".")[0]) < DRIVER:
-        raise Unsuitable(f"the NVIDIA driver is {version}; torch 2.11 with CUDA 13.0 needs {DRIVER} or newer")
-    return version
-
-
-def smi(what: str, number: int = 0) -> str | None:
-    """What nvidia-smi says of a GPU; None where there is no nvidia-smi or no GPU."""
+def driver() -> str:
+    """The driver's version, as nvidia-smi says it."""
     if shutil.which("nvidia-smi") is None:
-        return None
-    words = ["nvidia-smi", f"--id={number}", f"--query-gpu={what}", "--format=csv,noheader,nounits"]
+        return "unknown"
+    words = ["nvidia-smi", "--id=0", "--query-gpu=driver_version", "--format=csv,noheader"]
     asked = subprocess.run(words, capture_output=True, text=True, timeout=30)
-    return asked.stdout.strip() if asked.returncode == 0 and asked.stdout.strip() else None
+    return asked.stdout.strip() if asked.returncode == 0 and asked.stdout.strip() else "unknown"
 
 
 ASK_TORCH = """
@@ -89,7 +79,9 @@ def check_gpu(number: int) -> dict:
         raise Unsuitable(f"torch cannot be imported: {(asked.stderr.strip().splitlines() or ['no reason given'])[-1]}")
     found = json.loads(asked.stdout.splitlines()[-1])
     if error := found.pop("error", None):
-        raise Unsuitable(f"torch cannot use cuda:{number}: {error}; --device cpu --small tries the kit without a GPU")
+        raise Unsuitable(f"torch cannot use cuda:{number}: {error}; the CUDA of torch is {found['cuda of torch']}, the NVIDIA "
+                         f"driver {driver()}, and CUDA 13.0 needs {DRIVER} or newer; --device cpu --small tries the kit "
+                         "without a GPU")
     return found
 
 
@@ -98,8 +90,8 @@ def facts(device: str, libtorch: Path) -> dict:
     version = check_torch(libtorch)
     found = {"device": device, "kit": commit(), "torch": version, "python": platform.python_version()}
     if device.startswith("cuda"):
-        found["driver"] = check_driver()
-        found |= check_gpu(int(device.removeprefix("cuda:") or 0))
+        found |= check_gpu(int(device.removeprefix("cuda:")))
+        found["driver"] = driver()
     cpu = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return found | {"processor": cpu[1] if cpu else platform.machine(), "cores": len(os.sched_getaffinity(0)),

@@ -52,12 +52,15 @@ class Report:
             part.replace(self.folder / f"{NAME}{ending}")
 
     def judged(self, goal: dict) -> dict:
-        """Whether a goal was met. Goals are for a GPU with networks of full size."""
-        value = self.steps.get(goal["step"], {}).get("figures", {}).get(goal["figure"])
+        """Whether a goal was met. Goals are for a GPU with networks of full size, and for steps that passed."""
+        found = self.steps.get(goal["step"], {"state": "", "figures": {}})
+        value = found["figures"].get(goal["figure"])
         if not isinstance(value, (int, float)):
             return {"value": None, "judgement": "not measured"}
         if self.small or not self.machine["device"].startswith("cuda"):
             return {"value": value, "judgement": "not judged: a goal for GPUs"}
+        if found["state"] != "passed":
+            return {"value": value, "judgement": f"not judged: step {found['state']}"}
         return {"value": value, "judgement": "met" if value >= goal["at_least"] else "missed"}
 
     def page(self, goals: list[dict]) -> str:

@@ -31,8 +31,8 @@ class Settings:
         return str(KIT / "bin" / name)
 
     def folder(self, name: str) -> Path:
-        """A folder to work in, made if it is not there."""
-        path = self.work / name
+        """A folder to work in, made if it is not there. What is tiny lies apart from what is of full size."""
+        path = self.work / self.pick("full", "small") / name
         path.mkdir(parents=True, exist_ok=True)
         return path
 

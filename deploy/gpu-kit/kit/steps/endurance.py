@@ -1,13 +1,15 @@
 """Group 4: memory that does not grow, memory that is full, a device that is lost, and a node that is told to end."""
 
+import contextlib
 import re
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
-from kit import answers, machine, models, programs
+from kit import answers, models, programs
 from kit.settings import Settings, own_python
 from kit.step import Failed, Result, step
 from kit.steps.networks import pairs
@@ -16,31 +18,37 @@ from kit.steps.resnet50 import fixed, precision_of
 GROWTH_MIB = 64  # of the process and of the device: more is a leak
 
 
-def device_mib(s: Settings) -> float:
-    """The device's memory that is taken, by whomever."""
-    used = machine.smi("memory.used", int(s.device.removeprefix("cuda:"))) if s.cuda else None
-    return float(used or 0)
+def taken(s: Settings, node: programs.Node) -> dict[str, float]:
+    """Memory in MiB: the node's own, and that of a GPU, by whomever it is taken."""
+    found = {"process": node.resident_mib()}
+    if s.cuda:
+        import torch
+
+        free, total = torch.cuda.mem_get_info(s.device)
+        found["device"] = (total - free) / 2**20
+    return found
 
 
 @step(group=4, seconds=120)
 def memory(s: Settings, r: Result) -> None:
-    """Memory of process and device stays the same over 1,000 batches."""
+    """Memory of the process, and of a GPU, stays the same over 1,000 batches."""
     precision, batch = precision_of(s), s.pick(32, 4)
     manifest = models.manifest_of(s, "resnet50", precision)
     size = models.size_of(manifest)
     data = f"synthetic:{batch * 8}x{size * size * 3}"
     with programs.Node(s, fixed(s, manifest, batch, "memory")) as node:
-        before = None
+        before = {}
         for batches in (200, 1000):
             result, _ = programs.run(s, node.address, "offline", data, f"memory-{batches}",
                                      offline_expected_qps=batches * batch, min_duration_ms=1000)
             r.expect(result["samples"]["completed"] >= batches * batch, f"{batches} batches of {batch} are answered")
-            now = node.resident_mib(), device_mib(s)
-            r.figure(f"after {batches} batches: process, MiB", now[0])
-            r.figure(f"after {batches} batches: device, MiB", now[1])
-            grown = max(a - b for a, b in zip(now, before)) if before else 0
+            now = taken(s, node)
+            for whose, mib in now.items():
+                r.figure(f"after {batches} batches: {whose}, MiB", mib)
+            grown = {whose: mib - before.get(whose, mib) for whose, mib in now.items()}
             before = now
-    r.expect(grown <= GROWTH_MIB, f"neither grows by more than {GROWTH_MIB} MiB in the last 1,000")
+    for whose, mib in grown.items():
+        r.expect(mib <= GROWTH_MIB, f"the memory of the {whose} grows by no more than {GROWTH_MIB} MiB in the last 1,000")
 
 
 @step(group=4, seconds=120)
@@ -65,6 +73,20 @@ def without_warm_up(manifest: Path) -> Path:
     return file
 
 
+@contextlib.contextmanager
+def filled(s: Settings) -> Iterator[int]:
+    """Another process holds all of the device's memory but a little, while the `with` block lasts: how much, in MiB."""
+    words = own_python("-m", "kit.filler", s.device, str(s.pick(3000, 0)))
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as filler:
+        try:
+            held = filler.stdout.readline()
+            if not held:
+                raise Failed(f"the filler ended: {programs.last_lines(filler.communicate()[1])}")
+            yield int(held)
+        finally:
+            filler.kill()
+
+
 @step(group=4, seconds=120)
 def out_of_memory(s: Settings, r: Result) -> None:
     """When another process fills the device's memory, batches are run in halves and answers stay right; later, whole again."""
@@ -78,14 +100,9 @@ def out_of_memory(s: Settings, r: Result) -> None:
     del reference
     halves = "is run again in halves"
     with programs.Node(s, programs.config(s, manifest, "full", max_batch=32, batch_timeout_us=200_000)) as node:
-        words = own_python("-m", "kit.filler", s.device, str(s.pick(3000, 0)))
-        filler = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        try:
-            r.figure("filled, MiB", int(filler.stdout.readline() or 0))
+        with filled(s) as mib:
+            r.figure("filled, MiB", mib)
             got = programs.responses(s, node, f"{dense}+{sparse}", "dlrm-full")
-        finally:
-            filler.stdin.close()
-            filler.wait(60)
         answers.same_tensors(r, "while memory is full", answers.floats(got), want, "fp32")
         times = node.said().count(halves)
         r.figure("batches run again in halves", times)

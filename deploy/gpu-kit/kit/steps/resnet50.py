@@ -2,13 +2,14 @@
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from kit import answers, models, programs
+from kit import answers, machine, models, programs
 from kit.settings import Settings
 from kit.step import Result, Skip, step
 
@@ -28,8 +29,13 @@ def fixed(s: Settings, manifest: Path, batch: int, name: str, **keys: object) ->
 @step(group=1, seconds=60)
 def devices(s: Settings, r: Result) -> None:
     """The node finds Python's torch by itself, and the device in it."""
-    python = Path(sys.executable).parent
-    path = f"{python}{os.pathsep}{os.environ.get('PATH', '')}"
+    if s.libtorch.resolve() != machine.pythons_torch().resolve():
+        raise Skip("--libtorch names another torch than this Python's, which is the one that the node finds by itself")
+    # No link: a Python of a virtual environment that is called by another path does not find its packages.
+    python = s.folder("path") / "python3"
+    python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
+    python.chmod(0o755)
+    path = f"{python.parent}{os.pathsep}{os.environ.get('PATH', '')}"
     said = programs.ask(s, "sut-node", "devices", env={"PATH": path, "LIBTORCH": None})
     r.figure("sut-node devices", " / ".join(line.strip() for line in said.strip().splitlines()))
     r.expect(s.device in said.split(), f"`sut-node devices` names {s.device}")
@@ -94,7 +100,7 @@ def resnet50_network(s: Settings, r: Result) -> None:
     rate = programs.bench(s, offline, data, s.pick(2, 0.5))
     r.figure("engines, samples/s", rate)
     found = programs.tax(s, offline, "offline", data, "resnet50-offline", rounds,
-                         offline_expected_qps=rate, min_duration_ms=ms)
+                         offline_expected_qps=rate * 1.5, min_duration_ms=ms)  # a faster run is long enough too
     compare(r, "offline", found)
     sizes = sorted({1, batch // 4, batch // 2, batch} - {0})
     server = programs.config(s, manifest, "network-server", max_batch=batch, batch_sizes=sizes, batch_timeout_us=500,
@@ -108,10 +114,14 @@ def resnet50_network(s: Settings, r: Result) -> None:
 
 
 def compare(r: Result, scenario: str, found: list[tuple[dict, dict]]) -> None:
-    """The median of the rounds' ratios, and their verdicts."""
-    ratios = [network["metric"]["value"] / alone["metric"]["value"] for network, alone in found]
-    r.figure(f"{scenario}: network to in-process", float(f"{np.median(ratios):.3f}"))
-    r.figure(f"{scenario}: least and most", f"{min(ratios):.3f} – {max(ratios):.3f}")
+    """The rounds' verdicts, and the median of the ratios of those that are valid both ways."""
+    valid = [pair for pair in found if pair[1]["verdict"] == "VALID"]
+    r.expect(all(network["verdict"] == "VALID" for network, _ in valid),
+             f"{scenario}: runs that are valid in one process ({len(valid)} of {len(found)}) are valid over the network")
+    ratios = [network["metric"]["value"] / alone["metric"]["value"] for network, alone in valid if network["verdict"] == "VALID"]
+    r.figure(f"{scenario}: network to in-process", float(f"{np.median(ratios):.3f}") if ratios else "no round is valid both ways")
+    if ratios:
+        r.figure(f"{scenario}: least and most", f"{min(ratios):.3f} – {max(ratios):.3f}")
     r.figure(f"{scenario}: samples/s over the network", float(np.median([pair[0]["metric"]["value"] for pair in found])))
     r.figure(f"{scenario}: verdicts", ", ".join(f"{network['verdict']} / {alone['verdict']}" for network, alone in found))
     lost = sum(network["samples"]["lost"] for network, _ in found)
