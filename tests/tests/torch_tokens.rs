@@ -25,17 +25,20 @@ fn nodes(name: &str) -> [SutNode; 2] {
 
 fn run(nodes: &[SutNode], name: &str, scenario: &str) -> LoadGen {
     let addresses: Vec<_> = nodes.iter().map(|node| node.address.as_str()).collect();
-    LoadGen::new(&addresses, scenario)
-        .args(&["--benchmark", "chat", "--dataset", &model(&format!("{name}-prompts.ids"))])
+    LoadGen::new(&addresses, scenario).args(&[
+        "--benchmark",
+        "chat",
+        "--dataset",
+        &model(&format!("{name}-prompts.ids")),
+    ])
 }
 
 /// Every prompt once, and each output is the one that transformers gave.
 fn assert_outputs(outcome: &Outcome, name: &str) {
     assert_eq!(outcome.result()["verdict"], "COMPLETE");
     let data = netdiv_dataset::open(&model(&format!("{name}-outputs.ids"))).expect("outputs");
-    let wanted = |n| -> Bytes {
-        data.read(n).expect("an output").into_payload(&InputLayout::default())
-    };
+    let wanted =
+        |n| -> Bytes { data.read(n).expect("an output").into_payload(&InputLayout::default()) };
     let log = outcome.path("mlperf_log_accuracy.json");
     let mut responses = read_responses(&log).expect("LoadGen's accuracy log");
     responses.sort_by_key(|response| response.qsl_idx);
