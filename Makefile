@@ -163,6 +163,7 @@ language-model: $(TARGET)/models-venv/made
 
 # Makes tests/models again; the result is in the repository.
 fixtures: $(TARGET)/fixtures-venv/made
+	PYTHONPATH=deploy/models $(TARGET)/fixtures-venv/bin/python -m unittest discover --quiet --start-directory tests/models --pattern '*_test.py'
 	PYTHONPATH=deploy/models $(TARGET)/fixtures-venv/bin/python tests/models/fixtures.py
 
 # The plug-in's language models on this machine's CPU, beside transformers and a bare loop in C++; minutes.

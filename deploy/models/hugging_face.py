@@ -13,6 +13,9 @@ from torchscript import ExportError, some
 # Tensors that checkpoints may have and that follow from the configuration.
 FOLLOWS = ("rotary_emb.inv_freq", ".attn.bias", ".attn.masked_bias")
 
+# How Llama 3.1 stretches the rotary embedding.
+STRETCH = ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
+
 
 @dataclass
 class Shape:
@@ -86,11 +89,14 @@ def shape_of(config: dict, path: str) -> Shape:
     only("hidden_act", "silu")
     only("attention_bias", False)
     only("mlp_bias", False)
-    scaling = config.get("rope_scaling")
-    if scaling is not None and (rope := scaling.get("rope_type", scaling.get("type"))) != "llama3":
-        if rope != "default":
-            raise ExportError(f"{path}: rope_scaling of type {rope} is not supported; it has to be llama3, or none")
-        scaling = None
+    # Until transformers 5 it lay in two places.
+    rope = {"rope_theta": config.get("rope_theta", 10000.0)} | (config.get("rope_scaling") or {})
+    rope = rope | (config.get("rope_parameters") or {})
+    scaling, type_ = None, rope.get("rope_type", rope.get("type", "default"))
+    if type_ == "llama3":
+        scaling = {key: float(rope[key]) for key in STRETCH}
+    elif type_ != "default":
+        raise ExportError(f"{path}: a rotary embedding of type {type_} is not supported; it has to be llama3 or default")
     hidden, heads, longest = config["hidden_size"], config["num_attention_heads"], config["max_position_embeddings"]
     width = config.get("head_dim") or hidden // heads
     return Shape(
@@ -98,7 +104,7 @@ def shape_of(config: dict, path: str) -> Shape:
         groups=config.get("num_key_value_heads") or heads, width=width, inner=config["intermediate_size"],
         experts=config["num_local_experts"] if kind == "mixtral" else 0,
         chosen=config["num_experts_per_tok"] if kind == "mixtral" else 0,
-        rotary=width, theta=config.get("rope_theta", 10000.0), scaling=scaling, epsilon=config["rms_norm_eps"],
+        rotary=width, theta=float(rope["rope_theta"]), scaling=scaling, epsilon=config["rms_norm_eps"],
         # Within the window, attention to a window is attention to all.
         longest=min(longest, config.get("sliding_window") or longest),
         tied=config.get("tie_word_embeddings", False), spread=spread, ends=ends)

@@ -34,7 +34,7 @@ def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
         if tokens > 1:
             mask = mask.repeat(1, 1, groups, 1)
     mixed = F.scaled_dot_product_attention(q, keys, values, mask)
-    return mixed.view(n, heads, tokens, width).transpose(1, 2).reshape(n, tokens, heads * width)
+    return mixed.reshape(n, heads, tokens, width).transpose(1, 2).reshape(n, tokens, heads * width)
 
 
 def rms_norm(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:

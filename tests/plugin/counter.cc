@@ -32,6 +32,7 @@ struct Slot {
     uint32_t length;
     uint64_t turn;  // who came first is read first
     bool bad;       // of a prompt that begins with 7
+    int rests;      // steps that gave no id
 };
 
 struct netdiv_token_instance {
@@ -102,7 +103,7 @@ static netdiv_status submit(netdiv_token_instance *instance, uint64_t sample, co
     uint64_t sum = std::accumulate(ids, ids + count, uint64_t(0));
     // Without an id that ends them, all outputs are as long as they may be.
     uint32_t length = instance->model->settings.end_count ? least + sum % (most - least + 1) : most;
-    *slot = Slot{sample, sum, count, 0, length, instance->turns++, bad};
+    *slot = Slot{sample, sum, count, 0, length, instance->turns++, bad, 0};
     return NETDIV_OK;
 }
 
@@ -143,8 +144,13 @@ static netdiv_status step(netdiv_token_instance *instance, netdiv_token_event *e
                 return fail(NETDIV_FAILED, error, "a bead fell off");
             }
             if (word == "hangs") std::this_thread::sleep_for(std::chrono::seconds(20));
-            if (word == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            if (word == "slow" || word == "narrow") std::this_thread::sleep_for(std::chrono::milliseconds(20));
             if (word == "silent") continue;
+            if (word == "plods" && slot.rests++ < 60) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(50));
+                slot.given -= 1;
+                event.count = event.is_last = 0;
+            }
             if (word == "stranger") event.sample += 1000000;
             if (word == "outside") given[0] = settings.vocabulary;
             if (word == "negative") given[0] = -1;

@@ -164,12 +164,19 @@ fn loadgen_measures_first_and_further_tokens_of_two_nodes() {
 
 #[test]
 fn a_client_that_leaves_frees_its_slots() {
-    let abacus = Abacus::new("slow");
-    // An output to a prompt with 7 takes 400 s, and two of them have both slots.
+    for (word, slots) in [("slow", "slots = 2"), ("narrow", "slots = 5")] {
+        leave(word, slots);
+    }
+}
+
+/// Two samples of a client that leaves take all room, and a third one waits.
+fn leave(word: &str, slots: &str) {
+    let abacus = Abacus::new(word);
+    // An output to a prompt with 7 takes 400 s.
     let manifest = MANIFEST
         .replace("max_tokens = 40", "max_tokens = 20000")
         .replace("min_tokens = 2", "min_tokens = 20000")
-        .replace("slots = 5", "slots = 2");
+        .replace("slots = 5", slots);
     abacus.write("toy.toml", &manifest);
     let node = abacus.node("a", &[]);
     let transport = if transport() == "quic" { Transport::Quic } else { Transport::Grpc };
@@ -217,7 +224,7 @@ fn a_plugin_that_breaks_the_rules_fails_by_name_and_the_node_goes_on() {
         ("picky", "the model failed: it does not like 7"),
         ("stubborn", "the model failed: it does not start"),
         ("tiny", "the model failed: out of memory: the cache has no room for the sample"),
-        ("silent", "no sample got an id for"),
+        ("silent", "no sample went on for"),
     ] {
         abacus.write("model.txt", word);
         let node = abacus.node("a", &["--engine-timeout-ms", "700"]);
@@ -226,6 +233,16 @@ fn a_plugin_that_breaks_the_rules_fails_by_name_and_the_node_goes_on() {
         run(&[&node.address], "server", "accuracy", prompts).run().expect_failure(reason);
         assert_serves(&node);
     }
+}
+
+#[test]
+fn a_sample_that_goes_on_without_ids_is_waited_for() {
+    let abacus = Abacus::new("plods");
+    // The second id takes 3 s, in steps that each show that the sample goes on.
+    let node = abacus.node("a", &["--engine-timeout-ms", "1500"]);
+    let prompts = [vec![7, 6]];
+    let outcome = run(&[&node.address], "offline", "accuracy", &prompts).run().expect(0);
+    assert_counts(&outcome, &prompts);
 }
 
 #[test]

@@ -51,6 +51,11 @@ impl Failure {
         Self { status, text: brief(text) }
     }
 
+    /// The failure of loading a file: the file is refused, unless memory or the device is what failed.
+    pub(crate) fn of_file(self, refusal: impl FnOnce(String) -> String) -> Self {
+        if self.status == abi::FAILED { Self::refused(refusal(self.text)) } else { self }
+    }
+
     pub(crate) fn is_lost(&self) -> bool {
         self.status == abi::DEVICE_LOST
     }
@@ -120,6 +125,15 @@ mod tests {
         }
         // Not CUDA's.
         assert_eq!(Failure::torch("misaligned address of a view").status, abi::FAILED);
+    }
+
+    #[test]
+    fn a_file_is_refused_unless_memory_or_the_device_failed() {
+        let load = |text| Failure::torch(text).of_file(|why| format!("x.pt: {why}"));
+        let refused = load("not a ZIP archive");
+        assert_eq!((refused.status, &*refused.text), (abi::REFUSED, "x.pt: not a ZIP archive"));
+        assert_eq!(load("CUDA out of memory").status, abi::OUT_OF_MEMORY);
+        assert!(load(&cuda_error(LOST[0])).is_lost());
     }
 
     #[test]

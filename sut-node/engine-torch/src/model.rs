@@ -55,7 +55,7 @@ impl Model {
             pipeline::keep_memory();
         }
         let mut module = CModule::load_on_device(&path, device)
-            .map_err(|error| Failure::refused(Failure::from(error).text))?;
+            .map_err(|error| Failure::from(error).of_file(|why| why))?;
         module.f_set_eval()?;
         check_precision(&module, &precision)?;
         let threads = i32::try_from(settings.threads).unwrap_or(1).max(1);

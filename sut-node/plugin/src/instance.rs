@@ -27,7 +27,8 @@ pub struct Instance {
 
 #[derive(Debug, Default)]
 struct Slot {
-    batch: Option<Batch>,
+    /// With its number, which the owner reads without waiting for a waiter.
+    batch: Option<(u64, Batch)>,
     /// Number of that batch. Locked while a waiter waits for it, so that it is not finished meanwhile.
     number: Arc<Mutex<Option<u64>>>,
 }
@@ -111,8 +112,8 @@ impl Instance {
 
     /// The batch in a slot, to wait for.
     pub fn begun(&self, slot: usize) -> Option<Begun> {
-        let number = (*self.slots.get(slot)?.number.lock())?;
-        Some(Begun { slot, number })
+        let (number, _) = self.slots.get(slot)?.batch.as_ref()?;
+        Some(Begun { slot, number: *number })
     }
 
     /// Why its device is lost to this process, if it is; then nothing is asked of the plug-in any more.
@@ -161,7 +162,7 @@ impl Instance {
         };
         match begun {
             Ok(()) => {
-                free.batch = Some(batch);
+                free.batch = Some((self.next, batch));
                 *free.number.lock() = Some(self.next);
                 self.next += 1;
                 Ok(())
@@ -173,7 +174,7 @@ impl Instance {
     /// Waits for a slot's batch, and returns it with its outcome. `None` if the slot holds none.
     pub fn finish(&mut self, slot: usize) -> Option<(Batch, Result<(), PluginError>)> {
         let held = self.slots.get_mut(slot)?;
-        let batch = held.batch.take()?;
+        let (_, batch) = held.batch.take()?;
         let mut number = held.number.lock();
         *number = None;
         let instance = self.handle.lock();

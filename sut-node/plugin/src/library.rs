@@ -8,7 +8,6 @@ use netdiv_resources::files;
 
 use crate::{
     abi::{self, Entry},
-    call::call,
     error::PluginError,
     model::{Model, Settings},
     table::Table,
@@ -94,7 +93,7 @@ impl Plugin {
         {
             let _alone = self.0.alone();
             // SAFETY: the room is as long as said, and all pointers live through the call.
-            call(|error| unsafe {
+            self.0.call(|error| unsafe {
                 let room = MAX_DEVICES as u32;
                 (self.0.devices)(found.as_mut_ptr(), room, &mut count, error)
             })?;

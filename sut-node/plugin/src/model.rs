@@ -10,7 +10,6 @@ use netdiv_contract::layout::TensorSpec;
 
 use crate::{
     abi::{self, MAX_RANK},
-    call::call,
     error::PluginError,
     handle::{ModelHandle, Specs},
     instance::Instance,
@@ -96,7 +95,7 @@ impl Model {
         {
             let _alone = table.alone();
             // SAFETY: what `asked` points at is kept in the handle, at the same addresses.
-            call(|error| unsafe { (functions.load)(&asked, &mut model, error) })?;
+            table.call(|error| unsafe { (functions.load)(&asked, &mut model, error) })?;
         }
         let model = NonNull::new(model)
             .ok_or_else(|| PluginError::Failed("load gave neither a model nor an error".into()))?;

@@ -58,7 +58,11 @@ impl Work for Batched {
     }
 
     fn when_done(&mut self, done: Done) -> bool {
-        self.engine.when_done(done)
+        // After a panic the engine says, when it is asked for the batch, that it has lost it.
+        catch_unwind(AssertUnwindSafe(|| self.engine.when_done(done))).unwrap_or_else(|panic| {
+            error!(panic = panic_text(panic.as_ref()), "a batch could not be begun");
+            false
+        })
     }
 
     /// Finishes the batch that was begun first.

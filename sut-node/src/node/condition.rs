@@ -55,15 +55,9 @@ impl Condition {
         let _ = condition.wait_for(Self::is_ending).await;
     }
 
-    /// Waits until a device is lost, and gives the reason.
-    pub(crate) async fn lost(condition: &mut watch::Receiver<Self>) -> String {
-        loop {
-            if let Self::Lost(why) = &*condition.borrow_and_update() {
-                return why.clone();
-            }
-            if condition.changed().await.is_err() {
-                return std::future::pending().await;
-            }
-        }
+    /// Waits until a device is lost.
+    pub(crate) async fn lost(condition: &mut watch::Receiver<Self>) {
+        // As above.
+        let _ = condition.wait_for(|it| matches!(it, Self::Lost(_))).await;
     }
 }

@@ -67,7 +67,7 @@ pub async fn run(
     let node = Node::new(&config, model, evidence, queue.clone(), room, condition.subscribe());
     let streams = node.streams().clone();
     tokio::spawn(watchdog::watch(
-        pulses,
+        pulses.clone(),
         config.engine_timeout,
         condition.clone(),
         streams.clone(),
@@ -107,10 +107,9 @@ pub async fn run(
                 condition.send_replace(Condition::Ending(signal));
                 drain(served, close, &streams, config.drain_timeout).await.map_err(NodeError::from)
             }
-            why = Condition::lost(&mut watched) => {
+            () = Condition::lost(&mut watched) => {
                 // What is in flight is answered with errors.
-                let drained = drain(served, close, &streams, config.drain_timeout).await;
-                drained.map_err(NodeError::from).and(Err(NodeError::DeviceLost(why)))
+                drain(served, close, &streams, config.drain_timeout).await.map_err(NodeError::from)
             }
             outcome = &mut served => outcome.map_err(NodeError::from),
         },
@@ -119,7 +118,9 @@ pub async fn run(
     tokio::task::spawn_blocking(move || engines.wait()).await?;
     info!(node = config.name, "ended");
     drop(ready_file?);
-    outcome
+    // It may have been lost in the last batch of a drain.
+    let lost = watchdog::lost(&pulses).map(NodeError::DeviceLost);
+    outcome.and(lost.map_or(Ok(()), Err))
 }
 
 /// Serves what the sockets are for, until `closing` turns true.

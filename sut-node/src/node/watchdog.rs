@@ -63,11 +63,16 @@ impl Pulse {
     }
 }
 
+/// Why the device of an engine is lost, if one is.
+pub(crate) fn lost(engines: &[Arc<Pulse>]) -> Option<String> {
+    engines.iter().find_map(|engine| engine.0.lock().lost.clone())
+}
+
 /// The node's condition, judged by its engines: lost when the device of one is, stuck when one of them has been in a batch for
 /// longer than `limit`.
 fn examine(engines: &[Arc<Pulse>], limit: Duration, now: Instant) -> Condition {
     let mut condition = Condition::Well;
-    if let Some(why) = engines.iter().find_map(|engine| engine.0.lock().lost.clone()) {
+    if let Some(why) = lost(engines) {
         return Condition::Lost(why);
     }
     for (number, engine) in engines.iter().enumerate() {
@@ -115,8 +120,8 @@ pub(crate) async fn watch(
 /// Adopts and logs a condition that differs from the one before; false when it does not differ.
 fn note(before: &mut Condition, found: Condition) -> bool {
     let same = std::mem::discriminant(before) == std::mem::discriminant(&found);
-    // Once ending, always ending.
-    if same || before.is_ending() {
+    // Once ending, always ending; but a device may be lost meanwhile.
+    if same || before.is_ending() && !matches!(found, Condition::Lost(_)) {
         return false;
     }
     match &found {
@@ -194,5 +199,7 @@ mod tests {
         condition = Condition::Ending("SIGTERM");
         assert!(!note(&mut condition, stuck()));
         assert_eq!(condition, Condition::Ending("SIGTERM"));
+        assert!(note(&mut condition, Condition::Lost("the device is lost".into())));
+        assert!(!note(&mut condition, stuck()), "what is in flight is answered with errors");
     }
 }

@@ -59,23 +59,35 @@ impl<'a> Instance<'a> {
         }
     }
 
-    /// Runs steps of every number of rows, at the least and the greatest length, and the largest part of a prompt. The first
-    /// runs profile and optimise the graph.
+    /// Runs the largest part of a prompt at its start and at its end, and steps of every number of rows at the least and the
+    /// greatest length. The first runs profile and optimise the graph.
     pub(crate) fn warm_up(&mut self) -> Result<(), Failure> {
         let limits = &self.model.limits;
         let longest = self.model.room();
         let part = limits.chunk.min(limits.longest_prompt);
+        let mut starts = vec![0, limits.longest_prompt - part];
+        starts.dedup();
+        for start in starts {
+            let chunk = schedule::Chunk { slot: 0, start, end: start + part, is_last: true };
+            self.run_thrice(&Plan { chunks: vec![chunk], ..Plan::default() })?;
+        }
         for count in schedule::row_counts(self.cache.slots).into_iter().rev() {
             for length in [schedule::room_for(1), longest] {
-                for _ in 0..3 {
-                    let row = schedule::Row { position: 0, runs: false };
-                    let chunk = schedule::Chunk { slot: 0, start: 0, end: part, is_last: true };
-                    let plan = Plan { chunks: vec![chunk], rows: vec![row; count], length };
-                    self.compute(&plan)?;
-                }
+                let row = schedule::Row { position: 0, runs: false };
+                self.run_thrice(&Plan { chunks: Vec::new(), rows: vec![row; count], length })?;
             }
         }
+        if limits.beams > 1 {
+            let _mode = InferenceMode::enter();
+            let rows = (self.cache.slots * limits.beams) as i64;
+            let shifted = Tensor::f_arange(rows, (Kind::Int64, self.model.device))?;
+            self.model.reorder(&self.cache, shifted.f_roll([1], [0])?, 0, longest)?;
+        }
         Ok(())
+    }
+
+    fn run_thrice(&self, plan: &Plan) -> Result<(), Failure> {
+        (0..3).try_for_each(|_| self.compute(plan).map(drop))
     }
 
     pub(crate) fn submit(
@@ -123,7 +135,8 @@ impl<'a> Instance<'a> {
 
     /// Computes a step, and writes what it gave. After an error no sample is under way any more.
     pub(crate) fn step(&mut self, events: &mut [abi::TokenEvent]) -> Result<u32, Failure> {
-        let outcome = self.advance();
+        // Other errors may follow from the loss of the device.
+        let outcome = self.advance().map_err(|first| self.model.loss().unwrap_or(first));
         let too_many = self.events.len() > events.len();
         if outcome.is_err() || too_many {
             (0..self.samples.len()).for_each(|slot| self.leave(slot));
@@ -146,6 +159,9 @@ impl<'a> Instance<'a> {
         self.events.clear();
         self.ids.clear();
         let plan = self.schedule.plan();
+        for part in plan.chunks.iter().filter(|part| !part.is_last) {
+            self.goes_on(part.slot);
+        }
         let Some(chosen) = self.compute(&plan)? else { return Ok(()) };
         let prefilled =
             plan.chunks.iter().filter(|part| part.is_last).map(|part| (part.slot, true));
@@ -252,6 +268,13 @@ impl<'a> Instance<'a> {
         Ok(Chosen::Candidates(candidates.collect()))
     }
 
+    /// Shows that a sample went on, though there is no id yet.
+    fn goes_on(&mut self, slot: usize) {
+        if let Some(sample) = &self.samples[slot] {
+            self.events.push(Event { sample: sample.number, ids: 0..0, is_last: false });
+        }
+    }
+
     /// Gives a sample its next token, or its beams theirs.
     fn take(&mut self, slot: usize, chosen: &Chosen, place: usize) {
         let limits = &self.model.limits;
@@ -267,7 +290,9 @@ impl<'a> Instance<'a> {
             (Search::Beams(beams), Chosen::Candidates(all)) => {
                 let keep = limits.candidates();
                 let given = &all[place * keep..(place + 1) * keep];
-                let Some(output) = beams.take(given, &limits.ends, sample.most) else { return };
+                let Some(output) = beams.take(given, &limits.ends, sample.most) else {
+                    return self.goes_on(slot);
+                };
                 self.ids.extend(output);
                 true
             }

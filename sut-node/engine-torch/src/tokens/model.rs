@@ -71,8 +71,8 @@ impl Model {
         }
         let kind = weights_of(&precision)?;
         let mut module = CModule::load_on_device(&path, device).map_err(|error| {
-            let why = Failure::from(error).text;
-            Failure::refused(format!("{path} is not loaded: {why}. If it is no model, {EXPORT}"))
+            let refusal = |why| format!("{path} is not loaded: {why}. If it is no model, {EXPORT}");
+            Failure::from(error).of_file(refusal)
         })?;
         module.f_set_eval()?;
         check_precision(&module, &precision)?;
@@ -147,6 +147,13 @@ impl Model {
         let args = [&source, &int(start), &int(end), &cache.keys, &cache.values];
         self.module.method_is("reorder", &args)?;
         Ok(())
+    }
+
+    /// The loss of the device, if it is lost. A copy from the device waits for all that it computes.
+    pub(super) fn loss(&self) -> Option<Failure> {
+        let zero = Tensor::f_zeros([1], (Kind::Float, self.device));
+        let copied = zero.and_then(|zero| zero.f_to_device(Device::Cpu));
+        copied.err().map(Failure::from).filter(Failure::is_lost)
     }
 
     fn tensor(&self, entry: &str, args: &[&IValue]) -> Result<Tensor, Failure> {

@@ -6,6 +6,7 @@ use std::{
     collections::HashMap,
     ffi::{CStr, c_char, c_void},
     ptr, slice,
+    sync::{Barrier, LazyLock},
 };
 
 use crate::abi::{self, Device, Engine, ModelSettings, Status, Tensor, Text};
@@ -20,7 +21,12 @@ pub(super) enum Fault {
     GivesNull,
     /// `allocate` gives memory that is not aligned.
     Misaligned,
+    /// `wait` waits at the gate until somebody is there, and again to return.
+    Waits,
 }
+
+/// Where the one test that has such a waiter meets it.
+pub(super) static GATE: LazyLock<Barrier> = LazyLock::new(|| Barrier::new(2));
 
 thread_local! {
     /// The table that the entry gives. Each test has a thread of its own.
@@ -232,6 +238,10 @@ unsafe extern "C" fn finish(_instance: *mut abi::Instance, slot: u32, error: Tex
 
 unsafe extern "C" fn wait(_instance: *mut abi::Instance, slot: u32, error: Text) -> Status {
     note(format!("wait {slot}"));
+    if FAULT.get() == Fault::Waits {
+        GATE.wait();
+        GATE.wait();
+    }
     outcome(error, || ())
 }
 

@@ -6,7 +6,7 @@ mod tokens;
 
 use std::{mem::offset_of, path::Path, ptr};
 
-use fake::{FAULT, Fault, IN_FLIGHT, TABLE, calls};
+use fake::{FAULT, Fault, GATE, IN_FLIGHT, TABLE, calls};
 use netdiv_contract::layout::{DataType, TensorSpec};
 
 use crate::{
@@ -153,7 +153,6 @@ fn every_status_becomes_its_error_with_the_text() {
     assert!(matches!(load(abi::FAILED, "a"), PluginError::Failed(_)));
     assert!(matches!(load(abi::OUT_OF_MEMORY, "a"), PluginError::OutOfMemory(_)));
     assert!(matches!(load(abi::REFUSED, "a"), PluginError::Refused(_)));
-    assert!(matches!(load(abi::DEVICE_LOST, "a"), PluginError::DeviceLost(_)));
     // A number that is not in the header, and a text that is not there.
     let unknown = load(9, "").to_string();
     assert_eq!(unknown, "the plug-in gives no reason (status 9)");
@@ -162,6 +161,14 @@ fn every_status_becomes_its_error_with_the_text() {
     assert!(endless.starts_with("endless....") && endless.len() == 4095, "{}", endless.len());
     FAULT.set(Fault::Fails(abi::FAILED, "not \u{e9}\0"));
     assert_eq!(plugin.devices().unwrap_err().to_string(), "not \u{e9}");
+    // The last: nothing is asked of a plug-in whose device is lost.
+    assert!(matches!(load(abi::DEVICE_LOST, "a\0"), PluginError::DeviceLost(_)));
+    FAULT.set(Fault::None);
+    calls();
+    for refused in [plugin.load(settings()).unwrap_err(), plugin.devices().unwrap_err()] {
+        assert!(matches!(&refused, PluginError::DeviceLost(why) if why == "a"), "{refused}");
+    }
+    assert_eq!(calls(), Vec::<String>::new());
 }
 
 #[test]
@@ -336,6 +343,28 @@ fn a_waiter_waits_for_the_batch_that_it_is_told() {
     calls();
     drop(waiter);
     assert!(calls().contains(&"close".to_owned()));
+}
+
+#[test]
+fn batches_are_begun_while_a_waiter_waits() {
+    let model = model();
+    IN_FLIGHT.set(3);
+    let mut instance = model.open().unwrap();
+    let (waiter, first, second) = (instance.waiter().unwrap(), batch(&instance), batch(&instance));
+    assert!(instance.begin(0, first).is_ok());
+    let begun = instance.begun(0).unwrap();
+    let waits = std::thread::spawn(move || {
+        FAULT.set(Fault::Waits);
+        waiter.wait(begun);
+    });
+    // It waits from here on.
+    GATE.wait();
+    assert_eq!(instance.begun(0), Some(begun));
+    assert!(instance.begin(2, second).is_ok() && instance.begun(2).is_some());
+    GATE.wait();
+    waits.join().unwrap();
+    assert!(instance.finish(0).is_some() && instance.finish(2).is_some());
+    assert_eq!(instance.begun(0), None);
 }
 
 #[test]

@@ -7,7 +7,6 @@ use std::{
 
 use crate::{
     abi,
-    call::call,
     error::PluginError,
     strings::Strings,
     table::Table,
@@ -42,7 +41,7 @@ impl TokenModel {
         {
             let _alone = table.alone();
             // SAFETY: what `asked` points at is kept in the handle, at the same addresses.
-            call(|error| unsafe { (functions.load)(&asked, &mut model, error) })?;
+            table.call(|error| unsafe { (functions.load)(&asked, &mut model, error) })?;
         }
         let model = NonNull::new(model)
             .ok_or_else(|| PluginError::Failed("load gave neither a model nor an error".into()))?;

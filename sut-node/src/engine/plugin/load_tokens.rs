@@ -10,7 +10,7 @@ use crate::{
         interface::StreamingEngine,
         plugin::{
             open::{Places, open},
-            tokens::TokenEngine,
+            tokens::{TokenEngine, cannot_start},
         },
     },
     model::{identity::Model, token_limits::TokenLimits},
@@ -54,9 +54,9 @@ pub(in crate::engine) fn load_tokens(
             beams: asked.beams,
             ends: served.eos.iter().map(|id| *id as i32).collect(),
         });
-        let model = model.map_err(|error| unsupported(error.to_string()))?;
+        let model = model.map_err(|error| cannot_start(asked, error))?;
         for _ in 0..config.instances {
-            let instance = model.open().map_err(|error| unsupported(error.to_string()))?;
+            let instance = model.open().map_err(|error| cannot_start(asked, error))?;
             let TokenRoom { slots, cache_bytes } = instance.room();
             info!(
                 device,

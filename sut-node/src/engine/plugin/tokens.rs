@@ -22,9 +22,9 @@ pub(super) struct TokenEngine {
     sinks: HashMap<u64, Sink>,
     /// Prompts that it has no room for yet, the oldest first.
     waiting: VecDeque<(Vec<i32>, Sink)>,
-    /// How long no sample may get an id.
+    /// How long no sample may go on.
     patience: Duration,
-    /// When one got one last, or the first was begun.
+    /// When one went on last, or the first was begun.
     heard: Instant,
 }
 
@@ -42,6 +42,9 @@ impl TokenEngine {
     fn submit(&mut self) -> Result<(), PluginError> {
         let (least, most) = (self.model.served.min_tokens, self.model.served.max_tokens);
         while let Some((ids, sink)) = self.waiting.pop_front() {
+            if self.sinks.is_empty() {
+                self.heard = Instant::now();
+            }
             match self.instance.submit(&ids, least, most) {
                 Ok(number) => drop(self.sinks.insert(number, sink)),
                 Err(PluginError::OutOfMemory(_)) if !self.sinks.is_empty() => {
@@ -84,9 +87,10 @@ impl TokenEngine {
         if self.sinks.is_empty() {
             return Ok(());
         }
-        let (mut has_given, mut has_ended) = (false, false);
+        let (mut has_event, mut has_ended) = (false, false);
         for TokenEvent { sample, ids, is_last } in self.instance.step()? {
-            has_given |= !ids.is_empty();
+            // One without ids shows that its sample went on.
+            has_event = true;
             has_ended |= is_last;
             if let Some(sink) = self.sinks.get_mut(&sample) {
                 sink.tokens(ids);
@@ -95,12 +99,13 @@ impl TokenEngine {
                 sink.end();
             }
         }
-        if has_given {
+        if has_event {
             self.heard = Instant::now();
         } else if self.heard.elapsed() > self.patience {
             let seconds = self.heard.elapsed().as_secs_f64();
             return Err(PluginError::Failed(format!(
-                "no sample got an id for {seconds:.1} s, longer than --engine-timeout-ms allows"
+                "no sample went on for {seconds:.1} s, longer than --engine-timeout-ms allows; raise it, or lower `slots` or \
+                 `chunk` in [tokens] of the manifest"
             )));
         }
         if has_ended { self.submit() } else { Ok(()) }
@@ -128,9 +133,6 @@ impl StreamingEngine for TokenEngine {
     }
 
     fn begin(&mut self, samples: Vec<(Payload, Sink)>) -> Result<(), EngineError> {
-        if self.under_way() == 0 {
-            self.heard = Instant::now();
-        }
         self.waiting.extend(samples.into_iter().map(|(prompt, sink)| (ids(&prompt), sink)));
         self.submit().map_err(|error| self.fail(error))
     }
@@ -147,15 +149,22 @@ impl StreamingEngine for TokenEngine {
     }
 
     fn warm_up(&mut self) -> Result<(), EngineError> {
-        self.instance.warm_up().map_err(|error| {
-            let why = match error {
-                PluginError::OutOfMemory(why) => {
-                    format!("{why}; lower `slots` or `cache_mib` in [tokens] of the manifest")
-                }
-                error => error.to_string(),
-            };
-            EngineError::Unsupported { path: self.model.file.display().to_string(), why }
-        })
+        self.instance.warm_up().map_err(|error| cannot_start(&self.model, error))
+    }
+}
+
+/// Why a model is not ready, with what to do where the device's memory is full.
+pub(super) fn cannot_start(model: &LanguageModel, error: PluginError) -> EngineError {
+    let advice = match error {
+        PluginError::DeviceLost(_) => return error.into(),
+        PluginError::OutOfMemory(_) => {
+            "; lower `slots` or `cache_mib` in [tokens] of the manifest, or take a device with more memory"
+        }
+        _ => "",
+    };
+    EngineError::Unsupported {
+        path: model.file.display().to_string(),
+        why: format!("{error}{advice}"),
     }
 }
 

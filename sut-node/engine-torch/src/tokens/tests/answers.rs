@@ -123,9 +123,23 @@ fn with_beams_the_answer_comes_whole() {
     engine.submit(5, &prompts[5], LEAST, MOST).unwrap();
     let events = loop {
         let events = engine.step().unwrap();
-        if !events.is_empty() {
+        // Each step shows that the sample goes on.
+        if events != [(5, Vec::new(), false)] {
             break events;
         }
     };
     assert_eq!(events, [(5, wanted[5].clone(), true)]);
+}
+
+#[test]
+fn each_part_of_a_prompt_shows_that_its_sample_goes_on() {
+    let mut settings = Settings::of("tiny-llama");
+    settings.raw.chunk = 5;
+    let mut engine = Engine::open(settings).map_err(|(_, why)| why).unwrap();
+    engine.submit(3, &[9; 12], LEAST, MOST).unwrap();
+    for given in [0, 0, 1, 1] {
+        let events = engine.step().unwrap();
+        assert_eq!(events.len(), 1);
+        assert_eq!((events[0].0, events[0].1.len(), events[0].2), (3, given, false));
+    }
 }
