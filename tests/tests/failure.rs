@@ -54,6 +54,8 @@ fn a_data_set_that_changes_before_it_is_loaded_fails_the_run_by_name() {
     let (run, path) = over_a_file(&node);
     let running = run.start();
     e2e::wait_until("the data set is open", || has_open(&running, &path));
+    // Its header is read right after that.
+    std::thread::sleep(Duration::from_millis(200));
     fs::File::options().write(true).open(&path).expect("ours").set_len(1000).expect("ours");
     node.signal("-CONT");
     running.wait().expect_failure("samples.npy has changed since the data set was opened");
