@@ -19,9 +19,7 @@ pub fn printed_accuracy(
         return Ok((found, text));
     }
     let bare = text.lines().map(|line| (line, bare(line)));
-    let mut lines: Vec<_> =
-        bare.filter(|(line, bare)| line != bare).map(|(_, bare)| bare).collect();
-    lines.extend(of_json(&text));
+    let lines: Vec<_> = bare.filter(|(line, bare)| line != bare).map(|(_, bare)| bare).collect();
     let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
     let text = [text, end.into(), lines.join("\n")].concat() + "\n";
     Ok((metrics(path, &text, benchmark)?, text))
@@ -53,30 +51,6 @@ fn bare(line: &str) -> String {
     text
 }
 
-/// The script of DeepSeek-R1 prints JSON, one key a line, and the checker reads dictionaries of Python. Results of which one has
-/// only one of both figures give none.
-fn of_json(text: &str) -> Vec<String> {
-    let [exact, tokens] = ["exact_match", "TOKENS_PER_SAMPLE"].map(|key| json_figures(text, key));
-    if exact.len() != tokens.len() {
-        return Vec::new();
-    }
-    let line =
-        |(exact, tokens)| format!("{{'exact_match': {exact}, 'tokens_per_sample': {tokens}}}");
-    exact.into_iter().zip(tokens).map(line).collect()
-}
-
-/// A key's figures, in the order of the text.
-fn json_figures<'t>(text: &'t str, key: &str) -> Vec<&'t str> {
-    let mark = format!("\"{key}\":");
-    let values = text.match_indices(&mark).map(|(at, _)| text[at + mark.len()..].trim_start());
-    let figure = |value: &'t str| {
-        let figure = number(value)?;
-        let is_whole = value[figure.len()..].starts_with([',', '}', '\r', '\n']);
-        is_whole.then_some(figure)
-    };
-    values.filter_map(figure).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,9 +68,10 @@ mod tests {
     const GPTJ: &str = "\nResults\n\n{'rouge1': '79.7075', 'rouge2': '63.4958', 'rougeL': '79.7075', 'rougeLsum': '79.7075', \
                         'gen_len': np.int64(21955), 'gen_num': 60}\n";
 
-    /// As the script of tag v5.1.1 prints it.
-    const DEEPSEEK: &str = "\nEvaluation Results: {\n  \"exact_match\": 81.4038,\n  \"TOKENS_PER_SAMPLE\": 3886.2274,\n  \
-                            \"num-samples\": 4388\n}\n";
+    /// Printed by the scripts of tag v5.1.1, with NumPy 2.4.
+    const LLAMA3_8B: &str = "\nResults\n\n{'rouge1': '97.3623', 'rouge2': '97.3271', 'rougeL': '97.3623', 'rougeLsum': '97.3623', \
+                             'gen_len': np.int64(34730), 'gen_num': 60}\n";
+    const DEEPSEEK: &str = "\nResults\n\n{'exact_match': 10.0, 'tokens_per_sample': 85.18333333333334, 'num-samples': 60}\n";
 
     /// As it is printed with NumPy 1.26.
     fn of_numpy_1(text: &str) -> String {
@@ -111,7 +86,8 @@ mod tests {
         let llama3 = "ROUGEL 81.50240274781268, exact_match 50, TOKENS_PER_SAMPLE 42.5".to_owned();
         let mixtral = "ROUGE1 81.5024, ROUGE2 66.4953, ROUGEL 81.5024, gsm8k_accuracy 25, mbxp_accuracy 50, TOKENS_PER_SAMPLE 42.5";
         let gptj = format!("{rouge}, GEN_LEN 21955");
-        let deepseek = "exact_match 81.4038, TOKENS_PER_SAMPLE 3886.2274";
+        let deepseek = "exact_match 10, TOKENS_PER_SAMPLE 85.18333333333334";
+        let llama3_8b = "ROUGE1 97.3623, ROUGE2 97.3271, ROUGEL 97.3623, ROUGELSUM 97.3623, GEN_LEN 34730";
         for (benchmark, printed, as_printed, want) in [
             ("llama2-70b-99", of_numpy_1(LLAMA2), true, llama2.clone()),
             ("llama2-70b-99.9", LLAMA2.into(), false, format!("TOKENS_PER_SAMPLE 42.5, {llama2}")),
@@ -120,8 +96,8 @@ mod tests {
             ("mixtral-8x7b", MIXTRAL.into(), true, mixtral.into()),
             ("gptj-99", of_numpy_1(GPTJ), false, format!("GEN_LEN 21955, {gptj}")),
             ("gptj-99.9", GPTJ.into(), false, gptj),
-            ("deepseek-r1", DEEPSEEK.into(), false, deepseek.into()),
-            ("deepseek-r1", DEEPSEEK.replace('\n', " "), false, deepseek.into()),
+            ("llama3.1-8b", LLAMA3_8B.into(), false, llama3_8b.into()),
+            ("deepseek-r1", DEEPSEEK.into(), true, deepseek.into()),
         ] {
             let file = tempfile::NamedTempFile::new().unwrap();
             std::fs::write(file.path(), &printed).unwrap();
@@ -136,17 +112,6 @@ mod tests {
             std::fs::write(file.path(), &text).unwrap();
             assert!(accuracy_of(file.path(), benchmark).is_ok(), "{name}: {text}");
         }
-    }
-
-    #[test]
-    fn each_result_in_json_is_a_line() {
-        let twice = [DEEPSEEK, &DEEPSEEK.replace("81.4038", "70")].concat();
-        let line = |exact| format!("{{'exact_match': {exact}, 'tokens_per_sample': 3886.2274}}");
-        assert_eq!(of_json(&twice), [line("81.4038"), line("70")]);
-        for other in ["8e-05", "NaN", "\"81\"", "null"] {
-            assert!(of_json(&DEEPSEEK.replace("81.4038", other)).is_empty(), "{other}");
-        }
-        assert!(of_json(&[DEEPSEEK, "\"exact_match\": 1,"].concat()).is_empty());
     }
 
     #[test]
