@@ -1,6 +1,6 @@
 # Two commands do everything: `make demo` runs LoadGen against two nodes, `make test` passes the tests.
-# Needed: a Rust toolchain, g++, make, and python3 with pip and venv (pip fetches LoadGen's sources, libtorch and, for the
-# tests, grpcio and Triton; each once).
+# Needed: a Rust toolchain, g++, make, and python3 with pip and venv (pip fetches LoadGen's sources and, for everything but the
+# demo, libtorch; for the tests grpcio and Triton; each once).
 
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
@@ -15,7 +15,9 @@ build: libtorch
 libtorch:
 	python3 sut-node/engine-torch/libtorch.py target/libtorch
 
-demo: build
+# The two programs alone, and what the demo compares them with: no libtorch, no tests.
+demo:
+	$(CARGO) build --release -p sut-node -p loadgen-node --bins --locked
 	deploy/demo.sh
 
 # The end-to-end tests start the programs themselves, so these are built first. They are about gRPC, and these once more
