@@ -10,13 +10,22 @@ use tracing::error;
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Cli {
+    #[command(flatten)]
+    log: netdiv_process::LogArgs,
     #[command(subcommand)]
     command: Command,
 }
 
 fn main() -> ExitCode {
-    netdiv_process::start_logging("info", netdiv_process::Lines::All);
-    match Cli::parse().command.execute() {
+    let _logging = match netdiv_process::start_logging("info", netdiv_process::Lines::All) {
+        Ok(logging) => logging,
+        Err(code) => return code,
+    };
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return netdiv_process::refused(&error),
+    };
+    match cli.command.execute() {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             error!("{error}");

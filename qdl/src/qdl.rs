@@ -160,22 +160,37 @@ impl<L: LoadGen> Qdl<L> {
 
     /// A glance at the counters.
     pub fn progress(&self) -> Progress {
-        let mut progress = Progress::default();
-        for lane in &self.cluster.lanes {
-            let state = lane.state.lock();
-            progress.sent += state.report.sent;
-            progress.answered += state.report.answered;
-            progress.latency_sum_ns += state.report.latency_sum_ns;
+        self.cluster.progress()
+    }
+
+    /// A way to read the counters from any thread, node by node, which does not keep the connections alive. `None` once the QDL
+    /// is gone. What nodes acknowledge is not among them.
+    pub fn reader(
+        &self,
+    ) -> impl Fn() -> Option<(Progress, Vec<NodeReport>)> + Clone + Send + use<L> {
+        let (cluster, nodes) = (Arc::downgrade(&self.cluster), self.empty_reports());
+        move || {
+            let (cluster, mut reports) = (cluster.upgrade()?, nodes.clone());
+            reports.iter_mut().enumerate().for_each(|(node, report)| cluster.count(node, report));
+            // Read last, so that as many were issued as were answered.
+            Some((cluster.progress(), reports))
         }
-        // Read last, so that it is not less than the others.
-        progress.issued = self.run.issued();
-        progress
+    }
+
+    /// A way to ask from any thread whether the run has failed, which does not keep the connections alive.
+    pub fn fails(&self) -> impl Fn() -> bool + Clone + Send + use<L> {
+        let run = Arc::downgrade(&self.run);
+        move || run.upgrade().is_some_and(|run| run.failure().is_some())
+    }
+
+    fn empty_reports(&self) -> Vec<NodeReport> {
+        let empty = |info: &NodeInfo| NodeReport::new(&info.description.node_name, &info.address);
+        self.nodes.iter().map(empty).collect()
     }
 
     /// What was counted, node by node.
     pub fn report(&self) -> Vec<NodeReport> {
-        let empty = |info: &NodeInfo| NodeReport::new(&info.description.node_name, &info.address);
-        let mut reports: Vec<_> = self.nodes.iter().map(empty).collect();
+        let mut reports = self.empty_reports();
         for (node, report) in reports.iter_mut().enumerate() {
             self.cluster.count(node, report);
             report.acknowledged = self.acknowledged.lock()[node];

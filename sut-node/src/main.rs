@@ -22,6 +22,8 @@ use tracing::{error, warn};
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true)]
 struct Cli {
+    #[command(flatten)]
+    log: netdiv_process::LogArgs,
     #[command(subcommand)]
     command: Option<Command>,
     #[command(flatten)]
@@ -62,8 +64,15 @@ struct Settings {
 }
 
 fn main() -> ExitCode {
-    let _logging = netdiv_process::start_logging("info", netdiv_process::Lines::FewASecond);
-    match execute(Cli::parse()) {
+    let _logging = match netdiv_process::start_logging("info", netdiv_process::Lines::FewASecond) {
+        Ok(logging) => logging,
+        Err(code) => return code,
+    };
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return netdiv_process::refused(&error),
+    };
+    match execute(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             error!("{error:#}");

@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     fs,
     io::{Read as _, Write as _},
-    net::{SocketAddr, TcpListener, TcpStream},
+    net::{SocketAddr, TcpStream},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -245,10 +245,7 @@ fn open_files(node: &SutNode) -> usize {
 
 #[test]
 fn idle_connections_to_the_metrics_take_nothing_from_the_clients() {
-    let metrics = {
-        let free = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        free.local_addr().expect("bound").to_string()
-    };
+    let metrics = e2e::scrape::free_address();
     let mut node = SutNode::echo("a", &["--metrics", &metrics]);
     let log = node.log();
     let before = open_files(&node);

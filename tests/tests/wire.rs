@@ -289,10 +289,7 @@ async fn a_flush_lets_go_of_its_samples_wherever_they_are() {
 #[tokio::test]
 async fn health_reflection_and_metrics_are_served() {
     use tonic_health::pb::{HealthCheckRequest, health_client::HealthClient};
-    let metrics = {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
-        free.local_addr().expect("bound").to_string()
-    };
+    let metrics = e2e::scrape::free_address();
     let node = SutNode::start("a", &["--metrics", &metrics]);
     let channel = connect(&node.address).await;
     let service = "netdiv.v1.SutNode".to_owned();
@@ -330,18 +327,8 @@ async fn health_reflection_and_metrics_are_served() {
     assert_eq!(refused.expect_err("no token").code(), tonic::Code::Unauthenticated);
 
     LoadGen::new(&[&node.address], "offline").args(&["--mode", "accuracy"]).run().expect(0);
-    let text = http_get(&metrics, "/metrics");
+    let text = e2e::scrape::get(&metrics, "/metrics").expect("an answer");
     assert!(text.contains("netdiv_samples_received_total 500"), "{text}");
     assert!(text.contains("netdiv_batch_samples_bucket"), "{text}");
     assert!(text.contains("netdiv_rpcs_total{method=\"/netdiv.v1.SutNode/Flush\"} 1"), "{text}");
-}
-
-fn http_get(address: &str, path: &str) -> String {
-    use std::io::{Read as _, Write as _};
-    let mut stream = std::net::TcpStream::connect(address).expect("connects");
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).expect("sends");
-    let mut text = String::new();
-    stream.read_to_string(&mut text).expect("reads");
-    text
 }

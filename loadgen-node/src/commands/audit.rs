@@ -7,6 +7,7 @@ use std::{
     process::Command,
 };
 
+use netdiv_process::LogFormat;
 use netdiv_rules::{
     Mode,
     book::{Benchmark, Test},
@@ -153,7 +154,8 @@ fn run_test(
     info!(test = test.name(), "running");
     let program = std::env::current_exe().map_err(|error| failed(&error))?;
     let mut run = Command::new(program);
-    run.arg("run").arg("--config").arg(&config).args(options);
+    let (variable, format) = LogFormat::asked().unwrap_or_default().variable();
+    run.arg("run").arg("--config").arg(&config).args(options).env(variable, format);
     let status = run.status().map_err(|error| failed(&error))?;
     match status.code() {
         // What LoadGen thinks of the result is part of the verification.

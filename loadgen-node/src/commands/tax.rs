@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use netdiv_process::LogFormat;
 use netdiv_resources::files;
 use serde::Deserialize;
 use tracing::info;
@@ -100,12 +101,14 @@ fn in_process(args: &TaxArgs, folder: &Path) -> Result<RunResult, RunError> {
 fn run(args: &TaxArgs, folder: &Path, target: &[OsString]) -> Result<RunResult, RunError> {
     let failed = |why: String| RunError::Failed(why);
     let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
+    let (variable, format) = LogFormat::asked().unwrap_or_default().variable();
     let ran = Command::new(program)
         .arg("run")
         .args(&args.run)
         .args(target)
         .arg("--output")
         .arg(folder)
+        .env(variable, format)
         .stdout(Stdio::null())
         .status()
         .map_err(|error| failed(error.to_string()))?;
@@ -143,12 +146,14 @@ impl Node {
         let failed = |why: String| RunError::Usage(format!("{}: {why}", program.display()));
         let unusable = |error: io::Error| failed(error.to_string());
         fs::create_dir_all(&args.output).map_err(unusable)?;
+        let (variable, format) = LogFormat::asked().unwrap_or_default().variable();
         let ready_file = args.output.join("node.json");
         let child = Command::new(&program)
             .arg("--config")
             .arg(&args.node_config)
             .args(["--listen", "127.0.0.1:0", "--name", "tax", "--ready-file"])
             .arg(&ready_file)
+            .env(variable, format)
             .spawn()
             .map_err(unusable)?;
         // From here on, dropping the node ends it.

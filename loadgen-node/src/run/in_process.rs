@@ -26,8 +26,15 @@ use parking_lot::{Condvar, Mutex};
 use sut_node::{Config, InProcess, NodeError};
 
 use super::{
-    conclude, counted::Counted, fitness::Fitness, library::Library, loadgen_test::LoadGenTest,
-    progress, record, signals::end_on_signal, watchdog,
+    conclude,
+    counted::Counted,
+    fitness::Fitness,
+    library::Library,
+    loadgen_test::LoadGenTest,
+    metrics::{Endpoint, Reading, RunFacts},
+    progress, record,
+    signals::end_on_signal,
+    watchdog,
 };
 use crate::{RunError, output::FAILED, result::Verdict};
 
@@ -46,6 +53,7 @@ pub(super) fn run(
     test: &LoadGenTest,
     config: &Config,
     findings: Vec<Finding>,
+    endpoint: Option<Endpoint>,
 ) -> Result<Verdict, RunError> {
     let library = &test.library;
     let (counts_tokens, bounds) = (test.tokens != AnswerTokens::Uncounted, test.token_bounds);
@@ -62,6 +70,11 @@ pub(super) fn run(
         .prepare(node.model().input.clone(), config.max_payload_bytes as u64)
         .map_err(RunError::Usage)?;
 
+    if let Some(endpoint) = endpoint {
+        let shared = shared.clone();
+        let read = move || Some(shared.reading());
+        endpoint.serve(RunFacts::new(&test.config, &findings), read)?;
+    }
     let fitness = Fitness::new(&test.config.output, test.config.min_free_bytes);
     let cut = fitness.cut();
     let interrupted = {
@@ -77,7 +90,12 @@ pub(super) fn run(
         shared.failure()
     };
     let outcome = watchdog::guard(failure, library.owes_calls(), give_up, || {
-        progress::while_running(test.config.quiet, || shared.progress(), || test.start(&sut))
+        progress::while_running(
+            test.config.quiet,
+            &test.expected,
+            || shared.progress(),
+            || test.start(&sut),
+        )
     });
     let spoiled = |()| fitness.check().map_err(|reason| conclude::spoiled(test, reason));
     conclude::finish(test, counted(), outcome.and_then(spoiled))
@@ -215,6 +233,13 @@ impl Shared {
         let issued = state.issued;
         let NodeReport { sent, answered, latency_sum_ns, .. } = *state.report();
         Progress { issued, sent, answered, latency_sum_ns }
+    }
+
+    fn reading(&self) -> Reading {
+        let progress = self.progress();
+        let mut state = self.state.lock();
+        let nodes = vec![state.report().clone()];
+        Reading { progress, nodes, failed: state.failure.is_some() }
     }
 
     fn counted(&self, node: &InProcess, config: &Config) -> Counted {

@@ -10,6 +10,7 @@ use netdiv_dataset::{self as dataset, Dataset, Labels};
 use netdiv_qdl::TokenBounds;
 
 use super::{
+    expected::Expected,
     footprint,
     library::Library,
     peak_search::{PeakSearch, Searching},
@@ -28,6 +29,8 @@ pub(super) struct LoadGenTest {
     pub(crate) config: RunConfig,
     pub(crate) library: Arc<Library>,
     pub(crate) settings: TestSettings,
+    /// How much the test has before it.
+    pub(super) expected: Expected,
     /// What LoadGen is told of the tokens of answers.
     pub(crate) tokens: AnswerTokens,
     /// Its bounds for them, where it has any.
@@ -49,6 +52,7 @@ impl LoadGenTest {
         check_settings(&config, &effective)?;
         prompts::check(&config, data.as_ref())?;
         let (tokens, token_bounds) = (effective.answer_tokens(), token_bounds(&effective));
+        let expected = Expected::of(&effective, data.sample_count());
         let search = check_memory(&config, &effective, data.as_ref())?;
         let witness = config.digests.then(|| Arc::new(Witness::new(data.sample_count())));
         let (encoding, samples) = (config.encoding, config.performance_samples);
@@ -58,6 +62,7 @@ impl LoadGenTest {
             config,
             library,
             settings,
+            expected,
             tokens,
             token_bounds,
             warnings,

@@ -13,6 +13,7 @@ use super::{
     fitness::Fitness,
     loadgen_test::LoadGenTest,
     machines::{self, Traffic},
+    metrics::{Endpoint, Reading, RunFacts},
     progress, record,
     signals::end_on_signal,
     sut::{self, NetworkSut, OfficialLoadGen},
@@ -24,10 +25,20 @@ use crate::{
 };
 
 /// Runs LoadGen against the nodes.
-pub(super) fn run(test: &LoadGenTest, settings: &Settings) -> Result<Verdict, RunError> {
+pub(super) fn run(
+    test: &LoadGenTest,
+    settings: &Settings,
+    endpoint: Option<Endpoint>,
+) -> Result<Verdict, RunError> {
     let qdl = connect(test, settings)?;
     let evidence = machines::evidence(qdl.nodes(), &test.config)?;
     let findings = eligibility::findings(test, qdl.nodes(), Some(&evidence))?;
+    if let Some(endpoint) = endpoint {
+        let (read, fails) = (qdl.reader(), qdl.fails());
+        endpoint.serve(RunFacts::new(&test.config, &findings), move || {
+            read().map(|(progress, nodes)| Reading { progress, nodes, failed: fails() })
+        })?;
+    }
     let (stop, unfit) = (qdl.stopper(), qdl.stopper());
     let fitness = Fitness::new(&test.config.output, test.config.min_free_bytes);
     let cut = fitness.cut();
@@ -54,6 +65,7 @@ pub(super) fn run(test: &LoadGenTest, settings: &Settings) -> Result<Verdict, Ru
     let outcome = watchdog::guard(failure, owes_calls, give_up, || {
         progress::while_running(
             test.config.quiet,
+            &test.expected,
             || qdl.progress(),
             || test.start(&NetworkSut { qdl: &qdl, witness, owes_calls }),
         )

@@ -1,4 +1,5 @@
-//! A line of progress, drawn five times a second by a thread of its own, off the path of samples.
+//! Progress, by a thread of its own, off the path of samples: a line on the terminal that is drawn five times a second, or, where
+//! there is none, lines in the log.
 
 use std::{
     io::IsTerminal as _,
@@ -8,23 +9,39 @@ use std::{
 };
 
 use indicatif::{ProgressBar, ProgressStyle};
+use netdiv_process::LogFormat;
 use netdiv_qdl::Progress;
+use tracing::info;
 
+use super::expected::Expected;
+
+/// How often to look, and to draw.
 const PERIOD: Duration = Duration::from_millis(200);
 
-/// Draws while the work is done; draws nothing if quiet, or if standard error is not a terminal.
+/// How often to log, which is a multiple of it.
+const LOGGED: Duration = Duration::from_secs(10);
+
+/// Shows progress while the work is done, unless quiet.
 pub(crate) fn while_running<T>(
     quiet: bool,
+    expected: &Expected,
     glance: impl Fn() -> Progress + Sync,
     work: impl FnOnce() -> T,
 ) -> T {
-    if quiet || !std::io::stderr().is_terminal() {
+    if quiet {
         return work();
     }
+    let is_drawn = std::io::stderr().is_terminal() && LogFormat::asked() != Ok(LogFormat::Json);
     let (done, ended) = mpsc::channel::<()>();
     thread::scope(|scope| {
         let glance = &glance;
-        scope.spawn(move || draw(glance, &ended));
+        scope.spawn(move || {
+            if is_drawn {
+                draw(glance, &ended);
+            } else {
+                log(glance, &ended, expected, LOGGED, log_line);
+            }
+        });
         let result = work();
         drop(done);
         result
@@ -46,13 +63,65 @@ fn draw(glance: &impl Fn() -> Progress, ended: &mpsc::Receiver<()>) {
     line.finish_and_clear();
 }
 
-fn describe(before: Progress, now: Progress, period: Duration) -> String {
+/// Gives `line` what happened in each period.
+fn log(
+    glance: &impl Fn() -> Progress,
+    ended: &mpsc::Receiver<()>,
+    expected: &Expected,
+    period: Duration,
+    line: impl Fn(&Lately),
+) {
+    let mut before = (Instant::now(), glance());
+    let mut began = None;
+    while ended.recv_timeout(period.min(PERIOD)) == Err(RecvTimeoutError::Timeout) {
+        let now = (Instant::now(), glance());
+        if now.1.issued > 0 {
+            began.get_or_insert(now.0);
+        }
+        if now.0 - before.0 >= period {
+            let running = began.map(|began: Instant| now.0 - began);
+            let left = running.and_then(|running| expected.left(running, &now.1));
+            line(&Lately { before: before.1, now: now.1, period: now.0 - before.0, left });
+            before = now;
+        }
+    }
+}
+
+/// What happened in a period.
+struct Lately {
+    before: Progress,
+    now: Progress,
+    period: Duration,
+    /// Until the end of the run, where that is known.
+    left: Option<Duration>,
+}
+
+fn log_line(Lately { before, now, period, left }: &Lately) {
     let answered = now.answered - before.answered;
-    let rate = answered as f64 / period.as_secs_f64();
-    let latency_ns = (now.latency_sum_ns - before.latency_sum_ns).checked_div(answered);
-    let latency_ms = latency_ns.map_or("–".into(), |ns| format!("{:.2} ms", ns as f64 / 1e6));
+    info!(
+        issued = now.issued,
+        answered = now.answered,
+        in_flight = now.sent.saturating_sub(now.answered),
+        waiting = now.issued.saturating_sub(now.sent),
+        samples_per_second = (answered as f64 / period.as_secs_f64()).round() as u64,
+        latency_ms = latency_ms(*before, *now),
+        seconds_left = left.map(|left| left.as_secs()),
+        "progress"
+    );
+}
+
+/// Mean latency of what was answered in between.
+fn latency_ms(before: Progress, now: Progress) -> Option<f64> {
+    let sum_ns = now.latency_sum_ns - before.latency_sum_ns;
+    let mean_ns = sum_ns.checked_div(now.answered - before.answered)?;
+    Some((mean_ns as f64 / 1e4).round() / 100.0)
+}
+
+fn describe(before: Progress, now: Progress, period: Duration) -> String {
+    let rate = (now.answered - before.answered) as f64 / period.as_secs_f64();
+    let latency = latency_ms(before, now).map_or("–".into(), |ms| format!("{ms:.2} ms"));
     format!(
-        "{} answered, {rate:.0}/s, {} in flight, {} waiting, latency {latency_ms}",
+        "{} answered, {rate:.0}/s, {} in flight, {} waiting, latency {latency}",
         now.answered,
         now.sent.saturating_sub(now.answered),
         now.issued.saturating_sub(now.sent),
@@ -61,6 +130,10 @@ fn describe(before: Progress, now: Progress, period: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use parking_lot::Mutex;
+
     use super::*;
 
     #[test]
@@ -72,5 +145,27 @@ mod tests {
             "150 answered, 200/s, 10 in flight, 40 waiting, latency 2.00 ms"
         );
         assert!(describe(now, now, PERIOD).ends_with("latency –"));
+    }
+
+    #[test]
+    fn each_period_is_told_of_until_the_work_is_done() {
+        let (issued, told) = (AtomicU64::new(0), Mutex::new(Vec::new()));
+        let glance = || {
+            let issued = issued.fetch_add(1, Ordering::Relaxed);
+            Progress { issued, sent: issued, answered: issued, latency_sum_ns: 0 }
+        };
+        let (done, ended) = mpsc::channel();
+        let done = Mutex::new(Some(done));
+        log(&glance, &ended, &Expected::samples(1000), Duration::from_millis(1), |lately| {
+            let mut told = told.lock();
+            told.push((lately.before.answered, lately.now.answered, lately.left.is_some()));
+            if told.len() == 3 {
+                drop(done.lock().take());
+            }
+        });
+        let told = told.into_inner();
+        assert_eq!(told.len(), 3, "{told:?}");
+        assert!(told.windows(2).all(|pair| pair[0].1 == pair[1].0), "{told:?}");
+        assert!(told.iter().all(|(_, _, left)| *left), "{told:?}");
     }
 }

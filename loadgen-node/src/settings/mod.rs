@@ -3,6 +3,7 @@
 mod bounds;
 mod demo;
 mod network;
+mod observe;
 mod recorded;
 mod resolve;
 mod run_args;
@@ -11,6 +12,8 @@ mod table;
 
 pub(crate) use bounds::{at_least_one, usage, within};
 pub use network::NetworkArgs;
+pub(crate) use observe::Observe;
+pub use observe::ObserveArgs;
 pub use run_args::RunArgs;
 pub use run_config::RunConfig;
 pub(crate) use run_config::Target;

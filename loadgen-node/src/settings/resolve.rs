@@ -46,6 +46,7 @@ impl RunArgs {
             audit_config: self.audit_config()?,
             settings: self.loadgen_settings(&benchmark, scenario)?,
             target: self.target(scenario)?,
+            observe: self.observe.resolve()?,
             given: self.given()?,
             scenario,
             mode,

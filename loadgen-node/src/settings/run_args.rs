@@ -7,7 +7,7 @@ use netdiv_qdl::{OnNodeLoss, Policy};
 use netdiv_rules::{Division, Mode, Scenario};
 use serde::{Deserialize, Serialize};
 
-use super::{NetworkArgs, TableArgs};
+use super::{NetworkArgs, ObserveArgs, TableArgs};
 
 /// Keys of `loadgen-node run`. Each is also a key of the settings file, with underscores instead of hyphens.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
@@ -16,6 +16,10 @@ pub struct RunArgs {
     #[command(flatten)]
     #[serde(flatten)]
     pub network: NetworkArgs,
+    /// What others can see of the run.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub observe: ObserveArgs,
     /// What the run is for [default: exploratory]. A run for the Network division is refused if its settings break a
     /// rule of the division
     #[arg(long)]

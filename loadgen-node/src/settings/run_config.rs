@@ -7,6 +7,8 @@ use netdiv_evidence::Statement;
 use netdiv_qdl::Settings;
 use netdiv_rules::{Division, Mode, Scenario, book::Table};
 
+use super::Observe;
+
 /// A run whose settings fit together. Its certificates, token, table of benchmarks and statement have been read.
 #[derive(Debug)]
 pub struct RunConfig {
@@ -36,6 +38,8 @@ pub struct RunConfig {
     pub(crate) min_free_bytes: u64,
     pub(crate) encoding: Encoding,
     pub(crate) target: Target,
+    /// What others can see of the run.
+    pub(crate) observe: Observe,
     pub(crate) trace: bool,
     pub(crate) quiet: bool,
 }

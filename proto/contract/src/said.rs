@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::limits::MAX_ERROR_BYTES;
 
 /// Whether a character does something to a terminal, or to the text around it, instead of being shown.
-fn is_unprintable(c: char) -> bool {
+pub fn is_unprintable(c: char) -> bool {
     // Beside control characters: marks that turn the direction of writing.
     c.is_control()
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

@@ -1,24 +1,25 @@
 //! The process side of both programs: settings from a file and the command line, logging, signals, cores.
 
+mod json_lines;
 mod limited;
+mod log_format;
+mod logging;
 mod shown;
 mod signals;
 
 use std::{
-    io::{self, IsTerminal as _, Write as _},
+    io::{self, Write as _},
     path::{Path, PathBuf},
 };
 
+pub use log_format::{LogArgs, LogFormat};
+pub use logging::{Lines, Logging, refused, start_logging};
 use netdiv_contract::said::printable;
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 pub use signals::{Signal, Signals};
 use tokio::signal::unix::{SignalKind, signal};
 use toml::de::DeTable;
-use tracing_subscriber::{EnvFilter, fmt::format::Format};
-
-use limited::{Limited, Places};
-use shown::Shown;
 
 /// Why settings could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -97,53 +98,6 @@ fn read<T: clap::Args + DeserializeOwned>(path: &Path) -> Result<toml::Table, Se
         only.try_into::<T>().map_err(|error| invalid(error.message().into()))?;
     }
     Ok(table)
-}
-
-/// How much a process may log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lines {
-    /// Everything: the lines are what the program has to say, and it ends after them.
-    All,
-    /// A few lines a second from each place in the code: others decide what happens, for as long as the process lives.
-    FewASecond,
-}
-
-/// The log, until the process ends: what it still has to say, it says when this is dropped.
-#[derive(Debug)]
-pub struct Logging(Option<Places>);
-
-impl Drop for Logging {
-    fn drop(&mut self) {
-        if let Some(places) = &self.0 {
-            places.say_left_out();
-        }
-    }
-}
-
-/// Starts logging to standard error: sentences with key-values. `RUST_LOG` overrides the level.
-pub fn start_logging(default_level: &str, lines: Lines) -> Logging {
-    let filter =
-        EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default_level));
-    let colours = io::stderr().is_terminal();
-    let logging = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(move || Shown { to: io::stderr(), colours })
-        .with_ansi(colours)
-        // It would panic if standard error is closed.
-        .log_internal_errors(false);
-    match lines {
-        Lines::All => {
-            logging.init();
-            Logging(None)
-        }
-        Lines::FewASecond => {
-            let limited = Limited::new(Format::default());
-            let places = limited.places();
-            logging.event_format(limited).init();
-            places.count_aloud();
-            Logging(Some(places))
-        }
-    }
 }
 
 /// Prints lines to standard output; what is not shown, such as a peer's control characters, is escaped. A closed pipe

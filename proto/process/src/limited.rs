@@ -31,11 +31,11 @@ const SECOND: Duration = Duration::from_secs(1);
 /// How often their number is said.
 const COUNTED: Duration = Duration::from_secs(3);
 
-/// Formats events as `inner` does, up to the limit. Levels that nobody sees without asking have none.
+/// Formats events as `inner` does, up to the limit where there is one. Levels that nobody sees without asking have none.
 #[derive(Debug, Default)]
 pub(crate) struct Limited<F> {
     inner: F,
-    places: Places,
+    places: Option<Places>,
 }
 
 /// The places in the code that have logged. Clones are the same places.
@@ -123,12 +123,9 @@ impl Places {
 }
 
 impl<F> Limited<F> {
-    pub(crate) fn new(inner: F) -> Self {
-        Self { inner, places: Places::default() }
-    }
-
-    pub(crate) fn places(&self) -> Places {
-        self.places.clone()
+    /// Without places nothing is limited.
+    pub(crate) fn new(inner: F, places: Option<Places>) -> Self {
+        Self { inner, places }
     }
 }
 
@@ -145,8 +142,10 @@ where
         event: &Event<'_>,
     ) -> fmt::Result {
         let place = event.metadata();
-        if *place.level() <= Level::INFO {
-            let mut places = self.places.0.lock();
+        if let Some(places) = &self.places
+            && *place.level() <= Level::INFO
+        {
+            let mut places = places.0.lock();
             let lately = places.entry(place.callsite()).or_default();
             if !lately.has_room(Instant::now()) {
                 lately.leave_out(event);
@@ -201,8 +200,8 @@ mod tests {
     /// The lines that this logs.
     fn logged(log: impl Fn(&Places)) -> Vec<String> {
         let written = Log::default();
-        let limited = Limited::new(format::Format::default());
-        let places = limited.places();
+        let places = Places::default();
+        let limited = Limited::new(format::Format::default(), Some(places.clone()));
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(Level::DEBUG)
             .with_ansi(false)

@@ -127,7 +127,9 @@ impl Begun {
             Err(error) if error.is_lost_device() => pulse.lost(error.to_string()),
             _ => pulse.finished(is_failure(&outcome), now),
         }
-        metrics::batch(self.batch.len(), time);
+        // The batcher takes the oldest of those that fit together first.
+        let oldest = self.batch.first().map_or(self.taken, |sample| sample.arrived);
+        metrics::batch(self.batch.len(), self.taken.saturating_duration_since(oldest), time);
         let batch_size = u32::try_from(self.batch.len()).unwrap_or(u32::MAX);
         let prepare = outcome.as_ref().map_or(Duration::ZERO, |inference| inference.prepare);
         // It was put together while the one before it computed, and then waited for that.

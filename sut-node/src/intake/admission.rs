@@ -128,7 +128,6 @@ impl Admission {
     }
 
     /// Samples, bytes and tokens that would be let in now.
-    #[cfg(test)]
     pub(crate) fn free(&self) -> [usize; 3] {
         [&self.samples, &self.bytes, &self.tokens].map(Semaphore::available_permits)
     }

@@ -87,6 +87,15 @@ impl Node {
         &self.admission
     }
 
+    /// A way to count the samples that were taken in and are not answered.
+    pub(crate) fn in_flight(&self) -> impl Fn() -> usize + Send + use<> {
+        let (most, admission) = (self.max_in_flight_samples, self.admission.clone());
+        move || {
+            let [free, ..] = admission.free();
+            most.saturating_sub(free)
+        }
+    }
+
     pub(crate) fn streams(&self) -> &Arc<Streams> {
         &self.streams
     }

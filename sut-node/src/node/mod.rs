@@ -1,7 +1,6 @@
 //! The process: the servers, how the node is, and what it says of itself.
 
 pub(crate) mod condition;
-mod endpoint;
 pub(crate) mod evidence;
 pub(crate) mod metrics;
 mod observe;

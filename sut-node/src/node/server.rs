@@ -66,6 +66,9 @@ pub async fn run(
     let condition = Arc::new(watch::Sender::new(Condition::Well));
     let node = Node::new(&config, model, evidence, queue.clone(), room, condition.subscribe());
     let streams = node.streams().clone();
+    if config.metrics.is_some() {
+        metrics::watch_in_flight(node.in_flight());
+    }
     tokio::spawn(watchdog::watch(
         pulses.clone(),
         config.engine_timeout,

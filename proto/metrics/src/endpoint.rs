@@ -1,11 +1,12 @@
 //! The Prometheus endpoint: HTTP/1.1, with one answer for each connection. Whoever reaches the address may connect, so that
 //! everything here has a limit: none of it must take descriptors, memory or time from the node's clients.
 
-use std::{collections::VecDeque, io, sync::Arc, time::Duration};
+use std::{collections::VecDeque, io, net, sync::Arc, thread, time::Duration};
 
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
+    runtime,
     sync::Semaphore,
     task::{AbortHandle, yield_now},
     time::{sleep, timeout},
@@ -22,13 +23,10 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const REQUEST_BYTES: usize = 8 << 10;
 
 /// Where the metrics are.
-const PATH: &str = "/metrics";
+pub const PATH: &str = "/metrics";
 
 /// Answers requests for the page, for as long as the process lives.
-pub(crate) async fn serve(
-    listener: TcpListener,
-    page: impl Fn() -> String + Clone + Send + 'static,
-) {
+pub async fn serve(listener: TcpListener, page: impl Fn() -> String + Clone + Send + 'static) {
     // One page is made at a time.
     let turns = Arc::new(Semaphore::new(1));
     let mut open: VecDeque<AbortHandle> = VecDeque::new();
@@ -53,6 +51,21 @@ pub(crate) async fn serve(
         let answering = timeout(PATIENCE, answer(stream, page.clone(), turns.clone()));
         open.push_back(tokio::spawn(answering).abort_handle());
     }
+}
+
+/// The same on a thread of its own, for a program that has no runtime to spare.
+pub fn serve_on_thread(
+    listener: net::TcpListener,
+    page: impl Fn() -> String + Clone + Send + 'static,
+) -> io::Result<()> {
+    listener.set_nonblocking(true)?;
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    let listener = {
+        let _inside = runtime.enter();
+        TcpListener::from_std(listener)?
+    };
+    let serving = move || runtime.block_on(serve(listener, page));
+    thread::Builder::new().name("metrics".into()).spawn(serving).map(drop)
 }
 
 /// Answers the request of one connection.
@@ -147,6 +160,14 @@ mod tests {
         let read = timeout(PATIENCE / 2, stream.read_to_end(&mut answer)).await;
         read.expect("it answers at once").unwrap();
         String::from_utf8(answer).unwrap()
+    }
+
+    #[tokio::test]
+    async fn it_answers_from_a_thread_of_its_own() {
+        let listener = net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        serve_on_thread(listener, || "netdiv_well 1\n".into()).unwrap();
+        assert!(ask(address, GET).await.ends_with("netdiv_well 1\n"));
     }
 
     const GET: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";

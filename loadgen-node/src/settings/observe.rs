@@ -1,0 +1,39 @@
+//! Settings of what others can see of a run.
+
+use std::net::SocketAddr;
+
+use serde::{Deserialize, Serialize};
+
+use super::usage;
+use crate::RunError;
+
+/// Keys of what others can see of a run.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+pub struct ObserveArgs {
+    /// Address of the Prometheus endpoint, while the run lasts [default: none]
+    #[arg(long, value_name = "IP:PORT")]
+    pub metrics: Option<String>,
+}
+
+/// What others can see of a run.
+#[derive(Debug, Clone)]
+pub(crate) struct Observe {
+    /// Address of the Prometheus endpoint.
+    pub(crate) metrics: Option<SocketAddr>,
+}
+
+impl ObserveArgs {
+    pub(super) fn resolve(&self) -> Result<Observe, RunError> {
+        Ok(Observe { metrics: self.metrics.as_deref().map(address).transpose()? })
+    }
+}
+
+fn address(text: &str) -> Result<SocketAddr, RunError> {
+    match text.parse::<SocketAddr>() {
+        Ok(address) if address.port() == 0 => {
+            usage("--metrics with port 0 takes any free port, which nobody would know; name a port")
+        }
+        Ok(address) => Ok(address),
+        Err(_) => usage(format!("--metrics `{text}`: not an address; write IP:PORT")),
+    }
+}

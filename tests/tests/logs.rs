@@ -1,0 +1,104 @@
+//! The logs of both programs as JSON, whatever they are about.
+
+use std::process::{Command, Output};
+
+use e2e::{LoadGen, SutNode, process::program};
+use serde_json::Value;
+
+/// The objects of a log, of which each has its own line.
+fn objects(log: &str) -> Vec<Value> {
+    let object = |line: &str| {
+        let object: Value =
+            serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}\n{log}"));
+        for key in ["timestamp", "level", "target"] {
+            assert!(object[key].is_string(), "no {key}: {line}");
+        }
+        assert!(object["fields"]["message"].is_string(), "no message: {line}");
+        object
+    };
+    log.lines().map(object).collect()
+}
+
+/// Whether an object says this at that level.
+fn says<'a>(level: &'a str, words: &'a str) -> impl Fn(&Value) -> bool + 'a {
+    move |object| object["level"] == level && object["fields"].to_string().contains(words)
+}
+
+#[test]
+fn a_run_and_its_node_log_json_alone() {
+    let mut node = SutNode::start("a", &["--log-format", "json"]);
+    let node_log = node.log();
+    let run = LoadGen::new(&[&node.address], "offline").args(&["--mode", "accuracy"]);
+    let run = run.env("NETDIV_LOG_FORMAT", "json").run().expect(0);
+    node.signal("-TERM");
+    let (run, node) = (objects(&run.stderr), objects(&node_log.join().expect("read")));
+    assert!(run.iter().any(says("INFO", "connected")), "{run:#?}");
+    assert!(
+        node.iter().any(says("INFO", "ready")) && node.iter().any(says("INFO", "ended")),
+        "{node:#?}"
+    );
+}
+
+#[test]
+fn a_run_that_fails_logs_json_alone() {
+    let mut node = SutNode::echo("a", &["--log-format=json"]);
+    let node_log = node.log();
+    let run = LoadGen::new(&[&node.address], "server").short(60_000, 100);
+    let run = run.args(&["--log-format", "json"]).start();
+    run.wait_for_test();
+    node.signal("-KILL");
+    let run = run.wait().expect(3);
+    assert!(!objects(&run.stderr).is_empty(), "{}", run.stderr);
+    objects(&node_log.join().expect("read"));
+}
+
+#[test]
+fn a_start_that_fails_logs_json_alone() {
+    let hostile = "a\u{1b}[2J\u{202e}\"}\n{\"level\":\"INFO\"}\u{9b}";
+    let long = "ü\"".repeat(20_000);
+    let output = |program_name: &str, args: &[&str], variable: &str| {
+        let mut command = Command::new(program(program_name));
+        let output = command.args(args).env("NETDIV_LOG_FORMAT", variable).env_remove("RUST_LOG");
+        output.output().expect("it starts")
+    };
+    let refused = |program_name: &str, args: &[&str], variable: &str| {
+        let Output { status, stderr, .. } = output(program_name, args, variable);
+        let log = String::from_utf8(stderr).expect("text");
+        assert!(!status.success(), "{args:?}");
+        let objects = objects(&log);
+        assert!(objects.iter().any(|object| object["level"] == "ERROR"), "{args:?}: {log}");
+        assert!(!log.contains(['\u{1b}', '\u{9b}', '\u{202e}']), "{log}");
+        log
+    };
+    for text in [hostile, &long] {
+        refused("sut-node", &["--name", text], "json");
+        refused("sut-node", &["--config", text, "--log-format", "json"], "text");
+        refused("sut-node", &["--nonsense", text, "--log-format", "json"], "text");
+        refused("loadgen-node", &["nodes", "--nodes", text], "json");
+        refused(
+            "loadgen-node",
+            &["run", "--log-format=json", "--nodes", text, "--scenario", text],
+            "",
+        );
+        refused("loadgen-node", &["check", text], "json");
+    }
+    let log = refused("loadgen-node", &["run", "--log-format", "json"], "");
+    assert!(log.contains("no scenario"), "{log}");
+
+    // What is asked for wrongly is said, as text.
+    for (name, args, variable) in [
+        ("sut-node", &["--log-format", "xml"][..], ""),
+        ("loadgen-node", &["nodes", "--log-format", "xml"], ""),
+        ("sut-node", &[], "xml"),
+        ("loadgen-node", &["benchmarks"], "xml"),
+    ] {
+        let Output { status, stderr, .. } = output(name, args, variable);
+        let log = String::from_utf8_lossy(&stderr);
+        assert_eq!(status.code(), Some(2), "{log}");
+        assert!(log.contains("xml") && log.contains("text") && log.contains("json"), "{log}");
+    }
+    // Help is no log line.
+    let help = output("loadgen-node", &["--help"], "json");
+    assert!(help.status.success() && help.stderr.is_empty());
+    assert!(String::from_utf8_lossy(&help.stdout).contains("--log-format"));
+}

@@ -1,0 +1,126 @@
+//! The metrics of both programs: what real runs emit is what the registry has, and nothing else.
+
+use std::{cell::RefCell, collections::BTreeSet, net::TcpListener};
+
+use e2e::{
+    LoadGen, SutNode, plugin,
+    scrape::{free_address, scrape, total},
+    wait_until,
+};
+use netdiv_dataset::write_ids;
+use netdiv_metrics::{Metric, loadgen_node, sut_node};
+
+const LANGUAGE_MODEL: &str = r#"
+name = "counter"
+model = "model.txt"
+workload = "language-model"
+precision = "fp32"
+
+[tokens]
+vocabulary = 1000
+max_input_tokens = 64
+min_tokens = 2
+max_tokens = 40
+eos = [2]
+slots = 5
+chunk = 16
+"#;
+
+fn series(metrics: &[Metric]) -> BTreeSet<String> {
+    metrics.iter().flat_map(Metric::series).collect()
+}
+
+/// A run in which LoadGen is told of first tokens.
+fn chat(address: &str, dataset: &str) -> LoadGen {
+    LoadGen::new(&[address], "server")
+        .args(&["--benchmark", "chat", "--dataset", dataset])
+        .args(&["--setting", "use_token_latencies=true"])
+        .args(&["--setting", "server_ttft_latency=20000000000"])
+        .args(&["--setting", "server_tpot_latency=20000000000"])
+}
+
+#[test]
+fn nodes_emit_what_the_registry_has() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    plugin::build("counter.cc", &[], &path("libcounter.so"));
+    std::fs::write(path("toy.toml"), LANGUAGE_MODEL).expect("ours");
+    std::fs::write(path("model.txt"), "counts").expect("ours");
+    let (batches, language) = (free_address(), free_address());
+    let a = SutNode::echo("a", &["--metrics", &batches]);
+    let model = ["--engine", &path("libcounter.so"), "--model", &path("toy.toml")];
+    let b = SutNode::start("b", &[&model[..], &["--metrics", &language]].concat());
+    let run = LoadGen::new(&[&a.address], "offline").short(100, 1000).run().result();
+    let issued = run["samples"]["issued"].as_f64();
+    let prompts: Vec<_> = (0..50).map(|n| vec![n + 8, 1]).collect();
+    let mut ids = Vec::new();
+    write_ids(&mut ids, &prompts).expect("memory takes it");
+    std::fs::write(path("prompts.ids"), ids).expect("ours");
+    chat(&b.address, &path("prompts.ids"))
+        .short(1, 500)
+        .args(&["--mode", "accuracy"])
+        .run()
+        .expect(0);
+
+    let (batches, language) = (scrape(&batches), scrape(&language));
+    assert_eq!(Some(total(&batches, "netdiv_samples_received_total")), issued);
+    assert_eq!(Some(total(&batches, "netdiv_batch_samples_sum")), issued);
+    assert_eq!(
+        total(&batches, "netdiv_batch_queue_seconds_count"),
+        total(&batches, "netdiv_batch_samples_count")
+    );
+    assert_eq!(total(&language, "netdiv_samples_received_total"), 50.0);
+    assert_eq!(total(&language, "netdiv_slots"), 5.0);
+    let emitted: BTreeSet<_> = batches.into_keys().chain(language.into_keys()).collect();
+    assert_eq!(emitted, series(sut_node::ALL));
+}
+
+#[test]
+fn a_run_emits_what_the_registry_has_and_what_it_has_counted() {
+    let tokens = ["--engine", "tokens", "--tokens-ttft-us", "5000", "--tokens-tpot-us", "100"];
+    let node = SutNode::start("a", &tokens);
+    let address = free_address();
+    let run = chat(&node.address, "synthetic-ids:200x4-64")
+        .short(60_000, 200)
+        .args(&["--metrics", &address])
+        .start();
+    let seen = RefCell::new(scrape(&address));
+    wait_until("the run has answers", || {
+        *seen.borrow_mut() = scrape(&address);
+        total(&seen.borrow(), "netdiv_loadgen_samples_answered_total") >= 20.0
+    });
+    drop(run);
+    let seen = seen.into_inner();
+    let emitted: BTreeSet<_> = seen.keys().cloned().collect();
+    assert_eq!(emitted, series(loadgen_node::ALL));
+
+    let total = |name: &str| total(&seen, &format!("netdiv_loadgen_{name}"));
+    let (issued, answered) = (total("samples_issued_total"), total("samples_answered_total"));
+    assert!(issued >= answered, "{seen:#?}");
+    assert_eq!(total("latency_seconds_count"), answered);
+    assert_eq!(total("stage_seconds_count"), 4.0 * answered);
+    assert_eq!(total("first_token_seconds_count"), answered);
+    assert!(total("latency_seconds_sum") >= 5e-3 * answered, "{seen:#?}");
+    assert!(total("tokens_total") >= answered && total("sent_bytes_total") > 0.0, "{seen:#?}");
+    assert_eq!((total("run_failed"), total("node_lost")), (0.0, 0.0));
+    let (labels, _) = &seen["netdiv_loadgen_run_info"][0];
+    let want =
+        "benchmark=\"chat\",scenario=\"server\",mode=\"performance\",division=\"exploratory\"";
+    assert_eq!(labels, want);
+    assert!(seen["netdiv_loadgen_latency_seconds_sum"][0].0 == "node=\"a\"", "{seen:#?}");
+}
+
+#[test]
+fn an_endpoint_that_cannot_be_is_refused() {
+    let busy = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let busy = busy.local_addr().map(|address| (address.to_string(), busy)).expect("bound");
+    for (address, why) in [
+        ("here", "--metrics `here`: not an address; write IP:PORT"),
+        ("127.0.0.1:0", "name a port"),
+        ("203.0.113.1:9000", "--metrics 203.0.113.1:9000: "),
+        (&busy.0, "Address already in use"),
+    ] {
+        let run = LoadGen::new(&["127.0.0.1:1"], "offline").args(&["--metrics", address]);
+        run.run().expect_refusal(why);
+    }
+}
