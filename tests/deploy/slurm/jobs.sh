@@ -30,12 +30,21 @@ says() { grep -E "$2" "$cluster/home/netdiv-$1.log" || { cat "$cluster/home/netd
 is_running() { [ "$(state "$1")" = RUNNING ]; }
 # LoadGen is under way on nd1, with both nodes.
 runs() { pgrep -x loadgen-node && grep -qs generated_query_count /tmp/netdiv-"$1".*/results/mlperf_log_detail.txt; }
+# A host's node, not the srun that started it.
+node_on() {
+    for process in $(pgrep -x sut-node); do
+        if grep -qz "/$1.json" "/proc/$process/cmdline"; then echo "$process"; fi
+    done
+}
 long_run=(run --benchmark digits --scenario server --setting server_target_qps=50 --setting min_duration_ms=600000)
 
 echo "-- a run of accuracy ends with COMPLETE, and its results are in the folder of the submission"
 job=$(submit "$script" run --benchmark digits --scenario offline --mode accuracy)
 ends_with "$job" 0:0
 says "$job" COMPLETE
+for node in nd2 nd3; do
+    grep -q 'ended node' "$OUT/netdiv-$job/$node.log" || fail "the node on $node did not drain"
+done
 python3 - "$cluster/home/netdiv-$job/result.json" <<'END'
 import json, sys
 result = json.load(open(sys.argv[1]))
@@ -65,7 +74,7 @@ within 40 nothing_left || fail "scancel has left: $(tr '\n' ' ' <"$OUT/left")"
 echo "-- a node that dies during a run fails the job with its reason"
 job=$(submit "$script" "${long_run[@]}")
 within 60 runs "$job" || fail "the run of job $job does not start"
-kill -KILL "$(pgrep -xf '.*sut-node .*/nd3.json.*' | head -n 1)"
+kill -KILL "$(node_on nd3)"
 ends_with "$job" 3:0
 says "$job" 'lost node "?nd3'
 says "$job" 'the node on nd3 ended, exit code'
