@@ -1,3 +1,4 @@
+# shellcheck shell=bash disable=SC2034 # those who source it use its variables
 # Sourced by the steps. They get BIN, the folder of the programs, and OUT, an empty folder of their own.
 set -euo pipefail
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# shellcheck over all scripts of deploy/ and tests/, yamllint over all of their YAML
+# every script passes shellcheck; every YAML file yamllint
 . "$(dirname "$0")/../common.sh"
 install shellcheck yamllint
 
