@@ -37,3 +37,9 @@ within() {
     done
     return 1
 }
+
+# Runs a script in namespaces of its own: what it starts, mounts and connects is gone when it ends.
+in_namespaces() {
+    export BIN OUT
+    unshare --mount --pid --net --fork --kill-child --mount-proc bash "$@"
+}

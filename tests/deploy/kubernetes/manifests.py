@@ -13,47 +13,11 @@ import tempfile
 from pathlib import Path
 
 import kubernetes_validate
-import yaml
+
+from pods import LOADGEN, NODE, Manifests, lay_out
 
 # Not Kubernetes' own: there is no schema for the whole of them.
 CUSTOM = {"JobSet", "PodMonitor"}
-NODE, LOADGEN = "sut-node", "loadgen-node"
-# Whose certificate each program has, in the files of `loadgen-node certificates`.
-HOLDERS = {NODE: "netdiv-node", LOADGEN: "client"}
-# Has a small resnet50.toml.
-MODELS = Path(__file__).parents[2] / "models"
-
-
-class Manifests:
-    """One rendered file."""
-
-    def __init__(self, file):
-        self.file = file
-        self.documents = [document for document in yaml.safe_load_all(file.read_text()) if document]
-        # The template of each program's pods, and how many pods it makes.
-        self.templates = {}
-        for document in self.documents:
-            if document["kind"] in ("StatefulSet", "Job"):
-                self.add(document["spec"]["template"], document["spec"].get("replicas", 1))
-            for job in document["spec"].get("replicatedJobs", []) if document["kind"] == "JobSet" else []:
-                self.add(job["template"]["spec"]["template"], job["template"]["spec"].get("completions", 1) * job["replicas"])
-
-    def add(self, template, count):
-        self.templates[template["spec"]["containers"][0]["name"]] = (template, count)
-
-    def of_kind(self, kind):
-        return [document for document in self.documents if document["kind"] == kind]
-
-    def labels(self, program):
-        return self.templates[program][0]["metadata"]["labels"]
-
-    def config(self, program):
-        """The settings file of a program, as the pod sees it: its text."""
-        template, _ = self.templates[program]
-        names = {volume["configMap"]["name"] for volume in template["spec"]["volumes"] if "configMap" in volume}
-        [data] = [document["data"] for document in self.of_kind("ConfigMap") if document["metadata"]["name"] in names]
-        [text] = data.values()
-        return text
 
 
 def schemas(manifests):
@@ -100,6 +64,7 @@ def restricted(manifests):
             "no capabilities": container["capabilities"] == {"drop": ["ALL"]},
             "no escalation": container["allowPrivilegeEscalation"] is False,
             "a read-only root": container["readOnlyRootFilesystem"] is True,
+            "one probe": spec["containers"][0].get("startupProbe", {}).get("exec") == spec["containers"][0].get("readinessProbe", {}).get("exec"),
             "one container": len(spec["containers"]) == 1,
             "limits that are the requests": spec["containers"][0]["resources"]["limits"] == spec["containers"][0]["resources"]["requests"],
         }
@@ -176,24 +141,14 @@ def discovery(manifests):
 
 def settings(manifests, programs, certificates):
     """The programs take the pods' command lines and settings files."""
-    for program, (template, _) in manifests.templates.items():
-        container = template["spec"]["containers"][0]
+    for program in (NODE, LOADGEN):
         with tempfile.TemporaryDirectory() as folder:
-            file = Path(folder, "settings.toml")
-            text = manifests.config(program)
-            for there, here in {"/etc/netdiv/tls/tls": certificates / HOLDERS[program], "/etc/netdiv/tls": certificates, "/models": MODELS}.items():
-                text = text.replace(there, str(here))
-            file.write_text(text)
-            [mount] = [mount["mountPath"] for mount in container["volumeMounts"] if mount["name"] == "settings"]
-            commands = [[*container["command"], *container["args"], "--print-config"]]
-            for probe in ("startupProbe", "readinessProbe"):
-                if probe in container:
-                    commands.append([*container[probe]["exec"]["command"], "--help"])
-            for command in commands:
-                program_file, *arguments = [str(file) if word == mount else word for word in command]
-                done = subprocess.run([programs / program_file, *arguments], capture_output=True, text=True)
+            commands = lay_out(manifests, program, certificates, Path(folder))
+            for name, (file, *arguments) in commands.items():
+                question = "--print-config" if name == "main" else "--help"
+                done = subprocess.run([programs / file, *arguments, question], capture_output=True, text=True)
                 if done.returncode != 0:
-                    yield f"{' '.join(command)}: {done.stderr.strip()}"
+                    yield f"{file} {' '.join(arguments)}: {done.stderr.strip()}"
 
 
 def same_pods(base, other):

@@ -1,33 +1,25 @@
 #!/usr/bin/env bash
-# A Slurm cluster on this machine, then a command on it: slurmctld, and three slurmd on hosts nd1 to nd3, each with a
-# network and a host name of its own, behind a bridge. /cluster is their shared storage: programs, deploy/, home/.
-#
-# To be run in mount, process and network namespaces of its own (steps/slurm.sh): they are what ends it all.
-. "$(dirname "$0")/../common.sh"
+# A Slurm cluster on this machine, then a command on it: slurmctld, and three slurmd on hosts nd1 to nd3. /mnt is their
+# shared storage: bin/ with the programs, deploy/, home/.
+. "$(dirname "$0")/../hosts.sh"
 
-mount -t tmpfs none /run
-mount -t tmpfs none /mnt
-cluster=/mnt/cluster
-mkdir -p "$cluster"/{bin,deploy,home,state,log} /run/munge
-mount --bind "$BIN" "$cluster/bin"
-mount --bind "$repository/deploy" "$cluster/deploy"
-chmod 755 /mnt "$cluster"
-chown nobody "$cluster/home"
-
-cat >/run/hosts <<'END'
-127.0.0.1 localhost
+new_hosts 3
+share_programs
+know_hosts <<'END'
 10.232.0.254 control
 10.232.0.1 nd1
 10.232.0.2 nd2
 10.232.0.3 nd3
 END
-mount --bind /run/hosts /etc/hosts
+mkdir -p /mnt/{deploy,home,state,log} /run/munge
+mount --bind "$repository/deploy" /mnt/deploy
+chown nobody /mnt/home
 
 head -c 128 /dev/urandom >/run/munge/key
 chmod 600 /run/munge/key
 # Its folders are made anew for root, who runs everything here but the jobs.
 munged --force --key-file=/run/munge/key --socket=/run/munge/socket --pid-file=/run/munge/pid \
-    --log-file="$cluster/log/munged" --seed-file=/run/munge/seed
+    --log-file="/mnt/log/munged" --seed-file=/run/munge/seed
 
 cat >/run/slurm.conf <<END
 ClusterName=netdiv
@@ -36,10 +28,10 @@ SlurmUser=root
 AuthType=auth/munge
 AuthInfo=socket=/run/munge/socket
 CredType=cred/munge
-StateSaveLocation=$cluster/state/control
-SlurmdSpoolDir=$cluster/state/%n
-SlurmctldLogFile=$cluster/log/slurmctld
-SlurmdLogFile=$cluster/log/%n
+StateSaveLocation=/mnt/state/control
+SlurmdSpoolDir=/mnt/state/%n
+SlurmctldLogFile=/mnt/log/slurmctld
+SlurmdLogFile=/mnt/log/%n
 SlurmctldPidFile=/run/slurmctld.pid
 SlurmdPidFile=/run/slurmd-%n.pid
 ProctrackType=proctrack/linuxproc
@@ -56,29 +48,16 @@ PartitionName=all Nodes=nd[1-3] Default=YES MaxTime=INFINITE State=UP
 END
 export SLURM_CONF=/run/slurm.conf
 
-ip link set lo up
-ip link add name bridge type bridge
-ip address add 10.232.0.254/24 dev bridge
-ip link set bridge up
-# shellcheck disable=SC2016 # the inner shell expands it
-hostname_of() { unshare --uts bash -c 'echo "$0" >/proc/sys/kernel/hostname; exec "$@"' "$@"; }
-(hostname_of control slurmctld -D >"$cluster/log/slurmctld.out" 2>&1 &)
-for n in 1 2 3; do
-    mkdir -p "$cluster/state/nd$n"
-    ip netns add "nd$n"
-    ip link add name "nd$n" type veth peer name eth0 netns "nd$n"
-    ip link set "nd$n" master bridge up
-    ip -n "nd$n" link set lo up
-    ip -n "nd$n" address add "10.232.0.$n/24" dev eth0
-    ip -n "nd$n" link set eth0 up
-    # `ip netns exec` would mount another /sys; nsenter changes the network alone.
-    (hostname_of "nd$n" nsenter --net="/run/netns/nd$n" slurmd -D -N "nd$n" >"$cluster/log/nd$n.out" 2>&1 &)
+(unshare --uts bash -c 'echo control >/proc/sys/kernel/hostname; exec slurmctld -D' >/mnt/log/slurmctld.out 2>&1 &)
+for host in nd1 nd2 nd3; do
+    mkdir "/mnt/state/$host"
+    (on_host "$host" slurmd -D -N "$host" >"/mnt/log/$host.out" 2>&1 &)
 done
 
 idle() { [ "$(sinfo --noheader --format='%D %t')" = "3 idle" ]; }
 if ! within 60 idle; then
     sinfo --long --Node || true
-    tail -n 20 "$cluster"/log/*
+    tail -n 20 /mnt/log/*
     not_possible_here "slurmctld and three slurmd do not come up here; their logs are above"
 fi
 "$@"

@@ -1,32 +1,31 @@
 #!/usr/bin/env bash
 # The jobs that steps/slurm.sh submits on its cluster, as a user who is not root.
 . "$(dirname "$0")/../common.sh"
-cluster=/mnt/cluster
-script=$cluster/deploy/slurm/netdiv.sbatch
-export BIN=$cluster/bin
+script=/mnt/deploy/slurm/netdiv.sbatch
+export BIN=/mnt/bin
 
-as_user() { (cd "$cluster/home" && HOME=$cluster/home setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"); }
+as_user() { (cd "/mnt/home" && HOME=/mnt/home setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"); }
 submit() { as_user sbatch --parsable --nodes=3 "$@"; }
 state() { scontrol show job "$1" | grep -oE 'JobState=\w+' | cut -d= -f2; }
 ended() { [[ $(state "$1") =~ ^(COMPLETED|FAILED|CANCELLED|TIMEOUT)$ ]] && [ -z "$(squeue --noheader --jobs "$1")" ]; }
 nothing_left() {
     ! pgrep -x 'sut-node|loadgen-node|srun|slurmstepd' >"$OUT/left" &&
-        ! compgen -G "$cluster/home/.netdiv-*" >"$OUT/left" && ! compgen -G "/tmp/netdiv-[0-9]*" >"$OUT/left"
+        ! compgen -G "/mnt/home/.netdiv-*" >"$OUT/left" && ! compgen -G "/tmp/netdiv-[0-9]*" >"$OUT/left"
 }
 # Waits for the end of a job, compares its exit code, and looks for what it has left: JOB CODE.
 ends_with() {
     local job=$1 expected=$2 code
-    within 90 ended "$job" || { cat "$cluster/home/netdiv-$job.log"; fail "job $job does not end: $(state "$job")"; }
-    cp -R "$cluster/home/netdiv-$job"* "$OUT/"
+    within 90 ended "$job" || { cat "/mnt/home/netdiv-$job.log"; fail "job $job does not end: $(state "$job")"; }
+    cp -R "/mnt/home/netdiv-$job"* "$OUT/"
     code=$(scontrol show job "$job" | grep -oE ' ExitCode=[0-9]+:[0-9]+')
     if [ "$code" != " ExitCode=$expected" ]; then
-        cat "$cluster/home/netdiv-$job.log"
+        cat "/mnt/home/netdiv-$job.log"
         fail "job $job:$code, not $expected"
     fi
     within 40 nothing_left || fail "job $job has left: $(tr '\n' ' ' <"$OUT/left")"
-    if grep -rl 'PRIVATE KEY' "$cluster/home"; then fail "job $job has left a key"; fi
+    if grep -rl 'PRIVATE KEY' "/mnt/home"; then fail "job $job has left a key"; fi
 }
-says() { grep -E "$2" "$cluster/home/netdiv-$1.log" || { cat "$cluster/home/netdiv-$1.log"; fail "job $1 does not say /$2/"; }; }
+says() { grep -E "$2" "/mnt/home/netdiv-$1.log" || { cat "/mnt/home/netdiv-$1.log"; fail "job $1 does not say /$2/"; }; }
 is_running() { [ "$(state "$1")" = RUNNING ]; }
 # LoadGen is under way on nd1, with both nodes.
 runs() { pgrep -x loadgen-node && grep -qs generated_query_count /tmp/netdiv-"$1".*/results/mlperf_log_detail.txt; }
@@ -45,7 +44,7 @@ says "$job" COMPLETE
 for node in nd2 nd3; do
     grep -q 'ended node' "$OUT/netdiv-$job/$node.log" || fail "the node on $node did not drain"
 done
-python3 - "$cluster/home/netdiv-$job/result.json" <<'END'
+python3 - "/mnt/home/netdiv-$job/result.json" <<'END'
 import json, sys
 result = json.load(open(sys.argv[1]))
 assert result["verdict"] == "COMPLETE", result["verdict"]
@@ -53,7 +52,7 @@ assert sorted(node["name"] for node in result["nodes"]) == ["nd2-50051", "nd3-50
 END
 
 echo "-- a run of performance ends with VALID"
-job=$(submit "$script" run --benchmark digits --scenario server --user-conf "$cluster/deploy/digits/user.conf" \
+job=$(submit "$script" run --benchmark digits --scenario server --user-conf "/mnt/deploy/digits/user.conf" \
     --setting server_target_qps=200 --setting min_duration_ms=5000)
 ends_with "$job" 0:0
 says "$job" VALID
@@ -80,8 +79,8 @@ says "$job" 'lost node "?nd3'
 says "$job" 'the node on nd3 ended, exit code'
 
 echo "-- a node that cannot start fails the job before a run, with its reason"
-echo 'model = "nowhere.onnx"' >"$cluster/home/node.toml"
-job=$(NODE_CONFIG=$cluster/home/node.toml submit "$script" run --benchmark digits --scenario offline)
+echo 'model = "nowhere.onnx"' >"/mnt/home/node.toml"
+job=$(NODE_CONFIG=/mnt/home/node.toml submit "$script" run --benchmark digits --scenario offline)
 ends_with "$job" 3:0
 says "$job" 'nowhere.onnx'
 

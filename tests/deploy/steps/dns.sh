@@ -2,5 +2,4 @@
 # discovery by the DNS (dnsmasq): a run waits for the third address of a name, and TLS is for that name
 . "$(dirname "$0")/../common.sh"
 install dnsmasq-base iproute2 util-linux procps python3
-export BIN OUT
-unshare --mount --pid --net --fork --kill-child --mount-proc bash "$repository/tests/deploy/dns/discovery.sh"
+in_namespaces "$repository/tests/deploy/dns/discovery.sh"

@@ -2,8 +2,4 @@
 # deploy/slurm/netdiv.sbatch on a cluster of slurmctld and three slurmd, each on a host of its own (a network namespace)
 . "$(dirname "$0")/../common.sh"
 install slurmctld slurmd slurm-client munge iproute2 util-linux procps python3
-
-# Processes, mounts and networks of their own: nothing of it is left when the step ends, and no other process is seen.
-export BIN OUT
-unshare --mount --pid --net --fork --kill-child --mount-proc bash "$repository/tests/deploy/slurm/cluster.sh" \
-    bash "$repository/tests/deploy/slurm/jobs.sh"
+in_namespaces "$repository/tests/deploy/slurm/cluster.sh" bash "$repository/tests/deploy/slurm/jobs.sh"
