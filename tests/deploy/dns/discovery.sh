@@ -20,7 +20,7 @@ within 10 answers || fail "dnsmasq does not answer"
 "$BIN/loadgen-node" certificates --hosts "$name" --output "$OUT/certificates"
 tls=(--tls-ca "$OUT/certificates/ca.pem" --tls-certificate "$OUT/certificates/client.pem" --tls-key "$OUT/certificates/client.key")
 for n in 1 2 3; do
-    "$BIN/sut-node" --model digits --name "node-$n" --listen "127.0.1.$n:50051" --ready-file "$OUT/node-$n.json" \
+    "$BIN/sut-node" --model "$repository/deploy/digits/digits.onnx" --name "node-$n" --listen "127.0.1.$n:50051" --ready-file "$OUT/node-$n.json" \
         --tls-certificate "$OUT/certificates/$name.pem" --tls-key "$OUT/certificates/$name.key" \
         --tls-client-ca "$OUT/certificates/ca.pem" 2>"$OUT/node-$n.log" &
 done

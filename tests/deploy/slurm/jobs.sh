@@ -2,7 +2,8 @@
 # The jobs that steps/slurm.sh submits on its cluster, as a user who is not root.
 . "$(dirname "$0")/../common.sh"
 script=/mnt/deploy/slurm/netdiv.sbatch
-export BIN=/mnt/bin
+export BIN=/mnt/bin NODE_CONFIG=/mnt/home/node.toml
+echo 'model = "/mnt/deploy/digits/digits.onnx"' >"$NODE_CONFIG"
 
 as_user() { (cd "/mnt/home" && HOME=/mnt/home setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"); }
 submit() { as_user sbatch --parsable --nodes=3 "$@"; }
@@ -79,8 +80,8 @@ says "$job" 'lost node "?nd3'
 says "$job" 'the node on nd3 ended, exit code'
 
 echo "-- a node that cannot start fails the job before a run, with its reason"
-echo 'model = "nowhere.onnx"' >"/mnt/home/node.toml"
-job=$(NODE_CONFIG=/mnt/home/node.toml submit "$script" run --benchmark digits --scenario offline)
+echo 'model = "nowhere.onnx"' >"$NODE_CONFIG"
+job=$(submit "$script" run --benchmark digits --scenario offline)
 ends_with "$job" 3:0
 says "$job" 'nowhere.onnx'
 
