@@ -196,3 +196,10 @@ gpu-kit-test: gpu-kit $(if $(PYTHON),,$(TARGET)/models-venv/made)
 	rm -rf $(TARGET)/gpu-kit && mkdir $(TARGET)/gpu-kit && tar -C $(TARGET)/gpu-kit -xf $(GPU_KIT)
 	PYTHON=$(or $(PYTHON),$(abspath $(TARGET))/models-venv/bin/python) $(TARGET)/gpu-kit/gpu-kit/run.sh $(STEPS) \
 		--device cpu --small --output $(TARGET)/gpu-kit/report
+
+# Everything of deploy/ with the real tools: Slurm, DNS, Kubernetes' schemas, containers, systemd, Prometheus. As root on Debian 12;
+# it installs what it needs with apt. STEPS="slurm dns" selects; PROGRAMS as above.
+.PHONY: deploy-test
+deploy-test: STEPS :=
+deploy-test: $(if $(PROGRAMS),,build)
+	BIN=$(or $(PROGRAMS),$(TARGET)/release) tests/deploy/run.sh $(STEPS)

@@ -46,7 +46,7 @@ END
     for _ in $(seq "$rounds"); do
         for overlap in "${loops[@]}"; do
             "$python" deploy/models/loop.py "$manifest" --device "$device" --batch "$size" --length "$length" \
-                --seconds "$seconds" $overlap >> "$folder/loop$overlap"
+                --seconds "$seconds" ${overlap:+"$overlap"} >> "$folder/loop$overlap"
         done
         engines=$("$bin/sut-node" bench --config "$folder/node.toml" --dataset "$dataset" --seconds "$seconds" \
             2> "$folder/log" | sed -n 's/^  samples per second //p') || { cat "$folder/log"; exit 1; }

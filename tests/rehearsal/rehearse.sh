@@ -111,6 +111,7 @@ fi
 echo "== the sources in the tree, built by the command of their README"
 rm -rf "$OUT/sources"
 cp -r "$OUT"/tree/network/*/*/netdiv "$OUT/sources"
+# shellcheck disable=SC2016 # backquotes of Markdown
 command=$(sed -n '/^```sh$/,/^```$/{//!p}' "$OUT/sources/README.md" | head -1)
 echo "$command"
 (cd "$OUT/sources" && env -u CARGO_TARGET_DIR bash -euc "$command")

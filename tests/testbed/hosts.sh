@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # Hosts on one machine: a network namespace each. To be sourced by bash.
 
 # Ends with words when a program is missing, or the right to make namespaces.

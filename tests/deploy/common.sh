@@ -1,0 +1,45 @@
+# shellcheck shell=bash disable=SC2034 # those who source it use its variables
+# Sourced by the steps. They get BIN, the folder of the programs, and OUT, an empty folder of their own.
+set -euo pipefail
+
+repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+
+# What a step ends with where this machine cannot do it; the table shows the reason.
+not_possible_here() {
+    echo "$*"
+    exit 77
+}
+
+fail() {
+    echo "FAILED: $*" >&2
+    exit 1
+}
+
+# Debian packages, unless they are installed.
+install() {
+    local package missing=()
+    for package; do
+        dpkg-query --show --showformat '${db:Status-Abbrev}\n' "$package" 2>/dev/null | grep -q '^ii' || missing+=("$package")
+    done
+    [ ${#missing[@]} = 0 ] && return
+    apt-get update -qq -o DPkg::Lock::Timeout=300
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends -o DPkg::Lock::Timeout=300 \
+        "${missing[@]}" >/dev/null
+}
+
+# Waits until a command succeeds: SECONDS COMMAND.
+within() {
+    local tenths=$(($1 * 10))
+    shift
+    for _ in $(seq "$tenths"); do
+        if "$@" >/dev/null 2>&1; then return; fi
+        sleep 0.1
+    done
+    return 1
+}
+
+# Runs a script in namespaces of its own: what it starts, mounts and connects is gone when it ends.
+in_namespaces() {
+    export BIN OUT
+    unshare --mount --pid --net --fork --kill-child --mount-proc bash "$@"
+}

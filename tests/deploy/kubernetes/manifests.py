@@ -1,0 +1,182 @@
+"""What `kubectl kustomize` made of deploy/kubernetes, against Kubernetes' schemas and the rules of the division.
+
+    manifests.py PROGRAMS CERTIFICATES FILE…
+
+PROGRAMS is the folder of the programs, CERTIFICATES one that `loadgen-node certificates` has made. It prints what is
+wrong, and ends with 1 if anything is.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import kubernetes_validate
+
+from pods import LOADGEN, NODE, Manifests, lay_out
+
+# Not Kubernetes' own: there is no schema for the whole of them.
+CUSTOM = {"JobSet", "PodMonitor"}
+
+
+def schemas(manifests):
+    for document in manifests.documents:
+        for valid in [document] if document["kind"] not in CUSTOM else jobs_of(document):
+            try:
+                kubernetes_validate.validate(valid, kubernetes_validate.latest_version(), strict=True)
+            except kubernetes_validate.ValidationError as error:
+                yield f"{valid['kind']} {valid['metadata']['name']}: {error.message} at {list(error.path)}"
+
+
+def jobs_of(document):
+    """What is Kubernetes' own in a JobSet: its jobs."""
+    for job in document["spec"].get("replicatedJobs", []):
+        yield {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": job["name"]}, "spec": job["template"]["spec"]}
+
+
+def selects(selector, labels):
+    return set(selector.get("matchLabels", {}).items()) <= set(labels.items())
+
+
+def apart(manifests):
+    """No node on a LoadGen node's host, nor two nodes on one (N4)."""
+    for program, (template, _) in manifests.templates.items():
+        terms = template["spec"]["affinity"]["podAntiAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+        for other in (NODE, LOADGEN):
+            if not any(
+                term["topologyKey"] == "kubernetes.io/hostname" and selects(term["labelSelector"], manifests.labels(other))
+                for term in terms
+            ):
+                yield f"{program} may share a host with {other}"
+
+
+def restricted(manifests):
+    """What Kubernetes' profile `restricted` asks for, and a root file system that cannot be written."""
+    for program, (template, _) in manifests.templates.items():
+        spec = template["spec"]
+        pod, container = spec["securityContext"], spec["containers"][0]["securityContext"]
+        wanted = {
+            "a user with a number that is not root's": isinstance(pod.get("runAsUser"), int) and pod["runAsUser"] > 0 and pod["runAsNonRoot"],
+            "seccomp RuntimeDefault": pod["seccompProfile"]["type"] == "RuntimeDefault",
+            "no token of a service account": spec["automountServiceAccountToken"] is False,
+            "no variables of services": spec["enableServiceLinks"] is False,
+            "no capabilities": container["capabilities"] == {"drop": ["ALL"]},
+            "no escalation": container["allowPrivilegeEscalation"] is False,
+            "a read-only root": container["readOnlyRootFilesystem"] is True,
+            "one probe": spec["containers"][0].get("startupProbe", {}).get("exec") == spec["containers"][0].get("readinessProbe", {}).get("exec"),
+            "one container": len(spec["containers"]) == 1,
+            "limits that are the requests": spec["containers"][0]["resources"]["limits"] == spec["containers"][0]["resources"]["requests"],
+        }
+        yield from (f"{program}: {what} is missing" for what, there in wanted.items() if not there)
+
+
+def references(manifests):
+    """Selectors find pods, mounts have volumes, volumes what they name, and results a claim."""
+    pods = {program: manifests.labels(program) for program in manifests.templates}
+    for document in manifests.of_kind("Service"):
+        found = [program for program, labels in pods.items() if selects({"matchLabels": document["spec"]["selector"]}, labels)]
+        if found != [NODE]:
+            yield f"Service {document['metadata']['name']} selects {found}"
+    for document in manifests.of_kind("StatefulSet"):
+        if not selects(document["spec"]["selector"], document["spec"]["template"]["metadata"]["labels"]):
+            yield "the StatefulSet does not select its pods"
+    for document in manifests.of_kind("NetworkPolicy") + manifests.of_kind("PodMonitor"):
+        selectors = [document["spec"].get("podSelector", document["spec"].get("selector"))]
+        for rule in document["spec"].get("ingress", []) + document["spec"].get("egress", []):
+            selectors += [peer["podSelector"] for peer in rule.get("from", []) + rule.get("to", []) if "podSelector" in peer]
+        for selector in selectors:
+            if not any(selects(selector, labels) for labels in pods.values()):
+                yield f"{document['kind']} {document['metadata']['name']} selects nobody: {selector}"
+    named = {(document["kind"], document["metadata"]["name"]) for document in manifests.documents}
+    for program, (template, _) in manifests.templates.items():
+        volumes = {volume["name"]: volume for volume in template["spec"]["volumes"]}
+        mounted = {mount["name"] for mount in template["spec"]["containers"][0]["volumeMounts"]}
+        if mounted != set(volumes):
+            yield f"{program}: volumes and mounts differ: {mounted ^ set(volumes)}"
+        for volume in volumes.values():
+            for kind, key in (("ConfigMap", "configMap"), ("PersistentVolumeClaim", "persistentVolumeClaim")):
+                if key in volume and (kind, volume[key].get("name", volume[key].get("claimName"))) not in named:
+                    yield f"{program}: there is no {kind} for the volume {volume['name']}"
+    results = [v for v in manifests.templates[LOADGEN][0]["spec"]["volumes"] if "persistentVolumeClaim" in v and v["name"] == "results"]
+    if not results:
+        yield "results do not outlive their Job"
+
+
+def ports(manifests, default):
+    """The nodes' port is the program's default, everywhere."""
+    container = manifests.templates[NODE][0]["spec"]["containers"][0]
+    found = {port["containerPort"] for port in container["ports"] if port["name"] in ("grpc", "quic")}
+    [service] = manifests.of_kind("Service")
+    found |= {port["port"] for port in service["spec"]["ports"]}
+    for policy in manifests.of_kind("NetworkPolicy"):
+        if policy["metadata"]["name"] == "netdiv-node":
+            found |= {port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]}
+    found |= {int(port) for port in re.findall(r"^(?:listen|nodes) = .*:(\d+)\"", manifests.config(NODE) + manifests.config(LOADGEN), re.M)}
+    if found != {default}:
+        yield f"ports {found}, but sut-node listens on {default}"
+    # A port with a name that a PodMonitor asks for is that of --metrics, and a policy lets Prometheus in.
+    for monitor in manifests.of_kind("PodMonitor"):
+        for program, (template, _) in manifests.templates.items():
+            container = template["spec"]["containers"][0]
+            [port] = [port["containerPort"] for port in container["ports"] if port["name"] == monitor["spec"]["podMetricsEndpoints"][0]["port"]]
+            if f"--metrics=0.0.0.0:{port}" not in container["args"]:
+                yield f"{program}: --metrics is not on port {port}"
+            if not any(
+                {"port": port, "protocol": "TCP"} in rule["ports"] for policy in manifests.of_kind("NetworkPolicy") for rule in policy["spec"].get("ingress", [])
+            ):
+                yield f"no NetworkPolicy lets Prometheus reach port {port}"
+
+
+def discovery(manifests):
+    """As many nodes are waited for as there are, under the Service's name."""
+    _, count = manifests.templates[NODE]
+    expected = re.search(r"^nodes_expected = (\d+)$", manifests.config(LOADGEN), re.M)
+    if not expected or int(expected[1]) != count:
+        yield f"run.toml waits for {expected and expected[1]} nodes, but there are {count}"
+    [service] = manifests.of_kind("Service")
+    if f"dns:{service['metadata']['name']}:" not in manifests.config(LOADGEN):
+        yield "run.toml does not look for the Service's name"
+
+
+def settings(manifests, programs, certificates):
+    """The programs take the pods' command lines and settings files."""
+    for program in (NODE, LOADGEN):
+        with tempfile.TemporaryDirectory() as folder:
+            commands = lay_out(manifests, program, certificates, Path(folder))
+            for name, (file, *arguments) in commands.items():
+                question = "--print-config" if name == "main" else "--help"
+                done = subprocess.run([programs / file, *arguments, question], capture_output=True, text=True)
+                if done.returncode != 0:
+                    yield f"{file} {' '.join(arguments)}: {done.stderr.strip()}"
+
+
+def same_pods(base, other):
+    """A variant's pods are those of the base."""
+    for program in (NODE, LOADGEN):
+        left, right = base.templates[program][0], other.templates[program][0]
+        if {**left["spec"], "restartPolicy": None} != {**right["spec"], "restartPolicy": None} or left["metadata"] != right["metadata"]:
+            yield f"the pods of {program} are not those of {base.file.name}"
+
+
+def main():
+    programs, certificates, *files = map(Path, sys.argv[1:])
+    text = subprocess.run([programs / NODE, "--help"], capture_output=True, text=True, check=True).stdout
+    [default] = set(re.findall(r"default: 127\.0\.0\.1:(\d+)", text))
+    every = [Manifests(file) for file in files]
+    wrong = 0
+    for manifests in every:
+        found = [*schemas(manifests), *apart(manifests), *restricted(manifests), *references(manifests)]
+        found += [*ports(manifests, int(default)), *discovery(manifests), *settings(manifests, programs, certificates)]
+        if manifests.of_kind("JobSet"):
+            found += same_pods(every[0], manifests)
+        wrong += len(found)
+        for complaint in found:
+            print(f"{manifests.file.name}: {complaint}")
+        skipped = [document["kind"] for document in manifests.documents if document["kind"] in CUSTOM]
+        print(f"{manifests.file.name}: {len(manifests.documents)} objects" + (f"; no schema here for {', '.join(skipped)}" if skipped else ""))
+    sys.exit(wrong > 0)
+
+
+if __name__ == "__main__":
+    main()

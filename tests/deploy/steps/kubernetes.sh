@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# deploy/kubernetes rendered by kubectl, against Kubernetes' schemas, the rules (N4) and the programs' own settings
+. "$(dirname "$0")/../common.sh"
+install python3-venv iproute2 util-linux
+
+# Debian's kubectl is from 2021 and knows no components: it renders the base alone. It is unpacked, not installed, because
+# other packages of the same name may be there.
+kubectl=$(command -v kubectl || true)
+if [ -z "$kubectl" ]; then
+    apt-get update -qq
+    (cd "$OUT" && apt-get download -qq kubernetes-client && dpkg-deb --extract kubernetes-client*.deb kubectl)
+    kubectl=$OUT/kubectl/usr/bin/kubectl
+fi
+python3 -m venv "$OUT/python"
+"$OUT/python/bin/pip" install --quiet --disable-pip-version-check -r "$repository/tests/deploy/kubernetes/requirements.txt"
+
+# As docs/DEPLOYMENT.md says.
+"$BIN/loadgen-node" certificates --hosts netdiv-node --output "$OUT/certificates"
+rendered=()
+for folder in base jobset example; do
+    if [ $folder != base ] && [[ $("$kubectl" version --client 2>&1) == *v1.20.* ]]; then
+        echo "not rendered: $folder; this kubectl knows no components"
+        continue
+    fi
+    "$kubectl" kustomize "$repository/deploy/kubernetes/$folder" >"$OUT/$folder.yaml"
+    rendered+=("$OUT/$folder.yaml")
+done
+python() { "$OUT/python/bin/python" "$@"; }
+check=$repository/tests/deploy/kubernetes
+python "$check/manifests.py" "$BIN" "$OUT/certificates" "${rendered[@]}"
+
+# What has to be found: WORDS SED.
+found() {
+    sed -E "$2" "$OUT/base.yaml" >"$OUT/wrong.yaml"
+    if python "$check/manifests.py" "$BIN" "$OUT/certificates" "$OUT/wrong.yaml" >"$OUT/wrong.txt"; then
+        fail "nothing is wrong, it says, after $2"
+    fi
+    grep -q "$1" "$OUT/wrong.txt" || { cat "$OUT/wrong.txt"; fail "it does not say \"$1\" after $2"; }
+}
+found 'may share a host' 's/kubernetes.io.hostname/topology.kubernetes.io\/zone/'
+found 'a user with a number' 's/runAsUser: .*/runAsUser: 0/'
+found 'a read-only root' 's/readOnlyRootFilesystem: true/readOnlyRootFilesystem: false/'
+found 'no capabilities' 's/- ALL/- NET_RAW/'
+found 'selects nobody' 's/component: loadgen-node/component: loadgen/2'
+found 'ports' 's/50051/50052/'
+found 'run.toml waits for' 's/replicas: 2/replicas: 3/'
+found 'there is no such setting' 's/engine = /engines = /'
+found 'Additional properties\|additional properties' 's/replicas: 2/replica: 2/'
+found 'there is no ConfigMap' '/kind: ConfigMap/,/name:/s/name: netdiv-node/name: netdiv-nodes/'
+
+python "$check/pods.py" "$OUT/base.yaml" "$OUT/certificates" "$OUT/pods"
+in_namespaces "$check/run_pods.sh" "$OUT/pods"
