@@ -41,7 +41,12 @@ pub use model::{
     token_limits::{TokenLimits, UnfitPrompt},
     workloads::dry_run::DryRun,
 };
-pub use node::{ready_file::ReadyFileError, server::run, sockets::Sockets};
+pub use node::{
+    health::{HealthError, health},
+    ready_file::ReadyFileError,
+    server::run,
+    sockets::Sockets,
+};
 pub use settings::{
     args::Args,
     batching::{Batching, BatchingArgs},

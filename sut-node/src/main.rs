@@ -42,6 +42,9 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         libtorch: Option<PathBuf>,
     },
+    /// Ask the node that runs here with these settings whether it is ready to serve, by its metrics. Exit code 0: it is; else it
+    /// is not
+    Health(Box<Settings>),
     /// Measure the engines and the batcher without a network
     Bench {
         #[command(flatten)]
@@ -92,6 +95,10 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
             };
             say(sut_node::engine::devices(&file)?.trim_end()).context("standard output")?;
             Ok(())
+        }
+        Some(Command::Health(settings)) => {
+            let args = netdiv_process::layered(&settings.args, settings.config.as_deref())?;
+            Ok(sut_node::health(args.metrics_address()?)?)
         }
         Some(Command::Bench { settings, bench }) => {
             if let Some(config) = settings.resolve()? {

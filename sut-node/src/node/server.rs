@@ -30,6 +30,7 @@ use crate::{
         metrics,
         observe::{Observe, ObservedHandler},
         ready_file::{Ready, ReadyFile},
+        service_manager,
         sockets::Sockets,
         watchdog,
     },
@@ -100,6 +101,7 @@ pub async fn run(
         model = model_name,
         "ready"
     );
+    service_manager::ready(&config.name);
     let outcome: Result<(), NodeError> = match &ready_file {
         Err(_) => Ok(()),
         Ok(_) => tokio::select! {
@@ -107,10 +109,12 @@ pub async fn run(
             biased;
             signal = shutdown => {
                 info!(signal, owed = streams.owed(), "asked to end");
+                service_manager::ending();
                 condition.send_replace(Condition::Ending(signal));
                 drain(served, close, &streams, config.drain_timeout).await.map_err(NodeError::from)
             }
             () = Condition::lost(&mut watched) => {
+                service_manager::ending();
                 // What is in flight is answered with errors.
                 drain(served, close, &streams, config.drain_timeout).await.map_err(NodeError::from)
             }

@@ -1,6 +1,6 @@
 //! The keys of the command line and the settings file, and how they are resolved.
 
-use std::{path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use netdiv_contract::{encoding::Encoding, is_name, limits};
 use netdiv_evidence::Statement;
@@ -84,6 +84,15 @@ pub struct Args {
 const ENGINE_TIMEOUT_MS: u64 = 45_000;
 
 impl Args {
+    /// Where the metrics are, if they are.
+    pub fn metrics_address(&self) -> Result<Option<SocketAddr>, ConfigError> {
+        let metrics = self.metrics.as_deref().map(|text| address("metrics", text)).transpose()?;
+        match metrics {
+            Some(address) if address.port() == 0 => Err(ConfigError::MetricsPort),
+            metrics => Ok(metrics),
+        }
+    }
+
     /// Checks the settings and fills in the defaults.
     pub fn resolve(self) -> Result<Config, ConfigError> {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -91,10 +100,7 @@ impl Args {
         let network = self.network.resolve()?;
         let pin = self.pin.clone().unwrap_or_default();
         netdiv_process::check_cores(&pin).map_err(ConfigError::Pin)?;
-        let metrics = self.metrics.as_deref().map(|text| address("metrics", text)).transpose()?;
-        if metrics.is_some_and(|address| address.port() == 0) {
-            return Err(ConfigError::MetricsPort);
-        }
+        let metrics = self.metrics_address()?;
         let instances = within("instances", self.instances.unwrap_or(1), 1..=MAX_THREADS)?;
         let (engine_config, batching) = self.engine.resolve(cores, instances, &self.batching)?;
         let (max_batch, batch_timeout_us) = match engine_config {

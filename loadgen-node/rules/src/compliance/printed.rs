@@ -87,7 +87,8 @@ mod tests {
         let mixtral = "ROUGE1 81.5024, ROUGE2 66.4953, ROUGEL 81.5024, gsm8k_accuracy 25, mbxp_accuracy 50, TOKENS_PER_SAMPLE 42.5";
         let gptj = format!("{rouge}, GEN_LEN 21955");
         let deepseek = "exact_match 10, TOKENS_PER_SAMPLE 85.18333333333334";
-        let llama3_8b = "ROUGE1 97.3623, ROUGE2 97.3271, ROUGEL 97.3623, ROUGELSUM 97.3623, GEN_LEN 34730";
+        let llama3_8b =
+            "ROUGE1 97.3623, ROUGE2 97.3271, ROUGEL 97.3623, ROUGELSUM 97.3623, GEN_LEN 34730";
         for (benchmark, printed, as_printed, want) in [
             ("llama2-70b-99", of_numpy_1(LLAMA2), true, llama2.clone()),
             ("llama2-70b-99.9", LLAMA2.into(), false, format!("TOKENS_PER_SAMPLE 42.5, {llama2}")),

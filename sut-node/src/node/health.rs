@@ -1,0 +1,118 @@
+//! `sut-node health`: whether the node on this machine is ready to serve, by its own metrics. They are told without TLS and
+//! without a token, so that a probe needs neither.
+
+use std::{
+    io::{self, Read as _, Write as _},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream},
+    time::Duration,
+};
+
+use netdiv_metrics::{PATH, sut_node::WELL};
+
+/// How long the node may take for each step of its answer. A probe usually has 5 s.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// More than a page of metrics has.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// Why the node is not ready to serve, as far as that can be told.
+#[derive(Debug, thiserror::Error)]
+pub enum HealthError {
+    /// There is nobody to ask.
+    #[error(
+        "--metrics is not set: a node's health is read from its metrics; start it with --metrics 127.0.0.1:9464 and ask with the same settings"
+    )]
+    NoMetrics,
+    /// Nobody answers.
+    #[error("no node answers at {address} (--metrics): {error}")]
+    Silent {
+        /// The address of the metrics.
+        address: SocketAddr,
+        /// What the system says.
+        error: io::Error,
+    },
+    /// Something else answers.
+    #[error("{0} (--metrics) answers, but not as a node does")]
+    NoNode(SocketAddr),
+    /// The node says so.
+    #[error("the node is not ready to serve; its log says why")]
+    Unwell,
+}
+
+/// Whether the node whose metrics are at this address is ready to serve.
+pub fn health(address: Option<SocketAddr>) -> Result<(), HealthError> {
+    let mut address = address.ok_or(HealthError::NoMetrics)?;
+    // Where it listens on all addresses, this machine's own is among them.
+    match address.ip() {
+        ip if !ip.is_unspecified() => {}
+        IpAddr::V4(_) => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(_) => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+    }
+    let page = page(address).map_err(|error| HealthError::Silent { address, error })?;
+    // Before its engines are ready a node says nothing of itself.
+    let is_page = page.starts_with(b"HTTP/1.1 200 ");
+    let page = String::from_utf8_lossy(&page);
+    let mut values = page.lines().filter_map(|line| line.strip_prefix(WELL.name));
+    match values.next().map(str::trim) {
+        Some("1") => Ok(()),
+        _ if is_page => Err(HealthError::Unwell),
+        _ => Err(HealthError::NoNode(address)),
+    }
+}
+
+fn page(address: SocketAddr) -> io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.write_all(format!("GET {PATH} HTTP/1.1\r\nHost: {address}\r\n\r\n").as_bytes())?;
+    let mut page = Vec::new();
+    stream.take(MOST_BYTES).read_to_end(&mut page)?;
+    Ok(page)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{net::TcpListener, thread};
+
+    use super::*;
+
+    /// What is found where this is answered.
+    fn found(answer: &'static str) -> Result<(), HealthError> {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut address = listener.local_addr().unwrap();
+        address.set_ip(Ipv4Addr::UNSPECIFIED.into());
+        let answering = thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            let mut asked = [0; 256];
+            let length = stream.read(&mut asked).unwrap();
+            assert!(asked[..length].starts_with(b"GET /metrics HTTP/1.1\r\n"));
+            stream.write_all(answer.as_bytes()).unwrap();
+        });
+        let found = health(Some(address));
+        answering.join().unwrap();
+        found
+    }
+
+    #[test]
+    fn only_a_node_that_says_so_is_well() {
+        let page = "HTTP/1.1 200 OK\r\n\r\n# TYPE netdiv_well gauge\nnetdiv_well 1\n";
+        assert!(found(page).is_ok());
+        for answer in [
+            "HTTP/1.1 200 OK\r\n\r\nnetdiv_well 0\n",
+            "HTTP/1.1 200 OK\r\n\r\nnetdiv_samples_received_total 0\n",
+            "HTTP/1.1 200 OK\r\n\r\n",
+        ] {
+            assert!(matches!(found(answer), Err(HealthError::Unwell)), "{answer}");
+        }
+        for answer in ["", "HTTP/1.1 404 Not Found\r\n\r\n", "220 mail ESMTP\r\n"] {
+            assert!(matches!(found(answer), Err(HealthError::NoNode(_))), "{answer}");
+        }
+    }
+
+    #[test]
+    fn where_nobody_listens_that_is_said() {
+        let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        assert!(matches!(health(Some(closed)), Err(HealthError::Silent { .. })));
+        assert!(matches!(health(None), Err(HealthError::NoMetrics)));
+    }
+}
