@@ -146,11 +146,11 @@ def settings(manifests, programs, certificates):
     for program in (NODE, LOADGEN):
         with tempfile.TemporaryDirectory() as folder:
             commands = lay_out(manifests, program, certificates, Path(folder))
-            for name, (file, *arguments) in commands.items():
-                question = ["--help"] if name == "probe" else [*(nodes if program == LOADGEN else []), "--print-config"]
-                done = subprocess.run([programs / file, *arguments, *question], capture_output=True, text=True, timeout=60)
-                if done.returncode != 0:
-                    yield f"{file} {' '.join(arguments)}: {done.stderr.strip()}"
+            file, *arguments = commands["main"]
+            question = [*(nodes if program == LOADGEN else []), "--print-config"]
+            done = subprocess.run([programs / file, *arguments, *question], capture_output=True, text=True, timeout=60)
+            if done.returncode != 0:
+                yield f"{file} {' '.join(arguments)}: {done.stderr.strip()}"
 
 
 def same_pods(base, other):

@@ -18,13 +18,24 @@ know_hosts <<'END'
 10.232.0.2 netdiv-node
 10.232.0.3 netdiv-node
 END
+# A pod's mounts, and its /tmp: a process holds them.
+declare -A holders
+for host in nd1 nd2 nd3; do
+    unshare --mount sh -c 'mount -t tmpfs -o mode=1777 none /tmp && : >/tmp/mounted && exec sleep infinity' &
+    holders[$host]=$!
+    within 10 nsenter --target $! --mount test -e /tmp/mounted
+done
 # A command of a program's pod on a host, as the pod's user: HOST PROGRAM main|probe
 pod() {
-    (cd / && on_host "$1" env -i PATH=/mnt/bin:/usr/bin:/bin \
+    (cd / && on_host "$1" nsenter --target "${holders[$1]}" --mount env -i PATH=/mnt/bin:/usr/bin:/bin \
         setpriv --reuid=65532 --regid=65532 --clear-groups --no-new-privs --bounding-set=-all sh "/mnt/pods/$2/$3")
 }
 
-for host in nd2 nd3; do pod "$host" sut-node main 2>"$OUT/$host.log" & done
+nodes=()
+for host in nd2 nd3; do
+    pod "$host" sut-node main 2>"$OUT/$host.log" &
+    nodes+=($!)
+done
 for host in nd2 nd3; do
     within 30 pod "$host" sut-node probe || { cat "$OUT/$host.log"; fail "the probe of $host fails"; }
 done
@@ -33,6 +44,6 @@ cp -R /mnt/pods/loadgen-node/results "$OUT/"
 grep -q '"verdict": "COMPLETE"' "$OUT/results/pod/result.json" || fail "the result is not COMPLETE"
 # In this namespace there are no others.
 pgrep -x sut-node | xargs kill -TERM
-wait
+wait "${nodes[@]}"
 for host in nd2 nd3; do grep -q 'ended node' "$OUT/$host.log" || { cat "$OUT/$host.log"; fail "$host did not drain"; }; done
 if pod nd2 sut-node probe 2>/dev/null; then fail "the probe finds a node that has ended"; fi
