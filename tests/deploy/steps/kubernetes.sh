@@ -41,7 +41,7 @@ found 'may share a host' 's/kubernetes.io.hostname/topology.kubernetes.io\/zone/
 found 'a user with a number' 's/runAsUser: .*/runAsUser: 0/'
 found 'a read-only root' 's/readOnlyRootFilesystem: true/readOnlyRootFilesystem: false/'
 found 'no capabilities' 's/- ALL/- NET_RAW/'
-found 'selects nobody' '/kind: NetworkPolicy/,$s/component: loadgen-node/component: loadgen/'
+found 'selects nobody' "/kind: NetworkPolicy/,\$s/component: loadgen-node/component: loadgen/"
 found 'ports' 's/50051/50052/'
 found 'run.toml waits for' 's/replicas: 2/replicas: 3/'
 found 'there is no such setting' 's/engine = /engines = /'
