@@ -3,7 +3,7 @@
 . "$(dirname "$0")/../common.sh"
 install python3-venv iproute2 util-linux procps
 
-# Debian's kubectl is from 2021 and knows no components: it renders the base alone. It is unpacked, not installed, because
+# Debian's kubectl is from 2021 and knows neither components nor folders as resources: it renders the base alone. It is unpacked, not installed, because
 # other packages of the same name may be there.
 kubectl=$(command -v kubectl || true)
 if [ -z "$kubectl" ]; then
@@ -19,7 +19,7 @@ python3 -m venv "$OUT/python"
 rendered=()
 for folder in base jobset example; do
     if [ $folder != base ] && [[ $("$kubectl" version --client 2>&1) == *v1.20.* ]]; then
-        echo "not rendered: $folder; this kubectl knows no components"
+        echo "not rendered: $folder: this kubectl is too old"
         continue
     fi
     "$kubectl" kustomize "$repository/deploy/kubernetes/$folder" >"$OUT/$folder.yaml"
