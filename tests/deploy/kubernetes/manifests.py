@@ -141,14 +141,16 @@ def discovery(manifests):
 
 def settings(manifests, programs, certificates):
     """The programs take the pods' command lines and settings files."""
+    # In place of the Service's name, which has no addresses here.
+    nodes = ["--nodes", f"node[1-{manifests.templates[NODE][1]}]"]
     for program in (NODE, LOADGEN):
         with tempfile.TemporaryDirectory() as folder:
             commands = lay_out(manifests, program, certificates, Path(folder))
-            for name, (file, *arguments) in commands.items():
-                question = "--print-config" if name == "main" else "--help"
-                done = subprocess.run([programs / file, *arguments, question], capture_output=True, text=True)
-                if done.returncode != 0:
-                    yield f"{file} {' '.join(arguments)}: {done.stderr.strip()}"
+            file, *arguments = commands["main"]
+            question = [*(nodes if program == LOADGEN else []), "--print-config"]
+            done = subprocess.run([programs / file, *arguments, *question], capture_output=True, text=True, timeout=60)
+            if done.returncode != 0:
+                yield f"{file} {' '.join(arguments)}: {done.stderr.strip()}"
 
 
 def same_pods(base, other):

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # deploy/kubernetes rendered by kubectl, against Kubernetes' schemas, the rules (N4) and the programs' own settings
 . "$(dirname "$0")/../common.sh"
-install python3-venv iproute2 util-linux
+install python3-venv iproute2 util-linux procps
 
-# Debian's kubectl is from 2021 and knows no components: it renders the base alone. It is unpacked, not installed, because
+# Debian's kubectl is from 2021 and knows neither components nor folders as resources: it renders the base alone. It is unpacked, not installed, because
 # other packages of the same name may be there.
 kubectl=$(command -v kubectl || true)
 if [ -z "$kubectl" ]; then
@@ -19,7 +19,7 @@ python3 -m venv "$OUT/python"
 rendered=()
 for folder in base jobset example; do
     if [ $folder != base ] && [[ $("$kubectl" version --client 2>&1) == *v1.20.* ]]; then
-        echo "not rendered: $folder; this kubectl knows no components"
+        echo "not rendered: $folder: this kubectl is too old"
         continue
     fi
     "$kubectl" kustomize "$repository/deploy/kubernetes/$folder" >"$OUT/$folder.yaml"
@@ -41,12 +41,11 @@ found 'may share a host' 's/kubernetes.io.hostname/topology.kubernetes.io\/zone/
 found 'a user with a number' 's/runAsUser: .*/runAsUser: 0/'
 found 'a read-only root' 's/readOnlyRootFilesystem: true/readOnlyRootFilesystem: false/'
 found 'no capabilities' 's/- ALL/- NET_RAW/'
-found 'selects nobody' 's/component: loadgen-node/component: loadgen/2'
+found 'selects nobody' "/kind: NetworkPolicy/,\$s/component: loadgen-node/component: loadgen/"
 found 'ports' 's/50051/50052/'
 found 'run.toml waits for' 's/replicas: 2/replicas: 3/'
 found 'there is no such setting' 's/engine = /engines = /'
 found 'Additional properties\|additional properties' 's/replicas: 2/replica: 2/'
-found 'there is no ConfigMap' '/kind: ConfigMap/,/name:/s/name: netdiv-node/name: netdiv-nodes/'
+found 'there is no PersistentVolumeClaim' 's/claimName: .*/claimName: nowhere/'
 
-python "$check/pods.py" "$OUT/base.yaml" "$OUT/certificates" "$OUT/pods"
-in_namespaces "$check/run_pods.sh" "$OUT/pods"
+in_namespaces "$check/run_pods.sh" "$OUT/python/bin/python" "$check/pods.py" "$OUT/base.yaml" "$OUT/certificates"
