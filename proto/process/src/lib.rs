@@ -3,6 +3,7 @@
 mod limited;
 mod shown;
 mod signals;
+mod units;
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -16,6 +17,7 @@ pub use signals::{Signal, Signals};
 use tokio::signal::unix::{SignalKind, signal};
 use toml::de::DeTable;
 use tracing_subscriber::{EnvFilter, fmt::format::Format};
+pub use units::{ByteCount, TimeSpan};
 
 use limited::{Limited, Places};
 use shown::Shown;
