@@ -2,21 +2,15 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use loadgen_node::Command;
 use tracing::error;
-
-/// The LoadGen node of the MLPerf Inference Network division: runs the official LoadGen against SUT nodes.
-#[derive(Debug, Parser)]
-#[command(version)]
-struct Cli {
-    #[command(subcommand)]
-    command: Command,
-}
 
 fn main() -> ExitCode {
     netdiv_process::start_logging("info", netdiv_process::Lines::All);
-    match Cli::parse().command.execute() {
+    let cli: loadgen_node::Cli = match netdiv_process::parse() {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
+    match cli.execute() {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             error!("{error}");

@@ -11,16 +11,17 @@ use std::{
 };
 
 use anyhow::Context as _;
-use clap::{Parser, Subcommand};
-use netdiv_process::say;
+use clap::{CommandFactory as _, Parser, Subcommand};
+use netdiv_process::{SettingsFile, ShellCommand, say};
 use netdiv_resources::descriptors;
-use sut_node::{BenchArgs, Config, PluginFile, Sockets};
+use sut_node::{BenchArgs, Config, NodeError, PluginFile, Sockets};
 use tracing::{error, warn};
 
 /// A SUT node of the MLPerf Inference Network division: takes samples from a LoadGen node, batches them, runs
-/// the model, sends the responses back.
+/// the model, sends the responses back. Exit code 0: ended after a signal; 1: a device is lost, or a second signal came; 2:
+/// settings or files do not allow a start; 3: it failed later
 #[derive(Debug, Parser)]
-#[command(version, args_conflicts_with_subcommands = true)]
+#[command(name = "sut-node", version, args_conflicts_with_subcommands = true)]
 struct Cli {
     #[command(subcommand)]
     command: Option<Command>,
@@ -32,6 +33,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// List the devices that an engine finds
+    #[command(next_help_heading = "Engine and model")]
     Devices {
         /// torch, or the file of a plug-in
         #[arg(long, default_value = "torch")]
@@ -47,30 +49,36 @@ enum Command {
         #[command(flatten)]
         bench: BenchArgs,
     },
+    #[command(flatten)]
+    Shell(ShellCommand),
 }
 
 #[derive(Debug, clap::Args)]
 struct Settings {
-    /// Settings file; its keys are the options below, with underscores
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Print the settings as TOML and exit
-    #[arg(long)]
-    print_config: bool,
+    #[command(flatten)]
+    file: SettingsFile,
     #[command(flatten)]
     args: sut_node::Args,
 }
 
 fn main() -> ExitCode {
     let _logging = netdiv_process::start_logging("info", netdiv_process::Lines::FewASecond);
-    match execute(Cli::parse()) {
+    let cli = match netdiv_process::parse() {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
+    match execute(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             error!("{error:#}");
-            ExitCode::FAILURE
+            let ended = error.downcast_ref().map_or(EXIT_REFUSED, NodeError::exit_code);
+            ExitCode::from(ended)
         }
     }
 }
+
+/// Exit code when settings or files do not allow a start.
+const EXIT_REFUSED: u8 = 2;
 
 fn execute(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
@@ -90,19 +98,14 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
             }
             Ok(())
         }
+        Some(Command::Shell(command)) => Ok(command.execute(Cli::command())?),
     }
 }
 
 impl Settings {
     /// The settings of file and command line; `None` when they were only to be printed.
     fn resolve(&self) -> anyhow::Result<Option<Config>> {
-        let args = netdiv_process::layered(&self.args, self.config.as_deref())?;
-        let config = args.clone().resolve()?;
-        if self.print_config {
-            say(toml::to_string(&args)?.trim_end()).context("standard output")?;
-            return Ok(None);
-        }
-        Ok(Some(config))
+        self.file.resolve(&self.args, |args: &sut_node::Args| Ok(args.clone().resolve()?))
     }
 }
 

@@ -9,7 +9,7 @@ mod run_args;
 mod run_config;
 mod table;
 
-pub(crate) use bounds::{at_least_one, usage, within};
+pub(crate) use bounds::{bytes, set_time, usage};
 pub use network::NetworkArgs;
 pub use run_args::RunArgs;
 pub use run_config::RunConfig;

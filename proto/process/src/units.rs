@@ -36,7 +36,7 @@ const UNITS: [(u128, &str); 4] =
 impl fmt::Display for TimeSpan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let micros = self.0.as_micros();
-        match UNITS.iter().find(|(unit, _)| micros != 0 && micros % unit == 0) {
+        match UNITS.iter().find(|(unit, _)| micros != 0 && micros.is_multiple_of(*unit)) {
             Some((unit, word)) => write!(f, "{}{word}", micros / unit),
             None if micros == 0 => f.write_str("0s"),
             None => write!(f, "{micros}us"),
