@@ -51,7 +51,7 @@ accuracy() {
 }
 right() { grep -oE '[0-9]+ of 500' "$1"; }
 
-start
+start --model digits
 echo "== the nodes"
 "$bin/loadgen-node" nodes --nodes "$a,$b"
 
@@ -73,7 +73,7 @@ echo "== digits: Server"
 digits server --scenario server
 
 stop
-start --engine decoder --threads 1
+start --engine decoder --model sorting --threads 1
 echo
 echo "== tokens: accuracy"
 accuracy sorting

@@ -39,7 +39,7 @@ engine = "torch"
 model = "$manifest"
 devices = ["$device"]
 max_batch = $size
-batch_timeout_us = 100000
+batch_timeout = '100ms'
 ${fixed//SIZE/$size}
 END
     rm -f "$folder"/{loop,ratio}* "$folder/engines"

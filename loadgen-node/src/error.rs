@@ -33,6 +33,12 @@ pub enum RunError {
     },
 }
 
+impl From<netdiv_process::SettingsError> for RunError {
+    fn from(error: netdiv_process::SettingsError) -> Self {
+        Self::Usage(error.to_string())
+    }
+}
+
 impl RunError {
     /// The process's exit code.
     pub const fn exit_code(&self) -> u8 {

@@ -19,7 +19,7 @@ mod run;
 mod settings;
 mod sources;
 
-pub use commands::{Command, exit_code};
+pub use commands::{Cli, Command, exit_code};
 pub use error::RunError;
 pub use netdiv_rules::{official_log, result};
 pub use run::{cpu_seconds, process, run};

@@ -62,7 +62,7 @@ pub(crate) async fn unless_idle<T>(
             Err(_) if is_busy() => {}
             Err(_) => {
                 let text = format!(
-                    "no answer within {} s; --control-timeout-ms sets how long to wait",
+                    "no answer within {} s; --control-timeout sets how long to wait",
                     limit.as_secs_f64()
                 );
                 return Err(tonic::Status::deadline_exceeded(text));

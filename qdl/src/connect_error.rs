@@ -45,7 +45,7 @@ pub enum ConnectError {
     /// The connection is there, an answer is not.
     #[error(
         "{address} accepts connections but has not answered for {} s; if the node is still loading its model, raise \
-         --control-timeout-ms",
+         --control-timeout",
         waited.as_secs_f64()
     )]
     Silent {

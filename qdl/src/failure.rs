@@ -17,7 +17,7 @@ pub enum Failure {
     },
     /// Samples are in flight and no answer comes.
     #[error(
-        "node {node} has not answered any of its samples for {} s; its engine hangs, or --sample-timeout-ms is \
+        "node {node} has not answered any of its samples for {} s; its engine hangs, or --sample-timeout is \
          too short",
         waited.as_secs_f64()
     )]
@@ -30,7 +30,7 @@ pub enum Failure {
     /// One sample has no answer while others have.
     #[error(
         "node {node} has not answered one of its samples for {} s, while it answers others. It has lost the sample, or \
-         --sample-deadline-ms is too short",
+         --sample-deadline is too short",
         waited.as_secs_f64()
     )]
     Overdue {

@@ -17,6 +17,7 @@ use crate::{error::NodeError, in_process::InProcess, settings::config::Config};
 
 /// What to feed.
 #[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Measurement")]
 pub struct BenchArgs {
     /// Samples, as `loadgen-node run` takes them; all are held in memory
     #[arg(long, value_name = "PATH")]

@@ -41,3 +41,21 @@ pub enum NodeError {
     #[error("loading the model failed: {0}")]
     Loading(#[from] tokio::task::JoinError),
 }
+
+impl NodeError {
+    /// The exit code of a process that ended for this reason.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::DeviceLost(_) => 1,
+            Self::Engine(_)
+            | Self::Evidence(_)
+            | Self::Settings(_)
+            | Self::ReadyFile(_)
+            | Self::Metrics(_)
+            | Self::Start(_)
+            | Self::NoEngine(_)
+            | Self::NoTokens(_) => 2,
+            Self::Server(_) | Self::Loading(_) => 3,
+        }
+    }
+}

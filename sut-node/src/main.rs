@@ -11,16 +11,17 @@ use std::{
 };
 
 use anyhow::Context as _;
-use clap::{Parser, Subcommand};
-use netdiv_process::say;
+use clap::{CommandFactory as _, Parser, Subcommand};
+use netdiv_process::{SettingsFile, ShellCommand, say};
 use netdiv_resources::descriptors;
-use sut_node::{BenchArgs, Config, PluginFile, Sockets};
+use sut_node::{BenchArgs, Config, HealthError, NodeError, PluginFile, Sockets};
 use tracing::{error, warn};
 
 /// A SUT node of the MLPerf Inference Network division: takes samples from a LoadGen node, batches them, runs
-/// the model, sends the responses back.
+/// the model, sends the responses back. Exit code 0: ended after a signal; 1: a device is lost, or a second signal came; 2:
+/// settings or files do not allow a start; 3: it failed later
 #[derive(Debug, Parser)]
-#[command(version, args_conflicts_with_subcommands = true)]
+#[command(name = "sut-node", version, args_conflicts_with_subcommands = true)]
 struct Cli {
     #[command(flatten)]
     log: netdiv_process::LogArgs,
@@ -34,6 +35,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// List the devices that an engine finds
+    #[command(next_help_heading = "Engine and model")]
     Devices {
         /// torch, or the file of a plug-in
         #[arg(long, default_value = "torch")]
@@ -42,8 +44,8 @@ enum Command {
         #[arg(long, value_name = "DIR")]
         libtorch: Option<PathBuf>,
     },
-    /// Ask the node that runs here with these settings whether it is ready to serve, by its metrics. Exit code 0: it is; else it
-    /// is not
+    /// Ask the node that runs here with these settings whether it is ready to serve, by its metrics. Exit code 0: it is; 1:
+    /// it is not; 2: settings or files do not allow to ask
     Health(Box<Settings>),
     /// Measure the engines and the batcher without a network
     Bench {
@@ -52,16 +54,14 @@ enum Command {
         #[command(flatten)]
         bench: BenchArgs,
     },
+    #[command(flatten)]
+    Shell(ShellCommand),
 }
 
 #[derive(Debug, clap::Args)]
 struct Settings {
-    /// Settings file; its keys are the options below, with underscores
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Print the settings as TOML and exit
-    #[arg(long)]
-    print_config: bool,
+    #[command(flatten)]
+    file: SettingsFile,
     #[command(flatten)]
     args: sut_node::Args,
 }
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
         Ok(logging) => logging,
         Err(code) => return code,
     };
-    let cli = match Cli::try_parse() {
+    let cli: Cli = match netdiv_process::parse() {
         Ok(cli) => cli,
         Err(error) => return netdiv_process::refused(&error),
     };
@@ -79,10 +79,15 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             error!("{error:#}");
-            ExitCode::FAILURE
+            let of_node = error.downcast_ref().map(NodeError::exit_code);
+            let code = of_node.or_else(|| error.downcast_ref().map(HealthError::exit_code));
+            ExitCode::from(code.unwrap_or(EXIT_REFUSED))
         }
     }
 }
+
+/// Exit code when settings or files do not allow a start.
+const EXIT_REFUSED: u8 = 2;
 
 fn execute(cli: Cli) -> anyhow::Result<()> {
     match cli.command {
@@ -97,8 +102,11 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
             Ok(())
         }
         Some(Command::Health(settings)) => {
-            let args = netdiv_process::layered(&settings.args, settings.config.as_deref())?;
-            Ok(sut_node::health(args.metrics_address()?)?)
+            let address = |args: &sut_node::Args| Ok::<_, anyhow::Error>(args.metrics_address()?);
+            match settings.file.resolve(&settings.args, address)? {
+                Some(address) => Ok(sut_node::health(address)?),
+                None => Ok(()),
+            }
         }
         Some(Command::Bench { settings, bench }) => {
             if let Some(config) = settings.resolve()? {
@@ -106,19 +114,14 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
             }
             Ok(())
         }
+        Some(Command::Shell(command)) => Ok(command.execute(Cli::command())?),
     }
 }
 
 impl Settings {
     /// The settings of file and command line; `None` when they were only to be printed.
     fn resolve(&self) -> anyhow::Result<Option<Config>> {
-        let args = netdiv_process::layered(&self.args, self.config.as_deref())?;
-        let config = args.clone().resolve()?;
-        if self.print_config {
-            say(toml::to_string(&args)?.trim_end()).context("standard output")?;
-            return Ok(None);
-        }
-        Ok(Some(config))
+        self.file.resolve(&self.args, |args: &sut_node::Args| Ok(args.clone().resolve()?))
     }
 }
 

@@ -52,7 +52,7 @@ run() {
     echo "loadgen-node run: $scenario, $transport, $*"
     check "$expected" "$target/release/loadgen-node" run --nodes "$address" --scenario "$scenario" --transport "$transport" \
         --benchmark fabric --dataset synthetic:24x64 --encoding lz4 --digests --output "$scratch/run" --quiet \
-        --connect-timeout-ms 100000 --control-timeout-ms 100000 --keepalive-timeout-ms 100000 \
+        --connect-timeout 100s --control-timeout 100s --keepalive-timeout 100s \
         --setting min_query_count=20 --setting server_target_qps=20 "$@"
 }
 
@@ -75,7 +75,7 @@ done
 # Killed once LoadGen has begun: the run fails, and ends the test from outside.
 for transport in grpc quic; do
     rm -rf "$scratch/run"
-    run 3 server $transport --setting min_duration_ms=600000 --sample-timeout-ms 2000 &
+    run 3 server $transport --setting min_duration_ms=600000 --sample-timeout 2s &
     failing=$!
     until [[ -s $scratch/run/mlperf_log_detail.txt ]]; do
         kill -0 "$failing" || break

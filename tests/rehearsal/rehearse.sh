@@ -51,7 +51,7 @@ start_node() {
     local log="$OUT/$1-$2.log" ready="$OUT/$1-$2.json"
     rm -f "$ready"
     ip netns exec "$sut" "$BIN/sut-node" --insecure --name "$1" --listen "10.232.0.2:$2" --engine echo \
-        --echo-answer-bytes 4 --echo-sample-us 2000 --max-batch 64 --batch-timeout-us 500 \
+        --echo-answer-bytes 4 --echo-sample 2ms --max-batch 64 --batch-timeout 500us \
         --ready-file "$ready" 2>"$log" &
     disown
     for _ in $(seq 100); do

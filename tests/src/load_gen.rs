@@ -73,7 +73,7 @@ impl LoadGen {
     fn run_with(args: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let mut command = Command::new(program("loadgen-node"));
-        // In a folder of its own: an audit.config lying about must not change a test.
+        // In a folder of its own, where nothing lies about.
         command.arg("run").args(args).current_dir(folder.path());
         command.env_remove("RUST_LOG");
         Self { command, transport: transport().into(), folder }
@@ -138,10 +138,14 @@ impl LoadGen {
         path.display().to_string()
     }
 
-    /// Starts it.
+    /// Starts it, with the benchmark digits if no other was chosen.
     pub fn start(mut self) -> Running {
         if !self.transport.is_empty() {
             self.command.args(["--transport", &self.transport]);
+        }
+        let chooses = |arg: &std::ffi::OsStr| arg == "--benchmark" || arg == "--config";
+        if !self.command.get_args().any(chooses) {
+            self.command.args(["--benchmark", "digits"]);
         }
         let child = self.command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         Running {
@@ -262,9 +266,9 @@ impl Outcome {
 
 /// Runs `loadgen-node nodes`.
 pub fn nodes(addresses: &[&str], patience: Duration) -> std::process::Output {
-    let patience = patience.as_millis().to_string();
+    let patience = format!("{}ms", patience.as_millis());
     let args = ["nodes", "--nodes", &addresses.join(","), "--transport", transport()];
-    let patience = ["--connect-timeout-ms", &patience];
+    let patience = ["--connect-timeout", &patience];
     Command::new(program("loadgen-node"))
         .args(args)
         .args(patience)

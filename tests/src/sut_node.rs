@@ -45,13 +45,16 @@ impl SutNode {
         Self::try_start_at("127.0.0.1:0", &[&named, args].concat())
     }
 
-    /// The same at a given address.
+    /// The same at a given address. With nothing to run it runs digits.
     pub fn try_start_at(listen: &str, args: &[&str]) -> Result<Self, String> {
+        let chooses = |arg: &&str| ["--engine", "--model", "--config"].contains(arg);
+        let model: &[_] = if args.iter().any(chooses) { &[] } else { &["--model", "digits"] };
         let folder = tempfile::tempdir().expect("a temporary folder");
         let ready = folder.path().join("ready.json");
         let mut child = Command::new(program("sut-node"))
             .args(["--listen", listen])
             .args(args)
+            .args(model)
             .arg("--ready-file")
             .arg(&ready)
             // The tests read the log.

@@ -28,7 +28,7 @@ trap 'exit 1' INT TERM
 rm -f "$OUT"/node-*.json
 for host in 2 3; do
     "$bed" exec "$host" "$BIN/sut-node" --insecure --name "node-$host" --listen "10.231.0.$host:50051" \
-        --engine echo --echo-sample-us 500 --max-batch 16 --ready-file "$OUT/node-$host.json" 2>"$OUT/node-$host.log" &
+        --engine echo --echo-sample 500us --max-batch 16 --ready-file "$OUT/node-$host.json" 2>"$OUT/node-$host.log" &
     disown
 done
 for host in 2 3; do
@@ -71,7 +71,7 @@ fault() {
     name=$(tr -c 'a-z0-9\n' - <<<"${title,,}")-$transport
     run "$name" "$transport" --scenario server --setting server_target_qps=500 --setting min_duration_ms=4000 \
         --setting min_query_count=1 --setting server_target_latency_ns=10000000000 \
-        --keepalive-timeout-ms 1500 --sample-timeout-ms 4000 "${options[@]}" &
+        --keepalive-timeout 1500ms --sample-timeout 4s "${options[@]}" &
     local running=$!
     # Only what happens while samples are under way is of interest.
     for _ in $(seq 400); do

@@ -132,12 +132,12 @@ fn samples_of_varying_shape_travel_packed() {
 fn samples_that_shrink_a_thousand_times_do_not_overrun_the_node() {
     let limits = ["--max-in-flight-bytes", "1000000", "--max-in-flight-samples", "1000"];
     let fast = SutNode::echo("a", &limits);
-    let slow = SutNode::echo("b", &[&limits[..], &["--echo-sample-us", "50000"]].concat());
+    let slow = SutNode::echo("b", &[&limits[..], &["--echo-sample", "50ms"]].concat());
     let run = LoadGen::new(&[&fast.address, &slow.address], "offline");
     let zeros = npy("|u1", "(200, 100000)", vec![0; 20_000_000]);
     let zeros = run.file("zeros.npy", zeros);
     run.args(&["--benchmark", "x", "--dataset", &zeros, "--mode", "accuracy"])
-        .args(&["--encoding", "zstd", "--control-timeout-ms", "2000"])
+        .args(&["--encoding", "zstd", "--control-timeout", "2s"])
         .run()
         .expect(0);
 }

@@ -200,7 +200,7 @@ fn a_run_waits_for_a_place() {
     });
     let refused = LoadGen::new(&[&node.address], "offline")
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--mode", "accuracy"])
-        .args(&["--connect-timeout-ms", "500"]);
+        .args(&["--connect-timeout", "500ms"]);
     refused.run().expect_refusal("takes no more (--max-connections)");
     let leaving = thread::spawn(move || {
         thread::sleep(Duration::from_secs(3));

@@ -12,7 +12,7 @@ fn fabric(nodes: &[&SutNode], args: &[&str]) -> (Option<i32>, String, Value) {
     let folder = tempfile::tempdir().expect("a folder");
     let addresses: Vec<_> = nodes.iter().map(|node| node.address.as_str()).collect();
     let output = Command::new(program("loadgen-node"))
-        .args(["fabric", "--nodes", &addresses.join(","), "--duration-ms", "50"])
+        .args(["fabric", "--nodes", &addresses.join(","), "--duration", "50ms"])
         .args(args)
         .current_dir(folder.path())
         .output()

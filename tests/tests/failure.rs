@@ -28,7 +28,7 @@ fn has_open(running: &Running, path: &str) -> bool {
 
 #[test]
 fn a_data_set_that_changes_once_it_is_loaded_changes_nothing() {
-    let node = SutNode::echo("a", &["--max-batch", "4", "--echo-batch-us", "20000"]);
+    let node = SutNode::echo("a", &["--max-batch", "4", "--echo-batch", "20ms"]);
     let damages: [fn(&str); 3] = [
         |path| fs::File::options().write(true).open(path).expect("ours").set_len(10).expect("ours"),
         |path| fs::write(path, vec![2; 400_128]).expect("ours"),
@@ -63,8 +63,7 @@ fn a_data_set_that_changes_before_it_is_loaded_fails_the_run_by_name() {
 
 #[test]
 fn a_node_that_drains_ends_the_run_and_itself() {
-    let mut node =
-        SutNode::echo("leaving", &["--echo-batch-us", "1000", "--drain-timeout-ms", "500"]);
+    let mut node = SutNode::echo("leaving", &["--echo-batch", "1ms", "--drain-timeout", "500ms"]);
     let running = LoadGen::new(&[&node.address], "server")
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100"])
         .short(600_000, 1000)

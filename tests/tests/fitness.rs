@@ -13,7 +13,7 @@ fn long(node: &SutNode) -> LoadGen {
 }
 
 fn slow() -> SutNode {
-    SutNode::echo("a", &["--max-batch", "4", "--echo-batch-us", "2000"])
+    SutNode::echo("a", &["--max-batch", "4", "--echo-batch", "2ms"])
 }
 
 /// Moves the wall clock of a program by an hour as soon as a file is there.

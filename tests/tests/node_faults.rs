@@ -190,7 +190,7 @@ async fn refusal(connection: &Connection) -> Status {
 
 #[tokio::test]
 async fn a_node_that_ends_answers_what_it_has_read_and_says_so() {
-    let slow = ["--echo-batch-us", "2000000", "--drain-timeout-ms", "20000"];
+    let slow = ["--echo-batch", "2s", "--drain-timeout", "20s"];
     let mut node = SutNode::echo("leaving", &slow);
     let (connection, probe) = (open(&node).await, channel(&node).await);
     assert_eq!(health(&probe).await.expect("it answers"), ServingStatus::Serving);
@@ -229,7 +229,7 @@ async fn a_node_that_ends_answers_what_it_has_read_and_says_so() {
 
 #[tokio::test]
 async fn what_a_node_drops_at_its_end_is_counted() {
-    let hung = ["--echo-batch-us", "3600000000", "--drain-timeout-ms", "200"];
+    let hung = ["--echo-batch", "1h", "--drain-timeout", "200ms"];
     let mut node = SutNode::echo("leaving", &hung);
     let connection = open(&node).await;
     let messages = [request(1, b"one"), request(2, b"two")];
@@ -244,7 +244,7 @@ async fn what_a_node_drops_at_its_end_is_counted() {
 
 #[tokio::test]
 async fn a_later_signal_ends_a_node_at_once() {
-    let hung = ["--echo-batch-us", "3600000000", "--drain-timeout-ms", "600000"];
+    let hung = ["--echo-batch", "1h", "--drain-timeout", "10m"];
     let mut node = SutNode::echo("leaving", &hung);
     let connection = open(&node).await;
     let replies = send(&connection, &session(false), &[request(1, b"one")]).await;
@@ -264,8 +264,8 @@ async fn a_later_signal_ends_a_node_at_once() {
 #[tokio::test]
 async fn an_engine_that_hangs_is_named_and_the_node_recovers() {
     // Eight samples take two seconds, and one of them a quarter of a second.
-    let batch = ["--max-batch", "8", "--batch-timeout-us", "200000", "--echo-sample-us", "250000"];
-    let mut node = SutNode::echo("a", &[&batch[..], &["--engine-timeout-ms", "1000"]].concat());
+    let batch = ["--max-batch", "8", "--batch-timeout", "200ms", "--echo-sample", "250ms"];
+    let mut node = SutNode::echo("a", &[&batch[..], &["--engine-timeout", "1s"]].concat());
     let (connection, probe) = (open(&node).await, channel(&node).await);
     let mut idle = send(&connection, &session(false), &[]).await;
     // More samples than one batch: those that wait are given up as well.

@@ -37,7 +37,7 @@ fn assert_accounted_for(outcome: &Outcome, sample_bytes: u64) -> Value {
 fn every_scenario_is_valid_and_uses_both_nodes() {
     // At most 10,000 samples per second and node, so that an Offline query for 50,000 in one second takes long
     // enough to be valid on any machine.
-    let pace = ["--echo-sample-us", "100", "--max-batch", "16"];
+    let pace = ["--echo-sample", "100us", "--max-batch", "16"];
     let (a, b) = (SutNode::echo("a", &pace), SutNode::echo("b", &pace));
     for (scenario, milliseconds, qps) in [
         ("offline", 1000, 50_000),
@@ -87,7 +87,7 @@ fn ten_million_samples_in_one_query_cost_little_memory() {
 #[test]
 fn a_slow_node_gets_less_when_connections_pull() {
     let fast = SutNode::echo("fast", &["--max-batch", "4"]);
-    let slow = SutNode::echo("slow", &["--max-batch", "4", "--echo-sample-us", "5000"]);
+    let slow = SutNode::echo("slow", &["--max-batch", "4", "--echo-sample", "5ms"]);
     let outcome = LoadGen::new(&[&fast.address, &slow.address], "offline")
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100"])
         .short(0, 1)
@@ -101,7 +101,7 @@ fn a_slow_node_gets_less_when_connections_pull() {
 
 #[test]
 fn a_rate_that_the_nodes_cannot_hold_is_invalid_and_nothing_is_lost() {
-    let node = SutNode::echo("a", &["--max-batch", "1", "--echo-batch-us", "2000"]);
+    let node = SutNode::echo("a", &["--max-batch", "1", "--echo-batch", "2ms"]);
     let outcome = LoadGen::new(&[&node.address], "server")
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100"])
         .short(1000, 2000)
@@ -115,7 +115,7 @@ fn a_rate_that_the_nodes_cannot_hold_is_invalid_and_nothing_is_lost() {
 
 #[test]
 fn find_peak_finds_a_rate() {
-    let node = SutNode::echo("a", &["--max-batch", "1", "--echo-batch-us", "1000"]);
+    let node = SutNode::echo("a", &["--max-batch", "1", "--echo-batch", "1ms"]);
     let outcome = LoadGen::new(&[&node.address], "server")
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--mode", "find-peak"])
         .short(300, 50)
@@ -134,7 +134,7 @@ fn find_peak_finds_a_rate() {
 #[test]
 fn find_peak_goes_on_only_to_rates_that_loadgen_can_prepare() {
     // A millisecond for each sample.
-    let node = SutNode::echo("a", &["--max-batch", "1", "--echo-batch-us", "1000"]);
+    let node = SutNode::echo("a", &["--max-batch", "1", "--echo-batch", "1ms"]);
     // 10 samples, and 1010; a third rate would be beyond 10⁸.
     let search = |latency: &str| {
         LoadGen::new(&[&node.address], "server")

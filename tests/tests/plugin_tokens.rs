@@ -227,7 +227,7 @@ fn a_plugin_that_breaks_the_rules_fails_by_name_and_the_node_goes_on() {
         ("silent", "no sample went on for"),
     ] {
         abacus.write("model.txt", word);
-        let node = abacus.node("a", &["--engine-timeout-ms", "700"]);
+        let node = abacus.node("a", &["--engine-timeout", "700ms"]);
         // The others could go on getting ids while one gets none.
         let prompts = if word == "silent" { &bad[70..71] } else { &bad[..] };
         run(&[&node.address], "server", "accuracy", prompts).run().expect_failure(reason);
@@ -239,7 +239,7 @@ fn a_plugin_that_breaks_the_rules_fails_by_name_and_the_node_goes_on() {
 fn a_sample_that_goes_on_without_ids_is_waited_for() {
     let abacus = Abacus::new("plods");
     // The second id takes 3 s, in steps that each show that the sample goes on.
-    let node = abacus.node("a", &["--engine-timeout-ms", "1500"]);
+    let node = abacus.node("a", &["--engine-timeout", "1500ms"]);
     let prompts = [vec![7, 6]];
     let outcome = run(&[&node.address], "offline", "accuracy", &prompts).run().expect(0);
     assert_counts(&outcome, &prompts);
@@ -258,10 +258,10 @@ fn an_output_that_ends_before_its_least_ids_fails_by_name() {
 #[test]
 fn a_step_that_does_not_return_ends_the_run_by_name() {
     let abacus = Abacus::new("hangs");
-    let node = abacus.node("a", &["--engine-timeout-ms", "500"]);
+    let node = abacus.node("a", &["--engine-timeout", "500ms"]);
     run(&[&node.address], "server", "accuracy", &[vec![7, 6]])
         .run()
-        .expect_failure("longer than --engine-timeout-ms allows");
+        .expect_failure("longer than --engine-timeout allows");
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn settings_and_models_that_do_not_fit_are_refused() {
         (["--buckets", "5"], "--buckets is for models of tensors"),
         (["--max-batch-tokens", "5"], "--max-batch-tokens is for models of tensors"),
         (["--max-batch-bytes", "5"], "--max-batch-bytes is for models of tensors"),
-        (["--batch-timeout-us", "5"], "--batch-timeout-us is for models of tensors"),
+        (["--batch-timeout", "5us"], "--batch-timeout is for models of tensors"),
         (["--workload-threads", "5"], "--workload-threads is for models of tensors"),
         (["--scenario", "server"], "--scenario is for models of tensors"),
         (["--threads", "0"], "--threads 0: must be from 1"),

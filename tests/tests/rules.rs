@@ -218,7 +218,7 @@ impl Rehearsal {
         std::fs::write(folder.path().join("samples.npy"), samples).expect("writes");
         std::fs::write(folder.path().join("labels.npy"), labels).expect("writes");
         std::fs::write(folder.path().join("user.conf"), USER_CONF).expect("writes");
-        let args = ["--echo-answer-bytes", "4", "--echo-sample-us", "200"];
+        let args = ["--echo-answer-bytes", "4", "--echo-sample", "200us"];
         let nodes = vec![SutNode::echo("node-a", &args), SutNode::echo("node-b", &args)];
         let addresses =
             nodes.iter().map(|node| node.address.as_str()).collect::<Vec<_>>().join(",");

@@ -107,7 +107,7 @@ fn ask(address: &str, transport: &str, args: &[String]) -> (bool, String) {
     let fixed = ["nodes", "--nodes", address, "--transport", transport];
     let output = Command::new(program("loadgen-node"))
         .args(fixed)
-        .args(["--connect-timeout-ms", "2000"])
+        .args(["--connect-timeout", "2s"])
         .args(args)
         .output()
         .expect("loadgen-node starts");

@@ -14,8 +14,7 @@ use netdiv_contract::{
 use serde_json::{Value, json};
 
 /// 5 ms until the first token and 100 us for each further one.
-const PACE: [&str; 6] =
-    ["--engine", "tokens", "--tokens-ttft-us", "5000", "--tokens-tpot-us", "100"];
+const PACE: [&str; 6] = ["--engine", "tokens", "--tokens-ttft", "5ms", "--tokens-tpot", "100us"];
 
 /// A node with the engine `tokens`.
 fn speaker(name: &str, more: &[&str]) -> SutNode {
@@ -116,6 +115,7 @@ fn a_run_in_one_process_is_told_the_same() {
     let lengths = ["--tokens-output", "20-40"];
     let node = speaker("a", &lengths);
     let over_network = run(&[&node.address], "server", "accuracy").run().expect(0);
+    // Times as they were before they had units.
     let settings = "name = 'a'\nengine = 'tokens'\ntokens_ttft_us = 5000\ntokens_tpot_us = 100\n\
                     tokens_output = '20-40'\n";
     let alone = LoadGen::in_one_process("server");
@@ -243,13 +243,13 @@ fn a_sample_whose_first_token_was_seen_does_not_go_to_another_node() {
     let first_only = liar(|_, r| vec![of(&r, Part::First, &[5])]);
     let good = speaker("good", &[]);
     run(&[&first_only.address, &good.address], "server", "accuracy")
-        .args(&["--on-node-loss", "redispatch", "--sample-timeout-ms", "1000"])
+        .args(&["--on-node-loss", "redispatch", "--sample-timeout", "1s"])
         .run()
         .expect_failure("LoadGen has the first token of a sample that node liar has not finished");
     // Before its first token, it does.
     let silent = liar(|_, _| Vec::new());
     let outcome = run(&[&silent.address, &good.address], "server", "accuracy")
-        .args(&["--on-node-loss", "redispatch", "--sample-timeout-ms", "1000"])
+        .args(&["--on-node-loss", "redispatch", "--sample-timeout", "1s"])
         .run()
         .expect(0);
     assert!(outcome.stdout.contains("the run went on without it"), "{}", outcome.stdout);
@@ -299,8 +299,8 @@ fn a_prompt_that_is_too_long_for_the_nodes_tokens_is_refused_by_name() {
     assert!(log.contains("--max-in-flight-tokens 50: must be from 51"), "{log}");
     let log = SutNode::try_start("a", &["--engine", "echo", "--max-in-flight-tokens", "50"]);
     assert!(log.expect_err("no node").contains("belongs to the engine tokens, decoder, openai"));
-    let log = SutNode::try_start("a", &[&pace[..], &["--batch-timeout-us", "50"]].concat());
-    assert!(log.expect_err("no node").contains("--batch-timeout-us belongs to the engine onnx"));
+    let log = SutNode::try_start("a", &[&pace[..], &["--batch-timeout", "50us"]].concat());
+    assert!(log.expect_err("no node").contains("--batch-timeout belongs to the engine onnx"));
 }
 
 #[test]

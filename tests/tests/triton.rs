@@ -162,11 +162,11 @@ fn tokens_come_as_the_model_gives_them() {
 #[test]
 fn a_stream_that_goes_wrong_fails_the_run_by_name() {
     let triton = Triton::start();
-    let node = node(&triton, "tokens.toml", &["--url-timeout-ms", "2000"]);
+    let node = node(&triton, "tokens.toml", &["--url-timeout", "2s"]);
     for (first, words) in [
         (FAILS, "after 1 tokens: the server failed: injected failure"),
         (BREAKS_OFF, "after 5 tokens: it was cut off after 5 tokens, before max_tokens = 12"),
-        (NEVER_ENDS, "after 12 tokens: nothing came for as long as --url-timeout-ms allows"),
+        (NEVER_ENDS, "after 12 tokens: nothing came for as long as --url-timeout allows"),
     ] {
         run_of(&node, "server", "accuracy", &[vec![7, 8], vec![first, 8]])
             .run()

@@ -181,7 +181,7 @@ async fn connect(address: &str) -> Channel {
 /// What a stock client, made from the `.proto` alone, gets from the real node.
 #[tokio::test]
 async fn a_stock_client_can_talk_to_a_node() {
-    let node = SutNode::start("real", &["--batch-timeout-us", "60000000"]);
+    let node = SutNode::start("real", &["--batch-timeout", "1m"]);
     let mut client = SutNodeClient::new(connect(&node.address).await);
     let request =
         DescribeRequest { protocol_version: PROTOCOL_VERSION, nonce: 42, evidence: false };
@@ -234,7 +234,7 @@ async fn a_message_beyond_the_limit_ends_its_stream_only() {
 async fn a_node_that_is_full_stops_reading_and_loses_nothing() {
     // Two samples of a megabyte at a time, each taking 20 ms.
     let limits = ["--max-in-flight-samples", "2", "--max-in-flight-bytes", "2000000"];
-    let pace = ["--max-batch", "1", "--echo-batch-us", "20000"];
+    let pace = ["--max-batch", "1", "--echo-batch", "20ms"];
     let node = SutNode::echo("a", &[limits, pace].concat());
     let mut client = SutNodeClient::new(connect(&node.address).await);
     let asked_for = Arc::new(AtomicUsize::new(0));
@@ -257,7 +257,7 @@ async fn a_node_that_is_full_stops_reading_and_loses_nothing() {
 
 #[tokio::test]
 async fn a_flush_lets_go_of_its_samples_wherever_they_are() {
-    let node = SutNode::echo("a", &["--batch-timeout-us", "60000000", "--max-batch", "1000"]);
+    let node = SutNode::echo("a", &["--batch-timeout", "1m", "--max-batch", "1000"]);
     let channel = connect(&node.address).await;
     let mut client = SutNodeClient::new(channel.clone());
     let stranger = FlushRequest { session: "stranger".into(), samples_sent: 1 };

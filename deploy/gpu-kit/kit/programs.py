@@ -44,7 +44,7 @@ def last_lines(text: str, count: int = 3) -> str:
 
 def config(s: Settings, manifest: Path, name: str, **keys: object) -> Path:
     """A node's settings file; None takes a key away."""
-    keys = {"engine": "torch", "model": str(manifest), "devices": [s.device], "batch_timeout_us": 5000} | keys
+    keys = {"engine": "torch", "model": str(manifest), "devices": [s.device], "batch_timeout": "5ms"} | keys
     file = s.folder("configs") / f"{name}.toml"
     # JSON's strings, numbers, truth values and lists are TOML's.
     file.write_text("".join(f"{key} = {json.dumps(value)}\n" for key, value in keys.items() if value is not None))

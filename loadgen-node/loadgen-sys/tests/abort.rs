@@ -42,13 +42,12 @@ impl SystemUnderTest for Failing {
 fn a_failing_callback_ends_a_test_of_ten_minutes_at_once() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let log = LogSettings { outdir: folder.path().display().to_string(), ..Default::default() };
-    let none = folder.path().join("no audit.config");
     let mut ten_minutes = TestSettings::new(Scenario::Server, Mode::Performance);
     ten_minutes.set("server_target_qps", "1000").expect("a field");
     ten_minutes.set("min_duration_ms", "600000").expect("a field");
 
     let failing = Failing::default();
-    let error = start_test(&failing, &Library, &ten_minutes, &log, &none);
+    let error = start_test(&failing, &Library, &ten_minutes, &log, None);
     let error = error.expect_err("it was aborted");
     assert_eq!(error.to_string(), "the 'cable' was cut", "LoadGen does not escape quotes");
 
@@ -63,6 +62,6 @@ fn a_failing_callback_ends_a_test_of_ten_minutes_at_once() {
     assert!(line.contains("\"is_error\": true"), "{line}");
     assert!(!detail.contains("result_validity"), "{detail}");
 
-    let again = start_test(&Queue::closed(), &Library, &settings(), &log, &none);
+    let again = start_test(&Queue::closed(), &Library, &settings(), &log, None);
     assert!(matches!(again, Err(StartTestError::Spent)), "{again:?}");
 }

@@ -16,8 +16,7 @@ fn loadgen_is_told_of_each_first_token_before_the_answer() {
     let log = LogSettings { outdir: folder.path().display().to_string(), ..Default::default() };
     let mut settings = TestSettings::new(Scenario::SingleStream, Mode::Accuracy);
     settings.set("use_token_latencies", "true").expect("a setting of LoadGen");
-    let none = folder.path().join("no audit.config");
-    start_test(&queue, &Library, &settings, &log, &none).expect("runs");
+    start_test(&queue, &Library, &settings, &log, None).expect("runs");
     drop(queue);
     assert_eq!(answering.join().expect("no panic"), 100);
 

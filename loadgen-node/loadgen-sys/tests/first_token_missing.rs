@@ -13,8 +13,7 @@ fn an_answer_without_its_first_token_ends_the_test_and_does_not_reach_loadgen() 
     let log = LogSettings { outdir: folder.path().display().to_string(), ..Default::default() };
     let mut settings = TestSettings::new(Scenario::Server, Mode::Accuracy);
     settings.set("use_token_latencies", "true").expect("a setting of LoadGen");
-    let none = folder.path().join("no audit.config");
-    let error = start_test(&queue, &Library, &settings, &log, &none).expect_err("it has to end");
+    let error = start_test(&queue, &Library, &settings, &log, None).expect_err("it has to end");
     assert!(error.to_string().contains("before its first token"), "{error}");
     let detail = folder.path().join("mlperf_log_detail.txt");
     let detail = std::fs::read_to_string(detail).expect("a log");

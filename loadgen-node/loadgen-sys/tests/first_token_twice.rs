@@ -17,7 +17,6 @@ fn a_second_first_token_ends_the_test_and_does_not_reach_loadgen() {
     let log = LogSettings { outdir: folder.path().display().to_string(), ..Default::default() };
     let mut settings = TestSettings::new(Scenario::SingleStream, Mode::Accuracy);
     settings.set("use_token_latencies", "true").expect("a setting of LoadGen");
-    let none = folder.path().join("no audit.config");
-    let error = start_test(&queue, &Library, &settings, &log, &none).expect_err("it has to end");
+    let error = start_test(&queue, &Library, &settings, &log, None).expect_err("it has to end");
     assert!(error.to_string().contains("a second first token"), "{error}");
 }

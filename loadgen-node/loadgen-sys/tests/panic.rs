@@ -31,7 +31,6 @@ impl SystemUnderTest for Panicking {
 fn a_panic_becomes_the_reason() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let log = LogSettings { outdir: folder.path().display().to_string(), ..Default::default() };
-    let none = folder.path().join("no audit.config");
-    let error = start_test(&Panicking, &Library, &settings(), &log, &none);
+    let error = start_test(&Panicking, &Library, &settings(), &log, None);
     assert_eq!(error.expect_err("it panicked").to_string(), "internal error: on purpose");
 }

@@ -25,6 +25,7 @@ use crate::{
 
 /// Keys of `loadgen-node audit`.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Tests")]
 pub struct AuditArgs {
     /// Folder of the performance run; its settings are used again
     #[arg(long, value_name = "DIR")]
@@ -143,8 +144,9 @@ fn run_test(
     // The run that is started below claims the folder for itself.
     drop(output::prepare(folder)?);
     let (config, audit_config) = (folder.join("run.toml"), folder.join("audit.config"));
-    let settings = serde_json::Value::from_iter(settings);
-    let mut settings: RunArgs = serde_json::from_value(settings).map_err(|error| failed(&error))?;
+    let settings = toml::Table::try_from(settings).map_err(|error| failed(&error))?;
+    let settings = netdiv_process::renew::<RunArgs>(settings).map_err(|error| failed(&error))?;
+    let mut settings: RunArgs = settings.try_into().map_err(|error| failed(&error))?;
     settings.output = Some(folder.to_path_buf());
     settings.audit_config = Some(audit_config.clone());
     settings.mode = None;
@@ -156,6 +158,10 @@ fn run_test(
     let mut run = Command::new(program);
     let (variable, format) = LogFormat::asked().unwrap_or_default().variable();
     run.arg("run").arg("--config").arg(&config).args(options).env(variable, format);
+    // The test has the settings of the performance run, not those of this environment.
+    for variable in netdiv_process::variables::<RunArgs>() {
+        run.env_remove(variable);
+    }
     let status = run.status().map_err(|error| failed(&error))?;
     match status.code() {
         // What LoadGen thinks of the result is part of the verification.

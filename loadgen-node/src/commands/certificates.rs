@@ -8,6 +8,7 @@ use crate::{RunError, output::say};
 
 /// Keys of `loadgen-node certificates`.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Certificates")]
 pub struct CertificatesArgs {
     /// Names or IP addresses by which the nodes are reached
     #[arg(long, value_name = "HOST", value_delimiter = ',', required = true)]

@@ -3,12 +3,12 @@
 use std::{path::PathBuf, time::Duration};
 
 use netdiv_contract::limits::MAX_PAYLOAD_BYTES;
+use netdiv_process::{ByteCount, SettingsFile, TimeSpan};
 use netdiv_qdl::Settings;
 use netdiv_rules::book::{Need, Table};
 use serde::{Deserialize, Serialize};
 use tracing::{info, warn};
 
-use super::settings_file::SettingsFile;
 use crate::{
     NetworkArgs, RunError,
     fabric::{
@@ -16,7 +16,7 @@ use crate::{
         measure, route,
     },
     output, report,
-    settings::{at_least_one, usage, within},
+    settings::{bytes, set_time, usage},
 };
 
 /// Message sizes when none are given, in bytes: from 64 B to 64 MiB.
@@ -39,17 +39,18 @@ pub struct FabricCommand {
 
 /// Keys of `loadgen-node fabric`.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Measurement")]
 struct FabricArgs {
     /// The network side.
     #[command(flatten)]
     #[serde(flatten)]
     network: NetworkArgs,
-    /// Message sizes, in bytes [default: 64,1024,16384,262144,4194304,67108864]
+    /// Message sizes [default: 64,1KiB,16KiB,256KiB,4MiB,64MiB]
     #[arg(long, value_name = "BYTES", value_delimiter = ',')]
-    sizes: Option<Vec<usize>>,
-    /// Length of each measurement, in milliseconds [default: 1000]
-    #[arg(long, value_name = "MS")]
-    duration_ms: Option<u64>,
+    sizes: Option<Vec<ByteCount>>,
+    /// Length of each measurement [default: 1s]
+    #[arg(long, value_name = "TIME")]
+    duration: Option<TimeSpan>,
     /// Rates that the fabric has to carry, for instance resnet50=20000; the exit code is 1 if it does not
     #[arg(long, value_name = "BENCHMARK=SAMPLES_PER_SECOND", value_delimiter = ',')]
     target: Option<Vec<String>>,
@@ -71,13 +72,15 @@ struct FabricConfig {
 
 impl FabricArgs {
     fn resolve(&self) -> Result<FabricConfig, RunError> {
-        let mut sizes = self.sizes.clone().unwrap_or_else(|| SIZES.to_vec());
-        for size in &sizes {
-            within("sizes", at_least_one("sizes", *size)?, 1..=MAX_PAYLOAD_BYTES)?;
-        }
+        let size = |size: &ByteCount| bytes("sizes", Some(*size), 1, 1..=MAX_PAYLOAD_BYTES);
+        let mut sizes = match &self.sizes {
+            Some(sizes) => sizes.iter().map(size).collect::<Result<_, _>>()?,
+            None => SIZES.to_vec(),
+        };
         sizes.sort_unstable();
         sizes.dedup();
-        let duration = at_least_one("duration-ms", self.duration_ms.unwrap_or(1000))?;
+        let mut duration = Duration::from_secs(1);
+        set_time("duration", &mut duration, self.duration)?;
         let table = Table::builtin().map_err(|error| RunError::Failed(error.to_string()))?;
         let needs = table.needs();
         Ok(FabricConfig {
@@ -85,7 +88,7 @@ impl FabricArgs {
             needs,
             settings: self.network.resolve()?,
             sizes,
-            duration: Duration::from_millis(duration),
+            duration,
             output: self.output.clone().unwrap_or_else(|| "out/fabric".into()),
         })
     }
@@ -169,7 +172,7 @@ fn measure_bandwidth(config: &FabricConfig, report: &mut Report) -> Result<(), R
         let rates = report.bandwidth.iter().map(Bandwidth::bytes_per_second);
         let known = rates.fold(0.0, f64::max);
         if known > 0.0 && *size as f64 > known * TOO_LONG * config.duration.as_secs_f64() {
-            warn!(bytes = size, "left out: one message would take too long; raise --duration-ms");
+            warn!(bytes = size, "left out: one message would take too long; raise --duration");
             continue;
         }
         for direction in Direction::ALL {

@@ -9,15 +9,25 @@ mod ids;
 mod nodes;
 mod plan;
 mod run;
-mod settings_file;
 mod submission;
 #[cfg(feature = "in-process")]
 mod tax;
 
-use clap::Subcommand;
+use clap::{CommandFactory as _, Parser, Subcommand};
+use netdiv_process::ShellCommand;
 
 pub use self::run::exit_code;
 use crate::RunError;
+
+/// The LoadGen node of the MLPerf Inference Network division: runs the official LoadGen against SUT nodes.
+#[derive(Debug, Parser)]
+#[command(name = "loadgen-node", version)]
+pub struct Cli {
+    #[command(flatten)]
+    log: netdiv_process::LogArgs,
+    #[command(subcommand)]
+    command: Command,
+}
 
 /// What `loadgen-node` can do.
 #[derive(Debug, Subcommand)]
@@ -50,24 +60,31 @@ pub enum Command {
     Ids(ids::IdsArgs),
     /// Ask the nodes who they are
     Nodes(nodes::NodesCommand),
+    #[command(flatten)]
+    /// What a shell and a reader of manuals want to know of the program.
+    Shell(ShellCommand),
 }
 
-impl Command {
-    /// Does it, and returns the exit code.
+impl Cli {
+    /// Does what was asked for, and returns the exit code.
     pub fn execute(&self) -> Result<u8, RunError> {
-        match self {
-            Self::Run(command) => command.execute(),
+        match &self.command {
+            Command::Run(command) => command.execute(),
             #[cfg(feature = "in-process")]
-            Self::Tax(args) => args.execute(),
-            Self::Fabric(command) => command.execute(),
-            Self::Certificates(args) => args.execute(),
-            Self::Audit(args) => args.execute(),
-            Self::Check(args) => args.execute(),
-            Self::Submission(args) => args.execute(),
-            Self::Plan(args) => args.execute(),
-            Self::Benchmarks(args) => args.execute(),
-            Self::Ids(args) => args.execute(),
-            Self::Nodes(command) => command.execute(),
+            Command::Tax(args) => args.execute(),
+            Command::Fabric(command) => command.execute(),
+            Command::Certificates(args) => args.execute(),
+            Command::Audit(args) => args.execute(),
+            Command::Check(args) => args.execute(),
+            Command::Submission(args) => args.execute(),
+            Command::Plan(args) => args.execute(),
+            Command::Benchmarks(args) => args.execute(),
+            Command::Ids(args) => args.execute(),
+            Command::Nodes(command) => command.execute(),
+            Command::Shell(command) => {
+                let done = command.execute(Self::command());
+                done.map(|()| 0).map_err(|error| RunError::Usage(error.to_string()))
+            }
         }
     }
 }

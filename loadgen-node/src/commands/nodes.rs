@@ -2,8 +2,8 @@
 
 use tracing::error;
 
-use super::settings_file::SettingsFile;
 use crate::{NetworkArgs, RunError, output::say, report, settings::usage};
+use netdiv_process::SettingsFile;
 
 /// `loadgen-node nodes`.
 #[derive(Debug, clap::Args)]

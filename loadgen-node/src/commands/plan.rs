@@ -10,6 +10,7 @@ use crate::{RunError, output::say, settings::TableArgs};
 /// Keys of `loadgen-node plan`.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("expected").required(true).args(["rate", "token_rate"]))]
+#[command(next_help_heading = "Run")]
 pub struct PlanArgs {
     /// The benchmark
     benchmark: String,

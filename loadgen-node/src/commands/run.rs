@@ -1,7 +1,7 @@
 //! `loadgen-node run`: a run of LoadGen.
 
-use super::settings_file::SettingsFile;
 use crate::{RunArgs, RunError, error::EXIT_FAILED, result::Verdict};
+use netdiv_process::SettingsFile;
 
 /// `loadgen-node run`.
 #[derive(Debug, clap::Args)]

@@ -24,6 +24,7 @@ use crate::{
 
 /// Keys of `loadgen-node tax`.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Measurement")]
 pub struct TaxArgs {
     /// Settings file of a SUT node, both for the node that is started and for the run in one process
     #[arg(long, value_name = "FILE")]
@@ -148,7 +149,12 @@ impl Node {
         fs::create_dir_all(&args.output).map_err(unusable)?;
         let (variable, format) = LogFormat::asked().unwrap_or_default().variable();
         let ready_file = args.output.join("node.json");
-        let child = Command::new(&program)
+        let mut node = Command::new(&program);
+        // Its settings are those of the file, as in one process.
+        for variable in netdiv_process::variables::<sut_node::Args>() {
+            node.env_remove(variable);
+        }
+        let child = node
             .arg("--config")
             .arg(&args.node_config)
             .args(["--listen", "127.0.0.1:0", "--name", "tax", "--ready-file"])

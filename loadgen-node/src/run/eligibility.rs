@@ -8,7 +8,7 @@ use netdiv_qdl::{NodeInfo, SUT_NAME_PART};
 use netdiv_resources::files;
 use netdiv_rules::{
     Finding, Outcome,
-    policy::{self, AuditConfig, Choice, Engine, Tensor},
+    policy::{self, Choice, Engine, Tensor},
     result::{Division, Evidence},
 };
 use tracing::warn;
@@ -43,8 +43,7 @@ pub(crate) fn findings(
     let layout = test.library.layout().unwrap_or_default();
     let tensors: Vec<_> = layout.tensors.iter().map(tensor).collect();
     // What cannot be read was refused with the settings.
-    let audit_config = files::read_text(&config.audit_config).ok();
-    let is_given = config.given.contains_key("audit_config");
+    let audit_config = config.audit_config.as_deref().and_then(|path| files::read_text(path).ok());
     let engines: Vec<_> = nodes.iter().map(engine).collect();
     let findings = policy::before_run(
         &config.benchmarks,
@@ -63,7 +62,7 @@ pub(crate) fn findings(
             sut_name_part: SUT_NAME_PART,
             digests: config.digests,
             in_process: !matches!(config.target, Target::Nodes(_)),
-            audit_config: audit_config.as_deref().map(|text| AuditConfig { is_given, text }),
+            audit_config: audit_config.as_deref(),
             engines: &engines,
             evidence,
         },

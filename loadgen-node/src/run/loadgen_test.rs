@@ -79,7 +79,7 @@ impl LoadGenTest {
             enable_trace: self.config.trace,
             ..LogSettings::default()
         };
-        let audit_config = &self.config.audit_config;
+        let audit_config = self.config.audit_config.as_deref();
         // It is preparing from here on, and may do so for long before its first call.
         self.library.owes_calls().store(true, Ordering::SeqCst);
         let library = self.library.as_ref();

@@ -1,6 +1,6 @@
 //! LoadGen's settings for a run, and which of them are refused.
 
-use std::{io, time::Duration};
+use std::{path::Path, time::Duration};
 
 use loadgen_sys::{AnswerTokens, Scenario, TestSettings};
 use netdiv_qdl::TokenBounds;
@@ -28,6 +28,9 @@ pub(super) struct RunSettings {
     pub(super) warnings: Vec<String>,
 }
 
+/// Where LoadGen itself looks for settings of a compliance test, in the working folder.
+const AUDIT_CONFIG: &str = "audit.config";
+
 /// LoadGen's settings: mlperf.conf, then user.conf, then the fields that were set by hand.
 pub(super) fn test_settings(config: &RunConfig) -> Result<RunSettings, RunError> {
     let refused = |error: loadgen_sys::SettingsError| RunError::Usage(error.to_string());
@@ -45,16 +48,24 @@ pub(super) fn test_settings(config: &RunConfig) -> Result<RunSettings, RunError>
     for (name, value) in &config.settings {
         given.set(name, value).map_err(refused)?;
     }
-    let audit_config = &config.audit_config;
-    let audited = match files::check(audit_config, files::TEXT_BYTES) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return usage(format!("{}: {error}", audit_config.display())),
-        Ok(()) => {
-            warn!("LoadGen will take settings from {}", audit_config.display());
-            Some(given.audited(audit_config).map_err(refused)?)
+    let effective = match &config.audit_config {
+        Some(path) => {
+            if let Err(error) = files::check(path, files::TEXT_BYTES) {
+                return usage(format!("{}: {error}", path.display()));
+            }
+            warn!("LoadGen will take settings from {}", path.display());
+            given.audited(path).map_err(refused)?
+        }
+        None => {
+            if Path::new(AUDIT_CONFIG).exists() {
+                warn!(
+                    "{AUDIT_CONFIG} in this folder is not used; give --audit-config {AUDIT_CONFIG} for a compliance test"
+                );
+            }
+            given.clone()
         }
     };
-    Ok(RunSettings { effective: audited.unwrap_or_else(|| given.clone()), given, warnings })
+    Ok(RunSettings { effective, given, warnings })
 }
 
 /// A line of user.conf without effect is a warning; a run of the Network division must have a user.conf that applies to it.

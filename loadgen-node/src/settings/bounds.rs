@@ -2,6 +2,8 @@
 
 use std::{fmt::Display, ops::RangeInclusive, time::Duration};
 
+use netdiv_process::{ByteCount, TimeSpan};
+
 use crate::RunError;
 
 /// A setting is refused.
@@ -14,12 +16,39 @@ pub(crate) fn at_least_one<N: PartialEq + From<u8>>(key: &str, value: N) -> Resu
     if value == N::from(0) { usage(format!("--{key} 0: must be at least 1")) } else { Ok(value) }
 }
 
+/// Shortest time limit.
+const LEAST_TIME: TimeSpan = TimeSpan::from_millis(1);
+
 /// Sets a time limit, if one was given.
-pub(super) fn set_ms(key: &str, limit: &mut Duration, ms: Option<u64>) -> Result<(), RunError> {
-    if let Some(ms) = ms {
-        *limit = Duration::from_millis(at_least_one(key, ms)?);
+pub(crate) fn set_time(
+    key: &str,
+    limit: &mut Duration,
+    given: Option<TimeSpan>,
+) -> Result<(), RunError> {
+    if let Some(time) = given {
+        if time < LEAST_TIME {
+            return usage(format!("--{key} {time}: must be at least {LEAST_TIME}"));
+        }
+        *limit = time.duration();
     }
     Ok(())
+}
+
+/// A number of bytes in a range.
+pub(crate) fn bytes<N>(
+    key: &str,
+    given: Option<ByteCount>,
+    default: N,
+    range: RangeInclusive<N>,
+) -> Result<N, RunError>
+where
+    N: PartialOrd + Display + TryFrom<u64>,
+{
+    let Some(given) = given else { return Ok(default) };
+    match N::try_from(given.bytes()) {
+        Ok(value) if range.contains(&value) => Ok(value),
+        _ => usage(format!("--{key} {given}: must be from {} to {}", range.start(), range.end())),
+    }
 }
 
 /// Refuses a number that is not in the range.

@@ -10,7 +10,7 @@ mod run_args;
 mod run_config;
 mod table;
 
-pub(crate) use bounds::{at_least_one, usage, within};
+pub(crate) use bounds::{bytes, set_time, usage};
 pub use network::NetworkArgs;
 pub(crate) use observe::Observe;
 pub use observe::ObserveArgs;

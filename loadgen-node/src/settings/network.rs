@@ -3,11 +3,12 @@
 use std::{path::PathBuf, sync::Arc};
 
 use netdiv_contract::limits;
+use netdiv_process::{ByteCount, TimeSpan};
 use netdiv_qdl::{NetworkSettings, OnThreadStart, Options, Settings, Transport};
 use netdiv_transport::security::{ClientTls, SecurityError, TlsFiles, Token, is_loopback};
 use serde::{Deserialize, Serialize};
 
-use super::bounds::{at_least_one, set_ms, usage, within};
+use super::bounds::{at_least_one, bytes, set_time, usage, within};
 use crate::RunError;
 
 /// Connections to a node, or streams on each: ids of samples have room for so many streams of a run.
@@ -16,8 +17,12 @@ const MOST_STREAMS: usize = 65_535;
 /// More I/O threads than any machine has cores for.
 const MOST_THREADS: usize = 1024;
 
+/// Heading of the options that are about who may talk to whom.
+const SECURITY: &str = "Security";
+
 /// Keys of everything that connects to nodes.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Network")]
 pub struct NetworkArgs {
     /// The SUT nodes
     #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
@@ -38,38 +43,38 @@ pub struct NetworkArgs {
     #[arg(long, value_name = "CORES", value_delimiter = ',')]
     pub pin: Option<Vec<usize>>,
     /// Let the I/O threads poll instead of sleeping: lower latency, but each takes a whole core
-    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", hide_short_help = true)]
     pub busy_poll: Option<bool>,
     /// Certificates of the authority that signed the nodes' certificates, in PEM: turns TLS on
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = SECURITY)]
     pub tls_ca: Option<PathBuf>,
     /// This machine's certificate and its chain, in PEM, for nodes that ask for one
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = SECURITY)]
     pub tls_certificate: Option<PathBuf>,
     /// The key of that certificate, in PEM
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = SECURITY)]
     pub tls_key: Option<PathBuf>,
     /// The token that the nodes ask for
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = SECURITY)]
     pub token_file: Option<PathBuf>,
     /// Connect to other machines without TLS (gRPC), or without verifying their certificates (QUIC)
-    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = SECURITY)]
     pub insecure: Option<bool>,
-    /// Flow control: bytes that a node may send on one stream before they are read [default: 67108864]
-    #[arg(long, value_name = "BYTES")]
-    pub receive_window_bytes: Option<u32>,
+    /// Flow control: bytes that a node may send on one stream before they are read [default: 64MiB]
+    #[arg(long, value_name = "BYTES", hide_short_help = true)]
+    pub receive_window_bytes: Option<ByteCount>,
     /// QUIC: longest UDP payload to try; above 6550 there is no segmentation offload [default: 1452; on loopback 65000]
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub quic_mtu: Option<u16>,
-    /// How long to try to connect to a node [default: 10000]
-    #[arg(long, value_name = "MS")]
-    pub connect_timeout_ms: Option<u64>,
-    /// Time-out for a node to tell its name or to acknowledge a flush [default: 10000]
-    #[arg(long, value_name = "MS")]
-    pub control_timeout_ms: Option<u64>,
-    /// How long a connection may be silent before its node counts as lost [default: 3000]
-    #[arg(long, value_name = "MS")]
-    pub keepalive_timeout_ms: Option<u64>,
+    /// How long to try to connect to a node [default: 10s]
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    pub connect_timeout: Option<TimeSpan>,
+    /// Time-out for a node to tell its name or to acknowledge a flush [default: 10s]
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    pub control_timeout: Option<TimeSpan>,
+    /// How long a connection may be silent before its node counts as lost [default: 3s]
+    #[arg(long, value_name = "TIME")]
+    pub keepalive_timeout: Option<TimeSpan>,
 }
 
 impl NetworkArgs {
@@ -77,7 +82,7 @@ impl NetworkArgs {
     pub(crate) fn resolve(&self) -> Result<Settings, RunError> {
         let nodes = self.addresses()?;
         let mut network = NetworkSettings { options: self.options()?, ..Default::default() };
-        set_ms("control-timeout-ms", &mut network.control_timeout, self.control_timeout_ms)?;
+        set_time("control-timeout", &mut network.control_timeout, self.control_timeout)?;
         let is_secure = network.options.tls.is_some();
         let stranger = nodes.iter().find(|address| !is_loopback(address));
         match (self.insecure.unwrap_or(false), stranger) {
@@ -130,16 +135,20 @@ impl NetworkArgs {
             transport: self.transport.unwrap_or_default(),
             tls: self.tls()?,
             token: self.token_file.as_deref().map(Token::read).transpose().map_err(refused)?,
-            window_bytes: self.receive_window_bytes.unwrap_or(limits::STREAM_WINDOW_BYTES),
+            window_bytes: bytes(
+                "receive-window-bytes",
+                self.receive_window_bytes,
+                limits::STREAM_WINDOW_BYTES,
+                limits::WINDOW_BYTES,
+            )?,
             quic_mtu: self.quic_mtu,
             ..Options::default()
         };
-        within("receive-window-bytes", options.window_bytes, limits::WINDOW_BYTES)?;
         if let Some(mtu) = options.quic_mtu {
             within("quic-mtu", mtu, limits::UDP_PAYLOAD_BYTES)?;
         }
-        set_ms("connect-timeout-ms", &mut options.connect_timeout, self.connect_timeout_ms)?;
-        set_ms("keepalive-timeout-ms", &mut options.keepalive_timeout, self.keepalive_timeout_ms)?;
+        set_time("connect-timeout", &mut options.connect_timeout, self.connect_timeout)?;
+        set_time("keepalive-timeout", &mut options.keepalive_timeout, self.keepalive_timeout)?;
         Ok(options)
     }
 

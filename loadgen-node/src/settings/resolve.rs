@@ -10,7 +10,7 @@ use netdiv_rules::{Division, Mode, Scenario};
 
 use super::{
     RunArgs, RunConfig, Target,
-    bounds::{at_least_one, set_ms, usage},
+    bounds::{at_least_one, bytes, set_time, usage},
     demo,
 };
 use crate::RunError;
@@ -24,7 +24,11 @@ impl RunArgs {
     pub fn resolve(&self) -> Result<RunConfig, RunError> {
         let (scenario, mode) = self.test()?;
         let (division, rehearsal, strict) = self.division()?;
-        let benchmark = self.benchmark.clone().unwrap_or_else(|| dataset::DIGITS.into());
+        let Some(benchmark) = self.benchmark.clone() else {
+            return usage(
+                "no benchmark; give --benchmark NAME: `loadgen-node benchmarks` lists those of the suite, digits is the demo's",
+            );
+        };
         if benchmark.is_empty() || benchmark.contains(|c: char| c.is_whitespace() || c == '/') {
             return usage(format!("--benchmark `{benchmark}`: not a name"));
         }
@@ -57,7 +61,12 @@ impl RunArgs {
             checksums: self.checksums.unwrap_or(false),
             labels: self.labels.clone(),
             user_conf: self.user_conf.clone(),
-            min_free_bytes: self.min_free_bytes.unwrap_or(MIN_FREE_BYTES),
+            min_free_bytes: bytes(
+                "min-free-bytes",
+                self.min_free_bytes,
+                MIN_FREE_BYTES,
+                0..=u64::MAX,
+            )?,
             encoding: self.encoding.unwrap_or(Encoding::None),
             trace: self.trace.unwrap_or(false),
             quiet: self.quiet.unwrap_or(false),
@@ -108,13 +117,12 @@ impl RunArgs {
         stated.map_err(|error| RunError::Usage(format!("--evidence: {error}")))
     }
 
-    fn audit_config(&self) -> Result<PathBuf, RunError> {
+    fn audit_config(&self) -> Result<Option<PathBuf>, RunError> {
         match &self.audit_config {
             Some(path) if !path.exists() => {
                 usage(format!("--audit-config {}: no such file", path.display()))
             }
-            Some(path) => Ok(path.clone()),
-            None => Ok("audit.config".into()),
+            given => Ok(given.clone()),
         }
     }
 
@@ -147,8 +155,8 @@ impl RunArgs {
             ("policy", self.policy.is_some()),
             ("window_samples", self.window_samples.is_some()),
             ("window_bytes", self.window_bytes.is_some()),
-            ("sample_timeout_ms", self.sample_timeout_ms.is_some()),
-            ("sample_deadline_ms", self.sample_deadline_ms.is_some()),
+            ("sample_timeout", self.sample_timeout.is_some()),
+            ("sample_deadline", self.sample_deadline.is_some()),
             ("on_node_loss", self.on_node_loss.is_some()),
             ("checksums", self.checksums.is_some()),
             ("digests", self.digests.is_some_and(|on| on)),
@@ -181,8 +189,8 @@ impl RunArgs {
     fn nodes(&self, scenario: Scenario) -> Result<Target, RunError> {
         let mut settings = self.network.resolve()?;
         let network = &mut settings.network;
-        set_ms("sample-timeout-ms", &mut network.sample_timeout, self.sample_timeout_ms)?;
-        set_ms("sample-deadline-ms", &mut network.sample_deadline, self.sample_deadline_ms)?;
+        set_time("sample-timeout", &mut network.sample_timeout, self.sample_timeout)?;
+        set_time("sample-deadline", &mut network.sample_deadline, self.sample_deadline)?;
         let cluster_name = self.cluster_name.clone().unwrap_or(settings.cluster_name);
         if !is_name(&cluster_name) {
             let said = netdiv_contract::said::said(&cluster_name);
@@ -205,7 +213,10 @@ impl RunArgs {
         Ok(Target::Nodes(Box::new(Settings {
             policy: self.policy.unwrap_or(default_policy),
             window_samples: window("window-samples", self.window_samples)?,
-            window_bytes: window("window-bytes", self.window_bytes)?,
+            window_bytes: self
+                .window_bytes
+                .map(|given| bytes("window-bytes", Some(given), 1, 1..=usize::MAX))
+                .transpose()?,
             checksums: self.checksums.unwrap_or(false),
             one_query_at_a_time: matches!(scenario, Scenario::SingleStream | Scenario::MultiStream),
             cluster_name,
@@ -219,12 +230,14 @@ impl RunArgs {
 #[cfg(test)]
 mod tests {
     use clap::Args as _;
+    use netdiv_process::{ByteCount, TimeSpan};
     use serde_json::{Value, json};
 
     use super::*;
 
     fn resolved(extra: Option<(&str, Value)>) -> String {
-        let mut settings = json!({"nodes": ["127.0.0.1:1"], "scenario": "server"});
+        let mut settings =
+            json!({"nodes": ["127.0.0.1:1"], "scenario": "server", "benchmark": "digits"});
         if let Some((key, value)) = extra {
             settings[key] = value;
         }
@@ -242,8 +255,11 @@ mod tests {
             let Some((_, default)) = help.split_once("[default: ") else { continue };
             let Some((default, _)) = default.split_once(']') else { continue };
             let words = key.get_possible_values();
+            let is_unit =
+                default.parse::<TimeSpan>().is_ok() || default.parse::<ByteCount>().is_ok();
             let value = match default.parse::<u64>() {
                 Ok(number) => number.into(),
+                Err(_) if is_unit => default.into(),
                 Err(_) if words.iter().any(|word| word.get_name() == default) => default.into(),
                 Err(_) => continue,
             };
@@ -251,6 +267,6 @@ mod tests {
             assert_eq!(resolved(Some((id, value))), resolved(None), "{id}");
             tried += 1;
         }
-        assert!(tried > 12, "{tried} defaults are numbers or words of a list");
+        assert!(tried > 12, "{tried} defaults have one value");
     }
 }

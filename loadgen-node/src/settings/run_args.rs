@@ -3,14 +3,22 @@
 use std::path::PathBuf;
 
 use netdiv_contract::encoding::Encoding;
+use netdiv_process::{ByteCount, TimeSpan};
 use netdiv_qdl::{OnNodeLoss, Policy};
 use netdiv_rules::{Division, Mode, Scenario};
 use serde::{Deserialize, Serialize};
 
 use super::{NetworkArgs, ObserveArgs, TableArgs};
 
+/// Headings of options in the help.
+const RULES: &str = "Rules and evidence";
+const DISPATCH: &str = "Dispatch";
+const FAILURES: &str = "Failures";
+const OUTPUT: &str = "Output";
+
 /// Keys of `loadgen-node run`. Each is also a key of the settings file, with underscores instead of hyphens.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Test")]
 pub struct RunArgs {
     /// The network side.
     #[command(flatten)]
@@ -22,19 +30,19 @@ pub struct RunArgs {
     pub observe: ObserveArgs,
     /// What the run is for [default: exploratory]. A run for the Network division is refused if its settings break a
     /// rule of the division
-    #[arg(long)]
+    #[arg(long, help_heading = RULES)]
     pub division: Option<Division>,
     /// List the rules of the division that are broken, and run anyway: for practice, not for a submission
-    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = RULES)]
     pub rehearsal: Option<bool>,
     /// Refuse a run for the Network division also if it cannot be told whether it keeps a rule
-    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = RULES)]
     pub strict: Option<bool>,
     /// Prove that every byte arrived as it was sent, by digests of each sample and response at both ends. Costs time
-    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = RULES)]
     pub digests: Option<bool>,
     /// Facts about this machine that cannot be read from it, in TOML; docs/SUBMISSION.md lists the keys
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = RULES)]
     pub evidence: Option<PathBuf>,
     /// The table of benchmarks.
     #[command(flatten)]
@@ -46,7 +54,8 @@ pub struct RunArgs {
     /// What LoadGen does with the scenario [default: performance]
     #[arg(long)]
     pub mode: Option<Mode>,
-    /// The benchmark: the model's name in user.conf [default: digits]
+    /// The benchmark: the model's name in user.conf; `loadgen-node benchmarks` lists those of the suite, and digits and sorting
+    /// are the demo's
     #[arg(long, value_name = "NAME")]
     pub benchmark: Option<String>,
     /// Samples: a .npy file, a folder, several of these joined by + (a sample has one tensor of each),
@@ -59,58 +68,58 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
     /// Samples used in performance mode [default: all]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub performance_samples: Option<usize>,
     /// LoadGen's user.conf
     #[arg(long, value_name = "FILE")]
     pub user_conf: Option<PathBuf>,
-    /// LoadGen's audit.config, for compliance tests [default: audit.config, if it exists]
-    #[arg(long, value_name = "FILE")]
+    /// LoadGen's audit.config, for compliance tests; `loadgen-node audit` makes them
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub audit_config: Option<PathBuf>,
     /// Any field of LoadGen's TestSettings, for experiments; a submission sets them in user.conf
     #[arg(long, value_name = "FIELD=VALUE")]
     pub setting: Option<Vec<String>>,
     /// Folder for the logs and result.json; it must not hold another run [default: out/BENCHMARK-SCENARIO-MODE]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     pub output: Option<PathBuf>,
     /// How samples are encoded [default: none]
-    #[arg(long)]
+    #[arg(long, help_heading = DISPATCH)]
     pub encoding: Option<Encoding>,
     /// Name of the cluster, the first part of the SUT's name [default: netdiv]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = DISPATCH, hide_short_help = true)]
     pub cluster_name: Option<String>,
     /// Which stream gets which sample [default: pull for offline, else least-outstanding]
-    #[arg(long)]
+    #[arg(long, help_heading = DISPATCH)]
     pub policy: Option<Policy>,
     /// Window: samples in flight to each node [default: as many as the node accepts]
-    #[arg(long, value_name = "SAMPLES")]
+    #[arg(long, value_name = "SAMPLES", help_heading = DISPATCH, hide_short_help = true)]
     pub window_samples: Option<usize>,
     /// Window: payload bytes in flight to each node [default: as many as the node accepts]
-    #[arg(long, value_name = "BYTES")]
-    pub window_bytes: Option<usize>,
-    /// How long a node with samples in flight may answer none of them [default: 60000]
-    #[arg(long, value_name = "MS")]
-    pub sample_timeout_ms: Option<u64>,
-    /// Deadline of each sample, while its node answers others [default: 300000]
-    #[arg(long, value_name = "MS")]
-    pub sample_deadline_ms: Option<u64>,
+    #[arg(long, value_name = "BYTES", help_heading = DISPATCH, hide_short_help = true)]
+    pub window_bytes: Option<ByteCount>,
+    /// How long a node with samples in flight may answer none of them [default: 1m]
+    #[arg(long, value_name = "TIME", help_heading = FAILURES)]
+    pub sample_timeout: Option<TimeSpan>,
+    /// Deadline of each sample, while its node answers others [default: 5m]
+    #[arg(long, value_name = "TIME", help_heading = FAILURES, hide_short_help = true)]
+    pub sample_deadline: Option<TimeSpan>,
     /// What to do when a node is lost [default: fail]
-    #[arg(long)]
+    #[arg(long, help_heading = FAILURES)]
     pub on_node_loss: Option<OnNodeLoss>,
     /// Give every message a checksum (CRC32C), which detects bits that change on the way. Costs time
-    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = FAILURES, hide_short_help = true)]
     pub checksums: Option<bool>,
-    /// Free space that the file system of --output must keep during the run [default: 67108864]
-    #[arg(long, value_name = "BYTES")]
-    pub min_free_bytes: Option<u64>,
+    /// Free space that the file system of --output must keep during the run [default: 64MiB]
+    #[arg(long, value_name = "BYTES", help_heading = FAILURES, hide_short_help = true)]
+    pub min_free_bytes: Option<ByteCount>,
     /// Run the model in this process, without a network; FILE has the settings of a SUT node. For comparison: such a result
     /// is not one of the Network division
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub in_process: Option<PathBuf>,
     /// Let LoadGen log each sample in mlperf_log_trace.json
-    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = OUTPUT, hide_short_help = true)]
     pub trace: Option<bool>,
     /// Do not show progress
-    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = OUTPUT)]
     pub quiet: Option<bool>,
 }

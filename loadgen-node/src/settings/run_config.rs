@@ -31,7 +31,7 @@ pub struct RunConfig {
     pub(crate) labels: Option<PathBuf>,
     pub(crate) performance_samples: Option<usize>,
     pub(crate) user_conf: Option<PathBuf>,
-    pub(crate) audit_config: PathBuf,
+    pub(crate) audit_config: Option<PathBuf>,
     /// Fields of LoadGen's TestSettings and their values.
     pub(crate) settings: Vec<(String, String)>,
     pub(crate) output: PathBuf,

@@ -9,9 +9,10 @@ use crate::RunError;
 
 /// Which table of benchmarks to use.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Test")]
 pub struct TableArgs {
     /// Use this table of benchmarks, in TOML, instead of the built-in one
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub benchmarks: Option<PathBuf>,
 }
 

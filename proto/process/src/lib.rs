@@ -1,104 +1,31 @@
 //! The process side of both programs: settings from a file and the command line, logging, signals, cores.
 
+mod command_line;
+mod given;
 mod json_lines;
 mod limited;
 mod log_format;
 mod logging;
+mod old_keys;
+mod settings;
+mod shell;
 mod shown;
 mod signals;
+mod units;
 
-use std::{
-    io::{self, Write as _},
-    path::{Path, PathBuf},
-};
+use std::io::{self, Write as _};
 
+pub use command_line::{command, parse, variable, variables};
+pub use given::SettingsFile;
 pub use log_format::{LogArgs, LogFormat};
 pub use logging::{Lines, Logging, refused, start_logging};
 use netdiv_contract::said::printable;
-use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
+pub use old_keys::renew;
+pub use settings::{SettingsError, layered};
+pub use shell::ShellCommand;
 pub use signals::{Signal, Signals};
 use tokio::signal::unix::{SignalKind, signal};
-use toml::de::DeTable;
-
-/// Why settings could not be read.
-#[derive(Debug, thiserror::Error)]
-pub enum SettingsError {
-    /// The file is missing or unreadable.
-    #[error("cannot read the settings file {}: {error}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// The file is not TOML.
-    #[error("{}: {error}", path.display())]
-    NotToml {
-        /// The file.
-        path: PathBuf,
-        /// Line, column and reason.
-        error: Box<toml::de::Error>,
-    },
-    /// The file has an unknown key, or a value that its key does not accept.
-    #[error("{}, line {line}: `{key}`: {why}", path.display())]
-    Invalid {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// The key.
-        key: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// The command line cannot be combined with the file.
-    #[error("cannot put the settings together: {0}")]
-    Layering(String),
-}
-
-/// The file's settings, overridden by those of the command line. `T` has an optional field for each key, so that
-/// unset keys stay open for the program's default.
-pub fn layered<T: clap::Args + Serialize + DeserializeOwned>(
-    command_line: &T,
-    file: Option<&Path>,
-) -> Result<T, SettingsError> {
-    let layering = |error: &dyn std::fmt::Display| SettingsError::Layering(error.to_string());
-    let settings = match file {
-        Some(path) => read::<T>(path)?,
-        None => toml::Table::new(),
-    };
-    // As JSON, which has room for any number that the command line may hold.
-    let mut settings = serde_json::to_value(settings).map_err(|e| layering(&e))?;
-    let on_top = serde_json::to_value(command_line).map_err(|e| layering(&e))?;
-    if let (Value::Object(settings), Value::Object(on_top)) = (&mut settings, on_top) {
-        settings.extend(on_top.into_iter().filter(|(_, value)| !value.is_null()));
-    }
-    serde_json::from_value(settings).map_err(|e| layering(&e))
-}
-
-/// The file's keys, after checking that `T` has each of them and accepts its value.
-fn read<T: clap::Args + DeserializeOwned>(path: &Path) -> Result<toml::Table, SettingsError> {
-    let path_buf = || path.to_path_buf();
-    let text = netdiv_resources::files::read_text(path)
-        .map_err(|error| SettingsError::Unreadable { path: path_buf(), error })?;
-    let not_toml = |error| SettingsError::NotToml { path: path_buf(), error: Box::new(error) };
-    let table: toml::Table = toml::from_str(&text).map_err(not_toml)?;
-    let known = T::augment_args(clap::Command::new(""));
-    for key in DeTable::parse(&text).map_err(not_toml)?.get_ref().keys() {
-        let line = 1 + text[..key.span().start].matches('\n').count();
-        let key = key.get_ref().to_string();
-        let invalid =
-            |why: String| SettingsError::Invalid { path: path_buf(), line, key: key.clone(), why };
-        if !known.get_arguments().any(|argument| argument.get_id() == key.as_str()) {
-            return Err(invalid("there is no such setting; see --help".into()));
-        }
-        let only =
-            toml::Table::from_iter(table.get(&key).map(|value| (key.clone(), value.clone())));
-        only.try_into::<T>().map_err(|error| invalid(error.message().into()))?;
-    }
-    Ok(table)
-}
+pub use units::{ByteCount, TimeSpan};
 
 /// Prints lines to standard output; what is not shown, such as a peer's control characters, is escaped. A closed pipe
 /// is not an error: the reader may have ended.
@@ -145,70 +72,5 @@ pub fn check_cores(cores: &[usize]) -> Result<(), String> {
             let ids: Vec<_> = allowed.iter().map(|core| core.id.to_string()).collect();
             Err(format!("this process may not use core {core}, only: {}", ids.join(", ")))
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde::Deserialize;
-
-    use super::*;
-
-    #[derive(Debug, Default, PartialEq, clap::Args, Serialize, Deserialize)]
-    struct Keys {
-        #[arg(long)]
-        name: Option<String>,
-        #[command(flatten)]
-        #[serde(flatten)]
-        more: MoreKeys,
-    }
-
-    #[derive(Debug, Default, PartialEq, clap::Args, Serialize, Deserialize)]
-    struct MoreKeys {
-        #[arg(long)]
-        size: Option<u32>,
-    }
-
-    fn file(text: &str) -> tempfile::NamedTempFile {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), text).unwrap();
-        file
-    }
-
-    #[test]
-    fn the_command_line_wins_over_the_file() {
-        let file = file("name = 'a'\nsize = 1\n");
-        let size = |size| MoreKeys { size: Some(size) };
-        let command_line = Keys { more: size(2), ..Keys::default() };
-        let settings = layered(&command_line, Some(file.path())).unwrap();
-        assert_eq!(settings, Keys { name: Some("a".into()), more: size(2) });
-    }
-
-    #[test]
-    fn a_key_that_is_wrong_is_named_with_its_line() {
-        for (text, want) in [
-            ("name = 'a'\nsizes = 1\n", "line 2: `sizes`: there is no such setting"),
-            (
-                "name = 'a'\n\nsize = 'b'\n",
-                "line 3: `size`: invalid type: string \"b\", expected u32",
-            ),
-            ("name = ", "TOML parse error at line 1"),
-        ] {
-            let file = file(text);
-            let error = layered(&Keys::default(), Some(file.path())).unwrap_err().to_string();
-            assert!(error.contains(want), "{error}");
-        }
-    }
-
-    #[test]
-    fn a_file_that_never_ends_is_refused_by_its_kind() {
-        let error = layered(&Keys::default(), Some(Path::new("/dev/zero"))).unwrap_err();
-        assert!(error.to_string().contains("settings file /dev/zero: it is a device"), "{error}");
-    }
-
-    #[test]
-    fn a_missing_file_is_named() {
-        let error = layered(&Keys::default(), Some(Path::new("/nowhere.toml"))).unwrap_err();
-        assert!(error.to_string().contains("/nowhere.toml"), "{error}");
     }
 }

@@ -173,7 +173,7 @@ typedef struct netdiv_token_engine {
     /* Goes on: a chunk of the prompts that wait, and one id for every sample whose prompt is done. Writes at most one
      * event for a sample, and their number; there is room for one for every slot. An event without ids that is not
      * the last shows that a sample went on, by a part of its prompt for instance. When no sample has an event for as long
-     * as --engine-timeout-ms allows, the node gives all of them up. After an error no sample is
+     * as --engine-timeout allows, the node gives all of them up. After an error no sample is
      * under way any more. */
     netdiv_status (*step)(netdiv_token_instance *instance, netdiv_token_event *events, uint32_t room, uint32_t *count,
                           netdiv_text error);

@@ -11,7 +11,7 @@ use sut_node::{Args, InProcess};
 fn main() -> Result<(), Box<dyn Error>> {
     let name = env::args().nth(1).unwrap_or_else(|| dataset::DIGITS.into());
     let engine = if name == dataset::SORTING { "decoder" } else { "onnx" };
-    let args: Args = serde_json::from_value(json!({"engine": engine}))?;
+    let args: Args = serde_json::from_value(json!({"engine": engine, "model": name}))?;
     let labels = Labels::of_dataset(&name)?.ok_or("choose a data set of the demo")?;
     let samples = dataset::open(&name)?;
     let (answered, answers) = mpsc::sync_channel(labels.count());

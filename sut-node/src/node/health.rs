@@ -39,6 +39,16 @@ pub enum HealthError {
     Unwell,
 }
 
+impl HealthError {
+    /// What a program ends with.
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::NoMetrics => 2,
+            Self::Silent { .. } | Self::NoNode(_) | Self::Unwell => 1,
+        }
+    }
+}
+
 /// Whether the node whose metrics are at this address is ready to serve.
 pub fn health(address: Option<SocketAddr>) -> Result<(), HealthError> {
     let mut address = address.ok_or(HealthError::NoMetrics)?;

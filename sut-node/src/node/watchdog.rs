@@ -83,7 +83,7 @@ fn examine(engines: &[Arc<Pulse>], limit: Duration, now: Instant) -> Condition {
         {
             return Condition::Stuck(format!(
                 "engine {number} has been in a batch of {samples} samples for {:.1} s, longer than \
-                 --engine-timeout-ms allows",
+                 --engine-timeout allows",
                 time.as_secs_f64()
             ));
         }

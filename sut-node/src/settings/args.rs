@@ -1,9 +1,10 @@
 //! The keys of the command line and the settings file, and how they are resolved.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use std::{net::SocketAddr, path::PathBuf};
 
 use netdiv_contract::{encoding::Encoding, is_name, limits};
 use netdiv_evidence::Statement;
+use netdiv_process::{ByteCount, TimeSpan};
 use serde::{Deserialize, Serialize};
 
 use crate::settings::{
@@ -12,12 +13,18 @@ use crate::settings::{
     engine::{EngineArgs, EngineConfig, MAX_THREADS, PLUGIN_BATCH, SERVED_BATCH},
     error::ConfigError,
     network::{NetworkArgs, address},
-    range::{MAX_TIMEOUT_MS, within},
+    range::{MILLISECOND, bytes, limit, within},
     token_room::TokenRoom,
 };
 
+/// Headings of options in the help.
+const NODE: &str = "Node";
+const BATCHING: &str = "Batching";
+const ADMISSION: &str = "Admission";
+
 /// The keys. Each is also a key of the settings file, with underscores.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = NODE)]
 pub struct Args {
     /// The network side.
     #[command(flatten)]
@@ -31,36 +38,36 @@ pub struct Args {
     #[serde(flatten)]
     pub engine: EngineArgs,
     /// Instances of the engine on each device, each with a thread and batches of its own [default: 1]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = BATCHING)]
     pub instances: Option<usize>,
     /// The batcher.
     #[command(flatten)]
     #[serde(flatten)]
     pub batching: BatchingArgs,
     /// Samples taken in before the node stops reading [default: 4 batches for each instance]
-    #[arg(long, value_name = "SAMPLES")]
+    #[arg(long, value_name = "SAMPLES", help_heading = ADMISSION, hide_short_help = true)]
     pub max_in_flight_samples: Option<u32>,
-    /// Payload bytes taken in before the node stops reading [default: 268435456]
-    #[arg(long, value_name = "BYTES")]
-    pub max_in_flight_bytes: Option<u32>,
+    /// Payload bytes taken in before the node stops reading [default: 256MiB]
+    #[arg(long, value_name = "BYTES", help_heading = ADMISSION, hide_short_help = true)]
+    pub max_in_flight_bytes: Option<ByteCount>,
     /// Engines of tokens: tokens taken in before the node stops reading, where each sample counts with its own and the longest
     /// output: not more than the engines hold at once [default: any]
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", help_heading = ADMISSION, hide_short_help = true)]
     pub max_in_flight_tokens: Option<u32>,
-    /// Longest payload that is accepted, in bytes [default: 67108864]
-    #[arg(long, value_name = "BYTES")]
-    pub max_payload_bytes: Option<usize>,
+    /// Longest payload that is accepted [default: 64MiB]
+    #[arg(long, value_name = "BYTES", help_heading = ADMISSION)]
+    pub max_payload_bytes: Option<ByteCount>,
     /// How responses are encoded [default: none]
-    #[arg(long, value_name = "ENCODING")]
+    #[arg(long, value_name = "ENCODING", hide_short_help = true)]
     pub response_encoding: Option<Encoding>,
     /// Threads that serve connections [default: 1 for every 4 cores]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub io_threads: Option<usize>,
     /// Cores that these threads are bound to, in turn [default: any]
-    #[arg(long, value_name = "CORES", value_delimiter = ',')]
+    #[arg(long, value_name = "CORES", value_delimiter = ',', hide_short_help = true)]
     pub pin: Option<Vec<usize>>,
     /// Let these threads poll instead of sleeping: lower latency, a whole core for each
-    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", hide_short_help = true)]
     pub busy_poll: Option<bool>,
     /// What cannot be read about this machine, stated in TOML; docs/SUBMISSION.md lists the keys
     #[arg(long, value_name = "FILE")]
@@ -71,17 +78,20 @@ pub struct Args {
     /// Address of the Prometheus endpoint [default: none]
     #[arg(long, value_name = "IP:PORT")]
     pub metrics: Option<String>,
-    /// How long an engine may be in one batch before the node says that it is unwell, in milliseconds [default: 45000]
-    #[arg(long, value_name = "MS")]
-    pub engine_timeout_ms: Option<u64>,
-    /// How long a shutdown waits for what is in flight, in milliseconds [default: 5000]
-    #[arg(long, value_name = "MS")]
-    pub drain_timeout_ms: Option<u64>,
+    /// How long an engine may be in one batch before the node says that it is unwell [default: 45s]
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    pub engine_timeout: Option<TimeSpan>,
+    /// How long a shutdown waits for what is in flight [default: 5s]
+    #[arg(long, value_name = "TIME")]
+    pub drain_timeout: Option<TimeSpan>,
 }
 
 /// Longest time in one batch: a LoadGen node gives a node up that has not answered for 60 s, and the reason is to be named
 /// before that.
-const ENGINE_TIMEOUT_MS: u64 = 45_000;
+const ENGINE_TIMEOUT: TimeSpan = TimeSpan::from_millis(45_000);
+
+/// How long a shutdown waits.
+const DRAIN_TIMEOUT: TimeSpan = TimeSpan::from_millis(5000);
 
 impl Args {
     /// Where the metrics are, if they are.
@@ -103,17 +113,23 @@ impl Args {
         let metrics = self.metrics_address()?;
         let instances = within("instances", self.instances.unwrap_or(1), 1..=MAX_THREADS)?;
         let (engine_config, batching) = self.engine.resolve(cores, instances, &self.batching)?;
-        let (max_batch, batch_timeout_us) = match engine_config {
-            EngineConfig::Echo(_) | EngineConfig::None | EngineConfig::Tokens(_) => (1024, 0),
-            EngineConfig::Served(_) | EngineConfig::Kserve(_) => (SERVED_BATCH, 0),
-            EngineConfig::Decoder(_) => (1, 0),
-            EngineConfig::TokenPlugin(ref plugin) => (plugin.model.slots as usize, 0),
-            EngineConfig::Onnx(_) | EngineConfig::Plugin(_) => (PLUGIN_BATCH, 1000),
+        let (max_batch, batch_timeout) = match engine_config {
+            EngineConfig::Echo(_) | EngineConfig::None | EngineConfig::Tokens(_) => {
+                (1024, TimeSpan::ZERO)
+            }
+            EngineConfig::Served(_) | EngineConfig::Kserve(_) => (SERVED_BATCH, TimeSpan::ZERO),
+            EngineConfig::Decoder(_) => (1, TimeSpan::ZERO),
+            EngineConfig::TokenPlugin(ref plugin) => (plugin.model.slots as usize, TimeSpan::ZERO),
+            EngineConfig::Onnx(_) | EngineConfig::Plugin(_) => (PLUGIN_BATCH, MILLISECOND),
         };
-        let batching = batching.resolve(max_batch, batch_timeout_us)?;
+        let batching = batching.resolve(max_batch, batch_timeout)?;
         let max_in_flight_tokens = token_room(self.max_in_flight_tokens, &engine_config)?;
-        let max_payload_bytes = self.max_payload_bytes.unwrap_or(64 << 20);
-        within("max-payload-bytes", max_payload_bytes, 1..=limits::MAX_PAYLOAD_BYTES)?;
+        let max_payload_bytes = bytes(
+            "max-payload-bytes",
+            self.max_payload_bytes,
+            64 << 20,
+            1..=limits::MAX_PAYLOAD_BYTES,
+        )?;
         let unnamed = self.name.is_none();
         let name =
             self.name.unwrap_or_else(|| format!("{}-{}", host_name(), network.listen.port()));
@@ -133,9 +149,10 @@ impl Args {
                 .max_in_flight_samples
                 .map(|samples| within("max-in-flight-samples", samples, 1..=u32::MAX))
                 .transpose()?,
-            max_in_flight_bytes: within(
+            max_in_flight_bytes: bytes(
                 "max-in-flight-bytes",
-                self.max_in_flight_bytes.unwrap_or(256 << 20),
+                self.max_in_flight_bytes,
+                256 << 20,
                 1..=u32::MAX,
             )?,
             max_in_flight_tokens,
@@ -151,16 +168,18 @@ impl Args {
             evidence,
             ready_file: self.ready_file,
             metrics,
-            engine_timeout: Duration::from_millis(within(
-                "engine-timeout-ms",
-                self.engine_timeout_ms.unwrap_or(ENGINE_TIMEOUT_MS),
-                1..=MAX_TIMEOUT_MS,
-            )?),
-            drain_timeout: Duration::from_millis(within(
-                "drain-timeout-ms",
-                self.drain_timeout_ms.unwrap_or(5000),
-                0..=MAX_TIMEOUT_MS,
-            )?),
+            engine_timeout: limit(
+                "engine-timeout",
+                self.engine_timeout,
+                ENGINE_TIMEOUT,
+                MILLISECOND,
+            )?,
+            drain_timeout: limit(
+                "drain-timeout",
+                self.drain_timeout,
+                DRAIN_TIMEOUT,
+                TimeSpan::ZERO,
+            )?,
         })
     }
 }

@@ -2,35 +2,37 @@
 
 use std::time::Duration;
 
+use netdiv_process::{ByteCount, TimeSpan};
 use serde::{Deserialize, Serialize};
 
 use crate::{
     batching::batcher::Rules,
-    settings::range::{OutOfRange, within},
+    settings::range::{OutOfRange, bytes, time, within},
 };
 
 /// Keys of the batcher. They are also those of `[batching.SCENARIO]` in a manifest.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Batching")]
 pub struct BatchingArgs {
     /// Longest batch, in samples [default: 32; openai, vllm-grpc, kserve: 256; echo, tokens: 1024; decoder: 1]
     #[arg(long, value_name = "SAMPLES")]
     pub max_batch: Option<usize>,
-    /// Longest time a sample waits for others to fill its batch, in microseconds [default: 1000; echo: 0];
-    /// engines of tokens have none
-    #[arg(long, value_name = "US")]
-    pub batch_timeout_us: Option<u64>,
+    /// Longest time a sample waits for others to fill its batch; engines of tokens have none
+    /// [default: 1ms; echo: 0s]
+    #[arg(long, value_name = "TIME")]
+    pub batch_timeout: Option<TimeSpan>,
     /// Longest batch in tokens (or user-item pairs), padding included [default: any]
     #[arg(long, value_name = "TOKENS")]
     pub max_batch_tokens: Option<usize>,
     /// Longest batch in bytes of its samples [default: any]
-    #[arg(long, value_name = "BYTES")]
-    pub max_batch_bytes: Option<usize>,
+    #[arg(long, value_name = "BYTES", hide_short_help = true)]
+    pub max_batch_bytes: Option<ByteCount>,
     /// Lengths in tokens: samples run with those of the same bucket, padded to its length [default: all together]
-    #[arg(long, value_name = "TOKENS", value_delimiter = ',')]
+    #[arg(long, value_name = "TOKENS", value_delimiter = ',', hide_short_help = true)]
     pub buckets: Option<Vec<usize>>,
     /// Plug-in engines: sizes that batches are filled up to with zeros, where a device likes some better than others
     /// [default: as they come]
-    #[arg(long, value_name = "SAMPLES", value_delimiter = ',')]
+    #[arg(long, value_name = "SAMPLES", value_delimiter = ',', hide_short_help = true)]
     pub batch_sizes: Option<Vec<usize>>,
 }
 
@@ -52,15 +54,12 @@ pub struct Batching {
 /// Longest batch; the samples in flight, a few times as many, still fit 32 bits.
 const MAX_BATCH: usize = 1 << 16;
 
-/// Longest time that a sample may wait, in microseconds: a day.
-const MAX_TIMEOUT_US: u64 = 86_400_000_000;
-
 impl BatchingArgs {
     /// These, and what they leave open from `other`.
     pub(super) fn or(&self, other: &Self) -> Self {
         Self {
             max_batch: self.max_batch.or(other.max_batch),
-            batch_timeout_us: self.batch_timeout_us.or(other.batch_timeout_us),
+            batch_timeout: self.batch_timeout.or(other.batch_timeout),
             max_batch_tokens: self.max_batch_tokens.or(other.max_batch_tokens),
             max_batch_bytes: self.max_batch_bytes.or(other.max_batch_bytes),
             buckets: self.buckets.clone().or_else(|| other.buckets.clone()),
@@ -72,7 +71,7 @@ impl BatchingArgs {
     pub(super) fn any(&self) -> Option<&'static str> {
         let Self {
             max_batch,
-            batch_timeout_us,
+            batch_timeout,
             max_batch_tokens,
             max_batch_bytes,
             buckets,
@@ -80,7 +79,7 @@ impl BatchingArgs {
         } = self;
         let keys = [
             ("max-batch", max_batch.is_some()),
-            ("batch-timeout-us", batch_timeout_us.is_some()),
+            ("batch-timeout", batch_timeout.is_some()),
             ("max-batch-tokens", max_batch_tokens.is_some()),
             ("max-batch-bytes", max_batch_bytes.is_some()),
             ("buckets", buckets.is_some()),
@@ -93,20 +92,19 @@ impl BatchingArgs {
     pub(super) fn resolve(
         &self,
         max_batch: usize,
-        timeout_us: u64,
+        timeout: TimeSpan,
     ) -> Result<Batching, OutOfRange> {
         let at_least_one = |key, value: Option<usize>| {
             value.map(|value| within(key, value, 1..=usize::MAX)).transpose()
         };
         Ok(Batching {
             max_batch: within("max-batch", self.max_batch.unwrap_or(max_batch), 1..=MAX_BATCH)?,
-            timeout: Duration::from_micros(within(
-                "batch-timeout-us",
-                self.batch_timeout_us.unwrap_or(timeout_us),
-                0..=MAX_TIMEOUT_US,
-            )?),
+            timeout: time("batch-timeout", self.batch_timeout, timeout, TimeSpan::ZERO)?,
             max_tokens: at_least_one("max-batch-tokens", self.max_batch_tokens)?,
-            max_bytes: at_least_one("max-batch-bytes", self.max_batch_bytes)?,
+            max_bytes: self
+                .max_batch_bytes
+                .map(|given| bytes("max-batch-bytes", Some(given), 1, 1..=usize::MAX))
+                .transpose()?,
             buckets: steps("buckets", self.buckets.as_deref())?,
         })
     }
@@ -122,6 +120,7 @@ impl BatchingArgs {
 
     /// From a table of a manifest; an error text when it holds anything else.
     pub(crate) fn of_table(table: toml::Table) -> Result<Self, String> {
+        let table = netdiv_process::renew::<Self>(table)?;
         let known: Self =
             table.clone().try_into().map_err(|e: toml::de::Error| e.message().to_owned())?;
         let taken = toml::Table::try_from(&known).map_err(|error| error.to_string())?;

@@ -20,6 +20,7 @@ pub struct DecoderConfig {
 
 impl DecoderConfig {
     /// Reads what is known of the model; the model itself lies beside that file, under the same name and ending in `.onnx`.
+    /// `None`: that of the demo.
     pub(crate) fn new(description: Option<&Path>, threads: usize) -> Result<Self, ManifestError> {
         let (file, model) = match description {
             None => (None, ServedModel::parse("sorting.toml (embedded)".as_ref(), SORTING)?),

@@ -9,6 +9,7 @@ use std::{
 
 use clap::ValueEnum;
 use netdiv_contract::limits;
+use netdiv_process::{ByteCount, TimeSpan};
 use netdiv_words::Scenario;
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +21,7 @@ use crate::{
         error::ConfigError,
         kserve::{KserveConfig, KserveModel},
         plugin_file::PluginFile,
-        range::{OutOfRange, within},
+        range::{OutOfRange, bytes, time, within},
         served::{Protocol, ServedArgs, ServedConfig},
         token_plugin::TokenPluginConfig,
         tokens::{TokensArgs, TokensConfig},
@@ -29,6 +30,7 @@ use crate::{
 
 /// Keys of the engine.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Engine and model")]
 pub struct EngineArgs {
     /// What runs the model: onnx; decoder (a language model in ONNX format); torch (libtorch); the file of a plug-in; none (no
     /// model, answers at once: for `loadgen-node fabric`); echo (no model, answers in batches after a time); tokens (no model,
@@ -36,9 +38,9 @@ pub struct EngineArgs {
     /// kserve (Triton, over gRPC) [default: onnx]
     #[arg(long)]
     pub engine: Option<EngineChoice>,
-    /// onnx: the model file [default: the embedded digits network]; decoder: what is known of the model, beside it
-    /// [default: the embedded model that sorts digits]; torch and plug-ins: the model's manifest; openai, vllm-grpc, kserve: what
-    /// is known of the served model
+    /// onnx: the model file, or digits, the demo's network; decoder: a file with what is known of the model beside it, or sorting,
+    /// the demo's; torch and plug-ins: the model's manifest; openai, vllm-grpc, kserve: what is known of the served model. A
+    /// file's name has a / or an extension
     #[arg(long, value_name = "FILE")]
     pub model: Option<PathBuf>,
     /// onnx: what is made of the model's first output [default: top1]
@@ -60,14 +62,29 @@ pub struct EngineArgs {
     #[arg(long, value_name = "DIR")]
     pub libtorch: Option<PathBuf>,
     /// echo: bytes of each answer, 0 for the sample's own bytes [default: 8]
-    #[arg(long, value_name = "BYTES")]
-    pub echo_answer_bytes: Option<usize>,
-    /// echo: time that each batch takes, in microseconds [default: 0]
-    #[arg(long, value_name = "US")]
-    pub echo_batch_us: Option<u64>,
-    /// echo: time that each sample of a batch adds, in microseconds [default: 0]
-    #[arg(long, value_name = "US")]
-    pub echo_sample_us: Option<u64>,
+    #[arg(
+        long,
+        value_name = "BYTES",
+        help_heading = "Engines without a model",
+        hide_short_help = true
+    )]
+    pub echo_answer_bytes: Option<ByteCount>,
+    /// echo: time that each batch takes [default: 0s]
+    #[arg(
+        long,
+        value_name = "TIME",
+        help_heading = "Engines without a model",
+        hide_short_help = true
+    )]
+    pub echo_batch: Option<TimeSpan>,
+    /// echo: time that each sample of a batch adds [default: 0s]
+    #[arg(
+        long,
+        value_name = "TIME",
+        help_heading = "Engines without a model",
+        hide_short_help = true
+    )]
+    pub echo_sample: Option<TimeSpan>,
     /// The engine `tokens`.
     #[command(flatten)]
     #[serde(flatten)]
@@ -260,6 +277,12 @@ pub enum Postprocess {
     None,
 }
 
+/// The embedded network of the demo, for the engine `onnx`.
+const DEMO_ONNX: &str = netdiv_dataset::DIGITS;
+
+/// The embedded language model of the demo, for the engine `decoder`.
+const DEMO_DECODER: &str = netdiv_dataset::SORTING;
+
 /// More threads of one kind than any machine has cores for.
 pub(super) const MAX_THREADS: usize = 1024;
 
@@ -268,9 +291,6 @@ pub(super) const PLUGIN_BATCH: usize = 32;
 
 /// Samples that a serving engine has at once by default, as many as vLLM takes.
 pub(super) const SERVED_BATCH: usize = 256;
-
-/// Longest time that an echo may be told to take, in microseconds: a day.
-const MAX_ECHO_US: u64 = 86_400_000_000;
 
 impl EngineArgs {
     /// Checks the settings and fills in the defaults; reads the manifest of a plug-in's model. Gives the batch settings
@@ -306,7 +326,7 @@ impl EngineArgs {
             }
             EngineChoice::Word(EngineWord::Decoder) => {
                 let threads = self.threads(cores, instances)?;
-                let decoder = DecoderConfig::new(self.model.as_deref(), threads)?;
+                let decoder = DecoderConfig::new(self.file_or(DEMO_DECODER)?, threads)?;
                 return Ok((EngineConfig::Decoder(decoder), batching.clone()));
             }
             EngineChoice::Word(EngineWord::Onnx) => {
@@ -344,12 +364,12 @@ impl EngineArgs {
             ("scenario", self.scenario.is_some(), plugins),
             ("libtorch", self.libtorch.is_some(), &[Torch]),
             ("max-batch-tokens", batching.max_batch_tokens.is_some(), plugins),
-            ("batch-timeout-us", batching.batch_timeout_us.is_some(), batches),
+            ("batch-timeout", batching.batch_timeout.is_some(), batches),
             ("buckets", batching.buckets.is_some(), plugins),
             ("batch-sizes", batching.batch_sizes.is_some(), plugins),
             ("echo-answer-bytes", self.echo_answer_bytes.is_some(), &[Echo]),
-            ("echo-batch-us", self.echo_batch_us.is_some(), &[Echo]),
-            ("echo-sample-us", self.echo_sample_us.is_some(), &[Echo]),
+            ("echo-batch", self.echo_batch.is_some(), &[Echo]),
+            ("echo-sample", self.echo_sample.is_some(), &[Echo]),
             (tokens.unwrap_or_default(), tokens.is_some(), &[Tokens]),
             ("openai-dialect", self.served.openai_dialect.is_some(), &[Openai]),
             (served.unwrap_or_default(), served.is_some(), &[Openai, VllmGrpc, Kserve]),
@@ -364,17 +384,13 @@ impl EngineArgs {
     }
 
     fn echo(&self) -> Result<EchoConfig, ConfigError> {
-        let answer_bytes = self.echo_answer_bytes.unwrap_or(8);
-        if answer_bytes > 0 {
-            within("echo-answer-bytes", answer_bytes, 1..=limits::MAX_PAYLOAD_BYTES)?;
-        }
-        let time = |key, us: Option<u64>| {
-            within(key, us.unwrap_or(0), 0..=MAX_ECHO_US).map(Duration::from_micros)
-        };
+        let answer_bytes =
+            bytes("echo-answer-bytes", self.echo_answer_bytes, 8, 0..=limits::MAX_PAYLOAD_BYTES)?;
+        let time = |key, given| time(key, given, TimeSpan::ZERO, TimeSpan::ZERO);
         Ok(EchoConfig {
             answer_bytes,
-            per_batch: time("echo-batch-us", self.echo_batch_us)?,
-            per_sample: time("echo-sample-us", self.echo_sample_us)?,
+            per_batch: time("echo-batch", self.echo_batch)?,
+            per_sample: time("echo-sample", self.echo_sample)?,
         })
     }
 
@@ -391,10 +407,23 @@ impl EngineArgs {
 
     fn onnx(&self, cores: usize, instances: usize) -> Result<OnnxConfig, ConfigError> {
         Ok(OnnxConfig {
-            model: self.model.clone(),
+            model: self.file_or(DEMO_ONNX)?.map(Into::into),
             postprocess: self.postprocess.unwrap_or_default(),
             threads: self.threads(cores, instances)?,
         })
+    }
+
+    /// The model's file; `None` where it is the demo's, which goes by its name.
+    fn file_or(&self, demo: &'static str) -> Result<Option<&Path>, ConfigError> {
+        let Some(model) = self.model.as_deref() else { return Err(ConfigError::NoModel { demo }) };
+        if model.as_os_str() == demo {
+            return Ok(None);
+        }
+        let is_path = model.as_os_str().as_encoded_bytes().contains(&b'/');
+        if !is_path && model.extension().is_none() {
+            return Err(ConfigError::ModelName { name: model.display().to_string(), demo });
+        }
+        Ok(Some(model))
     }
 
     fn kserve(&self) -> Result<EngineConfig, ConfigError> {

@@ -43,6 +43,24 @@ pub enum ConfigError {
     /// A plug-in runs nothing without one.
     #[error("torch and plug-ins need --model, the manifest of a model (docs/MODELS.md)")]
     NoManifest,
+    /// The engine has nothing to run.
+    #[error("no model; give --model FILE, or --model {demo} for that of the demo")]
+    NoModel {
+        /// The demo's model for this engine.
+        demo: &'static str,
+    },
+    /// Neither a file nor the demo's model.
+    #[error(
+        "--model {}: this engine has no model of that name but {demo}; a file is named with a / or an extension, as ./{}",
+        said(name),
+        said(name)
+    )]
+    ModelName {
+        /// What was given.
+        name: String,
+        /// The demo's model for this engine.
+        demo: &'static str,
+    },
     /// A key of models that are run in batches.
     #[error(
         "--{0} is for models of tensors, and the manifest is of a language model: there, `slots` and `chunk` in [tokens] say how \
@@ -67,7 +85,7 @@ pub enum ConfigError {
     },
     /// Both say how long an output is and takes.
     #[error(
-        "--tokens-schedule takes the place of --tokens-ttft-us, --tokens-tpot-us and --tokens-output; leave these out"
+        "--tokens-schedule takes the place of --tokens-ttft, --tokens-tpot and --tokens-output; leave these out"
     )]
     ScheduleAndTimes,
     /// An engine has nobody to ask.

@@ -4,14 +4,19 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use clap::ValueEnum;
 use netdiv_contract::limits;
+use netdiv_process::ByteCount;
 use netdiv_transport::security::{SecurityError, ServerTls, ServerToken, TlsFiles};
 use netdiv_words::Transport;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::range::{OutOfRange, within};
+use crate::settings::range::{OutOfRange, bytes, within};
+
+/// Heading of the options that are about who may talk to the node.
+const SECURITY: &str = "Security";
 
 /// Keys of the network side.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Network")]
 pub struct NetworkArgs {
     /// Address to listen on: gRPC on the TCP port, QUIC on the UDP port of that number
     /// [default: 127.0.0.1:50051]
@@ -21,29 +26,29 @@ pub struct NetworkArgs {
     #[arg(long, value_name = "TRANSPORT")]
     pub transport: Option<Transports>,
     /// The node's certificate and its chain, in PEM
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = SECURITY)]
     pub tls_certificate: Option<PathBuf>,
     /// The key of that certificate, in PEM
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = SECURITY)]
     pub tls_key: Option<PathBuf>,
     /// Take only clients with a certificate of this authority (mutual TLS), in PEM
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = SECURITY)]
     pub tls_client_ca: Option<PathBuf>,
     /// Take only clients that know the token in this file
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = SECURITY)]
     pub token_file: Option<PathBuf>,
     /// Serve without certificates: gRPC in plaintext, QUIC encrypted but without proof of who the node is. On the
     /// loopback interface that needs no asking
-    #[arg(long, num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = SECURITY)]
     pub insecure: Option<bool>,
-    /// What a client may send on one stream before it is read, in bytes [default: 67108864]
-    #[arg(long, value_name = "BYTES")]
-    pub receive_window_bytes: Option<u32>,
+    /// What a client may send on one stream before it is read [default: 64MiB]
+    #[arg(long, value_name = "BYTES", hide_short_help = true)]
+    pub receive_window_bytes: Option<ByteCount>,
     /// Connections of clients at the same time, over both transports; more are refused [default: 64]
-    #[arg(long, value_name = "CONNECTIONS")]
+    #[arg(long, value_name = "CONNECTIONS", hide_short_help = true)]
     pub max_connections: Option<u32>,
     /// QUIC: longest UDP payload to try; segmentation offload is off above 6550 [default: 1452; on loopback 65000]
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", hide_short_help = true)]
     pub quic_mtu: Option<u16>,
 }
 
@@ -145,13 +150,17 @@ impl NetworkArgs {
         } else {
             return Err(NetworkError::Open(listen));
         };
-        let window = self.receive_window_bytes.unwrap_or(limits::STREAM_WINDOW_BYTES);
         Ok(Network {
             listen,
             transports: self.transport.unwrap_or_default(),
             tls,
             token: self.token_file.clone().map(ServerToken::load).transpose()?.map(Arc::new),
-            receive_window_bytes: within("receive-window-bytes", window, limits::WINDOW_BYTES)?,
+            receive_window_bytes: bytes(
+                "receive-window-bytes",
+                self.receive_window_bytes,
+                limits::STREAM_WINDOW_BYTES,
+                limits::WINDOW_BYTES,
+            )?,
             max_connections: within(
                 "max-connections",
                 self.max_connections.unwrap_or(CONNECTIONS),

@@ -8,6 +8,7 @@ use std::{
 
 use clap::ValueEnum;
 use http::{HeaderValue, Uri};
+use netdiv_process::TimeSpan;
 use netdiv_transport::security::{ClientTls, Token};
 use serde::{Deserialize, Serialize};
 
@@ -15,12 +16,13 @@ use crate::{
     model::served::ServedModel,
     settings::{
         error::ConfigError,
-        range::{MAX_TIMEOUT_MS, within},
+        range::{MILLISECOND, limit},
     },
 };
 
 /// Keys of these engines.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Serving engines")]
 pub struct ServedArgs {
     /// openai, vllm-grpc, kserve: where the serving engine listens, as `http://HOST:PORT` or `https://HOST:PORT`; openai also
     /// takes `h2c://HOST:PORT`, HTTP/2 without TLS; with several, a sample goes to the one with the fewest under way
@@ -35,11 +37,10 @@ pub struct ServedArgs {
     /// openai, vllm-grpc, kserve: take only servers with a certificate of this authority, in PEM; needed for https
     #[arg(long, value_name = "FILE")]
     pub url_ca: Option<PathBuf>,
-    /// openai, vllm-grpc, kserve: how long a serving engine may give no token, or no answer, before the sample fails, in
-    /// milliseconds
-    /// [default: 45000]
-    #[arg(long, value_name = "MS")]
-    pub url_timeout_ms: Option<u64>,
+    /// openai, vllm-grpc, kserve: how long a serving engine may give no token, or no answer, before the sample fails
+    /// [default: 45s]
+    #[arg(long, value_name = "TIME")]
+    pub url_timeout: Option<TimeSpan>,
 }
 
 /// Which serving engine: they differ in their requests and answers.
@@ -113,17 +114,17 @@ impl fmt::Debug for ServersConfig {
 }
 
 /// A LoadGen node gives a node up that has not answered for 60 s, and the reason is to be named before that.
-const TIMEOUT_MS: u64 = 45_000;
+const TIMEOUT: TimeSpan = TimeSpan::from_millis(45_000);
 
 impl ServedArgs {
     /// A key that is set, besides the dialect, which `openai` alone has.
     pub(super) fn any(&self) -> Option<&'static str> {
-        let Self { url, openai_dialect: _, url_token_file, url_ca, url_timeout_ms } = self;
+        let Self { url, openai_dialect: _, url_token_file, url_ca, url_timeout } = self;
         let keys = [
             ("url", url.is_some()),
             ("url-token-file", url_token_file.is_some()),
             ("url-ca", url_ca.is_some()),
-            ("url-timeout-ms", url_timeout_ms.is_some()),
+            ("url-timeout", url_timeout.is_some()),
         ];
         keys.into_iter().find(|(_, is_set)| *is_set).map(|(key, _)| key)
     }
@@ -153,7 +154,6 @@ impl ServedArgs {
             return Err(ConfigError::NoAuthority(url.to_string()));
         }
         let token = self.url_token_file.as_deref().map(Token::read).transpose()?;
-        let timeout_ms = self.url_timeout_ms.unwrap_or(TIMEOUT_MS);
         Ok(ServersConfig {
             urls,
             token: token.map(|token| token.header()),
@@ -161,11 +161,7 @@ impl ServedArgs {
                 Some(ca) => ClientTls::trusting_authority(ca)?,
                 None => ClientTls::trusting_nobody()?,
             },
-            timeout: Duration::from_millis(within(
-                "url-timeout-ms",
-                timeout_ms,
-                1..=MAX_TIMEOUT_MS,
-            )?),
+            timeout: limit("url-timeout", self.url_timeout, TIMEOUT, MILLISECOND)?,
         })
     }
 }

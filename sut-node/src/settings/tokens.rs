@@ -2,29 +2,34 @@
 
 use std::{path::PathBuf, str::FromStr, time::Duration};
 
+use netdiv_process::TimeSpan;
 use netdiv_resources::files;
 use serde::{Deserialize, Serialize};
 
-use crate::settings::{error::ConfigError, range::within};
+use crate::settings::{
+    error::ConfigError,
+    range::{OutOfRange, within},
+};
 
 /// Keys of the engine `tokens`.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Engines without a model")]
 pub struct TokensArgs {
-    /// tokens: time until the first token of an output, in microseconds [default: 0]
-    #[arg(long, value_name = "US")]
-    pub tokens_ttft_us: Option<u64>,
-    /// tokens: time for each further token, in microseconds [default: 0]
-    #[arg(long, value_name = "US")]
-    pub tokens_tpot_us: Option<u64>,
+    /// tokens: time until the first token of an output [default: 0s]
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    pub tokens_ttft: Option<TimeSpan>,
+    /// tokens: time for each further token [default: 0s]
+    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    pub tokens_tpot: Option<TimeSpan>,
     /// tokens: tokens of an output, one number or `LEAST-MOST`, of which the prompt chooses [default: 256]
-    #[arg(long, value_name = "TOKENS")]
+    #[arg(long, value_name = "TOKENS", hide_short_help = true)]
     pub tokens_output: Option<OutputLength>,
     /// tokens: a file with a line `TTFT_US,TPOT_US,TOKENS` for each kind of output, of which the prompt chooses, in place of
     /// the three above
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub tokens_schedule: Option<PathBuf>,
     /// tokens: number of token ids, which are 0 and up [default: 32000]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     pub tokens_vocabulary: Option<u32>,
 }
 
@@ -126,16 +131,11 @@ impl From<OutputLength> for String {
 impl TokensArgs {
     /// A key that is set.
     pub(super) fn any(&self) -> Option<&'static str> {
-        let Self {
-            tokens_ttft_us,
-            tokens_tpot_us,
-            tokens_output,
-            tokens_schedule,
-            tokens_vocabulary,
-        } = self;
+        let Self { tokens_ttft, tokens_tpot, tokens_output, tokens_schedule, tokens_vocabulary } =
+            self;
         let keys = [
-            ("tokens-ttft-us", tokens_ttft_us.is_some()),
-            ("tokens-tpot-us", tokens_tpot_us.is_some()),
+            ("tokens-ttft", tokens_ttft.is_some()),
+            ("tokens-tpot", tokens_tpot.is_some()),
             ("tokens-output", tokens_output.is_some()),
             ("tokens-schedule", tokens_schedule.is_some()),
             ("tokens-vocabulary", tokens_vocabulary.is_some()),
@@ -149,21 +149,13 @@ impl TokensArgs {
         within("tokens-vocabulary", vocabulary, LEAST_VOCABULARY..=i32::MAX as u32)?;
         let outputs = match &self.tokens_schedule {
             None => vec![OutputKind {
-                ttft_us: within(
-                    "tokens-ttft-us",
-                    self.tokens_ttft_us.unwrap_or(0),
-                    0..=LONGEST_US,
-                )?,
-                tpot_us: within(
-                    "tokens-tpot-us",
-                    self.tokens_tpot_us.unwrap_or(0),
-                    0..=LONGEST_US,
-                )?,
+                ttft_us: micros("tokens-ttft", self.tokens_ttft)?,
+                tpot_us: micros("tokens-tpot", self.tokens_tpot)?,
                 tokens: self.tokens_output.unwrap_or(OutputLength { least: 256, most: 256 }),
             }],
             Some(path) => {
-                let Self { tokens_ttft_us, tokens_tpot_us, tokens_output, .. } = self;
-                if tokens_ttft_us.or(*tokens_tpot_us).is_some() || tokens_output.is_some() {
+                let Self { tokens_ttft, tokens_tpot, tokens_output, .. } = self;
+                if tokens_ttft.or(*tokens_tpot).is_some() || tokens_output.is_some() {
                     return Err(ConfigError::ScheduleAndTimes);
                 }
                 let refused = |why: String| ConfigError::Schedule { path: path.clone(), why };
@@ -173,6 +165,13 @@ impl TokensArgs {
         };
         Ok(TokensConfig { outputs, vocabulary })
     }
+}
+
+/// Microseconds until a token.
+fn micros(key: &'static str, given: Option<TimeSpan>) -> Result<u64, OutOfRange> {
+    let time = given.unwrap_or(TimeSpan::ZERO);
+    within(key, time, TimeSpan::ZERO..=TimeSpan::from_micros(LONGEST_US))?;
+    Ok(u64::try_from(time.duration().as_micros()).unwrap_or(LONGEST_US))
 }
 
 /// The kinds of a schedule, line by line; empty lines and those that begin with # are left out.

@@ -1,5 +1,8 @@
 //! What an operator writes: settings, models, machines, certificates and tokens.
 
+use std::path::PathBuf;
+
+use netdiv_dataset::EMBEDDED;
 use netdiv_evidence::{Machine, Statement};
 use netdiv_transport::security::{ClientTls, ServerTls, TlsFiles, Token};
 use sut_node::{Args, DryRun, LanguageModel, Manifest, ServedModel};
@@ -17,13 +20,14 @@ pub(crate) fn settings(data: &[u8]) {
             &mut network.tls_client_ca,
             &mut network.token_file,
             &mut args.evidence,
-            &mut args.engine.model,
             &mut args.engine.tokens.tokens_schedule,
             &mut args.engine.served.url_token_file,
             &mut args.engine.served.url_ca,
         ] {
             *path = None;
         }
+        let is_file = |model: &mut PathBuf| !EMBEDDED.iter().any(|name| model.as_os_str() == *name);
+        args.engine.model.take_if(is_file);
         let _ = args.resolve();
     });
 }

@@ -82,8 +82,8 @@ fn no_settings_of_a_run_make_it_fall_over() {
         "nodes = [\"127.0.0.1:50051\"]\nscenario = \"server\"\nmode = \"find-peak\"\nbenchmark = \"resnet50\"\n\
          dataset = \"synthetic:10x64\"\nsetting = [\"min_query_count=1\"]\npolicy = \"round-robin\"\n",
         "nodes = [\"a:1\", \"b:2\"]\ninsecure = true\nscenario = \"offline\"\nconnections = 2\nstreams = 2\n\
-         transport = \"quic\"\nquic_mtu = 1452\nsample_timeout_ms = 60000\nwindow_bytes = 1000000\n\
-         connect_timeout_ms = 9223372036854775807\n",
+         transport = \"quic\"\nquic_mtu = 1452\nsample_timeout = '1m'\nwindow_bytes = 1000000\n\
+         connect_timeout = '9223372036854775807ms'\n",
         "nodes = [\"127.0.0.1:1\"]\nscenario = \"offline\"\ndivision = \"network\"\nrehearsal = true\ndigests = true\n",
     ];
     for seed in seeds {

@@ -35,7 +35,7 @@ pub fn faults() -> Vec<Fault> {
     let nobody = Expected::Finding("64 replies belonged to no sample and were dropped");
     let nobodys =
         |name: &str, node| Fault { expected: nobody.clone(), ..Fault::answers(name, "", node) };
-    let patience = ["--sample-timeout-ms", "500"];
+    let patience = ["--sample-timeout", "500ms"];
     vec![
         nobodys("answers with unknown ids beside the right ones", || {
             replies(|_, request| beside(&request, request.id ^ (1 << 60)))
@@ -69,7 +69,7 @@ pub fn faults() -> Vec<Fault> {
         )
         .scenario("server")
         .run(Run::Performance(600, 200))
-        .args(&["--sample-deadline-ms", "500"]),
+        .args(&["--sample-deadline", "500ms"]),
         nobodys("messages without id, status and payload beside the right answers", || {
             replies(|_, request| vec![InferResponse::default(), answer(&request)])
         }),
@@ -149,7 +149,7 @@ pub fn faults() -> Vec<Fault> {
         Fault::answers("end of the queries is never acknowledged", "no answer within 1 s", || {
             Behaviour { acknowledges_flush: false, ..Behaviour::good("fake") }
         })
-        .args(&["--control-timeout-ms", "1000"]),
+        .args(&["--control-timeout", "1s"]),
         changed("node has another name at the end", "now calls itself impostor", || {
             at_the_end(|says| says.node_name = "impostor".into())
         }),

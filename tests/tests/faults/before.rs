@@ -10,7 +10,7 @@ use super::{
 };
 
 /// How long to try where nothing will come.
-const SOON: [&str; 4] = ["--connect-timeout-ms", "1000", "--control-timeout-ms", "1000"];
+const SOON: [&str; 4] = ["--connect-timeout", "1s", "--control-timeout", "1s"];
 
 /// A name that is too long.
 const NAME: &str = concat!(

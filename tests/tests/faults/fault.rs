@@ -61,7 +61,7 @@ pub enum Expected {
 pub fn unheard() -> &'static str {
     match transport() {
         "quic" => "lost node struck: nothing was heard of it for too long.",
-        _ => "lost node struck: it did not answer a ping within --keepalive-timeout-ms.",
+        _ => "lost node struck: it did not answer a ping within --keepalive-timeout.",
     }
 }
 

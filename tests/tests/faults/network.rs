@@ -60,11 +60,11 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
         passes("slow link: 150 kB/s each way, half of what the node could take", |stage| {
             stage.wire().set(Faults { bytes_per_second: Some(150_000), ..Faults::none() });
         }),
-        passes("slow link: what is in flight takes longer than --control-timeout-ms", |stage| {
+        passes("slow link: what is in flight takes longer than --control-timeout", |stage| {
             stage.wire().set(Faults { bytes_per_second: Some(50_000), ..Faults::none() });
         })
         .more_node_args(&["--max-in-flight-samples", "1000"])
-        .args(&["--control-timeout-ms", "500"]),
+        .args(&["--control-timeout", "500ms"]),
         // 131 bytes for each sample: not half of what is asked for.
         passes("slow link: less than Server asks for", |stage| {
             stage.wire().set(Faults { bytes_per_second: Some(50_000), ..Faults::none() });

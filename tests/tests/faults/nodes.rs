@@ -10,8 +10,8 @@ pub fn faults() -> Vec<Fault> {
     let silent = "node struck has not answered any of its samples for 0.5 s";
     let hangs = |name: &str| {
         Fault::fails(name, silent, |_| {})
-            .node(&["--echo-batch-us", "3600000000"])
-            .args(&["--sample-timeout-ms", "500"])
+            .node(&["--echo-batch", "1h"])
+            .args(&["--sample-timeout", "500ms"])
             .when(When::Before)
             .for_good()
     };
@@ -39,15 +39,15 @@ pub fn faults() -> Vec<Fault> {
         hangs("engine hangs, SingleStream").scenario("single-stream"),
         hangs("engine hangs, MultiStream").scenario("multi-stream"),
         Fault::fails("engine hangs, and the node sees it first", "lost node struck: ", |_| {})
-            .node(&["--echo-batch-us", "3600000000", "--engine-timeout-ms", "500"])
+            .node(&["--echo-batch", "1h", "--engine-timeout", "500ms"])
             .when(When::Before)
             .for_good(),
         Fault::harmless("engine slow, but answering within the limit", |_| {})
-            .node(&["--max-batch", "1", "--echo-batch-us", "200000"])
-            .args(&["--sample-timeout-ms", "1000"])
+            .node(&["--max-batch", "1", "--echo-batch", "200ms"])
+            .args(&["--sample-timeout", "1s"])
             .run(Run::Accuracy(12)),
         Fault::fails("node told to end (SIGTERM) in mid-run", lost, |stage| stage.signal("-TERM"))
-            .more_node_args(&["--drain-timeout-ms", "500"])
+            .more_node_args(&["--drain-timeout", "500ms"])
             .for_good(),
         Fault::harmless("node told to read its certificates (SIGHUP)", |s| s.signal("-HUP")),
         Fault::harmless("another client floods the node and takes no answers", |stage| {
@@ -56,7 +56,7 @@ pub fn faults() -> Vec<Fault> {
         Fault::harmless("as many streams on a connection as the node takes", |_| {})
             .args(&["--streams", "64"]),
         Fault::harmless("node ten times slower than its peer", |_| {})
-            .node(&["--max-batch", "4", "--echo-batch-us", "20000"])
+            .node(&["--max-batch", "4", "--echo-batch", "20ms"])
             .with_company(),
         Fault::fails("interrupted by SIGINT, Offline", "interrupted by SIGINT", |stage| {
             stage.signal_loadgen("-INT");
@@ -92,11 +92,11 @@ pub fn faults() -> Vec<Fault> {
             thread::sleep(Duration::from_secs(1));
             stage.signal_loadgen("-CONT");
         }),
-        Fault::harmless("LoadGen node frozen for longer than --sample-timeout-ms", |stage| {
+        Fault::harmless("LoadGen node frozen for longer than --sample-timeout", |stage| {
             stage.signal_loadgen("-STOP");
             thread::sleep(Duration::from_secs(1));
             stage.signal_loadgen("-CONT");
         })
-        .args(&["--sample-timeout-ms", "500"]),
+        .args(&["--sample-timeout", "500ms"]),
     ]
 }

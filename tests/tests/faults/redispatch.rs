@@ -36,8 +36,8 @@ pub fn faults() -> Vec<Fault> {
         goes_on("redispatch: network cut both ways", |stage| stage.wire().set(Faults::cut()))
             .wired(),
         goes_on("redispatch: engine hangs", |_| {})
-            .node(&["--echo-batch-us", "3600000000"])
-            .args(&["--sample-timeout-ms", "500"])
+            .node(&["--echo-batch", "1h"])
+            .args(&["--sample-timeout", "500ms"])
             .when(When::Before)
             .for_good(),
         Fault::fails("redispatch: the last node killed", "lost node struck: ", |stage| {

@@ -45,7 +45,7 @@ pub struct Seen {
 
 const ECHO: [&str; 2] = ["--engine", "echo"];
 
-const SLOW: [&str; 4] = ["--max-batch", "4", "--echo-batch-us", "2000"];
+const SLOW: [&str; 4] = ["--max-batch", "4", "--echo-batch", "2ms"];
 
 impl Fault {
     /// Lets it happen and checks all that was promised.

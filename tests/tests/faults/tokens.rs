@@ -21,22 +21,19 @@ struct Pace {
 }
 
 /// An hour until the first token.
-const BEFORE: Pace = Pace {
-    title: "before the first token",
-    struck: &["--tokens-ttft-us", "3600000000"],
-    company: &[],
-};
+const BEFORE: Pace =
+    Pace { title: "before the first token", struck: &["--tokens-ttft", "1h"], company: &[] };
 
 /// An hour from the first token to the second.
 const BETWEEN: Pace = Pace {
     title: "between the first token and the last",
-    struck: &["--tokens-tpot-us", "3600000000"],
+    struck: &["--tokens-tpot", "1h"],
     company: &[],
 };
 
 /// At once; the good node goes on for 6 s.
 const AFTER: Pace =
-    Pace { title: "after the last token", struck: &[], company: &["--tokens-tpot-us", "150000"] };
+    Pace { title: "after the last token", struck: &[], company: &["--tokens-tpot", "150ms"] };
 
 pub fn faults() -> Vec<Fault> {
     let lost = "lost node struck: ";
@@ -73,7 +70,7 @@ fn of_engines() -> Vec<Fault> {
     let fails = |name: &str, words, mishap: Mishap| {
         let fault = Fault::of_tokens(name, words, &[], |_| {}).alone();
         // Long enough for the other samples on a busy machine.
-        let node_args = vec!["--url-timeout-ms", "5000"];
+        let node_args = vec!["--url-timeout", "5s"];
         let limit = Duration::from_secs(60);
         Fault { node: Node::Serving(mishap), node_args, survives: true, limit, ..fault }
             .when(When::Before)
@@ -86,9 +83,9 @@ fn of_engines() -> Vec<Fault> {
             "freezes or is cut off",
             Wrong::Silent,
             [
-                "after 0 tokens: nothing came for as long as --url-timeout-ms allows",
-                "after 1 tokens: nothing came for as long as --url-timeout-ms allows",
-                "after 8 tokens: nothing came for as long as --url-timeout-ms allows",
+                "after 0 tokens: nothing came for as long as --url-timeout allows",
+                "after 1 tokens: nothing came for as long as --url-timeout allows",
+                "after 8 tokens: nothing came for as long as --url-timeout allows",
             ],
         ),
         (

@@ -99,7 +99,7 @@ def out_of_memory(s: Settings, r: Result) -> None:
     want = [reference(*sample)[0] for sample in samples]
     del reference
     halves = "is run again in halves"
-    with programs.Node(s, programs.config(s, manifest, "full", max_batch=32, batch_timeout_us=200_000)) as node:
+    with programs.Node(s, programs.config(s, manifest, "full", max_batch=32, batch_timeout="200ms")) as node:
         with filled(s) as mib:
             r.figure("filled, MiB", mib)
             got = programs.responses(s, node, f"{dense}+{sparse}", "dlrm-full")

@@ -23,7 +23,7 @@ def precision_of(s: Settings) -> str:
 
 def fixed(s: Settings, manifest: Path, batch: int, name: str, **keys: object) -> Path:
     """Settings of a node with batches of one size, filled up to it."""
-    return programs.config(s, manifest, name, max_batch=batch, batch_sizes=[batch], batch_timeout_us=100_000, **keys)
+    return programs.config(s, manifest, name, max_batch=batch, batch_sizes=[batch], batch_timeout="100ms", **keys)
 
 
 @step(group=1, seconds=60)
@@ -103,7 +103,7 @@ def resnet50_network(s: Settings, r: Result) -> None:
                          offline_expected_qps=rate * 1.5, min_duration_ms=ms)  # a faster run is long enough too
     compare(r, "offline", found)
     sizes = sorted({1, batch // 4, batch // 2, batch} - {0})
-    server = programs.config(s, manifest, "network-server", max_batch=batch, batch_sizes=sizes, batch_timeout_us=500,
+    server = programs.config(s, manifest, "network-server", max_batch=batch, batch_sizes=sizes, batch_timeout="500us",
                              io_threads=2)
     found = programs.tax(s, server, "server", data, "resnet50-server", rounds, server_target_qps=rate * 0.6,
                          server_target_latency_ns=s.pick(15_000_000, 1_000_000_000), min_duration_ms=ms)

@@ -25,7 +25,7 @@ def half_of(s: Settings) -> str:
 
 def settings(s: Settings, manifest: Path) -> Path:
     """Of a node with the token engine, which forms no batches."""
-    return programs.config(s, manifest, "tokens", batch_timeout_us=None)
+    return programs.config(s, manifest, "tokens", batch_timeout=None)
 
 
 @step(group=2, seconds=200)

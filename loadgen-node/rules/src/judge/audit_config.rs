@@ -2,17 +2,8 @@
 
 use crate::{book::Benchmark, compliance::audit_config};
 
-/// Why LoadGen may not read such a file; `is_given` where a setting names it, as `loadgen-node audit` does.
-pub(crate) fn not_of_a_test(
-    benchmark: &Benchmark,
-    text: &str,
-    is_given: bool,
-) -> Option<&'static str> {
-    if !is_given {
-        return Some(
-            "LoadGen would take settings from the file of that name in this folder; take it away: loadgen-node audit makes its own",
-        );
-    }
+/// Why LoadGen may not read such a file.
+pub(crate) fn not_of_a_test(benchmark: &Benchmark, text: &str) -> Option<&'static str> {
     let is_its = benchmark.compliance.iter().any(|test| audit_config(*test, benchmark) == text);
     (!is_its).then_some(
         "it is not the file of a compliance test of this benchmark; leave it out, and make the tests with loadgen-node audit",

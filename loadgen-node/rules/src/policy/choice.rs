@@ -40,21 +40,12 @@ pub struct Choice<'a> {
     pub digests: bool,
     /// Whether the model runs in this process.
     pub in_process: bool,
-    /// The audit.config that LoadGen will read, if there is one.
-    pub audit_config: Option<AuditConfig<'a>>,
+    /// The audit.config that LoadGen will read, if there is one: it overrides all other settings.
+    pub audit_config: Option<&'a str>,
     /// What the nodes run; empty where nobody has asked them.
     pub engines: &'a [Engine<'a>],
     /// What the machines are; `None` where nobody has asked them.
     pub evidence: Option<&'a Evidence>,
-}
-
-/// A file of settings that overrides all others.
-#[derive(Debug, Clone, Copy)]
-pub struct AuditConfig<'a> {
-    /// Whether a setting names it; else it lies in the working directory.
-    pub is_given: bool,
-    /// What it says.
-    pub text: &'a str,
 }
 
 /// What a node runs.

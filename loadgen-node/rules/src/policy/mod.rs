@@ -13,7 +13,7 @@ mod settings;
 
 use netdiv_words::Mode;
 
-pub use choice::{AuditConfig, Choice, Engine, Tensor};
+pub use choice::{Choice, Engine, Tensor};
 
 use crate::{
     Finding,
@@ -56,7 +56,7 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
             findings.extend(samples::check(benchmark, choice));
             findings.extend(settings::check(table, benchmark, choice));
             let audit = choice.audit_config;
-            let audit = audit.and_then(|file| not_of_a_test(benchmark, file.text, file.is_given));
+            let audit = audit.and_then(|text| not_of_a_test(benchmark, text));
             findings.extend(audit.map(|why| Finding::fail(N32, "audit.config", why)));
         }
         _ => {}

@@ -14,7 +14,7 @@ use std::{
 use tonic::{Code, Status};
 
 /// hyper drops a connection that does not answer a ping.
-const NO_PONG: &str = "it did not answer a ping within --keepalive-timeout-ms";
+const NO_PONG: &str = "it did not answer a ping within --keepalive-timeout";
 
 /// How a connection ended. Clones are the same connection's.
 #[derive(Debug, Clone, Default)]

@@ -104,7 +104,7 @@ impl TokenEngine {
         } else if self.heard.elapsed() > self.patience {
             let seconds = self.heard.elapsed().as_secs_f64();
             return Err(PluginError::Failed(format!(
-                "no sample went on for {seconds:.1} s, longer than --engine-timeout-ms allows; raise it, or lower `slots` or \
+                "no sample went on for {seconds:.1} s, longer than --engine-timeout allows; raise it, or lower `slots` or \
                  `chunk` in [tokens] of the manifest"
             )));
         }

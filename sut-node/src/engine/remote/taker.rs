@@ -10,7 +10,7 @@ use crate::engine::sink::Sink;
 const LOOK: Duration = Duration::from_millis(200);
 
 pub(crate) const GONE: &str = "nobody waits for the answer any more";
-pub(crate) const SILENT: &str = "nothing came for as long as --url-timeout-ms allows";
+pub(crate) const SILENT: &str = "nothing came for as long as --url-timeout allows";
 
 /// Who waits for the tokens of an output.
 pub(crate) trait Taker {

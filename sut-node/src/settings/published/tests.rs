@@ -3,6 +3,7 @@ use std::{collections::BTreeSet, fs, path::Path};
 use clap::Args as _;
 
 use super::*;
+use netdiv_process::{ByteCount, TimeSpan};
 use netdiv_transport::security::make_certificates;
 use netdiv_words::PrefixCaching;
 
@@ -10,7 +11,7 @@ use crate::settings::args::Args;
 
 const ECHO: &str = "engine = 'echo'";
 const TOKENS: &str = "engine = 'tokens'";
-const ONNX: &str = "engine = 'onnx'";
+const ONNX: &str = "engine = 'onnx'\nmodel = 'digits'";
 const OPENAI: &str =
     "engine = 'openai'\nurl = ['http://127.0.0.1:8000']\nmodel = 'FOLDER/served.toml'";
 const VLLM_GRPC: &str =
@@ -34,22 +35,22 @@ const DECIDE: [(&str, &str, &str); 38] = [
     ("io_threads", ECHO, "77"),
     ("pin", ECHO, "[0]"),
     ("busy_poll", ECHO, "true"),
-    ("engine_timeout_ms", ECHO, "777"),
-    ("drain_timeout_ms", ECHO, "777"),
+    ("engine_timeout", ECHO, "'777ms'"),
+    ("drain_timeout", ECHO, "'777ms'"),
     ("max_batch", ECHO, "7"),
-    ("batch_timeout_us", ECHO, "77"),
+    ("batch_timeout", ECHO, "'77us'"),
     ("max_batch_bytes", ECHO, "777"),
     ("echo_answer_bytes", ECHO, "7"),
-    ("echo_batch_us", ECHO, "7"),
-    ("echo_sample_us", ECHO, "7"),
-    ("tokens_ttft_us", TOKENS, "7"),
-    ("tokens_tpot_us", TOKENS, "7"),
+    ("echo_batch", ECHO, "'7us'"),
+    ("echo_sample", ECHO, "'7us'"),
+    ("tokens_ttft", TOKENS, "'7us'"),
+    ("tokens_tpot", TOKENS, "'7us'"),
     ("tokens_output", TOKENS, "'7-9'"),
     ("tokens_schedule", TOKENS, "'FOLDER/schedule'"),
     ("tokens_vocabulary", TOKENS, "77"),
     ("openai_dialect", OPENAI, "'sglang'"),
-    ("url_timeout_ms", OPENAI, "7"),
-    ("url_timeout_ms", VLLM_GRPC, "7"),
+    ("url_timeout", OPENAI, "'7ms'"),
+    ("url_timeout", VLLM_GRPC, "'7ms'"),
     ("postprocess", ONNX, "'none'"),
     ("threads", ONNX, "77"),
     ("threads", DECODER, "77"),
@@ -133,18 +134,27 @@ fn the_defaults_that_the_help_names_are_in_force() {
     for key in Args::augment_args(clap::Command::new("")).get_arguments() {
         let help = key.get_help().map(ToString::to_string).unwrap_or_default();
         let default = help.rsplit_once("[default: ").map(|(_, text)| text.trim_end_matches(']'));
-        let Some(default) = default.filter(|text| text.parse::<u64>().is_ok()) else { continue };
+        let default = match default {
+            Some(number) if number.parse::<u64>().is_ok() => number.to_owned(),
+            Some(unit) if is_unit(unit) => format!("'{unit}'"),
+            _ => continue,
+        };
         let id = key.get_id().as_str();
         let base = match id.split_once('_') {
             Some(("tokens", _)) => TOKENS,
             Some(("openai" | "url", _)) => OPENAI,
             _ => ECHO,
         };
-        let set = with(base, id, default);
+        let set = with(base, id, &default);
         assert_eq!(published(folder.path(), &set), published(folder.path(), base), "{set}");
         tried += 1;
     }
-    assert!(tried > 8, "{tried} defaults are numbers");
+    assert!(tried > 12, "{tried} defaults are numbers, times or bytes");
+}
+
+/// A time or a number of bytes.
+fn is_unit(text: &str) -> bool {
+    text.parse::<TimeSpan>().is_ok() || text.parse::<ByteCount>().is_ok()
 }
 
 #[test]
@@ -163,7 +173,7 @@ fn what_is_behind_kserve_is_published_by_its_file() {
     for text in ["kind = \"kserve\"", "vocabulary = 100", "limit = 7", "x = \"prompt\""] {
         assert!(before.text.contains(text), "{}", before.text);
     }
-    assert_ne!(of("tokens.toml", "url_timeout_ms = 7"), before);
+    assert_ne!(of("tokens.toml", "url_timeout = '7ms'"), before);
     assert_eq!(of("tokens.toml", "url_ca = 'FOLDER/ca.pem'"), before);
     assert!(of("toy.toml", "").text.contains("workload = \"tensors\""));
     fs::write(folder.path().join("tokens.toml"), tokens.replace("= 7", "= 8")).unwrap();
@@ -223,7 +233,11 @@ fn what_is_known_of_a_decoder_is_published_without_its_place() {
     let (folder, other) = (folder(), folder());
     let text = |folder: &tempfile::TempDir| published(folder.path(), DECODER).text;
     assert_eq!(text(&folder), text(&other));
-    assert_ne!(published(folder.path(), "engine = 'decoder'").text, text(&other), "embedded");
+    assert_ne!(
+        published(folder.path(), "engine = 'decoder'\nmodel = 'sorting'").text,
+        text(&other),
+        "embedded"
+    );
     fs::write(folder.path().join("served.toml"), SERVED.replace("[2]", "[3]")).unwrap();
     assert_ne!(text(&folder), text(&other));
 }

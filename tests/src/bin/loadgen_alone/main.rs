@@ -8,7 +8,7 @@
 mod nothing;
 mod on_schedule;
 
-use std::{env, error::Error, path::Path};
+use std::{env, error::Error};
 
 use loadgen_node::official_log::{DetailLog, latencies};
 use loadgen_sys::{LogSettings, Mode, Scenario, SystemUnderTest, TestSettings, start_test};
@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let log = LogSettings { outdir: folder.path().display().to_string(), ..Default::default() };
     let nothing = Nothing::default();
     let sut = on_schedule.as_ref().map_or(&nothing as &dyn SystemUnderTest, |sut| sut);
-    start_test(sut, &nothing, &settings, &log, Path::new("no audit.config"))?;
+    start_test(sut, &nothing, &settings, &log, None)?;
     let log = DetailLog::read(&folder.path().join("mlperf_log_detail.txt"))?;
     let line = serde_json::json!({
         "verdict": log.text("result_validity"),

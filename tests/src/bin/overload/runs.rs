@@ -80,8 +80,8 @@ pub fn all(largest: bool) -> Result<Vec<Row>, Box<dyn Error>> {
             let title = format!("Offline, one query of {samples}");
             rows.push(run(&title, transport, &[&[], &[]], &offline(rate), &mut alone)?);
         }
-        let slow = ["--max-batch", "16", "--echo-sample-us", "2000"];
-        let quick = ["--max-batch", "16", "--echo-sample-us", "200"];
+        let slow = ["--max-batch", "16", "--echo-sample", "2ms"];
+        let quick = ["--max-batch", "16", "--echo-sample", "200us"];
         let long = (256, 100_000);
         let load = Load { scenario: "offline", dataset: long, rate: 5000, milliseconds: 5000 };
         let title = "one node ten times slower than the other, Offline, 100 kB";
@@ -90,7 +90,7 @@ pub fn all(largest: bool) -> Result<Vec<Row>, Box<dyn Error>> {
         let title = "the same, Server";
         rows.push(run(title, transport, &[&quick, &slow], &load, &mut alone)?);
         // Two nodes that do 2,000 samples a second each.
-        let few = ["--max-batch", "2", "--echo-batch-us", "1000"];
+        let few = ["--max-batch", "2", "--echo-batch", "1ms"];
         let load = Load { scenario: "server", dataset: small, rate: 40_000, milliseconds: 2000 };
         let title = "Server at ten times the rate of the nodes";
         rows.push(run(title, transport, &[&few, &few], &load, &mut alone)?);

@@ -182,8 +182,8 @@ impl Plan {
         let run = LoadGen::new(addresses, scenario)
             .over(self.transport)
             // Long enough for a machine that does other things too, short enough for a soak.
-            .args(&["--keepalive-timeout-ms", "2500", "--sample-timeout-ms", "6000"])
-            .args(&["--control-timeout-ms", "6000", "--quiet", "--benchmark", "fabric"])
+            .args(&["--keepalive-timeout", "2500ms", "--sample-timeout", "6s"])
+            .args(&["--control-timeout", "6s", "--quiet", "--benchmark", "fabric"])
             .args(&["--setting", "server_target_latency_ns=1000000000"]);
         let run = if self.redispatch { run.args(&["--on-node-loss", "redispatch"]) } else { run };
         let run = if self.checksums { run.args(&["--checksums"]) } else { run };

@@ -27,7 +27,7 @@ struct Case {
     sut_name: &'static str,
     digests: bool,
     in_process: bool,
-    audit_config: Option<AuditConfig<'static>>,
+    audit_config: Option<&'static str>,
     engines: Vec<Engine<'static>>,
     evidence: Option<Evidence>,
 }

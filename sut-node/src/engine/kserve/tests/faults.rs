@@ -179,7 +179,7 @@ fn every_fault_is_a_failure_with_its_name() {
             then(&[first()], Act::Fail(Status::unavailable("no"))),
             "after 1 tokens: Unavailable: no",
         ),
-        ("silent", vec![Act::Hang], "nothing came for as long as --url-timeout-ms allows"),
+        ("silent", vec![Act::Hang], "nothing came for as long as --url-timeout allows"),
         ("silent later", then(&[first()], Act::Hang), "after 1 tokens: nothing came for as long"),
         ("silent end", then(&whole(), Act::Hang), "after 3 tokens: nothing came for as long"),
         ("chatter", vec![Act::Repeat(tokens(ID, &[]))], "after 0 tokens: nothing came for as long"),
@@ -266,7 +266,7 @@ fn answers_that_are_not_the_models_outputs_are_refused_by_name() {
         ("no batch", send(answer(ID, ("y", "FP32", &[2]), vec![0; 8])), "is [2], not [1, 2]"),
         ("bytes", send(answer(ID, good, vec![0; 7])), "is FP32[1, 2] and has 7 bytes"),
         ("decoupled", Act::Fail(Status::unimplemented("decoupled")), "Unimplemented: decoupled"),
-        ("silent", Act::Hang, "nothing came for as long as --url-timeout-ms allows"),
+        ("silent", Act::Hang, "nothing came for as long as --url-timeout allows"),
     ] {
         let timeout = if matches!(act, Act::Hang) { SHORT } else { 30 * SHORT };
         let server = Fake::start(move |_, _| vec![act.clone()]);

@@ -120,7 +120,7 @@ fn every_fault_is_a_failure_with_its_name() {
         ("closed", vec![Act::Close], "no answer"),
         ("closed later", cut(&begun, Act::Close), "after 1 tokens: "),
         ("closed within", cut(&half, Act::Close), "after 1 tokens: "),
-        ("silent", vec![Act::Hang], "nothing came for as long as --url-timeout-ms allows"),
+        ("silent", vec![Act::Hang], "nothing came for as long as --url-timeout allows"),
         ("silent later", cut(&begun, Act::Hang), "after 1 tokens: nothing came for as long"),
         (
             "silent end",

@@ -49,8 +49,9 @@ impl Taken {
 
 /// The table.
 pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
-    let [first, further, output] = [FIRST_US, FURTHER_US, OUTPUT].map(|n| n.to_string());
-    let pace = ["--tokens-ttft-us", &first, "--tokens-tpot-us", &further];
+    let [first, further] = [FIRST_US, FURTHER_US].map(|us| format!("{us}us"));
+    let output = OUTPUT.to_string();
+    let pace = ["--tokens-ttft", &first, "--tokens-tpot", &further];
     let node = SutNode::start(
         "every",
         &[&["--engine", "tokens", "--tokens-output", &output], &pace[..]].concat(),

@@ -56,8 +56,8 @@ pub fn nodes(options: &[&str]) -> [SutNode; 2] {
 
 /// Two nodes whose tokens come on schedule.
 pub fn nodes_on_schedule() -> [SutNode; 2] {
-    let [first, further] = [FIRST_US, FURTHER_US].map(|us| us.to_string());
-    let pace = ["--tokens-ttft-us", &first, "--tokens-tpot-us", &further];
+    let [first, further] = [FIRST_US, FURTHER_US].map(|us| format!("{us}us"));
+    let pace = ["--tokens-ttft", &first, "--tokens-tpot", &further];
     // Room for more outputs than are under way at any rate on a few cores.
     nodes(&[&pace[..], &["--max-batch", "16384"]].concat())
 }

@@ -182,7 +182,7 @@ fn every_fault_is_a_failure_with_its_name() {
         ),
         ("vanished", then(&whole[..1], Act::Cut), "after 1 tokens: "),
         ("vanished before", vec![Act::Cut], "no answer: "),
-        ("silent", vec![Act::Hang], "nothing came for as long as --url-timeout-ms allows"),
+        ("silent", vec![Act::Hang], "nothing came for as long as --url-timeout allows"),
         ("silent later", then(&whole[..1], Act::Hang), "after 1 tokens: nothing came for as long"),
         ("silent end", then(&whole, Act::Hang), "after 3 tokens: nothing came for as long"),
         ("chatter", then(&whole[..1], Act::Repeat(part(&[]))), "nothing came for as long"),
