@@ -60,8 +60,8 @@ pub enum Command {
     Ids(ids::IdsArgs),
     /// Ask the nodes who they are
     Nodes(nodes::NodesCommand),
-    #[command(flatten)]
     /// What a shell and a reader of manuals want to know of the program.
+    #[command(flatten)]
     Shell(ShellCommand),
 }
 
