@@ -23,5 +23,5 @@ pub use commands::{Command, exit_code};
 pub use error::RunError;
 pub use netdiv_rules::{official_log, result};
 pub use run::{cpu_seconds, process, run};
-pub use settings::{NetworkArgs, RunArgs, RunConfig, TableArgs};
+pub use settings::{DiscoveryArgs, NetworkArgs, RunArgs, RunConfig, TableArgs};
 pub use sources::SOURCES;

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod demo;
+mod discovery;
 mod network;
 mod recorded;
 mod resolve;
@@ -10,6 +11,7 @@ mod run_config;
 mod table;
 
 pub(crate) use bounds::{at_least_one, usage, within};
+pub use discovery::DiscoveryArgs;
 pub use network::NetworkArgs;
 pub use run_args::RunArgs;
 pub use run_config::RunConfig;

@@ -35,6 +35,7 @@ impl RunArgs {
         let known = benchmarks.find(&benchmark);
         let default_output = || PathBuf::from("out").join(format!("{benchmark}-{scenario}-{mode}"));
         let performance_samples = self.performance_samples;
+        let target = self.target(scenario)?;
         Ok(RunConfig {
             loadgen_model: known.map_or(&benchmark, |known| &known.loadgen_model).clone(),
             dataset: self.dataset_of(&benchmark)?,
@@ -45,8 +46,8 @@ impl RunArgs {
             evidence: self.evidence()?,
             audit_config: self.audit_config()?,
             settings: self.loadgen_settings(&benchmark, scenario)?,
-            target: self.target(scenario)?,
-            given: self.given()?,
+            given: self.given(&target)?,
+            target,
             scenario,
             mode,
             division,
