@@ -32,9 +32,14 @@ fn nodes_at(hosts: &[String], args: &[&str]) -> (Vec<SutNode>, u16) {
 }
 
 fn run(nodes: &str) -> LoadGen {
-    LoadGen::new(&[nodes], "offline")
-        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x64"])
-        .short(100, 1000)
+    LoadGen::new(&[nodes], "offline").args(&[
+        "--benchmark",
+        "fabric",
+        "--dataset",
+        "synthetic:64x64",
+        "--mode",
+        "accuracy",
+    ])
 }
 
 fn addresses(result: &Value) -> Value {

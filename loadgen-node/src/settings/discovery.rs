@@ -10,6 +10,7 @@ use crate::RunError;
 
 /// Keys that say more of the nodes than where they are.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Network")]
 pub struct DiscoveryArgs {
     /// Port of nodes that are named without one [default: 50051]
     #[arg(long, value_name = "PORT")]

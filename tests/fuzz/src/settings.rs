@@ -38,7 +38,7 @@ pub(crate) fn nodes(data: &[u8]) {
     with_file(data, |path| {
         let named = [format!("@{}", path.display())];
         let (port, patience) = (discovery::PORT, Duration::ZERO);
-        let _ = Nodes { named: &named, port, expected: None, patience }.check();
+        let _ = Nodes { named: &named, port, expected: None, patience }.hosts();
     });
 }
 

@@ -4,7 +4,13 @@ use std::path::Path;
 
 use netdiv_resources::files;
 
-use super::{DiscoveryError, FILE_BYTES, MOST_NODES, host_list, records::Family};
+use super::{error::DiscoveryError, host_list, records::Family};
+
+/// The most nodes that a list may stand for: the ids of a run's samples have room for so many streams.
+pub const MOST_NODES: usize = 65_535;
+
+/// The longest file of nodes, in bytes.
+pub const FILE_BYTES: u64 = 4 << 20;
 
 /// A node, or a name that stands for some.
 #[derive(Debug, PartialEq, Eq)]

@@ -5,95 +5,29 @@
 //! - `records.rs`: the addresses that a name has in the DNS
 
 mod entry;
+mod error;
 mod host_list;
 mod records;
 
 use std::{
     collections::HashSet,
     net::SocketAddr,
-    path::PathBuf,
     thread,
     time::{Duration, Instant},
 };
 
 use self::entry::Entry;
+pub use self::{
+    entry::{FILE_BYTES, MOST_NODES},
+    error::DiscoveryError,
+};
 use crate::{address::Address, open_error::OpenError};
-
-/// The most nodes that a list may stand for: the ids of a run's samples have room for so many streams.
-pub const MOST_NODES: usize = 65_535;
 
 /// The port of a node that is named without one; `sut-node` listens there by default.
 pub const PORT: u16 = 50_051;
 
-/// The longest file of nodes, in bytes.
-pub const FILE_BYTES: u64 = 4 << 20;
-
 /// Pause between two looks into the DNS.
 const PAUSE: Duration = Duration::from_millis(500);
-
-/// Why there are no nodes to talk to.
-#[derive(Debug, thiserror::Error)]
-pub enum DiscoveryError {
-    /// Nothing was named.
-    #[error(
-        "no nodes; give --nodes HOST:PORT,…, a host list such as rack[1-8], dns:NAME:PORT, or @FILE"
-    )]
-    NoNodes,
-    /// What was named makes no sense.
-    #[error("--nodes {named}: {why}")]
-    Named {
-        /// What was named.
-        named: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// A file of nodes cannot be used.
-    #[error("--nodes @{}: {why}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        why: String,
-    },
-    /// One of the addresses is none.
-    #[error(transparent)]
-    Address(#[from] OpenError),
-    /// The same address twice.
-    #[error("--nodes: {0} is given twice")]
-    Twice(String),
-    /// A name has no address.
-    #[error(
-        "--nodes dns:{name}: no address after {} s: {why}. Are the nodes up, and is the name right? --connect-timeout says \
-         how long to wait",
-        waited.as_secs_f64()
-    )]
-    NoRecord {
-        /// The name.
-        name: String,
-        /// What the resolver says.
-        why: String,
-        /// How long it was asked.
-        waited: Duration,
-    },
-    /// More nodes, or fewer, than were said to come.
-    #[error("--nodes-expected {expected}: --nodes stands for {found}{}", after(*waited))]
-    Count {
-        /// Nodes that were expected.
-        expected: usize,
-        /// Nodes that are there.
-        found: usize,
-        /// How long more were waited for.
-        waited: Option<Duration>,
-    },
-}
-
-fn after(waited: Option<Duration>) -> String {
-    waited
-        .map(|time| {
-            format!(" after {} s; --connect-timeout says how long to wait", time.as_secs_f64())
-        })
-        .unwrap_or_default()
-}
 
 /// What an operator says of the nodes.
 #[derive(Debug, Clone, Copy)]
@@ -115,10 +49,21 @@ impl Nodes<'_> {
         self.discover_with(records::look_up)
     }
 
-    /// Checks what can be checked without a look into the DNS.
-    pub fn check(&self) -> Result<(), DiscoveryError> {
+    /// The hosts that certificates have to be for, each once, with their ports: for names in the DNS the names, without a look
+    /// into it.
+    pub fn hosts(&self) -> Result<Vec<(String, u16)>, DiscoveryError> {
         let entries = entry::read(self.named, self.port)?;
-        self.checked(entries.iter().filter_map(Entry::address).cloned().collect()).map(drop)
+        self.checked(entries.iter().filter_map(Entry::address).cloned().collect())?;
+        let mut seen = HashSet::new();
+        let host = |entry: &Entry| match entry {
+            Entry::Address(text) => {
+                let address = Address::parse(text)?;
+                Ok((address.certified_host().to_owned(), address.port))
+            }
+            Entry::Name { name, port, .. } => Ok((name.trim_end_matches('.').to_owned(), *port)),
+        };
+        let hosts: Vec<_> = entries.iter().map(host).collect::<Result<_, OpenError>>()?;
+        Ok(hosts.into_iter().filter(|(host, _)| seen.insert(host.clone())).collect())
     }
 
     fn discover_with(

@@ -151,7 +151,9 @@ fn the_system_knows_this_machine() {
 
 #[test]
 fn what_needs_no_look_into_the_dns_is_checked_without_one() {
-    for (text, good) in [("dns:nowhere.invalid:5,a", true), ("a,a", false), ("n[1", false)] {
-        assert_eq!(nodes(&[text.to_owned()]).check().is_ok(), good, "{text}");
-    }
+    let hosts = |text: &str| nodes(&[text.to_owned()]).hosts();
+    let named = hosts("dns:nowhere.invalid.:5,a[1-2],[::1]:7,x@10.0.0.1:1,x@10.0.0.2:1").unwrap();
+    let want = [("nowhere.invalid", 5), ("a1", PORT), ("a2", PORT), ("::1", 7), ("x", 1)];
+    assert_eq!(named, want.map(|(host, port)| (host.to_owned(), port)));
+    assert!(hosts("a,a").is_err() && hosts("n[1").is_err());
 }
