@@ -4,6 +4,7 @@
 //! - `run/`: a run, from its settings to `result.json`. `library.rs` is the QSL, `sut.rs` joins LoadGen and the QDL,
 //!   `conclude.rs` reads what LoadGen wrote and says what it means
 //! - `fabric/`: what the network can carry
+//! - `probe/`: one sample to every node, and its answer
 //! - `report/`: tables for the terminal, and pictures
 //! - `commands/`: the subcommands, a file for each
 //!
@@ -14,6 +15,7 @@ mod commands;
 mod error;
 mod fabric;
 mod output;
+mod probe;
 mod report;
 mod run;
 mod settings;
@@ -23,5 +25,5 @@ pub use commands::{Cli, Command, exit_code};
 pub use error::RunError;
 pub use netdiv_rules::{official_log, result};
 pub use run::{cpu_seconds, process, run};
-pub use settings::{NetworkArgs, ObserveArgs, RunArgs, RunConfig, TableArgs};
+pub use settings::{DiscoveryArgs, NetworkArgs, ObserveArgs, RunArgs, RunConfig, TableArgs};
 pub use sources::SOURCES;

@@ -187,7 +187,7 @@ pub enum Failure {
 
 impl Failure {
     /// Whether the node is gone, rather than wrong, so that others can do its work.
-    pub(crate) fn is_loss(&self) -> bool {
+    pub fn is_loss(&self) -> bool {
         match self {
             Self::NodeLost { gone, .. } => *gone,
             Self::NoAnswer { .. }

@@ -39,10 +39,11 @@ fn no_node_answers() {
         let outcome = fabric(&silent_port()).args(&["--control-timeout", "300ms"]).run();
         outcome.expect_refusal("accepts connections but has not answered for 0.3 s");
     }
-    fabric("nonsense").run().expect_refusal("not an address of the form HOST:PORT");
+    fabric("node:x").run().expect_refusal("--nodes node:x: the port is not a number");
     fabric("http://127.0.0.1:1").run().expect_refusal("without a scheme");
     fabric("127.0.0.1:1, 127.0.0.1:1").run().expect_refusal("127.0.0.1:1 is given twice");
-    fabric("").run().expect_refusal("not an address of the form HOST:PORT");
+    fabric("").run().expect_refusal("a node is missing");
+    fabric("n[1-9999999999]").run().expect_refusal("stands for 9999999999 hosts");
     fabric("rack1:50051").run().expect_refusal("rack1:50051 is on another machine; give --tls-ca");
 }
 

@@ -11,7 +11,7 @@
 //! - the judge: one function for what is asked both before a run and afterwards
 //! - [`compliance`]: TEST01, TEST04 and TEST06
 //! - [`check`]: the MUSTs N1 to N38, one by one, over a run or a submission
-//! - [`submission`]: from runs to a submission; [`tree`]: where everything lies in one
+//! - [`submission`]: from runs to a submission; [`tree`]: where everything lies in one; [`template`]: settings files to begin with
 
 pub mod book;
 pub mod check;
@@ -20,6 +20,7 @@ pub mod plan;
 pub mod policy;
 pub mod statistics;
 pub mod submission;
+pub mod template;
 pub mod tree;
 pub mod user_conf;
 

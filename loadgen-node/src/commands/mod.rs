@@ -6,8 +6,10 @@ mod certificates;
 mod check;
 mod fabric;
 mod ids;
+mod init;
 mod nodes;
 mod plan;
+mod probe;
 mod run;
 mod submission;
 #[cfg(feature = "in-process")]
@@ -32,12 +34,17 @@ pub struct Cli {
 /// What `loadgen-node` can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Write settings files to begin with, run.toml, node.toml, user.conf and submission.toml, and tell what to do with them
+    Init(init::InitArgs),
     /// Run LoadGen. Exit code 0: valid or complete; 1: finished, not valid; 2: settings, files or nodes do not allow a run;
     /// 3: the run failed
     Run(Box<run::RunCommand>),
     /// Measure what the network costs: the same run over the loopback interface and in one process, in turn
     #[cfg(feature = "in-process")]
     Tax(tax::TaxArgs),
+    /// Send one sample to every node, twice, and show what it answers, before a run is spent on them. Exit code 0: all answer, and
+    /// alike; 1: one fails or answers otherwise; 2: settings do not allow it; 3: a node cannot be reached or was lost
+    Probe(Box<probe::ProbeCommand>),
     /// Measure what the network to the nodes can carry; they run with --engine none. Exit code 0: measured, and every
     /// target is carried; 1: a target is not; 2: settings or nodes do not allow it; 3: a node was lost
     Fabric(fabric::FabricCommand),
@@ -69,9 +76,11 @@ impl Cli {
     /// Does what was asked for, and returns the exit code.
     pub fn execute(&self) -> Result<u8, RunError> {
         match &self.command {
+            Command::Init(args) => args.execute(),
             Command::Run(command) => command.execute(),
             #[cfg(feature = "in-process")]
             Command::Tax(args) => args.execute(),
+            Command::Probe(command) => command.execute(),
             Command::Fabric(command) => command.execute(),
             Command::Certificates(args) => args.execute(),
             Command::Audit(args) => args.execute(),

@@ -3,6 +3,7 @@
 pub(crate) mod fabric;
 pub(crate) mod fabric_plot;
 pub(crate) mod nodes;
+pub(crate) mod probe;
 pub(crate) mod run;
 mod table;
 #[cfg(feature = "in-process")]

@@ -28,6 +28,7 @@ mod test_settings;
 mod watchdog;
 mod witness;
 
+pub(crate) use self::library::Library;
 pub use self::process::{cpu_seconds, process};
 use self::{loadgen_test::LoadGenTest, metrics::Endpoint, test_settings::check_user_conf};
 use crate::{RunConfig, RunError, output, result::Verdict, settings::Target};

@@ -2,6 +2,7 @@
 
 mod bounds;
 mod demo;
+mod discovery;
 mod network;
 mod observe;
 mod recorded;
@@ -11,6 +12,7 @@ mod run_config;
 mod table;
 
 pub(crate) use bounds::{bytes, set_time, usage};
+pub use discovery::DiscoveryArgs;
 pub use network::NetworkArgs;
 pub(crate) use observe::Observe;
 pub use observe::ObserveArgs;

@@ -8,7 +8,10 @@ use netdiv_qdl::{NetworkSettings, OnThreadStart, Options, Settings, Transport};
 use netdiv_transport::security::{ClientTls, SecurityError, TlsFiles, Token, is_loopback};
 use serde::{Deserialize, Serialize};
 
-use super::bounds::{at_least_one, bytes, set_time, usage, within};
+use super::{
+    bounds::{at_least_one, bytes, set_time, usage, within},
+    discovery::DiscoveryArgs,
+};
 use crate::RunError;
 
 /// Connections to a node, or streams on each: ids of samples have room for so many streams of a run.
@@ -24,9 +27,14 @@ const SECURITY: &str = "Security";
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Network")]
 pub struct NetworkArgs {
-    /// The SUT nodes
-    #[arg(long, value_name = "HOST:PORT", value_delimiter = ',')]
+    /// The SUT nodes, with commas between them: HOST:PORT, host lists such as rack[1-8]:50051, dns:NAME:PORT for every address
+    /// of a name, and @FILE, which has such entries on its lines
+    #[arg(long, value_name = "NODES")]
     pub nodes: Option<Vec<String>>,
+    /// What else there is to say of the nodes.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub discovery: DiscoveryArgs,
     /// How messages travel [default: grpc]
     #[arg(long)]
     pub transport: Option<Transport>,
@@ -80,8 +88,8 @@ pub struct NetworkArgs {
 impl NetworkArgs {
     /// The QDL's settings, as far as they are about the network. Reads certificates and token.
     pub(crate) fn resolve(&self) -> Result<Settings, RunError> {
-        let nodes = self.addresses()?;
         let mut network = NetworkSettings { options: self.options()?, ..Default::default() };
+        let nodes = self.discovery.nodes(self.nodes.as_deref(), network.options.connect_timeout)?;
         set_time("control-timeout", &mut network.control_timeout, self.control_timeout)?;
         let is_secure = network.options.tls.is_some();
         let stranger = nodes.iter().find(|address| !is_loopback(address));
@@ -111,22 +119,6 @@ impl NetworkArgs {
             on_thread_start: Some(OnThreadStart(Arc::new(pin))),
             ..Settings::new(nodes)
         })
-    }
-
-    fn addresses(&self) -> Result<Vec<String>, RunError> {
-        let nodes: Vec<_> =
-            self.nodes.iter().flatten().map(|address| address.trim().to_owned()).collect();
-        if nodes.is_empty() {
-            return usage("no nodes; give --nodes HOST:PORT,…");
-        }
-        for (place, address) in nodes.iter().enumerate() {
-            netdiv_transport::check_address(address)
-                .map_err(|error| RunError::Usage(error.to_string()))?;
-            if nodes[..place].contains(address) {
-                return usage(format!("--nodes: {address} is given twice"));
-            }
-        }
-        Ok(nodes)
     }
 
     fn options(&self) -> Result<Options, RunError> {

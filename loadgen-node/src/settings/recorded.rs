@@ -5,14 +5,22 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::RunArgs;
+use super::{RunArgs, Target};
 use crate::RunError;
 
 impl RunArgs {
-    /// What file and command line have set, with absolute paths: they mean the same in every folder.
-    pub(super) fn given(&self) -> Result<BTreeMap<String, serde_json::Value>, RunError> {
+    /// What file and command line have set, with absolute paths and the nodes that were found: it means the same in every
+    /// folder, and at every time.
+    pub(super) fn given(
+        &self,
+        target: &Target,
+    ) -> Result<BTreeMap<String, serde_json::Value>, RunError> {
         let failed = |error| RunError::Usage(format!("cannot record the settings: {error}"));
-        let settings = serde_json::to_value(self.with_absolute_paths()).map_err(failed)?;
+        let mut args = self.with_absolute_paths();
+        if let Some(settings) = target.nodes() {
+            args.network.nodes = Some(settings.nodes.clone());
+        }
+        let settings = serde_json::to_value(args).map_err(failed)?;
         let settings: BTreeMap<_, serde_json::Value> =
             serde_json::from_value(settings).map_err(failed)?;
         Ok(settings.into_iter().filter(|(_, value)| !value.is_null()).collect())
@@ -66,10 +74,13 @@ mod tests {
             setting: Some(vec!["min_query_count=1".into()]),
             ..RunArgs::default()
         };
-        let given = args.given().unwrap();
+        let nodes = vec!["a:1".to_owned(), "n@10.0.0.1:5".to_owned()];
+        let target = Target::Nodes(Box::new(netdiv_qdl::Settings::new(nodes.clone())));
+        let given = args.given(&target).unwrap();
         let keys: Vec<_> = given.keys().map(String::as_str).collect();
-        assert_eq!(keys, ["dataset", "setting", "user_conf"]);
+        assert_eq!(keys, ["dataset", "nodes", "setting", "user_conf"]);
         let again: RunArgs = serde_json::from_value(serde_json::Value::from_iter(given)).unwrap();
+        assert_eq!(again.network.nodes, Some(nodes));
         let here = std::env::current_dir().unwrap();
         assert_eq!(again.user_conf, Some(here.join("user.conf")));
         let file = here.join("Cargo.toml").display().to_string();

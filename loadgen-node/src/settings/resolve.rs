@@ -39,6 +39,7 @@ impl RunArgs {
         let known = benchmarks.find(&benchmark);
         let default_output = || PathBuf::from("out").join(format!("{benchmark}-{scenario}-{mode}"));
         let performance_samples = self.performance_samples;
+        let target = self.target(scenario)?;
         Ok(RunConfig {
             loadgen_model: known.map_or(&benchmark, |known| &known.loadgen_model).clone(),
             dataset: self.dataset_of(&benchmark)?,
@@ -49,9 +50,9 @@ impl RunArgs {
             evidence: self.evidence()?,
             audit_config: self.audit_config()?,
             settings: self.loadgen_settings(&benchmark, scenario)?,
-            target: self.target(scenario)?,
             observe: self.observe.resolve()?,
-            given: self.given()?,
+            given: self.given(&target)?,
+            target,
             scenario,
             mode,
             division,

@@ -53,3 +53,14 @@ pub(crate) enum Target {
     #[cfg(feature = "in-process")]
     InProcess(Box<sut_node::Config>),
 }
+
+impl Target {
+    /// The nodes, where there is a network.
+    pub(crate) fn nodes(&self) -> Option<&Settings> {
+        match self {
+            Self::Nodes(settings) => Some(settings),
+            #[cfg(feature = "in-process")]
+            Self::InProcess(_) => None,
+        }
+    }
+}

@@ -4,9 +4,10 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs as _, UdpSocket};
 
 use netdiv_contract::v1::{Route, ServingEngine};
 
-/// The route to an address, `HOST:PORT`.
+/// The route to an address, `HOST:PORT` or `NAME@IP:PORT`.
 pub fn route(peer: &str) -> Route {
-    let local = resolved(peer).and_then(local);
+    let place = peer.rsplit_once('@').map_or(peer, |(_, place)| place);
+    let local = resolved(place).and_then(local);
     Route {
         peer: peer.into(),
         local_address: local.map(|ip| ip.to_string()),
@@ -60,7 +61,7 @@ mod tests {
 
     #[test]
     fn this_machine_is_reached_over_loopback() {
-        for peer in ["127.0.0.1:50051", "[::ffff:127.0.0.1]:50051"] {
+        for peer in ["127.0.0.1:50051", "[::ffff:127.0.0.1]:50051", "nodes.lab@127.0.0.1:50051"] {
             let way = route(peer);
             assert_eq!(way.peer, peer);
             assert_eq!(way.interface.as_deref(), Some("lo"));

@@ -1,12 +1,14 @@
-//! A node's address, `HOST:PORT`.
+//! A node's address: `HOST:PORT`, or `NAME@IP:PORT` where its certificate is for a name and it is reached at an IP address.
 
-use std::fmt;
+use std::{fmt, net::IpAddr};
 
 use crate::open_error::OpenError;
 
 /// Host and port, as the user wrote them.
 #[derive(Debug, Clone)]
 pub(crate) struct Address {
+    /// The name in the node's certificate, where it is not the host.
+    name: Option<String>,
     pub(crate) host: String,
     pub(crate) port: u16,
 }
@@ -17,12 +19,39 @@ impl Address {
         if text.contains('/') {
             return Err(bad("give host and port, without a scheme or a path"));
         }
-        let (host, port) = text.rsplit_once(':').ok_or_else(|| bad("the port is missing"))?;
+        let (name, place) = match text.split_once('@') {
+            Some((name, place)) => (Some(name), place),
+            None => (None, text),
+        };
+        let (host, port) = place.rsplit_once(':').ok_or_else(|| bad("the port is missing"))?;
         let port = port.parse().map_err(|_| bad("the port is not a number from 0 to 65535"))?;
         if host.is_empty() {
             return Err(bad("the host is missing"));
         }
-        Ok(Self { host: host.into(), port })
+        let address = Self { name: name.map(str::to_owned), host: host.into(), port };
+        match name {
+            Some("") => Err(bad("there is no name in front of the @")),
+            Some(_) if address.ip().is_none() => {
+                Err(bad("behind a name and an @ stands an IP address"))
+            }
+            _ => Ok(address),
+        }
+    }
+
+    /// The host, where it is an IP address.
+    pub(crate) fn ip(&self) -> Option<IpAddr> {
+        // An address of one link has the interface behind a %.
+        self.bare_host().split('%').next()?.parse::<IpAddr>().ok().map(|ip| ip.to_canonical())
+    }
+
+    /// The name that the node's certificate has to be for.
+    pub(crate) fn certified_host(&self) -> &str {
+        self.name.as_deref().unwrap_or(self.bare_host())
+    }
+
+    /// What the URI of a call names, `HOST:PORT`.
+    pub(crate) fn authority(&self) -> String {
+        format!("{}:{}", self.name.as_deref().unwrap_or(&self.host), self.port)
     }
 
     /// The host without the brackets that an IPv6 address has in front of a port.
@@ -33,13 +62,9 @@ impl Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.host, self.port)
+        let name = self.name.iter().map(|name| format!("{name}@")).collect::<String>();
+        write!(f, "{name}{}:{}", self.host, self.port)
     }
-}
-
-/// Checks that a text is an address, `HOST:PORT`.
-pub fn check_address(address: &str) -> Result<(), OpenError> {
-    Address::parse(address).map(drop)
 }
 
 #[cfg(test)]
@@ -60,6 +85,18 @@ mod tests {
     }
 
     #[test]
+    fn a_name_beside_an_ip_address_is_the_one_of_the_certificate() {
+        for (text, ip) in [("nodes.lab@10.0.0.1:5", "10.0.0.1"), ("nodes.lab@[::1]:5", "::1")] {
+            let address = Address::parse(text).unwrap();
+            assert_eq!((address.bare_host(), address.certified_host()), (ip, "nodes.lab"));
+            assert_eq!(address.authority(), "nodes.lab:5");
+            assert_eq!(address.to_string(), text);
+        }
+        let plain = Address::parse("[::1]:5").unwrap();
+        assert_eq!((plain.certified_host(), plain.authority().as_str()), ("::1", "[::1]:5"));
+    }
+
+    #[test]
     fn what_is_no_address_is_refused_with_the_reason() {
         for (text, why) in [
             ("http://node:1", "without a scheme or a path"),
@@ -68,8 +105,10 @@ mod tests {
             ("node:65536", "the port is not a number from 0 to 65535"),
             ("node:", "the port is not a number from 0 to 65535"),
             (":50051", "the host is missing"),
+            ("@10.0.0.1:1", "no name in front of the @"),
+            ("me@node:1", "stands an IP address"),
         ] {
-            let error = check_address(text).unwrap_err().to_string();
+            let error = Address::parse(text).unwrap_err().to_string();
             assert!(error.contains(text) && error.contains(why), "{error}");
         }
     }

@@ -7,6 +7,7 @@
 //! an HTTP/2 stream or a bidirectional QUIC stream. The QDL calls each of its streams of samples a *lane*.
 //!
 //! - [`Connection`] (`connection.rs`): a client's connection to a node, over either transport; [`Options`] (`options.rs`)
+//! - [`discovery`]: from what an operator names, such as `rack[1-8]`, to the addresses of nodes
 //! - [`Handler`] (`handler.rs`): a node, as both transports see it
 //! - [`Connections`] (`connections.rs`): who is connected to a node, and who has a place there
 //! - [`grpc`]: the four calls as gRPC; payloads are not copied
@@ -16,6 +17,7 @@
 mod address;
 mod connection;
 mod connections;
+pub mod discovery;
 pub mod grpc;
 mod handler;
 mod open_error;
@@ -29,7 +31,6 @@ mod tests;
 
 pub use netdiv_words::Transport;
 
-pub use address::check_address;
 pub use connection::{Connection, Replies};
 pub use connections::Connections;
 pub use handler::Handler;

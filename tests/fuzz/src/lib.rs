@@ -19,7 +19,7 @@ mod submissions;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All of them.
-pub const TARGETS: [Target; 18] = [
+pub const TARGETS: [Target; 19] = [
     ("requests", streams::requests),
     ("responses", streams::responses),
     ("call_headers", streams::call_headers),
@@ -31,6 +31,7 @@ pub const TARGETS: [Target; 18] = [
     ("images", samples::images),
     ("arrays", arrays::arrays),
     ("settings", settings::settings),
+    ("nodes", settings::nodes),
     ("manifests", settings::manifests),
     ("evidence", settings::evidence),
     ("secrets", settings::secrets),

@@ -1,10 +1,13 @@
 //! What an operator writes: settings, models, machines, certificates and tokens.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use netdiv_dataset::EMBEDDED;
 use netdiv_evidence::{Machine, Statement};
-use netdiv_transport::security::{ClientTls, ServerTls, TlsFiles, Token};
+use netdiv_transport::{
+    discovery::{self, Nodes},
+    security::{ClientTls, ServerTls, TlsFiles, Token},
+};
 use sut_node::{Args, DryRun, LanguageModel, Manifest, ServedModel};
 
 use crate::input::with_file;
@@ -29,6 +32,15 @@ pub(crate) fn settings(data: &[u8]) {
         let is_file = |model: &mut PathBuf| !EMBEDDED.iter().any(|name| model.as_os_str() == *name);
         args.engine.model.take_if(is_file);
         let _ = args.resolve();
+    });
+}
+
+/// A file of nodes. Names in it are not looked up.
+pub(crate) fn nodes(data: &[u8]) {
+    with_file(data, |path| {
+        let named = [format!("@{}", path.display())];
+        let (port, patience) = (discovery::PORT, Duration::ZERO);
+        let _ = Nodes { named: &named, port, expected: None, patience }.hosts();
     });
 }
 

@@ -12,10 +12,11 @@ use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 const MUTATIONS: usize = 30_000;
 
 /// The same for targets that take long: they read files, decode pictures or judge whole runs.
-const FEWER: [(&str, usize); 9] = [
+const FEWER: [(&str, usize); 10] = [
     ("samples", 20_000),
     ("images", 2_000),
     ("settings", 10_000),
+    ("nodes", 10_000),
     ("manifests", 10_000),
     ("evidence", 10_000),
     ("secrets", 10_000),

@@ -43,9 +43,10 @@ pub(crate) fn said(text: &Option<String>) -> Option<&str> {
     text.as_deref().map(str::trim).filter(|text| !text.is_empty())
 }
 
-/// The address in `10.0.0.2`, `10.0.0.2:50051`, `fe80::1%eth0`, `[::1]` or `[::1]:50051`; that of the machine itself in
+/// The address in `10.0.0.2`, `10.0.0.2:50051`, `fe80::1%eth0`, `[::1]`, `[::1]:50051` or behind a `NAME@`; that of the machine itself in
 /// `localhost`, none in another host's name.
 pub(crate) fn ip(text: &str) -> Option<IpAddr> {
+    let text = text.rsplit_once('@').map_or(text, |(_, place)| place);
     let host = match text.strip_prefix('[') {
         Some(rest) => rest.split(']').next()?,
         None if text.matches(':').count() == 1 => text.split(':').next()?,
@@ -69,6 +70,7 @@ mod tests {
         }
         assert!(ip("localhost:5").is_some_and(|ip| ip.is_loopback()));
         assert_eq!(ip("[::ffff:10.0.0.1]:5"), ip("10.0.0.1"));
+        assert_eq!(ip("nodes.lab@10.0.0.1:5"), ip("10.0.0.1"));
         assert_eq!(ip("rack1-a:50051"), None);
     }
 }

@@ -41,6 +41,7 @@ pub use submission_toml::{
     Architecture, Link, Power, ResultSettings, Retrained, Retraining, Settings, Status, Switch,
     Topology,
 };
+pub(crate) use systems::is_said_elsewhere;
 
 pub use crate::{
     sources_digest::{Source, sources_sha256},

@@ -1,5 +1,7 @@
 //! What has to be mended in the settings and the files they name, collected until all of it is known.
 
+use crate::placeholder::is_placeholder;
+
 /// Faults, each with what to do about it.
 #[derive(Debug, Default)]
 pub(super) struct Problems {
@@ -15,12 +17,16 @@ impl Problems {
         }
     }
 
-    /// The text, or a fault that says what to write.
+    /// The text, or a fault that says what to write in place of nothing or a placeholder.
     pub(super) fn need<'a>(&mut self, value: &'a Option<String>, what: &str) -> &'a str {
         match value.as_deref().map(str::trim) {
-            Some(text) if !text.is_empty() => text,
-            _ => {
+            Some(text) if !is_placeholder(text) => text,
+            None | Some("") => {
                 self.fault(what);
+                ""
+            }
+            Some(text) => {
+                self.fault(format!("`{text}` says nothing: {what}"));
                 ""
             }
         }

@@ -19,6 +19,11 @@ const ELSEWHERE: [(&str, &str); 5] = [
     ("is_network", "it is always True"),
 ];
 
+/// Whether a field of the description is no key of `[system]`.
+pub(crate) fn is_said_elsewhere(field: &str) -> bool {
+    ELSEWHERE.iter().any(|(name, _)| *name == field)
+}
+
 /// The description: the settings before what is derived from the runs. Fields that must say something and do not are
 /// faults; what says otherwise than the runs is found by the check.
 pub(super) fn description(

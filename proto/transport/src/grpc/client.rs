@@ -179,7 +179,7 @@ async fn wire(address: &Address, options: &Options, ending: &Ending) -> Result<W
     match &options.tls {
         None => Ok(Wire::plain(stream, ending.clone())),
         Some(tls) => {
-            let agreed = Wire::client(stream, tls, address.bare_host(), ending.clone()).await;
+            let agreed = Wire::client(stream, tls, address.certified_host(), ending.clone()).await;
             agreed.map_err(|error| {
                 let hint = match error.get_ref().and_then(|e| e.downcast_ref::<rustls::Error>()) {
                     Some(rustls::Error::InvalidMessage(_)) => "; does the node use TLS?",
@@ -199,7 +199,8 @@ fn endpoint(address: &Address, options: &Options) -> Result<Endpoint, OpenError>
         address: address.to_string(),
         why: error.to_string(),
     };
-    let uri = |scheme: &str| format!("{scheme}://{address}").parse::<Uri>().map_err(bad);
+    let uri =
+        |scheme: &str| format!("{scheme}://{}", address.authority()).parse::<Uri>().map_err(bad);
     let connection_window = limits::connection_window_bytes(options.window_bytes);
     Ok(Endpoint::from(uri("http")?)
         // This becomes `:scheme`.

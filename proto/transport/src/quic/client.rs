@@ -65,7 +65,8 @@ impl Client {
         let crypto = QuicClientConfig::try_from(tls.config(ALPN))
             .map_err(|error| local(error.to_string()))?;
         let mut config = quinn::ClientConfig::new(Arc::new(crypto));
-        let name = server_name(host).map_err(|error| unreachable(error.to_string()))?;
+        let name = server_name(address.certified_host())
+            .map_err(|error| unreachable(error.to_string()))?;
         let mut last = unreachable("the name has no address".into());
         for peer in found {
             let path = Path {

@@ -2,9 +2,10 @@
 
 use std::net::IpAddr;
 
-/// Whether an address, `HOST:PORT`, can only be on this machine.
+/// Whether an address, `HOST:PORT` or `NAME@IP:PORT`, can only be on this machine.
 pub fn is_loopback(address: &str) -> bool {
-    let host = address.rsplit_once(':').map_or(address, |(host, _)| host);
+    let place = address.rsplit_once('@').map_or(address, |(_, place)| place);
+    let host = place.rsplit_once(':').map_or(place, |(host, _)| host);
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
@@ -15,10 +16,20 @@ mod tests {
 
     #[test]
     fn only_this_machine_is_loopback() {
-        for address in ["localhost:1", "127.0.0.1:1", "127.8.9.1:1", "[::1]:1", "localhost"] {
+        for address in
+            ["localhost:1", "127.0.0.1:1", "127.8.9.1:1", "[::1]:1", "localhost", "a@127.0.0.1:1"]
+        {
             assert!(is_loopback(address), "{address}");
         }
-        for address in ["0.0.0.0:1", "[::]:1", "10.0.0.1:1", "localhost.example:1", ":1", ""] {
+        for address in [
+            "0.0.0.0:1",
+            "[::]:1",
+            "10.0.0.1:1",
+            "localhost.example:1",
+            "localhost@10.0.0.1:1",
+            ":1",
+            "",
+        ] {
             assert!(!is_loopback(address), "{address}");
         }
     }

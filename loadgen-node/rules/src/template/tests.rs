@@ -1,0 +1,148 @@
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::{
+    Division, Scenario, book::Table, placeholder::is_placeholder, submission::Settings, user_conf,
+};
+
+/// Every benchmark of the suite in every required scenario, of every round that has it.
+fn for_all(mut with: impl FnMut(&Template<'_>, &[(&str, String); 4])) {
+    let table = Table::builtin().unwrap();
+    let nodes = ["rack[1-8]:50051".to_owned()];
+    let mut tried = 0;
+    for benchmark in &table.benchmarks {
+        for round in table.rounds.iter().filter(|round| benchmark.rounds.contains(&round.name)) {
+            for scenario in &benchmark.scenarios {
+                for (division, is_local) in [(Division::Network, false), (Division::Open, true)] {
+                    let template = Template {
+                        benchmark,
+                        round,
+                        scenario: *scenario,
+                        division,
+                        nodes: &nodes,
+                        port: 50_051,
+                        is_local,
+                        rate: None,
+                    };
+                    with(&template, &files(&template));
+                    tried += 1;
+                }
+            }
+        }
+    }
+    assert!(tried > 100, "{tried}");
+}
+
+/// Every key that may be set is set: a `#` without a space before it is taken away.
+fn uncommented(text: &str) -> String {
+    let line = |line: &str| match line.strip_prefix('#') {
+        Some(rest) if !rest.starts_with(' ') && !rest.is_empty() => rest.to_owned(),
+        _ => line.to_owned(),
+    };
+    text.lines().map(|one| line(one) + "\n").collect()
+}
+
+#[test]
+fn every_key_has_a_comment_before_it() {
+    for_all(|_, files| {
+        for (name, text) in files {
+            let lines: Vec<_> = text.lines().collect();
+            for two in lines.windows(2) {
+                let is_key = |line: &str| line.contains(" = ") && !line.starts_with("# ");
+                assert!(!is_key(two[1]) || two[0].starts_with("# "), "{name}: {two:?}");
+            }
+            assert!(lines.iter().all(|line| !line.ends_with(' ') && line.len() < 200), "{text}");
+        }
+    });
+}
+
+#[test]
+fn a_submission_is_read_and_has_every_key_that_the_reader_knows() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("submission.toml");
+    for_all(|template, files| {
+        let text = &files[3].1;
+        for (text, is_all) in [(text.clone(), false), (uncommented(text), true)] {
+            std::fs::write(&path, &text).unwrap();
+            let settings = Settings::read(&path).unwrap();
+            assert_eq!(settings.round, Some(template.round.name));
+            assert_eq!(settings.division, Some(template.division));
+            let scenarios: Vec<_> = settings.results.iter().map(|one| one.scenario).collect();
+            let wanted: Vec<_> = template.benchmark.scenarios.iter().copied().map(Some).collect();
+            assert_eq!(scenarios, wanted);
+            if is_all {
+                assert_eq!(settings.topology.links.len(), 1);
+                assert_eq!(unset(&toml::from_str(&text).unwrap()), BTreeSet::new());
+            }
+        }
+    });
+}
+
+/// The keys that the reader knows and a file lacks.
+fn unset(file: &toml::Table) -> BTreeSet<String> {
+    let first = |key: &str| file[key].as_array().unwrap()[0].as_table().unwrap();
+    let of = |key: &str| file[key].as_table().unwrap();
+    let inner = |key: &str| of("topology")[key].as_array().unwrap()[0].as_table().unwrap();
+    let wrong = "a_key_that_nobody_knows = 1";
+    let tables = [
+        (wrong.to_owned(), file),
+        (format!("[topology]\n{wrong}"), of("topology")),
+        (format!("[[topology.switch]]\n{wrong}"), inner("switch")),
+        (format!("[[topology.link]]\n{wrong}"), inner("link")),
+        (format!("[architecture]\n{wrong}"), of("architecture")),
+        (format!("[[result]]\n{wrong}"), first("result")),
+        (format!("[power]\n{wrong}"), of("power")),
+        (format!("[retraining]\n{wrong}"), of("retraining")),
+    ];
+    let mut unset = BTreeSet::new();
+    for (wrong, table) in tables {
+        // The reader names all keys that it would have taken.
+        let error = toml::from_str::<Settings>(&wrong).unwrap_err().message().to_owned();
+        let (_, expected) = error.split_once("expected ").unwrap();
+        let known: BTreeSet<_> = expected.split('`').skip(1).step_by(2).collect();
+        assert!(known.len() > 1, "{error}");
+        unset.extend(known.into_iter().filter(|key| !table.contains_key(*key)).map(str::to_owned));
+    }
+    unset
+}
+
+#[test]
+fn what_cannot_be_known_is_a_placeholder() {
+    assert!(is_placeholder(TODO) && is_placeholder(&format!("{TODO}-dataset.npy")));
+    for_all(|_, files| {
+        let submission: toml::Table = toml::from_str(&files[3].1).unwrap();
+        for key in ["id", "system_name", "cooling"] {
+            assert_eq!(submission["system"][key].as_str(), Some(TODO), "{key}");
+        }
+        let run: toml::Table = toml::from_str(&files[0].1).unwrap();
+        assert!(run["dataset"].as_str().is_some_and(is_placeholder));
+    });
+}
+
+#[test]
+fn figures_are_those_of_the_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("user.conf");
+    for_all(|template, files| {
+        let benchmark = template.benchmark;
+        let run: toml::Table = toml::from_str(&files[0].1).unwrap();
+        assert_eq!(run["performance_samples"].as_integer(), Some(benchmark.qsl_size as i64));
+        let conf = &files[2].1;
+        std::fs::write(&path, conf).unwrap();
+        for scenario in &benchmark.scenarios {
+            let name = scenario.official_name();
+            let warnings = user_conf::check(&path, &benchmark.loadgen_model, name);
+            assert_eq!(warnings, Ok(Vec::new()), "{conf}");
+            let model = format!("{}.{name}", benchmark.loadgen_model);
+            let duration = template.round.min_duration_ms;
+            assert!(conf.contains(&format!("{model}.min_duration = {duration}\n")), "{conf}");
+            assert!(conf.contains(&format!("{model}.target_qps = ")), "{conf}");
+        }
+        for bound in [benchmark.server_latency_ms, benchmark.ttft_ms, benchmark.tpot_ms] {
+            let is_bound = benchmark.scenarios.contains(&Scenario::Server);
+            if let Some(ms) = bound.filter(|_| is_bound) {
+                assert!(conf.replace("\n#", "").contains(&format!(" {ms} ms")), "{conf}");
+            }
+        }
+    });
+}

@@ -1,0 +1,230 @@
+//! `loadgen-node init`: settings files to begin with, and what to do with them.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use netdiv_rules::{
+    Division, Scenario,
+    book::{Benchmark, Round, RoundName, Table},
+    template::{self, NODE, RUN, SUBMISSION, TODO, Template, USER_CONF},
+};
+use netdiv_transport::{
+    discovery::{self, Nodes},
+    security::is_loopback,
+};
+
+use crate::{
+    RunError,
+    output::{self, say},
+    settings::{TableArgs, usage},
+};
+
+/// Keys of `loadgen-node init`.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Files")]
+pub struct InitArgs {
+    /// The benchmark
+    benchmark: String,
+    /// The scenario of run.toml; the other files have all that the suite requires
+    #[arg(long)]
+    scenario: Scenario,
+    /// The SUT nodes, as for `loadgen-node run`
+    #[arg(long, value_name = "NODES", required = true)]
+    nodes: Vec<String>,
+    /// Port of nodes that are named without one [default: 50051]
+    #[arg(long, value_name = "PORT")]
+    nodes_port: Option<u16>,
+    /// The division: network or open [default: network]
+    #[arg(long)]
+    division: Option<Division>,
+    /// The round, such as v5.0 [default: that of LoadGen in this program]
+    #[arg(long, value_name = "ROUND")]
+    round: Option<RoundName>,
+    /// The rate that all nodes together are expected to reach [default: the least that the rules ask of a run]
+    #[arg(long, value_name = "SAMPLES_PER_SECOND")]
+    rate: Option<f64>,
+    /// Folder for the files; none of them may exist [default: the benchmark's name]
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    table: TableArgs,
+}
+
+impl InitArgs {
+    pub(super) fn execute(&self) -> Result<u8, RunError> {
+        let table = self.table.read()?;
+        let benchmark = self.benchmark(&table)?;
+        let round = self.round(&table, benchmark)?;
+        let division = self.division.unwrap_or(Division::Network);
+        if division == Division::Exploratory {
+            return usage(
+                "--division exploratory: init writes files for a submission, of the division network or open; other runs need no \
+                 more than options of loadgen-node run",
+            );
+        }
+        if let Some(rate) = self.rate.filter(|rate| !rate.is_finite() || *rate <= 0.0) {
+            return usage(format!("--rate {rate}: write a number above 0"));
+        }
+        let hosts = self.hosts()?;
+        let known = Template {
+            benchmark,
+            round,
+            scenario: self.scenario,
+            division,
+            nodes: &self.nodes,
+            port: hosts.first().map_or(discovery::PORT, |(_, port)| *port),
+            is_local: hosts.iter().all(|(host, port)| is_loopback(&address(host, *port))),
+            rate: self.rate,
+        };
+        let folder = self.output.clone().unwrap_or_else(|| PathBuf::from(&benchmark.name));
+        write(&folder, &template::files(&known))?;
+        say(next_steps(&known, &folder, &hosts, &table))?;
+        Ok(0)
+    }
+
+    /// The benchmark, which the suite has, in a scenario that it requires.
+    fn benchmark<'a>(&self, table: &'a Table) -> Result<&'a Benchmark, RunError> {
+        let name = &self.benchmark;
+        let Some(benchmark) = table.find(name) else {
+            let unknown =
+                || format!("there is no benchmark {name}; `loadgen-node benchmarks` lists all");
+            return usage(table.refusal(name).unwrap_or_else(unknown));
+        };
+        if benchmark.rounds.is_empty() {
+            return usage(format!("{name} is no benchmark of the Network division (6.2)"));
+        }
+        if !benchmark.scenarios.contains(&self.scenario) {
+            let required: Vec<_> = benchmark.scenarios.iter().map(ToString::to_string).collect();
+            return usage(format!(
+                "--scenario {}: the suite has {name} in {}",
+                self.scenario,
+                required.join(" and ")
+            ));
+        }
+        Ok(benchmark)
+    }
+
+    /// The round that was given, or that of LoadGen; where it does not have the benchmark, the first that does.
+    fn round<'a>(&self, table: &'a Table, benchmark: &Benchmark) -> Result<&'a Round, RunError> {
+        let has_it = |round: &&Round| benchmark.rounds.contains(&round.name);
+        let Some(name) = self.round else {
+            let own = own_round(table).filter(has_it);
+            let Some(round) = own.or_else(|| table.rounds.iter().find(has_it)) else {
+                return usage(format!("the table has no round of {}", benchmark.name));
+            };
+            return Ok(round);
+        };
+        let Some(round) = table.round(name).filter(has_it) else {
+            let rounds: Vec<_> = benchmark.rounds.iter().map(ToString::to_string).collect();
+            return usage(format!(
+                "--round {name}: {} is of {}",
+                benchmark.name,
+                rounds.join(", ")
+            ));
+        };
+        Ok(round)
+    }
+
+    fn hosts(&self) -> Result<Vec<(String, u16)>, RunError> {
+        let port = self.nodes_port.unwrap_or(discovery::PORT);
+        let nodes = Nodes { named: &self.nodes, port, expected: None, patience: Duration::ZERO };
+        nodes.hosts().map_err(|error| RunError::Usage(error.to_string()))
+    }
+}
+
+/// The round that LoadGen in this program is a release of.
+fn own_round(table: &Table) -> Option<&Round> {
+    let version = loadgen_sys::version();
+    table.rounds.iter().find(|round| round.loadgen.iter().any(|one| one.version == version))
+}
+
+fn address(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
+/// Writes all files or none, and over none that is there.
+fn write(folder: &Path, files: &[(&str, String)]) -> Result<(), RunError> {
+    let failed = |path: &Path, error: io::Error| RunError::Output {
+        path: path.display().to_string(),
+        error,
+    };
+    for (name, _) in files {
+        let path = folder.join(name);
+        match path.symlink_metadata() {
+            Ok(_) => {
+                return usage(format!(
+                    "{} exists already; choose another --output, or move it away",
+                    path.display()
+                ));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(failed(&path, error)),
+        }
+    }
+    fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
+    files.iter().try_for_each(|(name, text)| output::write(&folder.join(name), text.as_bytes()))
+}
+
+/// The commands that come next, in order.
+fn next_steps(
+    template: &Template<'_>,
+    folder: &Path,
+    hosts: &[(String, u16)],
+    table: &Table,
+) -> String {
+    let benchmark = &template.benchmark.name;
+    let mut lines = vec![
+        format!(
+            "{RUN}, {NODE}, {USER_CONF} and {SUBMISSION} are in {}. What comes next:",
+            folder.display()
+        ),
+        String::new(),
+    ];
+    let built = loadgen_sys::version();
+    if own_round(table).is_none_or(|round| round.name != template.round.name) {
+        let release = template.round.loadgen.last().map_or("of that round", |one| &one.version);
+        lines.push(format!(
+            "# this program has LoadGen {built}; round {} needs one that is built with NETDIV_LOADGEN_RELEASE={release}",
+            template.round.name
+        ));
+    }
+    lines.push(format!("cd {}", folder.display()));
+    lines.push(format!("grep -n {TODO} {RUN} {NODE} {SUBMISSION}    # write what is missing, and the rates in {USER_CONF}"));
+    let mut node = format!("sut-node --config {NODE}");
+    if !template.is_local {
+        let hosts: Vec<_> = hosts.iter().map(|(host, _)| host.as_str()).collect();
+        lines.push(format!("loadgen-node certificates --hosts {}", hosts.join(",")));
+        node += " --tls-certificate certificates/HOST.pem --tls-key certificates/HOST.key";
+    }
+    lines.push(format!("{node}    # on each node"));
+    lines.push(format!("loadgen-node probe --config {RUN}    # one sample to every node"));
+    for scenario in &template.benchmark.scenarios {
+        let rate = template.rate_of(*scenario);
+        let run = format!("loadgen-node run --config {RUN} --scenario {scenario}");
+        let output = |kind| Template::folder(*scenario, kind);
+        lines.extend([
+            String::new(),
+            format!("loadgen-node plan {benchmark} --scenario {scenario} --rate {rate}    # how long it takes"),
+            format!("{run} --mode accuracy --output {}", output("accuracy")),
+            format!("{run} --output {}", output("performance")),
+            format!("{run} --digests --setting min_duration_ms=60000 --output {}", output("digests")),
+        ]);
+        if !template.benchmark.compliance.is_empty() {
+            lines.push(format!(
+                "loadgen-node audit --performance {} --accuracy {} --output {}",
+                output("performance"),
+                output("accuracy"),
+                output("compliance")
+            ));
+        }
+    }
+    lines.extend([
+        String::new(),
+        format!("loadgen-node submission --settings {SUBMISSION} --output tree"),
+        "loadgen-node check tree".into(),
+    ]);
+    lines.join("\n")
+}

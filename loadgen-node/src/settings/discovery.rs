@@ -1,0 +1,37 @@
+//! Which nodes there are.
+
+use std::time::Duration;
+
+use netdiv_transport::discovery::{self, Nodes};
+use serde::{Deserialize, Serialize};
+
+use super::bounds::at_least_one;
+use crate::RunError;
+
+/// Keys that say more of the nodes than where they are.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Network")]
+pub struct DiscoveryArgs {
+    /// Port of nodes that are named without one [default: 50051]
+    #[arg(long, value_name = "PORT")]
+    pub nodes_port: Option<u16>,
+    /// How many nodes there have to be. Names in the DNS are looked up until they are there, as long as --connect-timeout says
+    /// [default: as many as are found]
+    #[arg(long, value_name = "N")]
+    pub nodes_expected: Option<usize>,
+}
+
+impl DiscoveryArgs {
+    /// The addresses of what `--nodes` names; names in the DNS are waited for as long as that.
+    pub(super) fn nodes(
+        &self,
+        named: Option<&[String]>,
+        patience: Duration,
+    ) -> Result<Vec<String>, RunError> {
+        let expected = self.nodes_expected;
+        let expected = expected.map(|n| at_least_one("nodes-expected", n)).transpose()?;
+        let port = self.nodes_port.unwrap_or(discovery::PORT);
+        let nodes = Nodes { named: named.unwrap_or_default(), port, expected, patience };
+        nodes.discover().map_err(|error| RunError::Usage(error.to_string()))
+    }
+}

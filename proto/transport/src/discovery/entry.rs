@@ -1,0 +1,148 @@
+//! What is named for nodes, taken apart.
+
+use std::path::Path;
+
+use netdiv_resources::files;
+
+use super::{error::DiscoveryError, host_list, records::Family};
+
+/// The most nodes that a list may stand for: the ids of a run's samples have room for so many streams.
+pub const MOST_NODES: usize = 65_535;
+
+/// The longest file of nodes, in bytes.
+pub const FILE_BYTES: u64 = 4 << 20;
+
+/// A node, or a name that stands for some.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Entry {
+    /// `HOST:PORT`, or `NAME@IP:PORT`; not checked yet.
+    Address(String),
+    /// Every address of a name.
+    Name { name: String, port: u16, family: Family },
+}
+
+impl Entry {
+    /// The address, where no name has to be looked up.
+    pub(super) fn address(&self) -> Option<&String> {
+        match self {
+            Self::Address(address) => Some(address),
+            Self::Name { .. } => None,
+        }
+    }
+}
+
+/// All entries of these texts; files are read, host lists expanded.
+pub(super) fn read(named: &[String], port: u16) -> Result<Vec<Entry>, DiscoveryError> {
+    let mut entries = Vec::new();
+    for text in named {
+        for named in split(text) {
+            match named.strip_prefix('@') {
+                Some(path) => add_file(Path::new(path), port, &mut entries)?,
+                None => add(named, port, &mut entries)
+                    .map_err(|why| DiscoveryError::Named { named: named.into(), why })?,
+            }
+        }
+    }
+    if entries.is_empty() { Err(DiscoveryError::NoNodes) } else { Ok(entries) }
+}
+
+/// A file: entries on lines, comments behind `#`.
+fn add_file(path: &Path, port: u16, entries: &mut Vec<Entry>) -> Result<(), DiscoveryError> {
+    let unusable = |why: String| DiscoveryError::File { path: path.into(), why };
+    let text =
+        files::read_to_string(path, FILE_BYTES).map_err(|error| unusable(error.to_string()))?;
+    let before = entries.len();
+    for (line, number) in text.lines().zip(1..) {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() {
+            continue;
+        }
+        for named in split(line) {
+            let added = if named.starts_with('@') {
+                Err("a file of nodes names no other file".into())
+            } else {
+                add(named, port, entries)
+            };
+            added.map_err(|why| unusable(format!("line {number}: `{named}`: {why}")))?;
+        }
+    }
+    if entries.len() == before { Err(unusable("it names no node".into())) } else { Ok(()) }
+}
+
+/// What stands between commas; those in brackets belong to host lists.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0_usize;
+    text.split(move |c: char| {
+        match c {
+            '[' => depth += 1,
+            ']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        c == ',' && depth == 0
+    })
+    .map(str::trim)
+}
+
+fn add(named: &str, port: u16, entries: &mut Vec<Entry>) -> Result<(), String> {
+    if named.is_empty() {
+        return Err("a node is missing; there may be a comma too many".into());
+    }
+    if named.contains('/') {
+        return Err("give host and port, without a scheme or a path".into());
+    }
+    if let Some((family, rest)) = dns(named) {
+        let (name, port) = with_port(rest, port)?;
+        let name = name.to_owned();
+        if name.is_empty() || name.contains(['[', ']', '@']) {
+            return Err("write dns:NAME:PORT".into());
+        }
+        entries.push(Entry::Name { name, port, family });
+        return Ok(());
+    }
+    let most = MOST_NODES.saturating_sub(entries.len());
+    let hosts =
+        if is_ipv6(named) { vec![named.to_owned()] } else { host_list::expand(named, most)? };
+    for host in hosts {
+        let (host, port) = with_port(&host, port)?;
+        entries.push(Entry::Address(format!("{host}:{port}")));
+    }
+    Ok(())
+}
+
+/// `dns:NAME`, with a port or without; `dns:50051` is a host of that name.
+fn dns(named: &str) -> Option<(Family, &str)> {
+    let (word, rest) = named.split_once(':')?;
+    let family = match word {
+        "dns" => Family::Any,
+        "dns4" => Family::V4,
+        "dns6" => Family::V6,
+        _ => return None,
+    };
+    let is_port = !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
+    (!is_port).then_some((family, rest))
+}
+
+/// Whether brackets hold an IPv6 address, `[::1]`, rather than numbers.
+fn is_ipv6(named: &str) -> bool {
+    let place = named.split_once('@').map_or(named, |(_, place)| place);
+    let inside = place.strip_prefix('[').and_then(|rest| rest.split(']').next());
+    inside.is_some_and(|inside| inside.contains(':'))
+}
+
+/// Host and port; without a port this one.
+fn with_port(text: &str, port: u16) -> Result<(&str, u16), String> {
+    // The colons of an IPv6 address are in its brackets.
+    let behind = text.rfind(']').map_or(0, |bracket| bracket + 1);
+    let colons = text[behind..].matches(':').count();
+    match text[behind..].split_once(':') {
+        None => Ok((text, port)),
+        Some(_) if colons > 1 => {
+            Err("it has several colons; write an IPv6 address in brackets, [::1]:50051".into())
+        }
+        Some((_, number)) => {
+            let number = number.parse();
+            let number = number.map_err(|_| "the port is not a number from 0 to 65535")?;
+            Ok((&text[..text.rfind(':').unwrap_or(text.len())], number))
+        }
+    }
+}

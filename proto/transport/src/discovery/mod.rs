@@ -1,0 +1,147 @@
+//! From what an operator names to the addresses of nodes: hosts, host lists, names in the DNS, and files.
+//!
+//! - `entry.rs`: what is named, taken apart
+//! - `host_list.rs`: `rack[1-8,12]-gpu[01-04]`, as Slurm writes it
+//! - `records.rs`: the addresses that a name has in the DNS
+
+mod entry;
+mod error;
+mod host_list;
+mod records;
+
+use std::{
+    collections::HashSet,
+    net::SocketAddr,
+    thread,
+    time::{Duration, Instant},
+};
+
+use self::entry::Entry;
+pub use self::{
+    entry::{FILE_BYTES, MOST_NODES},
+    error::DiscoveryError,
+};
+use crate::{address::Address, open_error::OpenError};
+
+/// The port of a node that is named without one; `sut-node` listens there by default.
+pub const PORT: u16 = 50_051;
+
+/// Pause between two looks into the DNS.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// What an operator says of the nodes.
+#[derive(Debug, Clone, Copy)]
+pub struct Nodes<'a> {
+    /// Entries with commas between them: `HOST:PORT`, host lists, `dns:NAME:PORT`, `@FILE`.
+    pub named: &'a [String],
+    /// The port of those that are named without one.
+    pub port: u16,
+    /// How many nodes there have to be; `None`: as many as there are.
+    pub expected: Option<usize>,
+    /// How long to wait for names in the DNS.
+    pub patience: Duration,
+}
+
+impl Nodes<'_> {
+    /// The addresses of all nodes, in the order in which they are named, those of a name in the DNS in ascending order. Looks
+    /// into the DNS until each name has an address and the expected number is there.
+    pub fn discover(&self) -> Result<Vec<String>, DiscoveryError> {
+        self.discover_with(records::look_up)
+    }
+
+    /// The hosts that certificates have to be for, each once, with their ports: for names in the DNS the names, without a look
+    /// into it.
+    pub fn hosts(&self) -> Result<Vec<(String, u16)>, DiscoveryError> {
+        let entries = entry::read(self.named, self.port)?;
+        self.checked(entries.iter().filter_map(Entry::address).cloned().collect())?;
+        let mut seen = HashSet::new();
+        let host = |entry: &Entry| match entry {
+            Entry::Address(text) => {
+                let address = Address::parse(text)?;
+                Ok((address.certified_host().to_owned(), address.port))
+            }
+            Entry::Name { name, port, .. } => Ok((name.trim_end_matches('.').to_owned(), *port)),
+        };
+        let hosts: Vec<_> = entries.iter().map(host).collect::<Result<_, OpenError>>()?;
+        Ok(hosts.into_iter().filter(|(host, _)| seen.insert(host.clone())).collect())
+    }
+
+    fn discover_with(
+        &self,
+        look_up: impl Fn(&str, u16, Duration) -> Result<Vec<SocketAddr>, String>,
+    ) -> Result<Vec<String>, DiscoveryError> {
+        let entries = entry::read(self.named, self.port)?;
+        let waits = entries.iter().any(|entry| entry.address().is_none());
+        let deadline = Instant::now() + self.patience;
+        loop {
+            let (mut found, mut missing) = (Vec::new(), None);
+            for entry in &entries {
+                match entry {
+                    Entry::Address(address) => found.push(address.clone()),
+                    Entry::Name { name, port, family } => {
+                        let left = deadline.saturating_duration_since(Instant::now());
+                        match look_up(name, *port, left).map(|all| family.of(all)) {
+                            Ok(all) if !all.is_empty() => found.extend(all.iter().map(|peer| {
+                                // A certificate has no dot at its end.
+                                format!("{}@{peer}", name.trim_end_matches('.'))
+                            })),
+                            Ok(_) => missing = Some((name, "it has none of that family".into())),
+                            Err(why) => missing = Some((name, why)),
+                        }
+                    }
+                }
+            }
+            let is_late = Instant::now() >= deadline;
+            let few = self.expected.is_some_and(|expected| found.len() < expected);
+            match missing {
+                Some((name, why)) if is_late => {
+                    let (name, waited) = (name.clone(), self.patience);
+                    return Err(DiscoveryError::NoRecord { name, why, waited });
+                }
+                None if is_late || !waits || !few => {
+                    let found = self.checked(found)?;
+                    return self.counted(found, waits.then_some(self.patience).filter(|_| few));
+                }
+                _ => {}
+            }
+            thread::sleep(PAUSE.min(deadline.saturating_duration_since(Instant::now())));
+        }
+    }
+
+    fn counted(
+        &self,
+        found: Vec<String>,
+        waited: Option<Duration>,
+    ) -> Result<Vec<String>, DiscoveryError> {
+        match self.expected {
+            Some(expected) if expected != found.len() => {
+                Err(DiscoveryError::Count { expected, found: found.len(), waited })
+            }
+            _ => Ok(found),
+        }
+    }
+
+    /// Addresses that are addresses, each once.
+    fn checked(&self, addresses: Vec<String>) -> Result<Vec<String>, DiscoveryError> {
+        let mut seen = HashSet::new();
+        for text in &addresses {
+            let address = Address::parse(text)?;
+            let host =
+                address.ip().map_or_else(|| address.host.to_lowercase(), |ip| ip.to_string());
+            if !seen.insert((host, address.port)) {
+                return Err(DiscoveryError::Twice(text.clone()));
+            }
+        }
+        if addresses.len() > MOST_NODES {
+            let named = format!("({} nodes)", addresses.len());
+            return Err(DiscoveryError::Named {
+                named,
+                why: format!("a run has at most {MOST_NODES}"),
+            });
+        }
+        Ok(addresses)
+    }
+}
+
+#[cfg(test)]
+mod tests;

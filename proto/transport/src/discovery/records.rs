@@ -1,0 +1,55 @@
+//! The addresses that a name has in the DNS, by the system's resolver.
+
+use std::{
+    io,
+    net::{SocketAddr, ToSocketAddrs as _},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+/// Which addresses of a name count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Family {
+    Any,
+    V4,
+    V6,
+}
+
+impl Family {
+    /// Those of the family in ascending order, each once: runs with the same records are the same.
+    pub(super) fn of(self, mut all: Vec<SocketAddr>) -> Vec<SocketAddr> {
+        all.retain(|peer| match self {
+            Self::Any => true,
+            Self::V4 => peer.is_ipv4(),
+            Self::V6 => peer.is_ipv6(),
+        });
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+}
+
+/// Asks the system's resolver, which has time limits of its own and cannot be interrupted: after `patience` its answer is not
+/// waited for any more.
+pub(super) fn look_up(
+    name: &str,
+    port: u16,
+    patience: Duration,
+) -> Result<Vec<SocketAddr>, String> {
+    let (answer, answered) = mpsc::sync_channel(1);
+    let name = name.to_owned();
+    let ask = move || {
+        let found: io::Result<Vec<_>> =
+            (name.as_str(), port).to_socket_addrs().map(Iterator::collect);
+        // Nobody may be waiting any more.
+        let _ = answer.send(found);
+    };
+    let asking = thread::Builder::new().name("resolver".into()).spawn(ask);
+    asking.map_err(|error| error.to_string())?;
+    // One that was asked in time gets a moment to answer from its cache or from /etc/hosts.
+    match answered.recv_timeout(patience.max(Duration::from_millis(100))) {
+        Ok(found) => found.map_err(|error| error.to_string()),
+        Err(_) => Err("the resolver does not answer".into()),
+    }
+}

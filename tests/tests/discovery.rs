@@ -1,0 +1,134 @@
+//! What `--nodes` may name: host lists, files, and names in the DNS, over real sockets.
+
+use std::{
+    net::{SocketAddr, ToSocketAddrs as _},
+    process::Command,
+    time::Duration,
+};
+
+use e2e::{
+    LoadGen, SutNode,
+    process::{program, transport},
+};
+use serde_json::{Value, json};
+
+/// A node at each of these hosts, all at one port.
+fn nodes_at(hosts: &[String], args: &[&str]) -> (Vec<SutNode>, u16) {
+    let start = |host: &String, port: u16| {
+        let name = format!("at-{}", host.replace([':', '[', ']'], "-"));
+        let args = [&["--engine", "echo", "--name", &name], args].concat();
+        SutNode::try_start_at(&format!("{host}:{port}"), &args)
+    };
+    // A port that is free at the first address may be taken at another.
+    for _ in 0..20 {
+        let first = start(&hosts[0], 0).expect("a node");
+        let port = first.address.parse::<SocketAddr>().expect("an address").port();
+        let others = hosts[1..].iter().map(|host| start(host, port));
+        if let Ok(others) = others.collect::<Result<Vec<_>, _>>() {
+            return (std::iter::once(first).chain(others).collect(), port);
+        }
+    }
+    panic!("no port is free at all of {hosts:?}");
+}
+
+fn run(nodes: &str) -> LoadGen {
+    LoadGen::new(&[nodes], "offline").args(&[
+        "--benchmark",
+        "fabric",
+        "--dataset",
+        "synthetic:64x64",
+        "--mode",
+        "accuracy",
+    ])
+}
+
+fn addresses(result: &Value) -> Value {
+    let nodes = result["nodes"].as_array().expect("nodes").iter();
+    nodes.map(|node| node["address"].clone()).collect()
+}
+
+#[test]
+fn host_lists_and_files_name_the_same_nodes() {
+    let hosts = ["127.0.0.1", "127.0.0.2", "127.0.0.3"].map(str::to_owned);
+    let (_nodes, port) = nodes_at(&hosts, &[]);
+    let want = json!(hosts.map(|host| format!("{host}:{port}")));
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let text = format!("# all of them\n127.0.0.[1-2] # two\n\n 127.0.0.3:{port}\n");
+    std::fs::write(file.path(), text).expect("our file");
+    let port = port.to_string();
+    for named in [
+        format!("127.0.0.[1-3]:{port}"),
+        format!("127.0.0.[1,2]:{port}, 127.0.0.3"),
+        format!("@{}", file.path().display()),
+    ] {
+        let outcome = run(&named).args(&["--nodes-port", &port, "--nodes-expected", "3"]).run();
+        let result = outcome.expect(0).result();
+        assert_eq!(addresses(&result), want, "{named}");
+        // What was found is what the settings of the run record.
+        assert_eq!(result["settings"]["nodes"], want, "{named}");
+    }
+    run(&format!("127.0.0.[1-3]:{port}"))
+        .args(&["--nodes-expected", "4"])
+        .run()
+        .expect_refusal("--nodes-expected 4: --nodes stands for 3");
+    run("@/nowhere").run().expect_refusal("--nodes @/nowhere: No such file");
+}
+
+/// The hosts of `localhost` here: one, or one of each family.
+fn localhost() -> Vec<String> {
+    let mut all: Vec<_> = ("localhost", 0).to_socket_addrs().expect("localhost").collect();
+    all.sort_unstable();
+    all.dedup();
+    let host = |address: SocketAddr| address.to_string().trim_end_matches(":0").to_owned();
+    all.into_iter().map(host).collect()
+}
+
+#[test]
+fn a_name_stands_for_all_of_its_addresses_and_is_the_one_that_certificates_are_for() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let certificates = ["certificates", "--hosts", "localhost", "--output", &path("")];
+    let made = Command::new(program("loadgen-node")).args(certificates).output();
+    assert!(made.expect("loadgen-node starts").status.success());
+    let (certificate, key, ca) = (path("localhost.pem"), path("localhost.key"), path("ca.pem"));
+    let tls = ["--tls-certificate", certificate.as_str(), "--tls-key", &key];
+    let hosts = localhost();
+    let (_nodes, port) = nodes_at(&hosts, &tls);
+    let named = format!("dns:localhost:{port}");
+    let count = hosts.len().to_string();
+    for transport in ["grpc", "quic"] {
+        let tls = ["--tls-ca", ca.as_str(), "--nodes-expected", &count];
+        let outcome = run(&named).over(transport).args(&tls).run();
+        let result = outcome.expect(0).result();
+        let want: Value = hosts.iter().map(|host| format!("localhost@{host}:{port}")).collect();
+        assert_eq!(addresses(&result), want);
+        assert_eq!(result["settings"]["nodes"], want);
+        // An address alone is nothing that the certificate is for.
+        let alone = run(&format!("{}:{port}", hosts[0])).over(transport).args(&tls[..2]).run();
+        alone.expect_refusal("do not trust each other");
+    }
+}
+
+#[test]
+fn a_name_that_has_no_address_is_waited_for_and_then_named() {
+    let started = std::time::Instant::now();
+    let wait = ["--insecure", "--connect-timeout-ms", "1200"];
+    run("dns:nodes.invalid:1").args(&wait).run().expect_refusal("no address after 1.2 s");
+    assert!(started.elapsed() >= Duration::from_millis(1200));
+    let few = ["--connect-timeout-ms", "700", "--nodes-expected", "9"];
+    let outcome = run("dns:localhost:1").args(&few).run();
+    outcome.expect_refusal("--nodes-expected 9: --nodes stands for ");
+}
+
+#[test]
+fn every_command_takes_what_a_run_takes() {
+    let (_nodes, port) = nodes_at(&["127.0.0.1".into(), "127.0.0.2".into()], &[]);
+    let named = format!("127.0.0.[1-2]:{port}");
+    let args = ["nodes", "--nodes", &named, "--transport", transport()];
+    let output = Command::new(program("loadgen-node")).args(args).output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{output:?}");
+    for host in ["127.0.0.1", "127.0.0.2"] {
+        assert!(text.contains(&format!("at-{host} at {host}:{port}")), "{text}");
+    }
+}

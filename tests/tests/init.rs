@@ -1,0 +1,216 @@
+//! `loadgen-node init`: its files are read by the programs that they are for, for every benchmark, round and scenario.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+use e2e::{SutNode, process::program};
+use loadgen_sys::{Mode, TestSettings};
+use netdiv_rules::{book::Table, submission};
+use tempfile::TempDir;
+
+const FILES: [&str; 4] = ["run.toml", "node.toml", "user.conf", "submission.toml"];
+
+fn loadgen_node(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(program("loadgen-node"));
+    command.args(args).current_dir(folder).env_remove("RUST_LOG");
+    command.output().expect("loadgen-node starts")
+}
+
+fn sut_node(folder: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(program("sut-node"));
+    command.args(args).current_dir(folder).env_remove("RUST_LOG");
+    command.output().expect("sut-node starts")
+}
+
+fn words(output: &Output) -> String {
+    String::from_utf8_lossy(&[&output.stdout[..], &output.stderr].concat()).into_owned()
+}
+
+fn init(folder: &Path, args: &[&str]) -> Output {
+    loadgen_node(folder, &[&["init"], args].concat())
+}
+
+#[test]
+fn the_programs_read_what_is_written_for_every_benchmark_round_and_scenario() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = |name: &str| folder.path().join(name);
+    // The certificates that the printed commands make, once for all.
+    let hosts = ["certificates", "--hosts", "rack1,rack2"];
+    assert!(loadgen_node(folder.path(), &hosts).status.success());
+    let table = Table::builtin().expect("the table");
+    let mut tried = 0;
+    for benchmark in &table.benchmarks {
+        for round in &benchmark.rounds {
+            for scenario in &benchmark.scenarios {
+                let (round, word) = (round.to_string(), scenario.to_string());
+                let args = ["--round", &round, "--scenario", &word, "--nodes", "rack[1-2]"];
+                let output = init(
+                    folder.path(),
+                    &[&[benchmark.name.as_str()], &args[..], &["--output", "."]].concat(),
+                );
+                assert!(output.status.success(), "{}", words(&output));
+                let read = ["run", "--config", "run.toml", "--print-config"];
+                let output = loadgen_node(folder.path(), &read);
+                assert!(output.status.success(), "{} {args:?}: {}", benchmark.name, words(&output));
+                let args =
+                    netdiv_process::layered(&sut_node::Args::default(), Some(&at("node.toml")));
+                assert!(args.expect("a node's settings").engine.model.is_some());
+                let settings = submission::Settings::read(&at("submission.toml"));
+                assert_eq!(
+                    settings.expect("a submission's").results.len(),
+                    benchmark.scenarios.len()
+                );
+                // LoadGen's own reader takes the file, and makes of it what the table says.
+                let mut settings = TestSettings::new(*scenario, Mode::Performance);
+                let conf = at("user.conf");
+                settings
+                    .from_config(Some(&conf), &benchmark.loadgen_model)
+                    .expect("LoadGen reads it");
+                let field = |name: &str| settings.field(name).unwrap_or_default();
+                let table = table.round(round.parse().expect("a name")).expect("a round");
+                assert_eq!(field("min_duration_ms"), table.min_duration_ms.to_string());
+                let rate = match word.as_str() {
+                    "offline" => field("offline_expected_qps"),
+                    _ => field("server_target_qps"),
+                };
+                assert!(rate.parse::<f64>().is_ok_and(|rate| rate >= 1.0), "{rate}");
+                FILES.iter().for_each(|name| fs::remove_file(at(name)).expect("our file"));
+                tried += 1;
+            }
+        }
+    }
+    assert!(tried > 50, "{tried}");
+}
+
+fn new_folder(nodes: &str) -> (TempDir, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = init(folder.path(), &["resnet50", "--scenario", "server", "--nodes", nodes]);
+    assert!(output.status.success(), "{}", words(&output));
+    (folder, String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+#[test]
+fn what_is_still_to_be_written_is_named_by_the_program_that_needs_it() {
+    let (folder, _) = new_folder("127.0.0.1:50051");
+    let own = folder.path().join("resnet50");
+    let output = sut_node(&own, &["--config", "node.toml"]);
+    assert!(!output.status.success() && words(&output).contains("TODO-manifest.toml"));
+    let output = loadgen_node(&own, &["run", "--config", "run.toml", "--rehearsal"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(words(&output).contains("TODO-dataset.npy"), "{}", words(&output));
+    let output = loadgen_node(&own, &["submission", "--output", "tree"]);
+    let text = words(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    for named in [
+        "`TODO` says nothing: write submitter",
+        "`TODO` says nothing: [system] write id",
+        "[system] cooling: `TODO` says nothing",
+        "calibration.md",
+    ] {
+        assert!(text.contains(named), "{named}: {text}");
+    }
+}
+
+#[test]
+fn nothing_is_written_over_what_is_there() {
+    let (folder, _) = new_folder("127.0.0.1:50051");
+    let args = ["resnet50", "--scenario", "server", "--nodes", "127.0.0.1:50051"];
+    for name in FILES {
+        let own = folder.path().join("resnet50");
+        FILES.iter().filter(|other| **other != name).for_each(|other| {
+            let _ = fs::remove_file(own.join(other));
+        });
+        fs::write(own.join(name), "mine").expect("our folder");
+        let output = init(folder.path(), &args);
+        assert_eq!(output.status.code(), Some(2));
+        assert!(words(&output).contains(&format!("{name} exists already")), "{}", words(&output));
+        assert_eq!(fs::read_to_string(own.join(name)).expect("a file"), "mine");
+        assert_eq!(own.read_dir().expect("a folder").count(), 1, "no other file is written");
+        fs::remove_file(own.join(name)).expect("our file");
+    }
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = ["--scenario", "server", "--nodes", "127.0.0.1:1"];
+    for (args, want) in [
+        (&["resnet51"][..], "there is no benchmark resnet51"),
+        (&["gpt-oss-120b"], "gpt-oss-120b cannot be run"),
+        (&["bert-99"], "is no benchmark of the Network division"),
+        (&["3d-unet-99"], "--scenario server: the suite has 3d-unet-99 in offline"),
+        (&["resnet50", "--round", "v6.0"], "--round v6.0: resnet50 is of v5.0"),
+        (&["resnet50", "--round", "five"], "is not the name of a round"),
+        (&["resnet50", "--division", "exploratory"], "--division network or open"),
+        (&["resnet50", "--rate", "0"], "write a number above 0"),
+        (&["resnet50", "--nodes", "n[1"], "a bracket is opened and not closed"),
+    ] {
+        let output = init(folder.path(), &[args, &server[..]].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", words(&output));
+        assert!(words(&output).contains(want), "{want}: {}", words(&output));
+    }
+    assert_eq!(folder.path().read_dir().expect("a folder").count(), 0);
+}
+
+/// The files with what was missing, then the commands that `init` printed: a probe, and the runs of a rehearsal.
+#[test]
+fn the_printed_commands_work_once_the_files_are_whole() {
+    let (folder, steps) = new_folder("127.0.0.1:50051");
+    let own = folder.path().join("resnet50");
+    assert!(steps.contains("loadgen-node probe --config run.toml"), "{steps}");
+    let node = SutNode::echo("a", &["--echo-answer-bytes", "4"]);
+    let file = |name: &str, changes: &[(&str, &str)]| {
+        let text = fs::read_to_string(own.join(name)).expect("a file");
+        let changed = changes.iter().fold(text, |text, (from, to)| {
+            assert!(text.contains(from), "{from}: {text}");
+            text.replace(from, to)
+        });
+        fs::write(own.join(name), changed).expect("our file");
+    };
+    let labels = e2e::npy("<i4", "(1100,)", vec![0; 4 * 1100]);
+    fs::write(own.join("labels.npy"), labels).expect("our folder");
+    file(
+        "run.toml",
+        &[
+            ("127.0.0.1:50051", node.address.as_str()),
+            ("TODO-dataset.npy", "synthetic:1100x64"),
+            ("TODO-labels.npy", "labels.npy"),
+        ],
+    );
+    // `init` prints what a shell runs: `loadgen-node` is on its path there.
+    let line = |start: &str| {
+        let found = steps.lines().find(|line| line.starts_with(start));
+        let found = found.unwrap_or_else(|| panic!("{start}: {steps}"));
+        let command = found.split("    #").next().unwrap_or_default().to_owned();
+        command.split(' ').skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for (start, more) in [
+        ("loadgen-node probe", &[][..]),
+        ("loadgen-node plan resnet50 --scenario server", &[]),
+        ("loadgen-node run --config run.toml --scenario server --mode accuracy", &["--rehearsal"]),
+        ("loadgen-node run --config run.toml --scenario offline --mode accuracy", &["--rehearsal"]),
+    ] {
+        let command = line(start);
+        let args: Vec<_> = command.iter().map(String::as_str).chain(more.iter().copied()).collect();
+        let output = loadgen_node(&own, &args);
+        assert!(output.status.success(), "{args:?}: {}", words(&output));
+    }
+    assert!(own.join("runs/server/accuracy/result.json").exists());
+}
+
+#[test]
+fn nodes_on_other_machines_get_certificates() {
+    let (_folder, steps) = new_folder("rack[1-2]-a,dns:nodes.lab:50051");
+    for line in [
+        "cd resnet50",
+        "loadgen-node certificates --hosts rack1-a,rack2-a,nodes.lab",
+        "loadgen-node submission --settings submission.toml --output tree",
+    ] {
+        assert!(steps.lines().any(|one| one == line), "{line}: {steps}");
+    }
+    let (_folder, steps) = new_folder("[::1]:50051");
+    assert!(!steps.contains("certificates"), "{steps}");
+}

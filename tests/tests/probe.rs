@@ -1,0 +1,158 @@
+//! `loadgen-node probe`: one sample to every node, and its answer.
+
+use std::{net::TcpListener, process::Command};
+
+use bytes::Bytes;
+use e2e::{
+    Behaviour, FakeNode, SutNode,
+    fake_node::answer,
+    process::{program, transport},
+};
+use netdiv_contract::v1::Status;
+use serde_json::Value;
+
+const TIMEOUT: [&str; 2] = ["--sample-timeout-ms", "500"];
+
+/// Exit code, findings, and standard error.
+fn probe(nodes: &[&str], args: &[&str]) -> (Option<i32>, Value, String) {
+    let output = Command::new(program("loadgen-node"))
+        .args(["probe", "--nodes", &nodes.join(","), "--transport", transport()])
+        .args(["--json", "-", "--connect-timeout-ms", "500"])
+        .args(args)
+        .output()
+        .expect("loadgen-node starts");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let findings = serde_json::from_slice(&output.stdout).unwrap_or(Value::Null);
+    (output.status.code(), findings, stderr)
+}
+
+/// Two good nodes without a model, and one with this behaviour.
+fn with_one(change: impl FnOnce(&mut Behaviour)) -> (Option<i32>, Value, String) {
+    let [a, b] = ["a", "b"].map(|name| FakeNode::start(Behaviour::good(name)));
+    let mut behaviour = Behaviour::good("odd");
+    change(&mut behaviour);
+    let odd = FakeNode::start(behaviour);
+    let nodes = [a.address.as_str(), &odd.address, &b.address];
+    let (code, findings, stderr) =
+        probe(&nodes, &[&["--dataset", "synthetic:2x16"], &TIMEOUT[..]].concat());
+    for good in [0, 2] {
+        let node = &findings["nodes"][good];
+        assert_eq!((&node["failure"], &node["differs"]), (&Value::Null, &false.into()), "{stderr}");
+        assert_eq!(node["answers"].as_array().map(Vec::len), Some(2), "{node}");
+    }
+    assert_eq!(findings["alike"], false);
+    (code, findings["nodes"][1].clone(), stderr)
+}
+
+#[test]
+fn every_node_answers_one_real_sample() {
+    let nodes = ["a", "b"].map(|name| SutNode::start(name, &[]));
+    let addresses = [nodes[0].address.as_str(), &nodes[1].address];
+    let (code, findings, stderr) = probe(&addresses, &["--dataset", "digits"]);
+    assert_eq!((code, &findings["alike"]), (Some(0), &true.into()), "{stderr}{findings:#}");
+    for (node, name) in findings["nodes"].as_array().expect("nodes").iter().zip(["a", "b"]) {
+        assert_eq!((&node["node"], &node["engine"]), (&name.into(), &"onnx".into()));
+        for answer in node["answers"].as_array().expect("answers") {
+            assert!(answer["latency_ns"].as_u64() > Some(0), "{answer}");
+            assert_eq!((&answer["bytes"], &answer["first_token_ns"]), (&4.into(), &Value::Null));
+            assert!(answer["beginning"].as_str().is_some_and(|text| text.starts_with("label ")));
+        }
+    }
+    // The settings of a run are enough, and the table says the same.
+    let folder = tempfile::tempdir().expect("a folder");
+    let (config, json) = (folder.path().join("run.toml"), folder.path().join("probe.json"));
+    let text = format!(
+        "nodes = {addresses:?}\nscenario = \"server\"\nbenchmark = \"digits\"\ntransport = \"{}\"\n",
+        transport()
+    );
+    std::fs::write(&config, text).expect("our folder");
+    let args = ["probe", "--config", &config.display().to_string()].map(str::to_owned);
+    let output = Command::new(program("loadgen-node"))
+        .args(args)
+        .arg("--json")
+        .arg(&json)
+        .output()
+        .expect("it starts");
+    let table = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && table.contains("all 2 nodes answer, and alike"), "{table}");
+    let written: Value =
+        serde_json::from_str(&std::fs::read_to_string(json).expect("a file")).expect("JSON");
+    let answer = &findings["nodes"][0]["answers"][0];
+    assert_eq!(written["nodes"][1]["answers"][0]["sha256"], answer["sha256"]);
+    assert!(table.contains(answer["beginning"].as_str().expect("a text")), "{table}");
+}
+
+#[test]
+fn an_answer_of_tokens_has_a_first_one() {
+    let node = SutNode::start("a", &["--engine", "decoder", "--threads", "1"]);
+    let (code, findings, stderr) = probe(&[&node.address], &["--dataset", "sorting"]);
+    assert_eq!(code, Some(0), "{stderr}");
+    for answer in findings["nodes"][0]["answers"].as_array().expect("answers") {
+        let (first, all) = (answer["first_token_ns"].as_u64(), answer["latency_ns"].as_u64());
+        assert!(first > Some(0) && first < all, "{answer}");
+        assert!(answer["beginning"].as_str().is_some_and(|text| text.starts_with("tokens ")));
+    }
+}
+
+#[test]
+fn a_node_that_answers_wrongly_is_named() {
+    let (code, odd, stderr) = with_one(|node| {
+        node.reply = |_, request| {
+            let payload = Bytes::from_static(b"nonsense");
+            vec![netdiv_contract::v1::InferResponse { payload, ..answer(&request) }]
+        };
+    });
+    assert_eq!((code, &odd["differs"]), (Some(1), &true.into()), "{stderr}{odd:#}");
+    let (code, odd, _) = with_one(|node| {
+        node.reply = |before, request| {
+            let payload = Bytes::from(vec![before as u8; 8]);
+            vec![netdiv_contract::v1::InferResponse { payload, ..answer(&request) }]
+        };
+    });
+    let failure = odd["failure"].as_str().unwrap_or_default();
+    assert!(failure.contains("otherwise the second time"), "{odd:#}");
+    assert_eq!((code, &odd["lost"]), (Some(1), &false.into()));
+    let (code, odd, _) = with_one(|node| {
+        node.reply = |_, request| {
+            let status = Status::EngineFailed as i32;
+            let error = "out of memory".into();
+            vec![netdiv_contract::v1::InferResponse { status, error, ..answer(&request) }]
+        };
+    });
+    assert!(odd["failure"].as_str().is_some_and(|why| why.contains("out of memory")), "{odd:#}");
+    assert_eq!(code, Some(1));
+}
+
+#[test]
+fn a_node_that_hangs_or_is_gone_is_lost() {
+    let (code, odd, stderr) = with_one(|node| node.reply = |_, _| Vec::new());
+    assert_eq!((code, &odd["lost"]), (Some(3), &true.into()), "{stderr}{odd:#}");
+    assert!(odd["failure"].as_str().is_some_and(|why| why.contains("has not answered any")));
+    let closed = TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("bound");
+    let node = SutNode::echo("a", &[]);
+    let nodes = [closed.to_string(), node.address.clone()];
+    let nodes = nodes.each_ref().map(String::as_str);
+    let (code, findings, _) = probe(&nodes, &["--dataset", "synthetic:2x16"]);
+    assert_eq!(code, Some(3), "{findings:#}");
+    let [gone, there] = [0, 1].map(|node| &findings["nodes"][node]);
+    assert_eq!((&gone["lost"], &gone["address"]), (&true.into(), &nodes[0].into()));
+    assert_eq!((&there["failure"], &there["differs"]), (&Value::Null, &false.into()));
+}
+
+#[test]
+fn what_does_not_fit_is_said() {
+    let node = SutNode::start("a", &[]);
+    let (code, findings, _) = probe(&[&node.address], &["--dataset", "synthetic:2x16"]);
+    let failure = findings["nodes"][0]["failure"].as_str().unwrap_or_default();
+    assert!(failure.contains("sample 0 has 16 bytes, but the nodes take"), "{findings:#}");
+    assert_eq!(code, Some(1));
+    for (args, words) in [
+        (&["--dataset", "/nowhere.npy"][..], "data set: "),
+        (&["--dataset", "digits", "--in-process", "node.toml"], "leave --in-process out"),
+        (&["--dataset", "digits", "--nodes-expected", "2"], "--nodes-expected 2"),
+    ] {
+        let (code, _, stderr) = probe(&[&node.address], args);
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stderr.contains(words), "{stderr}");
+    }
+}
