@@ -41,7 +41,7 @@ for transport in grpc quic; do
     printf '127.0.1.%d '"$name"'\n' 1 2 >"$records"
     echo '127.0.1.1 other.netdiv.test' >>"$records"
     kill -HUP "$(cat "$OUT/dnsmasq.pid")"
-    run "$transport" --transport "$transport" --nodes "dns:$name:50051" --nodes-expected 3 --connect-timeout-ms 60000 >"$OUT/$transport.txt" 2>&1 &
+    run "$transport" --transport "$transport" --nodes "dns:$name:50051" --nodes-expected 3 --connect-timeout 60s >"$OUT/$transport.txt" 2>&1 &
     running=$!
     sleep 3
     kill -0 "$running" || { cat "$OUT/$transport.txt"; fail "the run did not wait"; }
@@ -59,8 +59,8 @@ END
 done
 
 echo "-- one more than there are"
-refused four 'nodes-expected 4' --nodes "dns:$name:50051" --nodes-expected 4 --connect-timeout-ms 2000
+refused four 'nodes-expected 4' --nodes "dns:$name:50051" --nodes-expected 4 --connect-timeout 2s
 echo "-- a name without addresses"
-refused none 'nobody.netdiv.test' --nodes dns:nobody.netdiv.test:50051 --connect-timeout-ms 2000
+refused none 'nobody.netdiv.test' --nodes dns:nobody.netdiv.test:50051 --connect-timeout 2s
 echo "-- a name that is not in the certificate"
-refused other 'certificate' --nodes dns:other.netdiv.test:50051 --connect-timeout-ms 2000
+refused other 'certificate' --nodes dns:other.netdiv.test:50051 --connect-timeout 2s

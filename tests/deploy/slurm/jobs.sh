@@ -2,8 +2,9 @@
 # The jobs that steps/slurm.sh submits on its cluster, as a user who is not root.
 . "$(dirname "$0")/../common.sh"
 script=/mnt/deploy/slurm/netdiv.sbatch
-export BIN=/mnt/bin NODE_CONFIG=/mnt/home/node.toml
+export BIN=/mnt/bin NODE_CONFIG=/mnt/home/node.toml SCRATCH=/mnt/home/scratch
 echo 'model = "/mnt/deploy/digits/digits.onnx"' >"$NODE_CONFIG"
+mkdir -m 777 "$SCRATCH"
 
 as_user() { (cd "/mnt/home" && HOME=/mnt/home setpriv --reuid=nobody --regid=nogroup --clear-groups "$@"); }
 submit() { as_user sbatch --parsable --nodes=3 "$@"; }
@@ -11,7 +12,7 @@ state() { scontrol show job "$1" | grep -oE 'JobState=\w+' | cut -d= -f2; }
 ended() { [[ $(state "$1") =~ ^(COMPLETED|FAILED|CANCELLED|TIMEOUT)$ ]] && [ -z "$(squeue --noheader --jobs "$1")" ]; }
 nothing_left() {
     ! pgrep -x 'sut-node|loadgen-node|srun|slurmstepd' >"$OUT/left" &&
-        ! compgen -G "/mnt/home/.netdiv-*" >"$OUT/left" && ! compgen -G "/tmp/netdiv-[0-9]*" >"$OUT/left"
+        ! compgen -G "/mnt/home/.netdiv-*" >"$OUT/left" && ! compgen -G "$SCRATCH/*" >"$OUT/left"
 }
 # Waits for the end of a job, compares its exit code, and looks for what it has left: JOB CODE.
 ends_with() {
@@ -29,7 +30,7 @@ ends_with() {
 says() { grep -E "$2" "/mnt/home/netdiv-$1.log" || { cat "/mnt/home/netdiv-$1.log"; fail "job $1 does not say /$2/"; }; }
 is_running() { [ "$(state "$1")" = RUNNING ]; }
 # LoadGen is under way on nd1, with both nodes.
-runs() { pgrep -x loadgen-node && grep -qs generated_query_count /tmp/netdiv-"$1".*/results/mlperf_log_detail.txt; }
+runs() { pgrep -x loadgen-node && grep -qs generated_query_count "$SCRATCH/netdiv-$1".*/results/mlperf_log_detail.txt; }
 # A host's node, not the srun that started it.
 node_on() {
     for process in $(pgrep -x sut-node); do
