@@ -4,8 +4,8 @@
 //     ms N        a batch takes so long
 //     company     the first batch ends only when a second one has begun (or nobody begins one for ten seconds)
 //     held        no batch ends before there is a file `go` beside the model
-//     lost N      the device is lost with the batch of that number, counted from 1; whoever then calls anything but finish and
-//                 wait ends the process, as a destructor that throws does
+//     lost N      the device is lost with the batch of that number, counted from 1; begin, finish and wait then say so, and any
+//                 other call ends the process, as a destructor that throws does
 //
 // Built by a test, like doubler.cc. DEVICES is how many devices there are: the first is not usable, the second is.
 
@@ -81,6 +81,10 @@ struct netdiv_instance {
 static netdiv_status fail(netdiv_status status, netdiv_text error, const char *text) {
     snprintf(error.at, error.room, "%s", text);
     return status;
+}
+
+static netdiv_status device_lost(netdiv_text error) {
+    return fail(NETDIV_DEVICE_LOST, error, "an illegal memory access was encountered");
 }
 
 // What a lost device lets nobody do.
@@ -163,8 +167,9 @@ static netdiv_status warm_up(netdiv_instance *instance, const netdiv_tensor *inp
 }
 
 static netdiv_status begin(netdiv_instance *instance, uint32_t slot, const netdiv_tensor *inputs, uint32_t,
-                           const netdiv_tensor *outputs, uint32_t, netdiv_text) {
-    must_be_there("begin");
+                           const netdiv_tensor *outputs, uint32_t, netdiv_text error) {
+    // The node may not have been told yet.
+    if (lost) return device_lost(error);
     std::lock_guard<std::mutex> lock(instance->mutex);
     instance->note("begin " + std::to_string(slot) + " of " + std::to_string(inputs[0].shape[0]));
     instance->done[slot] = false;
@@ -177,7 +182,7 @@ static netdiv_status begin(netdiv_instance *instance, uint32_t slot, const netdi
 static netdiv_status wait_for(netdiv_instance *instance, uint32_t slot, netdiv_text error) {
     std::unique_lock<std::mutex> lock(instance->mutex);
     instance->changed.wait(lock, [&] { return instance->done[slot]; });
-    return lost ? fail(NETDIV_DEVICE_LOST, error, "an illegal memory access was encountered") : NETDIV_OK;
+    return lost ? device_lost(error) : NETDIV_OK;
 }
 
 static const netdiv_engine engine = {

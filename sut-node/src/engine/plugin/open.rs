@@ -35,10 +35,11 @@ pub fn devices(file: &PluginFile) -> Result<String, EngineError> {
     Ok(text)
 }
 
-/// Where instances run: on which devices, and with how many host threads each.
+/// Where instances run: on which devices, how many on each, and with how many host threads each.
 pub(super) struct Places {
-    pub(super) devices: Vec<String>,
-    pub(super) threads: usize,
+    devices: Vec<String>,
+    instances: usize,
+    threads: usize,
 }
 
 impl Places {
@@ -61,7 +62,23 @@ impl Places {
         };
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let share = (cores / (devices.len() * instances)).max(1);
-        Ok(Self { devices, threads: threads.unwrap_or(share) })
+        Ok(Self { devices, instances, threads: threads.unwrap_or(share) })
+    }
+
+    /// Brings a model onto each device, with that many threads for an instance, and opens the instances.
+    pub(super) fn fill<M, I>(
+        &self,
+        load: impl Fn(&str, usize) -> Result<M, EngineError>,
+        mut open: impl FnMut(&str, &M) -> Result<I, EngineError>,
+    ) -> Result<Vec<I>, EngineError> {
+        let mut filled = Vec::new();
+        for device in &self.devices {
+            let model = load(device, self.threads)?;
+            for _ in 0..self.instances {
+                filled.push(open(device, &model)?);
+            }
+        }
+        Ok(filled)
     }
 }
 
