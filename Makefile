@@ -168,9 +168,13 @@ fixtures: $(TARGET)/fixtures-venv/made
 	PYTHONPATH=deploy/models $(TARGET)/fixtures-venv/bin/python -m unittest discover --quiet --start-directory tests/models --pattern '*_test.py'
 	PYTHONPATH=deploy/models $(TARGET)/fixtures-venv/bin/python tests/models/fixtures.py
 
-# The plug-in's language models on this machine's CPU, beside transformers and a bare loop in C++; minutes.
-bench-language-model: build $(TARGET)/fixtures-venv/made
-	PYTHONPATH=deploy/models $(TARGET)/fixtures-venv/bin/python tests/models/bench.py $(TARGET)/release/libnetdiv_engine_torch.so
+# The plug-in's language models on this machine's CPU: beside transformers and a bare loop in C++, then what the node and the
+# network add; minutes. PROGRAMS has programs that are built already, PYTHON is one with torch and transformers.
+BENCH_PYTHON = $(or $(PYTHON),$(TARGET)/fixtures-venv/bin/python)
+BENCH_PROGRAMS = $(or $(PROGRAMS),$(TARGET)/release)
+bench-language-model: $(if $(PROGRAMS),,build) $(if $(PYTHON),,$(TARGET)/fixtures-venv/made)
+	PYTHONPATH=deploy/models $(BENCH_PYTHON) tests/models/bench.py $(BENCH_PROGRAMS)/libnetdiv_engine_torch.so
+	PYTHONPATH=deploy/models $(BENCH_PYTHON) tests/models/bench_network.py $(BENCH_PROGRAMS) --plugin-header sut-node/plugin/include
 
 $(TARGET)/fixtures-venv/made: tests/models/requirements.txt deploy/models/requirements.txt
 	python3 -m venv --clear $(TARGET)/fixtures-venv
@@ -182,9 +186,8 @@ $(TARGET)/models-venv/made: deploy/models/requirements.txt
 	$(TARGET)/models-venv/bin/pip install --quiet --disable-pip-version-check --timeout 300 -r $<
 	touch $@
 
-# What a GPU has to show, in one archive (docs/GPU.md); PROGRAMS has programs that are built already.
+# What a GPU has to show, in one archive (docs/GPU.md); PROGRAMS as above.
 .PHONY: gpu-kit gpu-kit-test
-PROGRAMS ?=
 GPU_KIT := $(TARGET)/gpu-kit.tar.gz
 gpu-kit: $(if $(PROGRAMS),,build)
 	deploy/gpu-kit/pack.sh $(or $(PROGRAMS),$(TARGET)/release) $(GPU_KIT)

@@ -95,6 +95,18 @@ def step_seconds(engine: Engine) -> float:
     return seconds
 
 
+def export(folder: Path, ends: list[int]) -> tuple[PreTrainedModel, Path, dict]:
+    """The model as transformers has it, its file (bench.pt, with bench.toml) and the manifest's table `tokens`."""
+    torch.manual_seed(1)
+    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**CONFIG)).eval()
+    model.save_pretrained(folder)
+    shape, own, weights = export_language_model.build(folder, "fp32", 1)
+    tokens = export_language_model.tokens(shape, max_input_tokens=256, max_tokens=MOST, eos=ends, slots=SLOTS, chunk=256, beams=1)
+    text = export_language_model.manifest("bench", "fp32", weights, tokens)
+    path, _ = export_language_model.write("bench", own, folder, "fp32", text)
+    return model, path, tokens
+
+
 def bare_loop(folder: Path) -> ctypes._CFuncPtr:
     """The loop in C++, compiled."""
     torch_folder = Path(torch.__file__).parent
@@ -114,15 +126,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    torch.manual_seed(1)
-    model = AutoModelForCausalLM.from_config(AutoConfig.for_model(**CONFIG)).eval()
     with tempfile.TemporaryDirectory() as name, torch.inference_mode():
         folder = Path(name)
-        model.save_pretrained(folder)
-        shape, own, weights = export_language_model.build(folder, "fp32", 1)
-        tokens = export_language_model.tokens(shape, max_input_tokens=256, max_tokens=MOST, eos=[], slots=SLOTS, chunk=256, beams=1)
-        text = export_language_model.manifest("bench", "fp32", weights, tokens)
-        path, _ = export_language_model.write("bench", own, folder, "fp32", text)
+        model, path, tokens = export(folder, [])
         positions = -(-(256 + MOST) // 64) * 64
         engine = Engine(args.plugin, path, tokens, "fp32", 1)
         loop, asked = bare_loop(folder), requests()

@@ -3,10 +3,11 @@
 //
 //     ms N        a batch takes so long
 //     company     the first batch ends only when a second one has begun (or nobody begins one for ten seconds)
-//     lost N      the device is lost with the batch of that number, counted from 1; whoever then calls anything but finish and
-//                 wait ends the process, as a destructor that throws does
+//     held        no batch ends before there is a file `go` beside the model
+//     lost N      the device is lost with the batch of that number, counted from 1; begin, finish and wait then say so, and any
+//                 other call ends the process, as a destructor that throws does
 //
-// Built by a test, like doubler.cc. NO_WAIT leaves the function `wait` out.
+// Built by a test, like doubler.cc. DEVICES is how many devices there are: the first is not usable, the second is.
 
 #include <netdiv_engine.h>
 
@@ -27,7 +28,7 @@ using std::chrono::milliseconds;
 struct netdiv_model {
     std::string folder;
     int ms = 0, lost_at = 0;
-    bool company = false;
+    bool company = false, held = false;
 };
 
 static std::atomic<bool> lost{false};
@@ -63,6 +64,7 @@ struct netdiv_instance {
             if (model->company && computed == 0)
                 note(changed.wait_for(lock, std::chrono::seconds(10), [&] { return begun > 1; }) ? "in company" : "alone");
             lock.unlock();
+            while (model->held && !std::ifstream(model->folder + "/go")) std::this_thread::sleep_for(milliseconds(1));
             std::this_thread::sleep_for(milliseconds(model->ms));
             memcpy(job.to, job.from, job.bytes);
             lock.lock();
@@ -81,6 +83,10 @@ static netdiv_status fail(netdiv_status status, netdiv_text error, const char *t
     return status;
 }
 
+static netdiv_status device_lost(netdiv_text error) {
+    return fail(NETDIV_DEVICE_LOST, error, "an illegal memory access was encountered");
+}
+
 // What a lost device lets nobody do.
 static void must_be_there(const char *function) {
     if (!lost) return;
@@ -88,14 +94,17 @@ static void must_be_there(const char *function) {
     abort();
 }
 
+#ifndef DEVICES
+#define DEVICES 2
+#endif
+
 static netdiv_status devices(netdiv_device *devices, uint32_t, uint32_t *count, netdiv_text) {
-    snprintf(devices[0].name, sizeof devices[0].name, "missing");
-    snprintf(devices[0].description, sizeof devices[0].description, "no driver");
-    devices[0].usable = 0;
-    snprintf(devices[1].name, sizeof devices[1].name, "device:0");
-    snprintf(devices[1].description, sizeof devices[1].description, "one batch after the other");
-    devices[1].usable = 1;
-    *count = 2;
+    const char *names[] = {"missing", "device:0"}, *descriptions[] = {"no driver", "one batch after the other"};
+    for (*count = 0; *count < DEVICES; *count += 1) {
+        snprintf(devices[*count].name, sizeof devices->name, "%s", names[*count]);
+        snprintf(devices[*count].description, sizeof devices->description, "%s", descriptions[*count]);
+        devices[*count].usable = *count == 1;
+    }
     return NETDIV_OK;
 }
 
@@ -107,6 +116,7 @@ static netdiv_status load(const netdiv_model_settings *settings, netdiv_model **
         if (word == "ms") file >> loaded->ms;
         else if (word == "lost") file >> loaded->lost_at;
         else if (word == "company") loaded->company = true;
+        else if (word == "held") loaded->held = true;
         else return delete loaded, fail(NETDIV_REFUSED, error, "the model file has a word that is none");
     }
     *model = loaded;
@@ -157,8 +167,9 @@ static netdiv_status warm_up(netdiv_instance *instance, const netdiv_tensor *inp
 }
 
 static netdiv_status begin(netdiv_instance *instance, uint32_t slot, const netdiv_tensor *inputs, uint32_t,
-                           const netdiv_tensor *outputs, uint32_t, netdiv_text) {
-    must_be_there("begin");
+                           const netdiv_tensor *outputs, uint32_t, netdiv_text error) {
+    // The node may not have been told yet.
+    if (lost) return device_lost(error);
     std::lock_guard<std::mutex> lock(instance->mutex);
     instance->note("begin " + std::to_string(slot) + " of " + std::to_string(inputs[0].shape[0]));
     instance->done[slot] = false;
@@ -171,20 +182,14 @@ static netdiv_status begin(netdiv_instance *instance, uint32_t slot, const netdi
 static netdiv_status wait_for(netdiv_instance *instance, uint32_t slot, netdiv_text error) {
     std::unique_lock<std::mutex> lock(instance->mutex);
     instance->changed.wait(lock, [&] { return instance->done[slot]; });
-    return lost ? fail(NETDIV_DEVICE_LOST, error, "an illegal memory access was encountered") : NETDIV_OK;
+    return lost ? device_lost(error) : NETDIV_OK;
 }
-
-#ifdef NO_WAIT
-#define WAIT nullptr
-#else
-#define WAIT wait_for
-#endif
 
 static const netdiv_engine engine = {
     NETDIV_ENGINE_ABI, sizeof(netdiv_engine), sizeof(netdiv_tensor), 0,       "device", "a device that computes by itself",
     devices,           load,                  unload,                open_instance, close_instance, in_flight,
     allocate,          release,               warm_up,               begin,   wait_for, nullptr,
-    WAIT,
+    wait_for,
 };
 
 extern "C" const netdiv_engine *netdiv_engine_plugin(uint32_t) { return &engine; }

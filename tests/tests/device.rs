@@ -1,7 +1,7 @@
 //! A device that computes by itself, as a GPU does (`tests/plugin/device.cc`): when its batches are begun, when memory is asked
 //! for, and what follows when it is lost.
 
-use e2e::{LoadGen, SutNode, npy, plugin};
+use e2e::{LoadGen, SutNode, npy, plugin, process::wait_until};
 
 const MANIFEST: &str = r#"
 name = "device"
@@ -25,8 +25,12 @@ struct Device(tempfile::TempDir);
 
 impl Device {
     fn new(model: &str) -> Self {
+        Self::built(model, &[])
+    }
+
+    fn built(model: &str, macros: &[&str]) -> Self {
         let device = Self(tempfile::tempdir().expect("a temporary folder"));
-        plugin::build("device.cc", &[], &device.path("libdevice.so"));
+        plugin::build("device.cc", macros, &device.path("libdevice.so"));
         for (file, text) in [("device.toml", MANIFEST), ("device.txt", model)] {
             std::fs::write(device.path(file), text).expect("ours");
         }
@@ -38,8 +42,12 @@ impl Device {
     }
 
     fn node(&self, args: &[&str]) -> SutNode {
+        self.try_node(args).unwrap_or_else(|log| panic!("{log}"))
+    }
+
+    fn try_node(&self, args: &[&str]) -> Result<SutNode, String> {
         let (plugin, manifest) = (self.path("libdevice.so"), self.path("device.toml"));
-        SutNode::start("a", &[&["--engine", &plugin, "--model", &manifest], args].concat())
+        SutNode::try_start("a", &[&["--engine", &plugin, "--model", &manifest], args].concat())
     }
 
     /// What the device was asked for, in order.
@@ -101,5 +109,33 @@ fn a_lost_device_ends_the_run_and_the_node_with_its_reason() {
         assert_eq!(code, Some(1), "{log}");
         assert!(log.contains(lost) && log.contains("Start the node again"), "{log}");
         assert!(!log.contains("run again in halves") && !log.contains("on a lost device"), "{log}");
+    }
+}
+
+#[test]
+fn a_device_that_is_lost_during_a_drain_is_the_end_of_the_node() {
+    let lost = "the device is lost: an illegal memory access was encountered";
+    let device = Device::new("ms 0 held lost 1");
+    let mut node = device.node(&["--max-batch", "4"]);
+    let running = run(&node, "offline").short(2000, 400).start();
+    wait_until("a batch is begun", || device.trace().iter().any(|line| line.starts_with("begin")));
+    node.signal("-TERM");
+    node.wait_for_log("asked to end");
+    std::fs::write(device.path("go"), "").expect("ours");
+    running.wait().expect_failure(lost);
+    let (code, log) = node.wait();
+    assert_eq!(code, Some(1), "a drained node's code is 0: {log}");
+    assert!(log.contains(lost) && log.contains("Start the node again"), "{log}");
+}
+
+#[test]
+fn a_node_without_a_usable_device_does_not_start() {
+    for (devices, words) in [(0, "it finds none"), (1, "missing is not usable (no driver)")] {
+        let device = Device::built("ms 1", &[&format!("-DDEVICES={devices}")]);
+        let log = device.try_node(&[]).expect_err("must be refused");
+        let words = format!("the plug-in device has no device to run on: {words}");
+        assert!(log.contains(&words), "{log}");
+        // The operator's word counts, as with a device that is found.
+        device.node(&["--devices", "device:0"]);
     }
 }

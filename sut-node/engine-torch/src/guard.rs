@@ -1,4 +1,4 @@
-//! What stands around every function of the table.
+//! What stands around every function of the table, and what the node holds for it.
 
 use netdiv_plugin::abi::{Status, Text};
 
@@ -9,6 +9,26 @@ pub(crate) fn guarded(error: Text, work: impl FnOnce() -> Result<(), Failure>) -
     let work = || work().map_err(|failure| (failure.status, failure.text));
     // SAFETY: the caller gives room for the text, as the ABI says.
     unsafe { netdiv_plugin::guarded(error, work) }
+}
+
+/// Hands a value over to the node, as the handle `H`.
+///
+/// # Safety
+///
+/// The place is the caller's.
+pub(crate) unsafe fn hand_over<T, H>(value: T, place: *mut *mut H) {
+    // SAFETY: as above.
+    unsafe { *place = Box::into_raw(Box::new(value)).cast() }
+}
+
+/// Drops a value that the node gives back.
+///
+/// # Safety
+///
+/// The handle is one of a `T` that was handed over, and is given back once.
+pub(crate) unsafe fn take_back<T, H>(handle: *mut H) {
+    // SAFETY: as above.
+    drop(unsafe { Box::from_raw(handle.cast::<T>()) });
 }
 
 #[cfg(test)]

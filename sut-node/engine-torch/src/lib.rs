@@ -29,7 +29,7 @@ use std::{
 use netdiv_plugin::abi::{self, Status, Text};
 
 use crate::{
-    guard::guarded,
+    guard::{guarded, hand_over, take_back},
     model::{Instance, Model},
     pipeline::Waiter,
 };
@@ -113,14 +113,14 @@ unsafe extern "C" fn load(
         // SAFETY: the caller's settings, strings and specs live until unload.
         let loaded = unsafe { Model::load(&*settings) }?;
         // SAFETY: the caller's place for the model.
-        unsafe { *model = Box::into_raw(Box::new(loaded)).cast() };
+        unsafe { hand_over(loaded, model) };
         Ok(())
     })
 }
 
 unsafe extern "C" fn unload(model: *mut abi::Model) {
     // SAFETY: it comes from `load` and is given back once.
-    drop(unsafe { Box::from_raw(model.cast::<Model>()) });
+    unsafe { take_back::<Model, _>(model) };
 }
 
 unsafe extern "C" fn open(
@@ -134,14 +134,14 @@ unsafe extern "C" fn open(
         let waiter = new.waiter();
         let opened = Opened { instance: UnsafeCell::new(new), waiter };
         // SAFETY: the caller's place for the instance.
-        unsafe { *instance = Box::into_raw(Box::new(opened)).cast() };
+        unsafe { hand_over(opened, instance) };
         Ok(())
     })
 }
 
 unsafe extern "C" fn close(instance: *mut abi::Instance) {
     // SAFETY: it comes from `open` and is given back once.
-    drop(unsafe { Box::from_raw(instance.cast::<Opened<'_>>()) });
+    unsafe { take_back::<Opened<'_>, _>(instance) };
 }
 
 unsafe extern "C" fn in_flight(instance: *const abi::Instance) -> u32 {

@@ -2,7 +2,7 @@
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use parking_lot::{Condvar, Mutex, MutexGuard};
@@ -28,6 +28,31 @@ struct State<T> {
     idle: usize,
     /// Those that wait for a batch while one computes; they leave it to the others.
     computing: usize,
+}
+
+/// What an engine thread does while it waits for a batch.
+#[derive(Clone, Copy)]
+enum Waiting<'a> {
+    /// Nothing, until it is that late.
+    Idle(Option<Instant>),
+    /// Its engine computes, until this is rung.
+    Computing(&'a AtomicBool),
+}
+
+impl Waiting<'_> {
+    fn is_rung(self) -> bool {
+        matches!(self, Self::Computing(done) if done.load(Ordering::SeqCst))
+    }
+}
+
+impl<T> State<T> {
+    /// How many wait in that way.
+    fn count(&mut self, waiting: Waiting<'_>) -> &mut usize {
+        match waiting {
+            Waiting::Idle(_) => &mut self.idle,
+            Waiting::Computing(_) => &mut self.computing,
+        }
+    }
 }
 
 impl<T: Queued> BatchQueue<T> {
@@ -108,55 +133,39 @@ impl<T: Queued> BatchQueue<T> {
 
     /// Waits for a batch of as many samples as there is room for; `None` when the queue is closed and empty, or it is that late.
     pub(crate) fn next_batch(&self, room: usize, until: Option<Instant>) -> Option<Vec<T>> {
-        let mut state = self.state.lock();
-        loop {
-            let now = self.clock.now();
-            match state.batcher.next(now, room) {
-                Next::Batch(batch) => {
-                    if state.batcher.len() > 0 {
-                        self.notify_one(&state);
-                    }
-                    return Some(batch);
-                }
-                Next::Wait if state.closed => return None,
-                _ if until.is_some_and(|until| until <= now) => return None,
-                Next::Wait => self.wait(&mut state, until, now),
-                Next::WaitUntil(deadline) => {
-                    self.wait(&mut state, Some(until.map_or(deadline, |u| u.min(deadline))), now);
-                }
-            }
-        }
+        self.wait_for_batch(room, Waiting::Idle(until))
     }
 
     /// Waits for a batch as long as that is not rung and no other engine has nothing to do.
     pub(crate) fn next_batch_before(&self, room: usize, done: &AtomicBool) -> Option<Vec<T>> {
+        self.wait_for_batch(room, Waiting::Computing(done))
+    }
+
+    fn wait_for_batch(&self, room: usize, waiting: Waiting<'_>) -> Option<Vec<T>> {
         let mut state = self.state.lock();
-        while !done.load(Ordering::SeqCst) {
+        while !waiting.is_rung() {
             let now = self.clock.now();
-            let next = match state.idle {
-                0 => state.batcher.next(now, room),
-                _ => Next::Wait,
+            let next = match waiting {
+                Waiting::Computing(_) if state.idle > 0 => Next::Wait,
+                _ => state.batcher.next(now, room),
             };
-            let until = match next {
-                Next::Batch(batch) => {
+            let until = match (next, waiting) {
+                (Next::Batch(batch), _) => {
                     if state.batcher.len() > 0 {
                         self.notify_one(&state);
                     }
                     return Some(batch);
                 }
-                Next::Wait if state.closed => return None,
-                Next::Wait => None,
-                Next::WaitUntil(deadline) => Some(deadline),
-            };
-            state.computing += 1;
-            match until {
-                None => self.changed_meanwhile.wait(&mut state),
-                Some(until) => {
-                    let time = until.saturating_duration_since(now);
-                    self.changed_meanwhile.wait_for(&mut state, time);
+                (Next::Wait, _) if state.closed => return None,
+                (_, Waiting::Idle(Some(until))) if until <= now => return None,
+                (Next::Wait, Waiting::Idle(until)) => until,
+                (Next::Wait, Waiting::Computing(_)) => None,
+                (Next::WaitUntil(deadline), Waiting::Idle(Some(until))) => {
+                    Some(until.min(deadline))
                 }
-            }
-            state.computing -= 1;
+                (Next::WaitUntil(deadline), _) => Some(deadline),
+            };
+            self.wait(&mut state, waiting, until.map(|u| u.saturating_duration_since(now)));
         }
         None
     }
@@ -169,14 +178,21 @@ impl<T: Queued> BatchQueue<T> {
         self.changed_meanwhile.notify_all();
     }
 
-    fn wait(&self, state: &mut MutexGuard<'_, State<T>>, until: Option<Instant>, now: Instant) {
-        state.idle += 1;
-        match until {
-            None => self.changed.wait(state),
-            Some(until) => {
-                self.changed.wait_for(state, until.saturating_duration_since(now));
-            }
+    fn wait(
+        &self,
+        state: &mut MutexGuard<'_, State<T>>,
+        waiting: Waiting<'_>,
+        time: Option<Duration>,
+    ) {
+        let changed = match waiting {
+            Waiting::Idle(_) => &self.changed,
+            Waiting::Computing(_) => &self.changed_meanwhile,
+        };
+        *state.count(waiting) += 1;
+        match time {
+            None => changed.wait(state),
+            Some(time) => drop(changed.wait_for(state, time)),
         }
-        state.idle -= 1;
+        *state.count(waiting) -= 1;
     }
 }

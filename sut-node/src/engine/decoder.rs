@@ -51,9 +51,8 @@ impl DecoderModel {
         if generator.kv_cache_len().is_none() {
             return Some("it has no cache: no inputs past_key_values.N.key and .value".into());
         }
-        if !served.sha256.is_empty() && served.sha256 != file.sha256 {
-            let (is, stated) = (&file.sha256, &served.sha256);
-            return Some(format!("its SHA-256 is {is}, and its description states {stated}"));
+        if let Some(why) = served.other_weights(&file.sha256, "description") {
+            return Some(why);
         }
         let logits = file.model.find_node("logits").and_then(|id| file.model.node_info(id));
         match logits.and_then(|info| info.shape()?.last().cloned()) {

@@ -42,6 +42,16 @@ pub enum EngineError {
     /// The engine is a plug-in, which cannot be loaded or says no.
     #[error(transparent)]
     Plugin(#[from] PluginError),
+    /// Nothing that the plug-in finds can be computed on.
+    #[error(
+        "the plug-in {plugin} has no device to run on: {found}. `sut-node devices` shows what it finds; --devices names one"
+    )]
+    NoDevice {
+        /// The plug-in's name.
+        plugin: String,
+        /// The devices that it finds, and why they are not usable.
+        found: String,
+    },
     /// There is no libtorch.
     #[error("{0}")]
     NoLibtorch(String),

@@ -63,6 +63,13 @@ impl ServedModel {
         }
     }
 
+    /// Why weights with that SHA-256 are not the model's, if they are not; `stated_in` is what this was read from.
+    pub(crate) fn other_weights(&self, sha256: &str, stated_in: &str) -> Option<String> {
+        let stated = &self.sha256;
+        (!stated.is_empty() && stated != sha256)
+            .then(|| format!("its SHA-256 is {sha256}, and its {stated_in} states {stated}"))
+    }
+
     fn fault(&self) -> Option<String> {
         let most_ids = i32::MAX as u32;
         let is_digest = |text: &str| {

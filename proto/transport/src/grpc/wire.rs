@@ -13,7 +13,7 @@ use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
     sync::watch,
-    time::sleep,
+    time::{Sleep, sleep},
 };
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 use tonic::transport::server::Connected;
@@ -27,6 +27,9 @@ use crate::{
 
 /// How long a new connection may take for the TLS handshake.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long the peer may take to close its half once the node has closed its own.
+const LINGER: Duration = Duration::from_secs(3);
 
 /// What is read of a newcomer at once, in bytes.
 const FEW: usize = 4 << 10;
@@ -43,6 +46,8 @@ pub struct Wire {
     refused: bool,
     caller: Caller,
     ending: Ending,
+    /// Since the node has closed its half.
+    lingering: Option<Pin<Box<Sleep>>>,
 }
 
 /// The caller, for the service that answers the call.
@@ -84,7 +89,8 @@ impl Wire {
     }
 
     fn new(stream: Inner, ending: Ending) -> Self {
-        Self { stream, newcomer: None, refused: false, caller: Caller::default(), ending }
+        let (newcomer, caller) = (None, Caller::default());
+        Self { stream, newcomer, refused: false, caller, ending, lingering: None }
     }
 
     /// Accepts a connection as the node.
@@ -146,6 +152,20 @@ impl Wire {
             self.ending.close();
         }
         read
+    }
+
+    /// Reads what the peer still sends, and drops it, until it has closed its half, or has taken too long.
+    fn poll_linger(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let mut dropped = [0; FEW];
+        loop {
+            let mut into = ReadBuf::new(&mut dropped);
+            match self.read(context, &mut into) {
+                Poll::Ready(Ok(())) if !into.filled().is_empty() => {}
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending => break,
+            }
+        }
+        self.lingering.get_or_insert_with(|| Box::pin(sleep(LINGER))).as_mut().poll(context)
     }
 }
 
@@ -223,10 +243,71 @@ impl AsyncWrite for Wire {
         self.ending.note(outcome)
     }
 
+    /// At the node it is ready when the client has closed its half too: a connection that is dropped while the client still sends
+    /// is reset, and the client may not read why its calls ended.
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        match &mut self.stream {
-            Inner::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            Inner::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+        if self.lingering.is_none() {
+            ready!(match &mut self.stream {
+                Inner::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+                Inner::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+            })?;
         }
+        let serves_client = self.caller.guest.is_some() && self.newcomer.is_none();
+        if serves_client { self.poll_linger(context).map(Ok) } else { Poll::Ready(Ok(())) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use tokio::{
+        io::{AsyncReadExt as _, AsyncWriteExt as _},
+        net::TcpListener,
+    };
+
+    use super::*;
+    use crate::Connections;
+
+    /// A client's socket, and the node's end of it, at which a call was let in.
+    async fn connected() -> (TcpStream, Wire) {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (stream, peer) = listener.accept().await.unwrap();
+        let guest = Connections::new(1, |_| ()).arrive(peer.ip());
+        let (_closing, watching) = watch::channel(false);
+        let wire = Wire::server((stream, peer), None, guest.clone(), watching).await;
+        guest.let_in().unwrap();
+        (client, wire.map_err(|(error, _)| error).unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_client_that_still_sends_reads_the_last_word_and_is_not_reset() {
+        let (mut client, mut wire) = connected().await;
+        client.write_all(&[7; 100_000]).await.unwrap();
+        let node = tokio::spawn(async move {
+            wire.write_all(b"the reason").await.unwrap();
+            wire.shutdown().await.unwrap();
+        });
+        let mut said = String::new();
+        client.read_to_string(&mut said).await.unwrap();
+        assert_eq!(said, "the reason");
+        // It has not noticed yet.
+        for _ in 0..50 {
+            client.write_all(&[7; 100_000]).await.unwrap();
+        }
+        drop(client);
+        node.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_client_that_stays_does_not_keep_the_node() {
+        let (mut client, mut wire) = connected().await;
+        wire.write_all(b"the reason").await.unwrap();
+        wire.shutdown().await.unwrap();
+        drop(wire);
+        let mut said = String::new();
+        client.read_to_string(&mut said).await.unwrap();
+        assert_eq!(said, "the reason");
     }
 }

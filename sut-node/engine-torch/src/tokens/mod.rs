@@ -22,7 +22,7 @@ use std::slice;
 use netdiv_plugin::abi::{self, Status, Text};
 
 use self::{instance::Instance, model::Model};
-use crate::guard::guarded;
+use crate::guard::{guarded, hand_over, take_back};
 
 /// The functions for language models.
 pub(crate) static TABLE: abi::TokenEngine = abi::TokenEngine {
@@ -47,14 +47,14 @@ unsafe extern "C" fn load(
         // SAFETY: the caller's settings, strings and ids.
         let loaded = unsafe { Model::load(&*settings) }?;
         // SAFETY: the caller's place for the model.
-        unsafe { *model = Box::into_raw(Box::new(loaded)).cast() };
+        unsafe { hand_over(loaded, model) };
         Ok(())
     })
 }
 
 unsafe extern "C" fn unload(model: *mut abi::TokenModel) {
     // SAFETY: it comes from `load` and is given back once.
-    drop(unsafe { Box::from_raw(model.cast::<Model>()) });
+    unsafe { take_back::<Model, _>(model) };
 }
 
 unsafe extern "C" fn open(
@@ -69,7 +69,7 @@ unsafe extern "C" fn open(
         // SAFETY: the caller's places for the room and the instance.
         unsafe {
             *room = opened.room();
-            *instance = Box::into_raw(Box::new(opened)).cast();
+            hand_over(opened, instance);
         }
         Ok(())
     })
@@ -77,7 +77,7 @@ unsafe extern "C" fn open(
 
 unsafe extern "C" fn close(instance: *mut abi::TokenInstance) {
     // SAFETY: it comes from `open` and is given back once.
-    drop(unsafe { Box::from_raw(instance.cast::<Instance<'_>>()) });
+    unsafe { take_back::<Instance<'_>, _>(instance) };
 }
 
 /// An instance that the caller lends for one call.

@@ -44,29 +44,30 @@ pub(in crate::engine) fn load(
     let known_lengths = manifest.free() == 0 || !length_steps.is_empty();
 
     let (plugin, _) = open(&settings.file)?;
-    let Places { devices, threads } =
-        Places::choose(&plugin, &settings.devices, settings.threads, config.instances)?;
-    let mut engines: Vec<Box<dyn Engine>> = Vec::new();
-    for device in &devices {
-        let model = plugin.load(Settings {
-            path: manifest.model.clone(),
-            device: device.clone(),
-            precision: manifest.precision,
-            threads,
-            fixed_shapes: !row_steps.is_empty() && known_lengths,
-            inputs: manifest.inputs.iter().map(|shape| shape.spec()).collect(),
-            outputs: manifest.outputs.iter().map(|shape| shape.spec()).collect(),
-        });
-        let model = model.map_err(|error| unsupported(error.to_string()))?;
-        for _ in 0..config.instances {
+    let places = Places::choose(&plugin, &settings.devices, settings.threads, config.instances)?;
+    let engines = places.fill(
+        |device, threads| {
+            let model = plugin.load(Settings {
+                path: manifest.model.clone(),
+                device: device.into(),
+                precision: manifest.precision,
+                threads,
+                fixed_shapes: !row_steps.is_empty() && known_lengths,
+                inputs: manifest.inputs.iter().map(|shape| shape.spec()).collect(),
+                outputs: manifest.outputs.iter().map(|shape| shape.spec()).collect(),
+            });
+            let model = model.map_err(|error| unsupported(error.to_string()))?;
+            let weights = &manifest.weights;
+            info!(device, model = manifest.name, weights, instances = config.instances, "loaded");
+            Ok(model)
+        },
+        |_, model| {
             let (settings, workload) = (settings.clone(), workload.clone());
             let engine = PluginEngine::new(model.open()?, settings, workload, &config.batching);
             let cannot_start = |error: io::Error| EngineError::Failed(error.to_string());
-            engines.push(Box::new(engine.map_err(cannot_start)?));
-        }
-        let weights = &manifest.weights;
-        info!(device, model = manifest.name, weights, instances = config.instances, "loaded");
-    }
+            Ok(Box::new(engine.map_err(cannot_start)?) as Box<dyn Engine>)
+        },
+    )?;
     let batches: usize = engines.iter().map(|engine| engine.in_flight()).sum();
     if let Some(why) = starves(&workload.layout(), batches, config) {
         warn!("{why}");

@@ -25,56 +25,45 @@ pub(in crate::engine) fn load_tokens(
 ) -> Result<(Model, Vec<Box<dyn StreamingEngine>>), EngineError> {
     let (asked, served) = (&settings.model, &settings.model.served);
     let path = asked.file.display().to_string();
-    let unsupported = |why| EngineError::Unsupported { path: path.clone(), why };
-    let sha256 = files::sha256(&asked.file)
-        .map_err(|error| EngineError::Unreadable { path: path.clone(), error })?;
-    if !served.sha256.is_empty() && served.sha256 != sha256 {
-        let stated = &served.sha256;
-        return Err(unsupported(format!(
-            "its SHA-256 is {sha256}, and its manifest states {stated}"
-        )));
+    let sha256 = match files::sha256(&asked.file) {
+        Ok(sha256) => sha256,
+        Err(error) => return Err(EngineError::Unreadable { path, error }),
+    };
+    if let Some(why) = served.other_weights(&sha256, "manifest") {
+        return Err(EngineError::Unsupported { path, why });
     }
     let (plugin, _) = open(&settings.file)?;
-    let Places { devices, threads } =
-        Places::choose(&plugin, &settings.devices, settings.threads, config.instances)?;
-    let mut engines: Vec<Box<dyn StreamingEngine>> = Vec::new();
+    let places = Places::choose(&plugin, &settings.devices, settings.threads, config.instances)?;
     let mut all = TokenRoom { slots: 0, cache_bytes: 0 };
-    for device in &devices {
-        let model = plugin.load_tokens(TokenSettings {
-            path: asked.file.clone(),
-            device: device.clone(),
-            precision: asked.precision,
-            threads,
-            vocabulary: served.vocabulary,
-            longest_prompt: served.max_input_tokens,
-            longest_output: served.max_tokens,
-            slots: asked.slots,
-            chunk: asked.chunk,
-            cache_bytes: u64::from(asked.cache_mib) << 20,
-            beams: asked.beams,
-            ends: served.eos.iter().map(|id| *id as i32).collect(),
-        });
-        let model = model.map_err(|error| cannot_start(asked, error))?;
-        for _ in 0..config.instances {
+    let engines = places.fill(
+        |device, threads| {
+            let model = plugin.load_tokens(TokenSettings {
+                path: asked.file.clone(),
+                device: device.into(),
+                precision: asked.precision,
+                threads,
+                vocabulary: served.vocabulary,
+                longest_prompt: served.max_input_tokens,
+                longest_output: served.max_tokens,
+                slots: asked.slots,
+                chunk: asked.chunk,
+                cache_bytes: u64::from(asked.cache_mib) << 20,
+                beams: asked.beams,
+                ends: served.eos.iter().map(|id| *id as i32).collect(),
+            });
+            model.map_err(|error| cannot_start(asked, error))
+        },
+        |device, model| {
             let instance = model.open().map_err(|error| cannot_start(asked, error))?;
             let TokenRoom { slots, cache_bytes } = instance.room();
-            info!(
-                device,
-                model = served.name,
-                weights = asked.weights,
-                slots,
-                cache_bytes,
-                "loaded"
-            );
+            let (model, weights) = (&served.name, &asked.weights);
+            info!(device, model, weights, slots, cache_bytes, "loaded");
             all.slots += slots;
             all.cache_bytes = all.cache_bytes.saturating_add(cache_bytes);
-            engines.push(Box::new(TokenEngine::new(
-                instance,
-                asked.clone(),
-                config.engine_timeout,
-            )));
-        }
-    }
+            let engine = TokenEngine::new(instance, asked.clone(), config.engine_timeout);
+            Ok(Box::new(engine) as Box<dyn StreamingEngine>)
+        },
+    )?;
     metrics::token_room(all.slots, all.cache_bytes);
     let limits = TokenLimits { vocabulary: served.vocabulary, max_input: served.max_input_tokens };
     let model = Model {

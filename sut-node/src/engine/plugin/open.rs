@@ -35,10 +35,11 @@ pub fn devices(file: &PluginFile) -> Result<String, EngineError> {
     Ok(text)
 }
 
-/// Where instances run: on which devices, and with how many host threads each.
+/// Where instances run: on which devices, how many on each, and with how many host threads each.
 pub(super) struct Places {
-    pub(super) devices: Vec<String>,
-    pub(super) threads: usize,
+    devices: Vec<String>,
+    instances: usize,
+    threads: usize,
 }
 
 impl Places {
@@ -55,20 +56,71 @@ impl Places {
                 // A node with a GPU must not be on its processor without a word.
                 warn!("{} is not used: {}; --devices chooses", missing.name, missing.description);
             }
-            preferred(found)
+            preferred(plugin.name(), found)?
         } else {
             devices.to_vec()
         };
         let cores = thread::available_parallelism().map_or(1, usize::from);
-        let share = (cores / (devices.len() * instances).max(1)).max(1);
-        Ok(Self { devices, threads: threads.unwrap_or(share) })
+        let share = (cores / (devices.len() * instances)).max(1);
+        Ok(Self { devices, instances, threads: threads.unwrap_or(share) })
+    }
+
+    /// Brings a model onto each device, with that many threads for an instance, and opens the instances.
+    pub(super) fn fill<M, I>(
+        &self,
+        load: impl Fn(&str, usize) -> Result<M, EngineError>,
+        mut open: impl FnMut(&str, &M) -> Result<I, EngineError>,
+    ) -> Result<Vec<I>, EngineError> {
+        let mut filled = Vec::new();
+        for device in &self.devices {
+            let model = load(device, self.threads)?;
+            for _ in 0..self.instances {
+                filled.push(open(device, &model)?);
+            }
+        }
+        Ok(filled)
     }
 }
 
-/// All usable devices of the first one's kind: `cuda` of `cuda:0`.
-fn preferred(devices: Vec<DeviceInfo>) -> Vec<String> {
+/// All usable devices of the first one's kind: `cuda` of `cuda:0`. There is at least one.
+fn preferred(plugin: &str, devices: Vec<DeviceInfo>) -> Result<Vec<String>, EngineError> {
     let kind = |name: &str| name.split(':').next().unwrap_or_default().to_owned();
-    let usable: Vec<_> = devices.into_iter().filter(|d| d.usable).map(|d| d.name).collect();
-    let first = usable.first().map(|name| kind(name));
-    usable.into_iter().filter(|name| Some(kind(name)) == first).collect()
+    let Some(first) = devices.iter().find(|device| device.usable).map(|device| kind(&device.name))
+    else {
+        let found: Vec<_> = devices
+            .iter()
+            .map(|d| format!("{} is not usable ({})", d.name, d.description))
+            .collect();
+        let found = if found.is_empty() { "it finds none".into() } else { found.join(", ") };
+        return Err(EngineError::NoDevice { plugin: plugin.into(), found });
+    };
+    let usable = devices.into_iter().filter(|device| device.usable).map(|device| device.name);
+    Ok(usable.filter(|name| kind(name) == first).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device(name: &str, usable: bool) -> DeviceInfo {
+        DeviceInfo { name: name.into(), description: "no driver".into(), usable }
+    }
+
+    #[test]
+    fn all_usable_devices_of_the_first_kind_are_chosen() {
+        let found = [("cuda:0", false), ("cuda:1", true), ("cuda:2", true), ("cpu", true)];
+        let found = found.map(|(name, usable)| device(name, usable)).to_vec();
+        assert_eq!(preferred("torch", found).unwrap(), ["cuda:1", "cuda:2"]);
+    }
+
+    #[test]
+    fn without_a_usable_device_there_is_no_node() {
+        for (found, words) in [
+            (vec![], "has no device to run on: it finds none"),
+            (vec![device("cuda:0", false)], "cuda:0 is not usable (no driver)"),
+        ] {
+            let refused = preferred("torch", found).unwrap_err().to_string();
+            assert!(refused.contains(words) && refused.contains("--devices"), "{refused}");
+        }
+    }
 }

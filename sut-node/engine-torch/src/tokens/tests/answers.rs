@@ -90,6 +90,32 @@ fn while_others_join_and_leave_each_output_is_that_of_transformers() {
     }
 }
 
+/// Up to the first id of an output that hangs on rounding (`tests/models/language_models.py`).
+#[test]
+fn at_half_precision_outputs_begin_as_those_of_transformers() {
+    let prompts = ids("tiny-llama-prompts.ids");
+    for model in ["tiny-llama-fp16", "tiny-llama-bf16"] {
+        let starts = ids(&format!("{model}-outputs.ids"));
+        let compared: usize = starts.iter().map(Vec::len).sum();
+        assert!(starts.len() == 200 && compared > 400, "{model}: {compared} ids tell something");
+        for slots in [1, 32] {
+            let mut settings = Settings::of(model);
+            settings.raw.slots = slots;
+            let mut engine = Engine::open(settings).map_err(|(_, why)| why).unwrap();
+            let samples: Vec<_> = (0..prompts.len()).collect();
+            for together in samples.chunks(slots as usize) {
+                for &sample in together {
+                    engine.submit(sample as u64, &prompts[sample], LEAST, MOST).unwrap();
+                }
+                for (sample, output) in engine.finish(together.len()) {
+                    let start = &starts[sample as usize];
+                    assert!(output.starts_with(start), "{model}, prompt {sample}: {output:?}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn an_output_has_its_own_limits() {
     let (prompts, wanted) = fixtures("tiny-llama");

@@ -8,7 +8,10 @@ use std::{
     ptr,
 };
 
-use netdiv_plugin::abi::{self, Status, Text};
+use netdiv_plugin::{
+    Precision,
+    abi::{self, Status, Text},
+};
 
 use super::super::TABLE;
 
@@ -78,10 +81,12 @@ impl Settings {
             end_count: 0,
             ends: ptr::null(),
         };
+        let precisions = Precision::ALL.map(Precision::name).into_iter();
+        let precision = precisions.filter(|name| value("precision") == format!("\"{name}\""));
         let list = value("eos").trim_matches(['[', ']']);
         let ends = list.split(", ").map(|end| end.parse().unwrap()).collect();
         let file = folder().join(format!("{model}.pt"));
-        Self { file, device: "cpu", precision: "fp32", ends, raw }
+        Self { file, device: "cpu", precision: precision.last().unwrap(), ends, raw }
     }
 }
 
