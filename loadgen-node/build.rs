@@ -10,13 +10,14 @@ use std::{
 };
 
 /// What is part of a submission, from the top folder.
-const PARTS: [&str; 23] = [
+const PARTS: [&str; 24] = [
     "Cargo.toml",
     "Cargo.lock",
     "rust-toolchain.toml",
     "LICENSE",
     "docs/PROTOCOL.md",
     "proto",
+    "proto/transport/src/discovery/host_lists.txt",
     "qdl",
     "sut-node",
     "loadgen-node",
