@@ -12,6 +12,7 @@ use crate::settings::{
     engine::{EngineArgs, EngineConfig, MAX_THREADS, PLUGIN_BATCH, SERVED_BATCH},
     error::ConfigError,
     network::{NetworkArgs, address},
+    observe::ObserveArgs,
     range::{MAX_TIMEOUT_MS, within},
     token_room::TokenRoom,
 };
@@ -71,6 +72,10 @@ pub struct Args {
     /// Address of the Prometheus endpoint [default: none]
     #[arg(long, value_name = "IP:PORT")]
     pub metrics: Option<String>,
+    /// Traces.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub observe: ObserveArgs,
     /// How long an engine may be in one batch before the node says that it is unwell, in milliseconds [default: 45000]
     #[arg(long, value_name = "MS")]
     pub engine_timeout_ms: Option<u64>,
@@ -145,6 +150,7 @@ impl Args {
             evidence,
             ready_file: self.ready_file,
             metrics,
+            traces: self.observe.resolve()?,
             engine_timeout: Duration::from_millis(within(
                 "engine-timeout-ms",
                 self.engine_timeout_ms.unwrap_or(ENGINE_TIMEOUT_MS),
