@@ -55,6 +55,7 @@ pub(super) fn run(
     findings: Vec<Finding>,
     endpoint: Option<Endpoint>,
 ) -> Result<Verdict, RunError> {
+    test.phases.begin("load");
     let library = &test.library;
     let (counts_tokens, bounds) = (test.tokens != AnswerTokens::Uncounted, test.token_bounds);
     let shared = Arc::new(Shared { counts_tokens, bounds, ..Shared::default() });
@@ -89,6 +90,7 @@ pub(super) fn run(
         fitness.check().unwrap_or_else(|why| shared.fail(why));
         shared.failure()
     };
+    test.phases.begin("test");
     let outcome = watchdog::guard(failure, library.owes_calls(), give_up, || {
         progress::while_running(
             test.config.quiet,
@@ -97,6 +99,7 @@ pub(super) fn run(
             || test.start(&sut),
         )
     });
+    test.phases.begin("conclude");
     let spoiled = |()| fitness.check().map_err(|reason| conclude::spoiled(test, reason));
     conclude::finish(test, counted(), outcome.and_then(spoiled))
 }

@@ -14,6 +14,7 @@ use super::{
     footprint,
     library::Library,
     peak_search::{PeakSearch, Searching},
+    phases::Phases,
     preparation::{self, Samples},
     prompts,
     test_settings::{RunSettings, check_settings, test_settings, token_bounds},
@@ -29,6 +30,7 @@ pub(super) struct LoadGenTest {
     pub(crate) config: RunConfig,
     pub(crate) library: Arc<Library>,
     pub(crate) settings: TestSettings,
+    pub(super) phases: Phases,
     /// How much the test has before it.
     pub(super) expected: Expected,
     /// What LoadGen is told of the tokens of answers.
@@ -46,6 +48,7 @@ pub(super) struct LoadGenTest {
 
 impl LoadGenTest {
     pub(crate) fn new(config: RunConfig) -> Result<Self, RunError> {
+        let phases = Phases::new("prepare");
         let data = dataset::open(&config.dataset)?;
         let labels = labels(&config, data.sample_count())?;
         let RunSettings { given: settings, effective, warnings } = test_settings(&config)?;
@@ -63,6 +66,7 @@ impl LoadGenTest {
             library,
             settings,
             expected,
+            phases,
             tokens,
             token_bounds,
             warnings,

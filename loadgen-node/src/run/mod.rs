@@ -17,6 +17,7 @@ mod machines;
 mod metrics;
 mod over_network;
 mod peak_search;
+mod phases;
 mod preparation;
 mod process;
 mod progress;
@@ -30,6 +31,8 @@ mod witness;
 
 pub(crate) use self::library::Library;
 pub use self::process::{cpu_seconds, process};
+use netdiv_traces::Traces;
+
 use self::{loadgen_test::LoadGenTest, metrics::Endpoint, test_settings::check_user_conf};
 use crate::{RunConfig, RunError, output, result::Verdict, settings::Target};
 
@@ -37,22 +40,33 @@ use crate::{RunConfig, RunError, output, result::Verdict, settings::Target};
 ///
 /// LoadGen is one per process, and a failed run leaves it unusable: one call per process.
 pub fn run(config: RunConfig) -> Result<Verdict, RunError> {
+    let traces = config.observe.traces.as_ref();
+    let instance = std::process::id().to_string();
+    let traces = traces.map(|to| Traces::start(to, "loadgen-node", &instance)).transpose();
+    // Kept to the end.
+    let _traces = traces.map_err(|error| RunError::Usage(error.to_string()))?;
     let test = LoadGenTest::new(config)?;
+    let outcome = execute(&test);
+    test.phases.record(&test.config, &outcome);
+    outcome
+}
+
+fn execute(test: &LoadGenTest) -> Result<Verdict, RunError> {
     let RunConfig { output, min_free_bytes, target, observe, .. } = &test.config;
     // What is wrong without asking a node is said before one is asked.
     #[cfg_attr(
         not(feature = "in-process"),
         allow(unused_variables, reason = "nodes are asked for more")
     )]
-    let findings = eligibility::findings(&test, &[], None)?;
+    let findings = eligibility::findings(test, &[], None)?;
     check_user_conf(&test.config, &test.warnings)?;
     let _claim = output::prepare(output)?;
     fitness::has_room(output, *min_free_bytes)
         .map_err(|why| RunError::Usage(format!("--output: {why}")))?;
     let endpoint = observe.metrics.map(Endpoint::bind).transpose()?;
     match target {
-        Target::Nodes(settings) => over_network::run(&test, settings, endpoint),
+        Target::Nodes(settings) => over_network::run(test, settings, endpoint),
         #[cfg(feature = "in-process")]
-        Target::InProcess(node) => in_process::run(&test, node, findings, endpoint),
+        Target::InProcess(node) => in_process::run(test, node, findings, endpoint),
     }
 }

@@ -30,7 +30,9 @@ pub(super) fn run(
     settings: &Settings,
     endpoint: Option<Endpoint>,
 ) -> Result<Verdict, RunError> {
+    test.phases.begin("connect");
     let qdl = connect(test, settings)?;
+    test.phases.begin("check");
     let evidence = machines::evidence(qdl.nodes(), &test.config)?;
     let findings = eligibility::findings(test, qdl.nodes(), Some(&evidence))?;
     if let Some(endpoint) = endpoint {
@@ -62,6 +64,7 @@ pub(super) fn run(
     };
     let give_up = |reason| conclude::give_up(test, counted(None), reason);
     let (witness, owes_calls) = (test.witness.as_deref(), test.library.owes_calls());
+    test.phases.begin("test");
     let outcome = watchdog::guard(failure, owes_calls, give_up, || {
         progress::while_running(
             test.config.quiet,
@@ -70,6 +73,7 @@ pub(super) fn run(
             || test.start(&NetworkSut { qdl: &qdl, witness, owes_calls }),
         )
     });
+    test.phases.begin("conclude");
     let (digests, outcome) = match outcome.and_then(|()| prove(test, &qdl, &fitness)) {
         Ok(digests) => (digests, Ok(())),
         Err(error) => (None, Err(error)),

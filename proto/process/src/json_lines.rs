@@ -3,18 +3,16 @@
 use netdiv_contract::said::is_unprintable;
 use serde_json::Value;
 
-use crate::shown::LINE_BYTES;
-
 /// What a text ends with that was cut.
 const CUT: &str = "… (cut)";
 
 /// Bytes that one byte of a text takes at most.
 const LONGEST_ESCAPE: usize = 6;
 
-/// A line of JSON as it is written: with everything escaped that is not shown, and not longer than other lines.
-pub(crate) fn shown(line: &str) -> String {
+/// A line of JSON as it is written: with everything escaped that is not shown, and at most so many bytes long.
+pub(crate) fn shown(line: &str, most: usize) -> String {
     let text = escaped(line);
-    if text.len() <= LINE_BYTES { text } else { escaped(&cut(line)) }
+    if text.len() <= most { text } else { escaped(&cut(line, most)) }
 }
 
 fn escaped(line: &str) -> String {
@@ -32,7 +30,7 @@ fn escaped(line: &str) -> String {
 }
 
 /// The same object with its texts cut, each to its share of a line.
-fn cut(line: &str) -> String {
+fn cut(line: &str, most: usize) -> String {
     let Ok(mut object) = serde_json::from_str::<Value>(line) else {
         // It is always one; a line that is not must not break what reads the others.
         return format!(
@@ -41,7 +39,7 @@ fn cut(line: &str) -> String {
         );
     };
     if let Some(fields) = object.get_mut("fields").and_then(Value::as_object_mut) {
-        let share = LINE_BYTES / (LONGEST_ESCAPE * (fields.len() + 1));
+        let share = most / (LONGEST_ESCAPE * (fields.len() + 1));
         for value in fields.values_mut() {
             if let Value::String(text) = value
                 && text.len() > share
@@ -60,6 +58,8 @@ mod tests {
 
     use super::*;
 
+    const LINE_BYTES: usize = 4096;
+
     fn line(fields: &Value) -> String {
         format!(
             "{}\n",
@@ -71,7 +71,7 @@ mod tests {
     fn what_is_not_shown_is_escaped_and_reads_as_it_was() {
         let fields =
             json!({ "message": "red \u{1b}[31m\u{9b}1A \u{7f}\u{202e}txt.exe\n\"end\"\\" });
-        let shown = shown(&line(&fields));
+        let shown = shown(&line(&fields), LINE_BYTES);
         assert!(!shown.trim_end().contains(is_unprintable), "{shown}");
         assert_eq!(serde_json::from_str::<Value>(&shown).unwrap()["fields"], fields);
     }
@@ -80,7 +80,7 @@ mod tests {
     fn a_long_line_is_cut_and_stays_an_object() {
         for text in ["ü", "\u{1b}", "\u{202e}", "\"", "a"] {
             let fields = json!({ "message": text.repeat(LINE_BYTES), "why": text.repeat(LINE_BYTES), "n": 5 });
-            let shown = shown(&line(&fields));
+            let shown = shown(&line(&fields), LINE_BYTES);
             assert!(shown.len() <= LINE_BYTES && shown.ends_with("}\n"), "{}", shown.len());
             let object: Value = serde_json::from_str(&shown).unwrap();
             assert_eq!((&object["level"], &object["fields"]["n"]), (&json!("WARN"), &json!(5)));

@@ -28,7 +28,7 @@ pub enum LogFormat {
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub struct LogArgs {
     /// How the log on standard error is written [default: text]
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = "Observability")]
     pub log_format: Option<LogFormat>,
 }
 

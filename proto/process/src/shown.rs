@@ -7,7 +7,7 @@ use netdiv_contract::said::printable;
 use crate::json_lines;
 
 /// Longest line, in bytes. Texts of peers are cut before; this is for those that nobody thought of.
-pub(crate) const LINE_BYTES: usize = 16 << 10;
+const LINE_BYTES: usize = 16 << 10;
 
 /// What a line ends with that was cut. It may have been cut in a colour.
 const CUT: &str = "… (cut)\n";
@@ -36,7 +36,7 @@ impl<W: Write> Write for Shown<W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let whole = String::from_utf8_lossy(bytes);
         if self.form == Form::Json {
-            self.to.write_all(json_lines::shown(&whole).as_bytes())?;
+            self.to.write_all(json_lines::shown(&whole, LINE_BYTES).as_bytes())?;
             return Ok(bytes.len());
         }
         let colours = self.form == Form::Coloured;

@@ -8,6 +8,7 @@ use std::{
 };
 
 use netdiv_contract::encoding::Encoding;
+use netdiv_traces::{Fact, Stage, Trace};
 use tracing::error;
 
 use crate::{
@@ -40,13 +41,15 @@ impl Streaming {
         Self { engine, encoding, pulse, clock }
     }
 
-    /// Makes a call; after a failure or a panic the engine's samples are answered with it, and the node lives on.
+    /// Makes a call, which traces know by that name; after a failure or a panic the engine's samples are answered with it, and the node lives on.
     fn call(
         &mut self,
+        name: &'static str,
         samples: usize,
         call: impl FnOnce(&mut dyn StreamingEngine) -> Result<(), EngineError>,
     ) {
-        self.pulse.begun(samples, self.clock.now());
+        let from = self.clock.now();
+        self.pulse.begun(samples, from);
         let engine = self.engine.as_mut();
         let outcome = catch_unwind(AssertUnwindSafe(|| call(&mut *engine)));
         let outcome = outcome.unwrap_or_else(|panic| {
@@ -65,6 +68,11 @@ impl Streaming {
             Err(error) if error.is_lost_device() => self.pulse.lost(error.to_string()),
             _ => self.pulse.finished(outcome.is_err(), self.clock.now()),
         }
+        netdiv_traces::record(|| Trace {
+            whole: Stage { name, from, to: self.clock.now() },
+            facts: vec![("samples", Fact::Count(samples as u64))],
+            stages: Vec::new(),
+        });
     }
 }
 
@@ -92,10 +100,10 @@ impl Work for Streaming {
             (payload, Sink::new(sample, clock, encoding))
         };
         let samples: Vec<_> = samples.into_iter().map(with_sink).collect();
-        self.call(samples.len(), |engine| engine.begin(samples));
+        self.call("begin", samples.len(), |engine| engine.begin(samples));
     }
 
     fn step(&mut self) {
-        self.call(self.engine.under_way(), |engine| engine.step());
+        self.call("step", self.engine.under_way(), |engine| engine.step());
     }
 }

@@ -6,6 +6,7 @@ use netdiv_contract::{
     FILE_DESCRIPTOR_SET,
     limits::{MAX_CALLS, MAX_FRAME_BYTES, MAX_HEADER_BYTES, WINDOW_BYTES, connection_window_bytes},
 };
+use netdiv_traces::Traces;
 use netdiv_transport::{
     Connections,
     grpc::{self, Guarded, SutNodeService},
@@ -50,6 +51,8 @@ pub async fn run(
     shutdown: impl Future<Output = &'static str> + Send + 'static,
 ) -> Result<(), NodeError> {
     reload_on_hangup(config.network.tls.clone(), config.network.token.clone());
+    let traces = config.traces.as_ref();
+    let traces = traces.map(|to| Traces::start(to, "sut-node", &config.name)).transpose()?;
     if let Some(address) = config.metrics {
         metrics::serve(address).await.map_err(NodeError::Metrics)?;
     }
@@ -122,7 +125,11 @@ pub async fn run(
         },
     };
     queue.close();
-    tokio::task::spawn_blocking(move || engines.wait()).await?;
+    tokio::task::spawn_blocking(move || {
+        engines.wait();
+        drop(traces);
+    })
+    .await?;
     info!(node = config.name, "ended");
     drop(ready_file?);
     // It may have been lost in the last batch of a drain.

@@ -13,6 +13,7 @@ use crate::settings::{
     engine::{EngineArgs, EngineConfig, MAX_THREADS, PLUGIN_BATCH, SERVED_BATCH},
     error::ConfigError,
     network::{NetworkArgs, address},
+    observe::ObserveArgs,
     range::{MILLISECOND, bytes, limit, within},
     token_room::TokenRoom,
 };
@@ -78,6 +79,10 @@ pub struct Args {
     /// Address of the Prometheus endpoint [default: none]
     #[arg(long, value_name = "IP:PORT")]
     pub metrics: Option<String>,
+    /// Traces.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub observe: ObserveArgs,
     /// How long an engine may be in one batch before the node says that it is unwell [default: 45s]
     #[arg(long, value_name = "TIME", hide_short_help = true)]
     pub engine_timeout: Option<TimeSpan>,
@@ -168,6 +173,7 @@ impl Args {
             evidence,
             ready_file: self.ready_file,
             metrics,
+            traces: self.observe.resolve()?,
             engine_timeout: limit(
                 "engine-timeout",
                 self.engine_timeout,

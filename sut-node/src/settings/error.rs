@@ -29,6 +29,9 @@ pub enum ConfigError {
     /// The address of the metrics must be known.
     #[error("--metrics with port 0 takes any free port, which nobody would know; name a port")]
     MetricsPort,
+    /// Traces that cannot be.
+    #[error(transparent)]
+    Traces(#[from] netdiv_traces::SettingsError),
     /// Not a name.
     #[error("--name `{}`: {NAME_RULE}", said(.0))]
     Name(String),

@@ -8,6 +8,7 @@ pub(crate) mod engine;
 pub(crate) mod error;
 pub(crate) mod kserve;
 pub(crate) mod network;
+pub(crate) mod observe;
 pub(crate) mod plugin_file;
 pub(crate) mod published;
 pub(crate) mod range;

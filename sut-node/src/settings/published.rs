@@ -198,6 +198,7 @@ impl<'a> Settings<'a> {
             evidence: _,
             ready_file: _,
             metrics: _,
+            traces: _,
             engine_timeout,
             drain_timeout,
         } = config;

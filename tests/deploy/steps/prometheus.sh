@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# A real Prometheus scrapes real runs, answers every expression of the dashboard, and fires no alert; the alerts' own tests pass.
-here=$(dirname "$0")
-. "$here/../common.sh"
+# a real Prometheus scrapes real runs, answers every expression of the dashboard and fires no alert; the alerts' own tests pass
+. "$(dirname "$0")/../common.sh"
 install prometheus python3
 
 config=$repository/deploy/prometheus
@@ -58,7 +57,7 @@ for port in 19400 19401 19402 19403 19404; do
     page "http://127.0.0.1:$port/metrics" >"$OUT/page-$port.txt"
     promtool check metrics <"$OUT/page-$port.txt" || fail "promtool refuses the page of port $port"
 done
-python3 "$here/../prometheus/ask.py" http://127.0.0.1:19090 "$repository/deploy/grafana/netdiv.json"
+python3 "$repository/tests/deploy/prometheus/ask.py" http://127.0.0.1:19090 "$repository/deploy/grafana/netdiv.json"
 
 wait "$samples" || fail "the run failed: $(cat "$OUT/run-samples.txt" "$OUT/run-samples.log")"
 grep -q 'progress issued=' "$OUT/run-samples.log" || fail "a run of 40 s logs no progress: $(cat "$OUT/run-samples.log")"

@@ -10,6 +10,7 @@ use netdiv_words::PrefixCaching;
 use crate::settings::args::Args;
 
 const ECHO: &str = "engine = 'echo'";
+const TRACED: &str = "engine = 'echo'\notlp = 'http://127.0.0.1:4317'";
 const TOKENS: &str = "engine = 'tokens'";
 const ONNX: &str = "engine = 'onnx'\nmodel = 'digits'";
 const OPENAI: &str =
@@ -62,11 +63,13 @@ const DECIDE: [(&str, &str, &str); 38] = [
 ];
 
 /// The same for those that do not.
-const DO_NOT: [(&str, &str, &str); 10] = [
+const DO_NOT: [(&str, &str, &str); 12] = [
     ("listen", ECHO, "'127.0.0.1:7'"),
     ("name", ECHO, "'b'"),
     ("insecure", ECHO, "true"),
     ("metrics", ECHO, "'127.0.0.1:7'"),
+    ("otlp", ECHO, "'http://127.0.0.1:4317'"),
+    ("otlp_ratio", TRACED, "0.5"),
     ("ready_file", ECHO, "'ready.json'"),
     ("token_file", ECHO, "'FOLDER/token'"),
     ("url_token_file", OPENAI, "'FOLDER/token'"),
