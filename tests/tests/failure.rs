@@ -63,8 +63,7 @@ fn a_data_set_that_changes_before_it_is_loaded_fails_the_run_by_name() {
 
 #[test]
 fn a_node_that_drains_ends_the_run_and_itself() {
-    let mut node =
-        SutNode::echo("leaving", &["--echo-batch", "1ms", "--drain-timeout", "500ms"]);
+    let mut node = SutNode::echo("leaving", &["--echo-batch", "1ms", "--drain-timeout", "500ms"]);
     let running = LoadGen::new(&[&node.address], "server")
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100"])
         .short(600_000, 1000)

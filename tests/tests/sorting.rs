@@ -52,7 +52,8 @@ fn assert_all_right(outcome: &Outcome) {
 #[test]
 fn outputs_are_the_same_over_the_network_in_one_process_and_in_every_scenario() {
     let alone = LoadGen::in_one_process("offline");
-    let file = alone.file("node.toml", "name = 'a'\nengine = 'decoder'\nmodel = 'sorting'\nthreads = 1\n");
+    let file =
+        alone.file("node.toml", "name = 'a'\nengine = 'decoder'\nmodel = 'sorting'\nthreads = 1\n");
     let alone = patient(alone).args(&["--in-process", &file, "--mode", "accuracy"]).run().expect(0);
     assert_all_right(&alone);
     let wanted = outputs(&alone);
@@ -151,7 +152,9 @@ fn a_model_that_is_not_as_described_is_no_node() {
 
 /// All messages of the answer to one prompt.
 fn messages(wanted: Tokens, prompt: &[i32]) -> Vec<InferResponse> {
-    let args: Args = serde_json::from_str(r#"{"engine": "decoder", "model": "sorting", "threads": 1}"#).expect("keys");
+    let args: Args =
+        serde_json::from_str(r#"{"engine": "decoder", "model": "sorting", "threads": 1}"#)
+            .expect("keys");
     let (answered, answers) = mpsc::sync_channel(100);
     let node = InProcess::start(&args.resolve().expect("they fit"), wanted, move |replies| {
         replies.into_iter().for_each(|reply| answered.send(reply).expect("the test listens"));

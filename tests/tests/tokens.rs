@@ -14,8 +14,7 @@ use netdiv_contract::{
 use serde_json::{Value, json};
 
 /// 5 ms until the first token and 100 us for each further one.
-const PACE: [&str; 6] =
-    ["--engine", "tokens", "--tokens-ttft", "5ms", "--tokens-tpot", "100us"];
+const PACE: [&str; 6] = ["--engine", "tokens", "--tokens-ttft", "5ms", "--tokens-tpot", "100us"];
 
 /// A node with the engine `tokens`.
 fn speaker(name: &str, more: &[&str]) -> SutNode {

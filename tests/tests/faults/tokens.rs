@@ -21,11 +21,8 @@ struct Pace {
 }
 
 /// An hour until the first token.
-const BEFORE: Pace = Pace {
-    title: "before the first token",
-    struck: &["--tokens-ttft", "1h"],
-    company: &[],
-};
+const BEFORE: Pace =
+    Pace { title: "before the first token", struck: &["--tokens-ttft", "1h"], company: &[] };
 
 /// An hour from the first token to the second.
 const BETWEEN: Pace = Pace {

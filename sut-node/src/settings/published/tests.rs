@@ -233,7 +233,11 @@ fn what_is_known_of_a_decoder_is_published_without_its_place() {
     let (folder, other) = (folder(), folder());
     let text = |folder: &tempfile::TempDir| published(folder.path(), DECODER).text;
     assert_eq!(text(&folder), text(&other));
-    assert_ne!(published(folder.path(), "engine = 'decoder'\nmodel = 'sorting'").text, text(&other), "embedded");
+    assert_ne!(
+        published(folder.path(), "engine = 'decoder'\nmodel = 'sorting'").text,
+        text(&other),
+        "embedded"
+    );
     fs::write(folder.path().join("served.toml"), SERVED.replace("[2]", "[3]")).unwrap();
     assert_ne!(text(&folder), text(&other));
 }
