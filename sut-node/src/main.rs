@@ -54,6 +54,7 @@ enum Command {
         #[command(flatten)]
         bench: BenchArgs,
     },
+    /// Completions and man pages.
     #[command(flatten)]
     Shell(ShellCommand),
 }
@@ -185,5 +186,52 @@ async fn end_when_asked_again() {
             error!(signal, "asked again; ending at once, and what is in flight is dropped");
             std::process::exit(1);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Variables that mean something else, to a build, a test, or the evidence.
+    const OTHER: [&str; 12] = [
+        "NETDIV_CONTAINER_IMAGE",
+        "NETDIV_DIAGRAM_OUT",
+        "NETDIV_FAULT",
+        "NETDIV_KEEP_TREE",
+        "NETDIV_LOADGEN_DIR",
+        "NETDIV_LOADGEN_ORIGIN",
+        "NETDIV_LOADGEN_RELEASE",
+        "NETDIV_RULES_TEXT",
+        "NETDIV_SEED",
+        "NETDIV_TEST_TRANSPORT",
+        "NETDIV_TORCH_FUSER",
+        "NETDIV_TREE_OUT",
+    ];
+
+    /// Each option of each command, with the command's name.
+    fn options(command: &clap::Command) -> Vec<(String, clap::Arg)> {
+        let own = |option: &clap::Arg| (command.get_name().to_owned(), option.clone());
+        let of_subcommands = command.get_subcommands().flat_map(options);
+        let named = command.get_arguments().filter(|option| option.get_long().is_some());
+        named.map(own).chain(of_subcommands).collect()
+    }
+
+    #[test]
+    fn every_option_has_a_heading_and_the_variable_of_its_name() {
+        let command = netdiv_process::command(Cli::command());
+        let mut tried = 0;
+        for (command, option) in options(&command) {
+            let name = option.get_long().unwrap_or_default();
+            if ["help", "help-all", "version"].contains(&name) {
+                continue;
+            }
+            let variable = format!("NETDIV_{}", name.replace('-', "_").to_uppercase());
+            assert_eq!(option.get_env(), Some(variable.as_ref()), "{command} --{name}");
+            assert!(!OTHER.contains(&variable.as_str()), "{command} --{name}");
+            assert!(option.get_help_heading().is_some(), "{command} --{name} is in no group");
+            tried += 1;
+        }
+        assert!(tried > 80, "{tried} options");
     }
 }

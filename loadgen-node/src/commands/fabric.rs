@@ -28,6 +28,9 @@ const LONGEST_ROUND_TRIP: usize = 1 << 20;
 /// A message that takes this many times as long as a measurement is left out.
 const TOO_LONG: f64 = 2.0;
 
+/// Heading of options in the help.
+const MEASUREMENT: &str = "Measurement";
+
 /// `loadgen-node fabric`.
 #[derive(Debug, clap::Args)]
 pub struct FabricCommand {
@@ -39,23 +42,22 @@ pub struct FabricCommand {
 
 /// Keys of `loadgen-node fabric`.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
-#[command(next_help_heading = "Measurement")]
 struct FabricArgs {
     /// The network side.
     #[command(flatten)]
     #[serde(flatten)]
     network: NetworkArgs,
     /// Message sizes [default: 64,1KiB,16KiB,256KiB,4MiB,64MiB]
-    #[arg(long, value_name = "BYTES", value_delimiter = ',')]
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', help_heading = MEASUREMENT)]
     sizes: Option<Vec<ByteCount>>,
     /// Length of each measurement [default: 1s]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = MEASUREMENT)]
     duration: Option<TimeSpan>,
     /// Rates that the fabric has to carry, for instance resnet50=20000; the exit code is 1 if it does not
-    #[arg(long, value_name = "BENCHMARK=SAMPLES_PER_SECOND", value_delimiter = ',')]
+    #[arg(long, value_name = "BENCHMARK=SAMPLES_PER_SECOND", value_delimiter = ',', help_heading = MEASUREMENT)]
     target: Option<Vec<String>>,
     /// Folder for fabric.json and fabric.svg [default: out/fabric]
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", help_heading = MEASUREMENT)]
     output: Option<PathBuf>,
 }
 

@@ -32,12 +32,13 @@ pub fn command(command: Command) -> Command {
         .mut_args(from_environment)
         .disable_help_flag(true)
         .arg(help("help").short('h').action(ArgAction::HelpShort).help("Print help"));
-    if !command.get_arguments().any(Arg::is_hide_short_help_set) {
+    let has_more = command.get_arguments().any(Arg::is_hide_short_help_set);
+    let all = help("help-all").action(ArgAction::HelpLong).hide(!has_more);
+    let command = command.arg(all.help("Print help with all options"));
+    if !has_more {
         return command;
     }
-    command
-        .arg(help("help-all").action(ArgAction::HelpLong).help("Print help with all options"))
-        .after_help(
+    command.after_help(
             "--help-all shows more options. Each can also be given in the environment: --tls-ca is NETDIV_TLS_CA.",
         )
 }

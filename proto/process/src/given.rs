@@ -64,20 +64,21 @@ impl SettingsFile {
     ) -> Result<String, SettingsError> {
         let unprinted = |error: toml::ser::Error| SettingsError::Unprinted(error.to_string());
         let settings = toml::Table::try_from(settings).map_err(unprinted)?;
-        let mut text = String::new();
-        let mut heading = None;
+        let mut groups: Vec<(String, String)> = Vec::new();
         for option in T::augment_args(Command::new("")).get_arguments() {
-            if option.get_help_heading() != heading {
-                heading = option.get_help_heading();
-                text += &format!("\n# {}\n", heading.unwrap_or_default());
-            }
             let key = option.get_id().as_str();
-            text += &match settings.get(key) {
+            let line = match settings.get(key) {
                 Some(value) => format!("{key} = {value}  # {}\n", self.origin(key, lines)),
                 None => format!("# {key}: {}\n", default(option)),
             };
+            let heading = option.get_help_heading().unwrap_or_default();
+            match groups.iter_mut().find(|(before, _)| before == heading) {
+                Some((_, group)) => *group += &line,
+                None => groups.push((heading.into(), line)),
+            }
         }
-        Ok(text.trim_start().into())
+        let group = |(heading, lines): &(String, String)| format!("# {heading}\n{lines}");
+        Ok(groups.iter().map(group).collect::<Vec<_>>().join("\n"))
     }
 
     fn origin(&self, key: &str, lines: &BTreeMap<String, usize>) -> String {

@@ -25,14 +25,13 @@ const ADMISSION: &str = "Admission";
 
 /// The keys. Each is also a key of the settings file, with underscores.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
-#[command(next_help_heading = NODE)]
 pub struct Args {
     /// The network side.
     #[command(flatten)]
     #[serde(flatten)]
     pub network: NetworkArgs,
     /// Name of this node, unique in its cluster [default: HOSTNAME-PORT]
-    #[arg(long)]
+    #[arg(long, help_heading = NODE)]
     pub name: Option<String>,
     /// The engine.
     #[command(flatten)]
@@ -59,35 +58,35 @@ pub struct Args {
     #[arg(long, value_name = "BYTES", help_heading = ADMISSION)]
     pub max_payload_bytes: Option<ByteCount>,
     /// How responses are encoded [default: none]
-    #[arg(long, value_name = "ENCODING", hide_short_help = true)]
+    #[arg(long, value_name = "ENCODING", hide_short_help = true, help_heading = NODE)]
     pub response_encoding: Option<Encoding>,
     /// Threads that serve connections [default: 1 for every 4 cores]
-    #[arg(long, value_name = "N", hide_short_help = true)]
+    #[arg(long, value_name = "N", hide_short_help = true, help_heading = NODE)]
     pub io_threads: Option<usize>,
     /// Cores that these threads are bound to, in turn [default: any]
-    #[arg(long, value_name = "CORES", value_delimiter = ',', hide_short_help = true)]
+    #[arg(long, value_name = "CORES", value_delimiter = ',', hide_short_help = true, help_heading = NODE)]
     pub pin: Option<Vec<usize>>,
     /// Let these threads poll instead of sleeping: lower latency, a whole core for each
-    #[arg(long, num_args = 0..=1, default_missing_value = "true", hide_short_help = true)]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", hide_short_help = true, help_heading = NODE)]
     pub busy_poll: Option<bool>,
     /// What cannot be read about this machine, stated in TOML; docs/SUBMISSION.md lists the keys
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = NODE)]
     pub evidence: Option<PathBuf>,
     /// Write name, addresses and process id to this file, in JSON, once the node takes calls; removed when it ends
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = NODE)]
     pub ready_file: Option<PathBuf>,
     /// Address of the Prometheus endpoint [default: none]
-    #[arg(long, value_name = "IP:PORT")]
+    #[arg(long, value_name = "IP:PORT", help_heading = NODE)]
     pub metrics: Option<String>,
     /// Traces.
     #[command(flatten)]
     #[serde(flatten)]
     pub observe: ObserveArgs,
     /// How long an engine may be in one batch before the node says that it is unwell [default: 45s]
-    #[arg(long, value_name = "TIME", hide_short_help = true)]
+    #[arg(long, value_name = "TIME", hide_short_help = true, help_heading = NODE)]
     pub engine_timeout: Option<TimeSpan>,
     /// How long a shutdown waits for what is in flight [default: 5s]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = NODE)]
     pub drain_timeout: Option<TimeSpan>,
 }
 

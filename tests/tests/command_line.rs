@@ -1,0 +1,248 @@
+//! The command lines of both programs: where settings come from, units, help, completions and man pages.
+
+use std::{
+    fs,
+    io::Write as _,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use e2e::{LoadGen, SutNode, process::program};
+
+/// Exit code, standard output and standard error of a program with these variables.
+fn ended(name: &str, args: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String, String) {
+    let output = Command::new(program(name))
+        .args(args)
+        .envs(variables.iter().copied())
+        .env_remove("RUST_LOG")
+        .output()
+        .expect("it starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+fn printed(name: &str, args: &[&str], variables: &[(&str, &str)]) -> String {
+    let (code, stdout, stderr) = ended(name, args, variables);
+    assert_eq!(code, Some(0), "{args:?} {variables:?}: {stderr}");
+    stdout
+}
+
+fn refused(name: &str, args: &[&str], variables: &[(&str, &str)], words: &[&str]) {
+    let (code, _, stderr) = ended(name, args, variables);
+    assert_eq!(code, Some(2), "{args:?}: {stderr}");
+    for word in words {
+        assert!(stderr.contains(word), "{args:?} {variables:?}: `{word}` in\n{stderr}");
+    }
+}
+
+const RUN: [&str; 8] = [
+    "run",
+    "--print-config",
+    "--nodes",
+    "127.0.0.1:1",
+    "--scenario",
+    "offline",
+    "--benchmark",
+    "digits",
+];
+
+fn file(folder: &Path, text: &str) -> String {
+    let path = folder.join("settings.toml");
+    fs::write(&path, text).expect("ours");
+    path.display().to_string()
+}
+
+#[test]
+fn each_setting_says_where_it_comes_from_and_can_be_read_back() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text = "encoding = 'lz4'\nsample_timeout_ms = 7000\nconnect_timeout = '9s'\nwindow_bytes = '1MiB'\n";
+    let path = file(folder.path(), text);
+    let args = [&RUN[..], &["--config", &path, "--connect-timeout", "11s"]].concat();
+    let variables =
+        [("NETDIV_CONNECT_TIMEOUT", "10s"), ("NETDIV_ENCODING", "zstd"), ("NETDIV_STREAMS", "")];
+    let text = printed("loadgen-node", &args, &variables);
+    for line in [
+        "connect_timeout = \"11s\"  # command line".to_owned(),
+        "encoding = \"zstd\"  # environment, NETDIV_ENCODING".into(),
+        format!("sample_timeout = \"7s\"  # {path}, line 2"),
+        format!("window_bytes = 1048576  # {path}, line 4"),
+        "# keepalive_timeout: 3s (default)".into(),
+        "# streams: 1 (default)".into(),
+        "# tls_ca: not set".into(),
+        "# Network".into(),
+    ] {
+        assert!(text.lines().any(|one| one == line), "`{line}` in\n{text}");
+    }
+    let again = file(folder.path(), &text);
+    let again = printed("loadgen-node", &["run", "--print-config", "--config", &again], &[]);
+    let is_set = |line: &&str| !line.is_empty() && !line.starts_with('#');
+    let setting = |line: &str| line.split("  # ").next().map(ToOwned::to_owned);
+    let settings = |text: &str| text.lines().filter(is_set).filter_map(setting).collect::<Vec<_>>();
+    assert_eq!(settings(&again), settings(&text));
+}
+
+#[test]
+fn a_node_takes_settings_from_the_environment_too() {
+    let variables = [("NETDIV_ENGINE", "echo"), ("NETDIV_ECHO_BATCH", "5ms"), ("NETDIV_NAME", "a")];
+    let text = printed("sut-node", &["--print-config", "--echo-batch-us", "250"], &variables);
+    for line in [
+        "echo_batch = \"250us\"  # command line",
+        "engine = \"echo\"  # environment, NETDIV_ENGINE",
+        "# drain_timeout: 5s (default)",
+    ] {
+        assert!(text.lines().any(|one| one == line), "`{line}` in\n{text}");
+    }
+}
+
+#[test]
+fn what_is_wrong_in_the_environment_is_named() {
+    for (program, args, variable, value, words) in [
+        ("loadgen-node", &RUN[..], "NETDIV_TRANSPORT", "tcp", "possible values: grpc, quic"),
+        ("loadgen-node", &RUN, "NETDIV_CONNECT_TIMEOUT", "5 parsecs", "`5 parsecs` is not a time"),
+        ("loadgen-node", &RUN, "NETDIV_WINDOW_BYTES", "-1", "`-1` is not a number of bytes"),
+        ("sut-node", &["--print-config"], "NETDIV_MAX_BATCH", "many", "invalid digit"),
+    ] {
+        refused(
+            program,
+            args,
+            &[(variable, value)],
+            &[words, &format!("environment variable {variable}")],
+        );
+    }
+}
+
+#[test]
+fn units_are_asked_for_and_old_keys_still_work() {
+    let run = |more: &[&'static str]| [&RUN[..], more].concat();
+    let text = printed("loadgen-node", &run(&["--connect-timeout-ms", "250"]), &[]);
+    assert!(text.contains("connect_timeout = \"250ms\""), "{text}");
+    for (more, words) in [
+        (&["--connect-timeout", "250"][..], "`250` has no unit; write a time as 10s"),
+        (&["--connect-timeout", ""], "is not a time"),
+        (&["--connect-timeout", "NaN"], "is not a time"),
+        (&["--connect-timeout", "0s"], "--connect-timeout 0s: must be at least 1ms"),
+        (&["--connect-timeout-ms", "5s"], "--connect-timeout-ms takes a whole number"),
+        (
+            &["--connect-timeout-ms", "5", "--connect-timeout", "5s"],
+            "--connect-timeout and --connect-timeout-ms are one setting",
+        ),
+        (
+            &["--receive-window-bytes", "8EiB"],
+            "--receive-window-bytes 9223372036854775808: must be from",
+        ),
+        (&["--min-free-bytes", "5 parsecs"], "`5 parsecs` is not a number of bytes"),
+    ] {
+        refused("loadgen-node", &run(more), &[], &[words]);
+    }
+    for (args, words) in [
+        (
+            &["--engine-timeout", "1500us"][..],
+            "--engine-timeout 1500us: must be whole milliseconds",
+        ),
+        (&["--engine-timeout", "2days"], "--engine-timeout 48h: must be from 1ms to 24h"),
+        (&["--max-payload-bytes", "0"], "--max-payload-bytes 0: must be from 1"),
+        (&["--batch-timeout-us", "-1"], "takes a whole number, not `-1`"),
+    ] {
+        refused("sut-node", &[&["--engine", "echo"], args].concat(), &[], &[words]);
+    }
+}
+
+#[test]
+fn nothing_is_chosen_that_was_forgotten() {
+    refused("sut-node", &[], &[], &["no model; give --model FILE, or --model digits"]);
+    refused(
+        "sut-node",
+        &["--engine", "decoder"],
+        &[],
+        &["or --model sorting for that of the demo"],
+    );
+    refused(
+        "sut-node",
+        &["--model", "resnet50"],
+        &[],
+        &["no model of that name but digits", "./resnet50"],
+    );
+    refused("sut-node", &["--model", "./digits"], &[], &["cannot read the model ./digits"]);
+    refused("loadgen-node", &RUN[..6], &[], &["no benchmark; give --benchmark NAME"]);
+}
+
+#[test]
+fn an_audit_config_that_lies_about_is_named_and_not_used() {
+    let node = SutNode::echo("a", &[]);
+    let run = LoadGen::new(&[&node.address], "offline");
+    run.file("audit.config", "*.*.mode = 2\n*.*.accuracy_log_sampling_target = 10\n");
+    let args = ["--benchmark", "fabric", "--dataset", "synthetic:64x100"];
+    let outcome = run.args(&args).short(0, 1).run().expect(0);
+    assert!(
+        outcome.stderr.contains("audit.config in this folder is not used"),
+        "{}",
+        outcome.stderr
+    );
+    let path = outcome.path("mlperf_log_accuracy.json");
+    let responses = loadgen_node::official_log::read_responses(&path).expect("a log");
+    assert!(responses.is_empty(), "performance mode logs none by itself");
+}
+
+#[test]
+fn help_is_short_unless_all_of_it_is_asked_for() {
+    for (program, args, rare) in [
+        ("loadgen-node", &["run"][..], "--receive-window-bytes"),
+        ("sut-node", &[], "--echo-sample"),
+    ] {
+        let help = |option| printed(program, &[args, &[option]].concat(), &[]);
+        let (short, long) = (help("--help"), help("--help-all"));
+        assert_eq!(short, help("-h"));
+        assert!(
+            !short.contains(rare) && short.contains("--help-all shows more options"),
+            "{short}"
+        );
+        assert!(long.contains(rare), "{long}");
+        assert!(short.contains("possible values: grpc, quic"), "{short}");
+    }
+}
+
+/// The long options that `--help-all` shows.
+fn options(program: &str, command: &[&str]) -> Vec<String> {
+    let help = printed(program, &[command, &["--help-all"]].concat(), &[]);
+    let words = help.lines().filter_map(|line| {
+        let line = line.trim_start();
+        let line = line.strip_prefix("-h, ").or_else(|| line.strip_prefix("-V, ")).unwrap_or(line);
+        line.starts_with("--").then(|| line.split([' ', '=', '[']).next()).flatten()
+    });
+    words.map(ToOwned::to_owned).collect()
+}
+
+#[test]
+fn completions_and_man_pages_have_every_command_and_option() {
+    let all: [(&str, &[&str]); 2] = [
+        ("sut-node", &["bench", "devices"]),
+        (
+            "loadgen-node",
+            &["run", "fabric", "nodes", "audit", "check", "submission", "plan", "ids"],
+        ),
+    ];
+    for (name, commands) in all {
+        let folder = tempfile::tempdir().expect("a folder");
+        let man = ["man", folder.path().to_str().expect("text")];
+        printed(name, &man, &[]);
+        let bash = printed(name, &["completions", "bash"], &[]);
+        for command in commands.iter().map(|command| vec![*command]).chain([vec![]]) {
+            let options = options(name, &command);
+            let page = [&[name], &command[..]].concat().join("-") + ".1";
+            let text = fs::read_to_string(folder.path().join(&page)).expect("a page");
+            let text = text.replace("\\-", "-");
+            assert!(options.len() > 1, "{command:?}");
+            for option in options {
+                assert!(text.contains(&option), "{option} in {page}");
+                assert!(bash.contains(&option), "{option} in the completion");
+            }
+        }
+        for shell in ["zsh", "fish"] {
+            assert!(printed(name, &["completions", shell], &[]).contains("tls"), "{shell}");
+        }
+        let mut check = Command::new("bash").arg("-n").stdin(Stdio::piped()).spawn().expect("bash");
+        check.stdin.take().expect("a pipe").write_all(bash.as_bytes()).expect("bash reads");
+        assert!(check.wait().expect("our child").success(), "bash cannot read the completion");
+    }
+    refused("loadgen-node", &["man", "/nowhere/at/all"], &[], &["/nowhere/at/all"]);
+}
