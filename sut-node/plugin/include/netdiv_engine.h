@@ -42,7 +42,8 @@ typedef enum netdiv_status {
     /* The model does not fit its manifest, or the plug-in does not support the device or precision. */
     NETDIV_REFUSED = 3,
     /* The device is lost to this process, whatever is asked of it from now on. The node answers what is under way with
-     * errors, calls nothing but `wait` of this plug-in any more, gives no memory back, and ends, saying why. */
+     * errors, calls nothing but `wait` of this plug-in any more, gives no memory back, and ends, saying why. Until it is told, and from
+     * another thread just then, `begin` and `finish` may come: they say the same. */
     NETDIV_DEVICE_LOST = 4
 } netdiv_status;
 
