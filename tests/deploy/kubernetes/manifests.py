@@ -115,11 +115,17 @@ def ports(manifests, default):
     found |= {int(port) for port in re.findall(r"^(?:listen|nodes) = .*:(\d+)\"", manifests.config(NODE) + manifests.config(LOADGEN), re.M)}
     if found != {default}:
         yield f"ports {found}, but sut-node listens on {default}"
+    # Probes ask on loopback, also where --metrics says all addresses: on the same port.
+    loopback = re.search(r'^metrics = "127\.0\.0\.1:(\d+)"$', manifests.config(NODE), re.M)
+    if not loopback:
+        yield "node.toml has no metrics for the probes"
     # A port with a name that a PodMonitor asks for is that of --metrics, and a policy lets Prometheus in.
     for monitor in manifests.of_kind("PodMonitor"):
         for program, (template, _) in manifests.templates.items():
             container = template["spec"]["containers"][0]
             [port] = [port["containerPort"] for port in container["ports"] if port["name"] == monitor["spec"]["podMetricsEndpoints"][0]["port"]]
+            if loopback and int(loopback[1]) != port:
+                yield f"node.toml has metrics on port {loopback[1]}, the PodMonitor asks on {port}"
             if f"--metrics=0.0.0.0:{port}" not in container["args"]:
                 yield f"{program}: --metrics is not on port {port}"
             if not any(
