@@ -13,11 +13,13 @@ import tempfile
 from pathlib import Path
 
 import kubernetes_validate
+import yaml
 
 from pods import LOADGEN, NODE, Manifests, lay_out
 
 # Not Kubernetes' own: there is no schema for the whole of them.
 CUSTOM = {"JobSet", "PodMonitor"}
+PROMETHEUS = Path(__file__).resolve().parents[3] / "deploy" / "prometheus" / "prometheus.yml"
 
 
 def schemas(manifests):
@@ -134,6 +136,17 @@ def ports(manifests, default):
                 yield f"no NetworkPolicy lets Prometheus reach port {port}"
 
 
+def jobs(manifests):
+    """Prometheus gives metrics the names of jobs that the alerts go by."""
+    known = {job["job_name"] for job in yaml.safe_load(PROMETHEUS.read_text())["scrape_configs"]}
+    for monitor in manifests.of_kind("PodMonitor"):
+        rules = monitor["spec"]["podMetricsEndpoints"][0]["relabelings"]
+        if {rule["replacement"] for rule in rules if rule["targetLabel"] == "job"} != known:
+            yield f"the PodMonitor's jobs are not {known}"
+        if {rule["regex"] for rule in rules} != {manifests.labels(program)["app.kubernetes.io/component"] for program in manifests.templates}:
+            yield "the PodMonitor names a component that there is not"
+
+
 def discovery(manifests):
     """As many nodes are waited for as there are, under the Service's name."""
     _, count = manifests.templates[NODE]
@@ -175,7 +188,7 @@ def main():
     wrong = 0
     for manifests in every:
         found = [*schemas(manifests), *apart(manifests), *restricted(manifests), *references(manifests)]
-        found += [*ports(manifests, int(default)), *discovery(manifests), *settings(manifests, programs, certificates)]
+        found += [*ports(manifests, int(default)), *jobs(manifests), *discovery(manifests), *settings(manifests, programs, certificates)]
         if manifests.of_kind("JobSet"):
             found += same_pods(every[0], manifests)
         wrong += len(found)
