@@ -13,11 +13,13 @@ import tempfile
 from pathlib import Path
 
 import kubernetes_validate
+import yaml
 
 from pods import LOADGEN, NODE, Manifests, lay_out
 
 # Not Kubernetes' own: there is no schema for the whole of them.
 CUSTOM = {"JobSet", "PodMonitor"}
+PROMETHEUS = Path(__file__).resolve().parents[3] / "deploy" / "prometheus" / "prometheus.yml"
 
 
 def schemas(manifests):
@@ -115,17 +117,34 @@ def ports(manifests, default):
     found |= {int(port) for port in re.findall(r"^(?:listen|nodes) = .*:(\d+)\"", manifests.config(NODE) + manifests.config(LOADGEN), re.M)}
     if found != {default}:
         yield f"ports {found}, but sut-node listens on {default}"
+    # Probes ask on loopback, also where --metrics says all addresses: on the same port.
+    loopback = re.search(r'^metrics = "127\.0\.0\.1:(\d+)"$', manifests.config(NODE), re.M)
+    if not loopback:
+        yield "node.toml has no metrics for the probes"
     # A port with a name that a PodMonitor asks for is that of --metrics, and a policy lets Prometheus in.
     for monitor in manifests.of_kind("PodMonitor"):
         for program, (template, _) in manifests.templates.items():
             container = template["spec"]["containers"][0]
             [port] = [port["containerPort"] for port in container["ports"] if port["name"] == monitor["spec"]["podMetricsEndpoints"][0]["port"]]
+            if loopback and int(loopback[1]) != port:
+                yield f"node.toml has metrics on port {loopback[1]}, the PodMonitor asks on {port}"
             if f"--metrics=0.0.0.0:{port}" not in container["args"]:
                 yield f"{program}: --metrics is not on port {port}"
             if not any(
                 {"port": port, "protocol": "TCP"} in rule["ports"] for policy in manifests.of_kind("NetworkPolicy") for rule in policy["spec"].get("ingress", [])
             ):
                 yield f"no NetworkPolicy lets Prometheus reach port {port}"
+
+
+def jobs(manifests):
+    """Prometheus gives metrics the names of jobs that the alerts go by."""
+    known = {job["job_name"] for job in yaml.safe_load(PROMETHEUS.read_text())["scrape_configs"]}
+    for monitor in manifests.of_kind("PodMonitor"):
+        rules = monitor["spec"]["podMetricsEndpoints"][0]["relabelings"]
+        if {rule["replacement"] for rule in rules if rule["targetLabel"] == "job"} != known:
+            yield f"the PodMonitor's jobs are not {known}"
+        if {rule["regex"] for rule in rules} != {manifests.labels(program)["app.kubernetes.io/component"] for program in manifests.templates}:
+            yield "the PodMonitor names a component that there is not"
 
 
 def discovery(manifests):
@@ -169,7 +188,7 @@ def main():
     wrong = 0
     for manifests in every:
         found = [*schemas(manifests), *apart(manifests), *restricted(manifests), *references(manifests)]
-        found += [*ports(manifests, int(default)), *discovery(manifests), *settings(manifests, programs, certificates)]
+        found += [*ports(manifests, int(default)), *jobs(manifests), *discovery(manifests), *settings(manifests, programs, certificates)]
         if manifests.of_kind("JobSet"):
             found += same_pods(every[0], manifests)
         wrong += len(found)
