@@ -10,10 +10,9 @@ as_user() { (cd "/mnt/home" && HOME=/mnt/home setpriv --reuid=nobody --regid=nog
 submit() { as_user sbatch --parsable --nodes=3 "$@"; }
 state() { scontrol show job "$1" | grep -oE 'JobState=\w+' | cut -d= -f2; }
 ended() { [[ $(state "$1") =~ ^(COMPLETED|FAILED|CANCELLED|TIMEOUT)$ ]] && [ -z "$(squeue --noheader --jobs "$1")" ]; }
-nothing_left() {
-    ! pgrep -x 'sut-node|loadgen-node|srun|slurmstepd' >"$OUT/left" &&
-        ! compgen -G "/mnt/home/.netdiv-*" >"$OUT/left" && ! compgen -G "$SCRATCH/*" >"$OUT/left"
-}
+# One name at a time: pgrep finds nothing by a pattern of more than 15 letters.
+is_left() { pgrep -x sut-node || pgrep -x loadgen-node || pgrep -x srun || pgrep -x slurmstepd || compgen -G "/mnt/home/.netdiv-*" || compgen -G "$SCRATCH/*"; }
+nothing_left() { ! is_left >"$OUT/left"; }
 # Waits for the end of a job, compares its exit code, and looks for what it has left: JOB CODE.
 ends_with() {
     local job=$1 expected=$2 code
@@ -68,6 +67,7 @@ says "$job" INVALID
 echo "-- scancel during a run leaves no process, no key and no folder"
 job=$(submit "$script" "${long_run[@]}")
 within 60 runs "$job" || fail "the run of job $job does not start"
+if nothing_left; then fail "a job that runs is not seen"; fi
 scancel "$job"
 within 60 ended "$job" || fail "job $job does not end after scancel"
 [ "$(state "$job")" = CANCELLED ] || fail "job $job: $(state "$job"), not CANCELLED"
