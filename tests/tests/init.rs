@@ -234,6 +234,18 @@ fn nodes_on_other_machines_get_certificates() {
     ] {
         assert!(steps.lines().any(|one| one == line), "{line}: {steps}");
     }
+    // LoadGen in the program is of one round, and of another one a word is said.
+    let version = loadgen_sys::version();
+    let is_of = |releases: &[&str]| releases.iter().any(|one| version.starts_with(one));
+    let says =
+        |text: &str, release: &str| text.contains(&format!("NETDIV_LOADGEN_RELEASE={release}"));
+    assert_eq!(says(&steps, "5.0.13"), !is_of(&["5.0.11", "5.0.13"]), "{version}: {steps}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let args = ["--round", "v5.1", "--scenario", "server", "--nodes", "a", "--nodes-port", "7"];
+    let output = init(folder.path(), &[&["llama3.1-8b-interactive"], &args[..]].concat());
+    assert_eq!(says(&words(&output), "5.1.1"), !is_of(&["5.0.22", "5.1.1"]), "{version}");
+    let run = fs::read_to_string(folder.path().join("llama3.1-8b-interactive/run.toml"));
+    assert!(run.expect("a file").contains("\nnodes_port = 7\n"));
     let (_folder, steps) = new_folder("[::1]:50051");
     assert!(!steps.contains("certificates"), "{steps}");
 }
