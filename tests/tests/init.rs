@@ -7,8 +7,9 @@ use std::{
 };
 
 use e2e::{SutNode, process::program};
-use loadgen_sys::{Mode, TestSettings};
-use netdiv_rules::{book::Table, submission};
+use loadgen_node::RunArgs;
+use netdiv_rules::{book::Table, submission, user_conf};
+use serde_json::Value;
 use tempfile::TempDir;
 
 const FILES: [&str; 4] = ["run.toml", "node.toml", "user.conf", "submission.toml"];
@@ -58,25 +59,20 @@ fn the_programs_read_what_is_written_for_every_benchmark_round_and_scenario() {
                 let args =
                     netdiv_process::layered(&sut_node::Args::default(), Some(&at("node.toml")));
                 assert!(args.expect("a node's settings").engine.model.is_some());
+                whole(&at("whole.toml"), &at("node.toml"), |path| {
+                    netdiv_process::layered(&sut_node::Args::default(), Some(path)).map(drop)
+                });
+                whole(&at("whole.toml"), &at("run.toml"), |path| {
+                    netdiv_process::layered(&RunArgs::default(), Some(path)).map(drop)
+                });
                 let settings = submission::Settings::read(&at("submission.toml"));
                 assert_eq!(
                     settings.expect("a submission's").results.len(),
                     benchmark.scenarios.len()
                 );
-                // LoadGen's own reader takes the file, and makes of it what the table says.
-                let mut settings = TestSettings::new(*scenario, Mode::Performance);
-                let conf = at("user.conf");
-                settings
-                    .from_config(Some(&conf), &benchmark.loadgen_model)
-                    .expect("LoadGen reads it");
-                let field = |name: &str| settings.field(name).unwrap_or_default();
-                let table = table.round(round.parse().expect("a name")).expect("a round");
-                assert_eq!(field("min_duration_ms"), table.min_duration_ms.to_string());
-                let rate = match word.as_str() {
-                    "offline" => field("offline_expected_qps"),
-                    _ => field("server_target_qps"),
-                };
-                assert!(rate.parse::<f64>().is_ok_and(|rate| rate >= 1.0), "{rate}");
+                let model = &benchmark.loadgen_model;
+                let checked = user_conf::check(&at("user.conf"), model, scenario.official_name());
+                assert_eq!(checked, Ok(Vec::new()));
                 FILES.iter().for_each(|name| fs::remove_file(at(name)).expect("our file"));
                 tried += 1;
             }
@@ -85,9 +81,22 @@ fn the_programs_read_what_is_written_for_every_benchmark_round_and_scenario() {
     assert!(tried > 50, "{tried}");
 }
 
+/// Keys that a file only suggests, behind a `#`, are keys of the program as well.
+fn whole<E: std::fmt::Debug>(whole: &Path, file: &Path, read: impl Fn(&Path) -> Result<(), E>) {
+    let line = |line: &str| match line.strip_prefix('#') {
+        Some(key) if key.starts_with(|c: char| c.is_ascii_lowercase()) => key.to_owned(),
+        _ => line.to_owned(),
+    };
+    let text = fs::read_to_string(file).expect("a file");
+    fs::write(whole, text.lines().map(|one| line(one) + "\n").collect::<String>()).expect("ours");
+    read(whole).unwrap_or_else(|error| panic!("{}: {error:?}", file.display()));
+}
+
+/// The files for these nodes, at a rate at which a test does not take long, and what was printed.
 fn new_folder(nodes: &str) -> (TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder");
-    let output = init(folder.path(), &["resnet50", "--scenario", "server", "--nodes", nodes]);
+    let args = ["resnet50", "--scenario", "server", "--rate", "2000", "--nodes", nodes];
+    let output = init(folder.path(), &args);
     assert!(output.status.success(), "{}", words(&output));
     (folder, String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -144,7 +153,7 @@ fn what_cannot_be_is_refused() {
         (&["3d-unet-99"], "--scenario server: the suite has 3d-unet-99 in offline"),
         (&["resnet50", "--round", "v6.0"], "--round v6.0: resnet50 is of v5.0"),
         (&["resnet50", "--round", "five"], "is not the name of a round"),
-        (&["resnet50", "--division", "exploratory"], "--division network or open"),
+        (&["resnet50", "--division", "exploratory"], "of the division network or open"),
         (&["resnet50", "--rate", "0"], "write a number above 0"),
         (&["resnet50", "--nodes", "n[1"], "a bracket is opened and not closed"),
     ] {
@@ -198,7 +207,21 @@ fn the_printed_commands_work_once_the_files_are_whole() {
         let output = loadgen_node(&own, &args);
         assert!(output.status.success(), "{args:?}: {}", words(&output));
     }
-    assert!(own.join("runs/server/accuracy/result.json").exists());
+    // LoadGen's own reader took the file, and made of it what stands there.
+    for (scenario, field, want) in [
+        ("server", "server_target_qps", "2000"),
+        ("server", "min_duration_ms", "600000"),
+        ("server", "server_target_latency_ns", "15000000"),
+        ("offline", "offline_expected_qps", "2000"),
+        ("offline", "min_query_count", "24576"),
+    ] {
+        let path = own.join(format!("runs/{scenario}/accuracy/result.json"));
+        let text = fs::read_to_string(path).expect("a result");
+        let result: Value = serde_json::from_str(&text).expect("JSON");
+        let number = |text: &str| text.parse::<f64>().expect("a number");
+        let said = result["test_settings"][field].as_str().expect("a setting");
+        assert_eq!(number(said), number(want), "{field}");
+    }
 }
 
 #[test]
@@ -211,6 +234,18 @@ fn nodes_on_other_machines_get_certificates() {
     ] {
         assert!(steps.lines().any(|one| one == line), "{line}: {steps}");
     }
+    // LoadGen in the program is of one round, and of another one a word is said.
+    let version = loadgen_sys::version();
+    let is_of = |releases: &[&str]| releases.iter().any(|one| version.starts_with(one));
+    let says =
+        |text: &str, release: &str| text.contains(&format!("NETDIV_LOADGEN_RELEASE={release}"));
+    assert_eq!(says(&steps, "5.0.13"), !is_of(&["5.0.11", "5.0.13"]), "{version}: {steps}");
+    let folder = tempfile::tempdir().expect("a folder");
+    let args = ["--round", "v5.1", "--scenario", "server", "--nodes", "a", "--nodes-port", "7"];
+    let output = init(folder.path(), &[&["llama3.1-8b-interactive"], &args[..]].concat());
+    assert_eq!(says(&words(&output), "5.1.1"), !is_of(&["5.0.22", "5.1.1"]), "{version}");
+    let run = fs::read_to_string(folder.path().join("llama3.1-8b-interactive/run.toml"));
+    assert!(run.expect("a file").contains("\nnodes_port = 7\n"));
     let (_folder, steps) = new_folder("[::1]:50051");
     assert!(!steps.contains("certificates"), "{steps}");
 }

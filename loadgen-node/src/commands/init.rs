@@ -75,6 +75,7 @@ impl InitArgs {
             scenario: self.scenario,
             division,
             nodes: &self.nodes,
+            nodes_port: self.nodes_port,
             port: hosts.first().map_or(discovery::PORT, |(_, port)| *port),
             is_local: hosts.iter().all(|(host, port)| is_loopback(&address(host, *port))),
             rate: self.rate,
@@ -137,8 +138,22 @@ impl InitArgs {
 
 /// The round that LoadGen in this program is a release of.
 fn own_round(table: &Table) -> Option<&Round> {
-    let version = loadgen_sys::version();
+    // The revision follows the version.
+    let built = loadgen_sys::version();
+    let version = built.split(' ').next().unwrap_or_default();
     table.rounds.iter().find(|round| round.loadgen.iter().any(|one| one.version == version))
+}
+
+/// What to do where the program's LoadGen is not of the round.
+fn other_loadgen(template: &Template<'_>, table: &Table) -> String {
+    let (round, built) = (template.round, loadgen_sys::version());
+    let releases = table.releases_of(template.benchmark);
+    let release = releases.into_iter().rfind(|release| round.loadgen.contains(release));
+    let what = match release {
+        Some(release) => format!("build one with NETDIV_LOADGEN_RELEASE={}", release.version),
+        None => "no release of LoadGen is of it yet".into(),
+    };
+    format!("# This program has LoadGen {built}, which is not of round {}: {what}", round.name)
 }
 
 fn address(host: &str, port: u16) -> String {
@@ -183,13 +198,8 @@ fn next_steps(
         ),
         String::new(),
     ];
-    let built = loadgen_sys::version();
     if own_round(table).is_none_or(|round| round.name != template.round.name) {
-        let release = template.round.loadgen.last().map_or("of that round", |one| &one.version);
-        lines.push(format!(
-            "# this program has LoadGen {built}; round {} needs one that is built with NETDIV_LOADGEN_RELEASE={release}",
-            template.round.name
-        ));
+        lines.push(other_loadgen(template, table));
     }
     lines.push(format!("cd {}", folder.display()));
     lines.push(format!("grep -n {TODO} {RUN} {NODE} {SUBMISSION}    # write what is missing, and the rates in {USER_CONF}"));

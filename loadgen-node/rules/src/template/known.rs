@@ -30,6 +30,8 @@ pub struct Template<'a> {
     pub division: Division,
     /// The nodes, as `--nodes` names them.
     pub nodes: &'a [String],
+    /// The port of nodes that are named without one, where it was given.
+    pub nodes_port: Option<u16>,
     /// The port that nodes listen on.
     pub port: u16,
     /// Whether all nodes are on this machine, where TLS is not asked for.

@@ -34,14 +34,21 @@ pub(super) fn text(template: &Template<'_>) -> String {
             benchmark.model,
             template.source("model")
         ),
-    )
-    .key(
-        "scenario",
-        scenario.to_string(),
-        "Take the batch settings of this scenario from the manifest; leave it out for engines without one.",
-    )
-    .maybe("devices", vec!["cuda:0"], "Devices, as sut-node devices names them; without it all GPUs, or the CPU.")
-    .maybe("max_batch", 32, "Longest batch, in samples; a manifest has its own.");
+    );
+    // Engines of tokens have no batches to choose.
+    if benchmark.token_latencies.is_none() {
+        text.key(
+            "scenario",
+            scenario.to_string(),
+            "Take the batch settings of this scenario from the manifest; leave it out for engines without one.",
+        )
+        .maybe("max_batch", 32, "Longest batch, in samples; a manifest has its own.");
+    }
+    text.maybe(
+        "devices",
+        vec!["cuda:0"],
+        "Devices, as sut-node devices names them; without it all GPUs, or the CPU.",
+    );
     payload(template, &mut text);
     let tls = [
         (

@@ -39,6 +39,16 @@ pub(super) fn text(template: &Template<'_>) -> String {
         template.nodes.to_vec(),
         "The SUT nodes: HOST:PORT, host lists such as rack[1-8]:50051, dns:NAME:PORT, @FILE.",
     );
+    let port = "Port of nodes that are named without one.";
+    match template.nodes_port {
+        Some(given) => text.key("nodes_port", i64::from(given), port),
+        None => text.maybe("nodes_port", 50_051, port),
+    };
+    text.maybe(
+        "nodes_expected",
+        8,
+        "How many nodes there have to be: another number is refused, and names in the DNS are waited for.",
+    );
     data(template, &mut text);
     network(template, &mut text);
     text.maybe(

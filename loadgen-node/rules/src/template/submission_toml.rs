@@ -24,7 +24,7 @@ pub(super) fn text(template: &Template<'_>) -> String {
     let mut text = Text::default();
     text.comment(&format!(
         "Settings of loadgen-node submission, for {}: what no machine knows, and where the runs are. Paths are relative to this \
-         file. Lines with # in front of a key may be set; all that says {TODO} has to be.",
+         file. Lines with # in front of a key may be set; write what says {TODO}.",
         benchmark.name
     ))
     .line("")

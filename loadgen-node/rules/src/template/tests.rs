@@ -20,6 +20,7 @@ fn for_all(mut with: impl FnMut(&Template<'_>, &[(&str, String); 4])) {
                         scenario: *scenario,
                         division,
                         nodes: &nodes,
+                        nodes_port: is_local.then_some(50_052),
                         port: 50_051,
                         is_local,
                         rate: None,
