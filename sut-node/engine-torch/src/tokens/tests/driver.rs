@@ -81,12 +81,12 @@ impl Settings {
             end_count: 0,
             ends: ptr::null(),
         };
-        let precisions = Precision::ALL.map(Precision::name).into_iter();
-        let precision = precisions.filter(|name| value("precision") == format!("\"{name}\""));
+        let mut precisions = Precision::ALL.map(Precision::name).into_iter();
+        let precision = precisions.find(|name| value("precision") == format!("\"{name}\""));
         let list = value("eos").trim_matches(['[', ']']);
         let ends = list.split(", ").map(|end| end.parse().unwrap()).collect();
         let file = folder().join(format!("{model}.pt"));
-        Self { file, device: "cpu", precision: precision.last().unwrap(), ends, raw }
+        Self { file, device: "cpu", precision: precision.unwrap(), ends, raw }
     }
 }
 
