@@ -178,9 +178,8 @@ fn an_audit_config_that_lies_about_is_named_and_not_used() {
         "{}",
         outcome.stderr
     );
-    let path = outcome.path("mlperf_log_accuracy.json");
-    let responses = loadgen_node::official_log::read_responses(&path).expect("a log");
-    assert!(responses.is_empty(), "performance mode logs none by itself");
+    let log = outcome.read("mlperf_log_accuracy.json");
+    assert!(!log.contains("qsl_idx"), "performance mode logs no response by itself: {log}");
 }
 
 #[test]
@@ -228,7 +227,7 @@ fn completions_and_man_pages_have_every_command_and_option() {
         let bash = printed(name, &["completions", "bash"], &[]);
         for command in commands.iter().map(|command| vec![*command]).chain([vec![]]) {
             let options = options(name, &command);
-            let page = [&[name], &command[..]].concat().join("-") + ".1";
+            let page = [&[name][..], &command[..]].concat().join("-") + ".1";
             let text = fs::read_to_string(folder.path().join(&page)).expect("a page");
             let text = text.replace("\\-", "-");
             assert!(options.len() > 1, "{command:?}");
