@@ -194,3 +194,8 @@ gpu-kit-test: gpu-kit $(if $(PYTHON),,$(TARGET)/models-venv/made)
 	rm -rf $(TARGET)/gpu-kit && mkdir $(TARGET)/gpu-kit && tar -C $(TARGET)/gpu-kit -xf $(GPU_KIT)
 	PYTHON=$(or $(PYTHON),$(abspath $(TARGET))/models-venv/bin/python) $(TARGET)/gpu-kit/gpu-kit/run.sh $(STEPS) \
 		--device cpu --small --output $(TARGET)/gpu-kit/report
+
+# The Debian package of both programs, in $(TARGET)/deb; PROGRAMS has programs that are built already.
+.PHONY: deb
+deb: $(if $(PROGRAMS),,build)
+	deploy/debian/build.sh $(or $(PROGRAMS),$(TARGET)/release) $(TARGET)/deb
