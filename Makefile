@@ -206,3 +206,8 @@ gpu-kit-test: gpu-kit $(if $(PYTHON),,$(TARGET)/models-venv/made)
 deploy-test: STEPS :=
 deploy-test: $(if $(PROGRAMS),,build)
 	BIN=$(or $(PROGRAMS),$(TARGET)/release) tests/deploy/run.sh $(STEPS)
+
+# The Debian package of both programs, in $(TARGET)/deb; PROGRAMS has programs that are built already.
+.PHONY: deb
+deb: $(if $(PROGRAMS),,build)
+	deploy/debian/build.sh $(or $(PROGRAMS),$(TARGET)/release) $(TARGET)/deb

@@ -24,10 +24,6 @@ pub struct RunArgs {
     #[command(flatten)]
     #[serde(flatten)]
     pub network: NetworkArgs,
-    /// What others can see of the run.
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub observe: ObserveArgs,
     /// What the run is for [default: exploratory]. A run for the Network division is refused if its settings break a
     /// rule of the division
     #[arg(long, help_heading = RULES)]
@@ -122,4 +118,8 @@ pub struct RunArgs {
     /// Do not show progress
     #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = OUTPUT)]
     pub quiet: Option<bool>,
+    /// What others can see of the run.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub observe: ObserveArgs,
 }

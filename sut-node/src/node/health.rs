@@ -20,7 +20,7 @@ const MOST_BYTES: u64 = 1 << 20;
 pub enum HealthError {
     /// There is nobody to ask.
     #[error(
-        "--metrics is not set: a node's health is read from its metrics; start it with --metrics 127.0.0.1:9464 and ask with the same settings"
+        "--metrics is not set: a node's health is read from its metrics; start it with --metrics 127.0.0.1:9400 and ask with the same settings"
     )]
     NoMetrics,
     /// Nobody answers.

@@ -78,16 +78,16 @@ pub struct Args {
     /// Address of the Prometheus endpoint [default: none]
     #[arg(long, value_name = "IP:PORT", help_heading = NODE)]
     pub metrics: Option<String>,
-    /// Traces.
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub observe: ObserveArgs,
     /// How long an engine may be in one batch before the node says that it is unwell [default: 45s]
     #[arg(long, value_name = "TIME", hide_short_help = true, help_heading = NODE)]
     pub engine_timeout: Option<TimeSpan>,
     /// How long a shutdown waits for what is in flight [default: 5s]
     #[arg(long, value_name = "TIME", help_heading = NODE)]
     pub drain_timeout: Option<TimeSpan>,
+    /// Traces.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub observe: ObserveArgs,
 }
 
 /// Longest time in one batch: a LoadGen node gives a node up that has not answered for 60 s, and the reason is to be named
