@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    fs,
+    fs, io,
     path::{Path, PathBuf},
 };
 
@@ -13,13 +13,13 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn read(path: &str) -> String {
-    fs::read_to_string(repository().join(path)).unwrap_or_else(|e| panic!("{path}: {e}"))
+fn read(path: &str) -> io::Result<String> {
+    fs::read_to_string(repository().join(path))
 }
 
 #[test]
 fn the_tables_are_those_of_the_registry() {
-    let docs = read("docs/METRICS.md");
+    let docs = read("docs/METRICS.md").expect("a page");
     for (name, metrics) in [("sut-node", sut_node::ALL), ("loadgen-node", loadgen_node::ALL)] {
         let (begin, end) = (format!("<!-- {name}: begin -->\n"), format!("<!-- {name}: end -->"));
         let (_, rest) = docs.split_once(&begin).expect("a beginning");
@@ -54,9 +54,11 @@ fn expressions(value: &Value) -> Vec<String> {
 fn dashboard_and_alerts_ask_for_metrics_that_there_are() {
     let series: BTreeSet<_> =
         sut_node::ALL.iter().chain(loadgen_node::ALL).flat_map(Metric::series).collect();
-    let dashboard: Value = serde_json::from_str(&read("deploy/grafana/netdiv.json")).expect("JSON");
+    let dashboard: Value =
+        serde_json::from_str(&read("deploy/grafana/netdiv.json").expect("a dashboard"))
+            .expect("JSON");
     let of_dashboard = named(&expressions(&dashboard).join("\n"));
-    let alerts = read("deploy/prometheus/alerts.yml");
+    let alerts = read("deploy/prometheus/alerts.yml").expect("alerts");
     let exprs = alerts.lines().filter_map(|line| line.trim().strip_prefix("expr:"));
     let of_alerts = named(&exprs.collect::<Vec<_>>().join("\n"));
     for (what, named) in [("the dashboard", of_dashboard), ("the alerts", of_alerts)] {
