@@ -22,7 +22,7 @@ use parking_lot::Mutex;
 
 use crate::{RunConfig, RunError};
 
-/// The counters are read at most this often, however many ask: reading holds each stream up for some ten microseconds.
+/// The counters are read at most this often, however many ask: reading holds each stream up for a moment.
 const FRESH: Duration = Duration::from_millis(500);
 
 /// The address of the Prometheus endpoint, which is taken before the nodes are asked.

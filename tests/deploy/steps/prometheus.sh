@@ -31,7 +31,7 @@ node c 52053 19402 --engine tokens --tokens-ttft-us 5000 --tokens-tpot-us 100
 
 run() { # NAME METRICS NODES OPTION…
     "$BIN/loadgen-node" run --metrics "127.0.0.1:$2" --nodes "$3" --scenario server --output "$OUT/run-$1" \
-        --setting min_duration_ms=40000 --setting server_target_qps=200 --setting min_query_count=1 "${@:4}" \
+        --setting min_duration_ms=40000 --setting server_target_qps=200 --setting min_query_count=1 --setting server_target_latency_ns=10000000000 "${@:4}" \
         >"$OUT/run-$1.txt" 2>"$OUT/run-$1.log" &
     pids+=($!)
 }
