@@ -4,10 +4,8 @@
 use std::{
     collections::BTreeMap,
     path::{Path, PathBuf},
-    process::Command,
 };
 
-use netdiv_process::LogFormat;
 use netdiv_rules::{
     Mode,
     book::{Benchmark, Test},
@@ -155,14 +153,15 @@ fn run_test(
     output::write(&audit_config, compliance::audit_config(test, benchmark).as_bytes())?;
     info!(test = test.name(), "running");
     let program = std::env::current_exe().map_err(|error| failed(&error))?;
-    let mut run = Command::new(program);
-    let (variable, format) = LogFormat::asked().unwrap_or_default().variable();
-    run.arg("run").arg("--config").arg(&config).args(options).env(variable, format);
     // The test has the settings of the performance run, not those of this environment.
-    for variable in netdiv_process::variables::<RunArgs>() {
-        run.env_remove(variable);
-    }
-    let status = run.status().map_err(|error| failed(&error))?;
+    let mut run = netdiv_process::program(&program);
+    let status = run
+        .arg("run")
+        .arg("--config")
+        .arg(&config)
+        .args(options)
+        .status()
+        .map_err(|error| failed(&error))?;
     match status.code() {
         // What LoadGen thinks of the result is part of the verification.
         Some(0 | 1) => Ok(()),

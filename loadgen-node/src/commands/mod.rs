@@ -100,23 +100,9 @@ impl Cli {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use netdiv_process::{ASKED_ONCE, OTHER_VARIABLES};
 
-    /// Variables that mean something else, to a build, a test, or the evidence.
-    const OTHER: [&str; 12] = [
-        "NETDIV_CONTAINER_IMAGE",
-        "NETDIV_DIAGRAM_OUT",
-        "NETDIV_FAULT",
-        "NETDIV_KEEP_TREE",
-        "NETDIV_LOADGEN_DIR",
-        "NETDIV_LOADGEN_ORIGIN",
-        "NETDIV_LOADGEN_RELEASE",
-        "NETDIV_RULES_TEXT",
-        "NETDIV_SEED",
-        "NETDIV_TEST_TRANSPORT",
-        "NETDIV_TORCH_FUSER",
-        "NETDIV_TREE_OUT",
-    ];
+    use super::*;
 
     /// Each option of each command, with the command's name.
     fn options(command: &clap::Command) -> Vec<(String, clap::Arg)> {
@@ -132,12 +118,12 @@ mod tests {
         let mut tried = 0;
         for (command, option) in options(&command) {
             let name = option.get_long().unwrap_or_default();
-            if ["help", "help-all", "version"].contains(&name) {
+            if ASKED_ONCE.contains(&name) {
                 continue;
             }
             let variable = format!("NETDIV_{}", name.replace('-', "_").to_uppercase());
             assert_eq!(option.get_env(), Some(variable.as_ref()), "{command} --{name}");
-            assert!(!OTHER.contains(&variable.as_str()), "{command} --{name}");
+            assert!(!OTHER_VARIABLES.contains(&variable.as_str()), "{command} --{name}");
             assert!(option.get_help_heading().is_some(), "{command} --{name} is in no group");
             tried += 1;
         }

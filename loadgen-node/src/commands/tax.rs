@@ -4,12 +4,11 @@ use std::{
     ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     thread,
     time::Duration,
 };
 
-use netdiv_process::LogFormat;
 use netdiv_resources::files;
 use serde::Deserialize;
 use tracing::info;
@@ -102,14 +101,12 @@ fn in_process(args: &TaxArgs, folder: &Path) -> Result<RunResult, RunError> {
 fn run(args: &TaxArgs, folder: &Path, target: &[OsString]) -> Result<RunResult, RunError> {
     let failed = |why: String| RunError::Failed(why);
     let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
-    let (variable, format) = LogFormat::asked().unwrap_or_default().variable();
-    let ran = Command::new(program)
+    let ran = netdiv_process::program(&program)
         .arg("run")
         .args(&args.run)
         .args(target)
         .arg("--output")
         .arg(folder)
-        .env(variable, format)
         .stdout(Stdio::null())
         .status()
         .map_err(|error| failed(error.to_string()))?;
@@ -147,19 +144,13 @@ impl Node {
         let failed = |why: String| RunError::Usage(format!("{}: {why}", program.display()));
         let unusable = |error: io::Error| failed(error.to_string());
         fs::create_dir_all(&args.output).map_err(unusable)?;
-        let (variable, format) = LogFormat::asked().unwrap_or_default().variable();
         let ready_file = args.output.join("node.json");
-        let mut node = Command::new(&program);
         // Its settings are those of the file, as in one process.
-        for variable in netdiv_process::variables::<sut_node::Args>() {
-            node.env_remove(variable);
-        }
-        let child = node
+        let child = netdiv_process::program(&program)
             .arg("--config")
             .arg(&args.node_config)
             .args(["--listen", "127.0.0.1:0", "--name", "tax", "--ready-file"])
             .arg(&ready_file)
-            .env(variable, format)
             .spawn()
             .map_err(unusable)?;
         // From here on, dropping the node ends it.

@@ -3,6 +3,8 @@
 use std::{
     env,
     ffi::{OsStr, OsString},
+    path::Path,
+    process,
 };
 
 use clap::{
@@ -10,17 +12,45 @@ use clap::{
     error::{ContextKind, ContextValue},
 };
 
-use crate::old_keys::arguments_in_new_form;
+use crate::{log_format::LogFormat, old_keys::arguments_in_new_form};
 
 /// The environment variable of an option or a key.
 pub fn variable(option: &str) -> String {
     format!("NETDIV_{}", option.to_uppercase().replace('-', "_"))
 }
 
-/// The environment variables of the options of `T`.
-pub fn variables<T: clap::Args>() -> Vec<String> {
-    let options = T::augment_args(Command::new(""));
-    options.get_arguments().filter_map(|option| option.get_long().map(variable)).collect()
+/// Variables of that kind of name that are no options, but mean something to a build, a test, libtorch, or the evidence.
+pub const OTHER_VARIABLES: [&str; 12] = [
+    "NETDIV_CONTAINER_IMAGE",
+    "NETDIV_DIAGRAM_OUT",
+    "NETDIV_FAULT",
+    "NETDIV_KEEP_TREE",
+    "NETDIV_LOADGEN_DIR",
+    "NETDIV_LOADGEN_ORIGIN",
+    "NETDIV_LOADGEN_RELEASE",
+    "NETDIV_RULES_TEXT",
+    "NETDIV_SEED",
+    "NETDIV_TEST_TRANSPORT",
+    "NETDIV_TORCH_FUSER",
+    "NETDIV_TREE_OUT",
+];
+
+/// What is asked of a program once, and never by its environment.
+pub const ASKED_ONCE: [&str; 4] = ["help", "help-all", "version", "print-config"];
+
+/// One of our own programs, which takes its settings from what it is given here and not from this environment. It logs in the
+/// form in which this one does.
+pub fn program(path: &Path) -> process::Command {
+    let mut program = process::Command::new(path);
+    for (name, _) in env::vars_os() {
+        let name = name.to_string_lossy();
+        if name.starts_with("NETDIV_") && !OTHER_VARIABLES.contains(&&*name) {
+            program.env_remove(&*name);
+        }
+    }
+    let (variable, format) = LogFormat::asked().unwrap_or_default().variable();
+    program.env(variable, format);
+    program
 }
 
 /// A command whose options can be given in the environment, and whose help is short unless all of it is asked for; so are its
@@ -45,7 +75,10 @@ pub fn command(command: Command) -> Command {
 
 /// An option that holds what its variable says, unless it is given. A variable without a value is none.
 fn from_environment(option: Arg) -> Arg {
-    let Some(name) = option.get_long().map(variable) else { return option };
+    let Some(long) = option.get_long().filter(|long| !ASKED_ONCE.contains(long)) else {
+        return option;
+    };
+    let name = variable(long);
     let is_empty = env::var_os(&name).is_some_and(|value| value.is_empty());
     if is_empty { option } else { option.env(name).hide_env(true) }
 }

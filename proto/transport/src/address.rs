@@ -28,6 +28,9 @@ impl Address {
         if host.is_empty() {
             return Err(bad("the host is missing"));
         }
+        if text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+            return Err(bad("a space or a control character is no part of an address"));
+        }
         let address = Self { name: name.map(str::to_owned), host: host.into(), port };
         match name {
             Some("") => Err(bad("there is no name in front of the @")),
@@ -105,6 +108,8 @@ mod tests {
             ("node:65536", "the port is not a number from 0 to 65535"),
             ("node:", "the port is not a number from 0 to 65535"),
             (":50051", "the host is missing"),
+            ("a b:1", "a space"),
+            ("a\u{7}:1", "a space or a control"),
             ("@10.0.0.1:1", "no name in front of the @"),
             ("me@node:1", "stands an IP address"),
         ] {

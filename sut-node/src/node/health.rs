@@ -4,16 +4,16 @@
 use std::{
     io::{self, Read as _, Write as _},
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use netdiv_metrics::{PATH, sut_node::WELL};
 
-/// How long the node may take for each step of its answer. A probe usually has 5 s.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long the node may take for its answer. A probe usually has 5 s.
+const PATIENCE: Duration = Duration::from_secs(3);
 
 /// More than a page of metrics has.
-const MOST_BYTES: u64 = 1 << 20;
+const MOST_BYTES: usize = 1 << 20;
 
 /// Why the node is not ready to serve, as far as that can be told.
 #[derive(Debug, thiserror::Error)]
@@ -71,12 +71,26 @@ pub fn health(address: Option<SocketAddr>) -> Result<(), HealthError> {
 }
 
 fn page(address: SocketAddr) -> io::Result<Vec<u8>> {
+    let end = Instant::now() + PATIENCE;
+    let left = || match end.saturating_duration_since(Instant::now()) {
+        Duration::ZERO => Err(io::Error::new(io::ErrorKind::TimedOut, "its answer takes too long")),
+        left => Ok(left),
+    };
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(left()?))?;
     stream.write_all(format!("GET {PATH} HTTP/1.1\r\nHost: {address}\r\n\r\n").as_bytes())?;
     let mut page = Vec::new();
-    stream.take(MOST_BYTES).read_to_end(&mut page)?;
+    let mut part = [0; 16 << 10];
+    while page.len() < MOST_BYTES {
+        stream.set_read_timeout(Some(left()?))?;
+        match stream.read(&mut part) {
+            Ok(0) => break,
+            Ok(length) => page.extend_from_slice(&part[..length]),
+            // The system's words for a time-out are about something else.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => drop(left()?),
+            Err(error) => return Err(error),
+        }
+    }
     Ok(page)
 }
 
@@ -117,6 +131,21 @@ mod tests {
         for answer in ["", "HTTP/1.1 404 Not Found\r\n\r\n", "220 mail ESMTP\r\n"] {
             assert!(matches!(found(answer), Err(HealthError::NoNode(_))), "{answer}");
         }
+    }
+
+    #[test]
+    fn an_answer_that_never_ends_is_not_waited_for() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let dripping = thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            while stream.write_all(b"HTTP/1.1 200 OK\r\n").is_ok() {
+                thread::sleep(Duration::from_millis(100));
+            }
+        });
+        let error = health(Some(address)).unwrap_err();
+        assert!(error.to_string().contains("takes too long"), "{error}");
+        dripping.join().unwrap();
     }
 
     #[test]
