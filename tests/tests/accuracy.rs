@@ -8,7 +8,9 @@ use netdiv_dataset as dataset;
 
 /// The answers of the same engine and model, without a network.
 fn answers_without_network() -> Vec<Bytes> {
-    let config = sut_node::Args::default().resolve().expect("defaults are valid");
+    let args: sut_node::Args =
+        serde_json::from_value(serde_json::json!({"model": "digits"})).expect("settings");
+    let config = args.resolve().expect("they are valid");
     let (model, mut engines) = sut_node::engine::load(&config).expect("the embedded model loads");
     let digits = dataset::open("digits").expect("the embedded data set");
     let samples: Vec<_> = (0..digits.sample_count())

@@ -364,7 +364,7 @@ fn nodes_that_cannot_start_say_why() {
     refused(&["--echo-batch", "1us"], "--echo-batch belongs to the engine echo");
     refused(&["--name", "a, b"], "has no comma, bracket, quote or backslash");
     refused(&["--max-batch", "0"], "must be from 1 to 65536");
-    refused(&["--echo-answer-bytes", "99999999999", "--engine", "echo"], "from 1 to 268435456");
+    refused(&["--echo-answer-bytes", "99999999999", "--engine", "echo"], "from 0 to 268435456");
     refused(&["--max-payload-bytes", "999999999999"], "must be from 1 to 268435456");
     refused(&["--metrics", "here"], "not an address");
     let log = SutNode::try_start_at(&node.address, &["--name", "b"]).err().unwrap_or_default();

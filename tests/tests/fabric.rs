@@ -91,7 +91,7 @@ fn what_cannot_be_measured_is_refused() {
             "node b runs the engine onnx; for this test start it with --engine none",
         ),
         (&none, ["--sizes", "2000"], "raise --max-payload-bytes there"),
-        (&none, ["--sizes", "0"], "--sizes 0: must be at least 1"),
+        (&none, ["--sizes", "0"], "--sizes 0: must be from 1 to 268435456"),
         (&none, ["--target", "resnet=5"], "choose one of resnet50, "),
         (&none, ["--target", "resnet50=much"], "`much` is not a number above 0"),
     ] {

@@ -84,7 +84,8 @@ fn every_node_answers_one_real_sample() {
 
 #[test]
 fn an_answer_of_tokens_has_a_first_one() {
-    let node = SutNode::start("a", &["--engine", "decoder", "--threads", "1"]);
+    let node =
+        SutNode::start("a", &["--engine", "decoder", "--model", "sorting", "--threads", "1"]);
     let (code, findings, stderr) = probe(&[&node.address], &["--dataset", "sorting"]);
     assert_eq!(code, Some(0), "{stderr}");
     for answer in findings["nodes"][0]["answers"].as_array().expect("answers") {
