@@ -77,7 +77,8 @@ fn script(name: &str, document: &Document) -> String {
 
 #[test]
 fn the_commands_of_the_documents_run_as_they_are_written() {
-    let declared = fs::read_to_string(repository().join("tests/documents.toml")).expect("a table");
+    let declared =
+        fs::read_to_string(repository().join("tests/documents/commands.toml")).expect("a table");
     let documents: BTreeMap<String, Document> = toml::from_str(&declared).expect("documents");
     assert!(documents.len() >= 5);
     let programs = program("sut-node");
