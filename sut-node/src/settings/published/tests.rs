@@ -21,12 +21,11 @@ const DECODER: &str = "engine = 'decoder'\nmodel = 'FOLDER/served.toml'";
 const TORCH: &str = "engine = 'torch'\nmodel = 'FOLDER/toy.toml'";
 
 /// For each key that decides how a node answers: settings, and one that differs in this key alone.
-const DECIDE: [(&str, &str, &str); 38] = [
+const DECIDE: [(&str, &str, &str); 37] = [
     ("transport", ECHO, "'quic'"),
     ("receive_window_bytes", ECHO, "1000000"),
     ("max_connections", ECHO, "5"),
     ("quic_mtu", ECHO, "1400"),
-    ("engine", "", "'none'"),
     ("instances", ECHO, "2"),
     ("max_in_flight_samples", ECHO, "77"),
     ("max_in_flight_bytes", ECHO, "77777"),
@@ -79,9 +78,9 @@ const DO_NOT: [(&str, &str, &str); 12] = [
 ];
 
 /// Of certificates the text says whether there are any, of serving engines how many; a model is told by its manifest and its
-/// SHA-256, and a scenario by the batch settings that it chooses.
-const APART: [&str; 6] =
-    ["tls_certificate", "tls_key", "tls_client_ca", "url", "model", "scenario"];
+/// SHA-256, and a scenario by the batch settings that it chooses. Engines differ in what else can be set.
+const APART: [&str; 7] =
+    ["tls_certificate", "tls_key", "tls_client_ca", "url", "model", "scenario", "engine"];
 
 const SERVED: &str =
     "name = 'toy'\nvocabulary = 100\nmax_input_tokens = 10\nmax_tokens = 10\neos = [2]\n";
@@ -123,6 +122,7 @@ fn what_decides_the_answers_changes_the_text_and_nothing_else_does() {
     for (key, base, value) in DO_NOT {
         assert_eq!(of(&with(base, key, value)), of(base), "{key} does not decide");
     }
+    assert_ne!(of(ECHO), of("engine = 'none'"));
     let tried = DECIDE.iter().chain(&DO_NOT).map(|(key, ..)| *key).chain(APART);
     let tried: BTreeSet<_> = tried.map(ToOwned::to_owned).collect();
     let command = Args::augment_args(clap::Command::new(""));
