@@ -58,7 +58,7 @@ echo "== the nodes"
 echo "== digits: accuracy"
 accuracy digits
 
-digits() { run "$1" --user-conf deploy/digits/user.conf "${@:2}"; }
+digits() { run "$1" --benchmark digits --user-conf deploy/digits/user.conf "${@:2}"; }
 echo
 echo "== digits: Offline (first a short run, to ask LoadGen for enough samples)"
 digits trial --scenario offline --setting min_duration_ms=500 >"$out/trial.txt" 2>&1 || true
