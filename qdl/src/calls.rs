@@ -49,17 +49,18 @@ pub(crate) async fn within<T>(
     unless_idle(limit, call, || false).await
 }
 
-/// The same, and as much time again as long as the node is busy with other things: on a slow link a call waits behind them.
+/// The same, counted from when the node is not busy with other things any more: on a slow link a call waits behind them.
 pub(crate) async fn unless_idle<T>(
     limit: Duration,
     call: impl Future<Output = Result<T, tonic::Status>>,
     is_busy: impl Fn() -> bool,
 ) -> Result<T, tonic::Status> {
     let mut call = pin!(call);
+    let mut was_busy = is_busy();
     loop {
         match tokio::time::timeout(limit, &mut call).await {
             Ok(answer) => return answer,
-            Err(_) if is_busy() => {}
+            Err(_) if was_busy || is_busy() => was_busy = is_busy(),
             Err(_) => {
                 let text = format!(
                     "no answer within {} s; --control-timeout sets how long to wait",
@@ -95,5 +96,37 @@ pub(crate) fn words(status: &tonic::Status) -> String {
         Some(cause) => said(&cause.to_string()),
         None if status.message().is_empty() => status.code().to_string(),
         None => said(status.message()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_millis(200);
+
+    /// Makes a call that is answered after a time, to a node that is busy for another; tells how long it was waited for.
+    fn wait(answered: Duration, busy: Duration) -> Result<Duration, Duration> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+        let begin = Instant::now();
+        let call = async {
+            tokio::time::sleep(answered).await;
+            Ok(())
+        };
+        let waits = async { unless_idle(LIMIT, call, || begin.elapsed() < busy).await };
+        let answer = runtime.expect("a runtime").block_on(waits);
+        answer.map(|()| begin.elapsed()).map_err(|_| begin.elapsed())
+    }
+
+    #[test]
+    fn a_call_has_its_whole_time_after_the_node_was_busy() {
+        // It is busy until shortly before the limit.
+        assert!(wait(LIMIT * 3 / 2, LIMIT * 3 / 4).is_ok());
+        assert!(wait(LIMIT * 7 / 2, LIMIT * 3).is_ok());
+        let waited = wait(LIMIT * 20, LIMIT * 5 / 2).expect_err("no answer comes in time");
+        assert!(waited >= LIMIT * 7 / 2, "{waited:?}");
+        assert!(wait(LIMIT * 20, Duration::ZERO).is_err());
     }
 }

@@ -9,7 +9,7 @@ use crate::{
     incoming::Broken,
     lane::{FirstSeen, Lane},
     loadgen::LoadGen,
-    report::{NodeReport, Progress},
+    report::NodeReport,
     run::Run,
     settings::OnNodeLoss,
 };
@@ -82,20 +82,6 @@ impl<L: LoadGen> Cluster<L> {
     /// Samples that were sent to that node.
     pub(crate) fn sent_to(&self, node: usize) -> u64 {
         self.lanes_to(node).map(|lane| lane.state.lock().report.sent).sum()
-    }
-
-    /// A glance at the counters.
-    pub(crate) fn progress(&self) -> Progress {
-        let mut progress = Progress::default();
-        for lane in &self.lanes {
-            let state = lane.state.lock();
-            progress.sent += state.report.sent;
-            progress.answered += state.report.answered;
-            progress.latency_sum_ns += state.report.latency_sum_ns;
-        }
-        // Read last, so that it is not less than the others.
-        progress.issued = self.run.issued();
-        progress
     }
 
     /// Adds up what was counted on the lanes to that node.

@@ -160,20 +160,27 @@ impl<L: LoadGen> Qdl<L> {
 
     /// A glance at the counters.
     pub fn progress(&self) -> Progress {
-        self.cluster.progress()
+        let mut progress = Progress::default();
+        for lane in &self.cluster.lanes {
+            let state = lane.state.lock();
+            progress.sent += state.report.sent;
+            progress.answered += state.report.answered;
+            progress.latency_sum_ns += state.report.latency_sum_ns;
+        }
+        // Read last, so that it is not less than the others.
+        progress.issued = self.run.issued();
+        progress
     }
 
-    /// A way to read the counters from any thread, node by node, which does not keep the connections alive. `None` once the QDL
-    /// is gone. What nodes acknowledge is not among them.
-    pub fn reader(
-        &self,
-    ) -> impl Fn() -> Option<(Progress, Vec<NodeReport>)> + Clone + Send + use<L> {
+    /// A way to read from any thread how many samples were issued, and what was counted node by node, which does not keep the
+    /// connections alive. `None` once the QDL is gone. What nodes acknowledge is not among it.
+    pub fn reader(&self) -> impl Fn() -> Option<(u64, Vec<NodeReport>)> + Clone + Send + use<L> {
         let (cluster, nodes) = (Arc::downgrade(&self.cluster), self.empty_reports());
         move || {
             let (cluster, mut reports) = (cluster.upgrade()?, nodes.clone());
             reports.iter_mut().enumerate().for_each(|(node, report)| cluster.count(node, report));
-            // Read last, so that as many were issued as were answered.
-            Some((cluster.progress(), reports))
+            // Read last, so that it is not less than what was sent.
+            Some((cluster.run.issued(), reports))
         }
     }
 

@@ -52,9 +52,9 @@ pub use settings::{
     batching::{Batching, BatchingArgs},
     config::Config,
     decoder::DecoderConfig,
+    echo::{EchoArgs, EchoConfig},
     engine::{
-        EchoConfig, EngineArgs, EngineChoice, EngineConfig, EngineWord, OnnxConfig, PluginConfig,
-        Postprocess,
+        EngineArgs, EngineChoice, EngineConfig, EngineWord, OnnxConfig, PluginConfig, Postprocess,
     },
     error::ConfigError,
     kserve::{KserveConfig, KserveModel},

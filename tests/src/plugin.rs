@@ -2,6 +2,23 @@
 
 use std::{path::Path, process::Command};
 
+/// The manifest of the language model that `counter.cc` is; any file is its model.
+pub const COUNTER: &str = r#"
+name = "counter"
+model = "model.txt"
+workload = "language-model"
+precision = "fp32"
+
+[tokens]
+vocabulary = 1000
+max_input_tokens = 64
+min_tokens = 2
+max_tokens = 40
+eos = [2]
+slots = 5
+chunk = 16
+"#;
+
 /// Builds a plug-in's source into a shared library.
 pub fn build(source: &str, macros: &[&str], library: &str) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the repository");

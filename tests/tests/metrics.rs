@@ -10,22 +10,6 @@ use e2e::{
 use netdiv_dataset::write_ids;
 use netdiv_metrics::{Metric, loadgen_node, sut_node};
 
-const LANGUAGE_MODEL: &str = r#"
-name = "counter"
-model = "model.txt"
-workload = "language-model"
-precision = "fp32"
-
-[tokens]
-vocabulary = 1000
-max_input_tokens = 64
-min_tokens = 2
-max_tokens = 40
-eos = [2]
-slots = 5
-chunk = 16
-"#;
-
 fn series(metrics: &[Metric]) -> BTreeSet<String> {
     metrics.iter().flat_map(Metric::series).collect()
 }
@@ -44,7 +28,7 @@ fn nodes_emit_what_the_registry_has() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).display().to_string();
     plugin::build("counter.cc", &[], &path("libcounter.so"));
-    std::fs::write(path("toy.toml"), LANGUAGE_MODEL).expect("ours");
+    std::fs::write(path("toy.toml"), plugin::COUNTER).expect("ours");
     std::fs::write(path("model.txt"), "counts").expect("ours");
     let (batches, language) = (free_address(), free_address());
     let a = SutNode::echo("a", &["--metrics", &batches]);

@@ -22,22 +22,6 @@ const MOST: u32 = 40;
 const END: i32 = 2;
 const VOCABULARY: i32 = 1000;
 
-const MANIFEST: &str = r#"
-name = "counter"
-model = "model.txt"
-workload = "language-model"
-precision = "fp32"
-
-[tokens]
-vocabulary = 1000
-max_input_tokens = 64
-min_tokens = 2
-max_tokens = 40
-eos = [2]
-slots = 5
-chunk = 16
-"#;
-
 /// What the model answers.
 fn output(prompt: &[i32]) -> Vec<i32> {
     let sum: i32 = prompt.iter().sum();
@@ -66,7 +50,7 @@ impl Abacus {
     fn new(word: &str) -> Self {
         let abacus = Self(tempfile::tempdir().expect("a temporary folder"));
         plugin::build("counter.cc", &[], &abacus.path("libcounter.so"));
-        abacus.write("toy.toml", MANIFEST);
+        abacus.write("toy.toml", plugin::COUNTER);
         abacus.write("model.txt", word);
         abacus
     }
@@ -173,7 +157,7 @@ fn a_client_that_leaves_frees_its_slots() {
 fn leave(word: &str, slots: &str) {
     let abacus = Abacus::new(word);
     // An output to a prompt with 7 takes 400 s.
-    let manifest = MANIFEST
+    let manifest = plugin::COUNTER
         .replace("max_tokens = 40", "max_tokens = 20000")
         .replace("min_tokens = 2", "min_tokens = 20000")
         .replace("slots = 5", slots);
@@ -248,7 +232,7 @@ fn a_sample_that_goes_on_without_ids_is_waited_for() {
 #[test]
 fn an_output_that_ends_before_its_least_ids_fails_by_name() {
     let abacus = Abacus::new("ends-early");
-    abacus.write("toy.toml", &MANIFEST.replace("min_tokens = 2", "min_tokens = 3"));
+    abacus.write("toy.toml", &plugin::COUNTER.replace("min_tokens = 2", "min_tokens = 3"));
     let node = abacus.node("a", &[]);
     run(&[&node.address], "offline", "accuracy", &[vec![7, 6]])
         .run()
@@ -269,7 +253,7 @@ fn samples_wait_for_room_in_the_cache() {
     let abacus = Abacus::new("narrow");
     assert_serves(&abacus.node("a", &[]));
     abacus.write("model.txt", "counts");
-    abacus.write("toy.toml", &MANIFEST.replace("slots = 5", "slots = 50\ncache_mib = 1"));
+    abacus.write("toy.toml", &plugin::COUNTER.replace("slots = 5", "slots = 50\ncache_mib = 1"));
     let mut node = abacus.node("a", &[]);
     assert_serves(&node);
     node.signal("-TERM");
@@ -320,11 +304,12 @@ fn settings_and_models_that_do_not_fit_are_refused() {
             "workload = \"language-models\": with [tokens], it is",
         ),
     ] {
-        abacus.write("toy.toml", &MANIFEST.replace(from, to).replace("SHA", &"0".repeat(64)));
+        abacus
+            .write("toy.toml", &plugin::COUNTER.replace(from, to).replace("SHA", &"0".repeat(64)));
         let log = abacus.start("a", &[]).expect_err("must be refused");
         assert!(log.contains(words), "{log}");
     }
-    abacus.write("toy.toml", MANIFEST);
+    abacus.write("toy.toml", plugin::COUNTER);
     for (word, words) in [
         ("", "the model file must hold one word"),
         ("no-slots", "open gave room for 0 samples, and was asked for 1 to 5"),
@@ -368,7 +353,7 @@ fn the_engines_can_be_fed_without_a_network_and_the_devices_are_shown() {
     let engine = ["--name", "x", "--engine", &plugin, "--model", &manifest];
     let bench = ["bench", "--seconds", "0.2", "--dataset", "synthetic-ids:100x1-64"];
     // Ids are those of a vocabulary of 32,000.
-    abacus.write("toy.toml", &MANIFEST.replace("vocabulary = 1000", "vocabulary = 32000"));
+    abacus.write("toy.toml", &plugin::COUNTER.replace("vocabulary = 1000", "vocabulary = 32000"));
     let text = sut_node(&[&bench[..], &engine].concat());
     assert!(text.contains("tokens per second") && text.contains("first token"), "{text}");
     let text = sut_node(&["devices", "--engine", &plugin]);

@@ -239,10 +239,9 @@ impl Shared {
     }
 
     fn reading(&self) -> Reading {
-        let progress = self.progress();
         let mut state = self.state.lock();
-        let nodes = vec![state.report().clone()];
-        Reading { progress, nodes, failed: state.failure.is_some() }
+        let (issued, failed) = (state.issued, state.failure.is_some());
+        Reading { issued, nodes: vec![state.report().clone()], failed }
     }
 
     fn counted(&self, node: &InProcess, config: &Config) -> Counted {

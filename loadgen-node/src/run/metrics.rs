@@ -16,7 +16,7 @@ use netdiv_metrics::{
         WAITING,
     },
 };
-use netdiv_qdl::{NodeReport, Progress};
+use netdiv_qdl::NodeReport;
 use netdiv_rules::{Finding, Outcome};
 use parking_lot::Mutex;
 
@@ -41,7 +41,8 @@ pub(super) struct RunFacts {
 
 /// What was counted until now.
 pub(super) struct Reading {
-    pub(super) progress: Progress,
+    /// Samples handed over by LoadGen.
+    pub(super) issued: u64,
     pub(super) nodes: Vec<NodeReport>,
     pub(super) failed: bool,
 }
@@ -93,14 +94,15 @@ impl RunFacts {
     }
 }
 
-fn page(run: &RunFacts, Reading { progress, nodes, failed }: &Reading) -> String {
+fn page(run: &RunFacts, Reading { issued, nodes, failed }: &Reading) -> String {
     let mut page = Page::default();
     let RunFacts { benchmark, scenario, mode, division, findings } = run;
     page.values(&RUN, [(vec![&benchmark[..], scenario, mode, division], 1)]);
     page.values(&FAILED, [(vec![], u8::from(*failed))]);
     page.values(&FINDINGS, findings.iter().map(|(outcome, count)| (vec![*outcome], count)));
-    page.values(&ISSUED, [(vec![], progress.issued)]);
-    page.values(&WAITING, [(vec![], progress.issued.saturating_sub(progress.sent))]);
+    let sent = nodes.iter().map(|node| node.sent).sum();
+    page.values(&ISSUED, [(vec![], issued)]);
+    page.values(&WAITING, [(vec![], issued.saturating_sub(sent))]);
     let mut of_nodes = |metric: &Metric, value: fn(&NodeReport) -> u64| {
         page.values(metric, nodes.iter().map(|node| (vec![&node.name[..]], value(node))));
     };

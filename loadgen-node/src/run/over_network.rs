@@ -38,7 +38,7 @@ pub(super) fn run(
     if let Some(endpoint) = endpoint {
         let (read, fails) = (qdl.reader(), qdl.fails());
         endpoint.serve(RunFacts::new(&test.config, &findings), move || {
-            read().map(|(progress, nodes)| Reading { progress, nodes, failed: fails() })
+            read().map(|(issued, nodes)| Reading { issued, nodes, failed: fails() })
         })?;
     }
     let (stop, unfit) = (qdl.stopper(), qdl.stopper());

@@ -20,7 +20,7 @@ pub fn variable(option: &str) -> String {
 }
 
 /// Variables of that kind of name that are no options, but mean something to a build, a test, libtorch, or the evidence.
-pub const OTHER_VARIABLES: [&str; 12] = [
+const OTHER_VARIABLES: [&str; 12] = [
     "NETDIV_CONTAINER_IMAGE",
     "NETDIV_DIAGRAM_OUT",
     "NETDIV_FAULT",
@@ -36,7 +36,7 @@ pub const OTHER_VARIABLES: [&str; 12] = [
 ];
 
 /// What is asked of a program once, and never by its environment.
-pub const ASKED_ONCE: [&str; 4] = ["help", "help-all", "version", "print-config"];
+const ASKED_ONCE: [&str; 4] = ["help", "help-all", "version", "print-config"];
 
 /// One of our own programs, which takes its settings from what it is given here and not from this environment. It logs in the
 /// form in which this one does.
@@ -81,6 +81,31 @@ fn from_environment(option: Arg) -> Arg {
     let name = variable(long);
     let is_empty = env::var_os(&name).is_some_and(|value| value.is_empty());
     if is_empty { option } else { option.env(name).hide_env(true) }
+}
+
+/// How many options a command and its subcommands have; the error names one that is in no group of the help, or has not the
+/// variable of its name, or one that means something else. For the programs' tests.
+pub fn check_options(command: &Command) -> Result<usize, String> {
+    let mut count = 0;
+    for option in command.get_arguments() {
+        let Some(name) = option.get_long().filter(|name| !ASKED_ONCE.contains(name)) else {
+            continue;
+        };
+        let variable = format!("NETDIV_{}", name.replace('-', "_").to_uppercase());
+        let refused = |why| Err(format!("{} --{name} {why}", command.get_name()));
+        if option.get_env() != Some(OsStr::new(&variable)) {
+            return refused("has not the variable of its name");
+        }
+        if OTHER_VARIABLES.contains(&variable.as_str()) {
+            return refused("has a variable that means something else");
+        }
+        if option.get_help_heading().is_none() {
+            return refused("is in no group");
+        }
+        count += 1;
+    }
+    let of_subcommands = command.get_subcommands().map(check_options).sum::<Result<usize, _>>();
+    Ok(count + of_subcommands?)
 }
 
 /// What the process was asked to do. Old options of times count as new ones.

@@ -15,7 +15,7 @@ mod units;
 
 use std::io::{self, Write as _};
 
-pub use command_line::{ASKED_ONCE, OTHER_VARIABLES, command, parse, program, variable};
+pub use command_line::{check_options, command, parse, program, variable};
 pub use given::SettingsFile;
 pub use log_format::{LogArgs, LogFormat};
 pub use logging::{Lines, Logging, refused, start_logging};

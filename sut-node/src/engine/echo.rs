@@ -8,7 +8,7 @@ use bytes::Bytes;
 use crate::{
     engine::{error::EngineError, interface::Inference, one_by_one::Infer},
     model::payload::Payload,
-    settings::engine::EchoConfig,
+    settings::echo::EchoConfig,
 };
 
 pub(super) struct Echo {

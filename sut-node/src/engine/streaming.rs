@@ -41,7 +41,8 @@ impl Streaming {
         Self { engine, encoding, pulse, clock }
     }
 
-    /// Makes a call, which traces know by that name; after a failure or a panic the engine's samples are answered with it, and the node lives on.
+    /// Makes a call, which traces know by that name; after a failure or a panic the engine's samples are answered with it, and
+    /// the node lives on.
     fn call(
         &mut self,
         name: &'static str,

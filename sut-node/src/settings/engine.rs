@@ -4,12 +4,9 @@ use std::{
     path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
-    time::Duration,
 };
 
 use clap::ValueEnum;
-use netdiv_contract::limits;
-use netdiv_process::{ByteCount, TimeSpan};
 use netdiv_words::Scenario;
 use serde::{Deserialize, Serialize};
 
@@ -18,10 +15,11 @@ use crate::{
     settings::{
         batching::BatchingArgs,
         decoder::DecoderConfig,
+        echo::{EchoArgs, EchoConfig},
         error::ConfigError,
         kserve::{KserveConfig, KserveModel},
         plugin_file::PluginFile,
-        range::{OutOfRange, bytes, time, within},
+        range::{OutOfRange, within},
         served::{Protocol, ServedArgs, ServedConfig},
         token_plugin::TokenPluginConfig,
         tokens::{TokensArgs, TokensConfig},
@@ -61,30 +59,10 @@ pub struct EngineArgs {
     /// torch: where libtorch 2.11 is [default: $LIBTORCH, else python3's torch]
     #[arg(long, value_name = "DIR")]
     pub libtorch: Option<PathBuf>,
-    /// echo: bytes of each answer, 0 for the sample's own bytes [default: 8]
-    #[arg(
-        long,
-        value_name = "BYTES",
-        help_heading = "Engines without a model",
-        hide_short_help = true
-    )]
-    pub echo_answer_bytes: Option<ByteCount>,
-    /// echo: time that each batch takes [default: 0s]
-    #[arg(
-        long,
-        value_name = "TIME",
-        help_heading = "Engines without a model",
-        hide_short_help = true
-    )]
-    pub echo_batch: Option<TimeSpan>,
-    /// echo: time that each sample of a batch adds [default: 0s]
-    #[arg(
-        long,
-        value_name = "TIME",
-        help_heading = "Engines without a model",
-        hide_short_help = true
-    )]
-    pub echo_sample: Option<TimeSpan>,
+    /// The engine `echo`.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub echo: EchoArgs,
     /// The engine `tokens`.
     #[command(flatten)]
     #[serde(flatten)]
@@ -227,17 +205,6 @@ impl EngineConfig {
     }
 }
 
-/// Settings of the engine `echo`.
-#[derive(Debug, Clone)]
-pub struct EchoConfig {
-    /// Bytes of each answer; 0: the sample's own bytes.
-    pub answer_bytes: usize,
-    /// Time that each batch takes.
-    pub per_batch: Duration,
-    /// Time that each sample adds.
-    pub per_sample: Duration,
-}
-
 /// Settings of the engine `onnx`.
 #[derive(Debug, Clone)]
 pub struct OnnxConfig {
@@ -309,7 +276,7 @@ impl EngineArgs {
                 return Ok((EngineConfig::None, batching.clone()));
             }
             EngineChoice::Word(EngineWord::Echo) => {
-                return Ok((EngineConfig::Echo(self.echo()?), batching.clone()));
+                return Ok((EngineConfig::Echo(self.echo.resolve()?), batching.clone()));
             }
             EngineChoice::Word(EngineWord::Tokens) => {
                 return Ok((EngineConfig::Tokens(self.tokens.resolve()?), batching.clone()));
@@ -350,8 +317,8 @@ impl EngineArgs {
         let models: &[EngineWord] = &[Onnx, Decoder, Torch, PlugIn];
         // Streaming engines form their batches themselves: they are given every sample that they have room for.
         let batches: &[EngineWord] = &[Onnx, Torch, PlugIn, Echo, EngineWord::None];
-        let (tokens, served) = (self.tokens.any(), self.served.any());
-        let keys: [(&'static str, bool, &[EngineWord]); 17] = [
+        let (echo, tokens, served) = (self.echo.any(), self.tokens.any(), self.served.any());
+        let keys: [(&'static str, bool, &[EngineWord]); 15] = [
             (
                 "model",
                 self.model.is_some(),
@@ -367,9 +334,7 @@ impl EngineArgs {
             ("batch-timeout", batching.batch_timeout.is_some(), batches),
             ("buckets", batching.buckets.is_some(), plugins),
             ("batch-sizes", batching.batch_sizes.is_some(), plugins),
-            ("echo-answer-bytes", self.echo_answer_bytes.is_some(), &[Echo]),
-            ("echo-batch", self.echo_batch.is_some(), &[Echo]),
-            ("echo-sample", self.echo_sample.is_some(), &[Echo]),
+            (echo.unwrap_or_default(), echo.is_some(), &[Echo]),
             (tokens.unwrap_or_default(), tokens.is_some(), &[Tokens]),
             ("openai-dialect", self.served.openai_dialect.is_some(), &[Openai]),
             (served.unwrap_or_default(), served.is_some(), &[Openai, VllmGrpc, Kserve]),
@@ -381,17 +346,6 @@ impl EngineArgs {
             }
             None => Ok(()),
         }
-    }
-
-    fn echo(&self) -> Result<EchoConfig, ConfigError> {
-        let answer_bytes =
-            bytes("echo-answer-bytes", self.echo_answer_bytes, 8, 0..=limits::MAX_PAYLOAD_BYTES)?;
-        let time = |key, given| time(key, given, TimeSpan::ZERO, TimeSpan::ZERO);
-        Ok(EchoConfig {
-            answer_bytes,
-            per_batch: time("echo-batch", self.echo_batch)?,
-            per_sample: time("echo-sample", self.echo_sample)?,
-        })
     }
 
     fn served(&self, protocol: Protocol) -> Result<EngineConfig, ConfigError> {

@@ -4,6 +4,7 @@ pub(crate) mod args;
 pub(crate) mod batching;
 pub(crate) mod config;
 pub(crate) mod decoder;
+pub(crate) mod echo;
 pub(crate) mod engine;
 pub(crate) mod error;
 pub(crate) mod kserve;

@@ -64,7 +64,7 @@ pub fn faults(papers: &Papers) -> Vec<Fault> {
             stage.wire().set(Faults { bytes_per_second: Some(50_000), ..Faults::none() });
         })
         .more_node_args(&["--max-in-flight-samples", "1000"])
-        .args(&["--control-timeout", "500ms"]),
+        .args(&["--control-timeout", "1s"]),
         // 131 bytes for each sample: not half of what is asked for.
         passes("slow link: less than Server asks for", |stage| {
             stage.wire().set(Faults { bytes_per_second: Some(50_000), ..Faults::none() });
