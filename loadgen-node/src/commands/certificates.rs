@@ -1,8 +1,12 @@
 //! `loadgen-node certificates`: certificates for a lab.
 
-use std::path::PathBuf;
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
-use netdiv_transport::security::make_certificates;
+use netdiv_process::TimeSpan;
+use netdiv_transport::security::{Authority, CertificateError, Subject, VALID_FOR, make_requests};
 
 use crate::{RunError, output::say};
 
@@ -11,18 +15,73 @@ use crate::{RunError, output::say};
 #[command(next_help_heading = "Certificates")]
 pub struct CertificatesArgs {
     /// Names or IP addresses by which the nodes are reached
-    #[arg(long, value_name = "HOST", value_delimiter = ',', required = true)]
+    #[arg(
+        long,
+        value_name = "HOST",
+        value_delimiter = ',',
+        required_unless_present_any = ["clients", "sign"]
+    )]
     hosts: Vec<String>,
-    /// Folder for the files; none of them may exist
-    #[arg(long, value_name = "DIR", default_value = "certificates")]
-    output: PathBuf,
+    /// Names of clients (LoadGen nodes) [default: client, with a new authority]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    clients: Vec<String>,
+    /// Folder for the files; none of them may exist [default: that of --authority, else certificates]
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
+    /// How long the certificates are good, a minute to ten years [default: 365d]
+    #[arg(long, value_name = "TIME")]
+    valid_for: Option<TimeSpan>,
+    /// Keep the new authority's key (ca.key), so that certificates can be added
+    #[arg(long, conflicts_with_all = ["authority", "requests", "sign"])]
+    keep_authority: bool,
+    /// Sign with the authority that this folder holds (ca.pem, ca.key), instead of a new one
+    #[arg(long, value_name = "DIR", conflicts_with = "requests")]
+    authority: Option<PathBuf>,
+    /// Make keys and requests (NAME.csr) for an authority of your own, and no certificates
+    #[arg(long, conflicts_with_all = ["sign", "valid_for"])]
+    requests: bool,
+    /// Requests (NAME.csr) to sign with --authority
+    #[arg(
+        long,
+        value_name = "FILE",
+        value_delimiter = ',',
+        requires = "authority",
+        conflicts_with_all = ["hosts", "clients"]
+    )]
+    sign: Vec<PathBuf>,
 }
 
 impl CertificatesArgs {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
-        let written = make_certificates(&self.output, &self.hosts)
-            .map_err(|error| RunError::Usage(error.to_string()))?;
-        say(format_args!("{} in {}", written.join(", "), self.output.display()))?;
+        let output = self.output.as_deref().or(self.authority.as_deref());
+        let output = output.unwrap_or(Path::new("certificates"));
+        let written = self.make(output).map_err(|error| RunError::Usage(error.to_string()))?;
+        say(format_args!("{} in {}", written.join(", "), output.display()))?;
         Ok(0)
+    }
+
+    fn make(&self, output: &Path) -> Result<Vec<String>, CertificateError> {
+        let valid_for = self.valid_for.map_or(VALID_FOR, TimeSpan::duration);
+        if !self.sign.is_empty() {
+            let requests: Result<Vec<_>, _> =
+                self.sign.iter().map(|p| Subject::of_request(p)).collect();
+            return self.authority(valid_for)?.sign(output, &requests?, valid_for);
+        }
+        let is_first = self.authority.is_none() && self.clients.is_empty();
+        let first = [String::from("client")];
+        let clients = if is_first { &first[..] } else { &self.clients };
+        let subjects = Subject::all(&self.hosts, clients)?;
+        if self.requests {
+            return make_requests(output, &subjects);
+        }
+        self.authority(valid_for)?.certify(output, &subjects, valid_for)
+    }
+
+    fn authority(&self, valid_for: Duration) -> Result<Authority, CertificateError> {
+        match &self.authority {
+            Some(folder) => Authority::open(folder),
+            None if self.keep_authority => Authority::new_to_keep(),
+            None => Authority::new(valid_for),
+        }
     }
 }

@@ -2,11 +2,14 @@
 
 mod certificates;
 mod error;
+mod lifetime;
 mod plaintext;
 mod tls;
 mod token;
 
-pub use certificates::{CertificateError, make_certificates};
+pub use certificates::{
+    Authority, CertificateError, Subject, VALID_FOR, make_certificates, make_requests,
+};
 pub use error::SecurityError;
 pub use plaintext::is_loopback;
 pub(crate) use tls::server_name;

@@ -4,6 +4,7 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::Arc,
+    time::Duration,
 };
 
 use netdiv_resources::files;
@@ -20,7 +21,12 @@ use rustls::{
     version::TLS13,
 };
 
-use super::error::SecurityError;
+use tracing::warn;
+
+use super::{error::SecurityError, lifetime::Lifetime};
+
+/// Whoever uses a certificate is told so long before it expires.
+const NOTICE: Duration = Duration::from_secs(14 * 86_400);
 
 /// Files of one end.
 #[derive(Debug, Clone, Default)]
@@ -109,7 +115,7 @@ fn server_config(files: &TlsFiles) -> Result<ServerConfig, SecurityError> {
         }
     };
     builder
-        .with_single_cert(certificates(certificate)?, private_key(key)?)
+        .with_single_cert(own_certificates(certificate)?, private_key(key)?)
         .map_err(|error| unusable(certificate, error))
 }
 
@@ -129,7 +135,7 @@ impl ClientTls {
         Ok(Self(match (&files.certificate, &files.key) {
             (None, None) => builder.with_no_client_auth(),
             (Some(certificate), Some(key)) => builder
-                .with_client_auth_cert(certificates(certificate)?, private_key(key)?)
+                .with_client_auth_cert(own_certificates(certificate)?, private_key(key)?)
                 .map_err(|error| unusable(certificate, error))?,
             _ => return Err(SecurityError::HalfAPair),
         }))
@@ -205,6 +211,21 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SecurityErr
     Ok(found)
 }
 
+/// A certificate that is good now, and its chain: a peer would refuse another, and say less about it.
+fn own_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SecurityError> {
+    let chain = certificates(path)?;
+    // What cannot be read here, TLS judges.
+    if let Some(Ok(lifetime)) = chain.first().map(Lifetime::of) {
+        if let Some(fault) = lifetime.fault() {
+            return Err(unusable(path, fault));
+        }
+        if lifetime.ends_within(NOTICE) {
+            warn!("{} expires on {lifetime}; make a new one before", path.display());
+        }
+    }
+    Ok(chain)
+}
+
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError> {
     let key = files::read(path, files::TEXT_BYTES)
         .map_err(pem::Error::Io)
@@ -215,6 +236,12 @@ fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError> {
 fn roots(path: &Path) -> Result<RootCertStore, SecurityError> {
     let mut store = RootCertStore::empty();
     for certificate in certificates(path)? {
+        // TLS does not ask for the lifetime of an authority; other programs do.
+        if let Ok(lifetime) = Lifetime::of(&certificate)
+            && lifetime.ends_within(NOTICE)
+        {
+            warn!("the authority in {} is good until {lifetime}; make a new one", path.display());
+        }
         store.add(certificate).map_err(|error| unusable(path, error))?;
     }
     Ok(store)

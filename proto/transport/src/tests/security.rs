@@ -1,6 +1,6 @@
 //! TLS and tokens that do not fit.
 
-use std::{path::Path, sync::Arc};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use netdiv_contract::v1::DescribeRequest;
 use tokio::{
@@ -190,4 +190,28 @@ fn a_node_that_cannot_read_its_files_again_keeps_what_it_has() {
     assert!(error.contains("127.0.0.1.key holds no private key"), "{error}");
     let half = TlsFiles { key: None, ..files(folder.path(), false, Some(HOST)) };
     assert!(ServerTls::load(half).is_err());
+}
+
+#[test]
+fn a_certificate_that_is_not_good_now_is_refused_where_it_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let now = time::OffsetDateTime::now_utc();
+    let day = Duration::from_secs(86_400);
+    for (begin, end, words) in [
+        (now - 2 * day, now - day, "a.pem cannot be used: it expired on"),
+        (now + day, now + 2 * day, "is this machine's clock right?"),
+    ] {
+        let mut own = rcgen::CertificateParams::new([HOST.to_owned()]).unwrap();
+        (own.not_before, own.not_after) = (begin, end);
+        let key = rcgen::KeyPair::generate().unwrap();
+        let text = own.self_signed(&key).unwrap().pem();
+        std::fs::write(folder.path().join("a.pem"), &text).unwrap();
+        std::fs::write(folder.path().join("ca.pem"), &text).unwrap();
+        std::fs::write(folder.path().join("a.key"), key.serialize_pem()).unwrap();
+        let files = files(folder.path(), true, Some("a"));
+        let error = ServerTls::load(files.clone()).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+        let error = ClientTls::load(&files).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
 }

@@ -1,0 +1,208 @@
+//! The authority, which signs certificates.
+
+use std::{io, os::unix::fs::MetadataExt as _, path::Path, time::Duration};
+
+use netdiv_resources::files;
+use rcgen::{
+    BasicConstraints, CertificateParams, CertificateSigningRequestParams, DnType, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose, PublicKey,
+};
+use rustls::pki_types::{CertificateDer, pem::PemObject as _};
+
+use super::{CertificateError, Folder, Subject};
+use crate::security::lifetime::{LONGEST, Lifetime};
+
+/// File of the authority's certificate.
+const CERTIFICATE: &str = "ca.pem";
+
+/// File of the authority's key, where it is kept.
+const KEY: &str = "ca.key";
+
+/// What signs certificates.
+pub struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    /// Its own certificate, in PEM.
+    certificate: String,
+    lifetime: Lifetime,
+    /// Whether it was made just now, and whether its key is to be kept.
+    new: Option<Keep>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    Certificate,
+    KeyToo,
+}
+
+impl Authority {
+    /// A new one that is good for so long, and whose key is not kept: nobody can add certificates.
+    pub fn new(valid_for: Duration) -> Result<Self, CertificateError> {
+        Self::make(valid_for, Keep::Certificate)
+    }
+
+    /// A new one that is good for ten years, and whose key is kept, so that certificates can be added.
+    pub fn new_to_keep() -> Result<Self, CertificateError> {
+        Self::make(LONGEST, Keep::KeyToo)
+    }
+
+    fn make(valid_for: Duration, keep: Keep) -> Result<Self, CertificateError> {
+        let lifetime = lifetime(valid_for)?;
+        let mut own = CertificateParams::new([])?;
+        let key = KeyPair::generate()?;
+        // Two authorities of one name would be taken for each other, and their certificates for forged ones.
+        let tag: String =
+            key.public_key_raw().iter().rev().take(4).map(|b| format!("{b:02x}")).collect();
+        own.distinguished_name
+            .push(DnType::CommonName, format!("netdiv development authority {tag}"));
+        own.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        own.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        (own.not_before, own.not_after) = (lifetime.begin, lifetime.end);
+        let certificate = own.self_signed(&key)?.pem();
+        Ok(Self { issuer: Issuer::new(own, key), certificate, lifetime, new: Some(keep) })
+    }
+
+    /// The one whose certificate (`ca.pem`) and key (`ca.key`) a folder holds.
+    pub fn open(folder: &Path) -> Result<Self, CertificateError> {
+        let (certificate_path, key_path) = (folder.join(CERTIFICATE), folder.join(KEY));
+        let unusable = |path: &Path, why: String| CertificateError::NoAuthority {
+            path: path.display().to_string(),
+            why,
+        };
+        let certificate = read(&certificate_path)?;
+        let key = match key_path.metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(CertificateError::NoKey(key_path.display().to_string()));
+            }
+            Ok(key) if key.mode() & 0o077 != 0 => {
+                return Err(CertificateError::OpenKey(key_path.display().to_string()));
+            }
+            _ => read(&key_path)?,
+        };
+        let key =
+            KeyPair::from_pem(&key).map_err(|error| unusable(&key_path, error.to_string()))?;
+        let der = CertificateDer::from_pem_slice(certificate.as_bytes())
+            .map_err(|error| unusable(&certificate_path, error.to_string()))?;
+        let wrong = |why: &str| Err(unusable(&certificate_path, why.into()));
+        match x509_parser::parse_x509_certificate(&der) {
+            Err(error) => return wrong(&error.to_string()),
+            Ok((_, own)) if !own.is_ca() => return wrong("it is not an authority's"),
+            Ok((_, own))
+                if own.public_key().raw != rcgen::PublicKeyData::subject_public_key_info(&key) =>
+            {
+                return wrong("ca.key is the key of another certificate");
+            }
+            Ok(_) => {}
+        }
+        let lifetime = Lifetime::of(&der).map_err(|why| unusable(&certificate_path, why))?;
+        if let Some(fault) = lifetime.fault() {
+            return wrong(&fault);
+        }
+        let issuer = Issuer::from_ca_cert_der(&der, key)
+            .map_err(|error| unusable(&certificate_path, error.to_string()))?;
+        Ok(Self { issuer, certificate, lifetime, new: None })
+    }
+
+    /// Writes a new key and its certificate for each subject, which is good for so long, beside the authority's own
+    /// certificate. Gives the names of the files. Files that exist are an error, before anything is written.
+    pub fn certify(
+        &self,
+        folder: &Path,
+        subjects: &[Subject],
+        valid_for: Duration,
+    ) -> Result<Vec<String>, CertificateError> {
+        let lifetime = self.lifetime_within(valid_for)?;
+        let (mut output, is_lacking) = self.prepare(folder)?;
+        for subject in subjects {
+            output.will_hold(&subject.file("pem"))?;
+            output.will_hold(&subject.file("key"))?;
+        }
+        self.write_own(&mut output, is_lacking)?;
+        for subject in subjects {
+            let key = KeyPair::generate()?;
+            let mut parameters = subject.parameters()?;
+            (parameters.not_before, parameters.not_after) = (lifetime.begin, lifetime.end);
+            output.write(&subject.file("pem"), &parameters.signed_by(&key, &self.issuer)?.pem())?;
+            output.write_secret(&subject.file("key"), &key.serialize_pem())?;
+        }
+        Ok(output.written())
+    }
+
+    /// Writes a certificate for each request that was read, in the same way. Gives the names of the files, and whom they name.
+    pub fn sign(
+        &self,
+        folder: &Path,
+        requests: &[(Subject, PublicKey)],
+        valid_for: Duration,
+    ) -> Result<Vec<String>, CertificateError> {
+        let lifetime = self.lifetime_within(valid_for)?;
+        let (mut output, is_lacking) = self.prepare(folder)?;
+        for (place, (subject, _)) in requests.iter().enumerate() {
+            output.will_hold(&subject.file("pem"))?;
+            if requests[..place].iter().any(|(other, _)| other.file("pem") == subject.file("pem")) {
+                return Err(CertificateError::FileName(subject.file("csr")));
+            }
+        }
+        self.write_own(&mut output, is_lacking)?;
+        for (subject, public_key) in requests {
+            let mut params = subject.parameters()?;
+            (params.not_before, params.not_after) = (lifetime.begin, lifetime.end);
+            let public_key = public_key.clone();
+            let signed =
+                CertificateSigningRequestParams { params, public_key }.signed_by(&self.issuer)?;
+            output.write(&subject.file("pem"), &signed.pem())?;
+        }
+        let own = is_lacking.then(|| CERTIFICATE.to_owned());
+        Ok(own.into_iter().chain(requests.iter().map(|(subject, _)| subject.words())).collect())
+    }
+
+    /// The folder, and whether it lacks the authority's certificate.
+    fn prepare(&self, folder: &Path) -> Result<(Folder, bool), CertificateError> {
+        let output = Folder::new(folder);
+        if self.new.is_some() {
+            output.will_hold(CERTIFICATE)?;
+            output.will_hold(KEY)?;
+            return Ok((output, true));
+        }
+        let there = folder.join(CERTIFICATE);
+        if !there.exists() {
+            return Ok((output, true));
+        }
+        if read(&there)?.trim() != self.certificate.trim() {
+            return Err(CertificateError::OtherAuthority(there.display().to_string()));
+        }
+        Ok((output, false))
+    }
+
+    fn write_own(&self, output: &mut Folder, is_lacking: bool) -> Result<(), CertificateError> {
+        if is_lacking {
+            output.write(CERTIFICATE, &self.certificate)?;
+        }
+        if self.new == Some(Keep::KeyToo) {
+            output.write_secret(KEY, &self.issuer.key().serialize_pem())?;
+        }
+        Ok(())
+    }
+
+    /// A lifetime for certificates, which do not outlive their authority.
+    fn lifetime_within(&self, valid_for: Duration) -> Result<Lifetime, CertificateError> {
+        let lifetime = lifetime(valid_for)?;
+        // One that was made a moment ago ends a moment before.
+        if self.new.is_none() && lifetime.end > self.lifetime.end {
+            return Err(CertificateError::ValidFor(format!(
+                "is too long: the authority expires on {}; ask for less, or make a new authority",
+                self.lifetime
+            )));
+        }
+        Ok(lifetime)
+    }
+}
+
+fn lifetime(valid_for: Duration) -> Result<Lifetime, CertificateError> {
+    Lifetime::of_new(valid_for)
+        .ok_or_else(|| CertificateError::ValidFor("takes a minute to ten years (3650d)".into()))
+}
+
+fn read(path: &Path) -> Result<String, CertificateError> {
+    files::read_text(path)
+        .map_err(|error| CertificateError::Unreadable { path: path.display().to_string(), error })
+}

@@ -1,0 +1,43 @@
+//! Certificates for a lab: an authority, a certificate for each node, and one for each client; and requests for certificates,
+//! for a site that has an authority of its own.
+
+mod authority;
+mod error;
+mod folder;
+mod subject;
+#[cfg(test)]
+mod tests;
+
+use std::{path::Path, time::Duration};
+
+pub use authority::Authority;
+pub use error::CertificateError;
+use folder::Folder;
+pub use subject::Subject;
+
+/// How long certificates are good where nobody says it: a year.
+pub const VALID_FOR: Duration = Duration::from_secs(365 * 86_400);
+
+/// Makes a new authority, whose key is not kept, and with it certificates for these hosts (DNS names or IP addresses) and for
+/// `client`: `ca.pem`, `NAME.pem` and `NAME.key`. Gives the names of the files. Files that exist are an error, before anything
+/// is written.
+pub fn make_certificates(folder: &Path, hosts: &[String]) -> Result<Vec<String>, CertificateError> {
+    let subjects = Subject::all(hosts, &[String::from("client")])?;
+    Authority::new(VALID_FOR)?.certify(folder, &subjects, VALID_FOR)
+}
+
+/// Writes a new key (`NAME.key`) and a request for a certificate (`NAME.csr`) for each subject. Gives the names of the files.
+pub fn make_requests(folder: &Path, subjects: &[Subject]) -> Result<Vec<String>, CertificateError> {
+    let mut folder = Folder::new(folder);
+    for subject in subjects {
+        folder.will_hold(&subject.file("key"))?;
+        folder.will_hold(&subject.file("csr"))?;
+    }
+    for subject in subjects {
+        let key = rcgen::KeyPair::generate()?;
+        let request = subject.parameters()?.serialize_request(&key)?;
+        folder.write_secret(&subject.file("key"), &key.serialize_pem())?;
+        folder.write(&subject.file("csr"), &request.pem()?)?;
+    }
+    Ok(folder.written())
+}

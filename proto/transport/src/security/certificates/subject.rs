@@ -1,0 +1,134 @@
+//! Whom a certificate names: a node or a client.
+
+use std::{net::IpAddr, path::Path};
+
+use netdiv_resources::files;
+use rcgen::{
+    CertificateParams, CertificateSigningRequestParams, DnType, ExtendedKeyUsagePurpose, IsCa,
+    PublicKey, SanType,
+};
+
+use super::CertificateError;
+
+/// Whom a certificate names, and in which files it is.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// The name of its files, and its common name.
+    name: String,
+    /// The names and addresses by which it is reached; a client has none.
+    reached_by: Vec<SanType>,
+    /// Node, client or both.
+    purposes: Vec<ExtendedKeyUsagePurpose>,
+}
+
+impl Subject {
+    /// Nodes, by the names or IP addresses by which they are reached, and clients.
+    pub fn all(hosts: &[String], clients: &[String]) -> Result<Vec<Self>, CertificateError> {
+        let hosts = hosts.iter().map(Self::node);
+        let clients = clients.iter().map(|name| {
+            let purposes = vec![ExtendedKeyUsagePurpose::ClientAuth];
+            Ok(Self { name: name.clone(), reached_by: Vec::new(), purposes })
+        });
+        let all = hosts.chain(clients).collect::<Result<Vec<_>, _>>()?;
+        for (place, Self { name, .. }) in all.iter().enumerate() {
+            if all[..place].iter().any(|other| other.name == *name) {
+                return Err(CertificateError::FileName(name.clone()));
+            }
+            check_file_name(name)?;
+        }
+        Ok(all)
+    }
+
+    fn node(host: &String) -> Result<Self, CertificateError> {
+        // `HOST:PORT` is not a host, and its certificate would be useless; but IPv6 addresses have colons too.
+        if host.parse::<IpAddr>().is_err() && host.contains(':') {
+            return Err(CertificateError::FileName(host.clone()));
+        }
+        let named = CertificateParams::new([host.clone()])
+            .map_err(|error| CertificateError::Name { name: host.clone(), error })?;
+        let purposes = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        Ok(Self { name: host.clone(), reached_by: named.subject_alt_names, purposes })
+    }
+
+    /// The name of its file of this kind.
+    pub(super) fn file(&self, kind: &str) -> String {
+        format!("{}.{kind}", self.name)
+    }
+
+    /// What its certificate or request says.
+    pub(super) fn parameters(&self) -> Result<CertificateParams, rcgen::Error> {
+        let mut parameters = CertificateParams::new([])?;
+        parameters.subject_alt_names.clone_from(&self.reached_by);
+        parameters.extended_key_usages.clone_from(&self.purposes);
+        parameters.distinguished_name.push(DnType::CommonName, &self.name);
+        Ok(parameters)
+    }
+
+    /// Whom a request (`NAME.csr`, in PEM) names, and the key that it proves to have. Of what it asks for, only names, addresses
+    /// and purposes count.
+    pub fn of_request(path: &Path) -> Result<(Self, PublicKey), CertificateError> {
+        let refused =
+            |why: String| CertificateError::Request { path: path.display().to_string(), why };
+        let text = files::read_text(path).map_err(|error| CertificateError::Unreadable {
+            path: path.display().to_string(),
+            error,
+        })?;
+        let CertificateSigningRequestParams { params: asked, public_key } =
+            CertificateSigningRequestParams::from_pem(&text)
+                .map_err(|error| refused(error.to_string()))?;
+        let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
+        check_file_name(&name)?;
+        if matches!(asked.is_ca, IsCa::Ca(_)) {
+            return Err(refused("it asks for the rights of an authority".into()));
+        }
+        let purposes = asked.extended_key_usages;
+        let [node, client] =
+            [ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+        if purposes.is_empty() || !purposes.iter().all(|one| *one == node || *one == client) {
+            let why = "its extended key usage must be serverAuth, for a node, or clientAuth, for a client";
+            return Err(refused(why.into()));
+        }
+        let reached_by = asked.subject_alt_names;
+        let is_known = |name: &SanType| matches!(name, SanType::DnsName(_) | SanType::IpAddress(_));
+        if !reached_by.iter().all(is_known) {
+            return Err(refused("it names more than DNS names and IP addresses".into()));
+        }
+        if reached_by.is_empty() && purposes.contains(&node) {
+            let why = "it names no host; a node's needs the names by which the node is reached, as subjectAltName";
+            return Err(refused(why.into()));
+        }
+        Ok((Self { name, reached_by, purposes }, public_key))
+    }
+
+    /// In words: the file, and whom it names.
+    pub(super) fn words(&self) -> String {
+        let is_node = self.purposes.contains(&ExtendedKeyUsagePurpose::ServerAuth);
+        let is_client = self.purposes.contains(&ExtendedKeyUsagePurpose::ClientAuth);
+        let role = match (is_node, is_client) {
+            (true, true) => "a node and client",
+            (true, false) => "a node",
+            _ => "a client",
+        };
+        let names: Vec<_> = self.reached_by.iter().map(said).collect();
+        let reached =
+            if names.is_empty() { String::new() } else { format!(" at {}", names.join(", ")) };
+        format!("{} for {role}{reached}", self.file("pem"))
+    }
+}
+
+/// A name or address of a certificate.
+fn said(name: &SanType) -> String {
+    match name {
+        SanType::DnsName(name) => netdiv_contract::said::said(name.as_str()),
+        SanType::IpAddress(address) => address.to_string(),
+        _ => "?".into(),
+    }
+}
+
+fn check_file_name(name: &str) -> Result<(), CertificateError> {
+    let taken = ["ca", "", ".", ".."].contains(&name);
+    if taken || name.contains(['/', '\0']) || name.chars().any(char::is_control) {
+        return Err(CertificateError::FileName(name.into()));
+    }
+    Ok(())
+}

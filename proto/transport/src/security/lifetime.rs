@@ -1,0 +1,63 @@
+//! From when until when a certificate is good.
+
+use std::{fmt, time::Duration};
+
+use rustls::pki_types::CertificateDer;
+use time::OffsetDateTime;
+
+/// Longest lifetime of a certificate, and that of an authority whose key is kept: ten years.
+pub(crate) const LONGEST: Duration = Duration::from_secs(3650 * 86_400);
+
+/// Shortest lifetime of a certificate.
+const SHORTEST: Duration = Duration::from_secs(60);
+
+/// The clocks of two machines may differ: certificates are good from so long ago.
+const CLOCKS: Duration = Duration::from_secs(3600);
+
+/// From when until when a certificate is good. Shown, it is the day of its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Lifetime {
+    pub(crate) begin: OffsetDateTime,
+    pub(crate) end: OffsetDateTime,
+}
+
+impl Lifetime {
+    /// That of a certificate that is made now; a minute to ten years.
+    pub(crate) fn of_new(length: Duration) -> Option<Self> {
+        let now = OffsetDateTime::now_utc();
+        (SHORTEST..=LONGEST)
+            .contains(&length)
+            .then(|| Self { begin: now - CLOCKS, end: now + length })
+    }
+
+    /// That of a certificate.
+    pub(crate) fn of(certificate: &CertificateDer<'_>) -> Result<Self, String> {
+        let (_, certificate) =
+            x509_parser::parse_x509_certificate(certificate).map_err(|error| error.to_string())?;
+        let validity = certificate.validity();
+        Ok(Self { begin: validity.not_before.to_datetime(), end: validity.not_after.to_datetime() })
+    }
+
+    /// Why it is not good now.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let now = OffsetDateTime::now_utc();
+        if now > self.end {
+            Some(format!("it expired on {self}"))
+        } else if now < self.begin {
+            Some(format!("it is not good before {}; is this machine's clock right?", self.begin))
+        } else {
+            None
+        }
+    }
+
+    /// Whether it ends within this time.
+    pub(crate) fn ends_within(&self, time: Duration) -> bool {
+        OffsetDateTime::now_utc() + time > self.end
+    }
+}
+
+impl fmt::Display for Lifetime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.end.date().fmt(f)
+    }
+}
