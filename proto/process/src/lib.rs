@@ -6,16 +6,18 @@ mod json_lines;
 mod limited;
 mod log_format;
 mod logging;
+mod misspelt;
 mod old_keys;
 mod settings;
 mod shell;
 mod shown;
 mod signals;
 mod units;
+mod variables;
 
 use std::io::{self, Write as _};
 
-pub use command_line::{ASKED_ONCE, OTHER_VARIABLES, command, parse, program, variable};
+pub use command_line::{command, parse, program};
 pub use given::SettingsFile;
 pub use log_format::{LogArgs, LogFormat};
 pub use logging::{Lines, Logging, refused, start_logging};
@@ -26,6 +28,7 @@ pub use shell::ShellCommand;
 pub use signals::{Signal, Signals};
 use tokio::signal::unix::{SignalKind, signal};
 pub use units::{ByteCount, TimeSpan};
+pub use variables::{ASKED_ONCE, OTHER_VARIABLES, variable};
 
 /// Prints lines to standard output; what is not shown, such as a peer's control characters, is escaped. A closed pipe
 /// is not an error: the reader may have ended.
