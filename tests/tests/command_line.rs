@@ -234,7 +234,7 @@ fn the_words_of_an_engine_are_in_help_and_completions_and_a_file_is_one_too() {
         assert!(completion.contains(word), "{word}");
     }
     refused("sut-node", &["--engine", "onxn"], &[], &["or the file of a plug-in", "--engine"]);
-    refused("sut-node", &["--engine", "./nowhere.so"], &[], &["./nowhere.so"]);
+    refused("sut-node", &["--engine", "./nowhere.so"], &[], &["torch and plug-ins need --model"]);
 }
 
 #[test]
