@@ -1,6 +1,7 @@
 //! The command lines of both programs: where settings come from, units, help, completions and man pages.
 
 use std::{
+    collections::BTreeSet,
     fs,
     io::Write as _,
     path::Path,
@@ -126,6 +127,7 @@ fn units_are_asked_for_and_old_keys_still_work() {
             &["--connect-timeout-ms", "5", "--connect-timeout", "5s"],
             "--connect-timeout and --connect-timeout-ms are one setting",
         ),
+        (&["--connect-timeout-ms", "5", "--connect-timeout", "5s"], "Usage: loadgen-node run"),
         (
             &["--receive-window-bytes", "8EiB"],
             "--receive-window-bytes 9223372036854775808: must be from",
@@ -148,7 +150,96 @@ fn units_are_asked_for_and_old_keys_still_work() {
 }
 
 #[test]
+fn a_variable_that_is_nearly_an_option_is_refused() {
+    for (program, args, variable, words) in [
+        ("loadgen-node", &RUN[..], "NETDIV_STREAM", "did you mean NETDIV_STREAMS?"),
+        ("loadgen-node", &["run"], "NETDIV_SCENARIOS", "did you mean NETDIV_SCENARIO?"),
+        ("loadgen-node", &["check", "."], "NETDIV_JSON", "give --json on the command line"),
+        ("loadgen-node", &RUN, "NETDIV_PRINT_CONFIG", "give --print-config on the command line"),
+        ("sut-node", &["--engine", "echo"], "NETDIV_MAX_BACTH", "did you mean NETDIV_MAX_BATCH?"),
+        (
+            "sut-node",
+            &["--engine", "echo"],
+            "NETDIV_BATCH_TIMEOUT_US",
+            "write NETDIV_BATCH_TIMEOUT=10us",
+        ),
+    ] {
+        let words = format!("environment variable {variable} sets nothing: {words}");
+        refused(program, args, &[(variable, "1")], &[&words]);
+        printed(program, &["--help"], &[(variable, "1")]);
+        printed(program, &["--version"], &[(variable, "1")]);
+    }
+}
+
+/// The variables of all options of a program.
+fn variables(program: &str) -> BTreeSet<String> {
+    let completion = printed(program, &["completions", "bash"], &[]);
+    let options = completion.split([' ', '"', ')']).filter_map(|word| word.strip_prefix("--"));
+    let is_option = |text: &&str| text.len() > 1 && !text.ends_with('|');
+    let variable = |option: &str| format!("NETDIV_{}", option.to_uppercase().replace('-', "_"));
+    options.filter(is_option).map(variable).collect()
+}
+
+#[test]
+fn variables_of_the_other_program_and_of_services_are_left_alone() {
+    let (loadgen, node) = (variables("loadgen-node"), variables("sut-node"));
+    assert!(loadgen.contains("NETDIV_NODES") && node.contains("NETDIV_MAX_BATCH"), "{node:?}");
+    let service = "tcp://10.0.0.1:50051";
+    let services = [
+        ("NETDIV_PORT", service),
+        ("NETDIV_NODE_PORT", service),
+        ("NETDIV_NODE_PORT_50051_TCP", service),
+        ("NETDIV_NODE_PORT_50051_TCP_ADDR", "10.0.0.1"),
+        ("NETDIV_NODE_SERVICE_HOST", "10.0.0.1"),
+        ("NETDIV_NODE_SERVICE_PORT", "50051"),
+    ];
+    for (program, args, own, other) in [
+        ("loadgen-node", &RUN[..], &loadgen, &node),
+        ("sut-node", &["--print-config", "--engine", "echo"], &node, &loadgen),
+    ] {
+        let others: Vec<_> = other.difference(own).map(|name| (name.as_str(), "1")).collect();
+        assert!(others.len() > 20, "{others:?}");
+        let others = others.into_iter().filter(|(name, _)| *name != "NETDIV_JSON");
+        printed(program, args, &others.chain(services).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn settings_are_printed_without_a_look_into_the_dns() {
+    let args = ["--print-config", "--nodes", "dns:nowhere.invalid:5,10.0.0.1", "--insecure"];
+    let more = ["--nodes-expected", "3", "--connect-timeout", "24h"];
+    for command in [
+        &["run", "--scenario", "offline", "--benchmark", "digits"][..],
+        &["probe", "--benchmark", "digits"],
+        &["fabric"],
+        &["nodes"],
+    ] {
+        let text = printed("loadgen-node", &[command, &args, &more].concat(), &[]);
+        let line = "nodes = [\"dns:nowhere.invalid:5,10.0.0.1\"]  # command line";
+        assert!(text.lines().any(|one| one == line), "{command:?}: {text}");
+        let wrong = [command, &["--print-config", "--nodes", "dns:nowhere.invalid:many"]].concat();
+        refused("loadgen-node", &wrong, &[], &["the port is not a number"]);
+    }
+}
+
+#[test]
+fn the_words_of_an_engine_are_in_help_and_completions_and_a_file_is_one_too() {
+    let words = "onnx, decoder, torch, none, echo, tokens, openai, vllm-grpc, kserve";
+    let help = printed("sut-node", &["--help"], &[]);
+    assert!(help.contains(&format!("possible values: {words}")), "{help}");
+    let all = printed("sut-node", &["--help-all"], &[]);
+    let completion = printed("sut-node", &["completions", "bash"], &[]);
+    for word in words.split(", ") {
+        assert!(all.contains(&format!("- {word}:")), "{word} in\n{all}");
+        assert!(completion.contains(word), "{word}");
+    }
+    refused("sut-node", &["--engine", "onxn"], &[], &["or the file of a plug-in", "--engine"]);
+    refused("sut-node", &["--engine", "./nowhere.so"], &[], &["torch and plug-ins need --model"]);
+}
+
+#[test]
 fn nothing_is_chosen_that_was_forgotten() {
+    refused("loadgen-node", &["probe"], &[], &["no nodes; give --nodes"]);
     refused("sut-node", &[], &[], &["no model; give --model FILE, or --model digits"]);
     refused(
         "sut-node",

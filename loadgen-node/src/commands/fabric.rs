@@ -16,7 +16,7 @@ use crate::{
         measure, route,
     },
     output, report,
-    settings::{bytes, set_time, usage},
+    settings::{Names, bytes, set_time, usage},
 };
 
 /// Message sizes when none are given, in bytes: from 64 B to 64 MiB.
@@ -73,7 +73,7 @@ struct FabricConfig {
 }
 
 impl FabricArgs {
-    fn resolve(&self) -> Result<FabricConfig, RunError> {
+    fn resolve(&self, names: Names) -> Result<FabricConfig, RunError> {
         let size = |size: &ByteCount| bytes("sizes", Some(*size), 1, 1..=MAX_PAYLOAD_BYTES);
         let mut sizes = match &self.sizes {
             Some(sizes) => sizes.iter().map(size).collect::<Result<_, _>>()?,
@@ -88,7 +88,7 @@ impl FabricArgs {
         Ok(FabricConfig {
             targets: self.targets(&needs)?,
             needs,
-            settings: self.network.resolve()?,
+            settings: self.network.resolve(names)?,
             sizes,
             duration,
             output: self.output.clone().unwrap_or_else(|| "out/fabric".into()),
@@ -122,9 +122,9 @@ impl FabricArgs {
 impl FabricCommand {
     /// Measures, prints the figures and writes them down.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
-        let Some(config) = self.file.resolve(&self.args, FabricArgs::resolve)? else {
-            return Ok(0);
-        };
+        let names = Names::of(&self.file);
+        let config = self.file.resolve(&self.args, |args: &FabricArgs| args.resolve(names))?;
+        let Some(config) = config else { return Ok(0) };
         let _claim = output::prepare(&config.output)?;
         let figures = measure(&config)?;
         let failed =

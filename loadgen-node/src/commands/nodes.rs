@@ -2,7 +2,12 @@
 
 use tracing::error;
 
-use crate::{NetworkArgs, RunError, output::say, report, settings::usage};
+use crate::{
+    NetworkArgs, RunError,
+    output::say,
+    report,
+    settings::{Names, usage},
+};
 use netdiv_process::SettingsFile;
 
 /// `loadgen-node nodes`.
@@ -17,9 +22,9 @@ pub struct NodesCommand {
 impl NodesCommand {
     /// Asks every node and prints the answers. An error when one does not answer.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
-        let Some(settings) = self.file.resolve(&self.args, NetworkArgs::resolve)? else {
-            return Ok(0);
-        };
+        let names = Names::of(&self.file);
+        let settings = self.file.resolve(&self.args, |args: &NetworkArgs| args.resolve(names))?;
+        let Some(settings) = settings else { return Ok(0) };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| RunError::Failed(error.to_string()))?;
         let answers = runtime.block_on(netdiv_qdl::survey(&settings.nodes, &settings.network));

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use netdiv_process::SettingsFile;
 use netdiv_rules::Scenario;
+use netdiv_transport::discovery::DiscoveryError;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -12,7 +13,7 @@ use crate::{
     output::{self, say},
     probe::{self, Findings},
     report,
-    settings::usage,
+    settings::{Names, usage},
 };
 
 /// The name that a benchmark has where none is given: a sample is one whatever it belongs to.
@@ -46,26 +47,28 @@ struct Probe {
 }
 
 impl ProbeArgs {
-    fn resolve(&self) -> Result<Probe, RunError> {
+    fn resolve(&self, names: Names) -> Result<Probe, RunError> {
         if self.run.in_process.is_some() {
             return usage("probe asks nodes over the network; leave --in-process out");
+        }
+        if self.run.network.nodes.as_ref().is_none_or(Vec::is_empty) {
+            return usage(DiscoveryError::NoNodes.to_string());
         }
         let mut run = self.run.clone();
         run.scenario.get_or_insert(Scenario::Offline);
         if run.benchmark.is_none() && run.dataset.is_some() {
             run.benchmark = Some(NAMELESS.into());
         }
-        Ok(Probe { config: run.resolve()?, json: self.json.clone() })
+        Ok(Probe { config: run.resolve_with(names)?, json: self.json.clone() })
     }
 }
 
 impl ProbeCommand {
     /// Asks every node and prints what it answered.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
-        let Some(Probe { config, json }) = self.file.resolve(&self.args, ProbeArgs::resolve)?
-        else {
-            return Ok(0);
-        };
+        let names = Names::of(&self.file);
+        let probe = self.file.resolve(&self.args, |args: &ProbeArgs| args.resolve(names))?;
+        let Some(Probe { config, json }) = probe else { return Ok(0) };
         let Some(settings) = config.target.nodes() else {
             return usage("no nodes; give --nodes HOST:PORT,…");
         };

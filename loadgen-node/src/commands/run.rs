@@ -1,6 +1,6 @@
 //! `loadgen-node run`: a run of LoadGen.
 
-use crate::{RunArgs, RunError, error::EXIT_FAILED, result::Verdict};
+use crate::{RunArgs, RunError, error::EXIT_FAILED, result::Verdict, settings::Names};
 use netdiv_process::SettingsFile;
 
 /// `loadgen-node run`.
@@ -14,7 +14,8 @@ pub struct RunCommand {
 
 impl RunCommand {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
-        match self.file.resolve(&self.args, RunArgs::resolve)? {
+        let names = Names::of(&self.file);
+        match self.file.resolve(&self.args, |args: &RunArgs| args.resolve_with(names))? {
             None => Ok(0),
             Some(config) => crate::run(config).map(exit_code),
         }

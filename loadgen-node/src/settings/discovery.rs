@@ -2,11 +2,28 @@
 
 use std::time::Duration;
 
+use netdiv_process::SettingsFile;
 use netdiv_transport::discovery::{self, Nodes};
 use serde::{Deserialize, Serialize};
 
 use super::bounds::at_least_one;
 use crate::RunError;
+
+/// What becomes of names in the DNS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Names {
+    /// They are looked up.
+    LookUp,
+    /// They are checked as texts and stand for no node: settings are printed without a network.
+    Leave,
+}
+
+impl Names {
+    /// Those of a command.
+    pub(crate) fn of(file: &SettingsFile) -> Self {
+        if file.only_prints() { Self::Leave } else { Self::LookUp }
+    }
+}
 
 /// Keys that say more of the nodes than where they are.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
@@ -22,16 +39,21 @@ pub struct DiscoveryArgs {
 }
 
 impl DiscoveryArgs {
-    /// The addresses of what `--nodes` names; names in the DNS are waited for as long as that.
+    /// The addresses of what `--nodes` names; names in the DNS that are looked up are waited for as long as that.
     pub(super) fn nodes(
         &self,
         named: Option<&[String]>,
         patience: Duration,
+        names: Names,
     ) -> Result<Vec<String>, RunError> {
         let expected = self.nodes_expected;
         let expected = expected.map(|n| at_least_one("nodes-expected", n)).transpose()?;
         let port = self.nodes_port.unwrap_or(discovery::PORT);
         let nodes = Nodes { named: named.unwrap_or_default(), port, expected, patience };
-        nodes.discover().map_err(|error| RunError::Usage(error.to_string()))
+        let found = match names {
+            Names::LookUp => nodes.discover(),
+            Names::Leave => nodes.addresses(),
+        };
+        found.map_err(|error| RunError::Usage(error.to_string()))
     }
 }

@@ -13,6 +13,7 @@ mod table;
 
 pub(crate) use bounds::{bytes, set_time, usage};
 pub use discovery::DiscoveryArgs;
+pub(crate) use discovery::Names;
 pub use network::NetworkArgs;
 pub(crate) use observe::Observe;
 pub use observe::ObserveArgs;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     bounds::{at_least_one, bytes, set_time, usage, within},
-    discovery::DiscoveryArgs,
+    discovery::{DiscoveryArgs, Names},
 };
 use crate::RunError;
 
@@ -87,9 +87,10 @@ pub struct NetworkArgs {
 
 impl NetworkArgs {
     /// The QDL's settings, as far as they are about the network. Reads certificates and token.
-    pub(crate) fn resolve(&self) -> Result<Settings, RunError> {
+    pub(crate) fn resolve(&self, names: Names) -> Result<Settings, RunError> {
         let mut network = NetworkSettings { options: self.options()?, ..Default::default() };
-        let nodes = self.discovery.nodes(self.nodes.as_deref(), network.options.connect_timeout)?;
+        let patience = network.options.connect_timeout;
+        let nodes = self.discovery.nodes(self.nodes.as_deref(), patience, names)?;
         set_time("control-timeout", &mut network.control_timeout, self.control_timeout)?;
         let is_secure = network.options.tls.is_some();
         let stranger = nodes.iter().find(|address| !is_loopback(address));

@@ -12,6 +12,7 @@ use super::{
     RunArgs, RunConfig, Target,
     bounds::{at_least_one, bytes, set_time, usage},
     demo,
+    discovery::Names,
 };
 use crate::RunError;
 
@@ -20,8 +21,14 @@ use crate::RunError;
 const MIN_FREE_BYTES: u64 = 64 << 20;
 
 impl RunArgs {
-    /// The run. Reads what the settings name, once: certificates, token, table of benchmarks, a node's settings.
+    /// The run. Reads what the settings name, once: certificates, token, table of benchmarks, a node's settings. Looks names of
+    /// nodes up in the DNS.
     pub fn resolve(&self) -> Result<RunConfig, RunError> {
+        self.resolve_with(Names::LookUp)
+    }
+
+    /// The same, with that for names in the DNS.
+    pub(crate) fn resolve_with(&self, names: Names) -> Result<RunConfig, RunError> {
         let (scenario, mode) = self.test()?;
         let (division, rehearsal, strict) = self.division()?;
         let Some(benchmark) = self.benchmark.clone() else {
@@ -39,7 +46,7 @@ impl RunArgs {
         let known = benchmarks.find(&benchmark);
         let default_output = || PathBuf::from("out").join(format!("{benchmark}-{scenario}-{mode}"));
         let performance_samples = self.performance_samples;
-        let target = self.target(scenario)?;
+        let target = self.target(scenario, names)?;
         Ok(RunConfig {
             loadgen_model: known.map_or(&benchmark, |known| &known.loadgen_model).clone(),
             dataset: self.dataset_of(&benchmark)?,
@@ -146,8 +153,8 @@ impl RunArgs {
     }
 
     #[cfg(feature = "in-process")]
-    fn target(&self, scenario: Scenario) -> Result<Target, RunError> {
-        let Some(file) = &self.in_process else { return self.nodes(scenario) };
+    fn target(&self, scenario: Scenario, names: Names) -> Result<Target, RunError> {
+        let Some(file) = &self.in_process else { return self.nodes(scenario, names) };
         let network: serde_json::Map<_, _> = serde_json::to_value(&self.network)
             .and_then(serde_json::from_value)
             .map_err(|error| RunError::Usage(format!("cannot read the settings: {error}")))?;
@@ -179,16 +186,16 @@ impl RunArgs {
     }
 
     #[cfg(not(feature = "in-process"))]
-    fn target(&self, scenario: Scenario) -> Result<Target, RunError> {
+    fn target(&self, scenario: Scenario, names: Names) -> Result<Target, RunError> {
         match self.in_process {
-            None => self.nodes(scenario),
+            None => self.nodes(scenario, names),
             Some(_) => usage("--in-process: this program was built without the feature in-process"),
         }
     }
 
     /// The QDL's settings.
-    fn nodes(&self, scenario: Scenario) -> Result<Target, RunError> {
-        let mut settings = self.network.resolve()?;
+    fn nodes(&self, scenario: Scenario, names: Names) -> Result<Target, RunError> {
+        let mut settings = self.network.resolve(names)?;
         let network = &mut settings.network;
         set_time("sample-timeout", &mut network.sample_timeout, self.sample_timeout)?;
         set_time("sample-deadline", &mut network.sample_deadline, self.sample_deadline)?;

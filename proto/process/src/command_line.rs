@@ -9,34 +9,15 @@ use std::{
 
 use clap::{
     Arg, ArgAction, Command, Parser,
-    error::{ContextKind, ContextValue},
+    error::{ContextKind, ContextValue, ErrorKind},
 };
 
-use crate::{log_format::LogFormat, old_keys::arguments_in_new_form};
-
-/// The environment variable of an option or a key.
-pub fn variable(option: &str) -> String {
-    format!("NETDIV_{}", option.to_uppercase().replace('-', "_"))
-}
-
-/// Variables of that kind of name that are no options, but mean something to a build, a test, libtorch, or the evidence.
-const OTHER_VARIABLES: [&str; 12] = [
-    "NETDIV_CONTAINER_IMAGE",
-    "NETDIV_DIAGRAM_OUT",
-    "NETDIV_FAULT",
-    "NETDIV_KEEP_TREE",
-    "NETDIV_LOADGEN_DIR",
-    "NETDIV_LOADGEN_ORIGIN",
-    "NETDIV_LOADGEN_RELEASE",
-    "NETDIV_RULES_TEXT",
-    "NETDIV_SEED",
-    "NETDIV_TEST_TRANSPORT",
-    "NETDIV_TORCH_FUSER",
-    "NETDIV_TREE_OUT",
-];
-
-/// What is asked of a program once, and never by its environment.
-const ASKED_ONCE: [&str; 4] = ["help", "help-all", "version", "print-config"];
+use crate::{
+    log_format::LogFormat,
+    misspelt,
+    old_keys::arguments_in_new_form,
+    variables::{ASKED_ONCE, OTHER_VARIABLES, PREFIX, variable},
+};
 
 /// One of our own programs, which takes its settings from what it is given here and not from this environment. It logs in the
 /// form in which this one does.
@@ -44,7 +25,7 @@ pub fn program(path: &Path) -> process::Command {
     let mut program = process::Command::new(path);
     for (name, _) in env::vars_os() {
         let name = name.to_string_lossy();
-        if name.starts_with("NETDIV_") && !OTHER_VARIABLES.contains(&&*name) {
+        if name.starts_with(PREFIX) && !OTHER_VARIABLES.contains(&&*name) {
             program.env_remove(&*name);
         }
     }
@@ -108,11 +89,18 @@ pub fn check_options(command: &Command) -> Result<usize, String> {
     Ok(count + of_subcommands?)
 }
 
-/// What the process was asked to do. Old options of times count as new ones.
+/// What the process was asked to do. Old options of times count as new ones. A variable that is nearly an option is an error,
+/// unless help was asked for.
 pub fn parse<C: Parser>() -> Result<C, clap::Error> {
     let mut command = command(C::command());
-    let args = arguments_in_new_form(&mut command, env::args_os())?;
+    let args = arguments_in_new_form(&command, env::args_os())?;
     let matches = command.try_get_matches_from_mut(&args);
+    let is_help = matches.as_ref().is_err_and(|error| !error.use_stderr());
+    let variables = env::vars_os()
+        .map(|(name, value)| (name.to_string_lossy().into(), value.to_string_lossy().into()));
+    if let Some(why) = misspelt::refusal(&command, variables).filter(|_| !is_help) {
+        return Err(clap::Error::raw(ErrorKind::UnknownArgument, why));
+    }
     let mut matches = matches.map_err(|error| with_variable(error, &args))?;
     C::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }

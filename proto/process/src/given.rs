@@ -9,7 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     SettingsError, say,
     settings::{over, read},
-    variable,
+    variables::variable,
 };
 
 #[derive(Debug, Clone, clap::Args)]
@@ -33,6 +33,11 @@ pub struct SettingsFile {
 }
 
 impl SettingsFile {
+    /// Whether the settings are only to be printed.
+    pub fn only_prints(&self) -> bool {
+        self.args.print_config
+    }
+
     /// What the settings of file, environment and command line resolve to; `None` if they were only to be printed, which takes
     /// settings that resolve.
     pub fn resolve<T, R, E>(

@@ -6,16 +6,18 @@ mod json_lines;
 mod limited;
 mod log_format;
 mod logging;
+mod misspelt;
 mod old_keys;
 mod settings;
 mod shell;
 mod shown;
 mod signals;
 mod units;
+mod variables;
 
 use std::io::{self, Write as _};
 
-pub use command_line::{check_options, command, parse, program, variable};
+pub use command_line::{check_options, command, parse, program};
 pub use given::SettingsFile;
 pub use log_format::{LogArgs, LogFormat};
 pub use logging::{Lines, Logging, refused, start_logging};

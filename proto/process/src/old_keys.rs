@@ -7,10 +7,10 @@ use clap::{Arg, Command, error::ErrorKind};
 use crate::units::{TimeSpan, is_number};
 
 /// What stood at the end of a key, and is now a unit.
-const UNITS: [&str; 2] = ["ms", "us"];
+pub(crate) const UNITS: [&str; 2] = ["ms", "us"];
 
 /// Whether an option takes a time.
-fn is_time(arg: &Arg) -> bool {
+pub(crate) fn is_time(arg: &Arg) -> bool {
     arg.get_value_parser().type_id() == TypeId::of::<TimeSpan>()
 }
 
@@ -51,16 +51,34 @@ pub(crate) fn in_new_form(
     })
 }
 
-/// The same for a command line.
+/// The same for a command line. The error shows the usage of the subcommand.
 pub(crate) fn arguments_in_new_form(
-    command: &mut Command,
+    command: &Command,
     given: impl IntoIterator<Item = OsString>,
 ) -> Result<Vec<OsString>, clap::Error> {
+    let given: Vec<_> = given.into_iter().collect();
+    in_new_form_or_why(command, given.iter().cloned())
+        .map_err(|(kind, why)| asked(command, &given).error(kind, why))
+}
+
+/// The subcommand that a command line names, or the command itself.
+fn asked(command: &Command, given: &[OsString]) -> Command {
+    let mut command = command.clone();
+    // A subcommand learns the name of the command from it.
+    command.build();
+    let options = given.iter().skip(1).take_while(|arg| *arg != "--");
+    options.fold(&command, |command, arg| command.find_subcommand(arg).unwrap_or(command)).clone()
+}
+
+/// The arguments in their new form, or what is wrong with one.
+fn in_new_form_or_why(
+    command: &Command,
+    mut given: impl Iterator<Item = OsString>,
+) -> Result<Vec<OsString>, (ErrorKind, String)> {
     let mut times = BTreeSet::new();
     options_of_times(command, &mut times);
     let (mut old, mut new) = (BTreeSet::new(), BTreeSet::new());
     let mut renewed = Vec::new();
-    let mut given = given.into_iter();
     while let Some(arg) = given.next() {
         if arg == "--" {
             renewed.push(arg);
@@ -88,7 +106,7 @@ pub(crate) fn arguments_in_new_form(
             let why = format!(
                 "{option}-{unit} takes a whole number, not `{value}`; or write {option} 10{unit}\n"
             );
-            return Err(command.error(ErrorKind::InvalidValue, why));
+            return Err((ErrorKind::InvalidValue, why));
         }
         renewed.push(format!("{option}={value}{unit}").into());
         old.insert((option.to_owned(), format!("{option}-{unit}")));
@@ -96,7 +114,7 @@ pub(crate) fn arguments_in_new_form(
     match old.iter().find(|(option, _)| new.contains(option)) {
         Some((option, old)) => {
             let why = format!("{option} and {old} are one setting; leave {old} out\n");
-            Err(command.error(ErrorKind::ArgumentConflict, why))
+            Err((ErrorKind::ArgumentConflict, why))
         }
         None => Ok(renewed),
     }
@@ -123,9 +141,9 @@ mod tests {
     }
 
     fn renewed(args: &[&str]) -> Result<Vec<String>, String> {
-        let mut command = Command::new("x").subcommand(Keys::augment_args(Command::new("y")));
+        let command = Command::new("x").subcommand(Keys::augment_args(Command::new("y")));
         let args = args.iter().map(OsString::from);
-        let renewed = arguments_in_new_form(&mut command, args);
+        let renewed = arguments_in_new_form(&command, args);
         let text = |arg: OsString| arg.to_string_lossy().into_owned();
         renewed.map(|args| args.into_iter().map(text).collect()).map_err(|error| error.to_string())
     }
@@ -155,6 +173,7 @@ mod tests {
             (&["--wait-ms=-1"], "not `-1`"),
             (&["--wait-ms", "5", "--wait", "5s"], "--wait and --wait-ms are one setting"),
             (&["--wait=5s", "--wait-us=5"], "--wait and --wait-us are one setting"),
+            (&["x", "y", "--wait-ms", "5", "--wait", "5s"], "Usage: x y [OPTIONS]"),
         ] {
             let error = renewed(args).unwrap_err();
             assert!(error.contains(words), "{args:?}: {error}");

@@ -1,12 +1,16 @@
 //! Which engine, and its settings.
 
 use std::{
+    ffi::OsStr,
     path::{Path, PathBuf},
     str::FromStr,
     sync::Arc,
 };
 
-use clap::ValueEnum;
+use clap::{
+    Arg, Command, ValueEnum,
+    builder::{PossibleValue, TypedValueParser},
+};
 use netdiv_words::Scenario;
 use serde::{Deserialize, Serialize};
 
@@ -30,11 +34,9 @@ use crate::{
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Engine and model")]
 pub struct EngineArgs {
-    /// What runs the model: onnx; decoder (a language model in ONNX format); torch (libtorch); the file of a plug-in; none (no
-    /// model, answers at once: for `loadgen-node fabric`); echo (no model, answers in batches after a time); tokens (no model,
-    /// answers as a language model does, token by token); openai (a serving engine, over HTTP); vllm-grpc (vLLM, over gRPC); or
-    /// kserve (Triton, over gRPC) [default: onnx]
-    #[arg(long)]
+    /// What runs the model: one of these words, which --help-all explains, or the file of a plug-in, with a / or ending in .so
+    /// [default: onnx]
+    #[arg(long, value_parser = EngineParser)]
     pub engine: Option<EngineChoice>,
     /// onnx: the model file, or digits, the demo's network; decoder: a file with what is known of the model beside it, or sorting,
     /// the demo's; torch and plug-ins: the model's manifest; openai, vllm-grpc, kserve: what is known of the served model. A
@@ -87,23 +89,23 @@ pub enum EngineChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, strum::Display)]
 #[strum(serialize_all = "kebab-case")]
 pub enum EngineWord {
-    /// A model in ONNX format.
+    /// A model in ONNX format
     Onnx,
-    /// A language model in ONNX format.
+    /// A language model in ONNX format
     Decoder,
-    /// A model in TorchScript.
+    /// A model in TorchScript, by libtorch
     Torch,
-    /// No model, no batches.
+    /// No model, answers at once: for `loadgen-node fabric`
     None,
-    /// No model.
+    /// No model, answers in batches after a time
     Echo,
-    /// No model; tokens.
+    /// No model, answers as a language model does, token by token
     Tokens,
-    /// A serving engine, over HTTP.
+    /// A serving engine, over HTTP
     Openai,
-    /// vLLM, over gRPC.
+    /// vLLM, over gRPC
     VllmGrpc,
-    /// A serving engine, over gRPC.
+    /// Triton, over gRPC
     Kserve,
     /// A shared library; its file names it.
     #[value(skip)]
@@ -117,6 +119,28 @@ impl EngineChoice {
             Self::Word(kind) => *kind,
             Self::File(_) => EngineWord::PlugIn,
         }
+    }
+}
+
+/// Reads `--engine`; help and completions list the words.
+#[derive(Debug, Clone, Copy)]
+struct EngineParser;
+
+impl TypedValueParser for EngineParser {
+    type Value = EngineChoice;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        option: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<EngineChoice, clap::Error> {
+        EngineChoice::from_str.parse_ref(command, option, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        let words = EngineWord::value_variants().iter();
+        Some(Box::new(words.filter_map(EngineWord::to_possible_value)))
     }
 }
 

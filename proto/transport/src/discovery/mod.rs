@@ -49,6 +49,14 @@ impl Nodes<'_> {
         self.discover_with(records::look_up)
     }
 
+    /// The addresses that are named, in that order, without a look into the DNS: names in it are left out, and so is the
+    /// expected number where there are some.
+    pub fn addresses(&self) -> Result<Vec<String>, DiscoveryError> {
+        let entries = entry::read(self.named, self.port)?;
+        let found = self.checked(entries.iter().filter_map(Entry::address).cloned().collect())?;
+        if found.len() < entries.len() { Ok(found) } else { self.counted(found, None) }
+    }
+
     /// The hosts that certificates have to be for, each once, with their ports: for names in the DNS the names, without a look
     /// into it.
     pub fn hosts(&self) -> Result<Vec<(String, u16)>, DiscoveryError> {

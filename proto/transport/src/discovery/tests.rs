@@ -156,4 +156,16 @@ fn what_needs_no_look_into_the_dns_is_checked_without_one() {
     let want = [("nowhere.invalid", 5), ("a1", PORT), ("a2", PORT), ("::1", 7), ("x", 1)];
     assert_eq!(named, want.map(|(host, port)| (host.to_owned(), port)));
     assert!(hosts("a,a").is_err() && hosts("n[1").is_err());
+    let addresses = |text: &str, expected| {
+        let named = [text.to_owned()];
+        let found = Nodes { expected, ..nodes(&named) }.addresses();
+        found.map_err(|error| error.to_string())
+    };
+    let named = "b:1,dns:nowhere.invalid:5,a[1-2]";
+    for expected in [None, Some(9)] {
+        assert_eq!(addresses(named, expected).unwrap(), ["b:1", "a1:50051", "a2:50051"]);
+    }
+    assert_eq!(addresses("dns:nowhere.invalid", None).unwrap(), [""; 0]);
+    assert_eq!(addresses("a,b", Some(3)).unwrap_err(), "--nodes-expected 3: --nodes stands for 2");
+    assert!(addresses("a,dns:n,a", None).is_err() && addresses("dns:", None).is_err());
 }

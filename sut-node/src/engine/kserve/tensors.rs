@@ -21,7 +21,7 @@ use crate::{
         },
         remote::{
             refused::Refused,
-            taker::{Taker, wait},
+            taker::{Patience, Taker},
         },
     },
     model::{
@@ -115,7 +115,8 @@ impl Tensors {
         let id = request.id.clone();
         let mut client = server.caller.client();
         let answer = client.model_infer(server.caller.call(request));
-        let answer = wait(answer, taker, Instant::now() + timeout).await??;
+        let until = Instant::now() + timeout;
+        let answer = Patience::new(until).wait(answer, taker, until).await??;
         Ok(self.outputs(&answer.into_inner(), pass, &id)?)
     }
 

@@ -22,7 +22,7 @@ use crate::{
         },
         remote::{
             refused::Refused,
-            taker::{GONE, SILENT, Taker, wait},
+            taker::{GONE, Patience, SILENT, Taker},
         },
     },
     model::decoupled::{DecoupledModel, Given, Word},
@@ -92,13 +92,15 @@ impl Tokens {
         let mut client = server.caller.client();
         let request = server.caller.call(tokio_stream::once(request));
         let mut until = Instant::now() + timeout;
-        let begins = wait(client.model_stream_infer(request), taker, until).await??;
+        let mut patience = Patience::new(until);
+        let begins = client.model_stream_infer(request);
+        let begins = patience.wait(begins, taker, until).await??;
         let mut stream = begins.into_inner();
         loop {
             let after = |output: &Output<'_>, why: String| {
                 Refused::Failed(format!("after {} tokens: {why}", output.len()))
             };
-            let message = match wait(stream.message(), taker, until).await {
+            let message = match patience.wait(stream.message(), taker, until).await {
                 Ok(Ok(message)) => message,
                 // Nothing was given that it could contradict when it is asked again.
                 Ok(Err(status)) if output.len() == 0 => return Err(status.into()),

@@ -1,8 +1,14 @@
 //! Waiting for a server on behalf of who waits for an answer.
 
-use std::{future::poll_fn, pin::pin, task::Poll, time::Duration};
+use std::{
+    pin::{Pin, pin},
+    time::Duration,
+};
 
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::{
+    select,
+    time::{Instant, Sleep, sleep_until},
+};
 
 use crate::engine::sink::Sink;
 
@@ -56,29 +62,47 @@ impl Taker for Taken {
     }
 }
 
-/// Waits for a server, but not for ever, and only while somebody waits for its answer.
-pub(crate) async fn wait<T>(
-    future: impl Future<Output = T>,
-    taker: &impl Taker,
-    until: Instant,
-) -> Result<T, String> {
-    let mut future = pin!(future);
-    // Of a fast server most of an answer is here already, and a timer takes longer than a look.
-    if let Poll::Ready(output) = poll_fn(|cx| Poll::Ready(future.as_mut().poll(cx))).await {
-        return Ok(output);
+/// Waits for one answer of a server, but not for ever, and only while somebody wants it. The timer goes on from wait to wait, so
+/// that parts which follow each other at once cost none.
+pub(crate) struct Patience {
+    /// When to look next; never later than the end of a wait that has asked it.
+    look: Pin<Box<Sleep>>,
+}
+
+impl Patience {
+    /// For waits of which the first ends then; later ones end no earlier.
+    pub(crate) fn new(until: Instant) -> Self {
+        Self { look: Box::pin(sleep_until(next_look(until))) }
     }
-    loop {
-        let look = until.min(Instant::now() + LOOK);
-        if let Ok(output) = timeout_at(look, future.as_mut()).await {
-            return Ok(output);
-        }
-        if taker.has_gone() {
-            return Err(GONE.into());
-        }
-        if Instant::now() >= until {
-            return Err(SILENT.into());
+
+    /// Waits for what the server does next, at most until then.
+    pub(crate) async fn wait<T>(
+        &mut self,
+        future: impl Future<Output = T>,
+        taker: &impl Taker,
+        until: Instant,
+    ) -> Result<T, String> {
+        let mut future = pin!(future);
+        loop {
+            // Of a fast server most of an answer is here already, and then the timer is not asked.
+            select! {
+                biased;
+                output = &mut future => return Ok(output),
+                () = self.look.as_mut() => {}
+            }
+            if taker.has_gone() {
+                return Err(GONE.into());
+            }
+            if Instant::now() >= until {
+                return Err(SILENT.into());
+            }
+            self.look.as_mut().reset(next_look(until));
         }
     }
+}
+
+fn next_look(until: Instant) -> Instant {
+    until.min(Instant::now() + LOOK)
 }
 
 /// Waits for that long, while somebody waits for an answer.
@@ -91,4 +115,49 @@ pub(crate) async fn pause(time: Duration, taker: &impl Taker) -> Result<(), Stri
         sleep_until(end.min(Instant::now() + LOOK)).await;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        cell::Cell,
+        future::{pending, ready},
+    };
+
+    use super::*;
+
+    /// Someone who goes after being looked at so often.
+    struct Leaving(Cell<u8>);
+
+    impl Taker for Leaving {
+        fn tokens(&mut self, _: &[i32]) {}
+
+        fn has_gone(&self) -> bool {
+            let left = self.0.get();
+            self.0.set(left.saturating_sub(1));
+            left == 0
+        }
+    }
+
+    #[tokio::test]
+    async fn a_timer_that_has_gone_off_ends_no_later_wait() {
+        let long = Instant::now() + Duration::from_secs(3600);
+        let mut patience = Patience::new(Instant::now());
+        let silent = patience.wait(pending::<()>(), &Nobody, Instant::now()).await;
+        assert_eq!(silent, Err(SILENT.into()));
+        let answer = sleep_until(Instant::now() + Duration::from_millis(10));
+        assert_eq!(patience.wait(answer, &Nobody, long).await, Ok(()));
+        // What is here is taken, however late it is asked for.
+        assert_eq!(patience.wait(ready(1), &Nobody, Instant::now()).await, Ok(1));
+    }
+
+    #[tokio::test]
+    async fn who_has_gone_is_noticed_in_every_wait() {
+        let long = Instant::now() + Duration::from_secs(3600);
+        let mut patience = Patience::new(Instant::now());
+        for looks in [2, 0] {
+            let taker = Leaving(Cell::new(looks));
+            assert_eq!(patience.wait(pending::<()>(), &taker, long).await, Err(GONE.into()));
+        }
+    }
 }

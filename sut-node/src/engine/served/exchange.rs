@@ -10,7 +10,7 @@ use crate::{
         remote::{
             refused::Refused,
             servers::{Request, Server},
-            taker::{GONE, SILENT, Taker, wait},
+            taker::{GONE, Patience, SILENT, Taker},
             tries::Tries,
         },
         served::{
@@ -67,7 +67,7 @@ impl Exchange {
     ) -> Result<(Remarks, Answer), Refused> {
         let begins = self.wire.ask(server, prompt);
         let until = Instant::now() + self.settings.servers.timeout;
-        let mut answer = wait(begins, taker, until).await??;
+        let mut answer = Patience::new(until).wait(begins, taker, until).await??;
         let output = Output::new(&self.settings.model, prompt.len());
         let remarks = read(&mut answer, output, taker, self.settings.servers.timeout).await?;
         Ok((remarks, answer))
@@ -82,9 +82,10 @@ pub(super) async fn read(
     timeout: Duration,
 ) -> Result<Remarks, String> {
     let mut until = Instant::now() + timeout;
+    let mut patience = Patience::new(until);
     loop {
         let after = |output: &Output<'_>| format!("after {} tokens", output.len());
-        let chunk = match wait(answer.next(), taker, until).await {
+        let chunk = match patience.wait(answer.next(), taker, until).await {
             Ok(Ok(chunk)) => chunk,
             Ok(Err(why)) | Err(why) => return Err(format!("{}: {why}", after(&output))),
         };
