@@ -102,10 +102,10 @@ impl Id {
                 "`ethtool -s`",
             ),
             Self::Memory => (
-                "warning",
-                "the node's limits add up to more memory than this process can have",
-                "A client that fills the limits gets the node killed by the system, and the run fails.",
-                "a lower `--max-in-flight-bytes` or `--max-connections`, or more memory",
+                "warning or note",
+                "the node's limits (docs/LIMITS.md) add up to more memory than this process can have; a note where only clients that fill every limit need so much",
+                "The system kills the node when it runs out, and the run fails.",
+                "a lower `--max-in-flight-bytes`, `--receive-window-bytes` or `--max-connections`, or more memory",
             ),
             Self::UdpReceiveBuffer => (
                 "warning",

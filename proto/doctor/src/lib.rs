@@ -20,5 +20,5 @@ pub use facts::{Facts, Peer, PeerFacts};
 pub use finding::{Finding, Remedy, Severity};
 pub use id::{About, Id, table};
 pub use judge::examine;
-pub use needs::{FilesNeeded, Links, Needs};
+pub use needs::{FilesNeeded, Links, MemoryNeeded, Needs};
 pub use report::Report;

@@ -18,6 +18,17 @@ pub struct FilesNeeded {
     pub least: u64,
     /// With everything that the program has room for.
     pub all: u64,
+    /// Whether the program raises its soft limit to the hard one.
+    pub raises_limit: bool,
+}
+
+/// Memory that a program may take, without the model, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryNeeded {
+    /// With clients that keep to what they are told.
+    pub least: u64,
+    /// With clients that fill every limit.
+    pub all: u64,
 }
 
 /// What a program with its settings asks of a machine.
@@ -43,8 +54,8 @@ pub struct Needs {
     pub links: Links,
     /// Whether samples go to accelerators of this machine.
     pub uses_accelerators: bool,
-    /// Memory that its limits add up to, in bytes.
-    pub memory_bytes: Option<u64>,
+    /// Memory that its limits add up to, where they do.
+    pub memory: Option<MemoryNeeded>,
     /// How far the clock may be from others.
     pub clock_tolerance: Duration,
 }
@@ -63,7 +74,7 @@ impl Needs {
             pin: Vec::new(),
             links: Links::Up,
             uses_accelerators: false,
-            memory_bytes: None,
+            memory: None,
             clock_tolerance: Duration::from_secs(1),
         }
     }

@@ -121,6 +121,11 @@ impl Connections {
         most_clients.saturating_add(STRANGERS + OTHER_FILES)
     }
 
+    /// The same with as few strangers as can be.
+    pub fn files_without_strangers(most_clients: usize) -> usize {
+        most_clients.saturating_add(FEWEST_STRANGERS + OTHER_FILES)
+    }
+
     /// The same with other limits for strangers.
     pub(crate) fn with_strangers(
         most_clients: usize,

@@ -22,36 +22,41 @@ fn files(facts: &Facts, needs: &Needs, report: &mut Report) {
         return report.unknown("the limit of open files");
     };
     let wanted = needs.files;
-    // A node raises the soft limit to the hard one itself.
-    if open.hard >= wanted.all {
+    let (most, which) = if wanted.raises_limit { (open.hard, "hard") } else { (open.soft, "soft") };
+    if most >= wanted.all {
         return;
     }
-    let severity = if open.hard < wanted.least { Severity::Problem } else { Severity::Warning };
+    let severity = if most < wanted.least { Severity::Problem } else { Severity::Warning };
     let seen = format!(
-        "this process may open {} files (hard limit), and may need {}, of which {} for its connections and itself",
-        open.hard, wanted.all, wanted.least
+        "this process may open {most} files ({which} limit), and may need {}, of which {} for its connections and itself",
+        wanted.all, wanted.least
     );
-    // The hard limit is root's to raise: in the shell that starts the program, or for its service.
-    let remedy = Remedy::command(format!("ulimit -Hn {0} && ulimit -Sn {0}", wanted.all));
+    // In the shell that starts the program. Only root can raise the hard limit.
+    let remedy = match open.hard < wanted.all {
+        true => Remedy::command(format!("ulimit -Hn {0} && ulimit -Sn {0}", wanted.all)),
+        false => Remedy::command(format!("ulimit -Sn {}", wanted.all)),
+    };
     report.add(Finding::of_machine(Id::OpenFiles, severity, seen, remedy));
 }
 
 fn memory(facts: &Facts, needs: &Needs, report: &mut Report) {
-    let Some(wanted) = needs.memory_bytes else { return };
-    match facts.condition.space.memory {
-        None => report.unknown("memory that is available"),
-        Some(available) if available.bytes < wanted => {
-            let seen = format!(
-                "this process can have {} bytes of memory ({}), and its limits add up to {wanted}, without the model",
-                available.bytes, available.limit
-            );
-            let remedy = Remedy::advice(
-                "lower --max-in-flight-bytes, --receive-window-bytes or --max-connections, or give it more memory",
-            );
-            report.add(Finding::of_machine(Id::Memory, Severity::Warning, seen, remedy));
-        }
-        Some(_) => {}
+    let Some(wanted) = needs.memory else { return };
+    let Some(available) = facts.condition.space.memory else {
+        return report.unknown("memory that is available");
+    };
+    if available.bytes >= wanted.all {
+        return;
     }
+    let severity = if available.bytes < wanted.least { Severity::Warning } else { Severity::Note };
+    let seen = format!(
+        "this process can have {} bytes of memory ({}); without the model it may take {}, and {} with clients that fill \
+         every limit",
+        available.bytes, available.limit, wanted.least, wanted.all
+    );
+    let remedy = Remedy::advice(
+        "lower --max-in-flight-bytes, --receive-window-bytes or --max-connections, or give it more memory",
+    );
+    report.add(Finding::of_machine(Id::Memory, severity, seen, remedy));
 }
 
 fn swap(facts: &Facts, report: &mut Report) {
