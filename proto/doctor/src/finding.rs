@@ -1,5 +1,6 @@
 //! A finding.
 
+use netdiv_contract::said::{printable, said};
 use serde::Serialize;
 
 use crate::id::Id;
@@ -68,8 +69,8 @@ impl Finding {
         seen: impl Into<String>,
         remedy: Remedy,
     ) -> Self {
-        let cost = id.about().cost;
-        Self { id, severity, about: about.into(), seen: seen.into(), cost, remedy }
+        let (about, seen) = (said(&about.into()), printable(&seen.into()).into_owned());
+        Self { id, severity, about, seen, cost: id.about().cost, remedy: remedy.printable() }
     }
 
     /// One of the whole machine.
@@ -87,6 +88,13 @@ impl Remedy {
     /// What to do where no command can.
     pub fn advice(text: impl Into<String>) -> Self {
         Self::Advice(text.into())
+    }
+
+    fn printable(self) -> Self {
+        match self {
+            Self::Command(text) => Self::Command(printable(&text).into_owned()),
+            Self::Advice(text) => Self::Advice(printable(&text).into_owned()),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use netdiv_contract::said::said;
 use serde::Serialize;
 
 use crate::{
@@ -34,9 +35,9 @@ impl Report {
         let up = machine.interfaces.iter().filter(|link| link.up && link.kind != "virtual");
         Self {
             program: needs.program.clone(),
-            host_name: machine.host_name.clone(),
-            kernel: machine.kernel.clone(),
-            operating_system: machine.operating_system.clone(),
+            host_name: machine.host_name.as_deref().map(said),
+            kernel: machine.kernel.as_deref().map(said),
+            operating_system: machine.operating_system.as_deref().map(said),
             interfaces: match &needs.links {
                 Links::Up => up.map(|link| link.name.clone()).collect(),
                 Links::Named(names) => {
@@ -84,7 +85,7 @@ impl Report {
 
     /// Something could not be read.
     pub(crate) fn unknown(&mut self, what: impl Into<String>) {
-        let what = what.into();
+        let what = said(&what.into());
         if !self.not_known.contains(&what) {
             self.not_known.push(what);
         }
@@ -108,7 +109,7 @@ impl fmt::Display for Report {
         for finding in &self.findings {
             let severity: &str = finding.severity.into();
             writeln!(f, "\n{severity}: {} ({})", finding.id.word(), finding.about)?;
-            writeln!(f, "  seen  {}", finding.seen)?;
+            writeln!(f, "  seen  {}", finding.seen.trim_end().replace('\n', "\n        "))?;
             writeln!(f, "  cost  {}", finding.cost)?;
             match &finding.remedy {
                 Remedy::Command(command) => writeln!(f, "  run   {command}")?,
