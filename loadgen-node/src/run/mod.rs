@@ -29,11 +29,11 @@ mod test_settings;
 mod watchdog;
 mod witness;
 
+pub use self::process::{cpu_seconds, process};
 pub(crate) use self::{
     fitness::{UNEVEN, has_room},
     library::Library,
 };
-pub use self::process::{cpu_seconds, process};
 use netdiv_traces::Traces;
 
 use self::{loadgen_test::LoadGenTest, metrics::Endpoint, test_settings::check_user_conf};

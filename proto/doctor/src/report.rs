@@ -1,6 +1,6 @@
 //! The findings together, for people and as JSON.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use netdiv_contract::said::said;
 use serde::Serialize;
@@ -20,8 +20,10 @@ pub struct Report {
     host_name: Option<String>,
     kernel: Option<String>,
     operating_system: Option<String>,
-    /// The interfaces that were judged.
+    /// The interfaces that were judged, as they can be shown, and as they are.
     interfaces: Vec<String>,
+    #[serde(skip)]
+    links: Vec<String>,
     /// The gravest first.
     findings: Vec<Finding>,
     /// What could not be read, so that nothing is said of it.
@@ -33,20 +35,19 @@ impl Report {
     pub(crate) fn of(needs: &Needs, facts: &Facts) -> Self {
         let machine = &facts.machine;
         let up = machine.interfaces.iter().filter(|link| link.up && link.kind != "virtual");
+        let links: Vec<_> = match &needs.links {
+            Links::Up => up.map(|link| link.name.clone()).collect(),
+            Links::Named(names) => {
+                names.iter().cloned().collect::<BTreeSet<_>>().into_iter().collect()
+            }
+        };
         Self {
             program: needs.program.clone(),
             host_name: machine.host_name.as_deref().map(said),
             kernel: machine.kernel.as_deref().map(said),
             operating_system: machine.operating_system.as_deref().map(said),
-            interfaces: match &needs.links {
-                Links::Up => up.map(|link| link.name.clone()).collect(),
-                Links::Named(names) => {
-                    let mut names = names.clone();
-                    names.sort();
-                    names.dedup();
-                    names
-                }
-            },
+            interfaces: links.iter().map(|link| said(link)).collect(),
+            links,
             findings: Vec::new(),
             not_known: Vec::new(),
         }
@@ -76,7 +77,7 @@ impl Report {
 
     /// The interfaces that are judged.
     pub(crate) fn links(&self) -> &[String] {
-        &self.interfaces
+        &self.links
     }
 
     pub(crate) fn add(&mut self, finding: Finding) {
