@@ -4,6 +4,7 @@
 //! - `run/`: a run, from its settings to `result.json`. `library.rs` is the QSL, `sut.rs` joins LoadGen and the QDL,
 //!   `conclude.rs` reads what LoadGen wrote and says what it means
 //! - `fabric/`: what the network can carry
+//! - `doctor/`: what keeps this machine, or the way to a node, from measuring well
 //! - `probe/`: one sample to every node, and its answer
 //! - `report/`: tables for the terminal, and pictures
 //! - `commands/`: the subcommands, a file for each
@@ -12,6 +13,7 @@
 
 mod claim;
 mod commands;
+mod doctor;
 mod error;
 mod fabric;
 mod output;

@@ -9,7 +9,7 @@
 //! 4. `intake/replies.rs`: each sample's reply goes back on its stream.
 //!
 //! Around them: `settings/` resolves what the operator gave, `node/` is the process (servers, watchdog, metrics),
-//! `in_process.rs` and `bench.rs` feed the engines without a network. Rooms only declare their files; what a file uses it
+//! `in_process.rs` and `bench.rs` feed the engines without a network, `doctor.rs` looks at the machine. Rooms only declare their files; what a file uses it
 //! names by its own path, and no two files use each other.
 //!
 //! [`run`] is the real program; `main.rs` only reads settings and calls it.
@@ -17,6 +17,7 @@
 mod batching;
 mod bench;
 mod clock;
+mod doctor;
 pub mod engine;
 mod error;
 mod in_process;
@@ -29,6 +30,7 @@ mod settings;
 mod simulation;
 
 pub use bench::{BenchArgs, BenchError, BenchReport, bench};
+pub use doctor::doctor;
 pub use error::NodeError;
 pub use in_process::InProcess;
 pub use model::{

@@ -12,6 +12,7 @@ use std::{
 
 use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser, Subcommand};
+use netdiv_doctor::DoctorArgs;
 use netdiv_process::{SettingsFile, ShellCommand, say};
 use netdiv_resources::descriptors;
 use sut_node::{BenchArgs, Config, HealthError, NodeError, PluginFile, Sockets};
@@ -47,6 +48,15 @@ enum Command {
     /// Ask the node that runs here with these settings whether it is ready to serve, by its metrics. Exit code 0: it is; 1:
     /// it is not; 2: settings or files do not allow to ask
     Health(Box<Settings>),
+    /// Look at this machine: what keeps a node with these settings from measuring well, what that costs, and what mends it. It
+    /// changes nothing, and loads no model. Exit code 0: no problem; 1: there is one, or what --fail-on names; 2: settings or
+    /// files do not allow to look
+    Doctor {
+        #[command(flatten)]
+        settings: Box<Settings>,
+        #[command(flatten)]
+        doctor: DoctorArgs,
+    },
     /// Measure the engines and the batcher without a network
     Bench {
         #[command(flatten)]
@@ -77,7 +87,7 @@ fn main() -> ExitCode {
         Err(error) => return netdiv_process::refused(&error),
     };
     match execute(cli) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => ExitCode::from(code),
         Err(error) => {
             error!("{error:#}");
             let of_node = error.downcast_ref().map(NodeError::exit_code);
@@ -90,8 +100,9 @@ fn main() -> ExitCode {
 /// Exit code when settings or files do not allow a start.
 const EXIT_REFUSED: u8 = 2;
 
-fn execute(cli: Cli) -> anyhow::Result<()> {
-    match cli.command {
+/// Does what was asked for, and returns the exit code.
+fn execute(cli: Cli) -> anyhow::Result<u8> {
+    let done = match cli.command {
         None => cli.settings.resolve()?.map_or(Ok(()), serve),
         Some(Command::Devices { engine, libtorch }) => {
             let file = if engine.as_os_str() == "torch" {
@@ -109,6 +120,14 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
                 None => Ok(()),
             }
         }
+        Some(Command::Doctor { settings, doctor }) => {
+            let without_model = |args: &sut_node::Args| Ok(args.without_model().resolve()?);
+            let resolved: anyhow::Result<_> = settings.file.resolve(&settings.args, without_model);
+            let Some(config) = resolved? else { return Ok(0) };
+            let (text, code) = doctor.put(&sut_node::doctor(&config))?;
+            say(text).context("standard output")?;
+            return Ok(code);
+        }
         Some(Command::Bench { settings, bench }) => {
             if let Some(config) = settings.resolve()? {
                 say(sut_node::bench(&config, &bench)?).context("standard output")?;
@@ -116,7 +135,8 @@ fn execute(cli: Cli) -> anyhow::Result<()> {
             Ok(())
         }
         Some(Command::Shell(command)) => Ok(command.execute(Cli::command())?),
-    }
+    };
+    done.map(|()| 0)
 }
 
 impl Settings {

@@ -4,6 +4,7 @@ mod audit;
 mod benchmarks;
 mod certificates;
 mod check;
+mod doctor;
 mod fabric;
 mod ids;
 mod init;
@@ -45,6 +46,10 @@ pub enum Command {
     /// Send one sample to every node, twice, and show what it answers, before a run is spent on them. Exit code 0: all answer, and
     /// alike; 1: one fails or answers otherwise; 2: settings do not allow it; 3: a node cannot be reached or was lost
     Probe(Box<probe::ProbeCommand>),
+    /// Look at this machine, and at the ways to the nodes where some are named: what keeps a run with these settings from
+    /// measuring well, what that costs, and what mends it. It changes nothing. Exit code 0: no problem; 1: there is one, or what
+    /// --fail-on names; 2: settings do not allow to look; 3: the report cannot be written
+    Doctor(Box<doctor::DoctorCommand>),
     /// Measure what the network to the nodes can carry; they run with --engine none. Exit code 0: measured, and every
     /// target is carried; 1: a target is not; 2: settings or nodes do not allow it; 3: a node was lost
     Fabric(fabric::FabricCommand),
@@ -81,6 +86,7 @@ impl Cli {
             #[cfg(feature = "in-process")]
             Command::Tax(args) => args.execute(),
             Command::Probe(command) => command.execute(),
+            Command::Doctor(command) => command.execute(),
             Command::Fabric(command) => command.execute(),
             Command::Certificates(args) => args.execute(),
             Command::Audit(args) => args.execute(),

@@ -25,7 +25,7 @@ use rustix::{
 /// How far the wall clock may be from where it would be without corrections: what reading two clocks may take on a busy
 /// machine, and a thousandth of the time, twice what NTP corrects gradually (500 ppm). It holds from the start of the run
 /// and from one look to the next, so that no step hides in the thousandth of hours.
-const UNEVEN: Duration = Duration::from_millis(20);
+pub(crate) const UNEVEN: Duration = Duration::from_millis(20);
 const UNEVEN_SHARE: u32 = 1000;
 
 /// The wall clock, and the machine's oscillator since some time, which nobody sets or corrects.

@@ -29,8 +29,11 @@ mod test_settings;
 mod watchdog;
 mod witness;
 
-pub(crate) use self::library::Library;
 pub use self::process::{cpu_seconds, process};
+pub(crate) use self::{
+    fitness::{UNEVEN, has_room},
+    library::Library,
+};
 use netdiv_traces::Traces;
 
 use self::{loadgen_test::LoadGenTest, metrics::Endpoint, test_settings::check_user_conf};
@@ -49,6 +52,16 @@ pub fn run(config: RunConfig) -> Result<Verdict, RunError> {
     let outcome = execute(&test);
     test.phases.record(&test.config, &outcome);
     outcome
+}
+
+/// Why a run would be refused before it asks a node, if it would be. Nothing is written.
+pub(crate) fn refusal(config: RunConfig) -> Option<RunError> {
+    let test = match LoadGenTest::new(config) {
+        Ok(test) => test,
+        Err(why) => return Some(why),
+    };
+    let checked = eligibility::findings(&test, &[], None).map(drop);
+    checked.and_then(|()| check_user_conf(&test.config, &test.warnings)).err()
 }
 
 fn execute(test: &LoadGenTest) -> Result<Verdict, RunError> {

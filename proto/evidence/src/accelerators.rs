@@ -8,7 +8,8 @@ use crate::System;
 const FIELDS: &str = "name,memory.total,driver_version,ecc.mode.current,pci.bus_id,\
                       pcie.link.gen.max,pcie.link.width.max";
 
-const PCI: &str = "sys/bus/pci/devices";
+/// The devices of the PCI bus.
+pub(crate) const PCI: &str = "sys/bus/pci/devices";
 
 /// Classes of PCI devices that may be accelerators: 3D controllers, other display controllers, processing accelerators.
 const CLASSES: [&str; 3] = ["0x0302", "0x0380", "0x1200"];
@@ -27,15 +28,23 @@ impl System {
     /// Whether every device of the PCI bus is known to be something else. Unknown without a bus.
     fn has_no_accelerator(&self) -> bool {
         let devices = self.names(PCI);
-        let is_other = |device: &String| {
-            let read = |file| self.read(&format!("{PCI}/{device}/{file}"));
-            let Some(class) = read("class") else { return false };
-            // Graphics of other vendors are mostly a server's console.
-            let is_nvidia = || read("vendor").is_none_or(|vendor| vendor == "0x10de");
-            let computes = CLASSES.iter().any(|prefix| class.starts_with(prefix));
-            !(computes || class.starts_with("0x0300") && is_nvidia())
-        };
-        !devices.is_empty() && devices.iter().all(is_other)
+        !devices.is_empty() && devices.iter().all(|device| self.computes(device) == Some(false))
+    }
+
+    /// Devices of the PCI bus that may be accelerators, by address.
+    pub(crate) fn accelerator_addresses(&self) -> Vec<String> {
+        let devices = self.names(PCI).into_iter();
+        devices.filter(|device| self.computes(device) == Some(true)).collect()
+    }
+
+    /// Whether a device of the PCI bus may be an accelerator; unknown where it does not say what it is.
+    fn computes(&self, device: &str) -> Option<bool> {
+        let read = |file| self.read(&format!("{PCI}/{device}/{file}"));
+        let class = read("class")?;
+        // Graphics of other vendors are mostly a server's console.
+        let is_nvidia = || read("vendor").is_none_or(|vendor| vendor == "0x10de");
+        let computes = CLASSES.iter().any(|prefix| class.starts_with(prefix));
+        Some(computes || class.starts_with("0x0300") && is_nvidia())
     }
 }
 
@@ -55,7 +64,7 @@ fn accelerator(line: &str) -> Option<Accelerator> {
     let link = known(generation).zip(known(width));
     Some(Accelerator {
         name: name.into(),
-        memory_bytes: memory.parse::<u64>().ok().map(|mib| mib << 20),
+        memory_bytes: memory.parse::<u64>().ok().and_then(|mib| mib.checked_mul(1 << 20)),
         driver: known(driver),
         ecc: match ecc {
             "Enabled" => Some(true),

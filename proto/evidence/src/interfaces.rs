@@ -6,7 +6,11 @@ use netdiv_contract::v1::Interface;
 
 use crate::System;
 
-const NET: &str = "sys/class/net";
+/// The interfaces.
+pub(crate) const NET: &str = "sys/class/net";
+
+/// Interfaces that may stand on each other: a VLAN on a bridge on a bond. Beyond that a tree is no machine's.
+const STOREYS: usize = 4;
 
 /// Types of `/sys/class/net/IF/type` (`ARPHRD_*` of Linux's `if_arp.h`).
 const ETHERNET: &str = "1";
@@ -40,7 +44,7 @@ impl System {
         let bus_address = self.link_target(&format!("{NET}/{name}/device"));
         Some(Interface {
             name: name.into(),
-            kind: self.kind(name, &kind),
+            kind: self.kind(name, &kind, STOREYS),
             mac: read("address"),
             model: self.model(name, bus_address.as_deref()),
             driver,
@@ -55,16 +59,16 @@ impl System {
     }
 
     /// The kind as text; a bond, bridge or VLAN has the kind of the interfaces below it.
-    fn kind(&self, name: &str, number: &str) -> String {
+    fn kind(&self, name: &str, number: &str, storeys: usize) -> String {
         let is_virtual = fs::canonicalize(self.path(&format!("{NET}/{name}")))
             .is_ok_and(|path| path.components().any(|part| part.as_os_str() == "virtual"));
         if is_virtual {
-            let below = self.lower(name).into_iter().filter_map(|lower| {
-                // An interface is never below itself, so this ends.
+            let Some(storeys) = storeys.checked_sub(1) else { return "virtual".into() };
+            let mut below = self.lower(name).into_iter().filter_map(|lower| {
                 let number = self.read(&format!("{NET}/{lower}/type"))?;
-                Some(self.kind(&lower, &number)).filter(|kind| kind != "virtual")
+                Some(self.kind(&lower, &number, storeys)).filter(|kind| kind != "virtual")
             });
-            return below.into_iter().next().unwrap_or_else(|| "virtual".into());
+            return below.next().unwrap_or_else(|| "virtual".into());
         }
         let exists = |file: &str| self.path(&format!("{NET}/{name}/{file}")).exists();
         match number {

@@ -7,9 +7,11 @@
 //! - [`System::interfaces`]: network interfaces (`interfaces.rs`); [`route`]: which of them leads to a peer
 //! - [`serving_engine`]: whether an engine that listens somewhere is on this machine
 //! - `identity.rs`: digests that tell machines apart; `hypervisor.rs`: whether it is a virtual one
+//! - [`System::condition`]: how the machine is set up where that decides how well it measures (`condition/`)
 //! - [`Statement`]: fields that an operator states in a file (`supply.rs`)
 
 mod accelerators;
+mod condition;
 mod hypervisor;
 mod identity;
 mod interfaces;
@@ -19,6 +21,10 @@ mod route;
 mod supply;
 mod system;
 
+pub use condition::{
+    Clock, Condition, LinkState, Numa, NumaNode, Offload, OpenFiles, Processors, Quota,
+    SocketLimits, Space, Synchronisation,
+};
 pub use netdiv_contract::v1::{Accelerator, Interface, Machine, Route, ServingEngine};
 pub use route::{route, serving_engine};
 pub use supply::{Statement, SupplyError};

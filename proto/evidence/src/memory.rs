@@ -8,9 +8,14 @@ const CORRECTING: [&str; 5] = ["SECDED", "S2ECD2ED", "S4ECD4ED", "S8ECD8ED", "S1
 impl System {
     /// Memory of the kernel, in bytes.
     pub(crate) fn memory_bytes(&self) -> Option<u64> {
+        self.meminfo("MemTotal:")
+    }
+
+    /// A figure of `/proc/meminfo`, in bytes.
+    pub(crate) fn meminfo(&self, key: &str) -> Option<u64> {
         let text = self.read("proc/meminfo")?;
-        let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-        total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok().map(|kib| kib * 1024)
+        let figure = text.lines().find_map(|line| line.strip_prefix(key))?;
+        figure.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
     }
 
     /// Whether all memory controllers correct errors; unknown without a driver for them.

@@ -15,24 +15,48 @@ use crate::identity;
 /// How long a program may take to report on the hardware.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Longest file that is read, in bytes: `/proc/cpuinfo` of thousands of processors.
+const LONGEST_FILE: u64 = 16 << 20;
+
 /// The system's files and programs, as sources of evidence.
 #[derive(Debug, Clone)]
 pub struct System {
     root: PathBuf,
-    asks_programs: bool,
+    programs: Programs,
+}
+
+/// Programs that report on the hardware.
+#[derive(Debug, Clone)]
+enum Programs {
+    /// None are run.
+    None,
+    /// Those of this machine.
+    Installed,
+    /// Scripts of the shell in a folder, named after the programs that they stand for.
+    Scripts(PathBuf),
 }
 
 impl Default for System {
     /// This machine.
     fn default() -> Self {
-        Self { root: "/".into(), asks_programs: true }
+        Self { root: "/".into(), programs: Programs::Installed }
     }
 }
 
 impl System {
     /// A machine whose files are under a folder; no programs are run.
     pub fn under(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into(), asks_programs: false }
+        Self { root: root.into(), programs: Programs::None }
+    }
+
+    /// The same, with scripts of the shell in a folder that stand for the programs of their names.
+    pub fn with_scripts(self, folder: impl Into<PathBuf>) -> Self {
+        Self { programs: Programs::Scripts(folder.into()), ..self }
+    }
+
+    /// Where `proc` and `sys` are.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
     }
 
     /// Everything about the machine but its routes to peers.
@@ -98,10 +122,16 @@ impl System {
     }
 
     fn ask_for(&self, patience: Duration, program: &str, arguments: &[&str]) -> Option<String> {
-        if !self.asks_programs {
-            return None;
-        }
-        let mut child = Command::new(program)
+        let mut command = match &self.programs {
+            Programs::None => return None,
+            Programs::Installed => Command::new(program),
+            Programs::Scripts(folder) => {
+                let mut shell = Command::new("sh");
+                shell.arg(folder.join(program));
+                shell
+            }
+        };
+        let mut child = command
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -130,8 +160,13 @@ impl System {
     }
 }
 
-pub(crate) fn read(path: &Path) -> Option<String> {
-    let text = fs::read_to_string(path).ok()?;
+fn read(path: &Path) -> Option<String> {
+    // A pipe would not end, and opening one already waits.
+    if !fs::metadata(path).ok()?.is_file() {
+        return None;
+    }
+    let mut text = String::new();
+    fs::File::open(path).ok()?.take(LONGEST_FILE).read_to_string(&mut text).ok()?;
     let text = text.trim();
     (!text.is_empty()).then(|| text.to_owned())
 }

@@ -3,6 +3,8 @@
 
 use std::{fs, io, path::Path};
 
+use crate::control_groups::{self, Version};
+
 /// What is left for everything else: threads' stacks, buffers, logs.
 const RESERVE_BYTES: u64 = 32 << 20;
 
@@ -71,9 +73,16 @@ pub fn list<T>(count: usize) -> Result<Vec<T>, TooLittleMemory> {
 
 /// The least of what the machine, the control group and the limits of this process leave, without a reserve.
 pub fn available() -> Available {
-    let mut available = of_system(Path::new("/"));
-    available.bytes = available.bytes.saturating_sub(RESERVE_BYTES);
-    available
+    without_reserve(of_system(Path::new("/")))
+}
+
+/// The same of a system whose `proc` and `sys` are under that folder; `None` where nothing there tells.
+pub fn available_under(root: &Path) -> Option<Available> {
+    Some(of_system(root)).filter(|available| available.bytes < u64::MAX).map(without_reserve)
+}
+
+fn without_reserve(all: Available) -> Available {
+    Available { bytes: all.bytes.saturating_sub(RESERVE_BYTES), ..all }
 }
 
 fn of_system(root: &Path) -> Available {
@@ -88,7 +97,7 @@ fn of_system(root: &Path) -> Available {
     };
     let all = [
         (in_kib(&read("proc/meminfo"), "MemAvailable:"), "MemAvailable of this machine"),
-        (of_control_groups(root, &read("proc/self/cgroup")), "the limit of its control group"),
+        (of_control_groups(root), "the limit of its control group"),
         (left("Max address space", "VmSize:"), "the limit of its address space, ulimit -v"),
         (left("Max data size", "VmData:"), "the limit of its data, ulimit -d"),
     ];
@@ -109,35 +118,21 @@ fn limit_of(limits: &str, name: &str) -> Option<u64> {
 }
 
 /// What the control group of this process and those above it leave. The page cache counts as used there, and can be had.
-fn of_control_groups(root: &Path, groups: &str) -> u64 {
+fn of_control_groups(root: &Path) -> u64 {
     let mut least = u64::MAX;
-    for line in groups.lines() {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else { continue };
-        let (tree, limit, used, prefix) = match controllers {
-            "" => ("sys/fs/cgroup", "memory.max", "memory.current", ""),
-            _ if controllers.split(',').any(|name| name == "memory") => {
-                let (limit, used) = ("memory.limit_in_bytes", "memory.usage_in_bytes");
-                ("sys/fs/cgroup/memory", limit, used, "total_")
-            }
-            _ => continue,
+    for (version, folder) in control_groups::folders(root, "memory") {
+        let (limit, used, prefix) = match version {
+            Version::V2 => ("memory.max", "memory.current", ""),
+            Version::V1 => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
         };
-        let top = root.join(tree);
-        // Inside a container the path may be that of the host, and the group itself is at the top.
-        for folder in top.join(group.trim_start_matches('/')).ancestors() {
-            let number =
-                |file: &str| fs::read_to_string(folder.join(file)).ok()?.trim().parse::<u64>().ok();
-            if let (Some(limit), Some(used)) = (number(limit), number(used)) {
-                let stat = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
-                let cache = |kind| kib(&stat, &format!("{prefix}{kind} ")).unwrap_or(0);
-                let caches =
-                    ["inactive_file", "active_file", "slab_reclaimable"].map(cache).iter().sum();
-                let used = used.saturating_sub(caches);
-                least = least.min(limit.saturating_sub(used));
-            }
-            if folder == top {
-                break;
-            }
+        let number =
+            |file: &str| fs::read_to_string(folder.join(file)).ok()?.trim().parse::<u64>().ok();
+        if let (Some(limit), Some(used)) = (number(limit), number(used)) {
+            let stat = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
+            let cache = |kind| kib(&stat, &format!("{prefix}{kind} ")).unwrap_or(0);
+            let caches = ["inactive_file", "active_file", "slab_reclaimable"].map(cache);
+            let cached = caches.into_iter().fold(0, u64::saturating_add);
+            least = least.min(limit.saturating_sub(used.saturating_sub(cached)));
         }
     }
     least

@@ -101,7 +101,7 @@ impl Connections {
     /// Takes that many clients, and as many strangers beside them as this process may have files open for. `changed` is told
     /// the number of clients each time it changes.
     pub fn new(most_clients: usize, changed: fn(usize)) -> Self {
-        let (open_files, needed) = (descriptors::limit(), most_clients + STRANGERS + OTHER_FILES);
+        let (open_files, needed) = (descriptors::limit(), Self::files(most_clients));
         if open_files < needed as u64 {
             warn!(
                 open_files,
@@ -114,6 +114,16 @@ impl Connections {
         let lacking = (needed as u64).saturating_sub(open_files);
         let strangers = STRANGERS.saturating_sub(usize::try_from(lacking).unwrap_or(usize::MAX));
         Self::with_strangers(most_clients, strangers.max(FEWEST_STRANGERS), FIRST_CALL, changed)
+    }
+
+    /// Files that a node with so many clients may have open: theirs, those of strangers, and its own.
+    pub fn files(most_clients: usize) -> usize {
+        most_clients.saturating_add(STRANGERS + OTHER_FILES)
+    }
+
+    /// The same with as few strangers as can be.
+    pub fn files_without_strangers(most_clients: usize) -> usize {
+        most_clients.saturating_add(FEWEST_STRANGERS + OTHER_FILES)
     }
 
     /// The same with other limits for strangers.

@@ -10,7 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::settings::{
     batching::BatchingArgs,
     config::Config,
-    engine::{EngineArgs, EngineConfig, MAX_THREADS, PLUGIN_BATCH, SERVED_BATCH},
+    engine::{
+        EngineArgs, EngineChoice, EngineConfig, EngineWord, MAX_THREADS, PLUGIN_BATCH, SERVED_BATCH,
+    },
     error::ConfigError,
     network::{NetworkArgs, address},
     observe::ObserveArgs,
@@ -105,6 +107,15 @@ impl Args {
             Some(address) if address.port() == 0 => Err(ConfigError::MetricsPort),
             metrics => Ok(metrics),
         }
+    }
+
+    /// The same settings for what loads no model: where none is chosen, nor an engine, they are those of a node without one.
+    pub fn without_model(&self) -> Self {
+        let mut args = self.clone();
+        if args.engine.model.is_none() && args.engine.engine.is_none() {
+            args.engine.engine = Some(EngineChoice::Word(EngineWord::None));
+        }
+        args
     }
 
     /// Checks the settings and fills in the defaults.

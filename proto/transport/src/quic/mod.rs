@@ -8,5 +8,5 @@ mod replies;
 mod server;
 
 pub(crate) use client::Client;
-pub use endpoint::{bind, default_mtu};
+pub use endpoint::{SOCKET_BUFFER_BYTES, bind, default_mtu};
 pub use server::{QuicServer, serve};

@@ -1,0 +1,81 @@
+//! `loadgen-node doctor`: what keeps this machine, or the way to a node, from measuring well.
+
+use netdiv_doctor::{DoctorArgs, Facts, examine};
+use netdiv_evidence::System;
+use netdiv_process::SettingsFile;
+use netdiv_qdl::Settings;
+use netdiv_rules::Scenario;
+
+use crate::{
+    RunArgs, RunConfig, RunError, doctor,
+    output::say,
+    settings::{Target, usage},
+};
+
+/// `loadgen-node doctor`.
+#[derive(Debug, clap::Args)]
+pub struct DoctorCommand {
+    #[command(flatten)]
+    file: SettingsFile,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    report: DoctorArgs,
+}
+
+/// What is looked at.
+struct Looked {
+    settings: Settings,
+    pin: Vec<usize>,
+    /// The run, where a benchmark is named.
+    run: Option<RunConfig>,
+}
+
+/// Stands for the nodes where none is named, and is not asked: the settings of a run want one.
+const NOBODY: &str = "localhost:1";
+
+fn resolve(given: &RunArgs) -> Result<Looked, RunError> {
+    if given.in_process.is_some() {
+        return usage("doctor looks at what a network needs; leave --in-process out");
+    }
+    let mut args = given.clone();
+    let is_alone = args.network.nodes.is_none();
+    if is_alone {
+        args.network.nodes = Some(vec![NOBODY.into()]);
+    }
+    let pin = args.network.pin.clone().unwrap_or_default();
+    let run = match &args.benchmark {
+        None => None,
+        Some(_) => {
+            args.scenario.get_or_insert(Scenario::Offline);
+            Some(args.resolve()?)
+        }
+    };
+    let mut settings = match run.as_ref().map(|run| &run.target).and_then(Target::nodes) {
+        Some(settings) => settings.clone(),
+        None => args.network.resolve()?,
+    };
+    if is_alone {
+        settings.nodes.clear();
+    }
+    Ok(Looked { settings, pin, run })
+}
+
+impl DoctorCommand {
+    /// Looks, prints what was found, and returns the exit code.
+    pub(super) fn execute(&self) -> Result<u8, RunError> {
+        let Some(Looked { settings, pin, run }) = self.file.resolve(&self.run, resolve)? else {
+            return Ok(0);
+        };
+        let peers = doctor::peers(&settings)?;
+        let needs = doctor::needs(&settings, pin, &peers);
+        let report = examine(&Facts::read(&System::default()), &needs, &peers);
+        let report = report.with(run.map(doctor::findings).unwrap_or_default());
+        let (text, code) = self.report.put(&report).map_err(|unwritten| RunError::Output {
+            path: unwritten.path.display().to_string(),
+            error: unwritten.error,
+        })?;
+        say(text)?;
+        Ok(code)
+    }
+}

@@ -1,0 +1,32 @@
+//! What a run with its settings asks of this machine.
+
+use netdiv_doctor::{FilesNeeded, Links, Needs, Peer};
+use netdiv_qdl::{Settings, Transport};
+use netdiv_transport::quic;
+
+use crate::run::UNEVEN;
+
+/// Files that a run has open besides its connections: logs, libraries, a data set, metrics.
+const OTHER_FILES: u64 = 64;
+
+/// Of these settings, whose I/O threads are bound to those cores, on the ways to these nodes.
+pub(crate) fn needs(settings: &Settings, pin: Vec<usize>, peers: &[Peer]) -> Needs {
+    let options = &settings.network.options;
+    let is_quic = options.transport == Transport::Quic;
+    let connections = settings.nodes.len().saturating_mul(settings.connections_per_node);
+    let files = OTHER_FILES.saturating_add(connections as u64);
+    Needs {
+        udp_buffer_bytes: is_quic.then_some(quic::SOCKET_BUFFER_BYTES as u64),
+        tcp_window_bytes: (!is_quic).then(|| options.window_bytes.into()),
+        quic_mtu: options.quic_mtu,
+        files: FilesNeeded { least: files, all: files, raises_limit: false },
+        io_threads: settings.io_threads,
+        pin,
+        links: match peers {
+            [] => Links::Up,
+            peers => Links::Named(peers.iter().filter_map(|peer| peer.interface.clone()).collect()),
+        },
+        clock_tolerance: UNEVEN,
+        ..Needs::of(format!("loadgen-node {}", env!("CARGO_PKG_VERSION")))
+    }
+}

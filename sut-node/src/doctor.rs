@@ -1,0 +1,104 @@
+//! `sut-node doctor`: what keeps this machine from measuring well as a SUT node.
+
+use std::time::Duration;
+
+use netdiv_contract::limits;
+use netdiv_doctor::{Facts, FilesNeeded, Links, MemoryNeeded, Needs, Report, examine};
+use netdiv_evidence::System;
+use netdiv_transport::{Connections, quic};
+use netdiv_words::Transport;
+
+use crate::settings::{config::Config, engine::EngineConfig, network::Network};
+
+/// How far the clock may be off: what people can still put in order when they read logs and traces of several machines.
+const CLOCK_TOLERANCE: Duration = Duration::from_millis(100);
+
+/// Streams of samples that clients open, and the beginnings of messages on each, in bytes (docs/LIMITS.md).
+const STREAMS: u64 = 256;
+const BEGINNING_BYTES: u64 = 1 << 20;
+
+/// Looks at this machine, for a node with these settings.
+pub fn doctor(config: &Config) -> Report {
+    examine(&Facts::read(&System::default()), &needs(config), &[])
+}
+
+fn needs(config: &Config) -> Needs {
+    let network = &config.network;
+    let serves = |transport| network.transports.serves(transport);
+    Needs {
+        udp_buffer_bytes: serves(Transport::Quic).then_some(quic::SOCKET_BUFFER_BYTES as u64),
+        tcp_window_bytes: serves(Transport::Grpc).then(|| network.receive_window_bytes.into()),
+        quic_mtu: network.quic_mtu,
+        connections: network.max_connections as u64,
+        files: FilesNeeded {
+            least: Connections::files_without_strangers(network.max_connections) as u64,
+            all: Connections::files(network.max_connections) as u64,
+            raises_limit: true,
+        },
+        io_threads: config.io_threads,
+        pin: config.pin.clone(),
+        links: links(network),
+        uses_accelerators: matches!(
+            config.engine,
+            EngineConfig::Plugin(_) | EngineConfig::TokenPlugin(_)
+        ),
+        memory: Some(memory(config)),
+        clock_tolerance: CLOCK_TOLERANCE,
+        ..Needs::of(format!("sut-node {}", env!("CARGO_PKG_VERSION")))
+    }
+}
+
+/// The interface that has the address, or all.
+fn links(network: &Network) -> Links {
+    if network.listen.ip().is_unspecified() {
+        return Links::Up;
+    }
+    let route = netdiv_evidence::route(&network.listen.to_string());
+    Links::Named(route.interface.into_iter().collect())
+}
+
+/// What the limits of the node add up to.
+fn memory(config: &Config) -> MemoryNeeded {
+    let in_flight = u64::from(config.max_in_flight_bytes);
+    let window = limits::connection_window_bytes(config.network.receive_window_bytes);
+    let each = u64::from(window).min(in_flight);
+    let least = in_flight.saturating_mul(2).saturating_add(STREAMS * BEGINNING_BYTES);
+    let windows = each.saturating_mul(config.network.max_connections as u64);
+    MemoryNeeded { least, all: least.saturating_add(windows) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Args;
+
+    fn needs_of(text: &str) -> Needs {
+        let args: Args = toml::from_str(text).unwrap();
+        needs(&args.without_model().resolve().unwrap())
+    }
+
+    #[test]
+    fn what_a_node_needs_follows_its_settings() {
+        let both = needs_of("");
+        assert_eq!(both.udp_buffer_bytes, Some(quic::SOCKET_BUFFER_BYTES as u64));
+        assert!(both.tcp_window_bytes.is_some() && !both.uses_accelerators);
+        assert_eq!(both.links, Links::Named(vec!["lo".into()]));
+        assert_eq!(needs_of("transport = 'grpc'").udp_buffer_bytes, None);
+        assert_eq!(needs_of("transport = 'quic'").tcp_window_bytes, None);
+        let open = needs_of("listen = '0.0.0.0:1'\ninsecure = true\nmax_connections = 1000");
+        assert_eq!((open.connections, open.links), (1000, Links::Up));
+        assert_eq!(open.files.all - both.files.all, 1000 - 64);
+        let memory = |needs: Needs| needs.memory.unwrap();
+        let small = memory(needs_of("max_in_flight_bytes = '1MiB'"));
+        assert_eq!(small.all - small.least, 64 << 20);
+        assert!(memory(both).least > small.least);
+        // No model, and the settings of one are still those of one.
+        assert!(
+            toml::from_str::<Args>("postprocess = 'top1'")
+                .unwrap()
+                .without_model()
+                .resolve()
+                .is_err()
+        );
+    }
+}
