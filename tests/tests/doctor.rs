@@ -71,9 +71,11 @@ fn nodes_are_asked_and_one_that_is_not_there_is_a_problem_and_no_end() {
     let (a, b) = (SutNode::echo("a", &[]), SutNode::echo("b", &[]));
     let over = ["--transport", transport(), "--connect-timeout", "300ms"];
     let both = format!("{},{}", a.address, b.address);
-    let report_of = |nodes: &str| report("loadgen-node", "", &[&["--nodes", nodes], &over[..]].concat());
+    let report_of =
+        |nodes: &str| report("loadgen-node", "", &[&["--nodes", nodes], &over[..]].concat());
     let healthy = report_of(&both);
-    let same: Vec<_> = found(&healthy, "same-machine").into_iter().map(|(about, _)| about).collect();
+    let same: Vec<_> =
+        found(&healthy, "same-machine").into_iter().map(|(about, _)| about).collect();
     assert_eq!(same, [format!("node a at {}", a.address), format!("node b at {}", b.address)]);
     assert_eq!(found(&healthy, "node-unusable"), []);
     let nobody = free_address();
@@ -82,8 +84,7 @@ fn nodes_are_asked_and_one_that_is_not_there_is_a_problem_and_no_end() {
     assert_eq!(gone.len(), 1, "{broken:#}");
     assert_eq!(gone[0].0, nobody);
     assert_eq!(found(&broken, "same-machine").len(), 2, "{broken:#}");
-    let (code, text, _) =
-        doctor("loadgen-node", "", &[&["--nodes", &nobody], &over[..]].concat());
+    let (code, text, _) = doctor("loadgen-node", "", &[&["--nodes", &nobody], &over[..]].concat());
     assert_eq!(code, Some(1));
     assert!(text.contains(&format!("problem: node-unusable ({nobody})")), "{text}");
 }

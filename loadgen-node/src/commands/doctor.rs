@@ -9,7 +9,7 @@ use netdiv_rules::Scenario;
 use crate::{
     RunArgs, RunConfig, RunError, doctor,
     output::say,
-    settings::{Target, usage},
+    settings::{Names, Target, usage},
 };
 
 /// `loadgen-node doctor`.
@@ -34,7 +34,7 @@ struct Looked {
 /// Stands for the nodes where none is named, and is not asked: the settings of a run want one.
 const NOBODY: &str = "localhost:1";
 
-fn resolve(given: &RunArgs) -> Result<Looked, RunError> {
+fn resolve(given: &RunArgs, names: Names) -> Result<Looked, RunError> {
     if given.in_process.is_some() {
         return usage("doctor looks at what a network needs; leave --in-process out");
     }
@@ -48,12 +48,12 @@ fn resolve(given: &RunArgs) -> Result<Looked, RunError> {
         None => None,
         Some(_) => {
             args.scenario.get_or_insert(Scenario::Offline);
-            Some(args.resolve()?)
+            Some(args.resolve_with(names)?)
         }
     };
     let mut settings = match run.as_ref().map(|run| &run.target).and_then(Target::nodes) {
         Some(settings) => settings.clone(),
-        None => args.network.resolve()?,
+        None => args.network.resolve(names)?,
     };
     if is_alone {
         settings.nodes.clear();
@@ -64,9 +64,9 @@ fn resolve(given: &RunArgs) -> Result<Looked, RunError> {
 impl DoctorCommand {
     /// Looks, prints what was found, and returns the exit code.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
-        let Some(Looked { settings, pin, run }) = self.file.resolve(&self.run, resolve)? else {
-            return Ok(0);
-        };
+        let names = Names::of(&self.file);
+        let looked = self.file.resolve(&self.run, |run: &RunArgs| resolve(run, names))?;
+        let Some(Looked { settings, pin, run }) = looked else { return Ok(0) };
         let peers = doctor::peers(&settings)?;
         let needs = doctor::needs(&settings, pin, &peers);
         let report = examine(&Facts::read(&System::default()), &needs, &peers);
