@@ -4,8 +4,8 @@ use std::{io, os::unix::fs::MetadataExt as _, path::Path, time::Duration};
 
 use netdiv_resources::files;
 use rcgen::{
-    BasicConstraints, CertificateParams, CertificateSigningRequestParams, DnType, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, PublicKey,
+    BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    SubjectPublicKeyInfo,
 };
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 
@@ -80,10 +80,15 @@ impl Authority {
         };
         let key =
             KeyPair::from_pem(&key).map_err(|error| unusable(&key_path, error.to_string()))?;
-        let der = CertificateDer::from_pem_slice(certificate.as_bytes())
+        let found: Vec<_> = CertificateDer::pem_slice_iter(certificate.as_bytes())
+            .collect::<Result<_, _>>()
             .map_err(|error| unusable(&certificate_path, error.to_string()))?;
+        let [der] = &found[..] else {
+            let why = format!("it holds {} certificates, and must hold one", found.len());
+            return Err(unusable(&certificate_path, why));
+        };
         let wrong = |why: &str| Err(unusable(&certificate_path, why.into()));
-        match x509_parser::parse_x509_certificate(&der) {
+        match x509_parser::parse_x509_certificate(der) {
             Err(error) => return wrong(&error.to_string()),
             Ok((_, own)) if !own.is_ca() => return wrong("it is not an authority's"),
             Ok((_, own))
@@ -93,11 +98,11 @@ impl Authority {
             }
             Ok(_) => {}
         }
-        let lifetime = Lifetime::of(&der).map_err(|why| unusable(&certificate_path, why))?;
+        let lifetime = Lifetime::of(der).map_err(|why| unusable(&certificate_path, why))?;
         if let Some(fault) = lifetime.fault() {
             return wrong(&fault);
         }
-        let issuer = Issuer::from_ca_cert_der(&der, key)
+        let issuer = Issuer::from_ca_cert_der(der, key)
             .map_err(|error| unusable(&certificate_path, error.to_string()))?;
         Ok(Self { issuer, certificate, lifetime, new: None })
     }
@@ -131,7 +136,7 @@ impl Authority {
     pub fn sign(
         &self,
         folder: &Path,
-        requests: &[(Subject, PublicKey)],
+        requests: &[(Subject, SubjectPublicKeyInfo)],
         valid_for: Duration,
     ) -> Result<Vec<String>, CertificateError> {
         let lifetime = self.lifetime_within(valid_for)?;
@@ -143,13 +148,10 @@ impl Authority {
             }
         }
         self.write_own(&mut output, is_lacking)?;
-        for (subject, public_key) in requests {
-            let mut params = subject.parameters()?;
-            (params.not_before, params.not_after) = (lifetime.begin, lifetime.end);
-            let public_key = public_key.clone();
-            let signed =
-                CertificateSigningRequestParams { params, public_key }.signed_by(&self.issuer)?;
-            output.write(&subject.file("pem"), &signed.pem())?;
+        for (subject, key) in requests {
+            let mut parameters = subject.parameters()?;
+            (parameters.not_before, parameters.not_after) = (lifetime.begin, lifetime.end);
+            output.write(&subject.file("pem"), &parameters.signed_by(key, &self.issuer)?.pem())?;
         }
         let own = is_lacking.then(|| CERTIFICATE.to_owned());
         Ok(own.into_iter().chain(requests.iter().map(|(subject, _)| subject.words())).collect())

@@ -5,8 +5,10 @@ use std::{net::IpAddr, path::Path};
 use netdiv_resources::files;
 use rcgen::{
     CertificateParams, CertificateSigningRequestParams, DnType, ExtendedKeyUsagePurpose, IsCa,
-    PublicKey, SanType,
+    SanType, SubjectPublicKeyInfo,
 };
+use rustls::pki_types::{CertificateSigningRequestDer, pem::PemObject as _};
+use x509_parser::{certification_request::X509CertificationRequest, prelude::FromDer as _};
 
 use super::CertificateError;
 
@@ -66,16 +68,27 @@ impl Subject {
 
     /// Whom a request (`NAME.csr`, in PEM) names, and the key that it proves to have. Of what it asks for, only names, addresses
     /// and purposes count.
-    pub fn of_request(path: &Path) -> Result<(Self, PublicKey), CertificateError> {
-        let refused =
-            |why: String| CertificateError::Request { path: path.display().to_string(), why };
-        let text = files::read_text(path).map_err(|error| CertificateError::Unreadable {
-            path: path.display().to_string(),
-            error,
-        })?;
-        let CertificateSigningRequestParams { params: asked, public_key } =
-            CertificateSigningRequestParams::from_pem(&text)
-                .map_err(|error| refused(error.to_string()))?;
+    pub fn of_request(path: &Path) -> Result<(Self, SubjectPublicKeyInfo), CertificateError> {
+        let shown = || path.display().to_string();
+        let refused = |why: String| CertificateError::Request { path: shown(), why };
+        let text = files::read(path, files::TEXT_BYTES)
+            .map_err(|error| CertificateError::Unreadable { path: shown(), error })?;
+        let found: Vec<_> = CertificateSigningRequestDer::pem_slice_iter(&text)
+            .collect::<Result<_, _>>()
+            .map_err(|error| refused(error.to_string()))?;
+        let [request] = &found[..] else {
+            return Err(refused(format!("it holds {} requests, and must hold one", found.len())));
+        };
+        let asked = CertificateSigningRequestParams::from_der(request)
+            .map_err(|error| refused(error.to_string()))?
+            .params;
+        // The library takes the key's kind for that of the signature, which it need not be.
+        let key = X509CertificationRequest::from_der(request)
+            .map_err(|error| refused(error.to_string()))
+            .and_then(|(_, request)| {
+                let key = request.certification_request_info.subject_pki.raw;
+                SubjectPublicKeyInfo::from_der(key).map_err(|error| refused(error.to_string()))
+            })?;
         let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default().to_owned();
         check_file_name(&name)?;
         if matches!(asked.is_ca, IsCa::Ca(_)) {
@@ -97,7 +110,7 @@ impl Subject {
             let why = "it names no host; a node's needs the names by which the node is reached, as subjectAltName";
             return Err(refused(why.into()));
         }
-        Ok((Self { name, reached_by, purposes }, public_key))
+        Ok((Self { name, reached_by, purposes }, key))
     }
 
     /// In words: the file, and whom it names.

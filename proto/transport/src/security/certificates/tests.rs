@@ -3,6 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, time::Duration};
 
 use rcgen::{BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose, IsCa, KeyPair, SanType};
+use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 use tempfile::TempDir;
 use time::OffsetDateTime;
 
@@ -178,12 +179,35 @@ fn a_request_for_more_is_refused() {
     let letter = if text.as_bytes()[place] == b'A' { "B" } else { "A" };
     fs::write(&path, format!("{}{letter}{}", &text[..place], &text[place + 1..])).unwrap();
     assert!(Subject::of_request(&path).is_err());
-    for garbage in ["", "nothing", "-----BEGIN CERTIFICATE REQUEST-----\n"] {
+    let twice = format!("{text}{text}");
+    for garbage in ["", "nothing", "-----BEGIN CERTIFICATE REQUEST-----\n", &twice] {
         fs::write(&path, garbage).unwrap();
         assert!(Subject::of_request(&path).is_err());
     }
     assert!(Subject::of_request(folder.path()).is_err());
     assert!(Subject::of_request(&folder.path().join("nowhere.csr")).is_err());
+}
+
+#[test]
+fn a_certificate_has_the_key_of_its_request_of_whatever_kind() {
+    let (kept, folder) = (kept(), folder());
+    let path = folder.path().join("x.csr");
+    for kind in
+        [&rcgen::PKCS_ECDSA_P256_SHA256, &rcgen::PKCS_ECDSA_P384_SHA384, &rcgen::PKCS_ED25519]
+    {
+        let key = KeyPair::generate_for(kind).unwrap();
+        let mut params = CertificateParams::new([String::from("host")]).unwrap();
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        fs::write(&path, params.serialize_request(&key).unwrap().pem().unwrap()).unwrap();
+        let signed = super::tests::folder();
+        let request = Subject::of_request(&path).unwrap();
+        let authority = Authority::open(kept.path()).unwrap();
+        authority.sign(signed.path(), &[request], DAY).unwrap();
+        let text = fs::read(signed.path().join("x.pem")).unwrap();
+        let der = CertificateDer::from_pem_slice(&text).unwrap();
+        let (_, made) = x509_parser::parse_x509_certificate(&der).unwrap();
+        assert_eq!(made.public_key().raw, rcgen::PublicKeyData::subject_public_key_info(&key));
+    }
 }
 
 #[test]
