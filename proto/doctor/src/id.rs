@@ -248,7 +248,7 @@ impl Id {
             Self::VersionDiffers => (
                 "warning",
                 "a node's program has another version than this one",
-                "Results of different programs are compared; a submission wants one release.",
+                "Releases may behave differently, and nobody can tell which of them made a figure.",
                 "the same release on both",
             ),
             Self::SameMachine => (

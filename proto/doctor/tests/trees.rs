@@ -207,9 +207,12 @@ fn sick(id: Id) -> Option<(Vec<(&'static str, String)>, Needs, Vec<Peer>, &'stat
             "is 9000 bytes here, and of ens1 there 1500",
         ),
         Id::QuicMtu => with(|needs| needs.quic_mtu = Some(8973), "has room for 8972"),
-        Id::StandardFrames => {
-            tree(&[("sys/devices/pci0000:00/net/eth0/mtu", "1500")], "the MTU is 1500 bytes")
-        }
+        Id::StandardFrames => (
+            files(&[("sys/devices/pci0000:00/net/eth0/mtu", "1500")]),
+            Needs { quic_mtu: None, ..needs() },
+            vec![],
+            "the MTU is 1500 bytes",
+        ),
         Id::SpeedDiffers => path(
             other(|node| node.machine.interfaces[0].speed_mbit_per_second = Some(1000)),
             "25000 Mb/s here, and ens1 there 1000",

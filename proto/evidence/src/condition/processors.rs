@@ -39,29 +39,77 @@ impl System {
         self.names(CPU).into_iter().filter_map(governor).collect()
     }
 
-    /// The least quota of all groups; unknown where there are no groups.
+    /// The least quota of all groups; unknown where there are no groups, or one of them has a quota that makes no sense.
     fn quota(&self) -> Option<Quota> {
         let groups = control_groups::folders(self.root(), "cpu");
         if groups.is_empty() {
             return None;
         }
-        let quotas = groups.into_iter().filter_map(|(version, folder)| {
+        let mut least = Quota::None;
+        for (version, folder) in groups {
             let read = |file: &str| fs::read_to_string(folder.join(file)).ok();
-            let (quota, period) = match version {
-                // `max 100000`, or 200000 of 100000 µs.
+            let quota = match version {
+                // `max 100000`, or 200000 of 100000 µs. The topmost group has no such file.
                 Version::V2 => {
-                    let text = read("cpu.max")?;
+                    let Some(text) = read("cpu.max") else { continue };
                     let (quota, period) = text.trim().split_once(' ')?;
-                    (quota.to_owned(), period.to_owned())
+                    share(quota, period, "max")?
                 }
-                // A quota of -1 is none.
-                Version::V1 => (read("cpu.cfs_quota_us")?, read("cpu.cfs_period_us")?),
+                Version::V1 => {
+                    let Some(quota) = read("cpu.cfs_quota_us") else { continue };
+                    share(quota.trim(), read("cpu.cfs_period_us")?.trim(), "-1")?
+                }
             };
-            let (quota, period): (u64, u64) =
-                (quota.trim().parse().ok()?, period.trim().parse().ok()?);
-            (period > 0).then(|| quota as f64 / period as f64)
-        });
-        let least = quotas.min_by(f64::total_cmp);
-        Some(least.map_or(Quota::None, Quota::Processors))
+            least = match (least, quota) {
+                (Quota::Processors(a), Quota::Processors(b)) => Quota::Processors(a.min(b)),
+                (Quota::None, other) | (other, Quota::None) => other,
+            };
+        }
+        Some(least)
+    }
+}
+
+/// What a quota is of its period, where `none` stands for all of it.
+fn share(quota: &str, period: &str, none: &str) -> Option<Quota> {
+    let period = period.parse::<u64>().ok().filter(|period| *period > 0)?;
+    if quota == none {
+        return Some(Quota::None);
+    }
+    let quota = quota.parse::<u64>().ok().filter(|quota| *quota > 0)?;
+    Some(Quota::Processors(quota as f64 / period as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The quota of a system with these files.
+    fn quota(files: &[(&str, &str)]) -> Option<Quota> {
+        let root = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        System::under(root.path()).quota()
+    }
+
+    #[test]
+    fn the_least_quota_of_all_groups_counts_in_both_versions() {
+        let v2 = ("proc/self/cgroup", "0::/a/b\n");
+        let (inner, outer) = ("sys/fs/cgroup/a/b/cpu.max", "sys/fs/cgroup/a/cpu.max");
+        let all = [v2, (inner, "400000 100000\n"), (outer, "150000 100000\n")];
+        assert_eq!(quota(&all), Some(Quota::Processors(1.5)));
+        assert_eq!(quota(&[v2, (inner, "max 100000\n")]), Some(Quota::None));
+        let v1 = ("proc/self/cgroup", "4:cpu,cpuacct:/a\n3:pids:/x\n");
+        let (share, period) =
+            ("sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "sys/fs/cgroup/cpu/a/cpu.cfs_period_us");
+        let limited = quota(&[v1, (share, "50000\n"), (period, "100000\n")]);
+        assert_eq!(limited, Some(Quota::Processors(0.5)));
+        assert_eq!(quota(&[v1, (share, "-1\n"), (period, "100000\n")]), Some(Quota::None));
+        assert_eq!(quota(&[]), None);
+        for absurd in ["", "x y", "1", "1 0", "0 1", "-1 -1", "max x", "1 99999999999999999999"] {
+            assert_eq!(quota(&[v2, (inner, absurd)]), None, "{absurd}");
+        }
     }
 }
