@@ -4,6 +4,8 @@
 //! its start, with the name that was meant. Any other variable stays unnoticed, also one that begins with `NETDIV_`: it may be the
 //! other program's, a script's or a plug-in's, and Kubernetes makes some from the name of each Service.
 
+use std::collections::BTreeSet;
+
 use clap::{Arg, ArgAction, Command};
 use netdiv_contract::said::said;
 
@@ -31,7 +33,7 @@ pub(crate) fn refusal(
         })
         .collect();
     wrong.sort();
-    (!wrong.is_empty()).then(|| format!("{}; or unset it\n", wrong.join("\n  ")))
+    (!wrong.is_empty()).then(|| format!("{}\n\nUnset what is not meant.\n", wrong.join("\n  ")))
 }
 
 /// What to do about a variable that sets nothing; `None` where it does, or is not ours.
@@ -58,8 +60,11 @@ fn meant(name: &str, options: &[&Arg]) -> Option<String> {
     });
     of_old_key.or_else(|| {
         let slips = |known: &String| Some((slips(&upper, known)?, known.clone()));
-        let (_, nearest) = known.iter().filter_map(slips).min()?;
-        Some(format!("did you mean {nearest}?"))
+        let near: BTreeSet<_> = known.iter().filter_map(slips).collect();
+        let least = near.first()?.0;
+        let nearest: Vec<_> =
+            near.iter().filter(|(slips, _)| *slips == least).map(|(_, known)| &known[..]).collect();
+        Some(format!("did you mean {}?", nearest.join(" or ")))
     })
 }
 
@@ -110,6 +115,8 @@ mod tests {
         #[arg(long)]
         pin: Option<String>,
         #[arg(long)]
+        mode: Option<String>,
+        #[arg(long)]
         json: bool,
     }
 
@@ -121,7 +128,7 @@ mod tests {
     #[test]
     fn a_variable_that_is_nearly_an_option_is_refused_with_the_one_that_was_meant() {
         for (name, meant) in [
-            ("NETDIV_NODE", "did you mean NETDIV_NODES?"),
+            ("NETDIV_NODE", "did you mean NETDIV_MODE or NETDIV_NODES?"),
             ("NETDIV_NODESS", "did you mean NETDIV_NODES?"),
             ("NETDIV_NDOES", "did you mean NETDIV_NODES?"),
             ("netdiv_nodes", "did you mean NETDIV_NODES?"),
