@@ -4,14 +4,10 @@ use std::{fs, path::Path};
 
 use netdiv_doctor::{Id, table};
 
-fn page() -> String {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/DOCTOR.md");
-    fs::read_to_string(page).expect("a page")
-}
-
 #[test]
 fn the_table_is_that_of_the_code() {
-    let page = page();
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/DOCTOR.md");
+    let page = fs::read_to_string(page).expect("a page");
     let (_, rest) = page.split_once("<!-- findings: begin -->\n").expect("a beginning");
     let (written, _) = rest.split_once("<!-- findings: end -->").expect("an end");
     let wanted = table();

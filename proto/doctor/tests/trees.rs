@@ -1,5 +1,12 @@
 //! Made-up machines: one on which nothing is wrong, and for each finding one on which it is.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "what tests stand on is a test, too"
+)]
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -157,8 +164,11 @@ fn other(change: impl FnOnce(&mut PeerFacts)) -> Vec<Peer> {
     vec![peer]
 }
 
+/// What differs from a machine on which nothing is wrong, what is asked of it, its nodes, and what has to be said.
+type Sick = (Vec<(&'static str, String)>, Needs, Vec<Peer>, &'static str);
+
 /// What has to be changed for a finding to be made, and words of what is then said.
-fn sick(id: Id) -> Option<(Vec<(&'static str, String)>, Needs, Vec<Peer>, &'static str)> {
+fn sick(id: Id) -> Option<Sick> {
     let files = |files: &[(&'static str, &str)]| {
         files.iter().map(|(path, text)| (*path, (*text).to_owned())).collect::<Vec<_>>()
     };

@@ -26,7 +26,7 @@ pub struct Subject {
 impl Subject {
     /// Nodes, by the names or IP addresses by which they are reached, and clients.
     pub fn all(hosts: &[String], clients: &[String]) -> Result<Vec<Self>, CertificateError> {
-        let hosts = hosts.iter().map(Self::node);
+        let hosts = hosts.iter().map(|host| Self::node(host));
         let clients = clients.iter().map(|name| {
             let purposes = vec![ExtendedKeyUsagePurpose::ClientAuth];
             Ok(Self { name: name.clone(), reached_by: Vec::new(), purposes })
@@ -41,15 +41,15 @@ impl Subject {
         Ok(all)
     }
 
-    fn node(host: &String) -> Result<Self, CertificateError> {
+    fn node(host: &str) -> Result<Self, CertificateError> {
         // `HOST:PORT` is not a host, and its certificate would be useless; but IPv6 addresses have colons too.
         if host.parse::<IpAddr>().is_err() && host.contains(':') {
-            return Err(CertificateError::FileName(host.clone()));
+            return Err(CertificateError::FileName(host.into()));
         }
-        let named = CertificateParams::new([host.clone()])
-            .map_err(|error| CertificateError::Name { name: host.clone(), error })?;
+        let named = CertificateParams::new([host.to_owned()])
+            .map_err(|error| CertificateError::Name { name: host.into(), error })?;
         let purposes = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        Ok(Self { name: host.clone(), reached_by: named.subject_alt_names, purposes })
+        Ok(Self { name: host.into(), reached_by: named.subject_alt_names, purposes })
     }
 
     /// The name of its file of this kind.
