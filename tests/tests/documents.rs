@@ -19,12 +19,14 @@ trap 'kill $(jobs -p) 2>/dev/null || true; wait' EXIT
 is_up() { for _ in $(seq 600); do (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null && return; sleep 0.1; done; exit 9; }
 "#;
 
-/// How a document runs.
+/// How a document runs: `tests/documents/commands.toml` says what each key is.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Document {
+    after: BTreeMap<String, Vec<String>>,
     files: BTreeMap<String, String>,
-    in_place: toml::Table,
+    shows: BTreeMap<String, String>,
+    in_place: BTreeMap<String, String>,
     not_run: BTreeMap<String, String>,
 }
 
@@ -32,46 +34,64 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().expect("the repository")
 }
 
-/// The `sh` blocks of a document.
-fn blocks(text: &str) -> Vec<&str> {
-    let rest = text.split("```sh\n").skip(1);
-    rest.map(|rest| rest.split("```").next().unwrap_or_default()).collect()
+/// The blocks of a document, each with its language.
+fn blocks(name: &str) -> Vec<(String, String)> {
+    let text = fs::read_to_string(repository().join(name)).expect("a document");
+    let blocks = text.split("```").skip(1).step_by(2).filter_map(|block| block.split_once('\n'));
+    blocks.map(|(language, block)| (language.into(), block.into())).collect()
 }
 
-/// The script that a document's commands make.
-fn script(name: &str, document: &Document) -> String {
-    let text = fs::read_to_string(repository().join(name)).expect("a document");
-    let ports: Vec<_> = ["{A}", "{B}", "{C}", "{D}"]
-        .map(|place| (place, free_address().replace("127.0.0.1:", "")))
-        .into();
-    let mut unused: Vec<_> = document.not_run.keys().chain(document.in_place.keys()).collect();
-    let mut script = PROLOGUE.to_owned();
-    for block in blocks(&text) {
-        if let Some(words) = document.not_run.keys().find(|words| block.starts_with(*words)) {
-            unused.retain(|key| *key != words);
-            continue;
+/// The commands of a document, behind those of others that it follows, as they are written.
+fn commands(name: &str, document: &Document) -> String {
+    let mut commands = String::new();
+    for (other, wanted) in &document.after {
+        let blocks = blocks(other);
+        for words in wanted {
+            let found = blocks.iter().find(|(_, block)| block.starts_with(words));
+            commands += &found.unwrap_or_else(|| panic!("{other} has no block {words:?}")).1;
         }
-        let mut block = block.to_owned();
-        for (from, to) in &document.in_place {
-            if block.contains(from) {
-                unused.retain(|key| *key != from);
-            }
-            block = block.replace(from, to.as_str().expect("a text"));
-        }
-        ports.iter().for_each(|(place, port)| block = block.replace(place, port));
-        // A command may go over several lines.
-        for command in block.replace("\\\n", " ").lines() {
-            script += &format!("{command}\n");
-            let mut words = command.split_whitespace();
-            let listens = words.find(|word| *word == "--listen").and_then(|_| words.next());
-            if let Some((host, port)) =
-                listens.filter(|_| command.ends_with('&')).and_then(|a| a.rsplit_once(':'))
-            {
-                script += &format!("is_up {host} {port}\n");
-            }
+    }
+    let mut unused: Vec<_> = document.not_run.keys().chain(document.shows.values()).collect();
+    for (language, block) in blocks(name) {
+        let is_one = |words: &&String| block.starts_with(*words);
+        let declared = unused.iter().position(|words| is_one(words)).map(|n| unused.remove(n));
+        let shown = document.shows.iter().find(|(_, words)| is_one(words));
+        match (language.as_str(), declared, shown) {
+            (_, _, Some((file, _))) => commands += &format!("cat >{file} <<'END'\n{block}END\n"),
+            ("sh", None, _) => commands += &block,
+            _ => {}
         }
     }
     assert!(unused.is_empty(), "{name} has none of what is declared for it: {unused:?}");
+    commands
+}
+
+/// The script that a document's commands make.
+fn script(name: &str, documents: &BTreeMap<String, Document>) -> String {
+    let document = &documents[name];
+    let mut commands = commands(name, document);
+    for (from, to) in &document.in_place {
+        assert!(commands.contains(from), "{name} has nothing to put {to:?} in place of: {from:?}");
+        commands = commands.replace(from, to);
+    }
+    for (from, to) in document.after.keys().flat_map(|other| &documents[other].in_place) {
+        commands = commands.replace(from, to);
+    }
+    for place in ["{A}", "{B}", "{C}", "{D}"] {
+        commands = commands.replace(place, &free_address().replace("127.0.0.1:", ""));
+    }
+    let mut script = PROLOGUE.to_owned();
+    // A command may go over several lines.
+    for command in commands.replace("\\\n", " ").lines() {
+        script += &format!("{command}\n");
+        let mut words = command.split_whitespace();
+        let listens = words.find(|word| *word == "--listen").and_then(|_| words.next());
+        if let Some((host, port)) =
+            listens.filter(|_| command.ends_with('&')).and_then(|a| a.rsplit_once(':'))
+        {
+            script += &format!("is_up {host} {port}\n");
+        }
+    }
     script
 }
 
@@ -81,15 +101,20 @@ fn the_commands_of_the_documents_run_as_they_are_written() {
         fs::read_to_string(repository().join("tests/documents/commands.toml")).expect("a table");
     let documents: BTreeMap<String, Document> = toml::from_str(&declared).expect("documents");
     assert!(documents.len() >= 5);
+    let mut reasons = documents.values().flat_map(|document| document.not_run.values());
+    assert!(reasons.all(|reason| !reason.trim().is_empty()), "what is not run has a reason");
     let programs = program("sut-node");
     let programs = programs.parent().expect("a folder").display();
     let path = format!("{programs}:{}", std::env::var("PATH").unwrap_or_default());
     for (name, document) in &documents {
         let folder = tempfile::tempdir().expect("a folder");
-        for (file, source) in &document.files {
-            symlink(repository().join(source), folder.path().join(file)).expect("a link");
+        let others = document.after.keys().map(|other| &documents[other]);
+        for (file, source) in others.chain([document]).flat_map(|document| &document.files) {
+            let file = folder.path().join(file);
+            fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
+            symlink(repository().join(source), file).expect("a link");
         }
-        let script = script(name, document);
+        let script = script(name, &documents);
         let done = Command::new("bash")
             .args(["-c", &script])
             .current_dir(folder.path())

@@ -6,22 +6,7 @@ use std::process::Command;
 use e2e::{LoadGen, SutNode, npy, plugin};
 use loadgen_node::official_log::read_responses;
 
-const MANIFEST: &str = r#"
-name = "doubler"
-model = "factor.txt"
-workload = "tensors"
-precision = "fp32"
-
-[[inputs]]
-name = "numbers"
-data_type = "float32"
-shape = ["n"]
-
-[[outputs]]
-name = "products"
-data_type = "float32"
-shape = ["n"]
-"#;
+const MANIFEST: &str = include_str!("../plugin/doubler.toml");
 
 /// A folder with the plug-in, a manifest and a model.
 struct Toy(tempfile::TempDir);
@@ -33,7 +18,7 @@ impl Toy {
         plugin::build("doubler.cc", macros, &toy.path("libdoubler.so"));
         toy.write("toy.toml", MANIFEST);
         toy.write("fixed.toml", &MANIFEST.replace("[\"n\"]", "[2]"));
-        toy.write("factor.txt", "2.0");
+        toy.write("factor.txt", include_str!("../plugin/factor.txt"));
         toy
     }
 
