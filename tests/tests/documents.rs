@@ -54,7 +54,7 @@ fn commands(name: &str, document: &Document) -> String {
     let mut unused: Vec<_> = document.not_run.keys().chain(document.shows.values()).collect();
     for (language, block) in blocks(name) {
         let is_one = |words: &&String| block.starts_with(*words);
-        let declared = unused.iter().position(|words| is_one(words)).map(|n| unused.remove(n));
+        let declared = unused.iter().position(is_one).map(|n| unused.remove(n));
         let shown = document.shows.iter().find(|(_, words)| is_one(words));
         match (language.as_str(), declared, shown) {
             (_, _, Some((file, _))) => commands += &format!("cat >{file} <<'END'\n{block}END\n"),
