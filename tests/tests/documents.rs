@@ -23,6 +23,7 @@ is_up() { for _ in $(seq 600); do (exec 3<>"/dev/tcp/$1/$2") 2>/dev/null && retu
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Document {
+    before: String,
     files: BTreeMap<String, String>,
     in_place: toml::Table,
     not_run: BTreeMap<String, String>,
@@ -45,7 +46,7 @@ fn script(name: &str, document: &Document) -> String {
         .map(|place| (place, free_address().replace("127.0.0.1:", "")))
         .into();
     let mut unused: Vec<_> = document.not_run.keys().chain(document.in_place.keys()).collect();
-    let mut script = PROLOGUE.to_owned();
+    let mut run = vec![document.before.clone()];
     for block in blocks(&text) {
         if let Some(words) = document.not_run.keys().find(|words| block.starts_with(*words)) {
             unused.retain(|key| *key != words);
@@ -58,17 +59,19 @@ fn script(name: &str, document: &Document) -> String {
             }
             block = block.replace(from, to.as_str().expect("a text"));
         }
-        ports.iter().for_each(|(place, port)| block = block.replace(place, port));
-        // A command may go over several lines.
-        for command in block.replace("\\\n", " ").lines() {
-            script += &format!("{command}\n");
-            let mut words = command.split_whitespace();
-            let listens = words.find(|word| *word == "--listen").and_then(|_| words.next());
-            if let Some((host, port)) =
-                listens.filter(|_| command.ends_with('&')).and_then(|a| a.rsplit_once(':'))
-            {
-                script += &format!("is_up {host} {port}\n");
-            }
+        run.push(block);
+    }
+    let mut script = PROLOGUE.to_owned();
+    let commands = ports.iter().fold(run.concat(), |run, (place, port)| run.replace(place, port));
+    // A command may go over several lines.
+    for command in commands.replace("\\\n", " ").lines() {
+        script += &format!("{command}\n");
+        let mut words = command.split_whitespace();
+        let listens = words.find(|word| *word == "--listen").and_then(|_| words.next());
+        if let Some((host, port)) =
+            listens.filter(|_| command.ends_with('&')).and_then(|a| a.rsplit_once(':'))
+        {
+            script += &format!("is_up {host} {port}\n");
         }
     }
     assert!(unused.is_empty(), "{name} has none of what is declared for it: {unused:?}");
@@ -87,7 +90,9 @@ fn the_commands_of_the_documents_run_as_they_are_written() {
     for (name, document) in &documents {
         let folder = tempfile::tempdir().expect("a folder");
         for (file, source) in &document.files {
-            symlink(repository().join(source), folder.path().join(file)).expect("a link");
+            let link = folder.path().join(file);
+            fs::create_dir_all(link.parent().expect("a folder")).expect("it can be made");
+            symlink(repository().join(source), link).expect("a link");
         }
         let script = script(name, document);
         let done = Command::new("bash")
