@@ -1,38 +1,13 @@
 #!/usr/bin/env bash
 # images of programs that are built already: the demo between containers, not root, read-only, no capabilities, SIGTERM drained
 . "$(dirname "$0")/../common.sh"
-install buildah podman crun mmdebstrap
-
-# crun takes one hierarchy of cgroups; a mount namespace of our own gets it where the machine has two.
-if [ -d /sys/fs/cgroup/unified ] && [ -z "${ONE_HIERARCHY-}" ]; then
-    export ONE_HIERARCHY=1
-    # shellcheck disable=SC2016 # the shell inside expands
-    exec unshare --mount bash -c 'umount -R /sys/fs/cgroup && mount -t cgroup2 cgroup2 /sys/fs/cgroup && exec bash "$0"' "$(realpath "$0")"
-fi
-
-export CONTAINERS_STORAGE_CONF=$OUT/storage.conf BUILDAH_ISOLATION=chroot BUILD="buildah build"
-printf '[storage]\ndriver = "vfs"\nrunroot = "%s"\ngraphroot = "%s"\n' "$OUT/run" "$OUT/graph" >"$CONTAINERS_STORAGE_CONF"
-# No systemd is asked for anything, and no limit is raised.
-pod() { podman --log-level fatal --runtime crun --cgroup-manager cgroupfs --events-backend file "$@"; }
+. "$(dirname "$0")/../images.sh"
 containers=(node-a node-b loadgen)
-clean() {
-    pod rm --force --ignore --time 1 "${containers[@]}" >/dev/null 2>&1 || true
-    buildah rm --all >/dev/null 2>&1 || true
-    rm -rf "$OUT/run" "$OUT/graph" "$OUT/runtime.tar" "$OUT/programs"
-}
-trap clean EXIT
 
 mmdebstrap --quiet --variant=minbase bookworm "$OUT/runtime.tar"
 mkdir "$OUT/programs" "$OUT/result"
 cp "$BIN/sut-node" "$BIN/loadgen-node" "$OUT/programs/"
 strip "$OUT/programs/"*
-# An image that holds one file or folder: NAME SOURCE TARGET.
-image_of() {
-    local container
-    container=$(buildah from scratch)
-    buildah add --quiet "$container" "$2" "$3" >/dev/null
-    buildah commit --quiet --rm "$container" "$1" >/dev/null
-}
 image_of localhost/runtime "$OUT/runtime.tar" /
 image_of localhost/programs "$OUT/programs" /programs
 for target in node loadgen; do
@@ -40,8 +15,6 @@ for target in node loadgen; do
         --build-arg BUILDER=localhost/runtime --build-arg RUNTIME=localhost/runtime --build-arg PROGRAMS=localhost/programs
 done
 
-safe=(--read-only --cap-drop=all --security-opt no-new-privileges --user 65532:65532 --network host --pull never
-    --cgroups disabled --ulimit "nofile=$(ulimit -Hn):$(ulimit -Hn)" --ulimit nproc=4096:4096)
 settings() { # PORT
     printf 'listen = "127.0.0.1:%s"\nmetrics = "127.0.0.1:%s"\nengine = "onnx"\nmodel = "digits"\n' "$1" "$(($1 + 100))"
 }
