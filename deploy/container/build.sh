@@ -26,6 +26,8 @@ read -ra build <<<"${BUILD:-podman build}"
 # HEALTHCHECK is part of Docker's format only; Docker itself knows no other.
 [ "${build[0]}" = docker ] || build+=(--format docker)
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
+# Buildah 1.28 leaves a stage out that only a default names, so these are said.
 exec "${build[@]}" --file deploy/container/Containerfile --target "$target" --tag "$image" \
     --build-arg IMAGE="$image" --build-arg VERSION="$version" \
-    --build-arg REVISION="$(git rev-parse HEAD 2>/dev/null || true)" "$@" .
+    --build-arg REVISION="$(git rev-parse HEAD 2>/dev/null || true)" \
+    --build-arg PROGRAMS=compiled --build-arg LIBTORCH=libtorch "$@" .
