@@ -6,6 +6,8 @@
 //! - `fabric/`: what the network can carry
 //! - `doctor/`: what keeps this machine, or the way to a node, from measuring well
 //! - `probe/`: one sample to every node, and its answer
+//! - `comparison/`: runs beside runs
+//! - `recording/`: what a run leaves beside its result, so that it can be looked at
 //! - `report/`: tables for the terminal, and pictures
 //! - `commands/`: the subcommands, a file for each
 //!
@@ -13,11 +15,13 @@
 
 mod claim;
 mod commands;
+mod comparison;
 mod doctor;
 mod error;
 mod fabric;
 mod output;
 mod probe;
+mod recording;
 mod report;
 mod run;
 mod settings;

@@ -4,6 +4,7 @@ mod audit;
 mod benchmarks;
 mod certificates;
 mod check;
+mod compare;
 mod doctor;
 mod fabric;
 mod ids;
@@ -11,6 +12,7 @@ mod init;
 mod nodes;
 mod plan;
 mod probe;
+mod report;
 mod run;
 mod submission;
 #[cfg(feature = "in-process")]
@@ -40,6 +42,12 @@ pub enum Command {
     /// Run LoadGen. Exit code 0: valid or complete; 1: finished, not valid; 2: settings, files or nodes do not allow a run;
     /// 3: the run failed
     Run(Box<run::RunCommand>),
+    /// Make a page of runs, for people to look at: verdict, latencies, what happened second by second, nodes side by side,
+    /// settings, machines and rules. Exit code 2: a folder holds no run; 3: the page cannot be written
+    Report(report::ReportArgs),
+    /// Compare runs, or folders of repeated runs, with a baseline: what differs in settings and machines, and what that changed,
+    /// with the noise. Exit code 0: nothing is worse; 1: something is, beyond --tolerance; 2: they cannot be compared
+    Compare(compare::CompareArgs),
     /// Measure what the network costs: the same run over the loopback interface and in one process, in turn
     #[cfg(feature = "in-process")]
     Tax(tax::TaxArgs),
@@ -83,6 +91,8 @@ impl Cli {
         match &self.command {
             Command::Init(args) => args.execute(),
             Command::Run(command) => command.execute(),
+            Command::Report(args) => args.execute(),
+            Command::Compare(args) => args.execute(),
             #[cfg(feature = "in-process")]
             Command::Tax(args) => args.execute(),
             Command::Probe(command) => command.execute(),

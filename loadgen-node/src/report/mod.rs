@@ -1,8 +1,11 @@
 //! What people read: tables for the terminal, and pictures.
 
+pub(crate) mod comparison;
 pub(crate) mod fabric;
 pub(crate) mod fabric_plot;
+pub(crate) mod listing;
 pub(crate) mod nodes;
+pub(crate) mod page;
 pub(crate) mod probe;
 pub(crate) mod run;
 mod table;

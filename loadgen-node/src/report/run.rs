@@ -21,7 +21,7 @@ pub(crate) fn render(result: &RunResult) -> String {
     lines.join("\n")
 }
 
-fn verdict(verdict: Verdict) -> &'static str {
+pub(super) fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Valid => "VALID",
         Verdict::Complete => "COMPLETE",
@@ -31,7 +31,7 @@ fn verdict(verdict: Verdict) -> &'static str {
 }
 
 /// What the run was for; whatever is not for a division is no MLPerf result.
-fn purpose(result: &RunResult) -> &'static str {
+pub(super) fn purpose(result: &RunResult) -> &'static str {
     match (result.division, result.rehearsal) {
         (Division::Exploratory, _) => "exploratory",
         (Division::Network, true) => "rehearsal for the Network division",
@@ -40,7 +40,7 @@ fn purpose(result: &RunResult) -> &'static str {
     }
 }
 
-fn facts(result: &RunResult) -> Vec<(&str, String)> {
+pub(super) fn facts(result: &RunResult) -> Vec<(&str, String)> {
     let mut facts = Vec::new();
     let broken = result.broken_rules();
     if !broken.is_empty() {

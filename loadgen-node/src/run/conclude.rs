@@ -3,7 +3,7 @@
 use loadgen_sys::{Mode, StartTestError};
 use netdiv_contract::layout::{self, InputLayout};
 use netdiv_rules::policy;
-use tracing::error;
+use tracing::{error, warn};
 
 use super::{
     counted::Counted, judgement::Judgement, loadgen_test::LoadGenTest, process::process, record,
@@ -13,7 +13,9 @@ use crate::{
     RunError, claim,
     error::EXIT_FAILED,
     official_log::{self, DetailLog},
-    output, report,
+    output,
+    recording::histograms,
+    report,
     result::{RunResult, Samples, Verdict},
 };
 
@@ -24,6 +26,9 @@ pub(super) fn finish(
     outcome: Result<(), StartTestError>,
 ) -> Result<Verdict, RunError> {
     let folder = &test.config.output;
+    histograms::write(folder, &counted.reports, counted.began, counted.took).unwrap_or_else(
+        |error| warn!("the run stands without {}: {error}", histograms::HISTOGRAMS),
+    );
     let log = DetailLog::read(&folder.join(output::DETAIL));
     let judgement = Judgement::new(test, &counted, outcome, log.as_ref());
     let result = result(test, counted, judgement, &log.unwrap_or_default())?;
@@ -98,7 +103,8 @@ fn result(
         nodes: counted.nodes,
         connections_per_node: counted.connections_per_node,
         streams_per_connection: counted.streams_per_connection,
-        test_seconds: counted.test_seconds,
+        started: Some(humantime::format_rfc3339_millis(counted.began).to_string()),
+        test_seconds: counted.took.as_secs_f64(),
         interfaces: counted.interfaces,
         evidence: counted.evidence,
         digests: counted.digests,

@@ -1,6 +1,9 @@
 //! What is counted on the way to the SUT.
 
+use std::time::{Duration, SystemTime};
+
 use netdiv_contract::layout::InputLayout;
+use netdiv_qdl::NodeReport;
 use netdiv_rules::Finding;
 
 use crate::result::{Carrier, Digests, Evidence, InterfaceTraffic, Node};
@@ -13,12 +16,17 @@ pub(super) struct Counted {
     pub(super) tls: bool,
     /// Samples that LoadGen has issued.
     pub(super) issued: u64,
+    /// Node by node, as counted, and as `result.json` says it.
+    pub(super) reports: Vec<NodeReport>,
     pub(super) nodes: Vec<Node>,
     pub(super) connections_per_node: u64,
     pub(super) streams_per_connection: u64,
     /// What the nodes take.
     pub(super) input: Option<InputLayout>,
-    pub(super) test_seconds: f64,
+    /// When LoadGen's test began.
+    pub(super) began: SystemTime,
+    /// How long it took.
+    pub(super) took: Duration,
     pub(super) interfaces: Vec<InterfaceTraffic>,
     /// Rules that the settings break, where the run is for a division.
     pub(super) findings: Vec<Finding>,
@@ -42,11 +50,13 @@ impl Counted {
             transport,
             tls: false,
             issued: 0,
+            reports: Vec::new(),
             nodes: Vec::new(),
             connections_per_node: 0,
             streams_per_connection: 0,
             input: None,
-            test_seconds: 0.0,
+            began: SystemTime::UNIX_EPOCH,
+            took: Duration::ZERO,
             interfaces: Vec::new(),
             findings: Vec::new(),
             evidence: None,

@@ -6,7 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
+    time::{Duration, Instant, SystemTime},
 };
 
 use bytes::Bytes;
@@ -32,7 +32,7 @@ use super::{
     library::Library,
     loadgen_test::LoadGenTest,
     metrics::{Endpoint, Reading, RunFacts},
-    progress, record,
+    progress, record, recorder,
     signals::end_on_signal,
     watchdog,
 };
@@ -71,10 +71,12 @@ pub(super) fn run(
         .prepare(node.model().input.clone(), config.max_payload_bytes as u64)
         .map_err(RunError::Usage)?;
 
-    if let Some(endpoint) = endpoint {
+    let read = {
         let shared = shared.clone();
-        let read = move || Some(shared.reading());
-        endpoint.serve(RunFacts::new(&test.config, &findings), read)?;
+        move || Some(shared.reading())
+    };
+    if let Some(endpoint) = endpoint {
+        endpoint.serve(RunFacts::new(&test.config, &findings), read.clone())?;
     }
     let fitness = Fitness::new(&test.config.output, test.config.min_free_bytes);
     let cut = fitness.cut();
@@ -83,7 +85,13 @@ pub(super) fn run(
         move |signal: &str| shared.fail(format!("interrupted by {signal}"))
     };
     end_on_signal(interrupted, move || cut.note())?;
-    let counted = || Counted { findings: findings.clone(), ..shared.counted(&node, config) };
+    let (began, started) = (SystemTime::now(), Instant::now());
+    let counted = || Counted {
+        began,
+        took: started.elapsed(),
+        findings: findings.clone(),
+        ..shared.counted(&node, config)
+    };
     let give_up = |reason| conclude::give_up(test, counted(), reason);
     let sut = InProcessSut { node: &node, shared: &shared, library };
     let failure = || {
@@ -96,7 +104,7 @@ pub(super) fn run(
             test.config.quiet,
             &test.expected,
             || shared.progress(),
-            || test.start(&sut),
+            || recorder::while_running(&test.config.output, read, || test.start(&sut)),
         )
     });
     test.phases.begin("conclude");
@@ -260,6 +268,7 @@ impl Shared {
         Counted {
             issued: state.issued,
             nodes: vec![record::node(&info, state.report(), self.bounds.is_some())],
+            reports: vec![state.report().clone()],
             input: Some(model.input.clone()),
             failure: state.failure.clone(),
             remark: Some(REMARK.into()),

@@ -23,6 +23,7 @@ mod process;
 mod progress;
 mod prompts;
 mod record;
+mod recorder;
 mod signals;
 mod sut;
 mod test_settings;

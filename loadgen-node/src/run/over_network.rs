@@ -1,6 +1,9 @@
 //! A run against nodes, over the network.
 
-use std::{sync::Arc, time::Instant};
+use std::{
+    sync::Arc,
+    time::{Instant, SystemTime},
+};
 
 use loadgen_sys::StartTestError;
 use netdiv_qdl::{Failure, Qdl, SampleSource, Settings};
@@ -14,7 +17,7 @@ use super::{
     loadgen_test::LoadGenTest,
     machines::{self, Traffic},
     metrics::{Endpoint, Reading, RunFacts},
-    progress, record,
+    progress, record, recorder,
     signals::end_on_signal,
     sut::{self, NetworkSut, OfficialLoadGen},
     watchdog,
@@ -35,21 +38,21 @@ pub(super) fn run(
     test.phases.begin("check");
     let evidence = machines::evidence(qdl.nodes(), &test.config)?;
     let findings = eligibility::findings(test, qdl.nodes(), Some(&evidence))?;
+    let (read, fails) = (qdl.reader(), qdl.fails());
+    let read = move || read().map(|(issued, nodes)| Reading { issued, nodes, failed: fails() });
     if let Some(endpoint) = endpoint {
-        let (read, fails) = (qdl.reader(), qdl.fails());
-        endpoint.serve(RunFacts::new(&test.config, &findings), move || {
-            read().map(|(issued, nodes)| Reading { issued, nodes, failed: fails() })
-        })?;
+        endpoint.serve(RunFacts::new(&test.config, &findings), read.clone())?;
     }
     let (stop, unfit) = (qdl.stopper(), qdl.stopper());
     let fitness = Fitness::new(&test.config.output, test.config.min_free_bytes);
     let cut = fitness.cut();
     end_on_signal(move |signal| stop(Failure::Interrupted(signal.into())), move || cut.note())?;
-    let started = Instant::now();
+    let (began, started) = (SystemTime::now(), Instant::now());
     let traffic = Traffic::now(&evidence);
 
     let counted = |digests| Counted {
-        test_seconds: started.elapsed().as_secs_f64(),
+        began,
+        took: started.elapsed(),
         interfaces: Traffic::now(&evidence).since(&traffic),
         findings: findings.clone(),
         evidence: Some(evidence.clone()),
@@ -70,7 +73,11 @@ pub(super) fn run(
             test.config.quiet,
             &test.expected,
             || qdl.progress(),
-            || test.start(&NetworkSut { qdl: &qdl, witness, owes_calls }),
+            || {
+                recorder::while_running(&test.config.output, read, || {
+                    test.start(&NetworkSut { qdl: &qdl, witness, owes_calls })
+                })
+            },
         )
     });
     test.phases.begin("conclude");
@@ -103,15 +110,17 @@ fn connect(test: &LoadGenTest, settings: &Settings) -> Result<Qdl<OfficialLoadGe
 
 /// What the QDL has counted until now.
 fn count(test: &LoadGenTest, qdl: &Qdl<OfficialLoadGen>, settings: &Settings) -> Counted {
+    // Before the samples that were issued, so that these are at least as many as those that were answered.
+    let reports = qdl.report();
     Counted {
         tls: settings.network.options.tls.is_some(),
         connections_per_node: settings.connections_per_node as u64,
         streams_per_connection: settings.streams_per_connection as u64,
-        // Before the samples that were issued, so that these are at least as many as those that were answered.
         nodes: {
             let node = |(info, report)| record::node(info, report, test.token_bounds.is_some());
-            qdl.nodes().iter().zip(&qdl.report()).map(node).collect()
+            qdl.nodes().iter().zip(&reports).map(node).collect()
         },
+        reports,
         issued: qdl.progress().issued,
         input: qdl.nodes().first().and_then(|node| node.description.input.clone()),
         failure: qdl.failure().map(ToString::to_string),

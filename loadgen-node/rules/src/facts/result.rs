@@ -75,6 +75,9 @@ pub struct RunResult {
     pub connections_per_node: u64,
     /// Streams of samples on each connection.
     pub streams_per_connection: u64,
+    /// When LoadGen's test began, by this machine's clock (RFC 3339, UTC).
+    #[serde(default)]
+    pub started: Option<String>,
     /// Time from the start of LoadGen's test to its end, in seconds.
     pub test_seconds: f64,
     /// What this machine's interfaces to the nodes have carried in that time, whoever it was from.

@@ -1,0 +1,80 @@
+//! `loadgen-node compare`: runs beside runs.
+
+use std::path::{Path, PathBuf};
+
+use super::report::write;
+use crate::{
+    RunError,
+    comparison::{Comparison, Side},
+    output, report,
+    settings::usage,
+};
+
+/// Keys of `loadgen-node compare`.
+#[derive(Debug, clap::Args)]
+pub struct CompareArgs {
+    /// What is compared, the baseline first: each is a run's folder, or a folder with repeated runs in it
+    #[arg(required = true, num_args = 2.., value_name = "RUN-OR-RUNS")]
+    sides: Vec<PathBuf>,
+    /// How much worse than the baseline's a figure may be. Any loss of accuracy counts
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share, help_heading = "Comparison")]
+    tolerance: f64,
+    /// Write a page with the distributions of latencies over each other
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    html: Option<PathBuf>,
+    /// Write what was found as JSON into this file, or with - to standard output in place of the tables
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    json: Option<PathBuf>,
+}
+
+impl CompareArgs {
+    /// Compares and prints what was found. 1 when a figure is worse.
+    pub(super) fn execute(&self) -> Result<u8, RunError> {
+        if self.sides.len() < 2 {
+            return usage(
+                "give two or more: the baseline's folder first, then those that are compared with it",
+            );
+        }
+        let sides = self.sides.iter().map(|folder| Side::read(folder));
+        let sides = sides.collect::<Result<Vec<_>, _>>()?;
+        Side::check_alike(&sides)?;
+        let comparison = Comparison::of(sides, self.tolerance)?;
+        if let Some(path) = &self.html {
+            output::write(path, report::page::comparison(&comparison).as_bytes())?;
+        }
+        let json = serde_json::to_string_pretty(&comparison)
+            .map_err(|error| RunError::Failed(error.to_string()))?;
+        if self.json.as_deref() == Some(Path::new("-")) {
+            output::say(json)?;
+        } else {
+            if let Some(path) = &self.json {
+                write(path, &format!("{json}\n"))?;
+            }
+            output::say(report::comparison::render(&comparison))?;
+        }
+        Ok(u8::from(comparison.regression))
+    }
+}
+
+/// A percentage, as a share.
+fn share(text: &str) -> Result<f64, String> {
+    let number = text.trim().strip_suffix('%').and_then(|number| number.trim_end().parse().ok());
+    match number {
+        Some(percent) if (0.0..=1000.0).contains(&percent) => Ok(percent / 100.0),
+        _ => Err("write a percentage from 0% to 1000%, such as 5%".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tolerance_is_a_percentage() {
+        assert_eq!(share("5%"), Ok(0.05));
+        assert_eq!(share(" 2.5 %"), Ok(0.025));
+        for wrong in ["5", "-1%", "NaN%", "inf%", "1001%", "%", ""] {
+            assert!(share(wrong).is_err(), "{wrong}");
+        }
+    }
+}

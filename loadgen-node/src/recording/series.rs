@@ -1,0 +1,151 @@
+//! `series.csv`: what was counted in each interval of a run, in all and node by node.
+
+use std::{
+    fs::{self, File},
+    io::{self, BufWriter},
+    path::Path,
+};
+
+use serde::{Deserialize, Serialize};
+
+/// The file's name in a run's folder.
+pub(crate) const SERIES: &str = "series.csv";
+
+/// One interval, of one node or of all. Times are in nanoseconds where the name says nothing else; there is none where no sample was
+/// answered in the interval.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Row {
+    /// Its beginning, in seconds from the start of LoadGen's test.
+    pub(crate) start_seconds: f64,
+    /// Its end.
+    pub(crate) end_seconds: f64,
+    /// The node's name; empty for all nodes together.
+    pub(crate) node: String,
+    /// Samples that LoadGen handed over in the interval; for all nodes together only.
+    pub(crate) issued: Option<u64>,
+    /// Samples that were sent.
+    pub(crate) sent: u64,
+    /// Samples that were answered.
+    pub(crate) completed: u64,
+    /// At its end, samples that LoadGen handed over and that were not sent; for all nodes together only.
+    pub(crate) waiting: Option<u64>,
+    /// At its end, samples that were sent and not answered.
+    pub(crate) in_flight: u64,
+    /// Latency of the samples that were answered, from `IssueQuery` to completion.
+    pub(crate) p50_ns: Option<u64>,
+    pub(crate) p99_ns: Option<u64>,
+    pub(crate) max_ns: Option<u64>,
+    /// Payload bytes that were sent, as encoded.
+    pub(crate) bytes_sent: u64,
+    /// Payload bytes of answers, as encoded.
+    pub(crate) bytes_received: u64,
+    /// First tokens of answers; where answers are made of tokens only, as are the next three.
+    pub(crate) first_tokens: Option<u64>,
+    /// Time to them, from `IssueQuery`.
+    pub(crate) first_p50_ns: Option<u64>,
+    pub(crate) first_p99_ns: Option<u64>,
+    /// Tokens of whole answers.
+    pub(crate) tokens: Option<u64>,
+}
+
+impl Row {
+    /// Its length in seconds.
+    pub(crate) fn seconds(&self) -> f64 {
+        self.end_seconds - self.start_seconds
+    }
+}
+
+/// Writes the file interval by interval, so that a run which is cut short leaves what there was.
+pub(crate) struct Writer(csv::Writer<BufWriter<File>>);
+
+impl Writer {
+    /// A file in a run's folder, in place of what is there.
+    pub(crate) fn create(folder: &Path) -> io::Result<Self> {
+        let file = File::create(folder.join(SERIES))?;
+        Ok(Self(csv::Writer::from_writer(BufWriter::new(file))))
+    }
+
+    /// Adds an interval's rows.
+    pub(crate) fn add(&mut self, rows: &[Row]) -> io::Result<()> {
+        rows.iter().try_for_each(|row| self.0.serialize(row)).map_err(io::Error::from)?;
+        self.0.flush()
+    }
+}
+
+/// The rows of a run's folder; none if the run has no such file.
+pub(crate) fn read(folder: &Path) -> Result<Vec<Row>, String> {
+    let path = folder.join(SERIES);
+    let text = match fs::read(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        read => read.map_err(|error| format!("{}: {error}", path.display()))?,
+    };
+    // The last line of a run that was cut short may lack its end.
+    let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let mut rows = Vec::<Row>::new();
+    for (number, row) in csv::Reader::from_reader(&text[..whole]).into_deserialize().enumerate() {
+        let wrong = |why: &dyn std::fmt::Display| {
+            format!("{}: row {} is not as netdiv writes it: {why}", path.display(), number + 1)
+        };
+        let row: Row = row.map_err(|error| wrong(&error))?;
+        let in_order = rows.last().is_none_or(|last| last.start_seconds <= row.start_seconds);
+        if !(row.start_seconds >= 0.0 && row.seconds() > 0.0 && row.end_seconds.is_finite()) {
+            return Err(wrong(&"its times make no interval"));
+        }
+        if !in_order {
+            return Err(wrong(&"it begins before the row above it"));
+        }
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_read_as_they_were_written() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(read(folder.path()), Ok(vec![]));
+        let row = |start_seconds, node: &str, issued| Row {
+            start_seconds,
+            end_seconds: start_seconds + 1.0,
+            node: node.into(),
+            issued,
+            max_ns: Some(7),
+            ..Row::default()
+        };
+        let rows = [row(0.0, "", Some(3)), row(0.0, "a, \"b\"\n", None), row(1.0, "", Some(0))];
+        let mut writer = Writer::create(folder.path()).unwrap();
+        writer.add(&rows[..2]).unwrap();
+        writer.add(&rows[2..]).unwrap();
+        assert_eq!(read(folder.path()).as_deref(), Ok(&rows[..]));
+        // Cut anywhere in its last line, it has the others.
+        let path = folder.path().join(SERIES);
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, &text[..text.len() - 1]).unwrap();
+        assert_eq!(read(folder.path()).as_deref(), Ok(&rows[..2]));
+    }
+
+    #[test]
+    fn what_is_no_series_is_refused_with_its_row() {
+        let folder = tempfile::tempdir().unwrap();
+        let row = Row { end_seconds: 1.0, ..Row::default() };
+        Writer::create(folder.path()).unwrap().add(&[row]).unwrap();
+        let path = folder.path().join(SERIES);
+        let text = fs::read_to_string(&path).unwrap();
+        for (from, to, why) in [
+            ("0.0,1.0", "0.0,-1.0", "row 1"),
+            ("0.0,1.0", "0.0,NaN", "no interval"),
+            ("0.0,1.0", "0.0,inf", "no interval"),
+            ("0.0,1.0", "x,1.0", "row 1"),
+            ("start_seconds", "begin", "row 1"),
+        ] {
+            assert!(text.contains(from), "{text}");
+            fs::write(&path, text.replace(from, to)).unwrap();
+            let refused = read(folder.path()).unwrap_err();
+            assert!(refused.contains(why), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The page of a comparison.
+
+use maud::{Markup, html};
+
+use super::{document, plot, times::picture};
+use crate::{
+    comparison::{Comparison, Figure, Judgement, Side},
+    recording::histograms::{Histograms, Measure},
+    report::comparison::{conclusion, letter, scale, words},
+};
+
+/// The document.
+pub(crate) fn comparison(of: &Comparison) -> String {
+    let verdict = if of.regression { "bad" } else { "good" };
+    document(
+        "Runs compared",
+        &html! {
+            p class=(format!("verdict {verdict}")) { (conclusion(of)) }
+            table { tbody { @for (number, side) in of.sides.iter().enumerate() { tr {
+                th.word scope="row" { (letter(number)) }
+                td.word { (side.name) }
+                td.word { (side.folders.join(", ")) }
+            } } } }
+            h2 { "What differs" }
+            @if of.differences.is_empty() {
+                p { "Nothing differs in settings, programs and machines." }
+            } @else {
+                div.wide { table {
+                    thead { tr { th.word {} @for number in 0..of.sides.len() { th.word { (letter(number)) } } } }
+                    tbody { @for difference in &of.differences { tr {
+                        th.word scope="row" { (difference.what) }
+                        @for values in &difference.values { td.word { (values.join(" | ")) } }
+                    } } }
+                } }
+            }
+            h2 { "Figures" }
+            p.note { "The median of a side's runs, with the least and the most; the change is from the first side. The noise is the \
+                wider range of both sides to its median." }
+            div.wide { table {
+                thead { tr { th.word { "figure" } th.word { "side" } th { "median" } th { "least" } th { "most" } th { "change" } th { "noise" } th.word {} } }
+                tbody { @for figure in &of.figures { (rows(figure)) } }
+            } }
+            h2 { "Distributions" }
+            (distribution(&of.sides, Measure::Latency, "Latency of whole answers, all runs of a side together"))
+            (distribution(&of.sides, Measure::FirstToken, "Time to the first token (TTFT)"))
+            (distribution(&of.sides, Measure::FurtherToken, "Time for each further token (TPOT)"))
+        },
+    )
+}
+
+fn rows(figure: &Figure) -> Markup {
+    let (scale, unit) = scale(&figure.unit);
+    let value = |value: f64| format!("{:.3}", value / scale);
+    html! {
+        @for (number, spread) in figure.spreads.iter().enumerate() {
+            @let change = number.checked_sub(1).and_then(|place| figure.changes.get(place));
+            @let worse = change.is_some_and(|change| change.judgement == Judgement::Worse);
+            @let [by, noise, judgement] = change.map(words).unwrap_or_default();
+            tr {
+                th.word scope="row" { @if number == 0 { (figure.name) @if !unit.is_empty() { ", " (unit) } } }
+                td.word { (letter(number)) }
+                td { (value(spread.median)) } td { (value(spread.least)) } td { (value(spread.most)) }
+                td { (by) } td { (noise) }
+                td.word.bad[worse] { (judgement) }
+            }
+        }
+    }
+}
+
+fn distribution(sides: &[Side], measure: Measure, title: &str) -> Markup {
+    let all = |side: &Side| {
+        Histograms::sum(side.runs.iter().filter_map(|run| run.histograms.of_all(measure)))
+    };
+    let times: Vec<_> = sides
+        .iter()
+        .enumerate()
+        .filter_map(|(number, side)| {
+            Some((format!("{} {}", letter(number), side.name), all(side)?))
+        })
+        .take(plot::LINES)
+        .collect();
+    let lines: Vec<_> = times.iter().map(|(name, times)| (name.clone(), times)).collect();
+    let names: Vec<_> = times.iter().map(|(name, _)| name.clone()).collect();
+    let told = match sides.len() {
+        all if all > plot::LINES => format!("The first {} of {all} sides are shown.", plot::LINES),
+        _ => String::new(),
+    };
+    picture(title, plot::percentiles(&lines, None), &names, &[&told])
+}

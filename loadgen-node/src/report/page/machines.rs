@@ -1,0 +1,89 @@
+//! The machines of a run, and the way between them.
+
+use maud::{Markup, html};
+use netdiv_evidence::Machine;
+
+use super::words;
+use crate::result::RunResult;
+
+pub(super) fn all(result: &RunResult) -> Markup {
+    let Some(evidence) = &result.evidence else {
+        return html! { p.note { "The run has no record of them." } };
+    };
+    html! {
+        h4 { "LoadGen node" }
+        (machine(&evidence.loadgen_node))
+        @for (name, node) in &evidence.nodes {
+            details open[evidence.nodes.len() <= 4] {
+                summary { "SUT node " (name) }
+                (machine(node))
+            }
+        }
+        (traffic(result))
+    }
+}
+
+/// What is known of a machine.
+fn machine(of: &Machine) -> Markup {
+    let mut facts: Vec<(&str, String)> = Vec::new();
+    let mut add = |label, fact: Option<String>| facts.extend(fact.map(|fact| (label, fact)));
+    add("host", of.host_name.clone());
+    add("product", of.product.clone());
+    add(
+        "processors",
+        of.cpu_model.as_ref().map(|model| match of.cpu_threads {
+            Some(threads) => format!("{model}, {threads} threads"),
+            None => model.clone(),
+        }),
+    );
+    add(
+        "memory",
+        of.memory_bytes.map(|bytes| format!("{:.1} GiB", bytes as f64 / (1u64 << 30) as f64)),
+    );
+    let accelerators: Vec<_> = of.accelerators.iter().map(|a| a.name.clone()).collect();
+    add("accelerators", (!accelerators.is_empty()).then(|| accelerators.join(", ")));
+    add("system", of.operating_system.clone());
+    add("kernel", of.kernel.clone());
+    add("container", of.container_image.clone());
+    add("runs the model", of.framework.clone());
+    for route in &of.routes {
+        let interface = of.interfaces.iter().find(|i| Some(&i.name) == route.interface.as_ref());
+        let mut way = format!("to {}", route.peer);
+        way.extend(route.local_address.iter().map(|address| format!(", from {address}")));
+        way.extend(route.interface.iter().map(|name| format!(" by {name}")));
+        if let Some(interface) = interface {
+            way.push_str(&format!(" ({}", interface.kind));
+            way.extend(interface.model.iter().map(|model| format!(", {model}")));
+            way.extend(
+                interface
+                    .speed_mbit_per_second
+                    .map(|mbit| format!(", {} Gbit/s", mbit as f64 / 1e3)),
+            );
+            way.extend(interface.mtu_bytes.map(|mtu| format!(", MTU {mtu}")));
+            way.push(')');
+        }
+        add("route", Some(way));
+    }
+    words(facts)
+}
+
+/// What the LoadGen node's interfaces carried.
+fn traffic(result: &RunResult) -> Markup {
+    let rate =
+        |bytes: u64| format!("{:.3}", bytes as f64 * 8.0 / 1e9 / result.test_seconds.max(1e-9));
+    html! {
+        @if !result.interfaces.is_empty() {
+            div.wide { table {
+                caption.note { "What the LoadGen node's interfaces carried during the test, whoever it was from; Gbit/s as the mean" }
+                thead { tr { th.word { "interface" } th { "bytes sent" } th { "Gbit/s" } th { "bytes received" } th { "Gbit/s" } } }
+                tbody { @for (place, interface) in result.interfaces.iter().enumerate() { tr {
+                    th.word scope="row" { (interface.name) }
+                    (super::figure(&format!("/interfaces/{place}/bytes_sent"), interface.bytes_sent))
+                    td { (rate(interface.bytes_sent)) }
+                    (super::figure(&format!("/interfaces/{place}/bytes_received"), interface.bytes_received))
+                    td { (rate(interface.bytes_received)) }
+                } } }
+            } }
+        }
+    }
+}

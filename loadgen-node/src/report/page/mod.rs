@@ -1,0 +1,214 @@
+//! A run as one HTML file: no script, nothing from elsewhere, so that it opens anywhere and can be printed.
+//!
+//! A figure that is taken from `result.json` says from where: `data-pointer` is its JSON pointer there.
+
+mod comparison;
+mod machines;
+mod nodes;
+mod plot;
+mod times;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use netdiv_rules::Outcome;
+
+use super::run::{facts, purpose, verdict};
+use crate::{
+    recording::run::RecordedRun,
+    result::{RunResult, Verdict},
+};
+
+pub(crate) use self::comparison::comparison;
+
+const STYLE: &str = include_str!("style.css");
+
+/// The document.
+pub(crate) fn html(runs: &[RecordedRun]) -> String {
+    let title = match runs {
+        [run] => format!("{}: {}", run.name(), summary(&run.result)),
+        _ => format!("{} runs", runs.len()),
+    };
+    document(
+        &title,
+        &html! {
+            (contents(runs))
+            @for (number, run) in runs.iter().enumerate() { (section(number, run)) }
+            p.note {
+                "LoadGen's figures are those of the run. What the Query Dispatch Library (QDL) counted says where the time went; it \
+                counts from IssueQuery to completion, and over the whole run."
+            }
+        },
+    )
+}
+
+/// A whole file.
+fn document(title: &str, content: &Markup) -> String {
+    let document = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main {
+                    h1 { (title) }
+                    (content)
+                    p.note { "Made by loadgen-node " (env!("CARGO_PKG_VERSION")) "." }
+                }
+            }
+        }
+    };
+    document.into_string()
+}
+
+fn summary(result: &RunResult) -> String {
+    format!("{} {} {}", result.benchmark, result.scenario, result.mode)
+}
+
+fn contents(runs: &[RecordedRun]) -> Markup {
+    html! {
+        nav aria-label="Contents" {
+            @for (number, run) in runs.iter().enumerate() {
+                p {
+                    @if runs.len() > 1 { strong { (run.name()) } ": " }
+                    @for (part, heading) in PARTS {
+                        a href=(format!("#{part}-{number}")) { (heading) } " "
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The parts of a run, with their headings.
+const PARTS: [(&str, &str); 6] = [
+    ("latency", "Latency"),
+    ("time", "Over time"),
+    ("nodes", "Nodes"),
+    ("settings", "Settings"),
+    ("machines", "Machines and network"),
+    ("rules", "Rules"),
+];
+
+fn section(number: usize, run: &RecordedRun) -> Markup {
+    let part = |place: usize, content: Markup| {
+        let (part, heading) = PARTS[place];
+        html! {
+            h3 id=(format!("{part}-{number}")) { (heading) }
+            (content)
+        }
+    };
+    html! {
+        section {
+            h2 { (run.name()) ": " (summary(&run.result)) }
+            (verdict_line(&run.result))
+            (facts_table(run))
+            (part(0, times::latency(run)))
+            (part(1, times::over_time(run)))
+            (part(2, nodes::all(run)))
+            (part(3, settings(&run.result)))
+            (part(4, machines::all(&run.result)))
+            (part(5, rules(&run.result)))
+        }
+    }
+}
+
+/// The verdict, and why, in one line.
+fn verdict_line(result: &RunResult) -> Markup {
+    let good = matches!(result.verdict, Verdict::Valid | Verdict::Complete);
+    let why = match &result.reasons[..] {
+        [] if result.verdict == Verdict::Valid => "LoadGen finds nothing wrong with it".into(),
+        [] if result.verdict == Verdict::Complete => "every sample has an answer".into(),
+        reasons => reasons.join("; "),
+    };
+    html! {
+        p class=(format!("verdict {}", if good { "good" } else { "bad" })) {
+            strong data-pointer="/verdict" { (verdict(result.verdict)) } ": " (why) " (" (purpose(result)) ")"
+        }
+    }
+}
+
+fn facts_table(run: &RecordedRun) -> Markup {
+    let result = &run.result;
+    let mut facts = facts(result);
+    facts.extend(result.started.iter().map(|at| ("started", at.clone())));
+    facts.push(("took", format!("{:.1} s", result.test_seconds)));
+    let security = if result.tls { "with TLS" } else { "without TLS" };
+    facts.push(("transport", format!("{} {security}", result.transport)));
+    facts.push(("data set", format!("{}, {} samples", result.dataset, result.dataset_samples)));
+    words(facts)
+}
+
+/// Words with their labels.
+fn words<'a>(facts: impl IntoIterator<Item = (&'a str, String)>) -> Markup {
+    html! {
+        div.wide {
+            table { tbody { @for (label, fact) in facts {
+                tr { th.word scope="row" { (label) } td.word { (fact) } }
+            } } }
+        }
+    }
+}
+
+fn settings(result: &RunResult) -> Markup {
+    let given = result.settings.iter().map(|(key, value)| match value.as_str() {
+        Some(text) => (key.as_str(), text.to_owned()),
+        None => (key.as_str(), value.to_string()),
+    });
+    let loadgen = result.test_settings.iter().map(|(key, value)| (key.as_str(), value.clone()));
+    let versions = [
+        ("loadgen-node", result.versions.loadgen_node.clone()),
+        ("its sources", format!("SHA-256 {}", result.versions.sources_sha256)),
+        ("LoadGen", format!("{}, {}", result.versions.loadgen, result.versions.loadgen_origin)),
+        ("wire contract", result.versions.wire_contract.to_string()),
+    ];
+    html! {
+        p.note { "As they were given; what is not here had its default." }
+        (words(given))
+        details { summary { "LoadGen's settings" } (words(loadgen)) }
+        details { summary { "Versions" } (words(versions)) }
+    }
+}
+
+fn rules(result: &RunResult) -> Markup {
+    html! {
+        @if result.findings.is_empty() {
+            p {
+                "None was looked at, as the run was not for a division. "
+                code { "loadgen-node run --division network --rehearsal" }
+                " tells what it would have to answer for; " code { "loadgen-node check" } " reads a run or a submission."
+            }
+        } @else {
+            p.note { "What the settings, and the answers, mean for the rules of the Network division (docs/RULES.md)." }
+            div.wide { table {
+                thead { tr { th.word { "rule" } th.word { "asks for" } th.word { "outcome" } th.word { "found" } } }
+                tbody { @for finding in &result.findings { tr {
+                    td.word { (finding.rule) }
+                    td.word { (finding.rule.text()) " (" (finding.rule.section()) ")" }
+                    td.word { (outcome(finding.outcome)) }
+                    td.word { @if !finding.place.is_empty() { (finding.place) ": " } (finding.text) }
+                } } }
+            } }
+        }
+    }
+}
+
+const fn outcome(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "kept",
+        Outcome::CannotTell => "cannot tell",
+        Outcome::Fail => "broken",
+    }
+}
+
+/// A figure of `result.json`, with its JSON pointer there.
+fn figure(pointer: &str, text: impl std::fmt::Display) -> Markup {
+    html! { td data-pointer=(pointer) { (text) } }
+}
+
+/// Nanoseconds of `result.json` in milliseconds.
+fn ms(pointer: &str, ns: f64) -> Markup {
+    figure(pointer, format_args!("{:.3}", ns / 1e6))
+}

@@ -1,0 +1,167 @@
+//! Nodes side by side: who is slow, and in what.
+
+use maud::{Markup, html};
+
+use super::{figure, ms};
+use crate::{
+    recording::run::RecordedRun,
+    result::{Node, StageTimes},
+};
+
+/// A node is called slow from so many times the median of all nodes.
+const SLOW: f64 = 1.2;
+
+/// The stages with their names, in `result.json` and here.
+const STAGES: [(&str, &str); 4] = [
+    ("qdl_queue", "queue in the QDL"),
+    ("network", "network"),
+    ("sut_queue", "queue at the node"),
+    ("compute", "engine"),
+];
+
+pub(super) fn all(run: &RecordedRun) -> Markup {
+    let nodes = &run.result.nodes;
+    html! {
+        (slow(nodes))
+        (table(nodes))
+        (stages(nodes))
+        (batches(nodes))
+    }
+}
+
+fn means(stages: &StageTimes) -> [f64; 4] {
+    [stages.qdl_queue.mean, stages.network.mean, stages.sut_queue.mean, stages.compute.mean]
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let half = values.len() / 2;
+    match values.len() {
+        0 => 0.0,
+        n if n % 2 == 1 => values[half],
+        _ => f64::midpoint(values[half - 1], values[half]),
+    }
+}
+
+/// Names the nodes that are slower than the others, and the stage that makes the most of it.
+fn slow(nodes: &[Node]) -> Markup {
+    if nodes.len() < 2 {
+        return html! {};
+    }
+    let typical = median(nodes.iter().map(|node| node.latency_ns.mean).collect());
+    let stage = |place: usize| median(nodes.iter().map(|n| means(&n.stages_ns)[place]).collect());
+    let slow: Vec<_> = nodes
+        .iter()
+        .filter(|node| node.latency_ns.mean > SLOW * typical)
+        .map(|node| {
+            let more = |place: &usize| means(&node.stages_ns)[*place] - stage(*place);
+            let most = (0..STAGES.len()).max_by(|a, b| more(a).total_cmp(&more(b))).unwrap_or(0);
+            let times = node.latency_ns.mean / typical;
+            (node, times, STAGES[most].1, more(&most) / 1e6)
+        })
+        .collect();
+    html! {
+        @if slow.is_empty() {
+            p { "No node's mean latency is above " (SLOW) " times the median of the nodes." }
+        }
+        @for (node, times, stage, more) in slow {
+            p {
+                strong { (node.name) } " is slow: its mean latency is " (format!("{times:.1}")) " times the median of the \
+                nodes, mostly in the stage “" (stage) "” (" (format!("{more:.3}")) " ms more than the median)."
+            }
+        }
+    }
+}
+
+fn table(nodes: &[Node]) -> Markup {
+    html! {
+        div.wide tabindex="0" role="region" aria-label="Nodes" { table {
+            caption.note { "As the QDL counted them; times in ms, stages as means" }
+            thead { tr {
+                th.word { "node" } th { "answered" } th { "lost?" } th { "batch, mean" }
+                th { "p50" } th { "p90" } th { "p99" } th { "p99.9" } th { "most" }
+                @for (_, name) in STAGES { th { (name) } }
+                th { "bytes sent" } th { "received" }
+            } }
+            tbody { @for (place, node) in nodes.iter().enumerate() { (row(place, node)) } }
+        } }
+    }
+}
+
+fn row(place: usize, node: &Node) -> Markup {
+    let at = |key: &str| format!("/nodes/{place}/{key}");
+    let latency = &node.latency_ns;
+    let batches: u64 = node.batches.values().sum();
+    html! { tr {
+        th.word scope="row" title=(node.address) { (node.name) }
+        (figure(&at("answered"), node.answered))
+        td.bad { (node.lost.as_deref().unwrap_or_default()) }
+        td { (format!("{:.1}", node.answered as f64 / batches.max(1) as f64)) }
+        (ms(&at("latency_ns/p50"), latency.p50 as f64))
+        (ms(&at("latency_ns/p90"), latency.p90 as f64))
+        (ms(&at("latency_ns/p99"), latency.p99 as f64))
+        (ms(&at("latency_ns/p99_9"), latency.p99_9 as f64))
+        (ms(&at("latency_ns/max"), latency.max as f64))
+        @for ((key, _), mean) in STAGES.iter().zip(means(&node.stages_ns)) {
+            (ms(&at(&format!("stages_ns/{key}/mean")), mean))
+        }
+        (figure(&at("bytes_sent"), node.bytes_sent))
+        (figure(&at("bytes_received"), node.bytes_received))
+    } }
+}
+
+/// Where the time of a mean sample went, node by node, on one scale.
+fn stages(nodes: &[Node]) -> Markup {
+    let whole = |node: &Node| means(&node.stages_ns).iter().sum::<f64>();
+    let longest = nodes.iter().map(whole).fold(0.0, f64::max);
+    if longest <= 0.0 {
+        return html! {};
+    }
+    html! {
+        figure {
+            table { tbody { @for node in nodes { tr {
+                th.word scope="row" { (node.name) }
+                td style="width:100%" { div.bar aria-hidden="true" {
+                    @for (number, mean) in means(&node.stages_ns).iter().enumerate() {
+                        span style=(share(number, mean / longest)) {}
+                    }
+                } }
+                td { (format!("{:.3} ms", whole(node) / 1e6)) }
+            } } } }
+            figcaption {
+                strong { "Where the time of a sample goes, on average" }
+                @for (number, (_, name)) in STAGES.iter().enumerate() {
+                    span.key style=(format!("background:var(--c{number})")) {} (name)
+                }
+            }
+        }
+    }
+}
+
+/// The batches of all nodes, by their size.
+fn batches(nodes: &[Node]) -> Markup {
+    let mut sizes = std::collections::BTreeMap::<u32, u64>::new();
+    for (size, count) in nodes.iter().flat_map(|node| &node.batches) {
+        *sizes.entry(*size).or_default() += count;
+    }
+    let most = sizes.values().copied().max().unwrap_or(0).max(1);
+    html! {
+        @if !sizes.is_empty() {
+            details open[sizes.len() <= 16] {
+                summary { "Batches of all nodes, by their size in samples" }
+                table {
+                    thead { tr { th { "size" } th.word { "" } th { "batches" } } }
+                    tbody { @for (size, count) in sizes { tr {
+                        td { (size) }
+                        td style="width:100%" { div.bar aria-hidden="true" { span style=(share(0, count as f64 / most as f64)) {} } }
+                        td { (count) }
+                    } } }
+                }
+            }
+        }
+    }
+}
+
+fn share(colour: usize, of_all: f64) -> String {
+    format!("width:{:.2}%;background:var(--c{colour})", of_all * 100.0)
+}

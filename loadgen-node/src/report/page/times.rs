@@ -1,0 +1,236 @@
+//! How long samples took, over all of a run and second by second.
+
+use hdrhistogram::Histogram;
+use maud::{Markup, PreEscaped, html};
+
+use super::{
+    ms,
+    plot::{self, LINES, Line},
+};
+use crate::{
+    recording::{histograms::Measure, run::RecordedRun, series::Row},
+    result::RunResult,
+};
+use netdiv_rules::{Mode, Scenario};
+
+/// Points of all lines of a picture, at most.
+const POINTS: usize = 2400;
+
+/// Percentiles as LoadGen's log names them, and as they are shown.
+const PERCENTILES: [(&str, &str); 8] = [
+    ("min", "least"),
+    ("mean", "mean"),
+    ("50.00", "p50"),
+    ("90.00", "p90"),
+    ("95.00", "p95"),
+    ("99.00", "p99"),
+    ("99.90", "p99.9"),
+    ("max", "most"),
+];
+
+/// Distributions.
+pub(super) fn latency(run: &RecordedRun) -> Markup {
+    let result = &run.result;
+    html! {
+        (loadgen(result))
+        @if run.histograms.of_all(Measure::Latency).is_none() {
+            p.note { "The run has left no histograms (histograms.hlog), so there is no picture of its latencies." }
+        } @else {
+            (distribution(run, Measure::Latency, "Latency of whole answers", bound(result)))
+            (distribution(run, Measure::FirstToken, "Time to the first token (TTFT)", token_bound(result, "ttft")))
+            (distribution(run, Measure::FurtherToken, "Time for each further token (TPOT)", token_bound(result, "tpot")))
+        }
+    }
+}
+
+/// LoadGen's own statistics.
+fn loadgen(result: &RunResult) -> Markup {
+    let prefixes = [
+        ("", "whole answers"),
+        ("first_token_", "first token"),
+        ("further_token_", "each further token"),
+    ];
+    let has = |prefix: &str| result.loadgen_latency_ns.contains_key(&format!("{prefix}99.00"));
+    let rows: Vec<_> = prefixes.into_iter().filter(|(prefix, _)| has(prefix)).collect();
+    html! {
+        @if !rows.is_empty() {
+            div.wide { table {
+                caption.note { "LoadGen's latencies, in ms" }
+                thead { tr { th.word {} @for (_, shown) in PERCENTILES { th { (shown) } } } }
+                tbody { @for (prefix, what) in rows { tr {
+                    th.word scope="row" { (what) }
+                    @for (name, _) in PERCENTILES {
+                        @let key = format!("{prefix}{name}");
+                        @match result.loadgen_latency_ns.get(&key) {
+                            Some(ns) => (ms(&format!("/loadgen_latency_ns/{key}"), *ns)),
+                            None => td {},
+                        }
+                    }
+                } } }
+            } }
+        }
+    }
+}
+
+fn distribution(
+    run: &RecordedRun,
+    measure: Measure,
+    title: &str,
+    bound: Option<(f64, f64)>,
+) -> Markup {
+    let Some(all) = run.histograms.of_all(measure) else { return html! {} };
+    let mut lines: Vec<(String, &Histogram<u64>)> = Vec::new();
+    let nodes = slowest(run);
+    // One node is all of them.
+    if nodes.len() > 1 {
+        let times = |place: usize| run.histograms.of(place, measure);
+        let named = |place: usize| Some((run.result.nodes[place].name.clone(), times(place)?));
+        lines.extend(nodes.iter().take(LINES - 1).filter_map(|place| named(*place)));
+    }
+    lines.push(("all nodes".into(), &all));
+    let svg = plot::percentiles(&lines, bound);
+    let names: Vec<_> = lines.iter().map(|(name, _)| name.clone()).collect();
+    let told = match bound {
+        Some((at, _)) => {
+            format!("LoadGen's bound of {at} ms is drawn up to the percentile that has to keep it.")
+        }
+        None => String::new(),
+    };
+    picture(title, svg, &names, &[&few(run, LINES - 1), &told])
+}
+
+/// The nodes' places in the result, those with the highest p99 first.
+fn slowest(run: &RecordedRun) -> Vec<usize> {
+    let nodes = &run.result.nodes;
+    let mut places: Vec<_> = (0..nodes.len()).collect();
+    places.sort_by_key(|place| std::cmp::Reverse(nodes[*place].latency_ns.p99));
+    places
+}
+
+/// What is said where there are more nodes than lines.
+fn few(run: &RecordedRun, shown: usize) -> String {
+    match run.result.nodes.len() {
+        all if all > shown => format!("The {shown} nodes of {all} with the highest p99 are shown."),
+        _ => String::new(),
+    }
+}
+
+/// Milliseconds, and nines, that LoadGen holds whole answers to.
+fn bound(result: &RunResult) -> Option<(f64, f64)> {
+    let tokens = result.nodes.iter().any(|node| node.tokens.is_some());
+    if result.scenario != Scenario::Server || result.mode == Mode::Accuracy || tokens {
+        return None;
+    }
+    let setting = |name| result.test_settings.get(name)?.parse::<f64>().ok();
+    let (ns, percentile) =
+        (setting("server_target_latency_ns")?, setting("server_target_latency_percentile")?);
+    (ns > 0.0 && percentile < 1.0).then(|| (ns / 1e6, -(1.0 - percentile).log10()))
+}
+
+/// The same for tokens, of which LoadGen looks at the 99th percentile.
+fn token_bound(result: &RunResult, which: &str) -> Option<(f64, f64)> {
+    let judged = result.scenario == Scenario::Server && result.mode != Mode::Accuracy;
+    let setting = result.test_settings.get(&format!("server_{which}_latency"))?;
+    let ns = setting.parse::<f64>().ok().filter(|ns| judged && *ns > 0.0)?;
+    Some((ns / 1e6, 2.0))
+}
+
+/// A picture with its legend and what is said of it.
+pub(super) fn picture(
+    title: &str,
+    svg: Option<String>,
+    names: &[String],
+    notes: &[&str],
+) -> Markup {
+    let Some(svg) = svg else { return html! {} };
+    html! {
+        figure {
+            (PreEscaped(svg))
+            figcaption {
+                strong { (title) }
+                @for (number, name) in names.iter().enumerate() {
+                    span.key style=(format!("background:var(--c{number})")) {} (name)
+                }
+                @for note in notes { " " (note) }
+            }
+        }
+    }
+}
+
+/// Second by second.
+pub(super) fn over_time(run: &RecordedRun) -> Markup {
+    if run.series.is_empty() {
+        return html! { p.note { "The run has left no record of each second (series.csv)." } };
+    }
+    let names: Vec<_> = {
+        let nodes = slowest(run);
+        nodes.iter().take(LINES).map(|place| run.result.nodes[*place].name.clone()).collect()
+    };
+    let points = POINTS / names.len().max(1);
+    let by_node = |value: fn(&[&Row]) -> Option<f64>| -> Vec<Line> {
+        names.iter().map(|name| line(run, name, name, points, value)).collect()
+    };
+    let all =
+        |name: &str, value: fn(&[&Row]) -> Option<f64>| line(run, "", name, POINTS / 3, value);
+    let state = [
+        all("sent, not answered", |rows| rows.last().map(|row| row.in_flight as f64)),
+        all("waiting in the QDL", |rows| rows.last()?.waiting.map(|waiting| waiting as f64)),
+    ];
+    let state_names: Vec<_> = state.iter().map(|line| line.name.clone()).collect();
+    let told = few(run, LINES);
+    let rows = run.series.iter().filter(|row| row.node.is_empty()).count();
+    let grouped = match rows.div_ceil(points.max(1)) {
+        0 | 1 => String::new(),
+        n => format!("A point stands for {n} intervals."),
+    };
+    let notes: [&str; 2] = [&told, &grouped];
+    html! {
+        (picture("Samples answered per second", plot::over_time(&by_node(rate), "samples/s"), &names, &notes))
+        (picture("99th percentile of latency", plot::over_time(&by_node(p99), "ms"), &names, &notes))
+        (picture("First tokens: 99th percentile", plot::over_time(&by_node(first_p99), "ms"), &names, &notes))
+        (picture("Tokens per second", plot::over_time(&by_node(tokens), "tokens/s"), &names, &notes))
+        (picture("Samples under way, at the end of each interval", plot::over_time(&state, "samples"), &state_names, &[]))
+        p.note { "All figures of each interval are in series.csv, in the run's folder." }
+    }
+}
+
+/// A node's line, of so many points at most.
+fn line(
+    run: &RecordedRun,
+    node: &str,
+    name: &str,
+    points: usize,
+    value: fn(&[&Row]) -> Option<f64>,
+) -> Line {
+    let rows: Vec<_> = run.series.iter().filter(|row| row.node == node).collect();
+    let points = rows.chunks(rows.len().div_ceil(points.max(1)).max(1)).filter_map(|rows| {
+        let (first, last) = (rows.first()?, rows.last()?);
+        // What is much shorter, at the end of a run, has no rate to speak of.
+        let whole = rows.iter().map(|row| row.seconds()).sum::<f64>() >= 0.2;
+        let middle = (first.start_seconds + last.end_seconds) / 2.0;
+        value(rows).filter(|_| whole).map(|value| (middle, value))
+    });
+    Line { name: name.into(), points: points.collect() }
+}
+
+fn per_second(rows: &[&Row], count: fn(&Row) -> Option<u64>) -> Option<f64> {
+    let counted: Option<u64> = rows.iter().map(|row| count(row)).sum();
+    Some(counted? as f64 / rows.iter().map(|row| row.seconds()).sum::<f64>())
+}
+
+fn rate(rows: &[&Row]) -> Option<f64> {
+    per_second(rows, |row| Some(row.completed))
+}
+
+fn tokens(rows: &[&Row]) -> Option<f64> {
+    per_second(rows, |row| row.tokens)
+}
+
+/// The highest, in milliseconds.
+fn p99(rows: &[&Row]) -> Option<f64> {
+    rows.iter().filter_map(|row| row.p99_ns).max().map(|ns| ns as f64 / 1e6)
+}
+
+fn first_p99(rows: &[&Row]) -> Option<f64> {
+    rows.iter().filter_map(|row| row.first_p99_ns).max().map(|ns| ns as f64 / 1e6)
+}
