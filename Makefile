@@ -207,6 +207,11 @@ deploy-test: STEPS :=
 deploy-test: $(if $(PROGRAMS),,build)
 	BIN=$(or $(PROGRAMS),$(TARGET)/release) tests/deploy/run.sh $(STEPS)
 
+# Pages of reports in a real browser. As root on Debian 12; it installs chromium with apt and playwright-core with npm.
+.PHONY: report-test
+report-test: $(if $(PROGRAMS),,build)
+	BIN=$(or $(PROGRAMS),$(TARGET)/release) tests/browser/report.sh
+
 # The Debian package of both programs, in $(TARGET)/deb; PROGRAMS has programs that are built already.
 .PHONY: deb
 deb: $(if $(PROGRAMS),,build)

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Opens the pages of `loadgen-node report` and `compare` in a real browser: nothing is fetched, nothing fails, every figure is that of
+# result.json, the keyboard reaches everything, and each is a picture in light and dark.
+#
+#   tests/browser/report.sh
+#
+# It needs root on Debian 12: it installs chromium with apt, and playwright-core with npm. Settings from the environment:
+#   BIN  folder of the programs
+#   OUT  folder for the pages and their pictures
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+BIN=$(realpath "${BIN:-$here/../../target/release}")
+mkdir -p "${OUT:=$here/../../out/report-test}"
+OUT=$(realpath "$OUT")
+
+if ! command -v chromium node npm >/dev/null; then
+    apt-get update -qq
+    apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core nodejs npm >/dev/null
+fi
+npm install --silent --no-save --no-audit --no-fund --prefix "$OUT" playwright-core@1.56.1
+
+rm -rf "$OUT"/runs "$OUT"/*.png
+nodes=()
+trap 'kill "${nodes[@]}" 2>/dev/null || true' EXIT
+start() {
+    rm -f "$OUT/$1.ready"
+    "$BIN/sut-node" --name "$@" --listen 127.0.0.1:0 --ready-file "$OUT/$1.ready" 2>"$OUT/$1.log" &
+    nodes+=($!)
+    for _ in $(seq 200); do
+        [ -s "$OUT/$1.ready" ] && return
+        sleep 0.05
+    done
+    cat "$OUT/$1.log" >&2
+    exit 1
+}
+address() { sed 's/.*"grpc":"\([^"]*\)".*/\1/' "$OUT/$1.ready"; }
+start rack1-a --engine echo --echo-batch 2ms
+start rack1-b --engine echo --echo-batch 2ms
+start rack1-slow --engine echo --echo-batch 9ms
+run() {
+    "$BIN/loadgen-node" run --quiet --benchmark digits --scenario server --setting min_duration_ms=12000 --setting server_target_qps="$2" --setting server_target_latency_ns=25000000 \
+        --nodes "$(address rack1-a),$(address rack1-b),$(address rack1-slow)" --output "$OUT/runs/$1" >"$OUT/$1.txt"
+}
+run server 1000
+run server-2 1500
+"$BIN/loadgen-node" report "$OUT/runs/server"
+"$BIN/loadgen-node" compare "$OUT/runs/server" "$OUT/runs/server-2" --html "$OUT/runs/compared.html" --tolerance 1000% >/dev/null
+cd "$OUT" && cp "$here/look.mjs" . && node look.mjs "$(command -v chromium)"

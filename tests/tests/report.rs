@@ -1,0 +1,237 @@
+//! What a run leaves besides its result, and what `report` and `compare` make of it.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+use e2e::{
+    LoadGen, Outcome, SutNode,
+    process::{program, transport},
+};
+use serde_json::Value;
+
+/// Exit code, standard output and standard error.
+fn loadgen_node(args: &[&str]) -> (Option<i32>, String, String) {
+    let Output { status, stdout, stderr } =
+        Command::new(program("loadgen-node")).args(args).output().expect("loadgen-node starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    (status.code(), text(stdout), text(stderr))
+}
+
+/// Nodes that answer by themselves.
+fn nodes() -> [SutNode; 2] {
+    ["a", "b, \"the second\""].map(|name| SutNode::echo(name, &[]))
+}
+
+fn server(nodes: &[SutNode; 2]) -> Outcome {
+    let addresses = nodes.each_ref().map(|node| node.address.as_str());
+    LoadGen::new(&addresses, "server").over(transport()).short(2300, 300).run().expect(0)
+}
+
+/// The rows of series.csv by the names of their columns.
+fn series(folder: &Path) -> Vec<BTreeMap<String, String>> {
+    let mut reader = csv::Reader::from_path(folder.join("series.csv")).expect("a series");
+    reader.deserialize().collect::<Result<_, _>>().expect("rows")
+}
+
+fn path(run: &Outcome) -> String {
+    run.path("").display().to_string()
+}
+
+#[test]
+fn a_run_leaves_what_it_counted_in_each_second() {
+    let nodes = nodes();
+    let run = server(&nodes);
+    let result = run.result();
+    let rows = series(&run.path(""));
+    let number = |row: &BTreeMap<String, String>, column: &str| -> f64 {
+        row[column].parse().unwrap_or_else(|_| panic!("{column} of {row:?}"))
+    };
+    let sum = |node: &str, column: &str| -> f64 {
+        rows.iter().filter(|row| row["node"] == node).map(|row| number(row, column)).sum()
+    };
+    for (node, count) in [("a", 0), ("b, \"the second\"", 1)] {
+        let told = &result["nodes"][count];
+        assert_eq!(told["name"], node);
+        for (column, key) in [
+            ("sent", "sent"),
+            ("completed", "answered"),
+            ("bytes_sent", "bytes_sent"),
+            ("bytes_received", "bytes_received"),
+        ] {
+            assert_eq!(Some(sum(node, column)), told[key].as_f64(), "{node} {column}");
+        }
+    }
+    assert_eq!(Some(sum("", "issued")), result["samples"]["issued"].as_f64());
+    assert_eq!(Some(sum("", "completed")), result["samples"]["completed"].as_f64());
+    let all: Vec<_> = rows.iter().filter(|row| row["node"].is_empty()).collect();
+    assert!((3..=4).contains(&all.len()), "{all:?}");
+    assert!(all.windows(2).all(|two| two[0]["end_seconds"] == two[1]["start_seconds"]), "{all:?}");
+    let last = all.last().expect("an interval");
+    assert_eq!((&*last["waiting"], &*last["in_flight"]), ("0", "0"));
+    let took = result["test_seconds"].as_f64().expect("seconds");
+    assert!((took - number(last, "end_seconds")).abs() < 0.5, "{took} {last:?}");
+    // The slowest sample of all is the slowest of its interval.
+    let slowest = all.iter().filter_map(|row| row["max_ns"].parse::<u64>().ok()).max();
+    let most = |place: usize| result["nodes"][place]["latency_ns"]["max"].as_u64();
+    assert_eq!(slowest, most(0).max(most(1)));
+    let started = result["started"].as_str().expect("a time");
+    assert!(started.starts_with("20") && started.ends_with('Z') && started.len() == 24, "{started}");
+    let log = run.read("histograms.hlog");
+    for tag in ["Tag=0/latency,", "Tag=1/latency,", "Tag=0/compute,", "Tag=1/network,"] {
+        assert_eq!(log.matches(tag).count(), 1, "{tag}");
+    }
+}
+
+#[test]
+fn a_page_says_what_the_files_say() {
+    let nodes = nodes();
+    let run = server(&nodes);
+    let (code, stdout, stderr) = loadgen_node(&["report", &path(&run)]);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stdout.contains("report.html"), "{stdout}");
+    let page = run.read("report.html");
+    assert!(page.len() < 1_000_000, "{}", page.len());
+    // It needs nothing but itself.
+    for foreign in ["<script", "<link", "<img", "url(", "@import", "http-equiv"] {
+        assert!(!page.contains(foreign), "{foreign}");
+    }
+    assert_eq!(page.matches("<svg ").count(), 4, "latency, rate, p99, under way");
+    assert!(page.contains("b, &quot;the second&quot;") && page.contains("VALID"));
+    let result = run.result();
+    let mut figures = 0;
+    for cell in page.split("data-pointer=\"").skip(1) {
+        let (pointer, rest) = cell.split_once("\">").expect("a pointer");
+        let (text, _) = rest.split_once('<').expect("text");
+        match result.pointer(pointer).unwrap_or_else(|| panic!("{pointer}")) {
+            Value::String(word) => assert_eq!(word, text),
+            value if pointer.contains("_ns") => {
+                let ns = value.as_f64().expect("a number");
+                assert_eq!(text, format!("{:.3}", ns / 1e6), "{pointer}");
+            }
+            value => assert_eq!(text, value.to_string(), "{pointer}"),
+        }
+        figures += 1;
+    }
+    assert!(figures > 30, "{figures}");
+
+    // The same as tables.
+    let (_, markdown, _) = loadgen_node(&["report", "--format", "markdown", &path(&run)]);
+    assert!(markdown.contains("**VALID**") && markdown.contains("| a |"), "{markdown}");
+    let (_, text, _) = loadgen_node(&["report", "--format", "csv", &path(&run), &path(&run)]);
+    let mut table = csv::Reader::from_reader(text.as_bytes());
+    let rows: Vec<BTreeMap<String, String>> =
+        table.deserialize().collect::<Result<_, _>>().expect("rows");
+    assert_eq!(rows.len(), 6, "{text}");
+    assert_eq!(rows[2]["node"], "b, \"the second\"");
+    assert_eq!(rows[0]["p99_ns"].parse().ok(), result["loadgen_latency_ns"]["99.00"].as_f64());
+}
+
+#[test]
+fn what_holds_no_run_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().display().to_string();
+    for args in [&["report", &place][..], &["compare", &place, &place]] {
+        let (code, _, stderr) = loadgen_node(args);
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stderr.contains("result.json"), "{stderr}");
+    }
+    let nodes = nodes();
+    let run = server(&nodes);
+    for (file, content) in [
+        ("series.csv", "start_seconds,node\n0,a\n"),
+        ("histograms.hlog", "Tag=0/latency,0,1,1,SElTVA==\n"),
+        ("result.json", "{}"),
+    ] {
+        let whole = run.read(file);
+        fs::write(run.path(file), content).expect("our folder");
+        let (code, _, stderr) = loadgen_node(&["report", &path(&run)]);
+        assert_eq!(code, Some(2), "{stderr}");
+        assert!(stderr.contains(file), "{stderr}");
+        fs::write(run.path(file), whole).expect("our folder");
+    }
+    // Runs that were made before there were records have a page all the same.
+    for file in ["series.csv", "histograms.hlog"] {
+        fs::remove_file(run.path(file)).expect("our folder");
+    }
+    let (code, page, stderr) = loadgen_node(&["report", "--output", "-", &path(&run)]);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(page.contains("no histograms") && page.contains("no record of each second"));
+    assert!(!page.contains("<svg "));
+}
+
+#[test]
+fn runs_are_compared_with_a_baseline() {
+    let nodes = nodes();
+    let slow = ["a", "b"].map(|name| SutNode::echo(name, &["--echo-batch", "30ms"]));
+    let [fast, faster] = [server(&nodes), server(&nodes)];
+    let slow = [server(&slow), server(&slow)];
+    // Repeated runs lie in a folder of each side.
+    let folder = tempfile::tempdir().expect("a folder");
+    let side = |name: &str, runs: [&Outcome; 2]| {
+        let side = folder.path().join(name);
+        for (number, run) in runs.iter().enumerate() {
+            let to = side.join(number.to_string());
+            fs::create_dir_all(&to).expect("our folder");
+            for file in ["result.json", "series.csv", "histograms.hlog"] {
+                fs::copy(run.path(file), to.join(file)).expect("our folder");
+            }
+        }
+        side.display().to_string()
+    };
+    let (base, worse) = (side("base", [&fast, &faster]), side("worse", [&slow[0], &slow[1]]));
+    let page = folder.path().join("compared.html").display().to_string();
+    let (code, json, stderr) =
+        loadgen_node(&["compare", &base, &worse, "--json", "-", "--html", &page]);
+    assert_eq!(code, Some(1), "{stderr}{json}");
+    let found: Value = serde_json::from_str(&json).expect("JSON");
+    let figure = |name: &str| {
+        let figures = found["figures"].as_array().expect("figures").iter();
+        figures.clone().find(|figure| figure["name"] == name).expect("a figure")
+    };
+    let p50 = figure("latency p50");
+    assert_eq!(p50["changes"][0]["judgement"], "worse", "{p50}");
+    assert_eq!(p50["spreads"][1]["runs"], 2);
+    assert!(p50["spreads"][1]["least"].as_f64() > Some(30e6), "{p50}");
+    let differs = found["differences"].to_string();
+    assert!(differs.contains("configurations of nodes"), "{differs}");
+    let html = fs::read_to_string(page).expect("a page");
+    assert!(html.contains("<svg ") && html.contains("worse"));
+
+    // The other way round it is better, and beside itself nothing has changed.
+    let (code, table, _) = loadgen_node(&["compare", &worse, &base, "--tolerance", "1000%"]);
+    assert_eq!(code, Some(0), "{table}");
+    let (code, table, _) = loadgen_node(&["compare", &base, &base, "--tolerance", "0%"]);
+    assert_eq!(code, Some(0), "{table}");
+    assert!(table.contains("nothing differs"), "{table}");
+
+    // What cannot be compared is refused.
+    let [a, b] = nodes.each_ref().map(|node| node.address.as_str());
+    let offline = LoadGen::new(&[a, b], "offline").over(transport()).short(500, 300).run();
+    let (code, _, stderr) = loadgen_node(&["compare", &base, &path(&offline)]);
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("only runs of one benchmark"), "{stderr}");
+    for wrong in [&["compare", &base][..], &["compare", &base, &worse, "--tolerance", "5"]] {
+        assert_eq!(loadgen_node(wrong).0, Some(2));
+    }
+}
+
+#[test]
+fn a_run_that_fails_leaves_what_there_was() {
+    let nodes = nodes();
+    let [a, b] = nodes.each_ref().map(|node| node.address.as_str());
+    let mut run = LoadGen::new(&[a, b], "server").over(transport()).short(60_000, 300).start();
+    run.wait_for_test();
+    let series = run.folder().join("out/series.csv");
+    e2e::process::wait_until("two intervals", || {
+        fs::read_to_string(&series).is_ok_and(|text| text.lines().count() > 6)
+    });
+    drop(nodes);
+    let outcome = run.wait().expect(3);
+    let (code, page, stderr) = loadgen_node(&["report", "--output", "-", &path(&outcome)]);
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(page.contains("FAILED") && page.contains("<svg "), "{}", page.len());
+}
