@@ -79,7 +79,10 @@ fn a_run_leaves_what_it_counted_in_each_second() {
     let most = |place: usize| result["nodes"][place]["latency_ns"]["max"].as_u64();
     assert_eq!(slowest, most(0).max(most(1)));
     let started = result["started"].as_str().expect("a time");
-    assert!(started.starts_with("20") && started.ends_with('Z') && started.len() == 24, "{started}");
+    assert!(
+        started.starts_with("20") && started.ends_with('Z') && started.len() == 24,
+        "{started}"
+    );
     let log = run.read("histograms.hlog");
     for tag in ["Tag=0/latency,", "Tag=1/latency,", "Tag=0/compute,", "Tag=1/network,"] {
         assert_eq!(log.matches(tag).count(), 1, "{tag}");
@@ -223,9 +226,9 @@ fn runs_are_compared_with_a_baseline() {
 fn a_run_that_fails_leaves_what_there_was() {
     let nodes = nodes();
     let [a, b] = nodes.each_ref().map(|node| node.address.as_str());
-    let mut run = LoadGen::new(&[a, b], "server").over(transport()).short(60_000, 300).start();
+    let run = LoadGen::new(&[a, b], "server").over(transport()).short(60_000, 300).start();
     run.wait_for_test();
-    let series = run.folder().join("out/series.csv");
+    let series = run.log().with_file_name("series.csv");
     e2e::process::wait_until("two intervals", || {
         fs::read_to_string(&series).is_ok_and(|text| text.lines().count() > 6)
     });

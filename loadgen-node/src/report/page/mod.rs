@@ -31,7 +31,10 @@ pub(crate) fn html(runs: &[RecordedRun]) -> String {
         &title,
         &html! {
             (contents(runs))
-            @for (number, run) in runs.iter().enumerate() { (section(number, run)) }
+            @for (number, run) in runs.iter().enumerate() {
+            @if runs.len() > 1 { h2 { (run.name()) ": " (summary(&run.result)) } }
+            (section(number, run))
+        }
             p.note {
                 "LoadGen's figures are those of the run. What the Query Dispatch Library (QDL) counted says where the time went; it \
                 counts from IssueQuery to completion, and over the whole run."
@@ -102,7 +105,6 @@ fn section(number: usize, run: &RecordedRun) -> Markup {
     };
     html! {
         section {
-            h2 { (run.name()) ": " (summary(&run.result)) }
             (verdict_line(&run.result))
             (facts_table(run))
             (part(0, times::latency(run)))

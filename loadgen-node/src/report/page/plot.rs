@@ -52,7 +52,7 @@ pub(super) fn percentiles(
     if x1 <= 0.0 {
         return None;
     }
-    let x = (x0 / 1.1..x1 * 1.1).log_scale();
+    let x = (x0 / 1.1..x1 * 1.1).log_scale().base(2.0);
     let label = |nines: &f64| percent(*nines);
     picture(&lines, x, 0.0..y1.ceil().max(1.0), "ms", &|ms| milliseconds(*ms), &label, bound)
 }
