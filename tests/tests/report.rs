@@ -79,7 +79,10 @@ fn a_run_leaves_what_it_counted_in_each_second() {
     let most = |place: usize| result["nodes"][place]["latency_ns"]["max"].as_u64();
     assert_eq!(slowest, most(0).max(most(1)));
     let started = result["started"].as_str().expect("a time");
-    assert!(started.starts_with("20") && started.ends_with('Z') && started.len() == 24, "{started}");
+    assert!(
+        started.starts_with("20") && started.ends_with('Z') && started.len() == 24,
+        "{started}"
+    );
     let log = run.read("histograms.hlog");
     for tag in ["Tag=0/latency,", "Tag=1/latency,", "Tag=0/compute,", "Tag=1/network,"] {
         assert_eq!(log.matches(tag).count(), 1, "{tag}");
