@@ -56,7 +56,7 @@ struct Screen(Terminal<CrosstermBackend<Stderr>>);
 
 impl Screen {
     fn take() -> io::Result<Self> {
-        let terminal = Terminal::new(CrosstermBackend::new(io::stderr()))?;
+        let mut terminal = Terminal::new(CrosstermBackend::new(io::stderr()))?;
         SHOWN.store(true, Ordering::SeqCst);
         keep_log();
         // What a panic says is said on the terminal as it was.
@@ -66,6 +66,7 @@ impl Screen {
             hook(panic);
         }));
         execute!(io::stderr(), EnterAlternateScreen, Hide)?;
+        terminal.clear()?;
         Ok(Self(terminal))
     }
 }
