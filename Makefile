@@ -17,7 +17,7 @@ libtorch:
 
 # The two programs alone, and what the demo compares them with: no libtorch, no tests.
 demo:
-	$(CARGO) build --release -p sut-node -p loadgen-node --bins --locked
+	$(CARGO) build --release -p sut-node -p loadgen-node --no-default-features --bins --locked
 	deploy/demo.sh
 
 # The end-to-end tests start the programs themselves, so these are built first. They are about gRPC, and these once more

@@ -6,8 +6,8 @@ use netdiv_rules::policy;
 use tracing::{error, warn};
 
 use super::{
-    counted::Counted, judgement::Judgement, loadgen_test::LoadGenTest, process::process, record,
-    watchdog,
+    counted::Counted, judgement::Judgement, loadgen_test::LoadGenTest, process::process, progress,
+    record, watchdog,
 };
 use crate::{
     RunError, claim,
@@ -54,6 +54,7 @@ pub(super) fn spoiled(test: &LoadGenTest, reason: String) -> StartTestError {
 
 /// Ends a process whose LoadGen does not end its test.
 pub(super) fn give_up(test: &LoadGenTest, counted: Counted, reason: String) -> ! {
+    progress::restore();
     watchdog::end_loadgen(reason.clone());
     let finished = finish(test, counted, Err(StartTestError::Aborted(reason)));
     finished.inspect_err(|error| error!("{error}")).ok();

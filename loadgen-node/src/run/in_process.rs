@@ -32,7 +32,8 @@ use super::{
     library::Library,
     loadgen_test::LoadGenTest,
     metrics::{Endpoint, Reading, RunFacts},
-    progress, record, recorder,
+    progress, record,
+    recorder::{self, Latest},
     signals::end_on_signal,
     watchdog,
 };
@@ -98,13 +99,15 @@ pub(super) fn run(
         fitness.check().unwrap_or_else(|why| shared.fail(why));
         shared.failure()
     };
+    let latest = Latest::default();
     test.phases.begin("test");
     let outcome = watchdog::guard(failure, library.owes_calls(), give_up, || {
         progress::while_running(
-            test.config.quiet,
+            &test.config,
             &test.expected,
             || shared.progress(),
-            || recorder::while_running(&test.config.output, read, || test.start(&sut)),
+            &latest,
+            || recorder::while_running(&test.config.output, read, &latest, || test.start(&sut)),
         )
     });
     test.phases.begin("conclude");

@@ -17,7 +17,8 @@ use super::{
     loadgen_test::LoadGenTest,
     machines::{self, Traffic},
     metrics::{Endpoint, Reading, RunFacts},
-    progress, record, recorder,
+    progress, record,
+    recorder::{self, Latest},
     signals::end_on_signal,
     sut::{self, NetworkSut, OfficialLoadGen},
     watchdog,
@@ -67,14 +68,16 @@ pub(super) fn run(
     };
     let give_up = |reason| conclude::give_up(test, counted(None), reason);
     let (witness, owes_calls) = (test.witness.as_deref(), test.library.owes_calls());
+    let latest = Latest::default();
     test.phases.begin("test");
     let outcome = watchdog::guard(failure, owes_calls, give_up, || {
         progress::while_running(
-            test.config.quiet,
+            &test.config,
             &test.expected,
             || qdl.progress(),
+            &latest,
             || {
-                recorder::while_running(&test.config.output, read, || {
+                recorder::while_running(&test.config.output, read, &latest, || {
                     test.start(&NetworkSut { qdl: &qdl, witness, owes_calls })
                 })
             },

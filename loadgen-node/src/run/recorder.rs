@@ -9,10 +9,14 @@ use std::{
 
 use hdrhistogram::Histogram;
 use netdiv_qdl::NodeReport;
+use parking_lot::Mutex;
 use tracing::warn;
 
 use super::metrics::Reading;
 use crate::recording::series::{Row, Writer};
+
+/// The rows of the last interval; empty before its end.
+pub(super) type Latest = Mutex<Vec<Row>>;
 
 /// Length of an interval.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -24,14 +28,15 @@ const READINGS: u32 = 100;
 pub(super) fn while_running<T>(
     folder: &Path,
     read: impl Fn() -> Option<Reading> + Send,
+    latest: &Latest,
     work: impl FnOnce() -> T,
 ) -> T {
     let (done, ended) = mpsc::channel::<()>();
     let started = Instant::now();
     thread::scope(|scope| {
         scope.spawn(move || {
-            let recorded =
-                Writer::create(folder).and_then(|writer| record(writer, started, &read, &ended));
+            let recorded = Writer::create(folder)
+                .and_then(|writer| record(writer, started, &read, latest, &ended));
             if let Err(error) = recorded {
                 warn!("the run goes on without a record of each second: {error}");
             }
@@ -46,6 +51,7 @@ fn record(
     mut writer: Writer,
     started: Instant,
     read: &impl Fn() -> Option<Reading>,
+    latest: &Latest,
     ended: &mpsc::Receiver<()>,
 ) -> std::io::Result<()> {
     let Some(mut before) = read() else { return Ok(()) };
@@ -58,7 +64,9 @@ fn record(
         let seconds = [at, now].map(|time| rounded((time - started).as_secs_f64()));
         // What is shorter than a millisecond, at the end, makes no interval.
         if seconds[0] < seconds[1] {
-            writer.add(&rows(seconds, &before, &reading))?;
+            let rows = rows(seconds, &before, &reading);
+            writer.add(&rows)?;
+            *latest.lock() = rows;
             (at, before) = (now, reading);
         }
     }
@@ -230,7 +238,9 @@ mod tests {
             let sent = sent.fetch_add(5, Ordering::Relaxed);
             Some(reading(sent, [node("a", sent, &[]), node("b", 0, &[])]))
         };
-        while_running(folder.path(), read, || thread::sleep(Duration::from_millis(20)));
+        while_running(folder.path(), read, &Latest::default(), || {
+            thread::sleep(Duration::from_millis(20))
+        });
         let rows = series::read(folder.path()).unwrap();
         assert_eq!(rows.len(), 3, "{rows:?}");
         assert_eq!((rows[0].start_seconds, rows[0].sent), (0.0, 5));
@@ -240,6 +250,6 @@ mod tests {
     #[test]
     fn a_run_goes_on_where_nothing_can_be_written() {
         let nowhere = Path::new("/proc/nowhere");
-        assert_eq!(while_running(nowhere, || None, || 7), 7);
+        assert_eq!(while_running(nowhere, || None, &Latest::default(), || 7), 7);
     }
 }

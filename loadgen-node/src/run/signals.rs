@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use netdiv_process::{Signal, Signals};
 use tracing::warn;
 
+use super::progress;
 use crate::{RunError, error::EXIT_FAILED};
 
 /// Signals so close together count as one: a shell may send one to a process and to its group.
@@ -33,6 +34,7 @@ pub(crate) fn end_on_signal(
             }
             let since = first.get_or_insert_with(Instant::now).elapsed();
             if since > ONE_REQUEST {
+                progress::restore();
                 loadgen_sys::exit_now(EXIT_FAILED);
             }
             warn!(

@@ -3,6 +3,7 @@
 mod command_line;
 mod given;
 mod json_lines;
+mod kept_log;
 mod limited;
 mod log_format;
 mod logging;
@@ -19,6 +20,7 @@ use std::io::{self, Write as _};
 
 pub use command_line::{check_options, command, parse, program};
 pub use given::SettingsFile;
+pub use kept_log::{keep_log, last_of_log, release_log};
 pub use log_format::{LogArgs, LogFormat};
 pub use logging::{Lines, Logging, refused, start_logging};
 use netdiv_contract::said::printable;

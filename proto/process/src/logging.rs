@@ -13,6 +13,7 @@ use tracing_subscriber::{
 };
 
 use crate::{
+    kept_log::Sink,
     limited::{Limited, Places},
     log_format::LogFormat,
     shown::{Form, Shown},
@@ -53,7 +54,7 @@ pub fn start_logging(default_level: &str, lines: Lines) -> Result<Logging, ExitC
     let places = (lines == Lines::FewASecond).then(Places::default);
     let logging = tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(move || Shown { to: io::stderr(), form })
+        .with_writer(move || Shown { to: Sink, form })
         .with_ansi(form == Form::Coloured)
         // It would panic if standard error is closed.
         .log_internal_errors(false);

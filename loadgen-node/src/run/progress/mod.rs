@@ -1,5 +1,8 @@
-//! Progress, by a thread of its own, off the path of samples: a line on the terminal that is drawn five times a second, or, where
-//! there is none, lines in the log.
+//! Progress, by a thread of its own, off the path of samples: a view of the run on the terminal, or a line where that cannot be, drawn
+//! five times a second; where there is no terminal, lines in the log.
+
+#[cfg(feature = "live")]
+mod live;
 
 use std::{
     io::IsTerminal as _,
@@ -13,7 +16,10 @@ use netdiv_process::LogFormat;
 use netdiv_qdl::Progress;
 use tracing::info;
 
-use super::expected::Expected;
+#[cfg(feature = "live")]
+pub(super) use self::live::restore;
+use super::{expected::Expected, recorder::Latest};
+use crate::RunConfig;
 
 /// How often to look, and to draw.
 const PERIOD: Duration = Duration::from_millis(200);
@@ -22,13 +28,14 @@ const PERIOD: Duration = Duration::from_millis(200);
 const LOGGED: Duration = Duration::from_secs(10);
 
 /// Shows progress while the work is done, unless quiet.
-pub(crate) fn while_running<T>(
-    quiet: bool,
+pub(super) fn while_running<T>(
+    config: &RunConfig,
     expected: &Expected,
     glance: impl Fn() -> Progress + Sync,
+    latest: &Latest,
     work: impl FnOnce() -> T,
 ) -> T {
-    if quiet {
+    if config.quiet {
         return work();
     }
     let is_drawn = std::io::stderr().is_terminal() && LogFormat::asked() != Ok(LogFormat::Json);
@@ -37,7 +44,7 @@ pub(crate) fn while_running<T>(
         let glance = &glance;
         scope.spawn(move || {
             if is_drawn {
-                draw(glance, &ended);
+                show(config, glance, latest, expected, &ended);
             } else {
                 log(glance, &ended, expected, LOGGED, log_line);
             }
@@ -47,6 +54,36 @@ pub(crate) fn while_running<T>(
         result
     })
 }
+
+#[cfg(feature = "live")]
+fn show(
+    config: &RunConfig,
+    glance: &impl Fn() -> Progress,
+    latest: &Latest,
+    expected: &Expected,
+    ended: &mpsc::Receiver<()>,
+) {
+    let title = format!("{} {} {}", config.benchmark, config.scenario, config.mode);
+    if let Err(why) = live::show(&title, glance, latest, expected, ended) {
+        tracing::debug!("no live view: {why}");
+        draw(glance, ended);
+    }
+}
+
+#[cfg(not(feature = "live"))]
+fn show(
+    _: &RunConfig,
+    glance: &impl Fn() -> Progress,
+    _: &Latest,
+    _: &Expected,
+    ended: &mpsc::Receiver<()>,
+) {
+    draw(glance, ended);
+}
+
+/// Gives the terminal back before the process ends in another way than by returning.
+#[cfg(not(feature = "live"))]
+pub(super) const fn restore() {}
 
 fn draw(glance: &impl Fn() -> Progress, ended: &mpsc::Receiver<()>) {
     let line = ProgressBar::new_spinner();
