@@ -23,7 +23,7 @@ fn loadgen_node(args: &[&str]) -> (Option<i32>, String, String) {
 
 /// Nodes that answer by themselves.
 fn nodes() -> [SutNode; 2] {
-    ["a", "b, \"the second\""].map(|name| SutNode::echo(name, &[]))
+    ["a", "b <i>&"].map(|name| SutNode::echo(name, &[]))
 }
 
 fn server(nodes: &[SutNode; 2]) -> Outcome {
@@ -53,7 +53,7 @@ fn a_run_leaves_what_it_counted_in_each_second() {
     let sum = |node: &str, column: &str| -> f64 {
         rows.iter().filter(|row| row["node"] == node).map(|row| number(row, column)).sum()
     };
-    for (node, count) in [("a", 0), ("b, \"the second\"", 1)] {
+    for (node, count) in [("a", 0), ("b <i>&", 1)] {
         let told = &result["nodes"][count];
         assert_eq!(told["name"], node);
         for (column, key) in [
@@ -103,7 +103,7 @@ fn a_page_says_what_the_files_say() {
         assert!(!page.contains(foreign), "{foreign}");
     }
     assert_eq!(page.matches("<svg ").count(), 4, "latency, rate, p99, under way");
-    assert!(page.contains("b, &quot;the second&quot;") && page.contains("VALID"));
+    assert!(page.contains("b &lt;i&gt;&amp;") && page.contains("VALID"));
     let result = run.result();
     let mut figures = 0;
     for cell in page.split("data-pointer=\"").skip(1) {
@@ -129,7 +129,7 @@ fn a_page_says_what_the_files_say() {
     let rows: Vec<BTreeMap<String, String>> =
         table.deserialize().collect::<Result<_, _>>().expect("rows");
     assert_eq!(rows.len(), 6, "{text}");
-    assert_eq!(rows[2]["node"], "b, \"the second\"");
+    assert_eq!(rows[2]["node"], "b <i>&");
     assert_eq!(rows[0]["p99_ns"].parse().ok(), result["loadgen_latency_ns"]["99.00"].as_f64());
 }
 

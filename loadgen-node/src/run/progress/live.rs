@@ -19,7 +19,7 @@ use ratatui::{
     crossterm::{
         cursor::{Hide, Show},
         execute,
-        terminal::{EnterAlternateScreen, LeaveAlternateScreen},
+        terminal::{Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen},
     },
     layout::{Constraint, Layout, Rect},
     style::{Style, Stylize as _},
@@ -56,7 +56,7 @@ struct Screen(Terminal<CrosstermBackend<Stderr>>);
 
 impl Screen {
     fn take() -> io::Result<Self> {
-        let mut terminal = Terminal::new(CrosstermBackend::new(io::stderr()))?;
+        let terminal = Terminal::new(CrosstermBackend::new(io::stderr()))?;
         SHOWN.store(true, Ordering::SeqCst);
         keep_log();
         // What a panic says is said on the terminal as it was.
@@ -65,8 +65,7 @@ impl Screen {
             restore();
             hook(panic);
         }));
-        execute!(io::stderr(), EnterAlternateScreen, Hide)?;
-        terminal.clear()?;
+        execute!(io::stderr(), EnterAlternateScreen, Clear(ClearType::All), Hide)?;
         Ok(Self(terminal))
     }
 }
@@ -261,7 +260,7 @@ mod tests {
     }
 
     fn drawn(width: u16, height: u16, view: &View<'_>) -> Vec<String> {
-        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        let terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(frame, view)).unwrap();
         let buffer = terminal.backend().buffer();
         let line = |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>();

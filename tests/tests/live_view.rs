@@ -1,0 +1,107 @@
+//! The live view of a run, on a terminal of its own that `script` makes.
+
+use std::{
+    path::Path,
+    process::{Child, Command, Stdio},
+    time::Duration,
+};
+
+use e2e::{
+    SutNode,
+    process::{program, send_signal, transport, wait_until},
+};
+
+/// What takes the whole terminal, and what gives it back.
+const TAKEN: &str = "\u{1b}[?1049h";
+const GIVEN_BACK: &str = "\u{1b}[?1049l";
+
+/// A run on a terminal of that many columns; what it shows goes into `folder/shown`.
+fn start(folder: &Path, node: &SutNode, columns: u16, more: &str) -> Child {
+    let (loadgen_node, output) = (program("loadgen-node"), folder.join("out"));
+    let run = format!(
+        "stty rows 24 cols {columns}; exec {} run --benchmark digits --scenario server --transport {} --nodes {} --output {} \
+         --setting server_target_qps=500 --setting min_query_count=1 {more}",
+        loadgen_node.display(),
+        transport(),
+        node.address,
+        output.display()
+    );
+    Command::new("script")
+        .args(["--quiet", "--flush", "--return", "--command", &run])
+        .arg(folder.join("shown"))
+        .env_remove("RUST_LOG")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("script starts")
+}
+
+fn shown(folder: &Path) -> String {
+    String::from_utf8_lossy(&std::fs::read(folder.join("shown")).unwrap_or_default()).into_owned()
+}
+
+/// What came before the view, in it, and after it.
+fn parts(shown: &str) -> [&str; 3] {
+    let (before, rest) = shown.split_once(TAKEN).unwrap_or_else(|| panic!("no view: {shown:?}"));
+    let (view, after) =
+        rest.split_once(GIVEN_BACK).unwrap_or_else(|| panic!("it stays: {shown:?}"));
+    [before, view, after]
+}
+
+#[test]
+fn a_run_is_watched_and_leaves_its_table() {
+    let node = SutNode::echo("watched", &[]);
+    for columns in [90, 12] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut run = start(folder.path(), &node, columns, "--setting min_duration_ms=2500");
+        assert!(run.wait().expect("our child").success());
+        let text = shown(folder.path());
+        let [before, view, after] = parts(&text);
+        assert!(before.contains("connected"), "{before}");
+        assert!(after.contains("VALID, exploratory") && after.contains("\u{1b}[?25h"), "{after:?}");
+        assert!(!after.contains(TAKEN));
+        if columns == 90 {
+            for words in ["digits server performance", "in the last second", "watched"] {
+                assert!(view.contains(words), "{words}: {view:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_terminal_is_given_back_however_a_run_ends() {
+    // The node is lost; the run is asked to end; it is told twice.
+    for signals in [0, 1, 2] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let node = SutNode::echo("leaving", &["--echo-batch", "1ms"]);
+        let mut run = start(folder.path(), &node, 90, "--setting min_duration_ms=60000");
+        wait_until("the view", || shown(folder.path()).contains("in the last second"));
+        let process = loadgen_node_of(run.id());
+        match signals {
+            0 => drop(node),
+            1 => send_signal(process, "INT"),
+            _ => {
+                // The second one counts a second after the first; a node that hangs keeps the run from ending meanwhile.
+                node.signal("STOP");
+                send_signal(process, "INT");
+                std::thread::sleep(Duration::from_millis(1200));
+                send_signal(process, "INT");
+                node.signal("CONT");
+            }
+        }
+        assert_eq!(run.wait().expect("our child").code(), Some(3));
+        let text = shown(folder.path());
+        let [_, _, after] = parts(&text);
+        if signals > 0 {
+            assert!(after.contains("ending the run"), "{after:?}");
+        }
+        assert!(!after.contains(TAKEN), "{after:?}");
+    }
+}
+
+/// The program under `script` and its shell, which became it.
+fn loadgen_node_of(script: u32) -> u32 {
+    let children = format!("/proc/{script}/task/{script}/children");
+    let text = std::fs::read_to_string(children).expect("children");
+    text.split_whitespace().next().and_then(|id| id.parse().ok()).expect("a child")
+}
