@@ -2,7 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::{document, plot, times::picture};
+use super::{
+    parts::{document, picture},
+    plot,
+};
 use crate::{
     comparison::{Comparison, Figure, Judgement, Side},
     recording::histograms::{Histograms, Measure},

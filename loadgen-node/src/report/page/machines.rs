@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use netdiv_evidence::Machine;
 
-use super::words;
+use super::parts::{figure, words};
 use crate::result::RunResult;
 
 pub(super) fn all(result: &RunResult) -> Markup {
@@ -78,9 +78,9 @@ fn traffic(result: &RunResult) -> Markup {
                 thead { tr { th.word { "interface" } th { "bytes sent" } th { "Gbit/s" } th { "bytes received" } th { "Gbit/s" } } }
                 tbody { @for (place, interface) in result.interfaces.iter().enumerate() { tr {
                     th.word scope="row" { (interface.name) }
-                    (super::figure(&format!("/interfaces/{place}/bytes_sent"), interface.bytes_sent))
+                    (figure(&format!("/interfaces/{place}/bytes_sent"), interface.bytes_sent))
                     td { (rate(interface.bytes_sent)) }
-                    (super::figure(&format!("/interfaces/{place}/bytes_received"), interface.bytes_received))
+                    (figure(&format!("/interfaces/{place}/bytes_received"), interface.bytes_received))
                     td { (rate(interface.bytes_received)) }
                 } } }
             } }

@@ -5,12 +5,14 @@
 mod comparison;
 mod machines;
 mod nodes;
+mod parts;
 mod plot;
 mod times;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use netdiv_rules::Outcome;
 
+use self::parts::{document, words};
 use super::run::{facts, purpose, verdict};
 use crate::{
     recording::run::RecordedRun,
@@ -18,8 +20,6 @@ use crate::{
 };
 
 pub(crate) use self::comparison::comparison;
-
-const STYLE: &str = include_str!("style.css");
 
 /// The document.
 pub(crate) fn html(runs: &[RecordedRun]) -> String {
@@ -41,29 +41,6 @@ pub(crate) fn html(runs: &[RecordedRun]) -> String {
             }
         },
     )
-}
-
-/// A whole file.
-fn document(title: &str, content: &Markup) -> String {
-    let document = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (title) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                main {
-                    h1 { (title) }
-                    (content)
-                    p.note { "Made by loadgen-node " (env!("CARGO_PKG_VERSION")) "." }
-                }
-            }
-        }
-    };
-    document.into_string()
 }
 
 fn summary(result: &RunResult) -> String {
@@ -143,17 +120,6 @@ fn facts_table(run: &RecordedRun) -> Markup {
     words(facts)
 }
 
-/// Words with their labels.
-fn words<'a>(facts: impl IntoIterator<Item = (&'a str, String)>) -> Markup {
-    html! {
-        div.wide {
-            table { tbody { @for (label, fact) in facts {
-                tr { th.word scope="row" { (label) } td.word { (fact) } }
-            } } }
-        }
-    }
-}
-
 fn settings(result: &RunResult) -> Markup {
     let given = result.settings.iter().map(|(key, value)| match value.as_str() {
         Some(text) => (key.as_str(), text.to_owned()),
@@ -203,14 +169,4 @@ const fn outcome(outcome: Outcome) -> &'static str {
         Outcome::CannotTell => "cannot tell",
         Outcome::Fail => "broken",
     }
-}
-
-/// A figure of `result.json`, with its JSON pointer there.
-fn figure(pointer: &str, text: impl std::fmt::Display) -> Markup {
-    html! { td data-pointer=(pointer) { (text) } }
-}
-
-/// Nanoseconds of `result.json` in milliseconds.
-fn ms(pointer: &str, ns: f64) -> Markup {
-    figure(pointer, format_args!("{:.3}", ns / 1e6))
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{figure, ms};
+use super::parts::{figure, ms};
 use crate::{
     recording::run::RecordedRun,
     result::{Node, StageTimes},

@@ -1,10 +1,10 @@
 //! How long samples took, over all of a run and second by second.
 
 use hdrhistogram::Histogram;
-use maud::{Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use super::{
-    ms,
+    parts::{ms, picture},
     plot::{self, LINES, Line},
 };
 use crate::{
@@ -133,28 +133,6 @@ fn token_bound(result: &RunResult, which: &str) -> Option<(f64, f64)> {
     let setting = result.test_settings.get(&format!("server_{which}_latency"))?;
     let ns = setting.parse::<f64>().ok().filter(|ns| judged && *ns > 0.0)?;
     Some((ns / 1e6, 2.0))
-}
-
-/// A picture with its legend and what is said of it.
-pub(super) fn picture(
-    title: &str,
-    svg: Option<String>,
-    names: &[String],
-    notes: &[&str],
-) -> Markup {
-    let Some(svg) = svg else { return html! {} };
-    html! {
-        figure {
-            (PreEscaped(svg))
-            figcaption {
-                strong { (title) }
-                @for (number, name) in names.iter().enumerate() {
-                    span.key style=(format!("background:var(--c{number})")) {} (name)
-                }
-                @for note in notes { " " (note) }
-            }
-        }
-    }
 }
 
 /// Second by second.

@@ -27,7 +27,7 @@ use ratatui::{
     widgets::{Cell, Gauge, Paragraph, Row as TableRow, Sparkline, Table},
 };
 
-use super::{PERIOD, latency_ms};
+use super::line::{PERIOD, latency_ms};
 use crate::{
     recording::series::Row,
     run::{expected::Expected, recorder::Latest},
@@ -260,7 +260,7 @@ mod tests {
     }
 
     fn drawn(width: u16, height: u16, view: &View<'_>) -> Vec<String> {
-        let terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
         terminal.draw(|frame| draw(frame, view)).unwrap();
         let buffer = terminal.backend().buffer();
         let line = |y| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
