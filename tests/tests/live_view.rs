@@ -79,14 +79,14 @@ fn the_terminal_is_given_back_however_a_run_ends() {
         let process = loadgen_node_of(run.id());
         match signals {
             0 => drop(node),
-            1 => send_signal(process, "INT"),
+            1 => send_signal(process, "-INT"),
             _ => {
                 // The second one counts a second after the first; a node that hangs keeps the run from ending meanwhile.
-                node.signal("STOP");
-                send_signal(process, "INT");
+                node.signal("-STOP");
+                send_signal(process, "-INT");
                 std::thread::sleep(Duration::from_millis(1200));
-                send_signal(process, "INT");
-                node.signal("CONT");
+                send_signal(process, "-INT");
+                node.signal("-CONT");
             }
         }
         assert_eq!(run.wait().expect("our child").code(), Some(3));

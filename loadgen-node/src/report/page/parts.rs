@@ -54,7 +54,7 @@ pub(super) fn picture(
                 @for (number, name) in names.iter().enumerate() {
                     span.key style=(format!("background:var(--c{number})")) {} (name)
                 }
-                @for note in notes { " " (note) }
+                @for note in notes { @if !note.is_empty() { p { (note) } } }
             }
         }
     }
