@@ -10,7 +10,7 @@ use std::{
 };
 
 /// What is part of a submission, from the top folder.
-const PARTS: [&str; 24] = [
+const PARTS: [&str; 25] = [
     "Cargo.toml",
     "Cargo.lock",
     "rust-toolchain.toml",
@@ -32,6 +32,7 @@ const PARTS: [&str; 24] = [
     "deploy/sorting/sorting.toml",
     // Members of the workspace, too, without which Cargo builds nothing.
     "tests",
+    "tests/plugin/factor.txt",
     "tests/fuzz/corpus/run_folders/accuracy",
     "tests/fuzz/corpus/run_folders/detail",
     "tests/fuzz/corpus/run_folders/result",

@@ -207,7 +207,7 @@ mod tests {
             (&base, &[120.0, 119.0], Better, Worse),
             // One run has no range.
             (&[100.0], &[90.0], Worse, Better),
-            (&[100.0, 80.0], &[90.0], Worse, Better),
+            (&[100.0, 110.0], &[90.0], Worse, Better),
             (&[0.0], &[0.0], Same, Same),
             (&[1.0], &[0.0], Worse, Better),
             (&[0.0], &[1.0], Better, Worse),
