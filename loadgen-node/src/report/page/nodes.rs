@@ -91,7 +91,7 @@ fn table(nodes: &[Node]) -> Markup {
 fn row(place: usize, node: &Node) -> Markup {
     let at = |key: &str| format!("/nodes/{place}/{key}");
     let latency = &node.latency_ns;
-    let batches: u64 = node.batches.values().sum();
+    let batches = node.batches.values().fold(0, |all: u64, count| all.saturating_add(*count));
     html! { tr {
         th.word scope="row" title=(node.address) { (node.name) }
         (figure(&at("answered"), node.answered))
@@ -142,7 +142,8 @@ fn stages(nodes: &[Node]) -> Markup {
 fn batches(nodes: &[Node]) -> Markup {
     let mut sizes = std::collections::BTreeMap::<u32, u64>::new();
     for (size, count) in nodes.iter().flat_map(|node| &node.batches) {
-        *sizes.entry(*size).or_default() += count;
+        let all = sizes.entry(*size).or_default();
+        *all = all.saturating_add(*count);
     }
     let most = sizes.values().copied().max().unwrap_or(0).max(1);
     html! {

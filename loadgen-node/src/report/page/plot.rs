@@ -75,13 +75,14 @@ pub(super) fn over_time(lines: &[Line], unit: &str) -> Option<String> {
 fn tail(name: &str, times: &Histogram<u64>) -> Line {
     let all = times.len() as f64;
     let mut points: Vec<(f64, f64)> = Vec::new();
-    let mut until = 0;
+    let mut until = 0.0;
     for step in times.iter_recorded() {
-        until += step.count_since_last_iteration();
-        let above = (all - until as f64) / all;
+        until += step.count_since_last_iteration() as f64;
+        let above = (all - until) / all;
         // The slowest sample is drawn where half of it is above.
         let nines = -above.max(0.5 / all).log10();
-        let point = (step.value_iterated_to() as f64 / 1e6, nines);
+        // No logarithm has a place for 0: tokens that came together took no time between them.
+        let point = (step.value_iterated_to().max(1) as f64 / 1e6, nines);
         // What is closer than half a pixel cannot be seen.
         let seen = points
             .last()
@@ -241,6 +242,11 @@ mod tests {
         assert!(!svg.contains("#0101"), "{svg}");
         assert!(svg.contains("99 %") && svg.len() < 60_000, "{}", svg.len());
         assert_eq!(percentiles(&[("a".into(), &Histogram::new(3).unwrap())], None), None);
+        let mut none_at_all = Histogram::new(3).unwrap();
+        none_at_all.record(0).unwrap();
+        assert!(percentiles(&[("a".into(), &none_at_all)], None).is_some());
+        none_at_all.record(u64::MAX >> 1).unwrap();
+        assert!(percentiles(&[("a".into(), &none_at_all)], None).is_some());
         let one = Line { name: "a".into(), points: vec![(1.0, 1.0)] };
         assert_eq!(over_time(&[one], "samples/s"), None);
     }

@@ -192,8 +192,8 @@ fn line(
 }
 
 fn per_second(rows: &[&Row], count: fn(&Row) -> Option<u64>) -> Option<f64> {
-    let counted: Option<u64> = rows.iter().map(|row| count(row)).sum();
-    Some(counted? as f64 / rows.iter().map(|row| row.seconds()).sum::<f64>())
+    let counted: Option<f64> = rows.iter().map(|row| count(row).map(|count| count as f64)).sum();
+    Some(counted? / rows.iter().map(|row| row.seconds()).sum::<f64>())
 }
 
 fn rate(rows: &[&Row]) -> Option<f64> {
