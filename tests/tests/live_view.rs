@@ -79,11 +79,8 @@ fn the_terminal_is_given_back_however_a_run_ends() {
     for signals in [0, 1, 2] {
         let folder = tempfile::tempdir().expect("a folder");
         let node = SutNode::echo("leaving", &["--echo-batch", "1ms"]);
-        let (settings, words) = if signals == 2 {
-            (PREPARING, "LoadGen prepares")
-        } else {
-            (LONG, "in the last second")
-        };
+        let (settings, words) =
+            if signals == 2 { (PREPARING, "prepares") } else { (LONG, "in the last second") };
         let mut run = start(folder.path(), &node, 90, settings);
         wait_until("the view", || shown(folder.path()).contains(words));
         let process = loadgen_node_of(run.id());
