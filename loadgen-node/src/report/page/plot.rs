@@ -63,12 +63,14 @@ pub(super) fn over_time(lines: &[Line], unit: &str) -> Option<String> {
     let (from, to) = all().fold((f64::MAX, 0.0_f64), |(a, b), p| (a.min(p.0), b.max(p.0)));
     let highest = all().fold(0.0_f64, |most, point| most.max(point.1));
     // A line needs two points.
-    if from >= to || highest <= 0.0 {
+    if from >= to {
         return None;
     }
+    // Nothing but zeros is a line too.
+    let top = if highest > 0.0 { highest * 1.05 } else { 1.0 };
     let title = format!("{unit}, over seconds");
     let label = |value: &f64| plain(*value);
-    picture(lines, from..to, 0.0..highest * 1.05, &title, &label, &label, None)
+    picture(lines, from..to, 0.0..top, &title, &label, &label, None)
 }
 
 /// The points of a histogram: milliseconds, and nines, so that 0.99 is at 2.
@@ -249,5 +251,7 @@ mod tests {
         assert!(percentiles(&[("a".into(), &none_at_all)], None).is_some());
         let one = Line { name: "a".into(), points: vec![(1.0, 1.0)] };
         assert_eq!(over_time(&[one], "samples/s"), None);
+        let zeros = Line { name: "a".into(), points: vec![(0.0, 0.0), (1.0, 0.0)] };
+        assert!(over_time(&[zeros], "samples").is_some());
     }
 }
