@@ -4,7 +4,7 @@ use std::{future::Future, time::Duration};
 
 use netdiv_contract::{
     tally::Tally,
-    v1::{self, FlushRequest},
+    v1::{self, DescribeResponse, FlushRequest},
 };
 use netdiv_transport::Connection;
 
@@ -52,27 +52,10 @@ impl<L: LoadGen> Qdl<L> {
     /// `"<cluster> Network SUT [a, b]"` (rules, section 6.2.1). A node that was lost is not part of it any more.
     pub fn name(&self) -> Result<String, Failure> {
         self.run.check()?;
-        let limit = self.settings.network.control_timeout;
-        let addresses = &self.settings.nodes;
-        let infos = self.ask_each_node(
-            limit,
-            |node, connection| {
-                let address = addresses[node].clone();
-                async move {
-                    let answer = node::describe(&connection, &address, limit).await;
-                    answer.map_err(|error| match error {
-                        ConnectError::Silent { .. } | ConnectError::Unreachable { .. } => {
-                            tonic::Status::unavailable(error.to_string())
-                        }
-                        wrong => tonic::Status::failed_precondition(wrong.to_string()),
-                    })
-                }
-            },
-            |node, status| Failure::NoName { node, why: words(&status) },
-        )?;
+        let infos = self.descriptions()?;
         let mut names = Vec::with_capacity(infos.len());
-        for (node, info) in infos {
-            let (before, now) = (&self.nodes[node].description, info.description);
+        for (node, now) in infos {
+            let before = &self.nodes[node].description;
             let node = before.node_name.clone();
             // They were unique at the start; the same names still are.
             let failure = if node != now.node_name {
@@ -88,6 +71,34 @@ impl<L: LoadGen> Qdl<L> {
         }
         let (cluster, names) = (&self.settings.cluster_name, names.join(", "));
         Ok(format!("{cluster} {SUT_NAME_PART} [{names}]"))
+    }
+
+    /// What every node that was not lost says of itself now.
+    fn descriptions(&self) -> Result<Vec<(usize, DescribeResponse)>, Failure> {
+        let limit = self.settings.network.control_timeout;
+        let addresses = &self.settings.nodes;
+        self.ask_each_node(
+            limit,
+            |node, connection| {
+                let address = addresses[node].clone();
+                async move {
+                    let answer = node::describe(&connection, &address, limit).await;
+                    answer.map(|info| info.description).map_err(|error| match error {
+                        ConnectError::Silent { .. } | ConnectError::Unreachable { .. } => {
+                            tonic::Status::unavailable(error.to_string())
+                        }
+                        wrong => tonic::Status::failed_precondition(wrong.to_string()),
+                    })
+                }
+            },
+            |node, status| Failure::NoName { node, why: words(&status) },
+        )
+    }
+
+    /// Processor time of each node's program since it started, in the order of the nodes; 0 where a node does not say.
+    pub fn processor_times(&self) -> Result<Vec<Duration>, Failure> {
+        let descriptions = self.descriptions()?;
+        Ok(descriptions.iter().map(|(_, now)| Duration::from_nanos(now.processor_ns)).collect())
     }
 
     /// What all nodes together have received and sent in this session, payload by payload: samples as they arrived, and

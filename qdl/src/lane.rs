@@ -95,6 +95,7 @@ impl<L: LoadGen> Lane<L> {
         if sent.iter().any(|sample| sample.first.is_some()) {
             return Err(FirstSeen);
         }
+        state.report.taken_back = sent.len() as u64;
         let waiting = self.run.dispatch.withdraw(self.number);
         let mut samples: Vec<_> = sent.into_iter().map(again).chain(waiting).collect();
         state.report.redispatched = samples.len() as u64;

@@ -58,7 +58,7 @@ pub use control::SUT_NAME_PART;
 pub use dispatch::Policy;
 pub use failure::Failure;
 pub use loadgen::{LoadGen, LoadedSamples, SampleSource};
-pub use netdiv_transport::{Options, Transport};
+pub use netdiv_transport::{Options, QuicPath, Transport};
 pub use netdiv_words::AnswerTokens;
 pub use node::{NodeInfo, survey};
 pub use qdl::Qdl;

@@ -6,7 +6,7 @@ use std::{
 };
 
 use netdiv_contract::SessionHeader;
-use netdiv_transport::Connection;
+use netdiv_transport::{Connection, QuicPath};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
@@ -163,7 +163,7 @@ impl<L: LoadGen> Qdl<L> {
         let mut progress = Progress::default();
         for lane in &self.cluster.lanes {
             let state = lane.state.lock();
-            progress.sent += state.report.sent;
+            progress.sent += state.report.sent - state.report.taken_back;
             progress.answered += state.report.answered;
             progress.latency_sum_ns += state.report.latency_sum_ns;
         }
@@ -208,6 +208,11 @@ impl<L: LoadGen> Qdl<L> {
     /// The same, lane by lane.
     pub fn report_by_lane(&self) -> Vec<NodeReport> {
         self.cluster.lanes.iter().map(|lane| lane.state.lock().report.clone()).collect()
+    }
+
+    /// What QUIC knows of the connections' ways; nothing over TCP.
+    pub fn quic_paths(&self) -> Vec<QuicPath> {
+        self.connections.iter().filter_map(Connection::quic_path).collect()
     }
 
     /// The failure that closed an inbox.

@@ -41,6 +41,8 @@ pub struct NodeReport {
     pub lost: Option<String>,
     /// Samples that were given to it and had to go to other nodes.
     pub redispatched: u64,
+    /// Those of them that had been sent to it.
+    pub taken_back: u64,
     /// Replies whose id belongs to no sample in flight; dropped.
     pub unmatched: u64,
     /// Payload bytes sent, as encoded.
@@ -133,7 +135,7 @@ impl Encodings {
 pub struct Progress {
     /// Samples handed over by LoadGen.
     pub issued: u64,
-    /// Samples sent.
+    /// Samples sent, without those that were taken back from a node that was lost.
     pub sent: u64,
     /// Samples answered.
     pub answered: u64,
@@ -152,6 +154,7 @@ impl NodeReport {
             answered: 0,
             lost: None,
             redispatched: 0,
+            taken_back: 0,
             unmatched: 0,
             bytes_sent: 0,
             bytes_received: 0,
@@ -196,6 +199,7 @@ impl NodeReport {
         self.sent += other.sent;
         self.answered += other.answered;
         self.redispatched += other.redispatched;
+        self.taken_back += other.taken_back;
         self.unmatched += other.unmatched;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;

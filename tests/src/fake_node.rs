@@ -115,6 +115,7 @@ impl Behaviour {
                 max_connections: 0,
                 max_streams: 0,
                 max_streams_per_connection: 0,
+                processor_ns: 0,
             },
             honest_nonce: true,
             describe_delay: Duration::ZERO,

@@ -2,7 +2,11 @@
 
 use std::{fs, path::Path, process::Command};
 
-use e2e::{LoadGen, SutNode, process::program};
+use e2e::{
+    LoadGen, SutNode,
+    process::{program, transport},
+    relay::{Faults, Relay},
+};
 use serde_json::Value;
 
 const TRANSPORTS: [&str; 2] = ["grpc", "quic"];
@@ -11,8 +15,10 @@ const TRANSPORTS: [&str; 2] = ["grpc", "quic"];
 fn fabric(nodes: &[&SutNode], args: &[&str]) -> (Option<i32>, String, Value) {
     let folder = tempfile::tempdir().expect("a folder");
     let addresses: Vec<_> = nodes.iter().map(|node| node.address.as_str()).collect();
+    let times: &[&str] = if args.contains(&"--duration") { &[] } else { &["--duration", "50ms"] };
     let output = Command::new(program("loadgen-node"))
-        .args(["fabric", "--nodes", &addresses.join(","), "--duration", "50ms"])
+        .args(["fabric", "--nodes", &addresses.join(","), "--warm-up", "20ms"])
+        .args(times)
         .args(args)
         .current_dir(folder.path())
         .output()
@@ -22,8 +28,10 @@ fn fabric(nodes: &[&SutNode], args: &[&str]) -> (Option<i32>, String, Value) {
         |name: &str| fs::read_to_string(Path::new(folder.path()).join("out/fabric").join(name));
     let report = match read("fabric.json") {
         Ok(json) => {
-            assert!(read("fabric.svg").is_ok_and(|svg| svg.starts_with("<svg")));
-            serde_json::from_str(&json).expect("JSON")
+            let report: Value = serde_json::from_str(&json).expect("JSON");
+            let measured = report["bandwidth"].as_array().is_some_and(|cells| !cells.is_empty());
+            assert_eq!(read("fabric.svg").is_ok_and(|svg| svg.starts_with("<svg")), measured);
+            report
         }
         Err(_) => Value::Null,
     };
@@ -35,6 +43,7 @@ fn every_figure_is_there_over_both_transports() {
     let nodes = ["a", "b"].map(|name| SutNode::start(name, &["--engine", "none"]));
     for transport in TRANSPORTS {
         let args = ["--transport", transport, "--sizes", "64,300000", "--connections", "2"];
+        let args = [&args[..], &["--rounds", "2"]].concat();
         let target = ["--target", "resnet50=1,3d-unet=1000000000"];
         let (code, text, report) = fabric(&[&nodes[0], &nodes[1]], &[&args[..], &target].concat());
         assert_eq!(code, Some(1), "{text}");
@@ -64,6 +73,24 @@ fn every_figure_is_there_over_both_transports() {
                 assert!((sum("streams", key) / total - 1.0).abs() < 1e-6, "{cell}");
             }
             assert_eq!(cell["streams"].as_array().map(Vec::len), Some(4));
+            assert_eq!(cell["rounds_bytes_per_second"].as_array().map(Vec::len), Some(2));
+            assert!(number(&cell, "processor_seconds_per_byte") > 0.0, "{cell}");
+            assert!(number(&cell, "busiest_io_thread") <= 1.0, "{cell}");
+            let path = &cell["path"];
+            assert_eq!(path["connections"], 4, "{cell}");
+            assert!(number(path, "most_round_trip_us") > 0.0, "{cell}");
+            assert!(number(path, "congestion_window_bytes") > 1000.0, "{cell}");
+            assert_eq!(path["delivery_bytes_per_second"].is_null(), transport == "quic");
+            for far in cell["far_ends"].as_array().expect("both nodes") {
+                assert!(number(far, "messages_sent") > 0.0, "{cell}");
+                assert_eq!(far["messages_sent"], far["messages_received"], "{cell}");
+                assert!(number(far, "processor_seconds_per_byte") > 0.0, "{cell}");
+            }
+            let seconds = sum("intervals", "seconds");
+            assert!((seconds - number(&cell, "seconds")).abs() < 1e-6, "{cell}");
+            let messages = sum("intervals", "messages");
+            let rate = number(&cell["total"], "messages_per_second");
+            assert!((messages - rate * seconds).abs() < 0.5, "{cell}");
             let sent = cell["message_bytes"].as_f64().expect("a size").max(16.0);
             let of_one = number(&cell["total"], "bytes_per_second_from_nodes")
                 / number(&cell["total"], "messages_per_second");
@@ -92,6 +119,13 @@ fn what_cannot_be_measured_is_refused() {
         ),
         (&none, ["--sizes", "2000"], "raise --max-payload-bytes there"),
         (&none, ["--sizes", "0"], "--sizes 0: must be from 1 to 268435456"),
+        (&none, ["--rounds", "0"], "--rounds 0: must be from 1 to 1000"),
+        (&none, ["--rate", "0"], "must be above 0 and at most 100000000"),
+        (&none, ["--rate", "NaN"], "must be above 0 and at most 100000000"),
+        (&none, ["--benchmark", "bert"], "give --rate as well"),
+        (&none, ["--soak=1s", "--rate=5"], "--soak and --rate are different measurements"),
+        (&none, ["--soak=1s", "--target=bert=5"], "--soak and --target are different"),
+        (&none, ["--rate=5", "--benchmark=resnet"], "--benchmark resnet: choose one of resnet50, "),
         (&none, ["--target", "resnet=5"], "choose one of resnet50, "),
         (&none, ["--target", "resnet50=much"], "`much` is not a number above 0"),
     ] {
@@ -100,6 +134,135 @@ fn what_cannot_be_measured_is_refused() {
         assert!(text.contains(words), "{args:?}: {text}");
         assert_eq!(report, Value::Null);
     }
+}
+
+#[test]
+fn connections_are_added_while_that_helps() {
+    let node = SutNode::start("a", &["--engine", "none"]);
+    let args = ["--transport", transport(), "--sizes", "300000", "--rounds", "1"];
+    let (code, text, report) = fabric(&[&node], &args);
+    assert_eq!(code, Some(0), "{text}");
+    let tried = report["tried"].as_array().expect("what was tried");
+    assert_eq!(tried[0]["connections"], 1);
+    assert!(text.contains("connections tried, both ways: 1 "), "{text}");
+    let most = tried.last().and_then(|tried| tried["connections"].as_u64());
+    assert!(report["connections_per_node"].as_u64() <= most, "{report}");
+    assert_eq!(report["connections_per_node"], report["io_threads"]);
+    for key in ["version", "started", "host"] {
+        assert!(report[key].as_str().is_some_and(|text| !text.is_empty()), "{key}");
+    }
+}
+
+#[test]
+fn a_slow_node_is_named() {
+    let nodes = ["a", "b", "far"].map(|name| SutNode::start(name, &["--engine", "none"]));
+    // 20 Mbit/s for one of three.
+    let relay = Relay::tcp(&nodes[2].address);
+    relay.set(Faults { bytes_per_second: Some(2_500_000), ..Faults::none() });
+    let addresses = [&*nodes[0].address, &nodes[1].address, &relay.address].join(",");
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = Command::new(program("loadgen-node"))
+        .args(["fabric", "--nodes", &addresses, "--sizes", "100000", "--connections", "1"])
+        .args(["--duration", "500ms", "--warm-up", "100ms", "--rounds", "1"])
+        .current_dir(folder.path())
+        .output()
+        .expect("loadgen-node starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("SLOW to nodes: far ("), "{text}");
+    assert!(!text.contains("SLOW to nodes: a") && !text.contains("SLOW to nodes: b"), "{text}");
+}
+
+#[test]
+fn a_soak_has_its_longest_gap() {
+    let node = SutNode::start("a", &["--engine", "none"]);
+    let relay = Relay::start(&node.address, transport() == "quic", 1);
+    let address = relay.address.clone();
+    let cut = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        relay.set(Faults::cut());
+        std::thread::sleep(std::time::Duration::from_millis(600));
+        relay.set(Faults::none());
+        relay
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = Command::new(program("loadgen-node"))
+        .args(["fabric", "--nodes", &address, "--transport", transport(), "--soak", "4s"])
+        .args(["--warm-up", "0s", "--sizes", "10000", "--connections", "1", "--json", "-"])
+        .current_dir(folder.path())
+        .output()
+        .expect("loadgen-node starts");
+    let _relay = cut.join().expect("the relay's thread");
+    // Nothing else is on standard output.
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let soak = &report["soak"];
+    assert!(soak["longest_gap_ms"].as_u64() >= Some(500), "{soak}");
+    assert!(soak["p99_9_ns"].as_u64() > soak["p50_ns"].as_u64(), "{soak}");
+    assert!(soak["intervals"].as_array().map(Vec::len) >= Some(2), "{soak}");
+    assert_eq!(report["bandwidth"], Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_rate_is_kept_or_not() {
+    let node = SutNode::start("a", &["--engine", "none"]);
+    let over = ["--transport", transport(), "--connections", "1"];
+    // Slow machines keep this one.
+    let args = ["--rate", "20", "--duration", "2s", "--benchmark", "bert,llama2-70b"];
+    let (code, text, report) = fabric(&[&node], &[&over[..], &args].concat());
+    assert_eq!(code, Some(0), "{text}");
+    let runs = report["open_loop"].as_array().expect("two");
+    let shape = |run: &Value| (run["message_bytes"].as_u64(), run["answer_bytes"].as_u64());
+    assert_eq!(shape(&runs[0]), (Some(9216), Some(0)));
+    assert_eq!(shape(&runs[1]), (Some(4096), Some(4096)));
+    for run in runs {
+        assert_eq!((&run["messages"], &run["kept"]), (&40.into(), &true.into()), "{run}");
+        let ns = |key: &str| run[key].as_u64().expect("a time");
+        assert!(ns("p50_ns") > 0 && ns("p50_ns") <= ns("p99_ns") && ns("p99_ns") <= ns("max_ns"));
+    }
+    // No machine keeps this one, and waiting for a turn counts.
+    let args = ["--rate", "1000000", "--duration", "200ms", "--sizes", "1MiB"];
+    let (code, text, report) = fabric(&[&node], &[&over[..], &args].concat());
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("NOT KEPT"), "{text}");
+    let run = &report["open_loop"][0];
+    assert!(run["max_ns"].as_u64() > Some(100_000_000), "{run}");
+}
+
+#[test]
+fn measurements_are_compared() {
+    let node = SutNode::start("a", &["--engine", "none"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let measure = |name: &str, address: &str| {
+        let output = Command::new(program("loadgen-node"))
+            .args(["fabric", "--nodes", address, "--sizes", "50000", "--connections", "1"])
+            .args(["--duration", "300ms", "--warm-up", "100ms", "--rounds", "3"])
+            .args(["--output", name])
+            .current_dir(folder.path())
+            .output()
+            .expect("loadgen-node starts");
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+    };
+    measure("before", &node.address);
+    let relay = Relay::tcp(&node.address);
+    relay.set(Faults { bytes_per_second: Some(2_500_000), ..Faults::none() });
+    measure("after", &relay.address);
+    let compare = |sides: [&str; 2]| {
+        let output = Command::new(program("loadgen-node"))
+            .arg("compare")
+            .args(sides)
+            .args(["--json", "-"])
+            .current_dir(folder.path())
+            .output()
+            .expect("loadgen-node starts");
+        let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (output.status.code(), found)
+    };
+    let (code, found) = compare(["before", "after"]);
+    assert_eq!(code, Some(1), "{found}");
+    let figures = found["figures"].as_array().expect("figures");
+    let rate = figures.iter().find(|figure| figure["unit"] == "GB/s").expect("a rate");
+    assert_eq!((&rate["spreads"][0]["runs"], &rate["more_is_better"]), (&3.into(), &true.into()));
+    assert_eq!(rate["changes"][0]["judgement"], "worse", "{rate}");
+    assert_eq!(compare(["before", "before"]).0, Some(0));
 }
 
 #[test]

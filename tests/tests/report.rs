@@ -32,7 +32,7 @@ fn server(nodes: &[SutNode; 2]) -> Outcome {
     let bound = ["--setting", "server_target_latency_ns=2000000000"];
     LoadGen::new(&addresses, "server")
         .over(transport())
-        .short(2300, 300)
+        .short(3300, 300)
         .args(&bound)
         .run()
         .expect(0)
@@ -75,12 +75,14 @@ fn a_run_leaves_what_it_counted_in_each_second() {
     assert_eq!(Some(sum("", "issued")), result["samples"]["issued"].as_f64());
     assert_eq!(Some(sum("", "completed")), result["samples"]["completed"].as_f64());
     let all: Vec<_> = rows.iter().filter(|row| row["node"].is_empty()).collect();
-    assert!((3..=4).contains(&all.len()), "{all:?}");
+    assert!(all.len() > 1, "{all:?}");
     assert!(all.windows(2).all(|two| two[0]["end_seconds"] == two[1]["start_seconds"]), "{all:?}");
     let last = all.last().expect("an interval");
     assert_eq!((&*last["waiting"], &*last["in_flight"]), ("0", "0"));
     let took = result["test_seconds"].as_f64().expect("seconds");
-    assert!((took - number(last, "end_seconds")).abs() < 0.5, "{took} {last:?}");
+    // The time of the test is taken when its threads have ended.
+    assert!(number(last, "end_seconds") < took + 0.5, "{took} {last:?}");
+    assert!(number(last, "end_seconds") > 3.0, "{took} {last:?}");
     // The slowest sample of all is the slowest of its interval.
     let slowest = all.iter().filter_map(|row| row["max_ns"].parse::<u64>().ok()).max();
     let most = |place: usize| result["nodes"][place]["latency_ns"]["max"].as_u64();

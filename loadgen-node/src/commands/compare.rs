@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use super::report::write;
 use crate::{
     RunError,
     comparison::{Comparison, Side},
@@ -19,7 +18,7 @@ pub struct CompareArgs {
     /// How much worse than the baseline's a figure may be. Any loss of accuracy counts
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = share, help_heading = "Comparison")]
     tolerance: f64,
-    /// Write a page with the distributions of latencies over each other
+    /// Write a page with the distributions of latencies over each other, with - to standard output in place of the tables
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     html: Option<PathBuf>,
     /// Write what was found as JSON into this file, or with - to standard output in place of the tables
@@ -35,22 +34,33 @@ impl CompareArgs {
                 "give two or more: the baseline's folder first, then those that are compared with it",
             );
         }
+        let both = [&self.html, &self.json].map(|path| path.as_deref() == Some(Path::new("-")));
+        if both == [true, true] {
+            return usage("--html and --json cannot both have standard output");
+        }
         let sides = self.sides.iter().map(|folder| Side::read(folder));
         let sides = sides.collect::<Result<Vec<_>, _>>()?;
         Side::check_alike(&sides)?;
         let comparison = Comparison::of(sides, self.tolerance)?;
-        if let Some(path) = &self.html {
-            output::write(path, report::page::comparison(&comparison).as_bytes())?;
-        }
         let json = serde_json::to_string_pretty(&comparison)
             .map_err(|error| RunError::Failed(error.to_string()))?;
-        if self.json.as_deref() == Some(Path::new("-")) {
-            output::say(json)?;
-        } else {
-            if let Some(path) = &self.json {
-                write(path, &format!("{json}\n"))?;
+        let page = || report::page::comparison(&comparison);
+        let files = [
+            self.html.as_deref().map(|path| (path, page())),
+            self.json.as_deref().map(|path| (path, format!("{json}\n"))),
+        ];
+        let (mut table, mut written) = (true, String::new());
+        for (path, text) in files.iter().flatten() {
+            if path.as_os_str() == "-" {
+                output::say(text.trim_end())?;
+                table = false;
+            } else {
+                output::write(path, text.as_bytes())?;
+                written += &format!("\n{}", path.display());
             }
-            output::say(report::comparison::render(&comparison))?;
+        }
+        if table {
+            output::say(format_args!("{}{written}", report::comparison::render(&comparison)))?;
         }
         Ok(u8::from(comparison.regression))
     }

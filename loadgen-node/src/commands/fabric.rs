@@ -1,32 +1,47 @@
 //! `loadgen-node fabric`: measures what the network to the nodes can carry.
 
-use std::{path::PathBuf, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use netdiv_contract::limits::MAX_PAYLOAD_BYTES;
 use netdiv_process::{ByteCount, SettingsFile, TimeSpan};
-use netdiv_qdl::Settings;
 use netdiv_rules::book::{Need, Table};
 use serde::{Deserialize, Serialize};
-use tracing::{info, warn};
 
 use crate::{
     NetworkArgs, RunError,
     fabric::{
-        figures::{self, Bandwidth, Direction, Report},
-        measure, route,
+        figures::{Direction, Report, Shape},
+        plan::{Kind, Plan},
+        watch::Times,
     },
     output, report,
     settings::{Names, bytes, set_time, usage},
 };
 
 /// Message sizes when none are given, in bytes: from 64 B to 64 MiB.
-const SIZES: [usize; 6] = [64, 1 << 10, 16 << 10, 256 << 10, 4 << 20, 64 << 20];
+const SIZES: [usize; 5] = [64, 16 << 10, 128 << 10, 1 << 20, 64 << 20];
 
-/// Longest message whose round trip is timed, in bytes: beyond it the bandwidth says the same.
-const LONGEST_ROUND_TRIP: usize = 1 << 20;
+/// Message sizes of a soak and of an open loop when none are given, in bytes.
+const SOAK_SIZES: [usize; 1] = [1 << 20];
+const OPEN_LOOP_SIZES: [usize; 3] = [64, 16 << 10, 128 << 10];
 
-/// A message that takes this many times as long as a measurement is left out.
-const TOO_LONG: f64 = 2.0;
+/// Rates of an open loop, in messages per second.
+const RATES: &str = "must be above 0 and at most 100000000";
+
+fn is_rate(rate: f64) -> bool {
+    rate > 0.0 && rate <= 1e8
+}
+
+fn rate(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|rate| is_rate(*rate)).ok_or_else(|| RATES.into())
+}
+
+/// Rounds when none are given, and at most.
+const ROUNDS: usize = 3;
+const MOST_ROUNDS: usize = 1000;
 
 /// Heading of options in the help.
 const MEASUREMENT: &str = "Measurement";
@@ -47,52 +62,115 @@ struct FabricArgs {
     #[command(flatten)]
     #[serde(flatten)]
     network: NetworkArgs,
-    /// Message sizes [default: 64,1KiB,16KiB,256KiB,4MiB,64MiB]
+    /// Message sizes [default: 64,16KiB,128KiB,1MiB,64MiB]
     #[arg(long, value_name = "BYTES", value_delimiter = ',', help_heading = MEASUREMENT)]
     sizes: Option<Vec<ByteCount>>,
-    /// Length of each measurement [default: 1s]
+    /// Length of each measurement, after the warm-up [default: 5s]
     #[arg(long, value_name = "TIME", help_heading = MEASUREMENT)]
     duration: Option<TimeSpan>,
+    /// What each measurement of bandwidth leaves out at its begin; 0 for nothing [default: 1s]
+    #[arg(long, value_name = "TIME", help_heading = MEASUREMENT)]
+    warm_up: Option<TimeSpan>,
+    /// How often each bandwidth is measured, in turn with the others; the median counts [default: 3]
+    #[arg(long, value_name = "COUNT", help_heading = MEASUREMENT)]
+    rounds: Option<usize>,
     /// Rates that the fabric has to carry, for instance resnet50=20000; the exit code is 1 if it does not
     #[arg(long, value_name = "BENCHMARK=SAMPLES_PER_SECOND", value_delimiter = ',', help_heading = MEASUREMENT)]
     target: Option<Vec<String>>,
+    /// In place of all else: the longest of the sizes both ways for so long, with its longest gap and its p99.9
+    /// [sizes by default: 1MiB]
+    #[arg(long, value_name = "TIME", help_heading = MEASUREMENT)]
+    soak: Option<TimeSpan>,
+    /// In place of all else: so many messages per second to all nodes together, whether answers come or not; times count from
+    /// when a message was due. The exit code is 1 if the rate could not be kept [sizes by default: 64,16KiB,128KiB]
+    #[arg(long, value_name = "MESSAGES_PER_SECOND", value_parser = rate, help_heading = MEASUREMENT)]
+    rate: Option<f64>,
+    /// With --rate: messages and answers as long as a benchmark's samples and responses, in place of --sizes
+    #[arg(long, value_name = "BENCHMARK", value_delimiter = ',', help_heading = MEASUREMENT)]
+    benchmark: Option<Vec<String>>,
+    /// Write the report as JSON into this file, or with - to standard output in place of the tables
+    #[arg(long, value_name = "FILE", help_heading = MEASUREMENT)]
+    json: Option<PathBuf>,
     /// Folder for fabric.json and fabric.svg [default: out/fabric]
     #[arg(long, value_name = "DIR", help_heading = MEASUREMENT)]
     output: Option<PathBuf>,
 }
 
-/// A measurement whose settings fit together.
+/// A measurement, and where its report goes.
 struct FabricConfig {
-    settings: Settings,
-    sizes: Vec<usize>,
-    duration: Duration,
-    /// What the benchmarks of the built-in table need of a network.
-    needs: Vec<Need>,
-    targets: Vec<(String, f64)>,
+    plan: Plan,
+    json: Option<PathBuf>,
     output: PathBuf,
 }
 
 impl FabricArgs {
     fn resolve(&self, names: Names) -> Result<FabricConfig, RunError> {
+        let mut duration = Duration::from_secs(5);
+        set_time("duration", &mut duration, self.duration)?;
+        set_time("soak", &mut duration, self.soak)?;
+        let warm_up = self.warm_up.map_or(Duration::from_secs(1), TimeSpan::duration);
+        let rounds = self.rounds.unwrap_or(ROUNDS);
+        if !(1..=MOST_ROUNDS).contains(&rounds) {
+            return usage(format!("--rounds {rounds}: must be from 1 to {MOST_ROUNDS}"));
+        }
+        let given = [self.network.connections, self.network.streams, self.network.io_threads];
+        let kind = self.kind()?;
+        let plan = Plan {
+            sizes: self.sizes(&kind)?,
+            settings: self.network.resolve(names)?,
+            times: Times { warm_up, duration },
+            rounds: if matches!(kind, Kind::Sweep { .. }) { rounds } else { 1 },
+            chooses: given.iter().all(Option::is_none),
+            kind,
+        };
+        let output = self.output.clone().unwrap_or_else(|| "out/fabric".into());
+        Ok(FabricConfig { plan, json: self.json.clone(), output })
+    }
+
+    /// In ascending order.
+    fn sizes(&self, kind: &Kind) -> Result<Vec<usize>, RunError> {
         let size = |size: &ByteCount| bytes("sizes", Some(*size), 1, 1..=MAX_PAYLOAD_BYTES);
-        let mut sizes = match &self.sizes {
-            Some(sizes) => sizes.iter().map(size).collect::<Result<_, _>>()?,
-            None => SIZES.to_vec(),
+        let mut sizes = match (&self.sizes, kind) {
+            (Some(sizes), _) => sizes.iter().map(size).collect::<Result<_, _>>()?,
+            (None, Kind::Sweep { .. }) => SIZES.to_vec(),
+            (None, Kind::Soak) => SOAK_SIZES.to_vec(),
+            (None, Kind::OpenLoop { .. }) => OPEN_LOOP_SIZES.to_vec(),
         };
         sizes.sort_unstable();
         sizes.dedup();
-        let mut duration = Duration::from_secs(1);
-        set_time("duration", &mut duration, self.duration)?;
+        Ok(sizes)
+    }
+
+    fn kind(&self) -> Result<Kind, RunError> {
         let table = Table::builtin().map_err(|error| RunError::Failed(error.to_string()))?;
         let needs = table.needs();
-        Ok(FabricConfig {
-            targets: self.targets(&needs)?,
-            needs,
-            settings: self.network.resolve(names)?,
-            sizes,
-            duration,
-            output: self.output.clone().unwrap_or_else(|| "out/fabric".into()),
-        })
+        let others = [
+            ("--soak", self.soak.is_some()),
+            ("--rate", self.rate.is_some()),
+            ("--target", self.target.is_some()),
+        ];
+        let mut given = others.iter().filter(|(_, given)| *given).map(|(name, _)| name);
+        if let (Some(one), Some(two)) = (given.next(), given.next()) {
+            return usage(format!("{one} and {two} are different measurements; give one of them"));
+        }
+        match (self.soak, self.rate, &self.benchmark) {
+            (_, Some(rate), _) if !is_rate(rate) => usage(format!("--rate {rate}: {RATES}")),
+            (_, Some(_), Some(_)) if self.sizes.is_some() => {
+                usage("--benchmark says how long messages are; leave --sizes out")
+            }
+            (_, Some(rate), Some(names)) => {
+                let shapes = names.iter().map(|name| of_benchmark(&needs, name));
+                Ok(Kind::OpenLoop { rate, shapes: shapes.collect::<Result<_, _>>()? })
+            }
+            (_, Some(rate), None) => {
+                let sizes = self.sizes(&Kind::OpenLoop { rate, shapes: Vec::new() })?;
+                let shape = |bytes| (None, Shape::of(Direction::ToNodes, bytes));
+                Ok(Kind::OpenLoop { rate, shapes: sizes.into_iter().map(shape).collect() })
+            }
+            (_, None, Some(_)) => usage("--benchmark is for an open loop; give --rate as well"),
+            (Some(_), None, None) => Ok(Kind::Soak),
+            (None, None, None) => Ok(Kind::Sweep { targets: self.targets(&needs)?, needs }),
+        }
     }
 
     fn targets(&self, needs: &[Need]) -> Result<Vec<(String, f64)>, RunError> {
@@ -101,10 +179,7 @@ impl FabricArgs {
             let Some((name, rate)) = text.split_once('=') else {
                 return usage(format!("--target {text}: write BENCHMARK=SAMPLES_PER_SECOND"));
             };
-            if !needs.iter().any(|need| need.name == name) {
-                let names: Vec<_> = needs.iter().map(|need| need.name.as_str()).collect();
-                return usage(format!("--target {text}: choose one of {}", names.join(", ")));
-            }
+            find("--target", text, needs, name)?;
             if targets.iter().any(|(before, _)| before == name) {
                 return usage(format!("--target: {name} is given twice"));
             }
@@ -124,65 +199,61 @@ impl FabricCommand {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         let names = Names::of(&self.file);
         let config = self.file.resolve(&self.args, |args: &FabricArgs| args.resolve(names))?;
-        let Some(config) = config else { return Ok(0) };
-        let _claim = output::prepare(&config.output)?;
-        let figures = measure(&config)?;
+        let Some(FabricConfig { plan, json, output: folder }) = config else { return Ok(0) };
+        let _claim = output::prepare(&folder)?;
+        let figures = plan.run()?;
         let failed =
             |file: &str, error: String| RunError::Failed(format!("cannot make {file}: {error}"));
-        let json = serde_json::to_vec_pretty(&figures)
+        let text = serde_json::to_string_pretty(&figures)
             .map_err(|error| failed("fabric.json", error.to_string()))?;
-        let svg = report::fabric_plot::svg(&figures)
-            .map_err(|error| failed("fabric.svg", error.to_string()))?;
-        output::write(&config.output.join("fabric.json"), &json)?;
-        output::write(&config.output.join("fabric.svg"), svg.as_bytes())?;
-        output::report(format_args!(
-            "{}\nfabric.json and fabric.svg in {}",
-            report::fabric::render(&figures),
-            config.output.display()
-        ));
-        Ok(u8::from(figures.benchmarks.iter().any(|benchmark| benchmark.carried == Some(false))))
+        output::write(&folder.join("fabric.json"), format!("{text}\n").as_bytes())?;
+        let mut files = "fabric.json".to_owned();
+        if !figures.bandwidth.is_empty() {
+            let svg = report::fabric_plot::svg(&figures)
+                .map_err(|error| failed("fabric.svg", error.to_string()))?;
+            output::write(&folder.join("fabric.svg"), svg.as_bytes())?;
+            files += " and fabric.svg";
+        }
+        if json.as_deref() == Some(Path::new("-")) {
+            output::say(text)?;
+        } else {
+            if let Some(path) = &json {
+                output::write(path, format!("{text}\n").as_bytes())?;
+            }
+            let tables = report::fabric::render(&figures);
+            output::report(format_args!("{tables}\n{files} in {}", folder.display()));
+        }
+        Ok(u8::from(!is_enough(&figures)))
     }
 }
 
-fn measure(config: &FabricConfig) -> Result<Report, RunError> {
-    let settings = &config.settings;
-    let nodes = measure::nodes(settings, &config.sizes)?;
-    let mut report = Report {
-        transport: settings.network.options.transport,
-        tls: settings.network.options.tls.is_some(),
-        connections_per_node: settings.connections_per_node,
-        streams_per_connection: settings.streams_per_connection,
-        duration_ms: config.duration.as_millis() as u64,
-        routes: nodes.iter().map(route::to).collect(),
-        ..Report::default()
+/// Whether the network carries what was asked for.
+fn is_enough(figures: &Report) -> bool {
+    let carried = figures.benchmarks.iter().all(|benchmark| benchmark.carried != Some(false));
+    carried && figures.open_loop.iter().all(|open_loop| open_loop.kept)
+}
+
+/// A benchmark by its name; what was given is said where there is none.
+fn find<'a>(
+    option: &str,
+    given: &str,
+    needs: &'a [Need],
+    name: &str,
+) -> Result<&'a Need, RunError> {
+    let found = needs.iter().find(|need| need.name == name);
+    found.ok_or_else(|| {
+        let names: Vec<_> = needs.iter().map(|need| need.name.as_str()).collect();
+        RunError::Usage(format!("{option} {given}: choose one of {}", names.join(", ")))
+    })
+}
+
+/// Messages as long as a benchmark's samples, with answers as long as its responses.
+fn of_benchmark(needs: &[Need], name: &str) -> Result<(Option<String>, Shape), RunError> {
+    let need = find("--benchmark", name, needs, name)?;
+    let bytes = |bytes: u64| match usize::try_from(bytes) {
+        Ok(bytes) if bytes <= MAX_PAYLOAD_BYTES => Ok(bytes),
+        _ => usage(format!("--benchmark {name}: {bytes} bytes do not fit into one message")),
     };
-    for size in config.sizes.iter().filter(|size| **size <= LONGEST_ROUND_TRIP) {
-        for node in &nodes {
-            info!(node = node.description.node_name, bytes = size, "timing round trips");
-            let trip = measure::round_trip(settings, &node.address, *size, config.duration)?;
-            report.round_trips.push(trip);
-        }
-    }
-    measure_bandwidth(config, &mut report)?;
-    report.benchmarks = figures::benchmarks(&config.needs, &report.bandwidth, &config.targets);
-    Ok(report)
-}
-
-/// Each size in each direction. What is already known keeps a slow network from taking minutes for each.
-fn measure_bandwidth(config: &FabricConfig, report: &mut Report) -> Result<(), RunError> {
-    for size in &config.sizes {
-        let rates = report.bandwidth.iter().map(Bandwidth::bytes_per_second);
-        let known = rates.fold(0.0, f64::max);
-        if known > 0.0 && *size as f64 > known * TOO_LONG * config.duration.as_secs_f64() {
-            warn!(bytes = size, "left out: one message would take too long; raise --duration");
-            continue;
-        }
-        for direction in Direction::ALL {
-            info!(bytes = size, %direction, "measuring bandwidth");
-            let cell =
-                measure::bandwidth(&config.settings, *size, direction, config.duration, known)?;
-            report.bandwidth.push(cell);
-        }
-    }
-    Ok(())
+    let shape = Shape { to_node: bytes(need.ingress_bytes)?, from_node: bytes(need.egress_bytes)? };
+    Ok((Some(need.name.clone()), shape))
 }

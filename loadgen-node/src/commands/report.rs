@@ -53,7 +53,7 @@ impl ReportArgs {
 }
 
 /// Writes a text to a file, and says so, or to standard output.
-pub(super) fn write(path: &Path, text: &str) -> Result<(), RunError> {
+fn write(path: &Path, text: &str) -> Result<(), RunError> {
     if path.as_os_str() == "-" {
         return output::say(text.trim_end());
     }

@@ -2,9 +2,7 @@
 
 use serde::Serialize;
 
-use super::Side;
-use crate::result::{RunResult, Verdict};
-use netdiv_rules::{Mode, Scenario};
+use super::{side::Side, subject::Measured};
 
 /// One figure.
 #[derive(Debug, PartialEq, Serialize)]
@@ -19,13 +17,22 @@ pub(crate) struct Figure {
     pub(crate) changes: Vec<Change>,
 }
 
-/// The values of a side's runs.
+impl Figure {
+    /// Whether it is worse on any side.
+    pub(crate) fn is_worse(&self) -> bool {
+        self.changes.iter().any(|change| change.judgement == Judgement::Worse)
+    }
+}
+
+/// The values of a side.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct Spread {
+    /// How many values there are: one of each run, or of each round of a network's measurements.
     pub(crate) runs: usize,
     pub(crate) median: f64,
     pub(crate) least: f64,
     pub(crate) most: f64,
+    pub(crate) mean: f64,
 }
 
 /// A change from the baseline.
@@ -52,93 +59,32 @@ pub(crate) enum Judgement {
     Worse,
 }
 
-/// The figures that every run has.
+/// The figures that every subject has.
 pub(crate) fn figures(sides: &[Side], tolerance: f64) -> Vec<Figure> {
-    let Some(first) = sides.first().and_then(|side| side.runs.first()) else { return Vec::new() };
-    let of = |kind: &Kind| {
+    let Some(first) = sides.first().and_then(|side| side.subjects.first()) else {
+        return Vec::new();
+    };
+    let of = |measured: &Measured| {
         let spreads = sides.iter().map(|side| {
-            let values: Option<Vec<_>> =
-                side.runs.iter().map(|run| (kind.value)(&run.result, &kind.key)).collect();
-            values.and_then(Spread::of)
+            let values = side.subjects.iter().map(|subject| subject.values(&measured.name));
+            let values: Option<Vec<_>> = values.collect();
+            values.and_then(|values| Spread::of(values.concat()))
         });
         let spreads = spreads.collect::<Option<Vec<_>>>()?;
-        let tolerance = if kind.exact { 0.0 } else { tolerance };
-        let changes = spreads[1..].iter();
-        let changes =
-            changes.map(|side| Change::between(&spreads[0], side, kind.more_is_better, tolerance));
+        let Measured { more_is_better, exact, .. } = *measured;
+        let changes = spreads[1..].iter().map(|side| match exact {
+            true => Change::exact(&spreads[0], side, more_is_better),
+            false => Change::between(&spreads[0], side, more_is_better, tolerance),
+        });
         Some(Figure {
-            name: kind.name.clone(),
-            unit: kind.unit.clone(),
-            more_is_better: kind.more_is_better,
+            name: measured.name.clone(),
+            unit: measured.unit.clone(),
+            more_is_better,
             changes: changes.collect(),
             spreads,
         })
     };
-    kinds(&first.result).iter().filter_map(of).collect()
-}
-
-/// What can be read of each run.
-struct Kind {
-    name: String,
-    unit: String,
-    key: String,
-    more_is_better: bool,
-    /// Whether any loss counts, as it does not come from chance.
-    exact: bool,
-    value: fn(&RunResult, &str) -> Option<f64>,
-}
-
-fn kinds(of: &RunResult) -> Vec<Kind> {
-    let kind = |name: &str, unit: &str, more_is_better, value| Kind {
-        name: name.into(),
-        unit: unit.into(),
-        key: String::new(),
-        more_is_better,
-        exact: false,
-        value,
-    };
-    let mut kinds = vec![Kind {
-        exact: true,
-        ..kind("share of runs that are valid or complete", "", true, |result, _| {
-            Some(f64::from(u8::from(matches!(result.verdict, Verdict::Valid | Verdict::Complete))))
-        })
-    }];
-    if let Some(metric) = &of.metric {
-        let value = |result: &RunResult, _: &str| result.metric.as_ref().map(|metric| metric.value);
-        kinds.push(kind(&metric.name, &metric.unit, metric.unit != "ns", value));
-    }
-    if let Some(metric) = &of.token_metric {
-        let value =
-            |result: &RunResult, _: &str| result.token_metric.as_ref().map(|metric| metric.value);
-        kinds.push(kind(&metric.name, &metric.unit, true, value));
-    }
-    if let Some(accuracy) = &of.accuracy {
-        let value = |result: &RunResult, _: &str| result.accuracy.as_ref().map(|a| a.metric.value);
-        kinds.push(Kind { exact: true, ..kind("accuracy", &accuracy.metric.unit, true, value) });
-    }
-    // In Offline all samples are there at once: how long one waits for its turn says what the rate says.
-    if of.mode != Mode::Accuracy && of.scenario != Scenario::Offline {
-        for (prefix, what) in
-            [("", "latency"), ("first_token_", "TTFT"), ("further_token_", "TPOT")]
-        {
-            for (percentile, shown) in
-                [("50.00", "p50"), ("90.00", "p90"), ("99.00", "p99"), ("99.90", "p99.9")]
-            {
-                let key = format!("{prefix}{percentile}");
-                let value =
-                    |result: &RunResult, key: &str| result.loadgen_latency_ns.get(key).copied();
-                kinds.push(Kind { key, ..kind(&format!("{what} {shown}"), "ns", false, value) });
-            }
-        }
-    }
-    if of.mode != Mode::Accuracy {
-        let value = |result: &RunResult, _: &str| {
-            let samples = result.samples.completed;
-            (samples > 0).then(|| result.process.cpu_seconds * 1e9 / samples as f64)
-        };
-        kinds.push(kind("processor time of the LoadGen node, a sample", "ns", false, value));
-    }
-    kinds
+    first.figures.iter().filter_map(of).collect()
 }
 
 impl Spread {
@@ -150,7 +96,8 @@ impl Spread {
             1 => values[half],
             _ => f64::midpoint(*values.get(half.checked_sub(1)?)?, values[half]),
         };
-        Some(Self { runs, median, least: *values.first()?, most: *values.last()? })
+        let mean = values.iter().sum::<f64>() / runs as f64;
+        Some(Self { runs, median, least: *values.first()?, most: *values.last()?, mean })
     }
 
     fn touches(&self, other: &Self) -> bool {
@@ -159,14 +106,27 @@ impl Spread {
 }
 
 impl Change {
+    /// Any loss of the mean counts: it does not come from chance.
+    fn exact(base: &Spread, side: &Spread, more_is_better: bool) -> Self {
+        let ratio = ratio(base.mean, side.mean);
+        let worse = worse(ratio, more_is_better);
+        let judgement = if worse.abs() <= ROUNDING {
+            Judgement::Same
+        } else if worse > 0.0 {
+            Judgement::Worse
+        } else {
+            Judgement::Better
+        };
+        Self { ratio, noise: None, judgement }
+    }
+
     fn between(base: &Spread, side: &Spread, more_is_better: bool, tolerance: f64) -> Self {
-        let ratio = if base.median == side.median { 1.0 } else { side.median / base.median };
+        let ratio = ratio(base.median, side.median);
         let range = |spread: &Spread| (spread.most - spread.least) / spread.median;
         let noise = (base.runs > 1 && side.runs > 1)
             .then(|| range(base).max(range(side)))
             .filter(|noise| noise.is_finite());
-        // What is worse is so many times as bad.
-        let worse = if more_is_better { 1.0 / ratio } else { ratio } - 1.0;
+        let worse = worse(ratio, more_is_better);
         let judgement = if worse.abs() <= tolerance {
             Judgement::Same
         } else if noise.is_some() && base.touches(side) {
@@ -178,6 +138,18 @@ impl Change {
         };
         Self { ratio, noise, judgement }
     }
+}
+
+/// What sums of the same numbers may differ by, as a share.
+const ROUNDING: f64 = 1e-9;
+
+fn ratio(base: f64, side: f64) -> f64 {
+    if base == side { 1.0 } else { side / base }
+}
+
+/// How much worse a ratio is, as a share of the baseline.
+fn worse(ratio: f64, more_is_better: bool) -> f64 {
+    if more_is_better { 1.0 - ratio } else { ratio - 1.0 }
 }
 
 #[cfg(test)]
@@ -215,6 +187,13 @@ mod tests {
             let judged = |more| Change::between(&spread(base), &spread(side), more, 0.05).judgement;
             assert_eq!((judged(true), judged(false)), (more, less), "{base:?} {side:?}");
         }
+        let judged = |base: &[f64], side: &[f64]| {
+            Change::exact(&spread(base), &spread(side), true).judgement
+        };
+        assert_eq!(judged(&[1.0; 3], &[1.0, 0.0, 1.0]), Worse);
+        assert_eq!(judged(&[1.0, 0.0], &[1.0; 3]), Better);
+        assert_eq!(judged(&[0.95; 2], &[0.9, 0.95]), Worse);
+        assert_eq!(judged(&[0.1; 3], &[0.1; 7]), Same);
         let change = Change::between(&spread(&base), &spread(&[90.0, 90.0]), true, 0.05);
         assert_eq!((change.ratio, change.noise), (0.9, Some(0.04)));
     }

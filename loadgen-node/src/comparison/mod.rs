@@ -1,11 +1,15 @@
-//! Runs beside runs: what differs between them, what that changed, and whether it is more than chance.
+//! Runs beside runs, or measurements of a network: what differs between them, what that changed, and whether it is more than
+//! chance.
 //!
-//! The first side is the baseline. A side is one run, or several of the same settings: then each figure has a median and a
+//! The first side is the baseline. A side is one, or several of the same settings: then each figure has a median and a
 //! range, and a change counts when the ranges do not touch.
 
 mod difference;
+mod fabric;
 mod figure;
+mod run;
 mod side;
+mod subject;
 
 pub(crate) use self::{
     difference::{Difference, differences},
@@ -43,10 +47,7 @@ impl Comparison {
                     .into(),
             ));
         }
-        let worse = |figure: &Figure| {
-            figure.changes.iter().any(|change| change.judgement == Judgement::Worse)
-        };
-        let regression = figures.iter().any(worse);
+        let regression = figures.iter().any(Figure::is_worse);
         Ok(Self { tolerance, sides, differences, figures, regression })
     }
 }

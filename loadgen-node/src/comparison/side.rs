@@ -4,65 +4,71 @@ use std::{fs, path::Path};
 
 use serde::Serialize;
 
+use super::{fabric, run, subject::Subject};
 use crate::{RunError, output, recording::run::RecordedRun};
 
-/// A run, or several of the same settings.
+/// A subject, or several of the same settings.
 #[derive(Debug, Serialize)]
 pub(crate) struct Side {
     /// The folder, as it was given.
     pub(crate) name: String,
-    /// Names of the runs' folders.
+    /// Names of the subjects' folders.
     pub(crate) folders: Vec<String>,
     #[serde(skip)]
-    pub(crate) runs: Vec<RecordedRun>,
+    pub(crate) subjects: Vec<Subject>,
 }
 
 impl Side {
-    /// A run's folder, or a folder with runs in it.
+    /// The folder of a subject, or a folder with such folders in it.
     pub(crate) fn read(folder: &Path) -> Result<Self, RunError> {
-        let mut runs = Vec::new();
-        if folder.join(output::RESULT).exists() {
-            runs.push(RecordedRun::read(folder)?);
+        let mut subjects = Vec::new();
+        if let Some(subject) = read(folder)? {
+            subjects.push(subject);
         } else {
             let failed = |error| RunError::Usage(format!("{}: {error}", folder.display()));
             for entry in fs::read_dir(folder).map_err(failed)? {
-                let path = entry.map_err(failed)?.path();
-                if path.join(output::RESULT).exists() {
-                    runs.push(RecordedRun::read(&path)?);
-                }
+                subjects.extend(read(&entry.map_err(failed)?.path())?);
             }
-            runs.sort_by(|a, b| a.folder.cmp(&b.folder));
+            subjects.sort_by(|a, b| a.folder.cmp(&b.folder));
         }
-        if runs.is_empty() {
+        if subjects.is_empty() {
             return Err(RunError::Usage(format!(
-                "{} holds no run: there is no result.json in it, nor in a folder in it",
+                "{} holds nothing to compare: there is no result.json or fabric.json in it, nor in a folder in it",
                 folder.display()
             )));
         }
         Ok(Self {
             name: folder.display().to_string(),
-            folders: runs.iter().map(RecordedRun::name).collect(),
-            runs,
+            folders: subjects.iter().map(Subject::name).collect(),
+            subjects,
         })
     }
 
-    /// What all runs of all sides have to share, or there is nothing to compare.
+    /// What all subjects of all sides have to share, or there is nothing to compare.
     pub(crate) fn check_alike(sides: &[Self]) -> Result<(), RunError> {
-        let kind = |run: &RecordedRun| {
-            let result = &run.result;
-            format!("{} {} {}", result.benchmark, result.scenario, result.mode)
-        };
-        let mut runs = sides.iter().flat_map(|side| &side.runs);
-        let Some(first) = runs.next() else { return Ok(()) };
-        match runs.find(|run| kind(run) != kind(first)) {
+        let mut subjects = sides.iter().flat_map(|side| &side.subjects);
+        let Some(first) = subjects.next() else { return Ok(()) };
+        match subjects.find(|subject| subject.kind != first.kind) {
             None => Ok(()),
             Some(other) => Err(RunError::Usage(format!(
-                "{} is {}, and {} is {}: only runs of one benchmark, scenario and mode can be compared",
+                "{} is {}, and {} is {}: only runs of one benchmark, scenario and mode, or measurements of a network, can be \
+                 compared with each other",
                 first.folder.display(),
-                kind(first),
+                first.kind,
                 other.folder.display(),
-                kind(other)
+                other.kind
             ))),
         }
+    }
+}
+
+/// The subject of a folder; `None` where it holds none.
+fn read(folder: &Path) -> Result<Option<Subject>, RunError> {
+    if folder.join(output::RESULT).exists() {
+        Ok(Some(run::subject(RecordedRun::read(folder)?)))
+    } else if folder.join(fabric::FILE).exists() {
+        fabric::read(folder).map(Some)
+    } else {
+        Ok(None)
     }
 }

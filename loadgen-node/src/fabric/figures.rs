@@ -1,31 +1,59 @@
 //! The figures, as they are written to `fabric.json`.
 
+use netdiv_contract::probe;
 use netdiv_qdl::Transport;
-use netdiv_rules::book::Need;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr};
 
+use super::{choice::Tried, path::Path};
+
 /// All figures of one call.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Report {
+    /// Of this file's form; 1.
+    pub(crate) form: u32,
+    /// Of netdiv, at this end.
+    pub(crate) version: String,
+    /// When it began: RFC 3339, UTC.
+    pub(crate) started: String,
+    /// How long all of it took.
+    pub(crate) seconds: f64,
+    /// This machine's name.
+    pub(crate) host: Option<String>,
     pub(crate) transport: Transport,
     /// Whether nodes had to prove who they are.
     pub(crate) tls: bool,
     pub(crate) connections_per_node: usize,
     pub(crate) streams_per_connection: usize,
-    /// Length of each measurement.
+    /// Threads that serve the connections.
+    pub(crate) io_threads: usize,
+    /// How the number of connections was chosen; empty where it was given.
+    pub(crate) tried: Vec<Tried>,
+    /// What each measurement leaves out at its begin.
+    pub(crate) warm_up_ms: u64,
+    /// Length of each measurement, after that.
     pub(crate) duration_ms: u64,
+    /// How often each bandwidth was measured.
+    pub(crate) rounds: usize,
     pub(crate) routes: Vec<Route>,
     pub(crate) round_trips: Vec<RoundTrip>,
     pub(crate) bandwidth: Vec<Bandwidth>,
+    /// One message size for a long time, with `--soak`.
+    pub(crate) soak: Option<Bandwidth>,
+    /// Messages at a given rate, with `--rate`.
+    pub(crate) open_loop: Vec<OpenLoop>,
     pub(crate) benchmarks: Vec<Benchmark>,
 }
 
 /// The way to one node.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Route {
     pub(crate) node: String,
     pub(crate) address: String,
+    /// The node's machine and program, as the node says.
+    pub(crate) node_host: String,
+    pub(crate) node_version: String,
     /// The address that this machine sends from.
     pub(crate) local_address: Option<String>,
     /// The interface that it goes out of.
@@ -35,7 +63,7 @@ pub(crate) struct Route {
 }
 
 /// An interface.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Link {
     pub(crate) interface: String,
     /// ethernet, wifi, infiniband, virtual or loopback.
@@ -60,7 +88,7 @@ impl std::fmt::Display for Link {
 }
 
 /// Round trips of one message at a time.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct RoundTrip {
     pub(crate) node: String,
     pub(crate) message_bytes: usize,
@@ -75,13 +103,17 @@ pub(crate) struct RoundTrip {
 }
 
 /// Which way the long messages go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Display, IntoStaticStr)]
-#[serde(into = "&'static str")]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Display, IntoStaticStr,
+)]
 pub(crate) enum Direction {
+    #[serde(rename = "to nodes")]
     #[strum(serialize = "to nodes")]
     ToNodes,
+    #[serde(rename = "from nodes")]
     #[strum(serialize = "from nodes")]
     FromNodes,
+    #[serde(rename = "both ways")]
     #[strum(serialize = "both ways")]
     Both,
 }
@@ -90,12 +122,59 @@ impl Direction {
     pub(crate) const ALL: [Self; 3] = [Self::ToNodes, Self::FromNodes, Self::Both];
 }
 
-/// Messages of one size, as many as the windows take.
-#[derive(Debug, Serialize)]
+/// Payload bytes of a message and of its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) to_node: usize,
+    pub(crate) from_node: usize,
+}
+
+impl Shape {
+    /// Long messages in that direction.
+    pub(crate) fn of(direction: Direction, bytes: usize) -> Self {
+        match direction {
+            Direction::ToNodes => Self { to_node: bytes, from_node: 0 },
+            Direction::FromNodes => Self { to_node: 0, from_node: bytes },
+            Direction::Both => Self { to_node: bytes, from_node: bytes },
+        }
+    }
+
+    /// What travels to a node: the shortest says how long an answer it asks for.
+    pub(crate) fn sample_bytes(self) -> usize {
+        self.to_node.max(probe::LEAST_BYTES)
+    }
+}
+
+/// Messages of one size, as many as the windows take: one cell. A message is counted when its answer arrives, with the bytes
+/// of both ways. In the middle of steady traffic that is the rate of either way; the messages on their way when a window
+/// begins are counted in it, and those on their way when it ends are not.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Bandwidth {
     pub(crate) message_bytes: usize,
     pub(crate) direction: Direction,
+    /// Length of the window, after the warm-up and without the messages that were on their way at its end.
     pub(crate) seconds: f64,
+    /// Payload bytes per second of each round, both ways together, in the order of the rounds; all other figures are those of
+    /// the median round.
+    pub(crate) rounds_bytes_per_second: Vec<f64>,
+    /// Latency under this load, from handing over a message, which includes waiting here, to its answer.
+    pub(crate) p50_ns: Option<u64>,
+    pub(crate) p99_ns: Option<u64>,
+    pub(crate) p99_9_ns: Option<u64>,
+    /// The longest time without an answer, looked at each 10 ms.
+    pub(crate) longest_gap_ms: u64,
+    /// Parts of the window, one after the other.
+    pub(crate) intervals: Vec<Interval>,
+    /// Processor seconds of this process for each payload byte of both ways.
+    pub(crate) processor_seconds_per_byte: Option<f64>,
+    /// The share of the window that this end's busiest I/O thread was busy, from 0 to 1.
+    pub(crate) busiest_io_thread: Option<f64>,
+    /// What TCP or QUIC counted at this end.
+    pub(crate) path: Option<Path>,
+    /// Segments that TCP sent again meanwhile, on this whole host.
+    pub(crate) host_tcp_retransmits: Option<u64>,
+    /// What each node counted.
+    pub(crate) far_ends: Vec<FarEnd>,
     /// Over all nodes.
     pub(crate) total: Rate,
     pub(crate) nodes: Vec<Rate>,
@@ -104,23 +183,115 @@ pub(crate) struct Bandwidth {
 }
 
 impl Bandwidth {
+    /// The median round of a cell, with the rates of all; of an even number the lower one of the middle. `None` without a
+    /// round.
+    pub(crate) fn median(mut rounds: Vec<Self>) -> Option<Self> {
+        let rates = rounds.iter().map(Self::bytes_per_second).collect();
+        rounds.sort_by(|a, b| a.bytes_per_second().total_cmp(&b.bytes_per_second()));
+        let middle = rounds.len().checked_sub(1)? / 2;
+        Some(Self { rounds_bytes_per_second: rates, ..rounds.swap_remove(middle) })
+    }
+
+    /// Least and most of the rounds.
+    pub(crate) fn range(&self) -> (f64, f64) {
+        let rates = self.rounds_bytes_per_second.iter();
+        rates.fold((f64::MAX, 0.0), |(least, most), rate| (least.min(*rate), most.max(*rate)))
+    }
+
+    /// Whether an I/O thread of this end had no time left, so that the figure is one of a processor.
+    pub(crate) fn is_bound_by_processor(&self) -> bool {
+        self.busiest_io_thread.is_some_and(|share| share >= BUSY)
+    }
+
     /// Both ways together.
     pub(crate) fn bytes_per_second(&self) -> f64 {
-        self.total.bytes_per_second_to_nodes + self.total.bytes_per_second_from_nodes
+        self.total.bytes_per_second()
+    }
+
+    /// What the slowest node moved, both ways together.
+    pub(crate) fn slowest_bytes_per_second(&self) -> f64 {
+        self.nodes.iter().map(Rate::bytes_per_second).reduce(f64::min).unwrap_or(0.0)
     }
 }
 
+/// An I/O thread that is busy for this share of the window bounds the rate.
+const BUSY: f64 = 0.95;
+
+/// A part of a window, all nodes together.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct Interval {
+    pub(crate) seconds: f64,
+    pub(crate) messages: u64,
+    pub(crate) bytes_per_second_to_nodes: f64,
+    pub(crate) bytes_per_second_from_nodes: f64,
+    /// None where nothing was answered.
+    pub(crate) p99_ns: Option<u64>,
+}
+
+/// What a node counted in a measurement, its warm-up included.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct FarEnd {
+    pub(crate) node: String,
+    /// What was sent to it, as this end counts.
+    pub(crate) messages_sent: u64,
+    /// What it has received, as it counts.
+    pub(crate) messages_received: u64,
+    /// Processor seconds of its process for each payload byte of both ways, from all of its clients; none where it does not
+    /// say.
+    pub(crate) processor_seconds_per_byte: Option<f64>,
+}
+
 /// What one node or stream moved; payload bytes, without headers.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Rate {
+    /// The node's name; empty for all together.
     pub(crate) name: String,
+    pub(crate) address: String,
     pub(crate) messages_per_second: f64,
     pub(crate) bytes_per_second_to_nodes: f64,
     pub(crate) bytes_per_second_from_nodes: f64,
 }
 
+impl Rate {
+    /// Both ways together.
+    pub(crate) fn bytes_per_second(&self) -> f64 {
+        self.bytes_per_second_to_nodes + self.bytes_per_second_from_nodes
+    }
+
+    /// Adds what another moved.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.messages_per_second += other.messages_per_second;
+        self.bytes_per_second_to_nodes += other.bytes_per_second_to_nodes;
+        self.bytes_per_second_from_nodes += other.bytes_per_second_from_nodes;
+    }
+}
+
+/// Messages at a given rate, whether answers come or not.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct OpenLoop {
+    /// Whose samples have this size.
+    pub(crate) benchmark: Option<String>,
+    pub(crate) message_bytes: usize,
+    pub(crate) answer_bytes: usize,
+    /// What was asked for, over all nodes together.
+    pub(crate) rate_messages_per_second: f64,
+    pub(crate) messages: u64,
+    /// All messages to the time until the last answer.
+    pub(crate) answered_per_second: f64,
+    /// The latest that a message was handed over after it was due.
+    pub(crate) latest_ms: f64,
+    /// Whether messages could be handed over at that rate, and 95 % of them were answered by the time that the last was.
+    pub(crate) kept: bool,
+    /// From when a message was due to its answer.
+    pub(crate) p50_ns: u64,
+    pub(crate) p90_ns: u64,
+    pub(crate) p99_ns: u64,
+    pub(crate) p99_9_ns: u64,
+    pub(crate) max_ns: u64,
+}
+
 /// What the fabric carries of a benchmark.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Benchmark {
     pub(crate) name: String,
     /// Appendix B's formula, and the element type that it is taken with.
@@ -137,85 +308,61 @@ pub(crate) struct Benchmark {
     pub(crate) carried: Option<bool>,
 }
 
-/// What the measured bandwidth means for each benchmark.
-pub(crate) fn benchmarks(
-    needs: &[Need],
-    measured: &[Bandwidth],
-    targets: &[(String, f64)],
-) -> Vec<Benchmark> {
-    let rate = |bytes: u64, direction: Direction, pick: fn(&Rate) -> f64| {
-        let in_direction = || measured.iter().filter(|cell| cell.direction == direction);
-        let smaller = in_direction().rfind(|cell| cell.message_bytes as u64 <= bytes);
-        let Some(cell) = smaller.or_else(|| in_direction().next()) else { return 0.0 };
-        // Short messages are limited by their number, long ones by their bytes.
-        let by_bytes = match bytes {
-            0 => f64::INFINITY,
-            bytes => pick(&cell.total) / bytes as f64,
-        };
-        by_bytes.min(cell.total.messages_per_second)
-    };
-    let benchmark = |need: &Need| {
-        let (ingress, egress) = (need.ingress_bytes, need.egress_bytes);
-        let carries = if ingress > 0 && egress > 0 {
-            let to = rate(ingress, Direction::Both, |rate| rate.bytes_per_second_to_nodes);
-            to.min(rate(egress, Direction::Both, |rate| rate.bytes_per_second_from_nodes))
-        } else {
-            rate(ingress, Direction::ToNodes, |rate| rate.bytes_per_second_to_nodes)
-        };
-        let target = targets.iter().find(|(name, _)| *name == need.name).map(|(_, rate)| *rate);
-        Benchmark {
-            name: need.name.clone(),
-            formula: need.formula.clone(),
-            ingress_bytes_per_sample: ingress,
-            egress_bytes_per_sample: egress,
-            carries_samples_per_second: carries,
-            target_samples_per_second: target,
-            target_ingress_bytes_per_second: target.map(|rate| rate * ingress as f64),
-            target_egress_bytes_per_second: target.map(|rate| rate * egress as f64),
-            carried: target.map(|rate| rate <= carries),
-        }
-    };
-    needs.iter().map(benchmark).collect()
-}
-
 #[cfg(test)]
-mod tests {
-    use netdiv_rules::book::Table;
-
+pub(super) mod tests {
     use super::*;
 
-    fn cell(message_bytes: usize, direction: Direction, messages: f64) -> Bandwidth {
+    pub(crate) fn cell(message_bytes: usize, direction: Direction, messages: f64) -> Bandwidth {
         let bytes = messages * message_bytes as f64;
         let total = Rate {
-            name: "all".into(),
             messages_per_second: messages,
             bytes_per_second_to_nodes: bytes,
             bytes_per_second_from_nodes: bytes,
+            ..Rate::default()
         };
-        let (nodes, streams) = (Vec::new(), Vec::new());
-        Bandwidth { message_bytes, direction, seconds: 1.0, total, nodes, streams }
+        Bandwidth {
+            message_bytes,
+            direction,
+            seconds: 1.0,
+            rounds_bytes_per_second: vec![2.0 * bytes],
+            p50_ns: None,
+            p99_ns: None,
+            p99_9_ns: None,
+            longest_gap_ms: 0,
+            intervals: Vec::new(),
+            processor_seconds_per_byte: None,
+            busiest_io_thread: None,
+            path: None,
+            host_tcp_retransmits: None,
+            far_ends: Vec::new(),
+            total,
+            nodes: Vec::new(),
+            streams: Vec::new(),
+        }
     }
 
     #[test]
-    fn a_benchmark_gets_the_bandwidth_of_the_next_smaller_size() {
-        let measured = [
-            cell(64, Direction::ToNodes, 1e6),
-            cell(64, Direction::Both, 1e6),
-            cell(100_000, Direction::ToNodes, 2e4),
-            cell(1_000_000, Direction::ToNodes, 1e4),
-            cell(1_000_000, Direction::Both, 1e3),
-        ];
-        let targets = [("resnet50".into(), 13_000.0), ("3d-unet".into(), 31.0)];
-        let rates = benchmarks(&Table::builtin().unwrap().needs(), &measured, &targets);
-        let of = |name: &str| {
-            rates
-                .iter()
-                .find(|b| b.name == name)
-                .map(|b| (b.carries_samples_per_second as u64, b.carried))
+    fn the_median_round_stands_for_its_cell() {
+        let median = |rates: &[f64]| {
+            let rounds = rates.iter().map(|rate| cell(1, Direction::Both, *rate)).collect();
+            let cell = Bandwidth::median(rounds)?;
+            Some((cell.total.messages_per_second, cell.range(), cell.rounds_bytes_per_second))
         };
-        // 2 GB/s at 100,000 bytes; 1 GB/s each way at a million; as many as there are messages.
-        assert_eq!(of("resnet50"), Some((13_286, Some(true))));
-        assert_eq!(of("3d-unet"), Some((30, Some(false))));
-        assert_eq!(of("rgat"), Some((1_000_000, None)));
+        assert_eq!(median(&[5.0, 1.0, 3.0]), Some((3.0, (2.0, 10.0), vec![10.0, 2.0, 6.0])));
+        assert_eq!(median(&[5.0, 1.0]), Some((1.0, (2.0, 10.0), vec![10.0, 2.0])));
+        assert_eq!(median(&[4.0]), Some((4.0, (8.0, 8.0), vec![8.0])));
+        assert_eq!(median(&[]), None);
+    }
+
+    #[test]
+    fn the_checked_in_schema_is_that_of_the_types() {
+        let schema = schemars::schema_for!(Report);
+        let schema = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fabric.schema.json");
+        if std::env::var_os("NETDIV_WRITE_SCHEMA").is_some() {
+            std::fs::write(path, &schema).unwrap();
+        }
+        let checked_in = std::fs::read_to_string(path).unwrap();
+        assert_eq!(checked_in, schema, "run this test with NETDIV_WRITE_SCHEMA=1 to renew it");
     }
 }

@@ -2,6 +2,16 @@
 //! messages, windows and connections. Nodes run the engine `none`, which answers each sample with as many bytes as it
 //! asks for.
 
+mod bandwidth;
+pub(crate) mod benchmark;
+pub(crate) mod choice;
+mod client;
+mod counters;
 pub(crate) mod figures;
-pub(crate) mod measure;
-pub(crate) mod route;
+mod open_loop;
+mod path;
+pub(crate) mod plan;
+mod round_trip;
+mod route;
+mod tcp;
+pub(crate) mod watch;

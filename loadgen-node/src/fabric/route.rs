@@ -13,6 +13,8 @@ pub(crate) fn to(node: &NodeInfo) -> Route {
     Route {
         node: node.description.node_name.clone(),
         address: node.address.clone(),
+        node_host: node.description.host_name.clone(),
+        node_version: node.description.software_version.clone(),
         local_address: own.local_address,
         link: own.interface.map(|name| link(name, &System::default().interfaces())),
         node_link: back.map(|name| link(name, &theirs.interfaces)),

@@ -4,9 +4,7 @@
 //! measured: `0/latency`.
 
 use std::{
-    fmt,
-    fs::{self, File},
-    io::{self, BufWriter, Write as _},
+    fmt, fs, io,
     path::Path,
     time::{Duration, SystemTime},
 };
@@ -21,6 +19,8 @@ use hdrhistogram::{
 };
 use netdiv_qdl::NodeReport;
 use strum::{Display, EnumString, IntoStaticStr, VariantArray};
+
+use crate::output;
 
 /// The file's name in a run's folder.
 pub(crate) const HISTOGRAMS: &str = "histograms.hlog";
@@ -81,7 +81,7 @@ pub(crate) fn write(
     started: SystemTime,
     took: Duration,
 ) -> io::Result<()> {
-    let mut file = BufWriter::new(File::create(folder.join(HISTOGRAMS))?);
+    let mut text = Vec::new();
     let failed = |error: &dyn fmt::Debug| io::Error::other(format!("{error:?}"));
     let mut serializer = V2DeflateSerializer::new();
     {
@@ -90,7 +90,7 @@ pub(crate) fn write(
             .with_start_time(started)
             .with_base_time(started)
             .with_max_value_divisor(1e6)
-            .begin_log_with(&mut file, &mut serializer)?;
+            .begin_log_with(&mut text, &mut serializer)?;
         for (place, node) in nodes.iter().enumerate() {
             for measure in Measure::VARIANTS {
                 let Some(histogram) = measure.of(node).filter(|times| !times.is_empty()) else {
@@ -102,7 +102,8 @@ pub(crate) fn write(
             }
         }
     }
-    file.flush()
+    // All of it or nothing: what is cut cannot be read.
+    output::write(&folder.join(HISTOGRAMS), &text).map_err(|error| failed(&error))
 }
 
 /// A run's histograms, each with its node's place and what was measured.

@@ -10,7 +10,7 @@ pub(crate) fn render(comparison: &Comparison) -> String {
         .iter()
         .enumerate()
         .map(|(number, side)| {
-            format!("{}  {}: {} runs", letter(number), side.name, side.runs.len())
+            format!("{}  {}: {} runs", letter(number), side.name, side.subjects.len())
         })
         .collect();
     parts.push(String::new());
@@ -27,15 +27,18 @@ pub(crate) fn render(comparison: &Comparison) -> String {
 
 /// What it comes to.
 pub(super) fn conclusion(comparison: &Comparison) -> String {
-    let tolerance = 100.0 * comparison.tolerance;
-    let single = comparison.sides.iter().any(|side| side.runs.len() < 2);
+    let tolerance = (comparison.tolerance * 1e8).round() / 1e6;
+    let single =
+        comparison.figures.iter().any(|figure| figure.spreads.iter().any(|spread| spread.runs < 2));
     let noise = match single {
         true => "; with one run on a side nobody knows how much is chance: repeat the runs",
         false => "",
     };
-    match comparison.regression {
-        true => format!("worse by more than {tolerance} %{noise}"),
-        false => format!("nothing is worse by more than {tolerance} % and chance{noise}"),
+    let worse = comparison.figures.iter().filter(|figure| figure.is_worse());
+    let worse: Vec<_> = worse.map(|figure| figure.name.as_str()).collect();
+    match worse[..] {
+        [] => format!("nothing is worse by more than {tolerance} % and chance{noise}"),
+        _ => format!("WORSE: {}{noise}", worse.join("; ")),
     }
 }
 

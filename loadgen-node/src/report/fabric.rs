@@ -1,26 +1,199 @@
 //! The tables of `loadgen-node fabric`.
 
 use super::table;
-use crate::fabric::figures::{Bandwidth, Benchmark, Direction, Rate, Report, RoundTrip, Route};
+use crate::fabric::{
+    choice::Tried,
+    figures::{Bandwidth, Benchmark, Direction, OpenLoop, Rate, Report, RoundTrip, Route},
+};
 
 /// The figures for the terminal.
 pub(crate) fn render(report: &Report) -> String {
-    let Report { connections_per_node, streams_per_connection, .. } = report;
+    let Report { connections_per_node, streams_per_connection, io_threads, .. } = report;
     let mut head = vec![format!(
-        "fabric over {}{}: {connections_per_node} connections to each node, {streams_per_connection} streams on each",
+        "fabric over {}{}: connections to each node {connections_per_node}, streams on each {streams_per_connection}, \
+         I/O threads {io_threads}",
         report.transport,
         if report.tls { " with TLS" } else { "" },
     )];
+    head.extend(choice(report));
     head.extend(report.routes.iter().map(route));
-    let parts = [
-        Some(head.join("\n")),
-        Some(round_trips(&report.round_trips)),
-        Some(bandwidth(&report.bandwidth)),
-        by_node_and_stream(&report.bandwidth),
-        share_of_link(report),
-        Some(benchmarks(&report.benchmarks)),
-    ];
+    let mut parts = vec![Some(head.join("\n"))];
+    if !report.bandwidth.is_empty() {
+        parts.extend([
+            Some(round_trips(&report.round_trips)),
+            Some(bandwidth(&report.bandwidth)),
+            Some(format!(
+                "{} rounds of {} ms, each after a warm-up of {} ms; the figures are those of the median round",
+                report.rounds, report.duration_ms, report.warm_up_ms
+            )),
+            Some(effort(&report.bandwidth)),
+            notes(&report.bandwidth),
+            by_node_and_stream(&report.bandwidth),
+            slow_nodes(&report.bandwidth),
+            share_of_link(report),
+        ]);
+    }
+    parts.push(report.soak.as_ref().map(soak));
+    parts.push((!report.open_loop.is_empty()).then(|| open_loop(&report.open_loop)));
+    parts.push((!report.benchmarks.is_empty()).then(|| benchmarks(&report.benchmarks)));
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+}
+
+/// What made the choice of connections.
+fn choice(report: &Report) -> Option<String> {
+    let rate =
+        |tried: &Tried| format!("{} {} GB/s", tried.connections, gigabytes(tried.bytes_per_second));
+    let tried: Vec<_> = report.tried.iter().map(rate).collect();
+    (!tried.is_empty()).then(|| format!("  connections tried, both ways: {}", tried.join(", ")))
+}
+
+/// What the figures were made of: the range of the rounds, what both ends spent, and what the transport counted.
+fn effort(cells: &[Bandwidth]) -> String {
+    let row = |cell: &Bandwidth| {
+        let (least, most) = cell.range();
+        let path = cell.path.as_ref();
+        let far = cell.far_ends.iter().map(|far| far.processor_seconds_per_byte);
+        let far = far.flatten().reduce(f64::max);
+        [
+            format!("{} {}", size(cell.message_bytes), cell.direction),
+            format!("{} – {}", gigabytes(least), gigabytes(most)),
+            nanos(cell.processor_seconds_per_byte),
+            nanos(far),
+            or_nothing(cell.busiest_io_thread, |share| format!("{:.0} %", share * 100.0)),
+            or_nothing(path, |path| path.sent_again.to_string()),
+            or_nothing(path, |path| format!("{:.1}", path.most_round_trip_us as f64 / 1e3)),
+            or_nothing(path, |path| format!("{:.1}", path.congestion_window_bytes as f64 / 1e6)),
+            if cell.is_bound_by_processor() { "PROCESSOR" } else { "" }.to_owned(),
+        ]
+    };
+    let titles = [
+        "both ways together",
+        "GB/s of the rounds",
+        "CPU ns/B",
+        "far end's",
+        "I/O thread",
+        "resent",
+        "RTT, ms",
+        "cwnd, MB",
+        "bound by",
+    ];
+    table::table(titles, 1, cells.iter().map(row))
+}
+
+fn nanos(seconds: Option<f64>) -> String {
+    or_nothing(seconds, |seconds| format!("{:.2}", seconds * 1e9))
+}
+
+fn or_nothing<T>(value: Option<T>, shown: impl Fn(T) -> String) -> String {
+    value.map_or_else(String::new, shown)
+}
+
+/// What has to be said of single cells.
+fn notes(cells: &[Bandwidth]) -> Option<String> {
+    let bound = cells.iter().any(Bandwidth::is_bound_by_processor).then(|| {
+        "bound by PROCESSOR: an I/O thread of this end had no time left, so the network may carry more; \
+         raise --connections and --io-threads, or use more machines"
+            .to_owned()
+    });
+    let wrong = cells.iter().flat_map(|cell| cell.far_ends.iter().map(move |far| (cell, far)));
+    let wrong = wrong.filter(|(_, far)| far.messages_sent != far.messages_received);
+    let wrong = wrong.map(|(cell, far)| {
+        format!(
+            "{} {}: {} messages were sent to {}, which counts {}",
+            size(cell.message_bytes),
+            cell.direction,
+            far.messages_sent,
+            far.node,
+            far.messages_received
+        )
+    });
+    let notes: Vec<_> = bound.into_iter().chain(wrong).collect();
+    (!notes.is_empty()).then(|| notes.join("\n"))
+}
+
+fn soak(cell: &Bandwidth) -> String {
+    let ms = |ns: Option<u64>| or_nothing(ns, |ns| format!("{:.2}", ns as f64 / 1e6));
+    let rates = cell
+        .intervals
+        .iter()
+        .map(|interval| interval.bytes_per_second_to_nodes + interval.bytes_per_second_from_nodes);
+    let slowest = rates.fold(f64::MAX, f64::min);
+    let facts = [
+        ("message, each way", size(cell.message_bytes)),
+        ("seconds", format!("{:.0}", cell.seconds)),
+        ("GB/s to nodes", gigabytes(cell.total.bytes_per_second_to_nodes)),
+        ("GB/s from nodes", gigabytes(cell.total.bytes_per_second_from_nodes)),
+        ("GB/s both ways, slowest second", gigabytes(slowest)),
+        ("latency under this load, ms: p50", ms(cell.p50_ns)),
+        ("p99", ms(cell.p99_ns)),
+        ("p99.9", ms(cell.p99_9_ns)),
+        ("longest time without an answer, ms", cell.longest_gap_ms.to_string()),
+        (
+            "sent again by the transport",
+            or_nothing(cell.path.as_ref(), |p| p.sent_again.to_string()),
+        ),
+    ];
+    let rows = facts.into_iter().map(|(what, value)| [what.to_owned(), value]);
+    [Some(table::table(["soak", ""], 1, rows)), notes(std::slice::from_ref(cell))]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn open_loop(runs: &[OpenLoop]) -> String {
+    let us = |ns: u64| format!("{:.0}", ns as f64 / 1000.0);
+    let row = |run: &OpenLoop| {
+        let sizes = format!("{} / {}", size(run.message_bytes), size(run.answer_bytes));
+        [
+            run.benchmark.clone().unwrap_or_default(),
+            sizes,
+            format!("{}", run.rate_messages_per_second),
+            format!("{:.1}", run.answered_per_second),
+            us(run.p50_ns),
+            us(run.p99_ns),
+            us(run.p99_9_ns),
+            us(run.max_ns),
+            if run.kept { "" } else { "NOT KEPT" }.to_owned(),
+        ]
+    };
+    let titles = [
+        "open loop, µs",
+        "message / answer",
+        "rate/s",
+        "answered/s",
+        "p50",
+        "p99",
+        "p99.9",
+        "max",
+        "",
+    ];
+    table::table(titles, 2, runs.iter().map(row))
+}
+
+/// A node this much slower than the median of all is named.
+const SLOW: f64 = 0.8;
+
+/// Nodes that got clearly less than the others in the cell with the most bytes per second, in either direction.
+fn slow_nodes(cells: &[Bandwidth]) -> Option<String> {
+    let named = Direction::ALL.iter().filter_map(|direction| {
+        let of_direction = cells.iter().filter(|cell| cell.direction == *direction);
+        let best =
+            of_direction.max_by(|a, b| a.bytes_per_second().total_cmp(&b.bytes_per_second()))?;
+        let mut rates: Vec<_> = best.nodes.iter().map(Rate::bytes_per_second).collect();
+        rates.sort_by(f64::total_cmp);
+        let median = *rates.get(rates.len() / 2).filter(|_| rates.len() > 1)?;
+        let slow = best.nodes.iter().filter(|node| node.bytes_per_second() < SLOW * median);
+        let slow: Vec<_> = slow
+            .map(|node| format!("{} ({} GB/s)", node.name, gigabytes(node.bytes_per_second())))
+            .collect();
+        (!slow.is_empty()).then(|| {
+            let (slow, median) = (slow.join(", "), gigabytes(median));
+            format!("SLOW {direction}: {slow}; the median of the nodes is {median} GB/s")
+        })
+    });
+    let named: Vec<_> = named.collect();
+    (!named.is_empty()).then(|| named.join("\n"))
 }
 
 fn route(route: &Route) -> String {
@@ -140,12 +313,16 @@ fn one_way(rate: &Rate, bytes_per_second: f64) -> String {
     format!("{} ({:.0}/s)", gigabytes(bytes_per_second), rate.messages_per_second)
 }
 
+/// With three digits that count, of slow networks too.
 fn gigabytes(bytes: f64) -> String {
-    format!("{:.3}", bytes / 1e9)
+    match bytes / 1e9 {
+        gb if gb < 0.1 => format!("{gb:.5}"),
+        gb => format!("{gb:.3}"),
+    }
 }
 
 /// A message size.
-pub(super) fn size(bytes: usize) -> String {
+pub(crate) fn size(bytes: usize) -> String {
     match bytes {
         n if n >= 1 << 20 && n % (1 << 20) == 0 => format!("{} MiB", n >> 20),
         n if n >= 1 << 10 && n % (1 << 10) == 0 => format!("{} KiB", n >> 10),

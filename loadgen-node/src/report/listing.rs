@@ -13,7 +13,7 @@ use crate::{
 #[derive(Debug, Serialize)]
 struct Row<'a> {
     run: String,
-    benchmark: &'a str,
+    benchmark: String,
     scenario: String,
     mode: String,
     verdict: &'a str,
@@ -25,7 +25,7 @@ struct Row<'a> {
     unit: Option<&'a str>,
     accuracy: Option<&'a str>,
     /// Empty for the run.
-    node: &'a str,
+    node: String,
     issued: Option<u64>,
     answered: u64,
     bytes_sent: u64,
@@ -61,8 +61,8 @@ fn of_run(run: &RecordedRun) -> Row<'_> {
     let latency = |name: &str| result.loadgen_latency_ns.get(name).copied();
     let sum = |of: fn(&Node) -> u64| result.nodes.iter().map(of).fold(0, u64::saturating_add);
     Row {
-        run: run.name(),
-        benchmark: &result.benchmark,
+        run: no_formula(&run.name()),
+        benchmark: no_formula(&result.benchmark),
         scenario: result.scenario.to_string(),
         mode: result.mode.to_string(),
         verdict: verdict(result.verdict),
@@ -72,7 +72,7 @@ fn of_run(run: &RecordedRun) -> Row<'_> {
         value: result.metric.as_ref().map(|metric| metric.value),
         unit: result.metric.as_ref().map(|metric| &*metric.unit),
         accuracy: result.accuracy.as_ref().map(|accuracy| &*accuracy.reported),
-        node: "",
+        node: String::new(),
         issued: Some(result.samples.issued),
         answered: result.samples.completed,
         bytes_sent: sum(|node| node.bytes_sent),
@@ -96,7 +96,7 @@ fn of_node<'a>(run: &'a RecordedRun, node: &'a Node) -> Row<'a> {
         value: None,
         unit: None,
         accuracy: None,
-        node: &node.name,
+        node: no_formula(&node.name),
         issued: None,
         answered: node.answered,
         bytes_sent: node.bytes_sent,
@@ -152,7 +152,39 @@ fn of_node_in_ms(node: &Node) -> String {
     format!("| {} | {} | {} |\n", cell(&node.name), node.answered, times.join(" | "))
 }
 
-/// Without what would end a cell.
+/// A cell of Markdown that shows the text as it is.
 fn cell(text: &str) -> String {
-    text.replace('|', "\\|").replace(['\n', '\r'], " ")
+    let mut cell = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() {
+            cell.push(' ');
+        } else {
+            if "\\`*_[]<>|&".contains(c) {
+                cell.push('\\');
+            }
+            cell.push(c);
+        }
+    }
+    cell
+}
+
+/// What a spreadsheet takes for a formula gets the sign that says it is text. Nodes choose their names.
+fn no_formula(text: &str) -> String {
+    match text.starts_with(['=', '+', '-', '@']) {
+        true => format!("'{text}"),
+        false => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_shown_and_nothing_more() {
+        assert_eq!(cell("a|b <i>\n`c`"), "a\\|b \\<i\\> \\`c\\`");
+        assert_eq!(cell("p99 12.5 ms, a-b"), "p99 12.5 ms, a-b");
+        assert_eq!(no_formula("=1+1"), "'=1+1");
+        assert_eq!(no_formula("rack1-a"), "rack1-a");
+    }
 }

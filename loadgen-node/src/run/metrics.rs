@@ -108,7 +108,7 @@ fn page(run: &RunFacts, Reading { issued, nodes, failed }: &Reading) -> String {
     };
     of_nodes(&SENT, |node| node.sent);
     of_nodes(&ANSWERED, |node| node.answered);
-    of_nodes(&IN_FLIGHT, |node| node.sent.saturating_sub(node.answered + node.redispatched));
+    of_nodes(&IN_FLIGHT, |node| node.sent.saturating_sub(node.answered + node.taken_back));
     of_nodes(&REDISPATCHED, |node| node.redispatched);
     of_nodes(&UNMATCHED, |node| node.unmatched);
     of_nodes(&NODE_LOST, |node| u64::from(node.lost.is_some()));

@@ -21,8 +21,11 @@ pub(super) type Latest = Mutex<Vec<Row>>;
 /// Length of an interval.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// An interval is at least so many times as long as reading the counters takes, as this holds each stream up for a moment.
+/// An interval is at least so many times as long as reading the counters takes, as this holds each stream up for a moment,
 const READINGS: u32 = 100;
+
+/// but never longer than this.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// Writes the series of a run into its folder while the work is done.
 pub(super) fn while_running<T>(
@@ -32,13 +35,12 @@ pub(super) fn while_running<T>(
     work: impl FnOnce() -> T,
 ) -> T {
     let (done, ended) = mpsc::channel::<()>();
-    let started = Instant::now();
+    // Before the work begins, so that nothing of it is missed.
+    let begin = (Instant::now(), read());
     thread::scope(|scope| {
         scope.spawn(move || {
-            let recorded = Writer::create(folder)
-                .and_then(|writer| record(writer, started, &read, latest, &ended));
-            if let Err(error) = recorded {
-                warn!("the run goes on without a record of each second: {error}");
+            if let (started, Some(first)) = begin {
+                record(&mut Series::create(folder), started, first, &read, latest, &ended);
             }
         });
         let result = work();
@@ -47,30 +49,55 @@ pub(super) fn while_running<T>(
     })
 }
 
+/// The file, for as long as it can be written.
+struct Series(Option<Writer>);
+
+impl Series {
+    fn create(folder: &Path) -> Self {
+        let mut series = Self(None);
+        match Writer::create(folder) {
+            Ok(writer) => series.0 = Some(writer),
+            Err(error) => series.give_up(&error),
+        }
+        series
+    }
+
+    fn add(&mut self, rows: &[Row]) {
+        if let Some(Err(error)) = self.0.as_mut().map(|writer| writer.add(rows)) {
+            self.give_up(&error);
+        }
+    }
+
+    fn give_up(&mut self, error: &std::io::Error) {
+        warn!("the run goes on without a record of each second: {error}");
+        self.0 = None;
+    }
+}
+
 fn record(
-    mut writer: Writer,
+    series: &mut Series,
     started: Instant,
+    mut before: Reading,
     read: &impl Fn() -> Option<Reading>,
     latest: &Latest,
     ended: &mpsc::Receiver<()>,
-) -> std::io::Result<()> {
-    let Some(mut before) = read() else { return Ok(()) };
-    let (mut at, mut period, mut over) = (started, PERIOD, false);
+) {
+    let (mut at, mut period, mut over) = (0.0, PERIOD, false);
+    let mut took = Duration::ZERO;
     while !over {
         over = ended.recv_timeout(period) != Err(RecvTimeoutError::Timeout);
         let now = Instant::now();
         let Some(reading) = read() else { break };
-        period = PERIOD.max(now.elapsed() * READINGS);
-        let seconds = [at, now].map(|time| rounded((time - started).as_secs_f64()));
-        // What is shorter than a millisecond, at the end, makes no interval.
-        if seconds[0] < seconds[1] {
-            let rows = rows(seconds, &before, &reading);
-            writer.add(&rows)?;
-            *latest.lock() = rows;
-            (at, before) = (now, reading);
-        }
+        // One that was interrupted takes longer than it needs: the quicker of two counts.
+        let last = std::mem::replace(&mut took, now.elapsed());
+        period = (took.min(last) * READINGS).clamp(PERIOD, LONGEST);
+        // The shortest interval that there is.
+        let end = rounded((now - started).as_secs_f64()).max(rounded(at + 0.001));
+        let rows = rows([at, end], &before, &reading);
+        series.add(&rows);
+        *latest.lock() = rows;
+        (at, before) = (end, reading);
     }
-    Ok(())
 }
 
 /// To a millisecond.
@@ -91,7 +118,7 @@ fn rows([start_seconds, end_seconds]: [f64; 2], before: &Reading, now: &Reading)
         }
     }
     if let Some(all) = all {
-        let sent = now.nodes.iter().map(|node| node.sent - node.redispatched).sum();
+        let sent = now.nodes.iter().map(|node| node.sent.saturating_sub(node.taken_back)).sum();
         rows[0] = Row {
             issued: Some(now.issued.saturating_sub(before.issued)),
             waiting: Some(now.issued.saturating_sub(sent)),
@@ -120,7 +147,7 @@ impl Lately {
             counts: Row {
                 sent: now.sent.saturating_sub(before.sent),
                 completed: now.answered.saturating_sub(before.answered),
-                in_flight: now.sent.saturating_sub(now.answered + now.redispatched),
+                in_flight: now.sent.saturating_sub(now.answered + now.taken_back),
                 bytes_sent: now.bytes_sent.saturating_sub(before.bytes_sent),
                 bytes_received: now.bytes_received.saturating_sub(before.bytes_received),
                 tokens: now.tokens.as_ref().map(|_| tokens(now).saturating_sub(tokens(before))),
@@ -197,7 +224,7 @@ mod tests {
     fn an_interval_has_what_happened_in_it_alone() {
         let before = reading(20, [node("a", 4, &[1000, 1000]), node("b", 3, &[9000; 3])]);
         let mut a = node("a", 9, &[1000, 1000, 5, 7, 900]);
-        a.redispatched = 1;
+        (a.redispatched, a.taken_back) = (4, 1);
         let now = reading(25, [a, node("b", 3, &[9000; 3])]);
         let rows = rows([1.0, 2.0], &before, &now);
         let [all, a, b] = &rows[..] else { panic!("{rows:?}") };

@@ -20,9 +20,13 @@ pub fn keep_log() {
 /// The last lines that are kept, as text without colours' meaning; at most so many.
 pub fn last_of_log(lines: usize) -> Vec<String> {
     let kept = kept();
-    let text = String::from_utf8_lossy(kept.as_deref().unwrap_or_default()).into_owned();
-    let from = text.lines().count().saturating_sub(lines);
-    text.lines().skip(from).map(without_colours).collect()
+    let all = kept.as_deref().unwrap_or_default();
+    let whole = all.strip_suffix(b"\n").unwrap_or(all);
+    // From the end: there may be megabytes, and who logs waits meanwhile.
+    let mut last: Vec<_> = whole.rsplit(|byte| *byte == b'\n').take(lines).collect();
+    last.reverse();
+    let shown = |line: &[u8]| without_colours(&String::from_utf8_lossy(line));
+    last.into_iter().filter(|_| !whole.is_empty()).map(shown).collect()
 }
 
 /// Writes to standard error what was kept, and every line from then on.

@@ -29,7 +29,7 @@ pub use settings::{SettingsError, layered};
 pub use shell::ShellCommand;
 pub use signals::{Signal, Signals};
 use tokio::signal::unix::{SignalKind, signal};
-pub use units::{ByteCount, TimeSpan};
+pub use units::{ByteCount, TimeSpan, finite};
 
 /// Prints lines to standard output; what is not shown, such as a peer's control characters, is escaped. A closed pipe
 /// is not an error: the reader may have ended.

@@ -9,6 +9,8 @@ use tokio::signal::unix::{self, SignalKind};
 pub enum Signal {
     /// Ctrl-C.
     Interrupt,
+    /// Ctrl-\.
+    Quit,
     /// What `kill`, a service manager or a batch system sends.
     Terminate,
     /// The terminal or the connection to it is closed.
@@ -19,12 +21,14 @@ pub enum Signal {
 
 impl Signal {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Interrupt, Self::Terminate, Self::HangUp, Self::FileTooLarge];
+    pub const ALL: [Self; 5] =
+        [Self::Interrupt, Self::Quit, Self::Terminate, Self::HangUp, Self::FileTooLarge];
 
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Interrupt => "SIGINT",
+            Self::Quit => "SIGQUIT",
             Self::Terminate => "SIGTERM",
             Self::HangUp => "SIGHUP",
             Self::FileTooLarge => "SIGXFSZ",
@@ -34,6 +38,7 @@ impl Signal {
     const fn number(self) -> i32 {
         match self {
             Self::Interrupt => libc::SIGINT,
+            Self::Quit => libc::SIGQUIT,
             Self::Terminate => libc::SIGTERM,
             Self::HangUp => libc::SIGHUP,
             Self::FileTooLarge => libc::SIGXFSZ,

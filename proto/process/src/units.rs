@@ -64,6 +64,13 @@ impl FromStr for TimeSpan {
     }
 }
 
+/// A number as an operator writes it, and neither NaN nor infinite: JSON, through which settings are put together, has
+/// no word for those and would drop them without one.
+pub fn finite(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+    number.ok_or_else(|| format!("`{}` is not a number", text.escape_debug()))
+}
+
 /// Digits alone.
 pub(crate) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
@@ -167,6 +174,14 @@ impl<'de> Deserialize<'de> for ByteCount {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_number_is_finite() {
+        assert_eq!(finite("0.25"), Ok(0.25));
+        for text in ["NaN", "inf", "-infinity", "1e999", "", "a"] {
+            assert!(finite(text).is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn times_have_units() {

@@ -20,7 +20,13 @@ use netdiv_contract::{
 use netdiv_words::Transport;
 use tonic::Status;
 
-use crate::{address::Address, grpc, open_error::OpenError, options::Options, quic};
+use crate::{
+    address::Address,
+    grpc,
+    open_error::OpenError,
+    options::Options,
+    quic::{self, QuicPath},
+};
 
 /// A connection to a node. Clones are the same connection.
 #[derive(Debug, Clone)]
@@ -47,6 +53,14 @@ impl Connection {
         match &self.0 {
             Kind::Grpc(client) => client.describe(request).await,
             Kind::Quic(client) => client.describe(request).await,
+        }
+    }
+
+    /// What QUIC knows of its way; over TCP the kernel knows it.
+    pub fn quic_path(&self) -> Option<QuicPath> {
+        match &self.0 {
+            Kind::Grpc(_) => None,
+            Kind::Quic(client) => Some(client.path()),
         }
     }
 

@@ -37,3 +37,4 @@ pub use handler::Handler;
 pub use open_error::OpenError;
 pub use options::Options;
 pub use polling::busy_poll;
+pub use quic::QuicPath;

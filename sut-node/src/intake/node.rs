@@ -195,5 +195,6 @@ fn describe(
         max_connections: u32::try_from(config.network.max_connections).unwrap_or(u32::MAX),
         max_streams: MAX_STREAMS as u32,
         max_streams_per_connection: limits::MAX_STREAMS_PER_CONNECTION,
+        processor_ns: 0,
     }
 }

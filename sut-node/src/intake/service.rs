@@ -13,6 +13,7 @@ use netdiv_contract::{
         FlushResponse, Machine, Route,
     },
 };
+use netdiv_resources::processor;
 use netdiv_transport::Handler;
 use tonic::Status;
 
@@ -44,7 +45,11 @@ impl Handler for Service {
         if let Some(refusal) = self.0.ending() {
             return Err(refusal);
         }
-        let mut answer = DescribeResponse { nonce: request.nonce, ..self.0.description.clone() };
+        let mut answer = DescribeResponse {
+            nonce: request.nonce,
+            processor_ns: processor::time().as_nanos().try_into().unwrap_or(u64::MAX),
+            ..self.0.description.clone()
+        };
         if request.evidence {
             // The caller's port says nothing about the route.
             let route = |peer: SocketAddr| Route {

@@ -12,7 +12,7 @@ pub struct ObserveArgs {
     #[arg(long, value_name = "URL")]
     pub otlp: Option<String>,
     /// Of all batches, how many are traced: from 0 to 1 [default: 0.01]
-    #[arg(long, value_name = "RATIO")]
+    #[arg(long, value_name = "RATIO", value_parser = netdiv_process::finite)]
     pub otlp_ratio: Option<f64>,
 }
 

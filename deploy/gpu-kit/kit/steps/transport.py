@@ -18,7 +18,8 @@ def grows(s: Settings, r: Result, transport: str) -> None:
             folder = programs.run_folder(s, f"fabric-{transport}")
             programs.ask(s, "loadgen-node", "fabric", "--nodes", node.address, "--transport", transport,
                          "--io-threads", str(threads), "--connections", str(threads), "--output", str(folder),
-                         "--sizes", ",".join(map(str, SIZES)), "--duration", s.pick("1500ms", "200ms"), codes=(0, 1))
+                         "--sizes", ",".join(map(str, SIZES)), "--duration", s.pick("1500ms", "200ms"),
+                         "--warm-up", s.pick("500ms", "0s"), "--rounds", "1", codes=(0, 1))
             found = json.loads((folder / "fabric.json").read_text())
             for line in found["bandwidth"]:
                 if line["direction"] != "to nodes":

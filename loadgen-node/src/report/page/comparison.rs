@@ -72,7 +72,7 @@ fn rows(figure: &Figure) -> Markup {
 
 fn distribution(sides: &[Side], measure: Measure, title: &str) -> Markup {
     let all = |side: &Side| {
-        Histograms::sum(side.runs.iter().filter_map(|run| run.histograms.of_all(measure)))
+        Histograms::sum(side.subjects.iter().filter_map(|one| one.histograms.of_all(measure)))
     };
     let times: Vec<_> = sides
         .iter()

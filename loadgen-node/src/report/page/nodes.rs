@@ -45,6 +45,8 @@ fn median(mut values: Vec<f64>) -> f64 {
 
 /// Names the nodes that are slower than the others, and the stage that makes the most of it.
 fn slow(nodes: &[Node]) -> Markup {
+    // One that answered nothing took no time.
+    let nodes: Vec<_> = nodes.iter().filter(|node| node.answered > 0).collect();
     if nodes.len() < 2 {
         return html! {};
     }
@@ -57,7 +59,7 @@ fn slow(nodes: &[Node]) -> Markup {
             let more = |place: &usize| means(&node.stages_ns)[*place] - stage(*place);
             let most = (0..STAGES.len()).max_by(|a, b| more(a).total_cmp(&more(b))).unwrap_or(0);
             let times = node.latency_ns.mean / typical;
-            (node, times, STAGES[most].1, more(&most) / 1e6)
+            (*node, times, STAGES[most].1, more(&most) / 1e6)
         })
         .collect();
     html! {

@@ -124,14 +124,15 @@ fn bound(result: &RunResult) -> Option<(f64, f64)> {
     let setting = |name| result.test_settings.get(name)?.parse::<f64>().ok();
     let (ns, percentile) =
         (setting("server_target_latency_ns")?, setting("server_target_latency_percentile")?);
-    (ns > 0.0 && percentile < 1.0).then(|| (ns / 1e6, -(1.0 - percentile).log10()))
+    (ns > 0.0 && ns.is_finite() && (0.0..1.0).contains(&percentile))
+        .then(|| (ns / 1e6, -(1.0 - percentile).log10()))
 }
 
 /// The same for tokens, of which LoadGen looks at the 99th percentile.
 fn token_bound(result: &RunResult, which: &str) -> Option<(f64, f64)> {
     let judged = result.scenario == Scenario::Server && result.mode != Mode::Accuracy;
     let setting = result.test_settings.get(&format!("server_{which}_latency"))?;
-    let ns = setting.parse::<f64>().ok().filter(|ns| judged && *ns > 0.0)?;
+    let ns = setting.parse::<f64>().ok().filter(|ns| judged && *ns > 0.0 && ns.is_finite())?;
     Some((ns / 1e6, 2.0))
 }
 

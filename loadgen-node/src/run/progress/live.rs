@@ -21,7 +21,7 @@ use ratatui::{
         execute,
         terminal::{Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen},
     },
-    layout::{Constraint, Layout, Rect},
+    layout::{Constraint, Layout, Rect, Size},
     style::{Style, Stylize as _},
     text::Line,
     widgets::{Cell, Gauge, Paragraph, Row as TableRow, Sparkline, Table},
@@ -57,6 +57,11 @@ struct Screen(Terminal<CrosstermBackend<Stderr>>);
 impl Screen {
     fn take() -> io::Result<Self> {
         let terminal = Terminal::new(CrosstermBackend::new(io::stderr()))?;
+        if !can_draw(std::env::var("TERM").ok().as_deref(), terminal.size()?) {
+            return Err(io::Error::other("the terminal cannot draw it"));
+        }
+        // From here on it is given back, also if taking it fails.
+        let screen = Self(terminal);
         SHOWN.store(true, Ordering::SeqCst);
         keep_log();
         // What a panic says is said on the terminal as it was.
@@ -66,8 +71,13 @@ impl Screen {
             hook(panic);
         }));
         execute!(io::stderr(), EnterAlternateScreen, Clear(ClearType::All), Hide)?;
-        Ok(Self(terminal))
+        Ok(screen)
     }
+}
+
+/// Whether a terminal of that name and size can place text.
+fn can_draw(term: Option<&str>, size: Size) -> bool {
+    term.is_some_and(|term| !term.is_empty() && term != "dumb") && size.area() > 0
 }
 
 impl Drop for Screen {
@@ -294,6 +304,17 @@ mod tests {
         }
         let text = drawn(80, 24, &view(&rates, 400, &[])).join("\n");
         assert!(text.contains("and 388 more") || text.contains("more"), "{text}");
+    }
+
+    #[test]
+    fn a_terminal_has_to_be_able_to_draw() {
+        let size = Size::new(80, 24);
+        assert!(can_draw(Some("xterm"), size));
+        for (term, size) in
+            [(None, size), (Some(""), size), (Some("dumb"), size), (Some("xterm"), Size::ZERO)]
+        {
+            assert!(!can_draw(term, size), "{term:?} {size}");
+        }
     }
 
     #[test]

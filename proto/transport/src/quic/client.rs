@@ -5,6 +5,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -39,6 +40,17 @@ use crate::{
 
 /// Error codes for alerts of TLS (RFC 9001, section 4.8).
 const CRYPTO_ERRORS: std::ops::Range<u64> = 0x100..0x200;
+
+/// What QUIC knows of the way of a connection.
+#[derive(Debug, Clone, Copy)]
+pub struct QuicPath {
+    /// Packets that this end declared lost, since the connection was opened.
+    pub lost_packets: u64,
+    /// Smoothed.
+    pub round_trip: Duration,
+    /// Bytes that this end may have in flight.
+    pub congestion_window_bytes: u64,
+}
 
 /// One QUIC connection.
 #[derive(Debug, Clone)]
@@ -110,6 +122,16 @@ impl Client {
     pub(crate) async fn close(&self) {
         self.connection.close(VarInt::from_u32(0), b"done");
         self.endpoint.wait_idle().await;
+    }
+
+    /// What is known of its way.
+    pub(crate) fn path(&self) -> QuicPath {
+        let path = self.connection.stats().path;
+        QuicPath {
+            lost_packets: path.lost_packets,
+            round_trip: path.rtt,
+            congestion_window_bytes: path.cwnd,
+        }
     }
 
     pub(crate) async fn describe(

@@ -8,5 +8,6 @@ mod replies;
 mod server;
 
 pub(crate) use client::Client;
+pub use client::QuicPath;
 pub use endpoint::{SOCKET_BUFFER_BYTES, bind, default_mtu};
 pub use server::{QuicServer, serve};

@@ -1,0 +1,100 @@
+//! What of a network's measurement (`loadgen-node fabric`) is compared.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use super::subject::{Measured, Subject};
+use crate::{
+    RunError,
+    fabric::figures::{Bandwidth, Report},
+    recording::histograms::Histograms,
+    report::fabric::size,
+};
+
+/// The file that a measurement leaves.
+pub(super) const FILE: &str = "fabric.json";
+
+/// The measurement of a folder.
+pub(super) fn read(folder: &Path) -> Result<Subject, RunError> {
+    let path = folder.join(FILE);
+    let wrong = |why: &dyn std::fmt::Display| {
+        RunError::Usage(format!(
+            "{}: {why}; give the folder of a measurement by this version of `loadgen-node fabric`",
+            path.display()
+        ))
+    };
+    let json = fs::read(&path).map_err(|error| wrong(&error))?;
+    let report: Report = serde_json::from_slice(&json).map_err(|error| wrong(&error))?;
+    Ok(Subject {
+        folder: folder.into(),
+        kind: "a measurement of a network".into(),
+        facts: facts(&report),
+        figures: figures(&report),
+        histograms: Histograms::default(),
+    })
+}
+
+fn facts(report: &Report) -> BTreeMap<String, String> {
+    let mut facts: BTreeMap<String, String> = [
+        ("version of loadgen-node", report.version.clone()),
+        ("transport", report.transport.to_string()),
+        ("TLS", report.tls.to_string()),
+        ("connections to each node", report.connections_per_node.to_string()),
+        ("streams on each connection", report.streams_per_connection.to_string()),
+        ("I/O threads", report.io_threads.to_string()),
+        ("warm-up, ms", report.warm_up_ms.to_string()),
+        ("length of a measurement, ms", report.duration_ms.to_string()),
+        ("rounds", report.rounds.to_string()),
+        ("nodes", report.routes.len().to_string()),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into();
+    facts.extend(report.host.clone().map(|host| ("host".into(), host)));
+    for route in &report.routes {
+        let node = &route.node;
+        facts.insert(format!("host of node {node}"), route.node_host.clone());
+        facts.insert(format!("version of node {node}"), route.node_version.clone());
+        for (what, link) in [("link to node", &route.link), ("link of node", &route.node_link)] {
+            facts.extend(link.as_ref().map(|link| (format!("{what} {node}"), link.to_string())));
+        }
+    }
+    facts
+}
+
+fn figures(report: &Report) -> Vec<Measured> {
+    let ns = |name: String, ns: u64| Measured::new(&name, "ns", false, vec![ns as f64]);
+    let mut figures = Vec::new();
+    for trip in &report.round_trips {
+        let name = format!("round trip, {} to {}", size(trip.message_bytes), trip.node);
+        figures.push(ns(format!("{name}, p50"), trip.p50_ns));
+        figures.push(ns(format!("{name}, p99"), trip.p99_ns));
+    }
+    report.bandwidth.iter().for_each(|cell| figures.extend(of_cell(cell, "")));
+    if let Some(cell) = &report.soak {
+        figures.extend(of_cell(cell, "soak, "));
+        figures.extend(cell.p99_9_ns.map(|p99_9| ns("soak, p99.9".into(), p99_9)));
+        figures.push(ns("soak, longest gap".into(), cell.longest_gap_ms * 1_000_000));
+    }
+    for run in &report.open_loop {
+        let what = run.benchmark.clone().unwrap_or_else(|| size(run.message_bytes));
+        let name = format!("{what} at {}/s", run.rate_messages_per_second);
+        let kept = f64::from(u8::from(run.kept));
+        let kept = Measured::new(&format!("{name}, rate kept"), "", true, vec![kept]);
+        figures.push(Measured { exact: true, ..kept });
+        for (percentile, time) in
+            [("p50", run.p50_ns), ("p99", run.p99_ns), ("p99.9", run.p99_9_ns)]
+        {
+            figures.push(ns(format!("{name}, {percentile}"), time));
+        }
+    }
+    figures
+}
+
+fn of_cell(cell: &Bandwidth, what: &str) -> Vec<Measured> {
+    let name = format!("{what}{} {}", size(cell.message_bytes), cell.direction);
+    let rates = cell.rounds_bytes_per_second.iter().map(|bytes| bytes / 1e9).collect();
+    let spent = cell.processor_seconds_per_byte;
+    let spent = spent.map(|seconds| {
+        Measured::new(&format!("{name}, processor time"), "ns/B", false, vec![seconds * 1e9])
+    });
+    [Measured::new(&name, "GB/s", true, rates)].into_iter().chain(spent).collect()
+}

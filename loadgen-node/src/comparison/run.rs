@@ -1,0 +1,147 @@
+//! What of a run is compared.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use netdiv_evidence::Machine;
+use netdiv_rules::{Mode, Scenario};
+
+use super::subject::{Measured, Subject};
+use crate::{
+    recording::run::RecordedRun,
+    result::{RunResult, Verdict},
+};
+
+/// Settings that name a place rather than change a run.
+const PLACES: [&str; 3] = ["settings output", "settings traces", "settings metrics"];
+
+/// A run that has ended.
+pub(super) fn subject(run: RecordedRun) -> Subject {
+    let result = &run.result;
+    Subject {
+        kind: format!("{} {} {}", result.benchmark, result.scenario, result.mode),
+        facts: facts(result),
+        figures: figures(result),
+        folder: run.folder,
+        histograms: run.histograms,
+    }
+}
+
+/// The figures that it has.
+fn figures(result: &RunResult) -> Vec<Measured> {
+    let one = |name: &str, unit: &str, more_is_better, value: f64| {
+        Measured::new(name, unit, more_is_better, vec![value])
+    };
+    let good = matches!(result.verdict, Verdict::Valid | Verdict::Complete);
+    let valid =
+        one("share of runs that are valid or complete", "", true, f64::from(u8::from(good)));
+    let mut figures = vec![Measured { exact: true, ..valid }];
+    if let Some(metric) = &result.metric {
+        figures.push(one(&metric.name, &metric.unit, metric.unit != "ns", metric.value));
+    }
+    if let Some(metric) = &result.token_metric {
+        figures.push(one(&metric.name, &metric.unit, true, metric.value));
+    }
+    if let Some(accuracy) = &result.accuracy {
+        let metric = &accuracy.metric;
+        let accuracy = one("accuracy", &metric.unit, true, metric.value);
+        figures.push(Measured { exact: true, ..accuracy });
+    }
+    if result.mode == Mode::Accuracy {
+        return figures;
+    }
+    // In Offline all samples are there at once: how long one waits for its turn says what the rate says.
+    if result.scenario != Scenario::Offline {
+        for (prefix, what) in
+            [("", "latency"), ("first_token_", "TTFT"), ("further_token_", "TPOT")]
+        {
+            for (percentile, shown) in
+                [("50.00", "p50"), ("90.00", "p90"), ("99.00", "p99"), ("99.90", "p99.9")]
+            {
+                let ns = result.loadgen_latency_ns.get(&format!("{prefix}{percentile}"));
+                figures.extend(ns.map(|ns| one(&format!("{what} {shown}"), "ns", false, *ns)));
+            }
+        }
+    }
+    let samples = result.samples.completed;
+    if samples > 0 {
+        let spent = result.process.cpu_seconds * 1e9 / samples as f64;
+        figures.push(one("processor time of the LoadGen node, a sample", "ns", false, spent));
+    }
+    figures
+}
+
+/// All that may make a run faster or slower, by name.
+fn facts(result: &RunResult) -> BTreeMap<String, String> {
+    let mut facts = BTreeMap::new();
+    let mut add = |name: String, value: Option<String>| {
+        if !PLACES.contains(&&*name) {
+            facts.extend(value.map(|value| (name, value)));
+        }
+    };
+    for (key, value) in &result.settings {
+        add(format!("settings {key}"), Some(value.to_string()));
+    }
+    for (key, value) in &result.test_settings {
+        add(format!("LoadGen {key}"), Some(value.clone()));
+    }
+    let versions = &result.versions;
+    add("version of loadgen-node".into(), Some(versions.loadgen_node.clone()));
+    add("sources of loadgen-node".into(), Some(versions.sources_sha256.clone()));
+    add("version of LoadGen".into(), Some(versions.loadgen.clone()));
+    add("data set".into(), Some(result.dataset.clone()));
+    add("encoding".into(), Some(result.encoding.to_string()));
+    add("transport".into(), Some(result.transport.to_string()));
+    add("TLS".into(), Some(result.tls.to_string()));
+    add("nodes".into(), Some(result.nodes.len().to_string()));
+    // Nodes may come in any order and under any name; what they run and are made of is what counts.
+    let mut of_nodes = BTreeMap::<&str, BTreeSet<String>>::new();
+    for node in &result.nodes {
+        for (what, value) in [
+            ("engines", &node.engine),
+            ("models", &node.model),
+            ("SHA-256 of models", &node.model_sha256),
+            ("configurations of nodes", &node.config_sha256),
+            ("versions of sut-node", &node.software_version),
+        ] {
+            of_nodes.entry(what).or_default().insert(value.clone());
+        }
+    }
+    for (what, values) in of_nodes {
+        add(what.into(), Some(values.into_iter().collect::<Vec<_>>().join(", ")));
+    }
+    if let Some(evidence) = &result.evidence {
+        for (what, value) in machine(&evidence.loadgen_node) {
+            add(format!("LoadGen node {what}"), value);
+        }
+        let mut of_machines = BTreeMap::<&str, BTreeSet<String>>::new();
+        for (what, value) in evidence.nodes.values().flat_map(machine) {
+            of_machines.entry(what).or_default().extend(value);
+        }
+        for (what, values) in of_machines {
+            let values: Vec<_> = values.into_iter().collect();
+            add(format!("SUT nodes' {what}"), (!values.is_empty()).then(|| values.join(", ")));
+        }
+    }
+    facts
+}
+
+fn machine(of: &Machine) -> [(&'static str, Option<String>); 8] {
+    let names = |names: Vec<String>| (!names.is_empty()).then(|| names.join(", "));
+    let interface = |route: &netdiv_evidence::Route| {
+        let found = of.interfaces.iter().find(|i| Some(&i.name) == route.interface.as_ref())?;
+        let speed = found.speed_mbit_per_second.map(|mbit| format!(" {mbit} Mbit/s"));
+        let mtu = found.mtu_bytes.map(|mtu| format!(" MTU {mtu}"));
+        Some(format!("{}{}{}", found.name, speed.unwrap_or_default(), mtu.unwrap_or_default()))
+    };
+    let interfaces: BTreeSet<_> = of.routes.iter().filter_map(interface).collect();
+    [
+        ("host", of.host_name.clone()),
+        ("processors", of.cpu_model.clone()),
+        ("threads", of.cpu_threads.map(|threads| threads.to_string())),
+        ("memory, bytes", of.memory_bytes.map(|bytes| bytes.to_string())),
+        ("kernel", of.kernel.clone()),
+        ("container", of.container_image.clone()),
+        ("accelerators", names(of.accelerators.iter().map(|a| a.name.clone()).collect())),
+        ("interfaces", names(interfaces.into_iter().collect())),
+    ]
+}

@@ -1,0 +1,49 @@
+//! What is compared.
+
+use std::{collections::BTreeMap, path::PathBuf};
+
+use crate::recording::histograms::Histograms;
+
+/// What is compared: a run, or a network's measurement.
+#[derive(Debug)]
+pub(crate) struct Subject {
+    pub(crate) folder: PathBuf,
+    /// Only those of one kind can be compared.
+    pub(crate) kind: String,
+    /// All that may make it faster or slower, by name.
+    pub(crate) facts: BTreeMap<String, String>,
+    pub(crate) figures: Vec<Measured>,
+    pub(crate) histograms: Histograms,
+}
+
+impl Subject {
+    /// The values of a figure.
+    pub(crate) fn values(&self, name: &str) -> Option<Vec<f64>> {
+        let figure = self.figures.iter().find(|figure| figure.name == name)?;
+        Some(figure.values.clone())
+    }
+
+    /// Its folder's name, for people.
+    pub(super) fn name(&self) -> String {
+        let whole = self.folder.canonicalize().unwrap_or_else(|_| self.folder.clone());
+        whole.file_name().unwrap_or(whole.as_os_str()).to_string_lossy().into_owned()
+    }
+}
+
+/// A figure of one subject, with as many values as it has.
+#[derive(Debug)]
+pub(crate) struct Measured {
+    pub(crate) name: String,
+    pub(crate) unit: String,
+    pub(crate) more_is_better: bool,
+    /// Whether any loss counts, as it does not come from chance.
+    pub(crate) exact: bool,
+    pub(crate) values: Vec<f64>,
+}
+
+impl Measured {
+    /// A figure that may change by chance.
+    pub(crate) fn new(name: &str, unit: &str, more_is_better: bool, values: Vec<f64>) -> Self {
+        Self { name: name.into(), unit: unit.into(), more_is_better, exact: false, values }
+    }
+}

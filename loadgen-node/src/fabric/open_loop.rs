@@ -1,0 +1,88 @@
+//! Open loop: messages at a given rate, whether answers come or not. A message's time counts from when it was due, so that
+//! one that had to wait for its turn does not look fast.
+
+use std::{
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use hdrhistogram::Histogram;
+use netdiv_qdl::Settings;
+use parking_lot::Mutex;
+
+use super::{
+    client::{Timed, connect, failed},
+    figures::{OpenLoop, Shape},
+};
+use crate::RunError;
+
+/// Most messages that are handed over at once when they are late.
+const BURST: u64 = 256;
+
+/// Longest time that is told apart, in nanoseconds: an hour.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+
+/// The share of messages that are answered by the time that all are handed over, where the rate is kept.
+const ANSWERED: f64 = 0.95;
+
+/// The longest pause between two looks at the clock.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Sends at so many messages per second, over all nodes together, for so long; then waits for the answers.
+pub(crate) fn open_loop(
+    settings: &Settings,
+    shape: Shape,
+    benchmark: Option<String>,
+    rate: f64,
+    duration: Duration,
+) -> Result<OpenLoop, RunError> {
+    let times = Histogram::new_with_bounds(1, LONGEST_NS, 3)
+        .map_err(|error| RunError::Failed(error.to_string()))?;
+    let times = Arc::new(Mutex::new(times));
+    let qdl = connect(settings.clone(), shape, Timed(times.clone()))?;
+    let begin = Instant::now();
+    let due = |number: u64| begin + Duration::from_secs_f64(number as f64 / rate);
+    let count = (duration.as_secs_f64() * rate).ceil() as u64;
+    let (mut sent, mut latest) = (0, Duration::ZERO);
+    while sent < count {
+        let now = Instant::now();
+        // What cannot be kept would take for ever.
+        if now - begin > duration * 2 {
+            break;
+        }
+        let late = now.saturating_duration_since(due(sent));
+        latest = latest.max(late);
+        if due(sent) > now {
+            thread::sleep((due(sent) - now).min(PAUSE));
+            qdl.failure().map_or(Ok(()), |why| Err(failed(why.clone())))?;
+            continue;
+        }
+        let behind = ((now - begin).as_secs_f64() * rate) as u64 + 1;
+        let until = behind.min(sent + BURST).min(count);
+        let messages: Vec<_> = (sent..until).map(|number| (due(number), 0)).collect();
+        sent = until;
+        qdl.issue(messages.into_iter()).map_err(failed)?;
+    }
+    let (handed_over, answered) = (begin.elapsed(), qdl.progress().answered);
+    qdl.flush().map_err(failed)?;
+    let seconds = begin.elapsed().as_secs_f64();
+    let times = times.lock();
+    Ok(OpenLoop {
+        benchmark,
+        message_bytes: shape.sample_bytes(),
+        answer_bytes: shape.from_node,
+        rate_messages_per_second: rate,
+        messages: sent,
+        answered_per_second: sent as f64 / seconds,
+        latest_ms: latest.as_secs_f64() * 1e3,
+        kept: sent == count
+            && handed_over <= duration.mul_f64(1.01) + PAUSE
+            && answered as f64 >= ANSWERED * sent as f64,
+        p50_ns: times.value_at_quantile(0.5),
+        p90_ns: times.value_at_quantile(0.9),
+        p99_ns: times.value_at_quantile(0.99),
+        p99_9_ns: times.value_at_quantile(0.999),
+        max_ns: times.max(),
+    })
+}

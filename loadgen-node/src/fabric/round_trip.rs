@@ -1,0 +1,53 @@
+//! Round trips of one message at a time.
+
+use std::time::{Duration, Instant};
+
+use netdiv_qdl::Settings;
+
+use super::{
+    client::{Nobody, connect, failed},
+    figures::{RoundTrip, Shape},
+};
+use crate::RunError;
+
+/// Round trips that are enough, however long there is time.
+const ENOUGH: u64 = 20_000;
+
+/// Times one message at a time, which goes to the node and comes back.
+pub(crate) fn round_trip(
+    settings: &Settings,
+    address: &str,
+    bytes: usize,
+    duration: Duration,
+) -> Result<RoundTrip, RunError> {
+    let alone = Settings {
+        nodes: vec![address.to_owned()],
+        connections_per_node: 1,
+        streams_per_connection: 1,
+        one_query_at_a_time: true,
+        ..settings.clone()
+    };
+    let qdl = connect(alone, Shape { to_node: bytes, from_node: bytes }, Nobody)?;
+    let start = Instant::now();
+    let mut count = 0;
+    while start.elapsed() < duration && count < ENOUGH {
+        qdl.issue(std::iter::once(((), 0))).map_err(failed)?;
+        count += 1;
+    }
+    let report = qdl.report().remove(0);
+    let latency = &report.latency;
+    let histogram = latency.iter_log(1000, 2.0);
+    Ok(RoundTrip {
+        node: report.name,
+        message_bytes: bytes,
+        count,
+        p50_ns: latency.value_at_quantile(0.5),
+        p90_ns: latency.value_at_quantile(0.9),
+        p99_ns: latency.value_at_quantile(0.99),
+        p99_9_ns: latency.value_at_quantile(0.999),
+        max_ns: latency.max(),
+        histogram_ns: histogram
+            .map(|bucket| (bucket.value_iterated_to(), bucket.count_since_last_iteration()))
+            .collect(),
+    })
+}

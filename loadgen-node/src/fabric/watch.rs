@@ -1,0 +1,154 @@
+//! Watching a measurement: its window, and what happened in each second of it.
+
+use std::{
+    sync::mpsc::{Receiver, RecvTimeoutError},
+    time::{Duration, Instant},
+};
+
+use hdrhistogram::Histogram;
+use netdiv_qdl::{LoadGen, NodeReport, Qdl};
+
+use super::{client::failed, counters::Counters, figures::Interval};
+use crate::RunError;
+
+/// How often the counters are written down.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// How often it is looked whether answers come.
+pub(crate) const LOOK: Duration = Duration::from_millis(10);
+
+/// How long one measurement takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    /// What is left out at the begin.
+    pub(crate) warm_up: Duration,
+    /// What is measured.
+    pub(crate) duration: Duration,
+}
+
+/// Counters at one moment of a measurement.
+pub(super) struct Glance {
+    at: Instant,
+    pub(super) lanes: Vec<NodeReport>,
+    pub(super) here: Counters,
+}
+
+impl Glance {
+    fn at<L: LoadGen>(qdl: &Qdl<L>) -> Self {
+        Self {
+            at: Instant::now(),
+            lanes: qdl.report_by_lane(),
+            here: Counters::now(qdl.quic_paths()),
+        }
+    }
+
+    fn answered(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.answered).sum()
+    }
+
+    fn bytes_received(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.bytes_received).sum()
+    }
+
+    pub(super) fn seconds_since(&self, earlier: &Self) -> f64 {
+        self.at.duration_since(earlier.at).as_secs_f64()
+    }
+
+    /// How long the messages took that were answered since an earlier glance; `None` where there was none.
+    pub(super) fn latency(&self, earlier: &Self) -> Option<Histogram<u64>> {
+        let mut latency = self.lanes.first()?.latency.clone();
+        latency.reset();
+        self.lanes.iter().try_for_each(|lane| latency.add(&lane.latency)).ok()?;
+        earlier.lanes.iter().try_for_each(|lane| latency.subtract(&lane.latency)).ok()?;
+        (!latency.is_empty()).then_some(latency)
+    }
+
+    /// What happened since an earlier glance.
+    fn interval(&self, earlier: &Self, sample_bytes: usize) -> Interval {
+        let seconds = self.seconds_since(earlier);
+        let messages = self.answered() - earlier.answered();
+        Interval {
+            seconds,
+            messages,
+            bytes_per_second_to_nodes: messages as f64 * sample_bytes as f64 / seconds,
+            bytes_per_second_from_nodes: (self.bytes_received() - earlier.bytes_received()) as f64
+                / seconds,
+            p99_ns: self.latency(earlier).map(|latency| latency.value_at_quantile(0.99)),
+        }
+    }
+}
+
+/// What was seen of a measurement.
+pub(super) struct Window {
+    pub(super) begin: Glance,
+    pub(super) end: Glance,
+    pub(super) intervals: Vec<Interval>,
+    /// The longest time in which no answer came, looked at every [`LOOK`].
+    pub(super) longest_gap: Duration,
+}
+
+/// Sees when answers come.
+struct Gaps {
+    answered: u64,
+    since: Instant,
+    longest: Duration,
+}
+
+impl Gaps {
+    fn look(&mut self, answered: u64) {
+        self.longest = self.longest.max(self.since.elapsed());
+        if answered > self.answered {
+            (self.answered, self.since) = (answered, Instant::now());
+        }
+    }
+}
+
+/// Looks at the counters when the warm-up is over, then each second until the time is up and a message was answered; tells
+/// of each interval. Fails with the run, and when `stop` is gone.
+pub(super) fn watch<L: LoadGen>(
+    qdl: &Qdl<L>,
+    times: Times,
+    sample_bytes: usize,
+    stop: &Receiver<()>,
+    tell: impl Fn(&Interval),
+) -> Result<Window, RunError> {
+    let wait = |time: Duration| match stop.recv_timeout(time) {
+        Err(RecvTimeoutError::Timeout) => {
+            qdl.failure().map_or(Ok(()), |why| Err(failed(why.clone())))
+        }
+        _ => Err(RunError::Failed("the measurement ended before its time".into())),
+    };
+    let answered = || qdl.progress().answered;
+    let warm = Instant::now();
+    while let Some(left) = times.warm_up.checked_sub(warm.elapsed()).filter(|t| !t.is_zero()) {
+        wait(left.min(INTERVAL))?;
+    }
+    let begin = Glance::at(qdl);
+    let mut gaps = Gaps { answered: begin.answered(), since: begin.at, longest: Duration::ZERO };
+    let mut intervals = Vec::new();
+    let mut last: Option<Glance> = None;
+    loop {
+        let before = last.as_ref().unwrap_or(&begin);
+        let left = times.duration.saturating_sub(before.at - begin.at);
+        // A remainder too short to be an interval belongs to the one before.
+        let length = if left < INTERVAL * 3 / 2 { left } else { INTERVAL };
+        while before.at.elapsed() < length {
+            wait(LOOK.min(length.saturating_sub(before.at.elapsed())))?;
+            gaps.look(answered());
+        }
+        let over = begin.at.elapsed() >= times.duration;
+        // A message may take longer than all the time there is.
+        while over && answered() <= begin.answered() {
+            wait(LOOK)?;
+            gaps.look(answered());
+        }
+        let now = Glance::at(qdl);
+        let interval = now.interval(before, sample_bytes);
+        tell(&interval);
+        intervals.push(interval);
+        if over {
+            return Ok(Window { begin, end: now, intervals, longest_gap: gaps.longest });
+        }
+        last = Some(now);
+    }
+}
