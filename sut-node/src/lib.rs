@@ -9,6 +9,7 @@
 //! 4. `intake/replies.rs`: each sample's reply goes back on its stream.
 //!
 //! Around them: `settings/` resolves what the operator gave, `node/` is the process (servers, watchdog, metrics),
+//! `fabric/` measures the network to other nodes,
 //! `in_process.rs` and `bench.rs` feed the engines without a network, `doctor.rs` looks at the machine. Rooms only declare their files; what a file uses it
 //! names by its own path, and no two files use each other.
 //!
@@ -20,6 +21,7 @@ mod clock;
 mod doctor;
 pub mod engine;
 mod error;
+mod fabric;
 mod in_process;
 mod intake;
 mod model;

@@ -19,7 +19,8 @@ use netdiv_contract::{
     tally::{self, PayloadDigest, Tally},
     v1::{
         self, DescribeRequest, DescribeResponse, DigestCount, DigestsRequest, DigestsResponse,
-        FlushRequest, FlushResponse, InferRequest, InferResponse, Status,
+        FlushRequest, FlushResponse, InferRequest, InferResponse, MeasureRequest, MeasureResponse,
+        Status,
         sut_node_server::{SutNode, SutNodeServer},
     },
 };
@@ -251,6 +252,13 @@ impl SutNode for Service {
         Ok(Response::new(DigestsResponse { entries: rest.map(entry).collect(), total }))
     }
 
+    async fn measure(
+        &self,
+        _: Request<MeasureRequest>,
+    ) -> Result<Response<MeasureResponse>, tonic::Status> {
+        Err(tonic::Status::unimplemented("no such method"))
+    }
+
     async fn infer(
         &self,
         request: Request<Streaming<InferRequest>>,
@@ -347,6 +355,10 @@ impl Handler for OverQuic {
 
     async fn digests(&self, request: DigestsRequest) -> Result<DigestsResponse, tonic::Status> {
         Ok(SutNode::digests(&self.0, Request::new(request)).await?.into_inner())
+    }
+
+    async fn measure(&self, request: MeasureRequest) -> Result<MeasureResponse, tonic::Status> {
+        Ok(SutNode::measure(&self.0, Request::new(request)).await?.into_inner())
     }
 
     fn infer<S>(

@@ -7,14 +7,17 @@ use std::{
 
 use netdiv_contract::limits::MAX_PAYLOAD_BYTES;
 use netdiv_process::{ByteCount, SettingsFile, TimeSpan};
+use netdiv_qdl::{Settings, Transport};
 use netdiv_rules::book::{Need, Table};
+use netdiv_transport::WayOut;
 use serde::{Deserialize, Serialize};
 
 use crate::{
     NetworkArgs, RunError,
     fabric::{
-        figures::{Direction, Report, Shape},
+        figures::{Direction, Shape},
         plan::{Kind, Plan},
+        report::Report,
         watch::Times,
     },
     output, report,
@@ -24,8 +27,8 @@ use crate::{
 /// Message sizes when none are given, in bytes: from 64 B to 64 MiB.
 const SIZES: [usize; 5] = [64, 16 << 10, 128 << 10, 1 << 20, 64 << 20];
 
-/// Message sizes of a soak and of an open loop when none are given, in bytes.
-const SOAK_SIZES: [usize; 1] = [1 << 20];
+/// Message sizes of a matrix and a soak, and of an open loop, when none are given, in bytes.
+const ONE_SIZE: [usize; 1] = [1 << 20];
 const OPEN_LOOP_SIZES: [usize; 3] = [64, 16 << 10, 128 << 10];
 
 /// Rates of an open loop, in messages per second.
@@ -43,8 +46,9 @@ fn rate(text: &str) -> Result<f64, String> {
 const ROUNDS: usize = 3;
 const MOST_ROUNDS: usize = 1000;
 
-/// Heading of options in the help.
+/// Headings of options in the help.
 const MEASUREMENT: &str = "Measurement";
+const WAY_OUT: &str = "Way out of this machine";
 
 /// `loadgen-node fabric`.
 #[derive(Debug, clap::Args)]
@@ -77,6 +81,11 @@ struct FabricArgs {
     /// Rates that the fabric has to carry, for instance resnet50=20000; the exit code is 1 if it does not
     #[arg(long, value_name = "BENCHMARK=SAMPLES_PER_SECOND", value_delimiter = ',', help_heading = MEASUREMENT)]
     target: Option<Vec<String>>,
+    /// In place of all else: the longest of the sizes between all pairs of hosts: this machine and each node, this machine and
+    /// all nodes at once, and node to node, for which nodes are started with --fabric-peers. The slow hosts and pairs are named
+    /// [sizes by default: 1MiB]
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = MEASUREMENT)]
+    matrix: Option<bool>,
     /// In place of all else: the longest of the sizes both ways for so long, with its longest gap and its p99.9
     /// [sizes by default: 1MiB]
     #[arg(long, value_name = "TIME", help_heading = MEASUREMENT)]
@@ -88,10 +97,23 @@ struct FabricArgs {
     /// With --rate: messages and answers as long as a benchmark's samples and responses, in place of --sizes
     #[arg(long, value_name = "BENCHMARK", value_delimiter = ',', help_heading = MEASUREMENT)]
     benchmark: Option<Vec<String>>,
+    /// Nodes without TLS beside those of --nodes, such as a second sut-node on each host: everything is measured over both in
+    /// turn, and the report says what TLS costs
+    #[arg(long, value_name = "NODES", help_heading = MEASUREMENT)]
+    plaintext_nodes: Option<Vec<String>>,
+    /// Send out of this interface alone, whatever the routes say
+    #[arg(long, value_name = "NAME", help_heading = WAY_OUT)]
+    interface: Option<String>,
+    /// gRPC: the differentiated services code point of what this machine sends, from 0 to 63 (RFC 2474)
+    #[arg(long, value_name = "CODE_POINT", help_heading = WAY_OUT)]
+    dscp: Option<u8>,
+    /// Congestion control of what this machine sends: gRPC takes those of the kernel, QUIC cubic, new-reno or bbr
+    #[arg(long, value_name = "NAME", help_heading = WAY_OUT)]
+    congestion_control: Option<String>,
     /// Write the report as JSON into this file, or with - to standard output in place of the tables
     #[arg(long, value_name = "FILE", help_heading = MEASUREMENT)]
     json: Option<PathBuf>,
-    /// Folder for fabric.json and fabric.svg [default: out/fabric]
+    /// Folder for fabric.json and its picture, fabric.svg or matrix.svg [default: out/fabric]
     #[arg(long, value_name = "DIR", help_heading = MEASUREMENT)]
     output: Option<PathBuf>,
 }
@@ -115,16 +137,74 @@ impl FabricArgs {
         }
         let given = [self.network.connections, self.network.streams, self.network.io_threads];
         let kind = self.kind()?;
+        let settings = self.settings(&self.network, names)?;
+        let plaintext = self.plaintext(&settings, &kind, names)?;
+        if matches!(kind, Kind::Matrix) && settings.nodes.len() < 2 {
+            return usage("--matrix needs two nodes or more");
+        }
         let plan = Plan {
             sizes: self.sizes(&kind)?,
-            settings: self.network.resolve(names)?,
+            settings,
+            plaintext,
             times: Times { warm_up, duration },
-            rounds: if matches!(kind, Kind::Sweep { .. }) { rounds } else { 1 },
+            rounds: if matches!(kind, Kind::Sweep { .. } | Kind::Matrix) { rounds } else { 1 },
             chooses: given.iter().all(Option::is_none),
             kind,
         };
         let output = self.output.clone().unwrap_or_else(|| "out/fabric".into());
         Ok(FabricConfig { plan, json: self.json.clone(), output })
+    }
+
+    /// The QDL's settings for nodes, with the way out of this machine.
+    fn settings(&self, network: &NetworkArgs, names: Names) -> Result<Settings, RunError> {
+        let mut settings = network.resolve(names)?;
+        let options = &mut settings.network.options;
+        options.way_out = WayOut {
+            interface: self.interface.clone(),
+            dscp: self.dscp,
+            congestion_control: self.congestion_control.clone(),
+        };
+        options.way_out.check(options.transport).map_err(RunError::Usage)?;
+        Ok(settings)
+    }
+
+    /// The same for nodes without TLS, if there are any.
+    fn plaintext(
+        &self,
+        secure: &Settings,
+        kind: &Kind,
+        names: Names,
+    ) -> Result<Option<Settings>, RunError> {
+        if self.plaintext_nodes.is_none() {
+            return Ok(None);
+        }
+        if !matches!(kind, Kind::Sweep { .. }) {
+            return usage(
+                "--plaintext-nodes is for the measurement of all sizes; leave the other one out",
+            );
+        }
+        if secure.network.options.transport == Transport::Quic {
+            return usage("--plaintext-nodes: QUIC is always encrypted; leave it out");
+        }
+        if secure.network.options.tls.is_none() {
+            return usage("--plaintext-nodes is compared with TLS, which --tls-ca turns on");
+        }
+        let plain = NetworkArgs {
+            nodes: self.plaintext_nodes.clone(),
+            tls_ca: None,
+            tls_certificate: None,
+            tls_key: None,
+            insecure: Some(true),
+            ..self.network.clone()
+        };
+        let plain = self.settings(&plain, names)?;
+        let (nodes, secure) = (plain.nodes.len(), secure.nodes.len());
+        if nodes != secure {
+            return usage(format!(
+                "--plaintext-nodes: there are {nodes}, and {secure} with TLS; give one for each"
+            ));
+        }
+        Ok(Some(plain))
     }
 
     /// In ascending order.
@@ -133,7 +213,7 @@ impl FabricArgs {
         let mut sizes = match (&self.sizes, kind) {
             (Some(sizes), _) => sizes.iter().map(size).collect::<Result<_, _>>()?,
             (None, Kind::Sweep { .. }) => SIZES.to_vec(),
-            (None, Kind::Soak) => SOAK_SIZES.to_vec(),
+            (None, Kind::Matrix | Kind::Soak) => ONE_SIZE.to_vec(),
             (None, Kind::OpenLoop { .. }) => OPEN_LOOP_SIZES.to_vec(),
         };
         sizes.sort_unstable();
@@ -144,7 +224,9 @@ impl FabricArgs {
     fn kind(&self) -> Result<Kind, RunError> {
         let table = Table::builtin().map_err(|error| RunError::Failed(error.to_string()))?;
         let needs = table.needs();
+        let is_matrix = self.matrix.unwrap_or(false);
         let others = [
+            ("--matrix", is_matrix),
             ("--soak", self.soak.is_some()),
             ("--rate", self.rate.is_some()),
             ("--target", self.target.is_some()),
@@ -154,6 +236,7 @@ impl FabricArgs {
             return usage(format!("{one} and {two} are different measurements; give one of them"));
         }
         match (self.soak, self.rate, &self.benchmark) {
+            (None, None, None) if is_matrix => Ok(Kind::Matrix),
             (_, Some(rate), _) if !is_rate(rate) => usage(format!("--rate {rate}: {RATES}")),
             (_, Some(_), Some(_)) if self.sizes.is_some() => {
                 usage("--benchmark says how long messages are; leave --sizes out")
@@ -214,6 +297,12 @@ impl FabricCommand {
             output::write(&folder.join("fabric.svg"), svg.as_bytes())?;
             files += " and fabric.svg";
         }
+        if let Some(matrix) = &figures.matrix {
+            let svg = report::fabric_matrix::svg(matrix)
+                .map_err(|error| failed("matrix.svg", error.to_string()))?;
+            output::write(&folder.join("matrix.svg"), svg.as_bytes())?;
+            files += " and matrix.svg";
+        }
         if json.as_deref() == Some(Path::new("-")) {
             output::say(text)?;
         } else {
@@ -223,8 +312,20 @@ impl FabricCommand {
             let tables = report::fabric::render(&figures);
             output::report(format_args!("{tables}\n{files} in {}", folder.display()));
         }
+        unmeasured(&figures)?;
         Ok(u8::from(!is_enough(&figures)))
     }
+}
+
+/// Fails where a pair of hosts could not be measured.
+fn unmeasured(figures: &Report) -> Result<(), RunError> {
+    let pairs = figures.matrix.iter().flat_map(|matrix| &matrix.pairs);
+    let pairs: Vec<_> = pairs.filter_map(|pair| Some((pair, pair.why.as_ref()?))).collect();
+    let Some((first, why)) = pairs.first() else { return Ok(()) };
+    let (count, from, to) = (pairs.len(), &first.from, &first.to);
+    Err(RunError::Failed(format!(
+        "{count} of the pairs could not be measured, or not in all rounds; from {from} to {to}: {why}"
+    )))
 }
 
 /// Whether the network carries what was asked for.

@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, fs, path::Path};
 use super::subject::{Measured, Subject};
 use crate::{
     RunError,
-    fabric::figures::{Bandwidth, Report},
+    fabric::{figures::Bandwidth, report::Report},
     recording::histograms::Histograms,
-    report::fabric::size,
+    report::units::size,
 };
 
 /// The file that a measurement leaves.
@@ -48,6 +48,14 @@ fn facts(report: &Report) -> BTreeMap<String, String> {
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
+    let chosen = [
+        ("interface", report.interface.clone()),
+        ("code point", report.dscp.map(|dscp| dscp.to_string())),
+        ("congestion control", report.congestion_control.clone()),
+    ];
+    for (what, value) in chosen {
+        facts.extend(value.map(|value| (what.into(), value)));
+    }
     facts.extend(report.host.clone().map(|host| ("host".into(), host)));
     for route in &report.routes {
         let node = &route.node;
@@ -69,10 +77,21 @@ fn figures(report: &Report) -> Vec<Measured> {
         figures.push(ns(format!("{name}, p99"), trip.p99_ns));
     }
     report.bandwidth.iter().for_each(|cell| figures.extend(of_cell(cell, "")));
+    report.plaintext.bandwidth.iter().for_each(|cell| figures.extend(of_cell(cell, "plaintext, ")));
     if let Some(cell) = &report.soak {
         figures.extend(of_cell(cell, "soak, "));
         figures.extend(cell.p99_9_ns.map(|p99_9| ns("soak, p99.9".into(), p99_9)));
         figures.push(ns("soak, longest gap".into(), cell.longest_gap_ms * 1_000_000));
+    }
+    if let Some(matrix) = &report.matrix {
+        for cell in [&matrix.fan_out, &matrix.incast] {
+            figures.extend(of_cell(cell, "all nodes at once, "));
+        }
+        for pair in matrix.pairs.iter().filter(|pair| !pair.rounds_bytes_per_second.is_empty()) {
+            let name = format!("{}, {} to {}", size(matrix.message_bytes), pair.from, pair.to);
+            let rates = pair.rounds_bytes_per_second.iter().map(|bytes| bytes / 1e9).collect();
+            figures.push(Measured::new(&name, "GB/s", true, rates));
+        }
     }
     for run in &report.open_loop {
         let what = run.benchmark.clone().unwrap_or_else(|| size(run.message_bytes));

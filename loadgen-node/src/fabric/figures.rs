@@ -1,50 +1,11 @@
-//! The figures, as they are written to `fabric.json`.
+//! Figures, as they are written to `fabric.json`.
 
 use netdiv_contract::probe;
-use netdiv_qdl::Transport;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr};
 
-use super::{choice::Tried, path::Path};
-
-/// All figures of one call.
-#[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub(crate) struct Report {
-    /// Of this file's form; 1.
-    pub(crate) form: u32,
-    /// Of netdiv, at this end.
-    pub(crate) version: String,
-    /// When it began: RFC 3339, UTC.
-    pub(crate) started: String,
-    /// How long all of it took.
-    pub(crate) seconds: f64,
-    /// This machine's name.
-    pub(crate) host: Option<String>,
-    pub(crate) transport: Transport,
-    /// Whether nodes had to prove who they are.
-    pub(crate) tls: bool,
-    pub(crate) connections_per_node: usize,
-    pub(crate) streams_per_connection: usize,
-    /// Threads that serve the connections.
-    pub(crate) io_threads: usize,
-    /// How the number of connections was chosen; empty where it was given.
-    pub(crate) tried: Vec<Tried>,
-    /// What each measurement leaves out at its begin.
-    pub(crate) warm_up_ms: u64,
-    /// Length of each measurement, after that.
-    pub(crate) duration_ms: u64,
-    /// How often each bandwidth was measured.
-    pub(crate) rounds: usize,
-    pub(crate) routes: Vec<Route>,
-    pub(crate) round_trips: Vec<RoundTrip>,
-    pub(crate) bandwidth: Vec<Bandwidth>,
-    /// One message size for a long time, with `--soak`.
-    pub(crate) soak: Option<Bandwidth>,
-    /// Messages at a given rate, with `--rate`.
-    pub(crate) open_loop: Vec<OpenLoop>,
-    pub(crate) benchmarks: Vec<Benchmark>,
-}
+use super::path::Path;
 
 /// The way to one node.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -215,7 +176,7 @@ impl Bandwidth {
 }
 
 /// An I/O thread that is busy for this share of the window bounds the rate.
-const BUSY: f64 = 0.95;
+pub(super) const BUSY: f64 = 0.95;
 
 /// A part of a window, all nodes together.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
@@ -352,17 +313,5 @@ pub(super) mod tests {
         assert_eq!(median(&[5.0, 1.0]), Some((1.0, (2.0, 10.0), vec![10.0, 2.0])));
         assert_eq!(median(&[4.0]), Some((4.0, (8.0, 8.0), vec![8.0])));
         assert_eq!(median(&[]), None);
-    }
-
-    #[test]
-    fn the_checked_in_schema_is_that_of_the_types() {
-        let schema = schemars::schema_for!(Report);
-        let schema = serde_json::to_string_pretty(&schema).unwrap() + "\n";
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/fabric.schema.json");
-        if std::env::var_os("NETDIV_WRITE_SCHEMA").is_some() {
-            std::fs::write(path, &schema).unwrap();
-        }
-        let checked_in = std::fs::read_to_string(path).unwrap();
-        assert_eq!(checked_in, schema, "run this test with NETDIV_WRITE_SCHEMA=1 to renew it");
     }
 }

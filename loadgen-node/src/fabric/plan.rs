@@ -6,7 +6,7 @@ use std::{
 };
 
 use netdiv_evidence::System;
-use netdiv_qdl::Settings;
+use netdiv_qdl::{NodeInfo, Settings};
 use netdiv_rules::book::Need;
 use tracing::{info, warn};
 
@@ -15,8 +15,10 @@ use super::{
     benchmark::benchmarks,
     choice::{self, Tried},
     client,
-    figures::{Bandwidth, Direction, Interval, OpenLoop, Report, Shape},
+    figures::{Bandwidth, Direction, Interval, OpenLoop, RoundTrip, Shape},
+    matrix::measure::{self, matrix},
     open_loop::open_loop,
+    report::Report,
     round_trip::round_trip,
     route,
     watch::Times,
@@ -48,6 +50,8 @@ const FORM: u32 = 1;
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) settings: Settings,
+    /// Of nodes without TLS, which are measured in turn with the others.
+    pub(crate) plaintext: Option<Settings>,
     /// In ascending order.
     pub(crate) sizes: Vec<usize>,
     pub(crate) times: Times,
@@ -62,6 +66,8 @@ pub(crate) struct Plan {
 pub(crate) enum Kind {
     /// Round trips, and the bandwidth of all sizes and directions; then what benchmarks need of it.
     Sweep { needs: Vec<Need>, targets: Vec<(String, f64)> },
+    /// The longest of the sizes between all pairs of hosts.
+    Matrix,
     /// The longest of the sizes both ways, for a long time.
     Soak,
     /// Messages at a rate, over all nodes together: of each shape, which may be a benchmark's.
@@ -76,6 +82,7 @@ impl Plan {
         let nodes = client::nodes(&settings, self.longest())?;
         info!(about = humantime::format_duration(self.about()).to_string(), "this takes some time");
         let tried = if self.chooses { self.choose(&mut settings)? } else { Vec::new() };
+        let way_out = &settings.network.options.way_out;
         let mut report = Report {
             form: FORM,
             version: env!("CARGO_PKG_VERSION").into(),
@@ -86,6 +93,9 @@ impl Plan {
             connections_per_node: settings.connections_per_node,
             streams_per_connection: settings.streams_per_connection,
             io_threads: settings.io_threads,
+            interface: way_out.interface.clone(),
+            dscp: way_out.dscp,
+            congestion_control: way_out.congestion_control.clone(),
             tried,
             warm_up_ms: self.times.warm_up.as_millis() as u64,
             duration_ms: self.times.duration.as_millis() as u64,
@@ -95,20 +105,28 @@ impl Plan {
         };
         match &self.kind {
             Kind::Sweep { needs, targets } => {
-                for size in self.round_trip_sizes() {
-                    for node in &nodes {
-                        info!(
-                            node = node.description.node_name,
-                            bytes = size,
-                            "timing round trips"
-                        );
-                        let duration = self.times.duration;
-                        let trip = round_trip(&settings, &node.address, *size, duration)?;
-                        report.round_trips.push(trip);
-                    }
+                report.round_trips = self.round_trips(&settings, &nodes)?;
+                let mut sides = vec![settings.clone()];
+                if let Some(plaintext) = &self.plaintext {
+                    let plaintext = Settings {
+                        connections_per_node: settings.connections_per_node,
+                        io_threads: settings.io_threads,
+                        ..plaintext.clone()
+                    };
+                    let nodes = client::nodes(&plaintext, self.longest())?;
+                    report.plaintext.round_trips = self.round_trips(&plaintext, &nodes)?;
+                    sides.push(plaintext);
                 }
-                report.bandwidth = self.sweep(&settings)?;
+                let mut cells = self.sweep(&sides)?.into_iter();
+                report.bandwidth = cells.next().unwrap_or_default();
+                report.plaintext.bandwidth = cells.next().unwrap_or_default();
                 report.benchmarks = benchmarks(needs, &report.bandwidth, targets);
+            }
+            Kind::Matrix => {
+                let size = self.longest();
+                let known = learn(&settings, size, self.times)?;
+                let matrix = matrix(&settings, &nodes, size, self.times, self.rounds, known)?;
+                report.matrix = Some(matrix);
             }
             Kind::Soak => report.soak = Some(self.soak(&settings)?),
             Kind::OpenLoop { rate, shapes } => {
@@ -130,13 +148,29 @@ impl Plan {
         let sizes = self.sizes.iter().copied();
         match &self.kind {
             Kind::OpenLoop { shapes, .. } => shapes.iter().map(|(_, shape)| shape.to_node).max(),
-            Kind::Sweep { .. } | Kind::Soak => sizes.max(),
+            Kind::Sweep { .. } | Kind::Matrix | Kind::Soak => sizes.max(),
         }
         .unwrap_or_default()
     }
 
     fn round_trip_sizes(&self) -> impl Iterator<Item = &usize> {
         self.sizes.iter().filter(|size| **size <= LONGEST_ROUND_TRIP)
+    }
+
+    fn round_trips(
+        &self,
+        settings: &Settings,
+        nodes: &[NodeInfo],
+    ) -> Result<Vec<RoundTrip>, RunError> {
+        let mut trips = Vec::new();
+        for size in self.round_trip_sizes() {
+            for node in nodes {
+                let name = &node.description.node_name;
+                info!(node = name, bytes = size, "timing round trips");
+                trips.push(round_trip(settings, &node.address, *size, self.times.duration)?);
+            }
+        }
+        Ok(trips)
     }
 
     /// How long all of it takes at most on a network that is not slow, without choosing connections.
@@ -148,7 +182,12 @@ impl Plan {
                 let cells = count(self.sizes.len() * Direction::ALL.len() * self.rounds);
                 let trips = count(self.round_trip_sizes().count() * self.settings.nodes.len());
                 let bandwidth = warm_up.saturating_add(duration).saturating_mul(cells);
-                bandwidth.saturating_add(duration.saturating_mul(trips))
+                let side = bandwidth.saturating_add(duration.saturating_mul(trips));
+                side.saturating_mul(if self.plaintext.is_some() { 2 } else { 1 })
+            }
+            Kind::Matrix => {
+                let steps = measure::steps(self.settings.nodes.len()) * self.rounds;
+                warm_up.saturating_add(duration).saturating_mul(count(steps))
             }
             Kind::Soak => warm_up.saturating_add(duration),
             Kind::OpenLoop { shapes, .. } => duration.saturating_mul(count(shapes.len())),
@@ -177,9 +216,9 @@ impl Plan {
         Ok(tried)
     }
 
-    /// Each size in each direction, round after round. What is already known keeps a slow network from taking minutes for
-    /// each.
-    fn sweep(&self, settings: &Settings) -> Result<Vec<Bandwidth>, RunError> {
+    /// Each size in each direction, for each side in turn, round after round; gives the cells of each side. What is already known
+    /// keeps a slow network from taking minutes for each.
+    fn sweep(&self, sides: &[Settings]) -> Result<Vec<Vec<Bandwidth>>, RunError> {
         let mut cells: Vec<Vec<Bandwidth>> = Vec::new();
         // What the slowest node moves.
         let mut known: f64 = 0.0;
@@ -196,8 +235,12 @@ impl Plan {
                     left_out.push(*size);
                     continue;
                 }
-                for direction in Direction::ALL {
-                    info!(round, bytes = size, %direction, "measuring bandwidth");
+                let turns = Direction::ALL
+                    .iter()
+                    .flat_map(|direction| sides.iter().map(move |settings| (*direction, settings)));
+                for (direction, settings) in turns {
+                    let tls = settings.network.options.tls.is_some();
+                    info!(round, bytes = size, %direction, tls, "measuring bandwidth");
                     let cell = bandwidth(settings, *size, direction, self.times, known, |_| {})?;
                     known = known.max(cell.slowest_bytes_per_second());
                     match cells.get_mut(next_cell) {
@@ -209,7 +252,11 @@ impl Plan {
             }
             sizes.retain(|size| !left_out.contains(size));
         }
-        Ok(cells.into_iter().filter_map(Bandwidth::median).collect())
+        let mut of_side = vec![Vec::new(); sides.len()];
+        for (number, rounds) in cells.into_iter().enumerate() {
+            of_side[number % sides.len()].extend(Bandwidth::median(rounds));
+        }
+        Ok(of_side)
     }
 
     fn soak(&self, settings: &Settings) -> Result<Bandwidth, RunError> {

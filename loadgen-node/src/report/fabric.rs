@@ -1,9 +1,13 @@
 //! The tables of `loadgen-node fabric`.
 
-use super::table;
+use super::{
+    fabric_matrix, table,
+    units::{gigabytes, size},
+};
 use crate::fabric::{
     choice::Tried,
-    figures::{Bandwidth, Benchmark, Direction, OpenLoop, Rate, Report, RoundTrip, Route},
+    figures::{Bandwidth, Benchmark, Direction, OpenLoop, Rate, RoundTrip, Route},
+    report::Report,
 };
 
 /// The figures for the terminal.
@@ -15,6 +19,7 @@ pub(crate) fn render(report: &Report) -> String {
         report.transport,
         if report.tls { " with TLS" } else { "" },
     )];
+    head.extend(way_out(report));
     head.extend(choice(report));
     head.extend(report.routes.iter().map(route));
     let mut parts = vec![Some(head.join("\n"))];
@@ -28,15 +33,29 @@ pub(crate) fn render(report: &Report) -> String {
             )),
             Some(effort(&report.bandwidth)),
             notes(&report.bandwidth),
+            cost_of_tls(report),
             by_node_and_stream(&report.bandwidth),
             slow_nodes(&report.bandwidth),
             share_of_link(report),
         ]);
     }
+    parts.push(report.matrix.as_ref().map(|matrix| fabric_matrix::render(matrix, report)));
     parts.push(report.soak.as_ref().map(soak));
     parts.push((!report.open_loop.is_empty()).then(|| open_loop(&report.open_loop)));
     parts.push((!report.benchmarks.is_empty()).then(|| benchmarks(&report.benchmarks)));
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
+}
+
+/// What was chosen of the way out of this machine.
+fn way_out(report: &Report) -> Option<String> {
+    let chosen = [
+        ("interface", report.interface.clone()),
+        ("code point", report.dscp.map(|dscp| dscp.to_string())),
+        ("congestion control", report.congestion_control.clone()),
+    ];
+    let chosen: Vec<_> =
+        chosen.into_iter().filter_map(|(what, value)| Some(format!("{what} {}", value?))).collect();
+    (!chosen.is_empty()).then(|| format!("  this machine sends by {}", chosen.join(", ")))
 }
 
 /// What made the choice of connections.
@@ -86,6 +105,44 @@ fn nanos(seconds: Option<f64>) -> String {
 
 fn or_nothing<T>(value: Option<T>, shown: impl Fn(T) -> String) -> String {
     value.map_or_else(String::new, shown)
+}
+
+/// What TLS costs, where the same was measured without it: each figure beside that in plaintext, and the ratio.
+fn cost_of_tls(report: &Report) -> Option<String> {
+    let plaintext = &report.plaintext;
+    let ratio = |with: f64, without: f64| {
+        or_nothing((without > 0.0).then_some(with / without), |r| format!("{r:.3}"))
+    };
+    let trips = report.round_trips.iter().zip(&plaintext.round_trips).map(|(with, without)| {
+        let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
+        [
+            format!("{} {} round trip, p50 in µs", with.node, size(with.message_bytes)),
+            us(with.p50_ns),
+            us(without.p50_ns),
+            ratio(with.p50_ns as f64, without.p50_ns as f64),
+        ]
+    });
+    let cells = report.bandwidth.iter().zip(&plaintext.bandwidth);
+    let cells = cells.flat_map(|(with, without)| {
+        let name = format!("{} {}", size(with.message_bytes), with.direction);
+        let spent = |cell: &Bandwidth| cell.processor_seconds_per_byte;
+        let rate = [
+            format!("{name}, GB/s"),
+            gigabytes(with.bytes_per_second()),
+            gigabytes(without.bytes_per_second()),
+            ratio(with.bytes_per_second(), without.bytes_per_second()),
+        ];
+        let processor = [
+            format!("{name}, CPU ns/B"),
+            nanos(spent(with)),
+            nanos(spent(without)),
+            ratio(spent(with).unwrap_or_default(), spent(without).unwrap_or_default()),
+        ];
+        [rate, processor]
+    });
+    let rows: Vec<_> = trips.chain(cells).collect();
+    (!rows.is_empty())
+        .then(|| table::table(["what TLS costs", "TLS", "plaintext", "ratio"], 1, rows))
 }
 
 /// What has to be said of single cells.
@@ -311,21 +368,4 @@ fn share_of_link(report: &Report) -> Option<String> {
 
 fn one_way(rate: &Rate, bytes_per_second: f64) -> String {
     format!("{} ({:.0}/s)", gigabytes(bytes_per_second), rate.messages_per_second)
-}
-
-/// With three digits that count, of slow networks too.
-fn gigabytes(bytes: f64) -> String {
-    match bytes / 1e9 {
-        gb if gb < 0.1 => format!("{gb:.5}"),
-        gb => format!("{gb:.3}"),
-    }
-}
-
-/// A message size.
-pub(crate) fn size(bytes: usize) -> String {
-    match bytes {
-        n if n >= 1 << 20 && n % (1 << 20) == 0 => format!("{} MiB", n >> 20),
-        n if n >= 1 << 10 && n % (1 << 10) == 0 => format!("{} KiB", n >> 10),
-        n => format!("{n} B"),
-    }
 }

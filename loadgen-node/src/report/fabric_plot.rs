@@ -10,8 +10,8 @@ use plotters::{
     style::{Color as _, RGBColor, WHITE},
 };
 
-use super::fabric::size;
-use crate::fabric::figures::{Direction, Report};
+use super::units::size;
+use crate::fabric::{figures::Direction, report::Report};
 
 const PIXELS: (u32, u32) = (800, 480);
 

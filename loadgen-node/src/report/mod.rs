@@ -2,6 +2,7 @@
 
 pub(crate) mod comparison;
 pub(crate) mod fabric;
+pub(crate) mod fabric_matrix;
 pub(crate) mod fabric_plot;
 pub(crate) mod listing;
 pub(crate) mod nodes;
@@ -12,3 +13,4 @@ mod table;
 #[cfg(feature = "in-process")]
 pub(crate) mod tax;
 mod tokens;
+pub(crate) mod units;

@@ -8,6 +8,15 @@ pub(crate) fn table<const N: usize>(
     names: usize,
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {
+    wide(titles, names, rows)
+}
+
+/// The same with as many columns as there are titles.
+pub(crate) fn wide<Row: Into<comfy_table::Row>>(
+    titles: impl Into<comfy_table::Row>,
+    names: usize,
+    rows: impl IntoIterator<Item = Row>,
+) -> String {
     let mut table = bare();
     table.set_header(titles).add_rows(rows);
     table.column_iter_mut().skip(names).for_each(|column| {

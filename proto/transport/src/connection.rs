@@ -14,7 +14,7 @@ use netdiv_contract::{
     limits,
     v1::{
         DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
-        FlushResponse,
+        FlushResponse, MeasureRequest, MeasureResponse,
     },
 };
 use netdiv_words::Transport;
@@ -86,6 +86,14 @@ impl Connection {
         match &self.0 {
             Kind::Grpc(client) => client.digests(request).await,
             Kind::Quic(client) => client.digests(request).await,
+        }
+    }
+
+    /// Lets the node measure the network to another one.
+    pub async fn measure(&self, request: MeasureRequest) -> Result<MeasureResponse, Status> {
+        match &self.0 {
+            Kind::Grpc(client) => client.measure(request).await,
+            Kind::Quic(client) => client.measure(request).await,
         }
     }
 

@@ -9,7 +9,7 @@ use netdiv_contract::{
     burst::Messages,
     v1::{
         DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
-        FlushResponse,
+        FlushResponse, MeasureRequest, MeasureResponse,
     },
 };
 use tonic::Status;
@@ -40,6 +40,12 @@ pub trait Handler: Clone + Send + Sync + 'static {
         &self,
         request: DigestsRequest,
     ) -> impl Future<Output = Result<DigestsResponse, Status>> + Send;
+
+    /// Measures the network to another node.
+    fn measure(
+        &self,
+        request: MeasureRequest,
+    ) -> impl Future<Output = Result<MeasureResponse, Status>> + Send;
 
     /// Takes a stream of requests and returns the stream of their responses.
     fn infer<S>(

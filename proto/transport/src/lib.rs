@@ -7,6 +7,7 @@
 //! an HTTP/2 stream or a bidirectional QUIC stream. The QDL calls each of its streams of samples a *lane*.
 //!
 //! - [`Connection`] (`connection.rs`): a client's connection to a node, over either transport; [`Options`] (`options.rs`)
+//! - [`WayOut`] (`way_out.rs`): interface, code point and congestion control of what a client sends
 //! - [`discovery`]: from what an operator names, such as `rack[1-8]`, to the addresses of nodes
 //! - [`Handler`] (`handler.rs`): a node, as both transports see it
 //! - [`Connections`] (`connections.rs`): who is connected to a node, and who has a place there
@@ -28,6 +29,7 @@ pub mod security;
 mod strangers;
 #[cfg(test)]
 mod tests;
+mod way_out;
 
 pub use netdiv_words::Transport;
 
@@ -38,3 +40,4 @@ pub use open_error::OpenError;
 pub use options::Options;
 pub use polling::busy_poll;
 pub use quic::QuicPath;
+pub use way_out::{CONGESTION_CONTROLS, WayOut};

@@ -5,7 +5,10 @@ use std::time::Duration;
 use netdiv_contract::limits;
 use netdiv_words::Transport;
 
-use crate::security::{ClientTls, Token};
+use crate::{
+    security::{ClientTls, Token},
+    way_out::WayOut,
+};
 
 /// How a client connects.
 #[derive(Debug, Clone)]
@@ -23,6 +26,8 @@ pub struct Options {
     pub window_bytes: u32,
     /// QUIC: longest UDP payload to try; `None`: `quic::default_mtu`.
     pub quic_mtu: Option<u16>,
+    /// How what is sent leaves this machine.
+    pub way_out: WayOut,
     /// The authority to trust. `None`: plaintext (gRPC), or encryption without authentication of the node (QUIC).
     pub tls: Option<ClientTls>,
     /// The token that nodes require.
@@ -39,6 +44,7 @@ impl Default for Options {
             keepalive_timeout: Duration::from_secs(3),
             window_bytes: limits::STREAM_WINDOW_BYTES,
             quic_mtu: None,
+            way_out: WayOut::default(),
             tls: None,
             token: None,
         }

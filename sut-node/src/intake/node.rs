@@ -14,6 +14,7 @@ use tonic::Status;
 use crate::{
     batching::queue::BatchQueue,
     engine::{batched::run_batch, none::NoModel, one_by_one::OneByOne},
+    fabric::measure::Fabric,
     intake::{
         admission::{Admission, Cost},
         replies::{self, Replies, ReplySender},
@@ -43,6 +44,8 @@ pub(crate) struct Node {
     response_encoding: Encoding,
     pub(super) sessions: Sessions,
     streams: Arc<Streams>,
+    /// Where it may dial other nodes.
+    pub(super) fabric: Option<Fabric>,
     pub(super) condition: watch::Receiver<Condition>,
 }
 
@@ -78,6 +81,7 @@ impl Node {
             },
             sessions: Sessions::default(),
             streams: Arc::default(),
+            fabric: config.fabric_peers.clone().map(|peers| Fabric::new(peers, config.io_threads)),
             condition,
         }
     }

@@ -10,7 +10,7 @@ use netdiv_contract::{
     limits::MAX_HEADER_BYTES,
     v1::{
         DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
-        FlushResponse, Machine, Route,
+        FlushResponse, Machine, MeasureRequest, MeasureResponse, Route,
     },
 };
 use netdiv_resources::processor;
@@ -73,16 +73,8 @@ impl Handler for Service {
         let Some(session) = self.0.sessions.find(&session) else {
             return Err(Status::failed_precondition("no stream of this session is open"));
         };
-        let mut condition = self.0.condition.clone();
-        let samples_received = tokio::select! {
-            biased;
-            received = session.flush(samples_sent) => received,
-            // What has not come yet will not be read.
-            () = Condition::ending(&mut condition) => {
-                let refusal = condition.borrow().refusal();
-                return Err(refusal.unwrap_or_else(|| Status::unavailable("the node ends")));
-            }
-        };
+        // What has not come yet when the node ends will not be read.
+        let samples_received = self.unless_ending(session.flush(samples_sent)).await?;
         self.0.queue.flush();
         Ok(FlushResponse { samples_received })
     }
@@ -97,6 +89,14 @@ impl Handler for Service {
         part.map_err(|error| Status::internal(error.to_string()))?
     }
 
+    async fn measure(&self, request: MeasureRequest) -> Result<MeasureResponse, Status> {
+        let Some(fabric) = &self.0.fabric else {
+            let text = "this node dials no other; start it with --fabric-peers";
+            return Err(Status::failed_precondition(text));
+        };
+        self.unless_ending(fabric.measure(request)).await?
+    }
+
     fn infer<S>(&self, session: &SessionHeader, requests: Messages<S>) -> Result<Replies, Status>
     where
         S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
@@ -108,6 +108,19 @@ impl Handler for Service {
 }
 
 impl Service {
+    /// Waits for it, but not longer than until the node ends.
+    async fn unless_ending<T>(&self, awaited: impl Future<Output = T>) -> Result<T, Status> {
+        let mut condition = self.0.condition.clone();
+        tokio::select! {
+            biased;
+            done = awaited => Ok(done),
+            () = Condition::ending(&mut condition) => {
+                let refusal = condition.borrow().refusal();
+                Err(refusal.unwrap_or_else(|| Status::unavailable("the node ends")))
+            }
+        }
+    }
+
     /// Opens a stream: what reads it, and its replies.
     pub(crate) fn open<S>(
         &self,

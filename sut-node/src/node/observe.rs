@@ -16,7 +16,7 @@ use netdiv_contract::{
     burst::Messages,
     v1::{
         DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
-        FlushResponse,
+        FlushResponse, MeasureRequest, MeasureResponse,
     },
 };
 use netdiv_transport::Handler;
@@ -31,6 +31,7 @@ const DESCRIBE: &str = "/netdiv.v1.SutNode/Describe";
 const INFER: &str = "/netdiv.v1.SutNode/Infer";
 const FLUSH: &str = "/netdiv.v1.SutNode/Flush";
 const DIGESTS: &str = "/netdiv.v1.SutNode/Digests";
+const MEASURE: &str = "/netdiv.v1.SutNode/Measure";
 const HEALTH: &str = "/grpc.health.v1.Health/Check";
 
 /// Wraps a service in [`Observed`].
@@ -63,7 +64,7 @@ where
 
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
         let path = request.uri().path();
-        let method = [DESCRIBE, INFER, FLUSH, DIGESTS, HEALTH]
+        let method = [DESCRIBE, INFER, FLUSH, DIGESTS, MEASURE, HEALTH]
             .into_iter()
             .find(|method| *method == path)
             .unwrap_or("other");
@@ -111,6 +112,13 @@ impl<H: Handler> Handler for ObservedHandler<H> {
         let started = Instant::now();
         let answer = self.0.digests(request).await;
         metrics::rpc(DIGESTS, started.elapsed());
+        answer
+    }
+
+    async fn measure(&self, request: MeasureRequest) -> Result<MeasureResponse, Status> {
+        let started = Instant::now();
+        let answer = self.0.measure(request).await;
+        metrics::rpc(MEASURE, started.elapsed());
         answer
     }
 

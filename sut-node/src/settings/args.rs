@@ -14,6 +14,7 @@ use crate::settings::{
         EngineArgs, EngineChoice, EngineConfig, EngineWord, MAX_THREADS, PLUGIN_BATCH, SERVED_BATCH,
     },
     error::ConfigError,
+    fabric::FabricArgs,
     network::{NetworkArgs, address},
     observe::ObserveArgs,
     range::{MILLISECOND, bytes, limit, within},
@@ -32,6 +33,10 @@ pub struct Args {
     #[command(flatten)]
     #[serde(flatten)]
     pub network: NetworkArgs,
+    /// The network to other nodes.
+    #[command(flatten)]
+    #[serde(flatten)]
+    pub fabric: FabricArgs,
     /// Name of this node, unique in its cluster [default: HOSTNAME-PORT]
     #[arg(long, help_heading = NODE)]
     pub name: Option<String>,
@@ -128,6 +133,9 @@ impl Args {
         let metrics = self.metrics_address()?;
         let instances = within("instances", self.instances.unwrap_or(1), 1..=MAX_THREADS)?;
         let (engine_config, batching) = self.engine.resolve(cores, instances, &self.batching)?;
+        let insecure = self.network.insecure.unwrap_or(false);
+        let has_model = !matches!(engine_config, EngineConfig::None);
+        let fabric_peers = self.fabric.resolve(insecure, has_model)?;
         let (max_batch, batch_timeout) = match engine_config {
             EngineConfig::Echo(_) | EngineConfig::None | EngineConfig::Tokens(_) => {
                 (1024, TimeSpan::ZERO)
@@ -180,6 +188,7 @@ impl Args {
             )?,
             pin,
             busy_poll: self.busy_poll.unwrap_or(false),
+            fabric_peers,
             evidence,
             ready_file: self.ready_file,
             metrics,

@@ -6,7 +6,8 @@ use netdiv_contract::encoding::Encoding;
 use netdiv_evidence::Statement;
 
 use crate::settings::{
-    batching::Batching, engine::EngineConfig, network::Network, token_room::TokenRoom,
+    batching::Batching, engine::EngineConfig, fabric::Peers, network::Network,
+    token_room::TokenRoom,
 };
 
 /// Settings that fit together.
@@ -38,6 +39,8 @@ pub struct Config {
     pub pin: Vec<usize>,
     /// Whether these threads poll instead of sleeping.
     pub busy_poll: bool,
+    /// The nodes that this one may dial, to measure the network between them.
+    pub fabric_peers: Option<Peers>,
     /// What the operator states about the machine.
     pub evidence: Option<Statement>,
     /// Written once the node takes calls.

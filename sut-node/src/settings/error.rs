@@ -8,7 +8,7 @@ use netdiv_words::Scenario;
 
 use crate::{
     model::manifest::ManifestError,
-    settings::{network::NetworkError, range::OutOfRange},
+    settings::{fabric::PeersError, network::NetworkError, range::OutOfRange},
 };
 
 /// Why settings were refused.
@@ -17,6 +17,9 @@ pub enum ConfigError {
     /// The network side.
     #[error(transparent)]
     Network(#[from] NetworkError),
+    /// The network to other nodes.
+    #[error(transparent)]
+    Peers(#[from] PeersError),
     /// A core that there is not.
     #[error("--pin: {0}")]
     Pin(String),

@@ -7,6 +7,7 @@ pub(crate) mod decoder;
 pub(crate) mod echo;
 pub(crate) mod engine;
 pub(crate) mod error;
+pub(crate) mod fabric;
 pub(crate) mod kserve;
 pub(crate) mod network;
 pub(crate) mod observe;

@@ -196,6 +196,7 @@ impl<'a> Settings<'a> {
             io_threads,
             pin,
             busy_poll,
+            fabric_peers: _,
             evidence: _,
             ready_file: _,
             metrics: _,

@@ -18,10 +18,10 @@ use netdiv_contract::{
     CHECKSUMS_HEADER, DIGESTS_HEADER, SESSION_HEADER, SessionHeader, TOKENS_HEADER, limits, tokens,
     v1::{
         DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
-        FlushResponse, sut_node_client::SutNodeClient,
+        FlushResponse, MeasureRequest, MeasureResponse, sut_node_client::SutNodeClient,
     },
 };
-use tokio::{net::TcpStream, time::timeout};
+use tokio::{net::lookup_host, time::timeout};
 use tonic::{
     Status,
     body::Body,
@@ -86,6 +86,11 @@ impl Client {
 
     pub(crate) async fn digests(&self, request: DigestsRequest) -> Result<DigestsResponse, Status> {
         let answer = self.calls().digests(self.request(request)).await;
+        answer.map(tonic::Response::into_inner).map_err(|status| self.cause(status))
+    }
+
+    pub(crate) async fn measure(&self, request: MeasureRequest) -> Result<MeasureResponse, Status> {
+        let answer = self.calls().measure(self.request(request)).await;
         answer.map(tonic::Response::into_inner).map_err(|status| self.cause(status))
     }
 
@@ -173,8 +178,17 @@ async fn wire(address: &Address, options: &Options, ending: &Ending) -> Result<W
         address: address.to_string(),
         why: error.to_string(),
     };
-    let to = (address.bare_host(), address.port);
-    let stream = TcpStream::connect(to).await.map_err(unreachable)?;
+    let found = lookup_host((address.bare_host(), address.port)).await.map_err(unreachable)?;
+    let mut outcome = Err(io::Error::other("the name has no address"));
+    for peer in found {
+        let socket = options.way_out.tcp(&peer);
+        let socket = socket.map_err(|error| OpenError::Local(error.to_string()))?;
+        outcome = socket.connect(peer).await;
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    let stream = outcome.map_err(unreachable)?;
     stream.set_nodelay(true).map_err(unreachable)?;
     match &options.tls {
         None => Ok(Wire::plain(stream, ending.clone())),

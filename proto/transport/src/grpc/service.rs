@@ -16,7 +16,7 @@ use netdiv_contract::{
     tokens,
     v1::{
         DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
-        FlushResponse,
+        FlushResponse, MeasureRequest, MeasureResponse,
     },
 };
 use tonic::{
@@ -40,6 +40,7 @@ use crate::{
 const DESCRIBE: &str = "/netdiv.v1.SutNode/Describe";
 const FLUSH: &str = "/netdiv.v1.SutNode/Flush";
 const DIGESTS: &str = "/netdiv.v1.SutNode/Digests";
+const MEASURE: &str = "/netdiv.v1.SutNode/Measure";
 pub(super) const INFER: &str = "/netdiv.v1.SutNode/Infer";
 
 /// The service, for tonic's server.
@@ -80,6 +81,7 @@ impl<H: Handler> Service<Request<Body>> for SutNodeService<H> {
             DESCRIBE => Box::pin(async { Ok(unary().unary(Describe(handler), request).await) }),
             FLUSH => Box::pin(async { Ok(unary().unary(Flush(handler), request).await) }),
             DIGESTS => Box::pin(async { Ok(unary().unary(Digests(handler), request).await) }),
+            MEASURE => Box::pin(async { Ok(unary().unary(Measure(handler), request).await) }),
             INFER => {
                 let answer = infer(&handler, request, &caller).unwrap_or_else(Status::into_http);
                 Box::pin(async { Ok(answer) })
@@ -92,7 +94,7 @@ impl<H: Handler> Service<Request<Body>> for SutNodeService<H> {
 impl<H> SutNodeService<H> {
     /// Lets a call in, and with it its connection.
     fn admit(&self, request: &Request<Body>, caller: &Caller) -> Result<(), Status> {
-        if ![DESCRIBE, FLUSH, DIGESTS, INFER].contains(&request.uri().path()) {
+        if ![DESCRIBE, FLUSH, DIGESTS, MEASURE, INFER].contains(&request.uri().path()) {
             check_token(self.token.as_deref(), request, caller)?;
             return Err(no_such_method());
         }
@@ -218,6 +220,20 @@ impl<H: Handler> UnaryService<DigestsRequest> for Digests<H> {
         let handler = self.0.clone();
         Box::pin(
             async move { handler.digests(request.into_inner()).await.map(tonic::Response::new) },
+        )
+    }
+}
+
+struct Measure<H>(H);
+
+impl<H: Handler> UnaryService<MeasureRequest> for Measure<H> {
+    type Response = MeasureResponse;
+    type Future = Answer<MeasureResponse>;
+
+    fn call(&mut self, request: tonic::Request<MeasureRequest>) -> Self::Future {
+        let handler = self.0.clone();
+        Box::pin(
+            async move { handler.measure(request.into_inner()).await.map(tonic::Response::new) },
         )
     }
 }

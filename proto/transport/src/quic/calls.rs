@@ -21,7 +21,7 @@ use crate::{connections::Guest, handler::Handler, security::ServerToken};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The calls of the service.
-const METHODS: [&str; 4] = ["Describe", "Digests", "Flush", "Infer"];
+const METHODS: [&str; 5] = ["Describe", "Digests", "Flush", "Infer", "Measure"];
 
 /// Answers one call. The caller has been sent the error.
 pub(super) async fn call<H: Handler>(
@@ -81,6 +81,15 @@ async fn answer<H: Handler>(
         }
         "Digests" => reply(send, &handler.digests(request(&mut requests).await?).await?).await,
         "Flush" => reply(send, &handler.flush(request(&mut requests).await?).await?).await,
+        "Measure" => {
+            let asked = request(&mut requests).await?;
+            let stopped = send.stopped();
+            tokio::select! {
+                answer = handler.measure(asked) => reply(send, &answer?).await,
+                // Nobody waits for it any more.
+                _ = stopped => Err(Status::cancelled("the caller is gone")),
+            }
+        }
         _ => {
             let _place = guest.stream()?;
             requests.set_longest(handler.longest_request());

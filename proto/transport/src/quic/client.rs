@@ -16,7 +16,7 @@ use netdiv_contract::{
     framing, limits,
     v1::{
         CallHeader, DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse,
-        FlushRequest, FlushResponse,
+        FlushRequest, FlushResponse, MeasureRequest, MeasureResponse,
     },
 };
 use prost::Message;
@@ -79,6 +79,8 @@ impl Client {
         let mut config = quinn::ClientConfig::new(Arc::new(crypto));
         let name = server_name(address.certified_host())
             .map_err(|error| unreachable(error.to_string()))?;
+        let chosen = options.way_out.congestion_control.as_deref();
+        let congestion = chosen.and_then(endpoint::congestion_control);
         let mut last = unreachable("the name has no address".into());
         for peer in found {
             let path = Path {
@@ -89,13 +91,14 @@ impl Client {
                 calls: 0,
                 keepalive_interval: options.keepalive_interval,
                 keepalive_timeout: options.keepalive_timeout,
+                congestion_control: congestion.clone(),
             };
             config.transport_config(path.transport());
             let any: SocketAddr = match peer {
                 SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
                 SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
             };
-            let endpoint = endpoint::bind(any)
+            let endpoint = endpoint::bind_by(any, &options.way_out)
                 .and_then(|socket| endpoint::open(socket, None))
                 .map_err(|error| local(error.to_string()))?;
             let connecting = endpoint
@@ -147,6 +150,10 @@ impl Client {
 
     pub(crate) async fn digests(&self, request: DigestsRequest) -> Result<DigestsResponse, Status> {
         self.ask("Digests", &request).await
+    }
+
+    pub(crate) async fn measure(&self, request: MeasureRequest) -> Result<MeasureResponse, Status> {
+        self.ask("Measure", &request).await
     }
 
     fn header(&self, method: &str, session: &SessionHeader) -> Bytes {

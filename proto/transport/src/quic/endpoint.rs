@@ -11,9 +11,12 @@ use netdiv_contract::limits::UDP_PAYLOAD_BYTES;
 use quinn::{
     Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TokioRuntime, TransportConfig,
     VarInt,
+    congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig},
 };
 use socket2::{Domain, Protocol, Socket, Type};
 use tracing::info;
+
+use crate::way_out::WayOut;
 
 /// ALPN of the wire contract, version 1.
 pub(super) const ALPN: &[u8] = b"netdiv/1";
@@ -44,6 +47,21 @@ pub(super) struct Path {
     pub(super) calls: u32,
     pub(super) keepalive_interval: Duration,
     pub(super) keepalive_timeout: Duration,
+    /// What quinn has by that name; `None`: quinn's own choice.
+    pub(super) congestion_control: Option<Congestion>,
+}
+
+/// Makes the congestion control of connections.
+pub(super) type Congestion = Arc<dyn ControllerFactory + Send + Sync>;
+
+/// By its name, one of `CONGESTION_CONTROLS`.
+pub(super) fn congestion_control(name: &str) -> Option<Congestion> {
+    Some(match name {
+        "cubic" => Arc::new(CubicConfig::default()),
+        "new-reno" => Arc::new(NewRenoConfig::default()),
+        "bbr" => Arc::new(BbrConfig::default()),
+        _ => return None,
+    })
 }
 
 impl Path {
@@ -66,13 +84,22 @@ impl Path {
             .keep_alive_interval(Some(interval))
             // The conversion fails beyond 2^62 ms, which is no limit at all.
             .max_idle_timeout(IdleTimeout::try_from(self.keepalive_timeout).ok());
+        if let Some(congestion_control) = &self.congestion_control {
+            config.congestion_controller_factory(congestion_control.clone());
+        }
         Arc::new(config)
     }
 }
 
 /// Opens a UDP socket with large buffers.
 pub fn bind(local: SocketAddr) -> io::Result<UdpSocket> {
+    bind_by(local, &WayOut::default())
+}
+
+/// The same, for what leaves this machine in a chosen way.
+pub(super) fn bind_by(local: SocketAddr, way_out: &WayOut) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP))?;
+    way_out.bind(&socket)?;
     if local.is_ipv6() && local.ip().is_unspecified() {
         socket.set_only_v6(false)?;
     }
@@ -100,4 +127,16 @@ pub(super) fn open(socket: UdpSocket, server: Option<quinn::ServerConfig>) -> io
     let mut config = EndpointConfig::default();
     config.max_udp_payload_size(*UDP_PAYLOAD_BYTES.end()).map_err(io::Error::other)?;
     Endpoint::new(config, server, socket, Arc::new(TokioRuntime))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::way_out::CONGESTION_CONTROLS;
+
+    #[test]
+    fn each_congestion_control_is_there() {
+        assert!(CONGESTION_CONTROLS.iter().all(|name| congestion_control(name).is_some()));
+        assert!(congestion_control("reno").is_none());
+    }
 }

@@ -80,6 +80,7 @@ fn server_config(
         calls: STRANGER_CALLS as u32,
         keepalive_interval: settings.keepalive_interval,
         keepalive_timeout: settings.keepalive_timeout,
+        congestion_control: None,
     };
     config.transport_config(path.transport());
     Ok(config)

@@ -146,6 +146,10 @@ impl Handler for Node {
         Err(Status::failed_precondition("no digests are kept"))
     }
 
+    async fn measure(&self, _: MeasureRequest) -> Result<MeasureResponse, Status> {
+        Err(Status::failed_precondition("this node dials no other"))
+    }
+
     fn infer<S>(
         &self,
         session: &SessionHeader,

@@ -10,6 +10,8 @@ use netdiv_words::PrefixCaching;
 use crate::settings::args::Args;
 
 const ECHO: &str = "engine = 'echo'";
+const NONE: &str = "engine = 'none'";
+const PEERS: &str = "engine = 'none'\nfabric_peers = ['localhost:7']";
 const TRACED: &str = "engine = 'echo'\notlp = 'http://127.0.0.1:4317'";
 const TOKENS: &str = "engine = 'tokens'";
 const ONNX: &str = "engine = 'onnx'\nmodel = 'digits'";
@@ -62,7 +64,7 @@ const DECIDE: [(&str, &str, &str); 37] = [
 ];
 
 /// The same for those that do not.
-const DO_NOT: [(&str, &str, &str); 12] = [
+const DO_NOT: [(&str, &str, &str); 15] = [
     ("listen", ECHO, "'127.0.0.1:7'"),
     ("name", ECHO, "'b'"),
     ("insecure", ECHO, "true"),
@@ -75,12 +77,24 @@ const DO_NOT: [(&str, &str, &str); 12] = [
     ("url_ca", OPENAI, "'FOLDER/ca.pem'"),
     ("evidence", ECHO, "'FOLDER/evidence.toml'"),
     ("libtorch", TORCH, "'/elsewhere'"),
+    ("fabric_peers", NONE, "['localhost:7']"),
+    ("fabric_ca", PEERS, "'FOLDER/ca.pem'"),
+    ("fabric_token_file", PEERS, "'FOLDER/token'"),
 ];
 
-/// Of certificates the text says whether there are any, of serving engines how many; a model is told by its manifest and its
+/// Of certificates the text says whether there are any (not of those for other nodes), of serving engines how many; a model is told by its manifest and its
 /// SHA-256, and a scenario by the batch settings that it chooses. Engines differ in what else can be set.
-const APART: [&str; 7] =
-    ["tls_certificate", "tls_key", "tls_client_ca", "url", "model", "scenario", "engine"];
+const APART: [&str; 9] = [
+    "tls_certificate",
+    "tls_key",
+    "tls_client_ca",
+    "fabric_certificate",
+    "fabric_key",
+    "url",
+    "model",
+    "scenario",
+    "engine",
+];
 
 const SERVED: &str =
     "name = 'toy'\nvocabulary = 100\nmax_input_tokens = 10\nmax_tokens = 10\neos = [2]\n";

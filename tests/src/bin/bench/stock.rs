@@ -7,7 +7,7 @@ use netdiv_contract::{
     limits::{CONNECTION_WINDOW_BYTES, MAX_PAYLOAD_BYTES, STREAM_WINDOW_BYTES},
     v1::{
         DescribeRequest, DescribeResponse, DigestsRequest, DigestsResponse, FlushRequest,
-        FlushResponse, InferRequest, InferResponse,
+        FlushResponse, InferRequest, InferResponse, MeasureRequest, MeasureResponse,
         sut_node_client::SutNodeClient,
         sut_node_server::{SutNode, SutNodeServer},
     },
@@ -55,6 +55,13 @@ impl SutNode for Echo {
         &self,
         _: Request<DigestsRequest>,
     ) -> Result<Response<DigestsResponse>, Status> {
+        Err(Status::unimplemented("not here"))
+    }
+
+    async fn measure(
+        &self,
+        _: Request<MeasureRequest>,
+    ) -> Result<Response<MeasureResponse>, Status> {
         Err(Status::unimplemented("not here"))
     }
 

@@ -1,0 +1,164 @@
+//! Measures a matrix.
+
+use std::collections::BTreeMap;
+
+use netdiv_contract::v1::MeasureResponse;
+use netdiv_qdl::{NodeInfo, Settings};
+use tracing::info;
+
+use super::{
+    calls::{self, is_refusal, words},
+    figures::{Host, Matrix, Pair},
+    schedule,
+    slow::slow,
+};
+use crate::{
+    RunError,
+    fabric::{
+        bandwidth::bandwidth,
+        figures::{Bandwidth, Direction, Shape},
+        watch::Times,
+    },
+};
+
+/// A rate, and how busy I/O threads were, or why there is none.
+type Outcome = Result<(f64, Option<f64>), String>;
+
+/// Measures in each direction with each node alone and with all at once, and from node to node; each of it so many times.
+pub(crate) fn matrix(
+    settings: &Settings,
+    nodes: &[NodeInfo],
+    bytes: usize,
+    times: Times,
+    rounds: usize,
+    known: f64,
+) -> Result<Matrix, RunError> {
+    let (schedule, mut outcomes) = reach(settings, nodes, bytes)?;
+    let (mut fan_outs, mut incasts) = (Vec::new(), Vec::new());
+    for round in 1..=rounds {
+        info!(round, "measuring with all nodes at once");
+        let all = |direction| bandwidth(settings, bytes, direction, times, known, |_| {});
+        fan_outs.push(all(Direction::ToNodes)?);
+        incasts.push(all(Direction::FromNodes)?);
+        for node in nodes {
+            let name = &node.description.node_name;
+            info!(round, node = name, "measuring with one node");
+            let alone = Settings { nodes: vec![node.address.clone()], ..settings.clone() };
+            let (here, there) = (|| Host::Here, || Host::Node(name.clone()));
+            for (direction, from, to) in
+                [(Direction::ToNodes, here(), there()), (Direction::FromNodes, there(), here())]
+            {
+                let cell = bandwidth(&alone, bytes, direction, times, known, |_| {})?;
+                outcomes.add(from, to, Ok((one_way(&cell), cell.busiest_io_thread)));
+            }
+        }
+        info!(round, steps = schedule.len(), "measuring from node to node");
+        for ((from, to), answer) in calls::measure(settings, nodes, bytes, Some(times), &schedule)?
+        {
+            let outcome = answer.map_err(|status| words(&status));
+            let outcome = outcome.and_then(|measured| rate(&measured, bytes));
+            outcomes.add(host(nodes, from), host(nodes, to), outcome);
+        }
+    }
+    let median = |cells| {
+        Bandwidth::median(cells).ok_or_else(|| RunError::Failed("nothing was measured".into()))
+    };
+    let pairs = outcomes.pairs();
+    Ok(Matrix {
+        message_bytes: bytes,
+        fan_out: median(fan_outs)?,
+        incast: median(incasts)?,
+        slow: slow(&pairs),
+        pairs,
+    })
+}
+
+/// How many measurements one round takes, one after the other.
+pub(crate) fn steps(nodes: usize) -> usize {
+    2 + 2 * nodes + schedule::rounds(nodes).len()
+}
+
+/// Lets all nodes reach each other; gives the rounds of those that do, and why the others do not.
+fn reach(
+    settings: &Settings,
+    nodes: &[NodeInfo],
+    bytes: usize,
+) -> Result<(Vec<Vec<schedule::Pair>>, Outcomes), RunError> {
+    let mut schedule = schedule::rounds(nodes.len());
+    let mut outcomes = Outcomes::default();
+    for ((from, to), answer) in calls::measure(settings, nodes, bytes, None, &schedule)? {
+        let (sender, receiver) = (host(nodes, from), host(nodes, to));
+        match answer {
+            Err(status) if is_refusal(&status) => {
+                return Err(RunError::Usage(format!("node {sender}: {}", words(&status))));
+            }
+            Err(status) => {
+                outcomes.add(sender, receiver, Err(words(&status)));
+                schedule.iter_mut().for_each(|round| round.retain(|pair| *pair != (from, to)));
+            }
+            Ok(reached) if Host::Node(reached.peer_name.clone()) != receiver => {
+                return Err(RunError::Usage(format!(
+                    "at {} node {sender} finds the node {}, and this machine {receiver}; name the nodes by addresses that are \
+                     the same everywhere",
+                    nodes[to].address, reached.peer_name
+                )));
+            }
+            Ok(_) => {}
+        }
+    }
+    Ok((schedule, outcomes))
+}
+
+fn host(nodes: &[NodeInfo], number: usize) -> Host {
+    nodes.get(number).map_or(Host::Here, |node| Host::Node(node.description.node_name.clone()))
+}
+
+fn one_way(cell: &Bandwidth) -> f64 {
+    match cell.direction {
+        Direction::ToNodes => cell.total.bytes_per_second_to_nodes,
+        Direction::FromNodes | Direction::Both => cell.total.bytes_per_second_from_nodes,
+    }
+}
+
+fn rate(measured: &MeasureResponse, bytes: usize) -> Outcome {
+    if measured.messages == 0 || measured.window_ns == 0 {
+        return Err("no message came through in time; raise --duration, or lower --sizes".into());
+    }
+    let bytes = Shape::of(Direction::ToNodes, bytes).sample_bytes();
+    let seconds = measured.window_ns as f64 / 1e9;
+    Ok((measured.messages as f64 * bytes as f64 / seconds, Some(measured.busy)))
+}
+
+/// What was found out of each pair.
+#[derive(Default)]
+struct Outcomes(BTreeMap<(Host, Host), Vec<Outcome>>);
+
+impl Outcomes {
+    fn add(&mut self, from: Host, to: Host, outcome: Outcome) {
+        self.0.entry((from, to)).or_default().push(outcome);
+    }
+
+    fn pairs(self) -> Vec<Pair> {
+        let pair = |((from, to), outcomes): ((Host, Host), Vec<Outcome>)| {
+            let (mut measured, mut why) = (Vec::new(), None);
+            for outcome in outcomes {
+                match outcome {
+                    Ok(rate) => measured.push(rate),
+                    Err(reason) => why = Some(reason),
+                }
+            }
+            let rounds_bytes_per_second = measured.iter().map(|(rate, _)| *rate).collect();
+            measured.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let middle = measured.len().checked_sub(1).and_then(|last| measured.get(last / 2));
+            Pair {
+                from,
+                to,
+                bytes_per_second: middle.map(|(rate, _)| *rate),
+                rounds_bytes_per_second,
+                busy: middle.and_then(|(_, busy)| *busy),
+                why,
+            }
+        };
+        self.0.into_iter().map(pair).collect()
+    }
+}

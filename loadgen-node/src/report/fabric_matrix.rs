@@ -1,0 +1,210 @@
+//! A matrix of hosts, as a table and as a heat map.
+
+use std::{collections::BTreeMap, error::Error};
+
+use plotters::{
+    element::{Rectangle, Text},
+    prelude::{IntoDrawingArea as _, SVGBackend},
+    style::{
+        BLACK, Color as _, IntoTextStyle as _, RGBColor, WHITE,
+        text_anchor::{HPos, Pos, VPos},
+    },
+};
+
+use super::{
+    table,
+    units::{gigabytes, size},
+};
+use crate::fabric::{
+    figures::Bandwidth,
+    matrix::figures::{Host, Matrix, Pair, SlowPart},
+    report::Report,
+};
+
+/// More hosts than that do not fit beside each other on a terminal; in the picture, their figures do not fit into squares.
+const MOST_HOSTS: usize = 12;
+
+/// The figures for the terminal.
+pub(crate) fn render(matrix: &Matrix, report: &Report) -> String {
+    let Matrix { fan_out, incast, .. } = matrix;
+    let at_once = |what: &str, cell: &Bandwidth, bytes: f64| {
+        let (least, most) = cell.range();
+        let bound = if cell.is_bound_by_processor() { ", bound by PROCESSOR" } else { "" };
+        format!(
+            "{what}: {} GB/s ({} – {} GB/s in {} rounds){bound}",
+            gigabytes(bytes),
+            gigabytes(least),
+            gigabytes(most),
+            report.rounds
+        )
+    };
+    let mut parts = vec![
+        rates(matrix),
+        [
+            at_once("to all nodes at once", fan_out, fan_out.total.bytes_per_second_to_nodes),
+            at_once("from all nodes at once", incast, incast.total.bytes_per_second_from_nodes),
+        ]
+        .join("\n"),
+    ];
+    let slow: Vec<_> = matrix
+        .slow
+        .iter()
+        .map(|slow| {
+            let part = match &slow.what {
+                SlowPart::Sender(node) => format!("{node}, to whomever it sends: at most"),
+                SlowPart::Receiver(node) => format!("{node}, from whomever it receives: at most"),
+                SlowPart::Pair(from, to) => format!("{from} to {to}:"),
+            };
+            let (rate, usual) =
+                (gigabytes(slow.bytes_per_second), gigabytes(slow.usual_bytes_per_second));
+            format!("SLOW {part} {rate} GB/s, where a quarter of such pairs reach {usual}")
+        })
+        .collect();
+    parts.push(match slow[..] {
+        [] => "no host and no pair is slower than 0.8 of what a quarter of the pairs reach".into(),
+        _ => slow.join("\n"),
+    });
+    let why = |pair: &Pair| {
+        pair.why.as_ref().map(|why| format!("NOT MEASURED {} to {}: {why}", pair.from, pair.to))
+    };
+    let unmeasured: Vec<_> = matrix.pairs.iter().filter_map(why).collect();
+    if !unmeasured.is_empty() {
+        parts.push(unmeasured.join("\n"));
+    }
+    parts.join("\n\n")
+}
+
+/// A row for each sender; where there are many hosts, a line for each pair's end would hide what is slow.
+fn rates(matrix: &Matrix) -> String {
+    let (hosts, pairs) = by_host(matrix);
+    let message = size(matrix.message_bytes);
+    if hosts.len() > MOST_HOSTS {
+        return format!(
+            "{} pairs of {} hosts, messages of {message}: their figures are in the files",
+            pairs.len(),
+            hosts.len()
+        );
+    }
+    let mut titles = vec![format!("GB/s at {message}, from")];
+    titles.extend(hosts.iter().map(|host| format!("to {host}")));
+    let row = |from: &&Host| {
+        let mut row = vec![from.to_string()];
+        row.extend(hosts.iter().map(|to| match pairs.get(&(*from, *to)) {
+            None => "·".into(),
+            Some(pair) => match pair.bytes_per_second {
+                None => "none".into(),
+                Some(bytes) if pair.is_bound_by_processor() => format!("{}*", gigabytes(bytes)),
+                Some(bytes) => gigabytes(bytes),
+            },
+        }));
+        row
+    };
+    let table = table::wide(titles, 1, hosts.iter().map(row));
+    let bound = pairs.values().any(|pair| pair.is_bound_by_processor());
+    let note = "* bound by PROCESSOR: I/O threads of the sender had no time left, so the network may carry more";
+    if bound { format!("{table}\n{note}") } else { table }
+}
+
+type ByHost<'a> = (Vec<&'a Host>, BTreeMap<(&'a Host, &'a Host), &'a Pair>);
+
+/// All hosts, this machine first, and what was found out of their pairs.
+fn by_host(matrix: &Matrix) -> ByHost<'_> {
+    let pairs = matrix.pairs.iter();
+    let mut hosts: Vec<_> = pairs.clone().flat_map(|pair| [&pair.from, &pair.to]).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    (hosts, pairs.map(|pair| ((&pair.from, &pair.to), pair)).collect())
+}
+
+/// Edges of squares and of the room for names, in pixels.
+const SQUARE: i32 = 56;
+const SMALL_SQUARE: i32 = 20;
+const NAMES: i32 = 150;
+const MARGIN: i32 = 16;
+const TITLE: i32 = 48;
+
+/// From slow to as fast as a quarter of the pairs: colours that can be told apart by those who see fewer of them (Okabe and
+/// Ito, 2008), by way of white.
+const SLOW: RGBColor = RGBColor(213, 94, 0);
+const FAST: RGBColor = RGBColor(0, 114, 178);
+const NOT_MEASURED: RGBColor = RGBColor(0, 0, 0);
+const NOBODY: RGBColor = RGBColor(235, 235, 235);
+
+/// A heat map, as an SVG document: senders from top to bottom, receivers from left to right.
+pub(crate) fn svg(matrix: &Matrix) -> Result<String, Box<dyn Error>> {
+    let (hosts, pairs) = by_host(matrix);
+    let has_figures = hosts.len() <= MOST_HOSTS;
+    let square = if has_figures { SQUARE } else { SMALL_SQUARE };
+    let edge = square * i32::try_from(hosts.len())?;
+    let (width, height) = (NAMES + edge + 2 * MARGIN, TITLE + NAMES + edge + MARGIN);
+    let fastest = pairs.values().filter_map(|pair| pair.bytes_per_second).fold(0.0, f64::max);
+    let mut document = String::new();
+    {
+        let pixels = (u32::try_from(width)?.max(420), u32::try_from(height)?);
+        let area = SVGBackend::with_string(&mut document, pixels).into_drawing_area();
+        area.fill(&WHITE)?;
+        let style = |pixels: i32, colour: &'static RGBColor, at: (HPos, VPos)| {
+            ("sans-serif", pixels).into_text_style(&area).color(colour).pos(Pos::new(at.0, at.1))
+        };
+        let title = format!("GB/s at {}: rows send, columns receive", size(matrix.message_bytes));
+        let at = style(18, &BLACK, (HPos::Left, VPos::Top));
+        area.draw(&Text::new(title, (MARGIN, MARGIN), at))?;
+        let (left, top) = (MARGIN + NAMES, TITLE + NAMES);
+        let text_pixels = if has_figures { 14 } else { 11 };
+        for (number, host) in (0..).zip(&hosts) {
+            let middle = number * square + square / 2;
+            let name = short(&host.to_string());
+            let beside = style(text_pixels, &BLACK, (HPos::Right, VPos::Center));
+            area.draw(&Text::new(name.clone(), (left - 8, top + middle), beside))?;
+            let above = style(text_pixels, &BLACK, (HPos::Left, VPos::Center));
+            let above = above.transform(plotters::style::FontTransform::Rotate270);
+            area.draw(&Text::new(name, (left + middle, top - 8), above))?;
+        }
+        for (row, from) in (0..).zip(&hosts) {
+            for (column, to) in (0..).zip(&hosts) {
+                let corner = (left + column * square, top + row * square);
+                let opposite = (corner.0 + square - 1, corner.1 + square - 1);
+                let rate = pairs.get(&(*from, *to)).map(|pair| pair.bytes_per_second);
+                let colour = match rate {
+                    None => NOBODY,
+                    Some(None) => NOT_MEASURED,
+                    Some(Some(bytes)) => colour(bytes / fastest),
+                };
+                area.draw(&Rectangle::new([corner, opposite], colour.filled()))?;
+                if let Some(Some(bytes)) = rate.filter(|_| has_figures) {
+                    let is_light = (0.25..0.75).contains(&(bytes / fastest));
+                    let ink = if is_light { &BLACK } else { &WHITE };
+                    let at = style(12, ink, (HPos::Center, VPos::Center));
+                    let middle = (corner.0 + square / 2, corner.1 + square / 2);
+                    area.draw(&Text::new(gigabytes(bytes), middle, at))?;
+                }
+            }
+        }
+        area.present()?;
+    }
+    Ok(document)
+}
+
+/// Names have up to 64 letters; their beginnings are alike, their ends differ.
+fn short(name: &str) -> String {
+    const LETTERS: usize = 18;
+    match name.chars().count().checked_sub(LETTERS) {
+        None | Some(0) => name.into(),
+        Some(more) => format!("…{}", name.chars().skip(more + 1).collect::<String>()),
+    }
+}
+
+/// Of a share of the fastest, from 0 to 1.
+fn colour(share: f64) -> RGBColor {
+    let share = share.clamp(0.0, 1.0);
+    let between = |from: RGBColor, to: RGBColor, share: f64| {
+        let mix = |from: u8, to: u8| {
+            (f64::from(from) + (f64::from(to) - f64::from(from)) * share).round() as u8
+        };
+        RGBColor(mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
+    };
+    match share {
+        slow if slow < 0.5 => between(SLOW, WHITE, slow * 2.0),
+        fast => between(WHITE, FAST, fast * 2.0 - 1.0),
+    }
+}

@@ -1,0 +1,84 @@
+//! A stream of messages to another node, as many as may be in flight.
+
+use std::{convert::Infallible, sync::Arc, time::Instant};
+
+use bytes::Bytes;
+use netdiv_contract::{
+    SessionHeader,
+    burst::Next,
+    framing::Encoder,
+    probe,
+    said::said,
+    v1::{self, InferRequest, InferResponse},
+};
+use netdiv_transport::Connection;
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::UnboundedReceiverStream;
+use tonic::Status;
+
+/// Bytes in flight on each connection: with a few of them enough for 100 Gb/s and 1 ms.
+const IN_FLIGHT_BYTES: usize = 16 << 20;
+
+/// Messages in flight on each connection, at least and at most.
+const IN_FLIGHT: std::ops::RangeInclusive<usize> = 2..=4096;
+
+/// What was answered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Answered {
+    pub(super) messages: u64,
+    /// When the last answer came.
+    pub(super) last: Instant,
+}
+
+/// Sends messages of that length, and another for each answer. Ends only with an error.
+pub(super) async fn feed(
+    connection: Connection,
+    message_bytes: usize,
+    answered: Arc<Mutex<Answered>>,
+) -> Result<Infallible, Status> {
+    // The queue is as long as what is in flight.
+    let (queue, requests) = mpsc::unbounded_channel();
+    let payload = probe::sample(message_bytes, 0);
+    let mut encoder = Encoder::default();
+    let in_flight = IN_FLIGHT_BYTES / message_bytes.max(1);
+    let in_flight = in_flight.clamp(*IN_FLIGHT.start(), *IN_FLIGHT.end());
+    send(&queue, &mut encoder, &payload, 0..in_flight as u64);
+    let mut sent = in_flight as u64;
+    let requests = UnboundedReceiverStream::new(requests);
+    let mut replies = connection.infer(&SessionHeader::default(), requests).await?;
+    let mut burst: Vec<InferResponse> = Vec::new();
+    loop {
+        let next = replies.next_burst(&mut burst).await?;
+        if let Some(wrong) = burst.iter().find(|reply| reply.status() != v1::Status::Ok) {
+            return Err(Status::failed_precondition(said(&wrong.error)));
+        }
+        if next == Next::End {
+            return Err(Status::unavailable("it has ended the stream"));
+        }
+        let count = burst.len() as u64;
+        burst.clear();
+        {
+            let mut answered = answered.lock();
+            answered.messages += count;
+            answered.last = Instant::now();
+        }
+        send(&queue, &mut encoder, &payload, sent..sent + count);
+        sent += count;
+    }
+}
+
+fn send(
+    queue: &mpsc::UnboundedSender<Bytes>,
+    encoder: &mut Encoder,
+    payload: &Bytes,
+    ids: std::ops::Range<u64>,
+) {
+    for id in ids {
+        encoder.push(InferRequest { id, payload: payload.clone(), ..InferRequest::default() });
+    }
+    while let Some(chunk) = encoder.next_chunk() {
+        // Where nobody takes it, the replies say why.
+        let _ = queue.send(chunk);
+    }
+}

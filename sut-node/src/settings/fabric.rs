@@ -1,0 +1,162 @@
+//! Settings for measuring the network to other nodes.
+
+use std::path::PathBuf;
+
+use netdiv_transport::{
+    Options, Transport,
+    discovery::{DiscoveryError, Nodes, PORT},
+    security::{ClientTls, SecurityError, TlsFiles, Token, is_loopback},
+};
+use serde::{Deserialize, Serialize};
+
+/// Keys for measuring the network to other nodes.
+#[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
+#[command(next_help_heading = "Measuring the network to other nodes")]
+pub struct FabricArgs {
+    /// none: the nodes that `loadgen-node fabric --matrix` may let this one dial, named as its --nodes are [default: no node]
+    #[arg(long, value_name = "NODES")]
+    pub fabric_peers: Option<Vec<String>>,
+    /// The authority that signs these nodes' certificates, in PEM
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub fabric_ca: Option<PathBuf>,
+    /// This node's certificate as a client of theirs, where they ask for one, in PEM
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub fabric_certificate: Option<PathBuf>,
+    /// The key of that certificate, in PEM
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub fabric_key: Option<PathBuf>,
+    /// The token that they ask for
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    pub fabric_token_file: Option<PathBuf>,
+}
+
+/// The nodes that this one may dial, and how.
+#[derive(Debug, Clone)]
+pub struct Peers {
+    named: Vec<String>,
+    tls: Option<ClientTls>,
+    token: Option<Token>,
+}
+
+/// Why these settings were refused.
+#[derive(Debug, thiserror::Error)]
+pub enum PeersError {
+    /// Nobody is to be dialled.
+    #[error("--fabric-ca and its like need --fabric-peers, the nodes that this one may dial")]
+    NoPeers,
+    /// Only a node without a model answers at once.
+    #[error("--fabric-peers belongs to the engine none")]
+    OtherEngine,
+    /// Not nodes.
+    #[error("--fabric-peers: {0}")]
+    Named(#[from] DiscoveryError),
+    /// Certificates or the token cannot be used.
+    #[error(transparent)]
+    Security(#[from] SecurityError),
+    /// Others could read and change what is sent.
+    #[error(
+        "--fabric-peers {0} is another machine: give --fabric-ca, the authority of its certificate, or serve with --insecure, \
+         which dials in plaintext too"
+    )]
+    Open(String),
+    /// Both were said.
+    #[error("--insecure and --fabric-ca exclude each other")]
+    SecureAndInsecure,
+}
+
+impl FabricArgs {
+    /// Checks the settings and reads the files; `None` where no node is to be dialled.
+    pub(crate) fn resolve(
+        &self,
+        insecure: bool,
+        has_model: bool,
+    ) -> Result<Option<Peers>, PeersError> {
+        let files = TlsFiles {
+            ca: self.fabric_ca.clone(),
+            certificate: self.fabric_certificate.clone(),
+            key: self.fabric_key.clone(),
+        };
+        let any_file = files.ca.is_some() || files.certificate.is_some() || files.key.is_some();
+        let Some(named) = self.fabric_peers.clone() else {
+            let alone = any_file || self.fabric_token_file.is_some();
+            return if alone { Err(PeersError::NoPeers) } else { Ok(None) };
+        };
+        if has_model {
+            return Err(PeersError::OtherEngine);
+        }
+        if any_file && insecure {
+            return Err(PeersError::SecureAndInsecure);
+        }
+        let tls = any_file.then(|| ClientTls::load(&files)).transpose()?;
+        let token = self.fabric_token_file.as_deref().map(Token::read).transpose()?;
+        let peers = Peers { named, tls, token };
+        // Names in the DNS may come later.
+        let hosts = peers.nodes().hosts()?;
+        let open = hosts.into_iter().find(|(host, _)| !is_loopback(host));
+        match open.filter(|_| peers.tls.is_none() && !insecure) {
+            Some((host, _)) => Err(PeersError::Open(host)),
+            None => Ok(Some(peers)),
+        }
+    }
+}
+
+impl Peers {
+    fn nodes(&self) -> Nodes<'_> {
+        Nodes { named: &self.named, port: PORT, expected: None, patience: Default::default() }
+    }
+
+    /// Their addresses, as they are now.
+    pub(crate) fn discover(&self) -> Result<Vec<String>, DiscoveryError> {
+        self.nodes().discover()
+    }
+
+    /// How to dial them.
+    pub(crate) fn options(&self, transport: Transport) -> Options {
+        let (tls, token) = (self.tls.clone(), self.token.clone());
+        Options { transport, tls, token, ..Options::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use netdiv_transport::security::make_certificates;
+
+    use super::*;
+
+    #[test]
+    fn a_node_dials_none_whom_it_cannot_trust() {
+        let folder = tempfile::tempdir().unwrap();
+        make_certificates(folder.path(), &["rack1".to_owned()]).unwrap();
+        let file = |name: &str| Some(folder.path().join(name));
+        let peers = |named: &str| Some(vec![named.to_owned()]);
+        let given = FabricArgs { fabric_peers: peers("rack1,rack[2-3]:7"), ..Default::default() };
+        let trusting = FabricArgs { fabric_ca: file("ca.pem"), ..given.clone() };
+        let words = |args: &FabricArgs, insecure| match args.resolve(insecure, false) {
+            Ok(peers) => peers.map_or("none".into(), |peers| {
+                format!("{} by {}", peers.discover().unwrap().join(" "), peers.tls.is_some())
+            }),
+            Err(error) => error.to_string(),
+        };
+        let local = FabricArgs { fabric_peers: peers("localhost:7"), ..Default::default() };
+        assert_eq!(words(&FabricArgs::default(), true), "none");
+        assert_eq!(words(&local, false), "localhost:7 by false");
+        assert_eq!(words(&given, true), "rack1:50051 rack2:7 rack3:7 by false");
+        assert_eq!(words(&trusting, false), "rack1:50051 rack2:7 rack3:7 by true");
+        let key = FabricArgs { fabric_key: file("rack1.key"), ..trusting.clone() };
+        let absent = FabricArgs { fabric_token_file: file("absent"), ..local.clone() };
+        let alone = FabricArgs { fabric_ca: file("ca.pem"), ..Default::default() };
+        let empty = FabricArgs { fabric_peers: peers("rack1,,rack2"), ..Default::default() };
+        for (args, insecure, part) in [
+            (&given, false, "--fabric-peers rack1 is another machine: give --fabric-ca"),
+            (&trusting, true, "--insecure and --fabric-ca exclude each other"),
+            (&alone, false, "need --fabric-peers"),
+            (&key, false, "certificate"),
+            (&absent, false, "absent"),
+            (&empty, true, "--fabric-peers: "),
+        ] {
+            let words = words(args, insecure);
+            assert!(words.contains(part), "{words}");
+        }
+        assert!(matches!(local.resolve(false, true), Err(PeersError::OtherEngine)));
+    }
+}

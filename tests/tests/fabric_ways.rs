@@ -1,0 +1,86 @@
+//! Ways to measure a network: out of which interface, with what, and with TLS beside plaintext.
+
+use std::{path::Path, process::Command};
+
+use e2e::{SutNode, process::program};
+use netdiv_transport::security::make_certificates;
+use serde_json::Value;
+
+/// Runs `loadgen-node fabric` with short measurements; gives exit code, both outputs as one text, and the report.
+fn fabric(folder: &Path, args: &[&str]) -> (Option<i32>, String, Value) {
+    let output = Command::new(program("loadgen-node"))
+        .args(["fabric", "--sizes", "50000", "--connections", "1", "--rounds", "2"])
+        .args(["--duration", "100ms", "--warm-up", "20ms", "--output", "out"])
+        .args(args)
+        .current_dir(folder)
+        .output()
+        .expect("loadgen-node starts");
+    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    let report = std::fs::read_to_string(folder.join("out/fabric.json"));
+    let report = report.map_or(Value::Null, |json| serde_json::from_str(&json).expect("JSON"));
+    (output.status.code(), text, report)
+}
+
+#[test]
+fn the_way_out_is_chosen_or_refused() {
+    let node = SutNode::start("a", &["--engine", "none"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let nodes = ["--nodes", &node.address];
+    for (args, code, words) in [
+        (&["--interface", "none0"][..], 2, "--interface none0: "),
+        (&["--congestion-control", "none"], 2, "--congestion-control none: "),
+        (&["--congestion-control", "reno", "--transport", "quic"], 2, "choose one of cubic,"),
+        (&["--dscp", "64"], 2, "--dscp 64: must be from 0 to 63"),
+        (&["--dscp", "46", "--transport", "quic"], 2, "use gRPC"),
+        (
+            &["--interface", "lo", "--dscp", "46", "--congestion-control", "reno"],
+            0,
+            "this machine sends by interface lo, code point 46, congestion control reno",
+        ),
+        (
+            &["--interface", "lo", "--congestion-control", "bbr", "--transport", "quic"],
+            0,
+            "interface lo, congestion control bbr",
+        ),
+    ] {
+        let (found, text, report) = fabric(folder.path(), &[&nodes[..], args].concat());
+        assert_eq!(found, Some(code), "{args:?}: {text}");
+        assert!(text.contains(words), "{args:?}: {text}");
+        assert!(code != 0 || report["interface"] == "lo", "{report}");
+    }
+}
+
+#[test]
+fn tls_is_measured_beside_plaintext() {
+    let folder = tempfile::tempdir().expect("a folder");
+    make_certificates(folder.path(), &["127.0.0.1".to_owned()]).expect("certificates");
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let (certificate, key, ca) = (file("127.0.0.1.pem"), file("127.0.0.1.key"), file("ca.pem"));
+    let none = ["--engine", "none"];
+    let tls = ["--tls-certificate", &certificate, "--tls-key", &key];
+    let secure = SutNode::start("secure", &[&none[..], &tls].concat());
+    let plain = SutNode::start("plain", &none);
+    let nodes = ["--nodes", &secure.address, "--tls-ca", &ca, "--plaintext-nodes", &plain.address];
+    let (code, text, report) = fabric(folder.path(), &nodes);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("what TLS costs"), "{text}");
+    for (side, name) in [(&report, "secure"), (&report["plaintext"], "plain")] {
+        assert_eq!(side["bandwidth"].as_array().map(Vec::len), Some(3), "{side}");
+        assert_eq!(side["round_trips"][0]["node"], name);
+        for cell in side["bandwidth"].as_array().expect("cells") {
+            assert_eq!(cell["nodes"][0]["name"], name);
+            assert_eq!(cell["rounds_bytes_per_second"].as_array().map(Vec::len), Some(2));
+        }
+    }
+    let plain = &*plain.address;
+    for (args, words) in [
+        (&["--nodes", plain, "--plaintext-nodes", plain][..], "is compared with TLS"),
+        (&[&nodes[..], &["--soak", "1s"]].concat(), "leave the other one out"),
+        (&[&nodes[..], &["--transport", "quic"]].concat(), "QUIC is always encrypted"),
+        (&[&nodes[..5], &["127.0.0.1:1,127.0.0.1:2"]].concat(), "there are 2, and 1 with TLS"),
+    ] {
+        let (code, text, _) = fabric(folder.path(), args);
+        assert_eq!(code, Some(2), "{text}");
+        assert!(text.contains(words), "{words}: {text}");
+    }
+}
