@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use netdiv_contract::limits::MAX_PAYLOAD_BYTES;
+use netdiv_contract::limits::{LONGEST_MEASURE, MAX_PAYLOAD_BYTES, MEASURE_CONNECTIONS};
 use netdiv_process::{ByteCount, SettingsFile, TimeSpan};
 use netdiv_qdl::{Settings, Transport};
 use netdiv_rules::book::{Need, Table};
@@ -139,14 +139,15 @@ impl FabricArgs {
         let kind = self.kind()?;
         let settings = self.settings(&self.network, names)?;
         let plaintext = self.plaintext(&settings, &kind, names)?;
-        if matches!(kind, Kind::Matrix) && settings.nodes.len() < 2 {
-            return usage("--matrix needs two nodes or more");
+        let times = Times { warm_up, duration };
+        if matches!(kind, Kind::Matrix) {
+            check_matrix(&settings, times, names)?;
         }
         let plan = Plan {
             sizes: self.sizes(&kind)?,
             settings,
             plaintext,
-            times: Times { warm_up, duration },
+            times,
             rounds: if matches!(kind, Kind::Sweep { .. } | Kind::Matrix) { rounds } else { 1 },
             chooses: given.iter().all(Option::is_none),
             kind,
@@ -194,12 +195,14 @@ impl FabricArgs {
             tls_ca: None,
             tls_certificate: None,
             tls_key: None,
+            // It would travel in plaintext.
+            token_file: None,
             insecure: Some(true),
             ..self.network.clone()
         };
         let plain = self.settings(&plain, names)?;
         let (nodes, secure) = (plain.nodes.len(), secure.nodes.len());
-        if nodes != secure {
+        if nodes != secure && names == Names::LookUp {
             return usage(format!(
                 "--plaintext-nodes: there are {nodes}, and {secure} with TLS; give one for each"
             ));
@@ -317,15 +320,29 @@ impl FabricCommand {
     }
 }
 
-/// Fails where a pair of hosts could not be measured.
+/// What nodes can measure with each other.
+fn check_matrix(settings: &Settings, times: Times, names: Names) -> Result<(), RunError> {
+    let connections = settings.connections_per_node;
+    if connections > MEASURE_CONNECTIONS as usize {
+        return usage(format!(
+            "--connections {connections}: with --matrix at most {MEASURE_CONNECTIONS}"
+        ));
+    }
+    if times.warm_up.max(times.duration) > LONGEST_MEASURE {
+        return usage("--matrix: --duration and --warm-up are at most 1h");
+    }
+    if settings.nodes.len() < 2 && names == Names::LookUp {
+        return usage("--matrix needs two nodes or more");
+    }
+    Ok(())
+}
+
+/// Fails where a part of the matrix could not be measured.
 fn unmeasured(figures: &Report) -> Result<(), RunError> {
-    let pairs = figures.matrix.iter().flat_map(|matrix| &matrix.pairs);
-    let pairs: Vec<_> = pairs.filter_map(|pair| Some((pair, pair.why.as_ref()?))).collect();
-    let Some((first, why)) = pairs.first() else { return Ok(()) };
-    let (count, from, to) = (pairs.len(), &first.from, &first.to);
-    Err(RunError::Failed(format!(
-        "{count} of the pairs could not be measured, or not in all rounds; from {from} to {to}: {why}"
-    )))
+    let failures = figures.matrix.iter().flat_map(|matrix| &matrix.failures);
+    let failures: Vec<_> = failures.collect();
+    let Some(first) = failures.first() else { return Ok(()) };
+    Err(RunError::Failed(format!("{} parts could not be measured; {first}", failures.len())))
 }
 
 /// Whether the network carries what was asked for.

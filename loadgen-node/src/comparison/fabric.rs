@@ -84,7 +84,7 @@ fn figures(report: &Report) -> Vec<Measured> {
         figures.push(ns("soak, longest gap".into(), cell.longest_gap_ms * 1_000_000));
     }
     if let Some(matrix) = &report.matrix {
-        for cell in [&matrix.fan_out, &matrix.incast] {
+        for cell in [&matrix.fan_out, &matrix.incast].into_iter().flatten() {
             figures.extend(of_cell(cell, "all nodes at once, "));
         }
         for pair in matrix.pairs.iter().filter(|pair| !pair.rounds_bytes_per_second.is_empty()) {

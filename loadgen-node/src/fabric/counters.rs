@@ -4,7 +4,6 @@ use std::{collections::BTreeMap, fs, time::Duration};
 
 use netdiv_qdl::QuicPath;
 use netdiv_resources::processor;
-use rustix::param::clock_ticks_per_second;
 
 use super::{
     path::{Connection, Path},
@@ -37,7 +36,7 @@ impl Counters {
         let snmp = fs::read_to_string("/proc/net/snmp").unwrap_or_default();
         Self {
             processor: processor::time(),
-            io_threads: io_threads(),
+            io_threads: processor::threads(|name| name.starts_with(IO_THREADS)),
             retransmits: retransmits(&snmp),
             connections,
         }
@@ -50,11 +49,8 @@ impl Counters {
 
     /// The share of these seconds that the busiest I/O thread was busy, from 0 to 1.
     pub(super) fn busiest_io_thread(&self, earlier: &Self, seconds: f64) -> Option<f64> {
-        let busy = self.io_threads.iter().filter_map(|(thread, now)| {
-            let before = earlier.io_threads.get(thread)?;
-            Some(((now - before) / seconds).clamp(0.0, 1.0))
-        });
-        busy.reduce(f64::max)
+        let seconds = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        processor::busiest(&earlier.io_threads, &self.io_threads, seconds)
     }
 
     /// What the connections did since the earlier glance.
@@ -66,26 +62,6 @@ impl Counters {
     pub(super) fn retransmits(&self, earlier: &Self) -> Option<u64> {
         self.retransmits?.checked_sub(earlier.retransmits?)
     }
-}
-
-fn io_threads() -> BTreeMap<String, f64> {
-    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let seconds = |task: fs::DirEntry| {
-        let stat = fs::read_to_string(task.path().join("stat")).ok()?;
-        let name = stat.split_once('(')?.1.rsplit_once(')')?.0;
-        let seconds = ticks(&stat)? as f64 / clock_ticks_per_second() as f64;
-        let id = task.file_name().into_string().ok()?;
-        name.starts_with(IO_THREADS).then_some((id, seconds))
-    };
-    tasks.filter_map(seconds).collect()
-}
-
-/// Clock ticks in user and in kernel code, the 14th and 15th field of `stat`; a name may hold spaces and brackets.
-fn ticks(stat: &str) -> Option<u64> {
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
-    let user: u64 = fields.next()?.parse().ok()?;
-    let kernel: u64 = fields.next()?.parse().ok()?;
-    user.checked_add(kernel)
 }
 
 /// `RetransSegs` of `/proc/net/snmp`: a line of titles, then a line of values.
@@ -102,9 +78,6 @@ mod tests {
 
     #[test]
     fn the_files_of_the_kernel_are_read() {
-        let stat = "7 (a ) b) S 1 2 3 4 5 6 7 8 9 10 30 12 0 0 20";
-        assert_eq!(ticks(stat), Some(42));
-        assert_eq!(ticks("7 (a) S 1"), None);
         let snmp = "Ip: A\nIp: 1\nTcp: InSegs RetransSegs\nTcp: 5 6\nUdp: A\nUdp: 1\n";
         assert_eq!(retransmits(snmp), Some(6));
         assert_eq!(retransmits("Tcp: InSegs\n"), None);

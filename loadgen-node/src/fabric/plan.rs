@@ -5,6 +5,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
+use netdiv_contract::limits::MEASURE_CONNECTIONS;
 use netdiv_evidence::System;
 use netdiv_qdl::{NodeInfo, Settings};
 use netdiv_rules::book::Need;
@@ -83,6 +84,7 @@ impl Plan {
         info!(about = humantime::format_duration(self.about()).to_string(), "this takes some time");
         let tried = if self.chooses { self.choose(&mut settings)? } else { Vec::new() };
         let way_out = &settings.network.options.way_out;
+        let interface = way_out.interface.as_deref();
         let mut report = Report {
             form: FORM,
             version: env!("CARGO_PKG_VERSION").into(),
@@ -100,7 +102,7 @@ impl Plan {
             warm_up_ms: self.times.warm_up.as_millis() as u64,
             duration_ms: self.times.duration.as_millis() as u64,
             rounds: self.rounds,
-            routes: nodes.iter().map(route::to).collect(),
+            routes: nodes.iter().map(|node| route::to(node, interface)).collect(),
             ..Report::default()
         };
         match &self.kind {
@@ -201,7 +203,10 @@ impl Plan {
         let long = self.sizes.iter().find(|size| **size >= CHOICE_SIZE);
         let Some(size) = long.or(self.sizes.last()) else { return Ok(Vec::new()) };
         let times = Times { duration: self.times.duration.min(CHOICE_TIME), ..self.times };
-        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let mut cores = thread::available_parallelism().map_or(1, usize::from);
+        if matches!(self.kind, Kind::Matrix) {
+            cores = cores.min(MEASURE_CONNECTIONS as usize);
+        }
         (settings.connections_per_node, settings.io_threads) = (1, 1);
         let (mut tried, mut known) = (Vec::<Tried>::new(), learn(settings, *size, times)?);
         while let Some(connections) = choice::next(&tried, cores) {
@@ -220,9 +225,12 @@ impl Plan {
     /// keeps a slow network from taking minutes for each.
     fn sweep(&self, sides: &[Settings]) -> Result<Vec<Vec<Bandwidth>>, RunError> {
         let mut cells: Vec<Vec<Bandwidth>> = Vec::new();
-        // What the slowest node moves.
-        let mut known: f64 = 0.0;
         let mut sizes = self.sizes.clone();
+        // What the slowest node moves. Without it the first cell would be measured with less in flight than the next.
+        let (Some(first), Some(size)) = (sides.first(), sizes.first()) else {
+            return Ok(Vec::new());
+        };
+        let mut known = learn(first, *size, self.times)?;
         for round in 1..=self.rounds {
             let (mut next_cell, mut left_out) = (0, Vec::new());
             for size in &sizes {

@@ -5,9 +5,10 @@ use netdiv_qdl::NodeInfo;
 
 use super::figures::{Link, Route};
 
-/// The way to a node. What cannot be read is `None`, never guessed.
-pub(crate) fn to(node: &NodeInfo) -> Route {
+/// The way to a node, by a chosen interface where there is one. What cannot be read is `None`, never guessed.
+pub(crate) fn to(node: &NodeInfo, interface: Option<&str>) -> Route {
     let own = netdiv_evidence::route(&node.address);
+    let is_usual = interface.is_none_or(|chosen| own.interface.as_deref() == Some(chosen));
     let theirs = node.description.machine.clone().unwrap_or_default();
     let back = theirs.routes.first().and_then(|route| route.interface.clone());
     Route {
@@ -15,8 +16,11 @@ pub(crate) fn to(node: &NodeInfo) -> Route {
         address: node.address.clone(),
         node_host: node.description.host_name.clone(),
         node_version: node.description.software_version.clone(),
-        local_address: own.local_address,
-        link: own.interface.map(|name| link(name, &System::default().interfaces())),
+        local_address: own.local_address.filter(|_| is_usual),
+        link: interface
+            .map(str::to_owned)
+            .or(own.interface)
+            .map(|name| link(name, &System::default().interfaces())),
         node_link: back.map(|name| link(name, &theirs.interfaces)),
     }
 }

@@ -17,7 +17,10 @@ use super::{
 };
 use crate::fabric::{
     figures::Bandwidth,
-    matrix::figures::{Host, Matrix, Pair, SlowPart},
+    matrix::{
+        figures::{Host, Matrix, Pair, SlowPart},
+        slow::{SLOW, usual},
+    },
     report::Report,
 };
 
@@ -30,22 +33,24 @@ pub(crate) fn render(matrix: &Matrix, report: &Report) -> String {
     let at_once = |what: &str, cell: &Bandwidth, bytes: f64| {
         let (least, most) = cell.range();
         let bound = if cell.is_bound_by_processor() { ", bound by PROCESSOR" } else { "" };
-        format!(
-            "{what}: {} GB/s ({} – {} GB/s in {} rounds){bound}",
-            gigabytes(bytes),
-            gigabytes(least),
-            gigabytes(most),
-            report.rounds
-        )
+        let range = match report.rounds {
+            1 => String::new(),
+            rounds => {
+                format!(" ({} – {} in {rounds} rounds)", gigabytes(least), gigabytes(most))
+            }
+        };
+        format!("{what}: {} GB/s{range}{bound}", gigabytes(bytes))
     };
-    let mut parts = vec![
-        rates(matrix),
-        [
-            at_once("to all nodes at once", fan_out, fan_out.total.bytes_per_second_to_nodes),
-            at_once("from all nodes at once", incast, incast.total.bytes_per_second_from_nodes),
-        ]
-        .join("\n"),
+    let both = [
+        fan_out.as_ref().map(|cell| {
+            at_once("to all nodes at once", cell, cell.total.bytes_per_second_to_nodes)
+        }),
+        incast.as_ref().map(|cell| {
+            at_once("from all nodes at once", cell, cell.total.bytes_per_second_from_nodes)
+        }),
     ];
+    let both: Vec<_> = both.into_iter().flatten().collect();
+    let mut parts = vec![rates(matrix), both.join("\n")];
     let slow: Vec<_> = matrix
         .slow
         .iter()
@@ -60,17 +65,16 @@ pub(crate) fn render(matrix: &Matrix, report: &Report) -> String {
             format!("SLOW {part} {rate} GB/s, where a quarter of such pairs reach {usual}")
         })
         .collect();
+    let measured = matrix.pairs.iter().filter(|pair| pair.bytes_per_second.is_some()).count();
     parts.push(match slow[..] {
-        [] => "no host and no pair is slower than 0.8 of what a quarter of the pairs reach".into(),
+        [] => format!(
+            "of {measured} measured pairs none is slower than {SLOW} of what a quarter of such pairs reach"
+        ),
         _ => slow.join("\n"),
     });
-    let why = |pair: &Pair| {
-        pair.why.as_ref().map(|why| format!("NOT MEASURED {} to {}: {why}", pair.from, pair.to))
-    };
-    let unmeasured: Vec<_> = matrix.pairs.iter().filter_map(why).collect();
-    if !unmeasured.is_empty() {
-        parts.push(unmeasured.join("\n"));
-    }
+    let failures = matrix.failures.iter().map(|failure| format!("NOT MEASURED {failure}"));
+    parts.push(failures.collect::<Vec<_>>().join("\n"));
+    parts.retain(|part| !part.is_empty());
     parts.join("\n\n")
 }
 
@@ -101,7 +105,7 @@ fn rates(matrix: &Matrix) -> String {
     };
     let table = table::wide(titles, 1, hosts.iter().map(row));
     let bound = pairs.values().any(|pair| pair.is_bound_by_processor());
-    let note = "* bound by PROCESSOR: I/O threads of the sender had no time left, so the network may carry more";
+    let note = "* bound by PROCESSOR: an I/O thread of the node that sends, or of this machine, had no time left, so the network may carry more";
     if bound { format!("{table}\n{note}") } else { table }
 }
 
@@ -119,14 +123,15 @@ fn by_host(matrix: &Matrix) -> ByHost<'_> {
 /// Edges of squares and of the room for names, in pixels.
 const SQUARE: i32 = 56;
 const SMALL_SQUARE: i32 = 20;
-const NAMES: i32 = 150;
+const NAME: i32 = 12;
+const LETTER: i32 = 8;
 const MARGIN: i32 = 16;
 const TITLE: i32 = 48;
 
-/// From slow to as fast as a quarter of the pairs: colours that can be told apart by those who see fewer of them (Okabe and
-/// Ito, 2008), by way of white.
-const SLOW: RGBColor = RGBColor(213, 94, 0);
-const FAST: RGBColor = RGBColor(0, 114, 178);
+/// From nothing to what a quarter of the pairs reach, white where pairs begin to be slow: colours that can be told apart by
+/// those who see fewer of them (Okabe and Ito, 2008).
+const STANDSTILL: RGBColor = RGBColor(213, 94, 0);
+const USUAL: RGBColor = RGBColor(0, 114, 178);
 const NOT_MEASURED: RGBColor = RGBColor(0, 0, 0);
 const NOBODY: RGBColor = RGBColor(235, 235, 235);
 
@@ -136,8 +141,12 @@ pub(crate) fn svg(matrix: &Matrix) -> Result<String, Box<dyn Error>> {
     let has_figures = hosts.len() <= MOST_HOSTS;
     let square = if has_figures { SQUARE } else { SMALL_SQUARE };
     let edge = square * i32::try_from(hosts.len())?;
-    let (width, height) = (NAMES + edge + 2 * MARGIN, TITLE + NAMES + edge + MARGIN);
-    let fastest = pairs.values().filter_map(|pair| pair.bytes_per_second).fold(0.0, f64::max);
+    let names = short_names(&hosts);
+    let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or_default();
+    let names_pixels = NAME + LETTER * i32::try_from(longest)?;
+    let (width, height) = (names_pixels + edge + 2 * MARGIN, TITLE + names_pixels + edge + MARGIN);
+    let usual =
+        usual(pairs.values().filter_map(|pair| pair.bytes_per_second)).max(f64::MIN_POSITIVE);
     let mut document = String::new();
     {
         let pixels = (u32::try_from(width)?.max(420), u32::try_from(height)?);
@@ -149,16 +158,15 @@ pub(crate) fn svg(matrix: &Matrix) -> Result<String, Box<dyn Error>> {
         let title = format!("GB/s at {}: rows send, columns receive", size(matrix.message_bytes));
         let at = style(18, &BLACK, (HPos::Left, VPos::Top));
         area.draw(&Text::new(title, (MARGIN, MARGIN), at))?;
-        let (left, top) = (MARGIN + NAMES, TITLE + NAMES);
+        let (left, top) = (MARGIN + names_pixels, TITLE + names_pixels);
         let text_pixels = if has_figures { 14 } else { 11 };
-        for (number, host) in (0..).zip(&hosts) {
+        for (number, name) in (0..).zip(&names) {
             let middle = number * square + square / 2;
-            let name = short(&host.to_string());
             let beside = style(text_pixels, &BLACK, (HPos::Right, VPos::Center));
             area.draw(&Text::new(name.clone(), (left - 8, top + middle), beside))?;
             let above = style(text_pixels, &BLACK, (HPos::Left, VPos::Center));
             let above = above.transform(plotters::style::FontTransform::Rotate270);
-            area.draw(&Text::new(name, (left + middle, top - 8), above))?;
+            area.draw(&Text::new(name.clone(), (left + middle, top - 8), above))?;
         }
         for (row, from) in (0..).zip(&hosts) {
             for (column, to) in (0..).zip(&hosts) {
@@ -168,11 +176,11 @@ pub(crate) fn svg(matrix: &Matrix) -> Result<String, Box<dyn Error>> {
                 let colour = match rate {
                     None => NOBODY,
                     Some(None) => NOT_MEASURED,
-                    Some(Some(bytes)) => colour(bytes / fastest),
+                    Some(Some(bytes)) => colour(bytes / usual),
                 };
                 area.draw(&Rectangle::new([corner, opposite], colour.filled()))?;
                 if let Some(Some(bytes)) = rate.filter(|_| has_figures) {
-                    let is_light = (0.25..0.75).contains(&(bytes / fastest));
+                    let is_light = (0.4..0.9).contains(&(bytes / usual));
                     let ink = if is_light { &BLACK } else { &WHITE };
                     let at = style(12, ink, (HPos::Center, VPos::Center));
                     let middle = (corner.0 + square / 2, corner.1 + square / 2);
@@ -185,16 +193,30 @@ pub(crate) fn svg(matrix: &Matrix) -> Result<String, Box<dyn Error>> {
     Ok(document)
 }
 
-/// Names have up to 64 letters; their beginnings are alike, their ends differ.
-fn short(name: &str) -> String {
+/// Names as they fit: without the end that all nodes have in common, such as a domain, and then their last letters.
+fn short_names(hosts: &[&Host]) -> Vec<String> {
     const LETTERS: usize = 18;
-    match name.chars().count().checked_sub(LETTERS) {
-        None | Some(0) => name.into(),
-        Some(more) => format!("…{}", name.chars().skip(more + 1).collect::<String>()),
-    }
+    let letters = |host: &&Host| host.to_string().chars().rev().collect::<Vec<_>>();
+    let names: Vec<Vec<char>> = hosts.iter().map(letters).collect();
+    let of_nodes = || names.iter().zip(hosts).filter(|(_, host)| ***host != Host::Here);
+    let is_long = of_nodes().any(|(name, _)| name.len() > LETTERS);
+    let same = |place: &usize| {
+        let mut letters = of_nodes().map(|(name, _)| name.get(*place));
+        let first = letters.next().flatten();
+        first.is_some() && letters.all(|letter| letter == first)
+    };
+    let common = if is_long { (0..).take_while(same).count() } else { 0 };
+    let short = |(name, host): (&Vec<char>, &&Host)| {
+        let left = if **host == Host::Here { 0 } else { common };
+        let end: Vec<_> = name.iter().skip(left).collect();
+        let cut = if end.len() > LETTERS { "…" } else { "" };
+        let kept = LETTERS - cut.chars().count();
+        cut.chars().chain(end.into_iter().take(kept).rev().copied()).collect()
+    };
+    names.iter().zip(hosts).map(short).collect()
 }
 
-/// Of a share of the fastest, from 0 to 1.
+/// Of a share of what is usual.
 fn colour(share: f64) -> RGBColor {
     let share = share.clamp(0.0, 1.0);
     let between = |from: RGBColor, to: RGBColor, share: f64| {
@@ -204,7 +226,25 @@ fn colour(share: f64) -> RGBColor {
         RGBColor(mix(from.0, to.0), mix(from.1, to.1), mix(from.2, to.2))
     };
     match share {
-        slow if slow < 0.5 => between(SLOW, WHITE, slow * 2.0),
-        fast => between(WHITE, FAST, fast * 2.0 - 1.0),
+        slow if slow < SLOW => between(STANDSTILL, WHITE, slow / SLOW),
+        well => between(WHITE, USUAL, (well - SLOW) / (1.0 - SLOW)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_names_differ_as_the_long_ones_do() {
+        let nodes = ["ip-10-0-1-23", "ip-10-0-1-24", "ip-10-0-12-4"];
+        let node = |name: &str| Host::Node(format!("{name}.us-west-2.compute.internal-50051"));
+        let hosts: Vec<_> = [Host::Here].into_iter().chain(nodes.map(node)).collect();
+        let shown = |hosts: &[Host]| short_names(&hosts.iter().collect::<Vec<_>>());
+        assert_eq!(shown(&hosts), [&["(here)"][..], &nodes].concat());
+        let short = ["a1", "b1"].map(|name| Host::Node(name.into()));
+        assert_eq!(shown(&short), ["a1", "b1"]);
+        let long = ["a", "b"].map(|end| Host::Node(format!("a-name-of-very-many-letters-{end}")));
+        assert_eq!(shown(&long), ["…ry-many-letters-a", "…ry-many-letters-b"]);
     }
 }

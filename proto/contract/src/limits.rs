@@ -1,6 +1,6 @@
 //! Every limit of the wire. Both ends use these, so that neither offers what the other refuses.
 
-use std::ops::RangeInclusive;
+use std::{ops::RangeInclusive, time::Duration};
 
 /// Longest payload that a message may carry, in bytes, encoded or decoded. The largest of the v5.0 suite
 /// is a text-to-video answer of 225 MB.
@@ -20,6 +20,12 @@ pub const MAX_MESSAGE_BYTES: usize = MAX_PAYLOAD_BYTES + MAX_HEADER_BYTES;
 
 /// Longest error text that a node sends, in bytes. Errors of engines can hold whole tensors.
 pub const MAX_ERROR_BYTES: usize = 2 << 10;
+
+/// Most connections that a node measures the network to another one with (`Measure`).
+pub const MEASURE_CONNECTIONS: u32 = 64;
+
+/// Longest warm-up of such a measurement, and its longest window.
+pub const LONGEST_MEASURE: Duration = Duration::from_secs(3600);
 
 /// Longest name of a node or a cluster, in bytes: a host name with a port is shorter.
 pub const MAX_NAME_BYTES: usize = 255;

@@ -1,6 +1,6 @@
 //! How what a client sends leaves this machine, where the system is not to choose.
 
-use std::{io, net::SocketAddr};
+use std::net::SocketAddr;
 
 use netdiv_words::Transport;
 use socket2::{SockRef, Socket};
@@ -11,6 +11,9 @@ pub const CONGESTION_CONTROLS: [&str; 3] = ["cubic", "new-reno", "bbr"];
 
 /// Greatest code point: six bits of the byte; the other two are for ECN.
 const MOST_DSCP: u8 = 63;
+
+/// Bytes of an interface's name: the kernel takes an empty one for any interface.
+const INTERFACE_BYTES: std::ops::RangeInclusive<usize> = 1..=15;
 
 /// What is chosen of the way out of this machine; what is `None`, the system chooses.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,6 +40,13 @@ impl WayOut {
             }
             _ => {}
         }
+        let interface = self.interface.as_ref();
+        if let Some(name) = interface.filter(|name| !INTERFACE_BYTES.contains(&name.len())) {
+            return Err(format!(
+                "--interface `{}`: no interface has such a name",
+                name.escape_debug()
+            ));
+        }
         match &self.congestion_control {
             Some(name)
                 if transport == Transport::Quic
@@ -49,10 +59,9 @@ impl WayOut {
         }
     }
 
-    /// A TCP socket for that peer.
-    pub(crate) fn tcp(&self, peer: &SocketAddr) -> io::Result<TcpSocket> {
-        let socket = if peer.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
-        let open = SockRef::from(&socket);
+    /// Lets a TCP socket for that peer go this way. The error names the option.
+    pub(crate) fn apply(&self, socket: &TcpSocket, peer: &SocketAddr) -> Result<(), String> {
+        let open = SockRef::from(socket);
         self.bind(&open)?;
         if let Some(dscp) = self.dscp {
             let byte = u32::from(dscp) << 2;
@@ -60,31 +69,27 @@ impl WayOut {
                 SocketAddr::V4(_) => open.set_tos_v4(byte),
                 SocketAddr::V6(_) => open.set_tclass_v6(byte),
             }
-            .map_err(|error| about("--dscp", &dscp.to_string(), &error))?;
+            .map_err(|error| format!("--dscp {dscp}: {error}"))?;
         }
         if let Some(name) = &self.congestion_control {
             open.set_tcp_congestion(name.as_bytes()).map_err(|error| {
-                let hint = "/proc/sys/net/ipv4/tcp_allowed_congestion_control lists what there is";
-                about(
-                    "--congestion-control",
-                    name,
-                    &io::Error::new(error.kind(), format!("{error}; {hint}")),
+                let name = name.escape_debug();
+                format!(
+                    "--congestion-control {name}: {error}; /proc/sys/net/ipv4/tcp_allowed_congestion_control lists what there is"
                 )
             })?;
         }
-        Ok(socket)
+        Ok(())
     }
 
     /// Lets a socket use the interface alone.
-    pub(crate) fn bind(&self, socket: &Socket) -> io::Result<()> {
+    pub(crate) fn bind(&self, socket: &Socket) -> Result<(), String> {
         let Some(interface) = &self.interface else { return Ok(()) };
-        let bound = socket.bind_device(Some(interface.as_bytes()));
-        bound.map_err(|error| about("--interface", interface, &error))
+        socket.bind_device(Some(interface.as_bytes())).map_err(|error| {
+            let interface = interface.escape_debug();
+            format!("--interface {interface}: {error}; `ip link` lists what there is")
+        })
     }
-}
-
-fn about(option: &str, value: &str, error: &io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("{option} {}: {error}", value.escape_debug()))
 }
 
 #[cfg(test)]
@@ -96,9 +101,12 @@ mod tests {
         let dscp = |dscp| WayOut { dscp: Some(dscp), ..WayOut::default() };
         let control =
             |name: &str| WayOut { congestion_control: Some(name.into()), ..WayOut::default() };
+        let interface = |name: &str| WayOut { interface: Some(name.into()), ..WayOut::default() };
         for (way, transport, words) in [
             (dscp(64), Transport::Grpc, "--dscp 64: must be from 0 to 63"),
             (dscp(0), Transport::Quic, "use gRPC"),
+            (interface(""), Transport::Grpc, "--interface ``: no interface has such a name"),
+            (interface("an-interface-of-17"), Transport::Grpc, "no interface has such a name"),
             (control("reno"), Transport::Quic, "choose one of cubic, new-reno, bbr"),
         ] {
             let refusal = way.check(transport).unwrap_err();
@@ -115,10 +123,11 @@ mod tests {
         let peer = "127.0.0.1:1".parse().unwrap();
         let interface = WayOut { interface: Some("none0".into()), ..WayOut::default() };
         let control = WayOut { congestion_control: Some("none".into()), ..WayOut::default() };
+        let socket = TcpSocket::new_v4().unwrap();
         for (way, words) in
             [(interface, "--interface none0: "), (control, "--congestion-control none: ")]
         {
-            let refusal = way.tcp(&peer).unwrap_err().to_string();
+            let refusal = way.apply(&socket, &peer).unwrap_err();
             assert!(refusal.starts_with(words), "{refusal}");
         }
         let way = WayOut {
@@ -126,11 +135,15 @@ mod tests {
             dscp: Some(46),
             congestion_control: Some("reno".into()),
         };
-        for peer in [peer, "[::1]:1".parse().unwrap()] {
-            let socket = way.tcp(&peer).unwrap();
+        // Some machines have no IPv6.
+        let sockets =
+            [(TcpSocket::new_v4(), peer), (TcpSocket::new_v6(), "[::1]:1".parse().unwrap())];
+        for (socket, peer) in sockets {
+            let Ok(socket) = socket else { continue };
+            way.apply(&socket, &peer).unwrap();
             let open = SockRef::from(&socket);
             assert_eq!(open.device().unwrap().as_deref(), Some(&b"lo"[..]));
-            assert_eq!(open.tcp_congestion().unwrap().strip_suffix(&[0; 12]), Some(&b"reno"[..]));
+            assert!(open.tcp_congestion().unwrap().starts_with(b"reno"));
             let byte = if peer.is_ipv4() { open.tos_v4() } else { open.tclass_v6() };
             assert_eq!(byte.unwrap(), 46 << 2);
         }

@@ -1,18 +1,22 @@
 //! A stream of messages to another node, as many as may be in flight.
 
-use std::{convert::Infallible, sync::Arc, time::Instant};
+use std::{
+    convert::Infallible,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+};
 
 use bytes::Bytes;
 use netdiv_contract::{
     SessionHeader,
     burst::Next,
     framing::Encoder,
-    probe,
     said::said,
     v1::{self, InferRequest, InferResponse},
 };
 use netdiv_transport::Connection;
-use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::UnboundedReceiverStream;
 use tonic::Status;
@@ -23,28 +27,21 @@ const IN_FLIGHT_BYTES: usize = 16 << 20;
 /// Messages in flight on each connection, at least and at most.
 const IN_FLIGHT: std::ops::RangeInclusive<usize> = 2..=4096;
 
-/// What was answered.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Answered {
-    pub(super) messages: u64,
-    /// When the last answer came.
-    pub(super) last: Instant,
-}
-
-/// Sends messages of that length, and another for each answer. Ends only with an error.
+/// Sends this payload again and again: as many messages as may be in flight, and another for each answer, which it counts.
+/// Ends only with an error.
 pub(super) async fn feed(
     connection: Connection,
-    message_bytes: usize,
-    answered: Arc<Mutex<Answered>>,
+    payload: Bytes,
+    answered: Arc<AtomicU64>,
 ) -> Result<Infallible, Status> {
     // The queue is as long as what is in flight.
     let (queue, requests) = mpsc::unbounded_channel();
-    let payload = probe::sample(message_bytes, 0);
     let mut encoder = Encoder::default();
-    let in_flight = IN_FLIGHT_BYTES / message_bytes.max(1);
+    let in_flight = IN_FLIGHT_BYTES / payload.len().max(1);
     let in_flight = in_flight.clamp(*IN_FLIGHT.start(), *IN_FLIGHT.end());
     send(&queue, &mut encoder, &payload, 0..in_flight as u64);
     let mut sent = in_flight as u64;
+    let mut received = 0;
     let requests = UnboundedReceiverStream::new(requests);
     let mut replies = connection.infer(&SessionHeader::default(), requests).await?;
     let mut burst: Vec<InferResponse> = Vec::new();
@@ -58,11 +55,11 @@ pub(super) async fn feed(
         }
         let count = burst.len() as u64;
         burst.clear();
-        {
-            let mut answered = answered.lock();
-            answered.messages += count;
-            answered.last = Instant::now();
+        received += count;
+        if received > sent {
+            return Err(Status::failed_precondition("it answers more than it is asked"));
         }
+        answered.fetch_add(count, Ordering::Relaxed);
         send(&queue, &mut encoder, &payload, sent..sent + count);
         sent += count;
     }

@@ -1,48 +1,54 @@
 //! One measurement: a window in which another node gets as many messages as it takes.
 
 use std::{
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
 use netdiv_contract::{
-    PROTOCOL_VERSION,
-    limits::MAX_PAYLOAD_BYTES,
+    PROTOCOL_VERSION, is_name,
+    limits::{self, MAX_PAYLOAD_BYTES},
+    probe,
     said::said,
     v1::{DescribeRequest, DescribeResponse, MeasureRequest, MeasureResponse},
 };
-use netdiv_resources::processor;
+use netdiv_resources::processor::{busiest, threads};
 use netdiv_transport::{Connection, OpenError, Options, Transport};
-use parking_lot::Mutex;
 use tokio::{
+    spawn,
     sync::Semaphore,
     task::{JoinSet, spawn_blocking},
     time::{sleep, timeout},
 };
 use tonic::{Code, Status};
+use tracing::warn;
 
-use crate::{
-    fabric::feed::{Answered, feed},
-    settings::fabric::Peers,
-};
+use crate::{fabric::feed::feed, settings::fabric::Peers};
 
-/// Most connections of one measurement.
-const MOST_CONNECTIONS: u32 = 64;
+/// Connections of one measurement.
+const CONNECTIONS: std::ops::RangeInclusive<u32> = 1..=limits::MEASURE_CONNECTIONS;
 
-/// Longest warm-up, and longest window.
-const LONGEST: Duration = Duration::from_secs(3600);
+/// How long all connections together may take to open.
+const OPENING: Duration = Duration::from_secs(20);
+
+/// How often it is looked whether a first message was answered, when the window is over.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// Measures the network to the nodes that this one may dial.
 pub(crate) struct Fabric {
     peers: Peers,
-    io_threads: usize,
+    /// Threads that poll are busy in any case.
+    busy_poll: bool,
     /// One measurement at a time: two would share this end.
     turn: Semaphore,
 }
 
 impl Fabric {
-    pub(crate) fn new(peers: Peers, io_threads: usize) -> Self {
-        Self { peers, io_threads, turn: Semaphore::new(1) }
+    pub(crate) fn new(peers: Peers, busy_poll: bool) -> Self {
+        Self { peers, busy_poll, turn: Semaphore::new(1) }
     }
 
     /// Measures what is asked for.
@@ -54,23 +60,22 @@ impl Fabric {
         self.check_peer(&asked.peer).await?;
         let transport = if asked.quic { Transport::Quic } else { Transport::Grpc };
         let options = self.peers.options(transport);
-        let first = open(&asked.peer, &options).await?;
-        let peer = describe(&first, &asked, options.connect_timeout).await?;
-        let peer_name = peer.node_name;
-        if asked.duration_ns == 0 {
-            first.close().await;
-            return Ok(MeasureResponse { peer_name, ..MeasureResponse::default() });
-        }
-        let mut connections = vec![first];
-        for _ in 1..asked.connections {
-            connections.push(open(&asked.peer, &options).await?);
-        }
-        let window = self.window(&connections, &asked).await;
-        for connection in connections {
-            connection.close().await;
-        }
+        let opened = timeout(OPENING, open_all(&asked, &options)).await;
+        let silent = |_| {
+            let text = format!("{} does not answer within {} s", asked.peer, OPENING.as_secs());
+            Status::unavailable(text)
+        };
+        let (peer_name, connections) = opened.map_err(silent)??;
+        let measured = match asked.duration_ns {
+            0 => Ok(MeasureResponse::default()),
+            _ => self.window(&connections, &asked).await,
+        };
+        // Nobody has to wait for that.
+        connections
+            .into_iter()
+            .for_each(|connection| drop(spawn(async move { connection.close().await })));
         let about = |status: Status| Status::new(status.code(), refusal(&asked.peer, &status));
-        Ok(MeasureResponse { peer_name, ..window.map_err(about)? })
+        Ok(MeasureResponse { peer_name, ..measured.map_err(about)? })
     }
 
     /// Refuses a peer that this node was not started for.
@@ -79,13 +84,21 @@ impl Fabric {
         // It may ask the DNS.
         let known = spawn_blocking(move || peers.discover()).await;
         let known = known.map_err(|error| Status::internal(error.to_string()))?;
-        let known = known.map_err(|error| Status::failed_precondition(error.to_string()))?;
+        let known = known.map_err(|error| {
+            // It may show what lies in a file.
+            warn!(%error, "no node can be dialled");
+            Status::failed_precondition("its --fabric-peers cannot be used; its log says why")
+        })?;
         if known.iter().any(|address| address == peer) {
-            return Ok(());
+            return self
+                .peers
+                .check(peer)
+                .map_err(|error| Status::failed_precondition(error.to_string()));
         }
-        let (peer, known) = (said(peer), known.join(", "));
+        let (peer, count) = (said(peer), known.len());
         Err(Status::failed_precondition(format!(
-            "this node may not dial `{peer}`; its --fabric-peers are {known}, and have to be named as the LoadGen node names them"
+            "this node may not dial `{peer}`, which is none of the {count} addresses of its --fabric-peers; name the nodes there \
+             as the LoadGen node names them"
         )))
     }
 
@@ -94,28 +107,30 @@ impl Fabric {
         connections: &[Connection],
         asked: &MeasureRequest,
     ) -> Result<MeasureResponse, Status> {
-        let answered = Arc::new(Mutex::new(Answered { messages: 0, last: Instant::now() }));
+        let answered = Arc::new(AtomicU64::new(0));
+        let payload = probe::sample(asked.message_bytes as usize, 0);
         let mut streams = JoinSet::new();
         for connection in connections {
-            streams.spawn(feed(connection.clone(), asked.message_bytes as usize, answered.clone()));
+            streams.spawn(feed(connection.clone(), payload.clone(), answered.clone()));
         }
+        let glance = || (Instant::now(), answered.load(Ordering::Relaxed), threads(|_| true));
         let time = async {
             sleep(Duration::from_nanos(asked.warm_up_ns)).await;
-            let (begin, spent) = (*answered.lock(), processor::time());
-            let started = Instant::now();
-            sleep(Duration::from_nanos(asked.duration_ns)).await;
-            let (end, spent) = (*answered.lock(), processor::time().saturating_sub(spent));
-            let busy = spent.as_secs_f64() / started.elapsed().as_secs_f64();
-            let window = match begin.messages {
-                // None before the window.
-                0 => end.last.saturating_duration_since(started),
-                _ => end.last - begin.last,
-            };
+            let (started, before, threads_before) = glance();
+            let duration = Duration::from_nanos(asked.duration_ns);
+            sleep(duration).await;
+            // A message may take longer than that.
+            while answered.load(Ordering::Relaxed) == before && started.elapsed() < 2 * duration {
+                sleep(LOOK).await;
+            }
+            let (ended, after, threads_after) = glance();
+            let window = ended - started;
+            let busy = busiest(&threads_before, &threads_after, window);
             MeasureResponse {
                 peer_name: String::new(),
-                messages: end.messages - begin.messages,
+                messages: after - before,
                 window_ns: u64::try_from(window.as_nanos()).unwrap_or(u64::MAX),
-                busy: (busy / self.io_threads as f64).min(1.0),
+                busy: busy.filter(|_| !self.busy_poll),
             }
         };
         tokio::select! {
@@ -129,16 +144,43 @@ impl Fabric {
     }
 }
 
+/// Opens all connections at the same time; gives the other node's name with them.
+async fn open_all(
+    asked: &MeasureRequest,
+    options: &Options,
+) -> Result<(String, Vec<Connection>), Status> {
+    let mut opening = JoinSet::new();
+    for _ in 0..asked.connections {
+        let (asked, options) = (asked.clone(), options.clone());
+        opening.spawn(async move {
+            let connection = open(&asked.peer, &options).await?;
+            // Its place is kept for one that has made a call.
+            let peer = describe(&connection, &asked).await?;
+            Ok::<_, Status>((peer.node_name, connection))
+        });
+    }
+    let (mut name, mut connections) = (String::new(), Vec::new());
+    while let Some(opened) = opening.join_next().await {
+        let opened = opened.map_err(|error| Status::internal(error.to_string()))?;
+        let (peer, connection) = opened?;
+        name = peer;
+        connections.push(connection);
+    }
+    Ok((name, connections))
+}
+
 fn check(asked: &MeasureRequest) -> Result<(), Status> {
     let refused = |why: String| Err(Status::invalid_argument(why));
-    if !(1..=MOST_CONNECTIONS).contains(&asked.connections) {
-        return refused(format!("from 1 to {MOST_CONNECTIONS} connections can be measured with"));
+    if !CONNECTIONS.contains(&asked.connections) {
+        let most = CONNECTIONS.end();
+        return refused(format!("from 1 to {most} connections can be measured with"));
     }
     if !(1..=MAX_PAYLOAD_BYTES as u64).contains(&asked.message_bytes) {
         return refused(format!("a message has from 1 to {MAX_PAYLOAD_BYTES} bytes"));
     }
-    if [asked.warm_up_ns, asked.duration_ns].iter().any(|ns| u128::from(*ns) > LONGEST.as_nanos()) {
-        return refused(format!("a measurement takes at most {} s", LONGEST.as_secs()));
+    let longest = limits::LONGEST_MEASURE;
+    if [asked.warm_up_ns, asked.duration_ns].iter().any(|ns| Duration::from_nanos(*ns) > longest) {
+        return refused(format!("a measurement takes at most {} s", longest.as_secs()));
     }
     Ok(())
 }
@@ -156,25 +198,23 @@ async fn open(peer: &str, options: &Options) -> Result<Connection, Status> {
 async fn describe(
     connection: &Connection,
     asked: &MeasureRequest,
-    limit: Duration,
 ) -> Result<DescribeResponse, Status> {
     let request =
         DescribeRequest { protocol_version: PROTOCOL_VERSION, ..DescribeRequest::default() };
-    let peer = match timeout(limit, connection.describe(request)).await {
-        Ok(Ok(peer)) => peer,
-        Ok(Err(status)) => {
-            let code = match status.code() {
-                // Somebody has to give this node a token or a certificate.
-                Code::Unauthenticated | Code::PermissionDenied => Code::FailedPrecondition,
-                code => code,
-            };
-            return Err(Status::new(code, refusal(&asked.peer, &status)));
-        }
-        Err(_) => {
-            let text = format!("{} takes the connection and says nothing", asked.peer);
-            return Err(Status::unavailable(text));
-        }
-    };
+    let peer = connection.describe(request).await.map_err(|status| {
+        let code = match status.code() {
+            // Somebody has to give this node a token or a certificate, or the other one more room.
+            Code::Unauthenticated | Code::PermissionDenied | Code::ResourceExhausted => {
+                Code::FailedPrecondition
+            }
+            code => code,
+        };
+        Status::new(code, refusal(&asked.peer, &status))
+    })?;
+    if !is_name(&peer.node_name) {
+        let text = format!("{}: what answers there has no name that a node can have", asked.peer);
+        return Err(Status::failed_precondition(text));
+    }
     let refused = |why: String| {
         Err(Status::failed_precondition(format!(
             "{} at {}: {why}",

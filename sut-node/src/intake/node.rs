@@ -81,7 +81,7 @@ impl Node {
             },
             sessions: Sessions::default(),
             streams: Arc::default(),
-            fabric: config.fabric_peers.clone().map(|peers| Fabric::new(peers, config.io_threads)),
+            fabric: config.fabric_peers.clone().map(|peers| Fabric::new(peers, config.busy_poll)),
             condition,
         }
     }

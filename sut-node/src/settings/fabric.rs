@@ -36,6 +36,8 @@ pub struct Peers {
     named: Vec<String>,
     tls: Option<ClientTls>,
     token: Option<Token>,
+    /// Whether other machines may be dialled in plaintext.
+    insecure: bool,
 }
 
 /// Why these settings were refused.
@@ -48,8 +50,8 @@ pub enum PeersError {
     #[error("--fabric-peers belongs to the engine none")]
     OtherEngine,
     /// Not nodes.
-    #[error("--fabric-peers: {0}")]
-    Named(#[from] DiscoveryError),
+    #[error("{0}")]
+    Named(String),
     /// Certificates or the token cannot be used.
     #[error(transparent)]
     Security(#[from] SecurityError),
@@ -62,6 +64,13 @@ pub enum PeersError {
     /// Both were said.
     #[error("--insecure and --fabric-ca exclude each other")]
     SecureAndInsecure,
+}
+
+impl From<DiscoveryError> for PeersError {
+    /// Its texts name the LoadGen node's option.
+    fn from(error: DiscoveryError) -> Self {
+        Self::Named(error.to_string().replace("--nodes", "--fabric-peers"))
+    }
 }
 
 impl FabricArgs {
@@ -89,14 +98,10 @@ impl FabricArgs {
         }
         let tls = any_file.then(|| ClientTls::load(&files)).transpose()?;
         let token = self.fabric_token_file.as_deref().map(Token::read).transpose()?;
-        let peers = Peers { named, tls, token };
+        let peers = Peers { named, tls, token, insecure };
         // Names in the DNS may come later.
-        let hosts = peers.nodes().hosts()?;
-        let open = hosts.into_iter().find(|(host, _)| !is_loopback(host));
-        match open.filter(|_| peers.tls.is_none() && !insecure) {
-            Some((host, _)) => Err(PeersError::Open(host)),
-            None => Ok(Some(peers)),
-        }
+        peers.nodes().addresses()?.iter().try_for_each(|address| peers.check(address))?;
+        Ok(Some(peers))
     }
 }
 
@@ -105,9 +110,17 @@ impl Peers {
         Nodes { named: &self.named, port: PORT, expected: None, patience: Default::default() }
     }
 
-    /// Their addresses, as they are now.
-    pub(crate) fn discover(&self) -> Result<Vec<String>, DiscoveryError> {
-        self.nodes().discover()
+    /// Their addresses, as they are now: files are read again, and the DNS is asked.
+    pub(crate) fn discover(&self) -> Result<Vec<String>, PeersError> {
+        Ok(self.nodes().discover()?)
+    }
+
+    /// Whether an address of theirs may be dialled: other machines only where they prove who they are, or nobody cares.
+    pub(crate) fn check(&self, address: &str) -> Result<(), PeersError> {
+        if self.tls.is_some() || self.insecure || is_loopback(address) {
+            return Ok(());
+        }
+        Err(PeersError::Open(address.into()))
     }
 
     /// How to dial them.
@@ -145,14 +158,18 @@ mod tests {
         let key = FabricArgs { fabric_key: file("rack1.key"), ..trusting.clone() };
         let absent = FabricArgs { fabric_token_file: file("absent"), ..local.clone() };
         let alone = FabricArgs { fabric_ca: file("ca.pem"), ..Default::default() };
+        let sly = FabricArgs { fabric_peers: peers("localhost@10.0.0.5:7"), ..Default::default() };
+        let v6 = FabricArgs { fabric_peers: peers("[::1]:7"), ..Default::default() };
+        assert_eq!(words(&v6, false), "[::1]:7 by false");
         let empty = FabricArgs { fabric_peers: peers("rack1,,rack2"), ..Default::default() };
         for (args, insecure, part) in [
-            (&given, false, "--fabric-peers rack1 is another machine: give --fabric-ca"),
+            (&sly, false, "--fabric-peers localhost@10.0.0.5:7 is another machine"),
+            (&given, false, "--fabric-peers rack1:50051 is another machine: give --fabric-ca"),
             (&trusting, true, "--insecure and --fabric-ca exclude each other"),
             (&alone, false, "need --fabric-peers"),
             (&key, false, "certificate"),
             (&absent, false, "absent"),
-            (&empty, true, "--fabric-peers: "),
+            (&empty, true, "--fabric-peers"),
         ] {
             let words = words(args, insecure);
             assert!(words.contains(part), "{words}");

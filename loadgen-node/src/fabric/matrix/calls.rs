@@ -1,6 +1,6 @@
 //! Calls to nodes that let them measure.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use netdiv_contract::{
     said::said,
@@ -8,14 +8,22 @@ use netdiv_contract::{
 };
 use netdiv_qdl::{NodeInfo, Settings, Transport};
 use netdiv_transport::Connection;
-use tokio::{task::JoinSet, time::timeout};
+use tokio::{
+    task::JoinSet,
+    time::{sleep, timeout},
+};
 use tonic::{Code, Status};
 
 use super::schedule::Pair;
 use crate::{RunError, fabric::watch::Times};
 
-/// A node opens all its connections to another one before it begins, and tries each for so long.
-const OPENING: Duration = Duration::from_secs(30);
+/// A node opens its connections to another one before it begins; it gives up after 20 s.
+const OPENING: Duration = Duration::from_secs(25);
+
+/// How long to wait for a node that measures for somebody else, and the pause between two looks: a measurement that was given up
+/// may have to be noticed.
+const BUSY: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(200);
 
 /// What a pair's sender says.
 pub(super) type Answer = (Pair, Result<MeasureResponse, Status>);
@@ -35,12 +43,13 @@ pub(super) fn measure(
         let mut connections = Vec::new();
         for node in nodes {
             let opened = Connection::open(&node.address, &settings.network.options).await;
-            connections.push(opened.map_err(|error| failed(&error))?);
+            connections.push(opened.map_err(|error| Status::unavailable(error.to_string())));
         }
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let (warm_up, duration) =
             times.map_or_else(Default::default, |times| (times.warm_up, times.duration));
-        let limit = settings.network.control_timeout + OPENING + warm_up + duration;
+        // Where no message is answered in time, the window is twice as long.
+        let limit = settings.network.control_timeout + OPENING + BUSY + warm_up + 2 * duration;
         let mut answers = Vec::new();
         for round in rounds {
             let mut calls = JoinSet::new();
@@ -59,23 +68,50 @@ pub(super) fn measure(
                 };
                 let (sender, pair) = (sender.clone(), (*from, *to));
                 calls.spawn(async move {
-                    let answer = timeout(limit, sender.measure(request)).await;
-                    let silent = |_| Err(Status::deadline_exceeded("the node does not answer"));
-                    (pair, answer.unwrap_or_else(silent))
+                    let silent = |_| {
+                        let text = format!("the node that sends does not answer within {limit:?}");
+                        Err(Status::deadline_exceeded(text))
+                    };
+                    let answer = match sender {
+                        Err(lost) => Err(lost),
+                        Ok(sender) => {
+                            let call = timeout(limit, when_free(sender, request));
+                            call.await.unwrap_or_else(silent)
+                        }
+                    };
+                    (pair, answer)
                 });
             }
             answers.extend(calls.join_all().await);
         }
-        for connection in connections {
+        for connection in connections.into_iter().flatten() {
             connection.close().await;
         }
         Ok(answers)
     })
 }
 
+/// Calls a node, again as long as it measures for somebody else.
+async fn when_free(sender: Connection, request: MeasureRequest) -> Result<MeasureResponse, Status> {
+    let deadline = Instant::now() + BUSY;
+    loop {
+        match sender.measure(request.clone()).await {
+            Err(status)
+                if status.code() == Code::ResourceExhausted && Instant::now() < deadline =>
+            {
+                sleep(PAUSE).await;
+            }
+            answer => return answer,
+        }
+    }
+}
+
 /// What a node says of a pair that cannot be measured.
 pub(super) fn words(status: &Status) -> String {
-    said(status.message())
+    match status.code() {
+        Code::Unimplemented => "it knows no --matrix yet; update its sut-node".into(),
+        _ => said(status.message()),
+    }
 }
 
 /// Whether a node was not started for this, so that it has to be started in another way.

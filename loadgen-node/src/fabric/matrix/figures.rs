@@ -11,14 +11,16 @@ use crate::fabric::figures::Bandwidth;
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Matrix {
     pub(crate) message_bytes: usize,
-    /// This machine to all nodes at once.
-    pub(crate) fan_out: Bandwidth,
-    /// All nodes to this machine at once.
-    pub(crate) incast: Bandwidth,
+    /// This machine to all nodes at once; none where it could not be measured.
+    pub(crate) fan_out: Option<Bandwidth>,
+    /// All nodes to this machine at once; none where it could not be measured.
+    pub(crate) incast: Option<Bandwidth>,
     /// From each host to each other one, while nobody else measured with either of them.
     pub(crate) pairs: Vec<Pair>,
     /// What is clearly slower than the rest.
     pub(crate) slow: Vec<Slow>,
+    /// What could not be measured, or not in all rounds, each with its reason.
+    pub(crate) failures: Vec<String>,
 }
 
 /// From one host to another.
@@ -29,11 +31,9 @@ pub(crate) struct Pair {
     /// The median of the rounds, payload bytes; none where it could not be measured.
     pub(crate) bytes_per_second: Option<f64>,
     pub(crate) rounds_bytes_per_second: Vec<f64>,
-    /// The share of the window that I/O threads were busy in that round, from 0 to 1: at this machine the busiest one, at a node
-    /// that sends all of them.
+    /// The share of the window that the busiest I/O thread was, in that round, from 0 to 1: of the node that sends, or of this
+    /// machine where it is an end.
     pub(crate) busy: Option<f64>,
-    /// Why it could not be measured, in the last round in which it could not.
-    pub(crate) why: Option<String>,
 }
 
 impl Pair {

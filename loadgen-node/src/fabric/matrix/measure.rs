@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use netdiv_contract::v1::MeasureResponse;
+use netdiv_contract::{said::said, v1::MeasureResponse};
 use netdiv_qdl::{NodeInfo, Settings};
 use tracing::info;
 
@@ -25,6 +25,7 @@ use crate::{
 type Outcome = Result<(f64, Option<f64>), String>;
 
 /// Measures in each direction with each node alone and with all at once, and from node to node; each of it so many times.
+/// What fails is named, and the rest goes on.
 pub(crate) fn matrix(
     settings: &Settings,
     nodes: &[NodeInfo],
@@ -34,22 +35,30 @@ pub(crate) fn matrix(
     known: f64,
 ) -> Result<Matrix, RunError> {
     let (schedule, mut outcomes) = reach(settings, nodes, bytes)?;
-    let (mut fan_outs, mut incasts) = (Vec::new(), Vec::new());
+    let (mut at_once, mut failures) = ([Vec::new(), Vec::new()], Vec::new());
     for round in 1..=rounds {
         info!(round, "measuring with all nodes at once");
-        let all = |direction| bandwidth(settings, bytes, direction, times, known, |_| {});
-        fan_outs.push(all(Direction::ToNodes)?);
-        incasts.push(all(Direction::FromNodes)?);
+        for (direction, cells) in ONE_WAY.into_iter().zip(&mut at_once) {
+            match bandwidth(settings, bytes, direction, times, known, |_| {}) {
+                Ok(cell) => cells.push(cell),
+                Err(error) => {
+                    failures.push(format!("{direction}, all at once, round {round}: {error}"))
+                }
+            }
+        }
         for node in nodes {
             let name = &node.description.node_name;
             info!(round, node = name, "measuring with one node");
             let alone = Settings { nodes: vec![node.address.clone()], ..settings.clone() };
-            let (here, there) = (|| Host::Here, || Host::Node(name.clone()));
-            for (direction, from, to) in
-                [(Direction::ToNodes, here(), there()), (Direction::FromNodes, there(), here())]
-            {
-                let cell = bandwidth(&alone, bytes, direction, times, known, |_| {})?;
-                outcomes.add(from, to, Ok((one_way(&cell), cell.busiest_io_thread)));
+            for direction in ONE_WAY {
+                let cell = bandwidth(&alone, bytes, direction, times, known, |_| {});
+                let outcome = cell.map(|cell| (one_way(&cell), cell.busiest_io_thread));
+                let (here, there) = (Host::Here, Host::Node(name.clone()));
+                let (from, to) = match direction {
+                    Direction::FromNodes => (there, here),
+                    Direction::ToNodes | Direction::Both => (here, there),
+                };
+                outcomes.add(from, to, outcome.map_err(|error| error.to_string()));
             }
         }
         info!(round, steps = schedule.len(), "measuring from node to node");
@@ -60,18 +69,13 @@ pub(crate) fn matrix(
             outcomes.add(host(nodes, from), host(nodes, to), outcome);
         }
     }
-    let median = |cells| {
-        Bandwidth::median(cells).ok_or_else(|| RunError::Failed("nothing was measured".into()))
-    };
-    let pairs = outcomes.pairs();
-    Ok(Matrix {
-        message_bytes: bytes,
-        fan_out: median(fan_outs)?,
-        incast: median(incasts)?,
-        slow: slow(&pairs),
-        pairs,
-    })
+    let (pairs, of_pairs) = outcomes.pairs();
+    failures.extend(of_pairs);
+    let [fan_out, incast] = at_once.map(Bandwidth::median);
+    Ok(Matrix { message_bytes: bytes, fan_out, incast, slow: slow(&pairs), pairs, failures })
 }
+
+const ONE_WAY: [Direction; 2] = [Direction::ToNodes, Direction::FromNodes];
 
 /// How many measurements one round takes, one after the other.
 pub(crate) fn steps(nodes: usize) -> usize {
@@ -100,7 +104,8 @@ fn reach(
                 return Err(RunError::Usage(format!(
                     "at {} node {sender} finds the node {}, and this machine {receiver}; name the nodes by addresses that are \
                      the same everywhere",
-                    nodes[to].address, reached.peer_name
+                    nodes[to].address,
+                    said(&reached.peer_name)
                 )));
             }
             Ok(_) => {}
@@ -126,7 +131,7 @@ fn rate(measured: &MeasureResponse, bytes: usize) -> Outcome {
     }
     let bytes = Shape::of(Direction::ToNodes, bytes).sample_bytes();
     let seconds = measured.window_ns as f64 / 1e9;
-    Ok((measured.messages as f64 * bytes as f64 / seconds, Some(measured.busy)))
+    Ok((measured.messages as f64 * bytes as f64 / seconds, measured.busy))
 }
 
 /// What was found out of each pair.
@@ -138,15 +143,21 @@ impl Outcomes {
         self.0.entry((from, to)).or_default().push(outcome);
     }
 
-    fn pairs(self) -> Vec<Pair> {
+    /// The pairs, and what failed.
+    fn pairs(self) -> (Vec<Pair>, Vec<String>) {
+        let mut failures = Vec::new();
         let pair = |((from, to), outcomes): ((Host, Host), Vec<Outcome>)| {
-            let (mut measured, mut why) = (Vec::new(), None);
-            for outcome in outcomes {
-                match outcome {
-                    Ok(rate) => measured.push(rate),
-                    Err(reason) => why = Some(reason),
-                }
+            let tried = outcomes.len();
+            let (measured, failed): (Vec<_>, Vec<_>) =
+                outcomes.into_iter().partition(Result::is_ok);
+            if let Some(Err(why)) = failed.last() {
+                let rounds = match measured.len() {
+                    0 => String::new(),
+                    _ => format!(", in {} of {tried} rounds", failed.len()),
+                };
+                failures.push(format!("{from} to {to}{rounds}: {why}"));
             }
+            let mut measured: Vec<_> = measured.into_iter().flatten().collect();
             let rounds_bytes_per_second = measured.iter().map(|(rate, _)| *rate).collect();
             measured.sort_by(|a, b| a.0.total_cmp(&b.0));
             let middle = measured.len().checked_sub(1).and_then(|last| measured.get(last / 2));
@@ -156,9 +167,8 @@ impl Outcomes {
                 bytes_per_second: middle.map(|(rate, _)| *rate),
                 rounds_bytes_per_second,
                 busy: middle.and_then(|(_, busy)| *busy),
-                why,
             }
         };
-        self.0.into_iter().map(pair).collect()
+        (self.0.into_iter().map(pair).collect(), failures)
     }
 }

@@ -5,4 +5,4 @@ mod calls;
 pub(crate) mod figures;
 pub(crate) mod measure;
 mod schedule;
-mod slow;
+pub(crate) mod slow;

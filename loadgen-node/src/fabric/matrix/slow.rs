@@ -3,7 +3,7 @@
 use super::figures::{Host, Pair, Slow, SlowPart};
 
 /// What reaches less than this share of what is usual is slow.
-const SLOW: f64 = 0.8;
+pub(crate) const SLOW: f64 = 0.8;
 
 /// Names what is slow: hosts first, then the pairs that no slow host explains. Pairs of this machine are compared among
 /// themselves, those to nodes and those from nodes: its link may be another.
@@ -20,13 +20,13 @@ pub(super) fn slow(pairs: &[Pair]) -> Vec<Slow> {
     };
     let mut slow = between_nodes(&of(false, false));
     for pairs in [of(true, false), of(false, true)] {
-        slow.extend(slow_pairs(&pairs, usual(&pairs), |_, _| true));
+        slow.extend(slow_pairs(&pairs, usual(rates(&pairs)), |_, _| true));
     }
     slow
 }
 
 fn between_nodes(pairs: &[(&Host, &Host, f64)]) -> Vec<Slow> {
-    let usual = usual(pairs);
+    let usual = usual(rates(pairs));
     // The best of a host's pairs tells what the host can do; a single pair says nothing of either end.
     let slow_hosts = |end: fn(&(&Host, &Host, f64)) -> String| -> Vec<(String, f64)> {
         let mut hosts: Vec<_> = pairs.iter().map(end).collect();
@@ -76,9 +76,13 @@ fn slow_pairs(
     slow.collect()
 }
 
+fn rates(pairs: &[(&Host, &Host, f64)]) -> impl Iterator<Item = f64> {
+    pairs.iter().map(|pair| pair.2)
+}
+
 /// What a quarter of the pairs reach: with one slow host of three, two thirds of all pairs are slow.
-fn usual(pairs: &[(&Host, &Host, f64)]) -> f64 {
-    let mut rates: Vec<_> = pairs.iter().map(|pair| pair.2).collect();
+pub(crate) fn usual(rates: impl Iterator<Item = f64>) -> f64 {
+    let mut rates: Vec<_> = rates.collect();
     rates.sort_by(f64::total_cmp);
     rates.get(rates.len() * 3 / 4).copied().unwrap_or(0.0)
 }
@@ -97,7 +101,6 @@ mod tests {
             bytes_per_second: Some(rate(from, to)),
             rounds_bytes_per_second: Vec::new(),
             busy: None,
-            why: None,
         };
         let pairs: Vec<_> = pairs.filter(|(from, to)| from != to).map(pair).collect();
         slow(&pairs).into_iter().map(|slow| slow.what).collect()
@@ -147,7 +150,6 @@ mod tests {
                 bytes_per_second: Some(rate),
                 rounds_bytes_per_second: Vec::new(),
                 busy: None,
-                why: None,
             }
         };
         let pairs = [

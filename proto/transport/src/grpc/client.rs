@@ -21,7 +21,10 @@ use netdiv_contract::{
         FlushResponse, MeasureRequest, MeasureResponse, sut_node_client::SutNodeClient,
     },
 };
-use tokio::{net::lookup_host, time::timeout};
+use tokio::{
+    net::{TcpSocket, lookup_host},
+    time::timeout,
+};
 use tonic::{
     Status,
     body::Body,
@@ -181,8 +184,16 @@ async fn wire(address: &Address, options: &Options, ending: &Ending) -> Result<W
     let found = lookup_host((address.bare_host(), address.port)).await.map_err(unreachable)?;
     let mut outcome = Err(io::Error::other("the name has no address"));
     for peer in found {
-        let socket = options.way_out.tcp(&peer);
-        let socket = socket.map_err(|error| OpenError::Local(error.to_string()))?;
+        let socket = if peer.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
+        let socket = match socket {
+            Ok(socket) => socket,
+            // This machine may have no IPv6.
+            Err(error) => {
+                outcome = Err(error);
+                continue;
+            }
+        };
+        options.way_out.apply(&socket, &peer).map_err(OpenError::Local)?;
         outcome = socket.connect(peer).await;
         if outcome.is_ok() {
             break;

@@ -99,7 +99,7 @@ pub fn bind(local: SocketAddr) -> io::Result<UdpSocket> {
 /// The same, for what leaves this machine in a chosen way.
 pub(super) fn bind_by(local: SocketAddr, way_out: &WayOut) -> io::Result<UdpSocket> {
     let socket = Socket::new(Domain::for_address(local), Type::DGRAM, Some(Protocol::UDP))?;
-    way_out.bind(&socket)?;
+    way_out.bind(&socket).map_err(io::Error::other)?;
     if local.is_ipv6() && local.ip().is_unspecified() {
         socket.set_only_v6(false)?;
     }
