@@ -145,7 +145,7 @@ fn what_fails_is_named_and_the_rest_is_measured() {
     while !text.contains("measuring with all nodes at once") {
         assert_ne!(log.read_line(&mut text).expect("a line"), 0, "{text}");
     }
-    cluster.nodes.pop().expect("lost").signal("KILL");
+    cluster.nodes.pop().expect("lost").signal("-KILL");
     log.read_to_string(&mut text).expect("the rest");
     let output = measuring.wait_with_output().expect("it ends");
     text += &String::from_utf8_lossy(&output.stdout);
@@ -263,7 +263,7 @@ async fn a_node_that_ends_ends_its_measurement() {
     };
     let call = tokio::spawn(async move { node.measure(request).await });
     tokio::time::sleep(Duration::from_millis(300)).await;
-    cluster.nodes[0].signal("TERM");
+    cluster.nodes[0].signal("-TERM");
     let status = soon(call).await.expect("no panic").expect_err("the node ends");
     assert!(status.message().contains("it was asked to (SIGTERM)"), "{status}");
     let (code, log) = cluster.nodes[0].wait();
