@@ -60,7 +60,7 @@ pub enum Command {
     Doctor(Box<doctor::DoctorCommand>),
     /// Measure what the network to the nodes can carry; they run with --engine none. Exit code 0: measured, and every
     /// target is carried; 1: a target is not; 2: settings or nodes do not allow it; 3: a node was lost
-    Fabric(fabric::FabricCommand),
+    Fabric(Box<fabric::FabricCommand>),
     /// Make certificates for a lab: an authority (ca.pem), one certificate and key for each node (HOST.pem,
     /// HOST.key), and one for LoadGen nodes (client.pem, client.key)
     Certificates(certificates::CertificatesArgs),

@@ -273,7 +273,7 @@ impl Plan {
         let seconds = std::sync::atomic::AtomicUsize::new(0);
         let tell = |interval: &Interval| {
             let second = seconds.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
-            if second % SOAK_LINE == 0 {
+            if second.is_multiple_of(SOAK_LINE) {
                 let rate = |bytes: f64| format!("{:.3}", bytes / 1e9);
                 info!(
                     second,

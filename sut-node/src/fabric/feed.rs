@@ -17,8 +17,8 @@ use netdiv_contract::{
     v1::{self, InferRequest, InferResponse},
 };
 use netdiv_transport::Connection;
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::UnboundedReceiverStream;
+use tokio::sync::mpsc::{self, error::TrySendError};
+use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
 /// Bytes in flight on each connection: with a few of them enough for 100 Gb/s and 1 ms.
@@ -34,15 +34,15 @@ pub(super) async fn feed(
     payload: Bytes,
     answered: Arc<AtomicU64>,
 ) -> Result<Infallible, Status> {
-    // The queue is as long as what is in flight.
-    let (queue, requests) = mpsc::unbounded_channel();
     let mut encoder = Encoder::default();
     let in_flight = IN_FLIGHT_BYTES / payload.len().max(1);
     let in_flight = in_flight.clamp(*IN_FLIGHT.start(), *IN_FLIGHT.end());
-    send(&queue, &mut encoder, &payload, 0..in_flight as u64);
+    // A message is at most two chunks.
+    let (queue, requests) = mpsc::channel(2 * in_flight);
+    send(&queue, &mut encoder, &payload, 0..in_flight as u64)?;
     let mut sent = in_flight as u64;
     let mut received = 0;
-    let requests = UnboundedReceiverStream::new(requests);
+    let requests = ReceiverStream::new(requests);
     let mut replies = connection.infer(&SessionHeader::default(), requests).await?;
     let mut burst: Vec<InferResponse> = Vec::new();
     loop {
@@ -60,22 +60,26 @@ pub(super) async fn feed(
             return Err(Status::failed_precondition("it answers more than it is asked"));
         }
         answered.fetch_add(count, Ordering::Relaxed);
-        send(&queue, &mut encoder, &payload, sent..sent + count);
+        send(&queue, &mut encoder, &payload, sent..sent + count)?;
         sent += count;
     }
 }
 
 fn send(
-    queue: &mpsc::UnboundedSender<Bytes>,
+    queue: &mpsc::Sender<Bytes>,
     encoder: &mut Encoder,
     payload: &Bytes,
     ids: std::ops::Range<u64>,
-) {
+) -> Result<(), Status> {
     for id in ids {
         encoder.push(InferRequest { id, payload: payload.clone(), ..InferRequest::default() });
     }
     while let Some(chunk) = encoder.next_chunk() {
-        // Where nobody takes it, the replies say why.
-        let _ = queue.send(chunk);
+        match queue.try_send(chunk) {
+            Err(TrySendError::Full(_)) => return Err(Status::internal("too much is in flight")),
+            // Where nobody takes it, the replies say why.
+            Ok(()) | Err(TrySendError::Closed(_)) => {}
+        }
     }
+    Ok(())
 }
