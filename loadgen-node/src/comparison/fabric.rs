@@ -48,14 +48,7 @@ fn facts(report: &Report) -> BTreeMap<String, String> {
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
-    let chosen = [
-        ("interface", report.interface.clone()),
-        ("code point", report.dscp.map(|dscp| dscp.to_string())),
-        ("congestion control", report.congestion_control.clone()),
-    ];
-    for (what, value) in chosen {
-        facts.extend(value.map(|value| (what.into(), value)));
-    }
+    facts.extend(report.way_out().map(|(what, value)| (what.into(), value)));
     facts.extend(report.host.clone().map(|host| ("host".into(), host)));
     for route in &report.routes {
         let node = &route.node;

@@ -146,11 +146,9 @@ pub(crate) struct Bandwidth {
 impl Bandwidth {
     /// The median round of a cell, with the rates of all; of an even number the lower one of the middle. `None` without a
     /// round.
-    pub(crate) fn median(mut rounds: Vec<Self>) -> Option<Self> {
+    pub(crate) fn median(rounds: Vec<Self>) -> Option<Self> {
         let rates = rounds.iter().map(Self::bytes_per_second).collect();
-        rounds.sort_by(|a, b| a.bytes_per_second().total_cmp(&b.bytes_per_second()));
-        let middle = rounds.len().checked_sub(1)? / 2;
-        Some(Self { rounds_bytes_per_second: rates, ..rounds.swap_remove(middle) })
+        Some(Self { rounds_bytes_per_second: rates, ..median(rounds, Self::bytes_per_second)? })
     }
 
     /// Least and most of the rounds.
@@ -174,6 +172,16 @@ impl Bandwidth {
         self.nodes.iter().map(Rate::bytes_per_second).reduce(f64::min).unwrap_or(0.0)
     }
 }
+
+/// The median by its rate; of an even number the lower one of the middle. `None` of none.
+pub(super) fn median<T>(mut rounds: Vec<T>, rate: impl Fn(&T) -> f64) -> Option<T> {
+    rounds.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
+    let middle = rounds.len().checked_sub(1)? / 2;
+    Some(rounds.swap_remove(middle))
+}
+
+/// What moves less than this share of what others do is named as slow.
+pub(crate) const SLOW: f64 = 0.8;
 
 /// An I/O thread that is busy for this share of the window bounds the rate.
 pub(super) const BUSY: f64 = 0.95;

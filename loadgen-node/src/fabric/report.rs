@@ -58,6 +58,18 @@ pub(crate) struct Report {
     pub(crate) benchmarks: Vec<Benchmark>,
 }
 
+impl Report {
+    /// What was chosen of the way out of this machine.
+    pub(crate) fn way_out(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let chosen = [
+            ("interface", self.interface.clone()),
+            ("code point", self.dscp.map(|dscp| dscp.to_string())),
+            ("congestion control", self.congestion_control.clone()),
+        ];
+        chosen.into_iter().filter_map(|(what, value)| Some((what, value?)))
+    }
+}
+
 /// What is measured without TLS, beside the same with it.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Plaintext {

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::fabric::{
     choice::Tried,
-    figures::{Bandwidth, Benchmark, Direction, OpenLoop, Rate, RoundTrip, Route},
+    figures::{Bandwidth, Benchmark, Direction, OpenLoop, Rate, RoundTrip, Route, SLOW},
     report::Report,
 };
 
@@ -48,13 +48,7 @@ pub(crate) fn render(report: &Report) -> String {
 
 /// What was chosen of the way out of this machine.
 fn way_out(report: &Report) -> Option<String> {
-    let chosen = [
-        ("interface", report.interface.clone()),
-        ("code point", report.dscp.map(|dscp| dscp.to_string())),
-        ("congestion control", report.congestion_control.clone()),
-    ];
-    let chosen: Vec<_> =
-        chosen.into_iter().filter_map(|(what, value)| Some(format!("{what} {}", value?))).collect();
+    let chosen: Vec<_> = report.way_out().map(|(what, value)| format!("{what} {value}")).collect();
     (!chosen.is_empty()).then(|| format!("  this machine sends by {}", chosen.join(", ")))
 }
 
@@ -227,9 +221,6 @@ fn open_loop(runs: &[OpenLoop]) -> String {
     ];
     table::table(titles, 2, runs.iter().map(row))
 }
-
-/// A node this much slower than the median of all is named.
-const SLOW: f64 = 0.8;
 
 /// Nodes that got clearly less than the others in the cell with the most bytes per second, in either direction.
 fn slow_nodes(cells: &[Bandwidth]) -> Option<String> {

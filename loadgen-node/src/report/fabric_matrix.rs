@@ -16,10 +16,10 @@ use super::{
     units::{gigabytes, size},
 };
 use crate::fabric::{
-    figures::Bandwidth,
+    figures::{Bandwidth, SLOW},
     matrix::{
         figures::{Host, Matrix, Pair, SlowPart},
-        slow::{SLOW, usual},
+        slow::usual,
     },
     report::Report,
 };

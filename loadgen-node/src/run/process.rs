@@ -2,8 +2,8 @@
 
 use std::fs;
 
+use netdiv_resources::processor;
 use netdiv_rules::result::Process;
-use rustix::param::clock_ticks_per_second;
 
 /// What this process has used so far.
 pub fn process() -> Process {
@@ -17,16 +17,15 @@ pub fn process() -> Process {
     }
 }
 
-/// User and system time in the text of `/proc/PID/stat`, in seconds.
+/// User and system time in the text of `/proc/PID/stat`, in seconds; 0 where it does not say.
 pub fn cpu_seconds(stat: &str) -> f64 {
-    // After the name in brackets, which may hold anything, the 12th and 13th fields, in ticks.
-    let fields = stat.rsplit_once(')').map(|(_, rest)| rest.split_whitespace());
-    let ticks = fields.into_iter().flatten().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok());
-    ticks.sum::<u64>() as f64 / clock_ticks_per_second() as f64
+    processor::in_stat(stat).unwrap_or(0.0)
 }
 
 #[cfg(test)]
 mod tests {
+    use rustix::param::clock_ticks_per_second;
+
     use super::*;
 
     #[test]

@@ -21,9 +21,8 @@ pub fn threads(is_wanted: impl Fn(&str) -> bool) -> BTreeMap<String, f64> {
     let seconds = |task: fs::DirEntry| {
         let stat = fs::read_to_string(task.path().join("stat")).ok()?;
         let name = stat.split_once('(')?.1.rsplit_once(')')?.0;
-        let seconds = ticks(&stat)? as f64 / clock_ticks_per_second() as f64;
         let id = task.file_name().into_string().ok()?;
-        is_wanted(name).then_some((id, seconds))
+        is_wanted(name).then_some((id, in_stat(&stat)?))
     };
     tasks.filter_map(seconds).collect()
 }
@@ -40,6 +39,11 @@ pub fn busiest(
         Some(((now - before) / seconds).clamp(0.0, 1.0))
     });
     busy.reduce(f64::max)
+}
+
+/// Processor seconds in the text of `/proc/PID/stat`, in user and in kernel code; `None` where it does not say.
+pub fn in_stat(stat: &str) -> Option<f64> {
+    Some(ticks(stat)? as f64 / clock_ticks_per_second() as f64)
 }
 
 /// Clock ticks in user and in kernel code, the 14th and 15th field of `stat`; a name may hold spaces and brackets.

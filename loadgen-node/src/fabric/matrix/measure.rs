@@ -16,7 +16,7 @@ use crate::{
     RunError,
     fabric::{
         bandwidth::bandwidth,
-        figures::{Bandwidth, Direction, Shape},
+        figures::{Bandwidth, Direction, Shape, median},
         watch::Times,
     },
 };
@@ -157,16 +157,15 @@ impl Outcomes {
                 };
                 failures.push(format!("{from} to {to}{rounds}: {why}"));
             }
-            let mut measured: Vec<_> = measured.into_iter().flatten().collect();
+            let measured: Vec<_> = measured.into_iter().flatten().collect();
             let rounds_bytes_per_second = measured.iter().map(|(rate, _)| *rate).collect();
-            measured.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let middle = measured.len().checked_sub(1).and_then(|last| measured.get(last / 2));
+            let middle = median(measured, |(rate, _)| *rate);
             Pair {
                 from,
                 to,
-                bytes_per_second: middle.map(|(rate, _)| *rate),
+                bytes_per_second: middle.map(|(rate, _)| rate),
                 rounds_bytes_per_second,
-                busy: middle.and_then(|(_, busy)| *busy),
+                busy: middle.and_then(|(_, busy)| busy),
             }
         };
         (self.0.into_iter().map(pair).collect(), failures)

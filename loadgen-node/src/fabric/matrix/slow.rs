@@ -1,9 +1,7 @@
 //! Which hosts and which pairs are slow.
 
 use super::figures::{Host, Pair, Slow, SlowPart};
-
-/// What reaches less than this share of what is usual is slow.
-pub(crate) const SLOW: f64 = 0.8;
+use crate::fabric::figures::SLOW;
 
 /// Names what is slow: hosts first, then the pairs that no slow host explains. Pairs of this machine are compared among
 /// themselves, those to nodes and those from nodes: its link may be another.
