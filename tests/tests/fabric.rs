@@ -294,3 +294,23 @@ fn volumes_pass_beside_small_samples_in_bounded_memory() {
         assert!(peak < 1_200_000_000, "{transport}: {peak} bytes");
     }
 }
+
+#[test]
+fn the_time_is_not_over_before_each_node_answered() {
+    let nodes = ["near", "far"].map(|name| SutNode::start(name, &["--engine", "none"]));
+    let relay = Relay::tcp(&nodes[1].address);
+    // Half a second for a message there, and as long for the way back.
+    relay.set(Faults { bytes_per_second: Some(200_000), ..Faults::none() });
+    let addresses = [&*nodes[0].address, &relay.address].join(",");
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = Command::new(program("loadgen-node"))
+        .args(["fabric", "--nodes", &addresses, "--soak", "100ms", "--warm-up", "0s"])
+        .args(["--sizes", "100000", "--connections", "1", "--json", "-"])
+        .current_dir(folder.path())
+        .output()
+        .expect("loadgen-node starts");
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    for node in report["soak"]["nodes"].as_array().expect("both nodes") {
+        assert!(node["messages_per_second"].as_f64() > Some(0.0), "{node}");
+    }
+}

@@ -46,6 +46,15 @@ impl Glance {
         self.lanes.iter().map(|lane| lane.answered).sum()
     }
 
+    /// Whether each node answered since then.
+    fn each_node_answered(&self, now: &[NodeReport]) -> bool {
+        let answered = |lanes: &[NodeReport], address: &str| -> u64 {
+            lanes.iter().filter(|lane| lane.address == address).map(|lane| lane.answered).sum()
+        };
+        let address = |lane: &NodeReport| lane.address.clone();
+        now.iter().map(address).all(|to| answered(now, &to) > answered(&self.lanes, &to))
+    }
+
     fn bytes_received(&self) -> u64 {
         self.lanes.iter().map(|lane| lane.bytes_received).sum()
     }
@@ -103,8 +112,8 @@ impl Gaps {
     }
 }
 
-/// Looks at the counters when the warm-up is over, then each second until the time is up and a message was answered; tells
-/// of each interval. Fails with the run, and when `stop` is gone.
+/// Looks at the counters when the warm-up is over, then each second until the time is up and each node answered; tells of
+/// each interval. Fails with the run, and when `stop` is gone.
 pub(super) fn watch<L: LoadGen>(
     qdl: &Qdl<L>,
     times: Times,
@@ -137,8 +146,8 @@ pub(super) fn watch<L: LoadGen>(
             gaps.look(answered());
         }
         let over = begin.at.elapsed() >= times.duration;
-        // A message may take longer than all the time there is.
-        while over && answered() <= begin.answered() {
+        // A message may take longer than all the time there is, and a node may have its first turn late.
+        while over && !begin.each_node_answered(&qdl.report_by_lane()) {
             wait(LOOK)?;
             gaps.look(answered());
         }
