@@ -25,7 +25,8 @@ demo:
 OVER_QUIC := accuracy bad_input crowds failure faults node_faults performance plugin_tokens rules sorting tokens torch torch_tokens wire
 # One build with the programs: the tests' dependencies have more features than the programs need, and what is built for both
 # is built once.
-test: libtorch $(TARGET)/interop/made $(TARGET)/triton/made
+test: libtorch $(TARGET)/interop/made $(TARGET)/triton/made $(TARGET)/data/made
+	$(DATA_TEST)
 	$(CARGO) build --release --workspace --lib --bins --tests --locked
 	$(CARGO) test --release --workspace --locked
 	NETDIV_TEST_TRANSPORT=quic $(CARGO) test --release --workspace --locked $(OVER_QUIC:%=--test %)
@@ -34,6 +35,25 @@ test: libtorch $(TARGET)/interop/made $(TARGET)/triton/made
 $(TARGET)/interop/made: tests/interop/requirements.txt
 	python3 -m venv --clear $(TARGET)/interop
 	$(TARGET)/interop/bin/pip install --quiet --disable-pip-version-check -r $<
+	touch $@
+
+# Packages that prepare data sets.
+$(TARGET)/data/made: deploy/data/requirements.txt
+	NETDIV_DATA_PYTHON=$(TARGET)/data deploy/data/prepare --help >/dev/null
+	touch $@
+
+# Data sets in their public form, small, beside what the reference makes of them.
+DATA_TEST := $(TARGET)/data/bin/python -m unittest discover --quiet --start-directory tests/data --pattern '*_test.py'
+
+# Says again what that is, with the reference's own code: MLCOMMONS is a checkout of mlcommons/inference, tag v5.0.1.
+.PHONY: data-reference
+data-reference: $(TARGET)/data-reference/made
+	$(TARGET)/data-reference/bin/python tests/data/reference.py $(MLCOMMONS)
+	git diff --exit-code tests/data/expected.json
+
+$(TARGET)/data-reference/made: deploy/data/requirements.txt tests/data/requirements.txt
+	python3 -m venv --clear $(TARGET)/data-reference
+	$(TARGET)/data-reference/bin/pip install --quiet --disable-pip-version-check --timeout 300 -r tests/data/requirements.txt
 	touch $@
 
 # Triton's server, and the backend of the tests' models.

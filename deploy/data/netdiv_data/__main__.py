@@ -1,0 +1,99 @@
+"""The command: `deploy/data/prepare BENCHMARK --from FOLDER --output FOLDER`."""
+
+import argparse
+import os
+import sys
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+from . import captions, criteo, imagenet, kits19, openimages, prompts, squad
+from .errors import DataError
+from .preparation import Choice, Preparation, prepare
+
+FORMS = {
+    "resnet50": imagenet.FORMS, "retinanet": openimages.FORMS, "bert": squad.FORMS, "3d-unet": kits19.FORMS, "dlrm-v2": criteo.FORMS,
+    "gptj": prompts.FORMS, "llama3.1-8b": prompts.FORMS, **{name: prompts.FORMS for name in prompts.PICKLED},
+    "stable-diffusion-xl": captions.FORMS,
+}
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        "prepare", description="Prepares the data set of a benchmark of MLPerf Inference: samples as the reference makes them, "
+        "with a manifest that `loadgen-node run` checks. README.md beside it says what each FOLDER holds.")
+    parser.add_argument("benchmark", choices=FORMS)
+    parser.add_argument("--from", dest="source", type=Path, required=True, metavar="FOLDER", help="the set in its public form")
+    parser.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="where samples and manifest go")
+    parser.add_argument("--form", help="what a sample is; the first of: " + "; ".join(
+        f"{name}: {', '.join(forms)}" for name, forms in FORMS.items() if len(forms) > 1))
+    parser.add_argument("--calibration", nargs="?", const=True, type=Path, metavar="LIST",
+                        help="the calibration subset instead; LIST is MLCommons' list where one belongs to the set")
+    parser.add_argument("--tokenizer", type=Path, metavar="FOLDER", help="gptj, stable-diffusion-xl: the model's tokenizer")
+    parser.add_argument("--first", type=int, metavar="N", help="the first N samples alone, for practice")
+    parser.add_argument("--incomplete", action="store_true", help="take a set that is not the published one, for practice")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: one for each core)")
+    args = parser.parse_args()
+    forms = FORMS[args.benchmark]
+    args.form = args.form or forms[0]
+    if args.form not in forms:
+        parser.error(f"--form {args.form}: {args.benchmark} has {', '.join(forms)}")
+    if args.jobs < 1 or (args.first is not None and args.first < 1):
+        parser.error("--jobs and --first: 1 or more")
+    return args
+
+
+def chosen(args: argparse.Namespace) -> Preparation:
+    """What the arguments ask for."""
+    name, incomplete = args.benchmark, args.incomplete or args.first is not None
+    lists = name not in ("gptj", "llama3.1-8b", *prompts.PICKLED)
+    if lists and args.calibration is True:
+        raise DataError("--calibration needs LIST here: see calibration/ of mlcommons/inference")
+    if not lists and args.calibration not in (None, True):
+        raise DataError("--calibration takes no LIST here: the subset is a file of its own in FOLDER")
+    common = (args.source, args.form, incomplete, args.calibration)
+    match name:
+        case "resnet50":
+            return imagenet.preparation(*common)
+        case "retinanet":
+            return openimages.preparation(*common)
+        case "bert":
+            return squad.preparation(*common)
+        case "3d-unet":
+            return kits19.preparation(*common)
+        case "dlrm-v2":
+            return criteo.preparation(*common)
+        case "stable-diffusion-xl":
+            return captions.preparation(*common, args.tokenizer)
+        case "gptj":
+            return prompts.gptj(*common[:3], bool(args.calibration), args.tokenizer)
+        case "llama3.1-8b":
+            return prompts.llama_8b(*common[:3], bool(args.calibration))
+        case _:
+            return prompts.pickled(name, *common[:3], bool(args.calibration))
+
+
+def main() -> int:
+    # Tokenizers alone are used of the package.
+    os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
+    args = arguments()
+    try:
+        if not args.source.is_dir():
+            raise DataError(f"{args.source} is no folder")
+        it = chosen(args)
+        print(f"{it.facts.name}: {it.facts.licence}", file=sys.stderr)
+        paths = prepare(it, Choice(args.output, args.first, args.incomplete, args.jobs))
+    except DataError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except (OSError, BrokenProcessPool) as error:
+        print(f"error: {error}. The same command goes on where this one stopped", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted: the same command goes on where this one stopped", file=sys.stderr)
+        return 130
+    print(f"--dataset {'+'.join(str(path) for path in paths)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

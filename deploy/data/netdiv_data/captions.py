@@ -1,0 +1,65 @@
+"""Stable Diffusion XL: COCO's captions, as text or as the ids of the model's two tokenizers."""
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import sources
+from .errors import DataError
+from .facts import CAPTIONS
+from .parts import Array, Folder
+from .preparation import Preparation
+from .prompts import tokenizer_files, tokenizer_of
+
+FORMS = ("ids", "text")
+REFERENCE = "text_to_image/coco.py: Coco.preprocess"
+TOKENS = 77
+
+
+def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | None, tokenizer: Path | None) -> Preparation:
+    """FOLDER has captions_source.tsv; the tokenizer's folder has `tokenizer` and `tokenizer_2`, as the checkpoint does."""
+    table = sources.published(sources.file(folder, "captions_source.tsv", "captions.tsv"), CAPTIONS, incomplete)
+    names, captions = read(table)
+    files, name = [table], "captions"
+    if calibration:
+        files.append(calibration)
+        places = sources.chosen(names, sources.lines(calibration), calibration)
+        names, captions, name = [names[p] for p in places], [captions[p] for p in places], "captions-calibration"
+    if form == "text":
+        return Preparation(
+            "stable-diffusion-xl", CAPTIONS, form, REFERENCE, [Folder(name, ".txt")], names, captions, as_bytes, files,
+            calibration=calibration is not None, parallel=False)
+    folders = [tokenizer / which if tokenizer else None for which in ("tokenizer", "tokenizer_2")]
+    both = [tokenizer_of(which, "Stable Diffusion XL") for which in folders]
+    files += [file for which in folders for file in tokenizer_files(which)]
+    parts = [Array(f"{name}-ids", "int32", (TOKENS,)), Array(f"{name}-ids-2", "int32", (TOKENS,))]
+    return Preparation(
+        "stable-diffusion-xl", CAPTIONS, form, REFERENCE, parts, names, captions,
+        lambda caption: [ids(caption, one) for one in both], files, calibration=calibration is not None, parallel=False)
+
+
+def read(path: Path) -> tuple[list[str], list[str]]:
+    """Ids of the captions, and the captions."""
+    with open(path, newline="", encoding="utf-8") as file:
+        try:
+            rows = [(row["id"], row["caption"]) for row in csv.DictReader(file, delimiter="\t")]
+        except (KeyError, UnicodeDecodeError, csv.Error) as error:
+            raise DataError(f"{path}: not a table with id and caption: {error}") from error
+    return [name for name, _ in rows], [caption for _, caption in rows]
+
+
+def as_bytes(caption: str) -> list[bytes]:
+    return [caption.encode()]
+
+
+def ids(caption: str, tokenizer: Any) -> np.ndarray:
+    """Those of one tokenizer, with words that stand for several ids written out."""
+    for token in set(tokenizer.tokenize(caption)) & set(tokenizer.added_tokens_encoder):
+        words, number = [token], 1
+        while (word := f"{token}_{number}") in tokenizer.added_tokens_encoder:
+            words, number = [*words, word], number + 1
+        caption = caption.replace(token, " ".join(words))
+    found = tokenizer(caption, padding="max_length", max_length=tokenizer.model_max_length, truncation=True)["input_ids"]
+    return np.array(found, dtype=np.int32)

@@ -1,0 +1,5 @@
+"""What a user can put right."""
+
+
+class DataError(Exception):
+    """The source, or what was asked for, does not allow a data set; the text says what to do."""

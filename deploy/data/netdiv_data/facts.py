@@ -1,0 +1,66 @@
+"""What MLCommons publishes of each data set: counts, digests, licences.
+
+Counts: the rules v5.0 and the submission checker. MD5: mlcommons/mlperf-automations, `meta.yaml` and `checksums.txt` of the scripts
+that fetch the set, unless a comment names another place.
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A data set."""
+
+    name: str
+    licence: str
+    samples: int
+    calibration: int = 0
+    md5: dict[str, str] = field(default_factory=dict)  # of its files, by name
+
+
+IMAGENET = Facts(
+    "ImageNet 2012, validation",
+    "image-net.org's terms of access: for non-commercial research and education; images must not be passed on",
+    50000, calibration=500,
+    md5={
+        "cal_image_list_option_1.txt": "f09719174af3553119e2c621157773a6",
+        "cal_image_list_option_2.txt": "e44582af00e3b4fc3fac30efd6bdd05f",
+    },
+)
+OPENIMAGES = Facts(
+    "OpenImages v6, validation, 264 classes",
+    "annotations CC BY 4.0, Google; images CC BY 2.0 by their own statement, each to be checked",
+    24781, calibration=500,
+    md5={"openimages_cal_images_list.txt": "5c3196ddcec4605c6a9fcf004d9615e6"},
+)
+SQUAD = Facts(
+    "SQuAD v1.1, dev", "CC BY-SA 4.0", 10833, calibration=100,
+    md5={"dev-v1.1.json": "3e85deb501d4e538b6bc56f786231552", "vocab.txt": "64800d5d8528ce344256daf115d4965e"},
+)
+# MD5 of volumes: 3d-unet-kits19/meta of mlcommons/inference; read from there, as they are of the reference's own pickles.
+KITS19 = Facts("KiTS 2019", "CC BY-NC-SA 4.0", 43, calibration=20)
+CRITEO = Facts(
+    "Criteo Terabyte click logs, day 23, synthetic multi-hot", "CC BY-NC-SA 4.0, Criteo's terms of use", 330067,
+    md5={
+        "day_23_dense.npy": "cdf7af87cbc7e9b468c0be46b1767601",
+        "day_23_labels.npy": "dd68f93301812026ed6f58dfb0757fa7",
+        "day_23_sparse_multi_hot.npz": "c46b7e31ec6f2f8768fa60bdfc0f6e40",
+        # README of dlrm_v2, tag v5.0.1.
+        "dlrm_trace_of_aggregated_samples.txt": "3db90209564316f2506c99cc994ad0b2",
+    },
+)
+OPENORCA = Facts("OpenOrca (GPT-4), tokenized for Llama 2", "MIT; tokenized by MLCommons for its members", 24576, calibration=1000)
+MIXTRAL = Facts(
+    "OpenOrca, GSM8K and MBXP, tokenized for Mixtral", "MIT; MIT; Apache 2.0", 15000,
+    md5={"09292024_mixtral_15k_mintoken2_v1.pkl": "78823c13e0e73e518872105c4b09628b"},
+)
+LONG_PROMPTS = Facts(
+    "subset of LongBench, LongDataCollections, Ruler and GovReport, tokenized for Llama 3.1", "of each source", 8313, calibration=512)
+CNN_GPTJ = Facts("CNN/DailyMail 3.0.0, validation", "Apache 2.0", 13368, calibration=1000)
+CNN_LLAMA = Facts("CNN/DailyMail 3.0.0, validation, tokenized for Llama 3.1 8B", "Apache 2.0", 13368, calibration=1000)
+DEEPSEEK = Facts("AIME, MATH500, GPQA, MMLU-Pro, LiveCodeBench, tokenized for DeepSeek-R1", "of each source", 4388, calibration=500)
+# MD5: text_to_image/coco2014/captions of mlcommons/inference, tag v5.0.1.
+CAPTIONS = Facts(
+    "COCO 2014, validation, 5,000 captions", "annotations CC BY 4.0, COCO Consortium", 5000, calibration=500,
+    md5={"captions_source.tsv": "24ba91c1e0fc04e70895385b4a57dca1"},
+)

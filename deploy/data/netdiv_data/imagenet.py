@@ -1,0 +1,98 @@
+"""ResNet50: ImageNet's validation images, as the profiles of the reference prepare them."""
+
+from functools import partial
+from pathlib import Path
+
+import cv2
+import numpy as np
+from PIL import Image
+
+from . import sources
+from .errors import DataError
+from .facts import IMAGENET
+from .parts import Array, Folder
+from .preparation import Preparation
+
+FORMS = ("uint8", "fp32", "tensorflow", "jpeg")
+REFERENCE = "vision/classification_and_detection/python/dataset.py"
+SIDE, SHORT_SIDE = 224, 256
+MEAN, DEVIATION = np.float32([0.485, 0.456, 0.406]), np.float32([0.229, 0.224, 0.225])  # pre_process_imagenet_pytorch
+TENSORFLOW_MEAN = np.float32([123.68, 116.78, 103.94])  # pre_process_vgg
+
+
+def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | None) -> Preparation:
+    """FOLDER has val_map.txt, a line `NAME CLASS` for each image, and the images."""
+    val_map = sources.file(folder, "val_map.txt")
+    names, labels = read_map(val_map)
+    read = [val_map]
+    if calibration:
+        read.append(sources.published(calibration, IMAGENET, incomplete))
+        places = sources.chosen(names, [line.split()[0] for line in sources.lines(calibration)], calibration)
+        names, labels = [names[place] for place in places], labels[places]
+    paths = [folder / name for name in names]
+    sources.all_there(paths, val_map)
+    name = "imagenet-calibration" if calibration else "imagenet"
+    part, function = {
+        "uint8": (Array(f"{name}-uint8", "uint8", (SIDE, SIDE, 3)), "pre_process_imagenet_pytorch, before to_tensor"),
+        "fp32": (Array(f"{name}-fp32", "float32", (3, SIDE, SIDE)), "pre_process_imagenet_pytorch, NCHW (resnet50-pytorch)"),
+        "tensorflow": (Array(f"{name}-tensorflow", "float32", (SIDE, SIDE, 3)), "pre_process_vgg, NHWC (resnet50-tf)"),
+        "jpeg": (Folder(f"{name}-jpeg", ".jpg"), "the files as they are"),
+    }[form]
+    return Preparation(
+        "resnet50", IMAGENET, form, f"{REFERENCE}: {function}", [part], names, paths, partial(make, form), read,
+        labels=labels, calibration=calibration is not None)
+
+
+def read_map(path: Path) -> tuple[list[str], np.ndarray]:
+    """Names and classes."""
+    rows = [line.split() for line in sources.lines(path)]
+    bad = next((n for n, row in enumerate(rows, 1) if len(row) != 2 or not row[1].isdigit() or int(row[1]) > 999), None)
+    if bad:
+        raise DataError(f"{path}: line {bad} is not `NAME CLASS` with a class from 0 to 999")
+    return [row[0] for row in rows], np.array([int(row[1]) for row in rows], dtype=np.int64)
+
+
+def make(form: str, path: Path) -> list[np.ndarray | bytes]:
+    """One sample."""
+    if form == "jpeg":
+        return [path.read_bytes()]
+    image = rgb(path)
+    if form == "tensorflow":
+        return [normalised_for_tensorflow(image)]
+    cropped = resized_and_cropped(image)
+    return [cropped if form == "uint8" else normalised(cropped)]
+
+
+def rgb(path: Path) -> np.ndarray:
+    """The image as OpenCV decodes it, [H, W, 3]."""
+    image = cv2.imread(str(path))
+    if image is None:
+        raise DataError(f"{path}: OpenCV cannot decode it")
+    return cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
+
+
+def resized_and_cropped(image: np.ndarray) -> np.ndarray:
+    """The short side to 256 pixels with Pillow's bilinear filter, then the middle, as torchvision does."""
+    height, width = image.shape[:2]
+    short, long = min(height, width), max(height, width)
+    other = int(SHORT_SIDE * long / short)
+    size = (SHORT_SIDE, other) if width <= height else (other, SHORT_SIDE)
+    pixels = np.asarray(Image.fromarray(image).resize(size, Image.Resampling.BILINEAR))
+    top, left = (round((side - SIDE) / 2) for side in pixels.shape[:2])
+    return pixels[top : top + SIDE, left : left + SIDE]
+
+
+def normalised(cropped: np.ndarray) -> np.ndarray:
+    """From 0 to 1, minus the mean, by the deviation; [3, H, W]."""
+    scaled = cropped.transpose(2, 0, 1).astype(np.float32) / np.float32(255)
+    return (scaled - MEAN[:, None, None]) / DEVIATION[:, None, None]
+
+
+def normalised_for_tensorflow(image: np.ndarray) -> np.ndarray:
+    """The short side to 256 pixels with OpenCV's area filter, the middle, minus the mean; [H, W, 3]."""
+    height, width = image.shape[:2]
+    side = int(100.0 * SIDE / 87.5)
+    size = (side, int(side * height / width)) if height > width else (int(side * width / height), side)
+    pixels = cv2.resize(image, size, interpolation=cv2.INTER_AREA)
+    top, left = (int((length - SIDE) / 2) for length in pixels.shape[:2])
+    return pixels[top : top + SIDE, left : left + SIDE].astype(np.float32) - TENSORFLOW_MEAN

@@ -1,0 +1,67 @@
+"""3D-UNet: KiTS 2019's CT volumes at one spacing, with sides that windows of 128 divide."""
+
+import json
+from pathlib import Path
+
+import nibabel
+import numpy as np
+from scipy.ndimage import zoom
+
+from . import sources
+from .errors import DataError
+from .facts import KITS19
+from .parts import Folder
+from .preparation import Preparation
+
+FORMS = ("fp32",)
+REFERENCE = "vision/medical_imaging/3d-unet-kits19/preprocess.py: Preprocessor"
+# global_vars.py of the reference.
+SPACING, WINDOW, STRIDE = (1.6, 1.2, 1.2), 128, 64
+LEAST, MOST, MEAN, DEVIATION, PADDING = -79.0, 304.0, 101.0, 76.9, -2.2
+CASES = json.loads(Path(__file__).with_name("kits19_cases.json").read_text())
+
+
+def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | None) -> Preparation:
+    """FOLDER is KiTS 2019's `data`, with a folder for each case."""
+    cases = CASES["inference"]
+    if calibration:
+        cases = sources.lines(calibration)
+        if cases != CASES["calibration"]:
+            raise DataError(f"{calibration} is not calibration_cases.txt of mlcommons/inference, calibration/KiTS")
+    if incomplete:
+        cases = [case for case in cases if (folder / case / "imaging.nii.gz").is_file()]
+    paths = [folder / case / "imaging.nii.gz" for case in cases]
+    sources.all_there(paths, folder)
+    part = Folder("kits19-calibration" if calibration else "kits19")
+    return Preparation(
+        "3d-unet", KITS19, form, REFERENCE, [part], cases, paths, make, [], calibration=calibration is not None)
+
+
+def make(path: Path) -> list[np.ndarray]:
+    """One volume, float32 [1, D, H, W]."""
+    try:
+        image = nibabel.load(path)
+        spacing = image.header["pixdim"][1:4].tolist()
+        volume = image.get_fdata().astype(np.float32)
+    except (OSError, EOFError, ValueError, nibabel.filebasedimages.ImageFileError) as error:
+        raise DataError(f"{path}: not a NIfTI volume: {error}") from error
+    if volume.ndim != 3 or min(volume.shape) == 0 or min(spacing) <= 0:
+        raise DataError(f"{path}: a volume of shape {volume.shape} and spacing {spacing}")
+    if spacing != list(SPACING):
+        factors = np.array(spacing) / np.array(SPACING)
+        volume = zoom(volume, factors, order=1, mode="constant", cval=volume.min(), grid_mode=False)
+    volume = (np.clip(volume, LEAST, MOST) - MEAN) / DEVIATION
+    lacking = [max(0, WINDOW - side) for side in volume.shape]
+    volume = np.pad(volume, halves(lacking), mode="edge")
+    surplus = [side % STRIDE if side % STRIDE < STRIDE // 2 else 0 for side in volume.shape]
+    cut = tuple(slice(before, side - after) for side, (before, after) in zip(volume.shape, halves(surplus)))
+    volume = volume[cut]
+    missing = [-side % STRIDE for side in volume.shape]
+    missing = [more if side + more >= WINDOW else more + STRIDE for side, more in zip(volume.shape, missing)]
+    volume = np.pad(volume, halves(missing), mode="constant", constant_values=PADDING)
+    return [volume[None].astype(np.float32)]
+
+
+def halves(lengths: list[int]) -> list[tuple[int, int]]:
+    """Each in two, the second not the smaller."""
+    return [(length // 2, length - length // 2) for length in lengths]

@@ -1,0 +1,110 @@
+"""RetinaNet: OpenImages' validation images of 264 classes, with annotations in COCO's form."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import cv2
+import numpy as np
+import pandas as pd
+
+from . import sources
+from .errors import DataError
+from .facts import OPENIMAGES
+from .imagenet import rgb
+from .parts import Array, Folder
+from .preparation import Preparation
+
+FORMS = ("uint8", "fp32", "jpeg")
+REFERENCE = "vision/classification_and_detection/python/dataset.py: pre_process_openimages_retinanet"
+SIDE = 800
+ANNOTATIONS = "openimages-mlperf.json"
+BOXES, CLASSES = "validation-annotations-bbox.csv", "class-descriptions-boxable.csv"
+# The classes of the benchmark, in the order of their numbers: tools/openimages_mlperf.sh of the reference.
+NAMES = Path(__file__).with_name("openimages_classes.txt")
+
+
+def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | None) -> Preparation:
+    """FOLDER is what the reference's script leaves, `annotations/openimages-mlperf.json` and `validation/data/*.jpg`, or has
+    OpenImages' own CSV files in `annotations` instead."""
+    images = folder / "validation" / "data"
+    read, extra, name = [], {}, "openimages"
+    if calibration:
+        read = [sources.published(calibration, OPENIMAGES, incomplete)]
+        names, name = sources.lines(calibration), "openimages-calibration"
+        images = next((at for at in (folder / "calibration" / "data", folder / "train" / "data", images) if at.is_dir()), images)
+    elif (folder / "annotations" / ANNOTATIONS).is_file():
+        read = [folder / "annotations" / ANNOTATIONS]
+        names = names_of(read[0])
+        extra = {ANNOTATIONS: lambda path: path.write_bytes(read[0].read_bytes())}
+    else:
+        read = [sources.file(folder / "annotations", BOXES), sources.file(folder / "annotations", CLASSES)]
+        annotations = in_coco_form(*read, images)
+        names = [image["file_name"] for image in annotations["images"]]
+        extra = {ANNOTATIONS: lambda path: path.write_text(json.dumps(annotations))}
+    paths = [images / file_name for file_name in names]
+    sources.all_there(paths, read[0])
+    part = {
+        "uint8": Array(f"{name}-uint8", "uint8", (SIDE, SIDE, 3)),
+        "fp32": Array(f"{name}-fp32", "float32", (3, SIDE, SIDE)),
+        "jpeg": Folder(f"{name}-jpeg", ".jpg"),
+    }[form]
+    return Preparation(
+        "retinanet", OPENIMAGES, form, REFERENCE, [part], names, paths, partial(make, form), read,
+        extra=extra, calibration=calibration is not None)
+
+
+def names_of(path: Path) -> list[str]:
+    """The images' file names, in the order of the reference's QSL."""
+    try:
+        return [image["file_name"] for image in sources.read_json(path)["images"]]
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{path} has no images with file_name") from error
+
+
+def make(form: str, path: Path) -> list[np.ndarray | bytes]:
+    """One sample."""
+    if form == "jpeg":
+        return [path.read_bytes()]
+    pixels = cv2.resize(rgb(path).astype(np.float32), (SIDE, SIDE), interpolation=cv2.INTER_LINEAR)
+    if form == "uint8":
+        return [np.rint(pixels).astype(np.uint8)]
+    return [np.ascontiguousarray((pixels / np.float32(255)).transpose(2, 0, 1))]
+
+
+def in_coco_form(boxes: Path, classes: Path, images: Path) -> dict:
+    """What export_to_coco of the reference's tools/openimages.py makes of OpenImages' CSV files."""
+    wanted = sources.lines(NAMES)
+    try:
+        annotations = pd.read_csv(boxes)
+        class_map = pd.read_csv(classes, names=["LabelName", "DisplayName"])
+        labels = class_map[np.isin(class_map["DisplayName"], wanted)]["LabelName"]
+        ids = annotations[np.isin(annotations["LabelName"], labels)]["ImageID"].unique()
+    except (ValueError, KeyError) as error:
+        raise DataError(f"{boxes} or {classes} is not OpenImages' table: {error}") from error
+    sources.all_there([images / f"{name}.jpg" for name in ids], boxes)
+    sizes = pd.DataFrame([(name, *rgb(images / f"{name}.jpg").shape[:2]) for name in ids], columns=["image_list", "height", "width"])
+    categories = pd.DataFrame(list(enumerate(wanted)), columns=["category_id", "category_name"])
+    class_map = class_map.merge(categories, left_on="DisplayName", right_on="category_name", how="inner")
+    rows = pd.merge(annotations, sizes, how="inner", left_on="ImageID", right_on="image_list")
+    rows = rows.merge(class_map, on="LabelName", how="inner").sort_values(by=["ImageID"])
+    rows["image_id"] = pd.factorize(rows["ImageID"].to_numpy())[0]
+    return {
+        "info": {"dataset": "openimages_mlperf", "version": "v6"},
+        "licenses": [],
+        "categories": [{"id": number, "name": name, "supercategory": None} for number, name in enumerate(wanted)],
+        "images": [
+            {"id": int(number + 1), "file_name": f"{name}.jpg", "height": int(row["height"]), "width": int(row["width"]),
+             "license": None, "coco_url": None}
+            for (number, name), row in rows.groupby(["image_id", "ImageID"]).first().iterrows()],
+        "annotations": [annotation(number, row) for number, row in rows.iterrows()],
+    }
+
+
+def annotation(number: int, row: pd.Series) -> dict:
+    """A box in pixels."""
+    box = [row["XMin"] * row["width"], row["YMin"] * row["height"],
+           (row["XMax"] - row["XMin"]) * row["width"], (row["YMax"] - row["YMin"]) * row["height"]]
+    flags = {name: int(row[name]) for name in ("IsOccluded", "IsInside", "IsDepiction", "IsTruncated", "IsGroupOf")}
+    return {"id": int(number) + 1, "image_id": int(row["image_id"] + 1), "category_id": int(row["category_id"]), "bbox": box,
+            "area": box[2] * box[3], "iscrowd": int(row["IsGroupOf"]), **flags}

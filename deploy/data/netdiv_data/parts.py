@@ -1,0 +1,143 @@
+"""The files of a data set, as `loadgen-node run --dataset` opens them: an array, a folder, or a file of token ids."""
+
+import os
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .errors import DataError
+
+PARTIAL = ".partial"
+
+
+class Part(ABC):
+    """One file or folder, which has something of each sample. It has another name until it is complete."""
+
+    lasting = True  # what is written is there after an interruption
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def path(self, folder: Path) -> Path:
+        return folder / self.name
+
+    def partial(self, folder: Path) -> Path:
+        return folder / (self.name + PARTIAL)
+
+    @abstractmethod
+    def begin(self, folder: Path, count: int) -> None:
+        """Makes room for so many samples, or opens what is there."""
+
+    @abstractmethod
+    def write(self, index: int, item: Any) -> bytes:
+        """Writes that of one sample; gives its bytes."""
+
+    @abstractmethod
+    def read(self, index: int) -> bytes | None:
+        """The bytes that were written, or None."""
+
+    def finish(self, folder: Path) -> None:
+        """Everything is written."""
+        os.replace(self.partial(folder), self.path(folder))
+
+
+class Array(Part):
+    """Samples of one type and shape in one `.npy` file."""
+
+    def __init__(self, name: str, data_type: str, shape: tuple[int, ...]) -> None:
+        super().__init__(name + ".npy")
+        self.data_type, self.shape = np.dtype(data_type), shape
+
+    def begin(self, folder: Path, count: int) -> None:
+        path, shape = self.partial(folder), (count, *self.shape)
+        if path.exists():
+            self.array = np.lib.format.open_memmap(path, mode="r+")
+            if self.array.shape != shape or self.array.dtype != self.data_type:
+                raise DataError(f"{path} is of something else: remove it")
+        else:
+            self.array = np.lib.format.open_memmap(path, mode="w+", dtype=self.data_type, shape=shape)
+
+    def write(self, index: int, item: np.ndarray) -> bytes:
+        if item.shape != self.shape or item.dtype != self.data_type:
+            raise DataError(f"sample {index}: {item.dtype} {item.shape} instead of {self.data_type} {self.shape}")
+        self.array[index] = item
+        return item.tobytes()
+
+    def read(self, index: int) -> bytes | None:
+        return self.array[index].tobytes()
+
+    def finish(self, folder: Path) -> None:
+        self.array.flush()
+        del self.array
+        super().finish(folder)
+
+
+class Folder(Part):
+    """A file for each sample, named by its number: an array, or bytes as they are where there is a suffix."""
+
+    def __init__(self, name: str, suffix: str | None = None) -> None:
+        super().__init__(name)
+        self.suffix = suffix
+
+    def begin(self, folder: Path, count: int) -> None:
+        self.folder = self.partial(folder)
+        self.folder.mkdir(exist_ok=True)
+        self.digits = len(str(count - 1))
+
+    def file(self, index: int) -> Path:
+        return self.folder / f"{index:0{self.digits}}{self.suffix or '.npy'}"
+
+    def write(self, index: int, item: Any) -> bytes:
+        path = self.file(index)
+        unfinished = path.with_name("." + path.name)
+        with open(unfinished, "wb") as file:
+            if self.suffix:
+                file.write(item)
+            else:
+                np.lib.format.write_array(file, np.ascontiguousarray(item), allow_pickle=False)
+        os.replace(unfinished, path)
+        return item if self.suffix else item.tobytes()
+
+    def read(self, index: int) -> bytes | None:
+        try:
+            return self.file(index).read_bytes() if self.suffix else np.load(self.file(index), allow_pickle=False).tobytes()
+        except (OSError, ValueError):
+            return None
+
+    def finish(self, folder: Path) -> None:
+        for left_over in self.folder.glob(".*"):
+            left_over.unlink()
+        super().finish(folder)
+
+
+class Ids(Part):
+    """Token ids, as many as each sample has, in one file (docs/TOKENS.md)."""
+
+    lasting = False
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name + ".ids")
+        self.rows: dict[int, bytes] = {}
+
+    def begin(self, folder: Path, count: int) -> None:
+        self.count = count
+
+    def write(self, index: int, item: list[int]) -> bytes:
+        row = np.asarray(item)
+        if row.ndim != 1 or not row.size or row.dtype.kind not in "iu" or row.min() < 0 or row.max() >= 1 << 31:
+            raise DataError(f"sample {index}: not a list of token ids from 0 to {(1 << 31) - 1}, one at least")
+        self.rows[index] = row.astype("<i4").tobytes()
+        return self.rows[index]
+
+    def read(self, index: int) -> bytes | None:
+        return self.rows.get(index)
+
+    def finish(self, folder: Path) -> None:
+        rows = [self.rows[index] for index in range(self.count)]
+        offsets = np.cumsum([0] + [len(row) // 4 for row in rows]).astype("<u8")
+        with open(self.partial(folder), "wb") as file:
+            file.write(b"NDIDS001" + np.uint64(len(rows)).astype("<u8").tobytes() + offsets.tobytes())
+            file.writelines(rows)
+        super().finish(folder)

@@ -1,0 +1,94 @@
+"""Language models: prompts that MLCommons tokenized, or text with the model's own tokenizer, as token ids."""
+
+from pathlib import Path
+from typing import Any
+
+from . import facts, pickles, sources
+from .errors import DataError
+from .facts import Facts
+from .parts import Ids
+from .preparation import Preparation
+
+FORMS = ("ids",)
+# Prompt of GPT-J: language/gpt-j/dataset.py of the reference.
+INSTRUCTION = (
+    "Below is an instruction that describes a task, paired with an input that provides further context. "
+    "Write a response that appropriately completes the request.\n\n"
+    "### Instruction:\n{instruction}\n\n### Input:\n{input}\n\n### Response:")
+GPTJ_TOKENS = 1919
+# Each with the names of its files, validation first.
+PICKLED: dict[str, tuple[Facts, str, str, str]] = {
+    "llama2-70b": (facts.OPENORCA, "language/llama2-70b/dataset.py", "open_orca_gpt4_tokenized_llama.sampled_24576.pkl",
+                   "open_orca_gpt4_tokenized_llama.calibration_1000.pkl"),
+    "mixtral-8x7b": (facts.MIXTRAL, "language/mixtral-8x7b/dataset.py", "09292024_mixtral_15k_mintoken2_v1.pkl",
+                     "2024.06.06_mixtral_15k_calibration_v4.pkl"),
+    "llama3.1-405b": (facts.LONG_PROMPTS, "language/llama3.1-405b/dataset.py", "mlperf_llama3.1_405b_dataset_8313_processed_fp16_eval.pkl",
+                      "mlperf_llama3.1_405b_calibration_dataset_512_processed_fp16_eval.pkl"),
+    "deepseek-r1": (facts.DEEPSEEK, "language/deepseek-r1/mlperf/qsl.py (v5.1.1)", "mlperf_deepseek_r1_dataset_4388_fp8_eval.pkl",
+                    "mlperf_deepseek_r1_calibration_dataset_500_fp8_eval.pkl"),
+}
+
+
+def pickled(benchmark: str, folder: Path, form: str, incomplete: bool, calibration: bool) -> Preparation:
+    """FOLDER has MLCommons' table, a pickle whose column tok_input holds the ids."""
+    known, reference, *files = PICKLED[benchmark]
+    path = sources.published(sources.file(folder, files[calibration]), known, incomplete)
+    return of_lists(benchmark, known, reference, [path], pickles.column(path, "tok_input"), calibration)
+
+
+def llama_8b(folder: Path, form: str, incomplete: bool, calibration: bool) -> Preparation:
+    """FOLDER has MLCommons' JSON list, whose entries have tok_input."""
+    path = sources.file(folder, *(("cnn_dailymail_calibration.json",) if calibration else ("cnn_eval.json",)))
+    rows = field(sources.read_json(path), "tok_input", path)
+    return of_lists("llama3.1-8b", facts.CNN_LLAMA, "language/llama3.1-8b/dataset.py (v5.1.1)", [path], rows, calibration)
+
+
+def gptj(folder: Path, form: str, incomplete: bool, calibration: bool, tokenizer: Path | None) -> Preparation:
+    """FOLDER has cnn_eval.json as the reference's script writes it; the tokenizer is GPT-J's, from a folder."""
+    path = sources.file(folder, "cnn_dailymail_calibration.json" if calibration else "cnn_eval.json")
+    content = sources.read_json(path)
+    asked, articles = field(content, "instruction", path), field(content, "input", path)
+    texts = [INSTRUCTION.format(instruction=question, input=text) for question, text in zip(asked, articles)]
+    encode = tokenizer_of(tokenizer, "GPT-J")
+    rows = (encode(text, truncation=True, max_length=GPTJ_TOKENS)["input_ids"] for text in texts)
+    files = [path, *tokenizer_files(tokenizer)]
+    return of_lists("gptj", facts.CNN_GPTJ, "language/gpt-j/dataset.py", files, rows, calibration, len(texts))
+
+
+def of_lists(
+    benchmark: str, known: Facts, reference: str, files: list[Path], rows: Any, calibration: bool, count: int | None = None
+) -> Preparation:
+    """Lists of ids."""
+    count = len(rows) if count is None else count
+    part = Ids(f"{benchmark}-calibration" if calibration else benchmark)
+    names = [str(number) for number in range(count)]
+    return Preparation(benchmark, known, "ids", reference, [part], names, rows, as_it_is, files, calibration=calibration, parallel=False)
+
+
+def as_it_is(row: Any) -> list[Any]:
+    return [row]
+
+
+def field(content: Any, key: str, path: Path) -> list[Any]:
+    """What each entry of a JSON list has under a key."""
+    if not isinstance(content, list) or not all(isinstance(entry, dict) and key in entry for entry in content):
+        raise DataError(f"{path}: not a list of objects with {key}")
+    return [entry[key] for entry in content]
+
+
+def tokenizer_of(folder: Path | None, model: str) -> Any:
+    """The tokenizer in a folder, as Hugging Face keeps it; nothing is fetched."""
+    from transformers import AutoTokenizer
+
+    if folder is None:
+        raise DataError(f"--tokenizer FOLDER is needed: a folder with {model}'s tokenizer")
+    try:
+        return AutoTokenizer.from_pretrained(folder, use_fast=False, local_files_only=True, trust_remote_code=False)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DataError(f"{folder}: not {model}'s tokenizer: {error}") from error
+
+
+def tokenizer_files(folder: Path) -> list[Path]:
+    """Its files, for the manifest."""
+    names = ("tokenizer_config.json", "vocab.json", "merges.txt", "tokenizer.json", "special_tokens_map.json", "added_tokens.json")
+    return [folder / name for name in names if (folder / name).is_file()]

@@ -1,0 +1,232 @@
+"""deploy/data on small sets in their public form. What the samples have to be is in `expected.json`, which `reference.py` writes
+with the reference's own code."""
+
+import hashlib
+import json
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+import numpy as np
+import sets
+
+DATA = Path(__file__).parents[2] / "deploy" / "data"
+EXPECTED = json.loads((Path(__file__).with_name("expected.json")).read_text())
+CASES = json.loads((DATA / "netdiv_data" / "kits19_cases.json").read_text())
+
+
+def command(*args: object) -> list[str]:
+    return [sys.executable, "-m", "netdiv_data", *map(str, args)]
+
+
+def prepare(*args: object) -> subprocess.CompletedProcess[str]:
+    """Runs the command."""
+    return subprocess.run(command(*args), env=os.environ | {"PYTHONPATH": str(DATA)}, capture_output=True, text=True, check=False)
+
+
+class Preparing(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = Path(folder.name)
+        self.source, self.output = self.root / "source", self.root / "out"
+
+    def made(self, *args: object) -> list[Path]:
+        """Runs the command, which has to succeed; gives the parts of the data set."""
+        ran = prepare(args[0], "--from", self.source, "--output", self.output, "--incomplete", *args[1:])
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        return [Path(path) for path in ran.stdout.removeprefix("--dataset ").strip().split("+")]
+
+    def refused(self, words: str, *args: object) -> None:
+        ran = prepare(args[0], "--from", self.source, "--output", self.output, *args[1:])
+        self.assertEqual((ran.returncode, ran.stdout), (2, ""), ran.stderr)
+        self.assertIn(words, ran.stderr)
+        self.assertNotIn("Traceback", ran.stderr)
+
+    def manifest(self, path: Path) -> dict:
+        return json.loads(path.with_name(path.name + ".manifest.json").read_text())
+
+    def check(self, name: str, paths: list[Path]) -> None:
+        """The samples are those of the reference, and the manifest has their digests."""
+        for path, expected in zip(paths, EXPECTED[name], strict=True):
+            digests = [sample["sha256"] for sample in self.manifest(path)["samples"]]
+            self.assertEqual(digests, expected, f"{name}: {path}")
+            if path.suffix == ".npy":
+                held = [sample.tobytes() for sample in np.load(path)]
+            elif path.suffix == ".ids":
+                held = [np.array(row, "<i4").tobytes() for row in sets.ids(path)]
+            else:
+                files = sorted(path.iterdir())
+                held = [np.load(file).tobytes() if file.suffix == ".npy" else file.read_bytes() for file in files]
+            self.assertEqual([hashlib.sha256(data).hexdigest() for data in held], digests)
+
+    def test_imagenet(self) -> None:
+        sets.imagenet(self.source)
+        for form in ("uint8", "fp32", "tensorflow", "jpeg"):
+            paths = self.made("resnet50", "--form", form)
+            self.check(f"resnet50-{form}", paths)
+            labels = np.load(self.output / f"imagenet-{form}-labels.npy")
+            self.assertEqual(labels.tolist(), [number * 111 for number in range(8)])
+        about = self.manifest(paths[0])
+        self.assertEqual((about["complete"], about["subset"], about["samples"][0]["name"]), (False, "validation", "ILSVRC2012_val_00000000.JPEG"))
+        chosen = self.root / "list.txt"
+        chosen.write_text("ILSVRC2012_val_00000005.JPEG\nILSVRC2012_val_00000000.JPEG\n")
+        paths = self.made("resnet50", "--form", "jpeg", "--calibration", chosen)
+        self.assertEqual([path.name for path in sorted(paths[0].iterdir())], ["0.jpg", "1.jpg"])
+        self.assertEqual((paths[0] / "1.jpg").read_bytes(), (self.source / "ILSVRC2012_val_00000000.JPEG").read_bytes())
+
+    def test_openimages(self) -> None:
+        sets.openimages(self.source)
+        for form in ("uint8", "fp32", "jpeg"):
+            self.check(f"retinanet-{form}", self.made("retinanet", "--form", form))
+        annotations = json.loads((self.output / "openimages-mlperf.json").read_text())
+        self.assertEqual(annotations, EXPECTED["openimages-mlperf.json"])
+
+    def test_squad(self) -> None:
+        sets.squad(self.source)
+        self.check("bert", self.made("bert"))
+        self.assertIn("/", self.manifest(self.output / "squad-ids.npy")["samples"][0]["name"])
+
+    def test_kits19(self) -> None:
+        sets.kits19(self.source, CASES["inference"])
+        self.check("3d-unet", self.made("3d-unet"))
+
+    def test_criteo(self) -> None:
+        sets.criteo(self.source)
+        self.check("dlrm-v2", self.made("dlrm-v2"))
+        trace = (self.output / "dlrm_trace_of_aggregated_samples.txt").read_text()
+        self.assertEqual(trace, EXPECTED["trace"])
+        targets = (self.output / "criteo-targets.txt").read_text().splitlines()
+        labels = np.load(self.source / "day_23_labels.npy")[: len(targets), 0]
+        self.assertEqual((len(targets), [int(line.split("\t")[0]) for line in targets]), (4501, labels.tolist()))
+
+    def test_lengths_are_those_of_the_published_trace(self) -> None:
+        sys.path.insert(0, str(DATA))
+        from netdiv_data import criteo, facts
+
+        places = criteo.borders((criteo.ROWS + 1) // 2)
+        lines = "".join(f"{start}, {end}, {end - start}\n" for start, end in zip(places, places[1:]))
+        published = facts.CRITEO.md5["dlrm_trace_of_aggregated_samples.txt"]
+        self.assertEqual((len(places) - 1, hashlib.md5(lines.encode()).hexdigest()), (facts.CRITEO.samples, published))
+
+    def test_prompts(self) -> None:
+        for benchmark, name in (("llama2-70b", "open_orca_gpt4_tokenized_llama.sampled_24576.pkl"),
+                                ("mixtral-8x7b", "09292024_mixtral_15k_mintoken2_v1.pkl"),
+                                ("llama3.1-405b", "mlperf_llama3.1_405b_dataset_8313_processed_fp16_eval.pkl"),
+                                ("deepseek-r1", "mlperf_deepseek_r1_dataset_4388_fp8_eval.pkl")):
+            self.source = self.root / benchmark
+            rows = sets.prompts(self.source, name)
+            self.assertEqual(sets.ids(self.made(benchmark)[0]), rows)
+
+    def test_articles(self) -> None:
+        entries = sets.cnn(self.source)
+        sets.tokenizer(self.root / "tokenizer")
+        self.check("gptj", self.made("gptj", "--tokenizer", self.root / "tokenizer"))
+        self.assertEqual(sets.ids(self.made("llama3.1-8b")[0]), [entry["tok_input"] for entry in entries])
+
+    def test_captions(self) -> None:
+        texts = sets.captions(self.source)
+        for which in ("tokenizer", "tokenizer_2"):
+            sets.clip_tokenizer(self.root / "pipe" / which)
+        self.check("stable-diffusion-xl", self.made("stable-diffusion-xl", "--tokenizer", self.root / "pipe"))
+        (path,) = self.made("stable-diffusion-xl", "--form", "text")
+        self.assertEqual([file.read_text() for file in sorted(path.iterdir())], texts)
+
+    def test_what_is_not_the_published_set_is_refused(self) -> None:
+        sets.imagenet(self.source)
+        self.refused("8 samples where ImageNet 2012, validation has 50000", "resnet50")
+        self.assertFalse(self.output.exists())
+        self.source = self.root / "squad"
+        sets.squad(self.source)
+        self.refused("MLCommons publishes 3e85deb501d4e538b6bc56f786231552", "bert")
+
+    def test_bad_sources_are_refused(self) -> None:
+        self.refused("is no folder", "resnet50")
+        sets.imagenet(self.source)
+        val_map, text = self.source / "val_map.txt", (self.source / "val_map.txt").read_text()
+        for content, words in ((text.replace("_00000007.JPEG", "_99.JPEG"), "1 of 8 files that val_map.txt names are missing"),
+                               (text + "x.JPEG\n", "line 9 is not `NAME CLASS`"), (text + "x.JPEG 1000\n", "line 9 is not"),
+                               ("\n", "is empty"), ("\udcff", "not a text file")):
+            val_map.write_bytes(content.encode(errors="surrogateescape"))
+            self.refused(words, "resnet50", "--incomplete")
+        val_map.write_text(text)
+        (self.source / "ILSVRC2012_val_00000005.JPEG").write_text("no picture")
+        self.refused("ILSVRC2012_val_00000005.JPEG: OpenCV cannot decode it", "resnet50", "--incomplete")
+        self.refused("resnet50 has uint8, fp32, tensorflow, jpeg", "resnet50", "--form", "int4")
+
+    def test_a_pickle_runs_nothing(self) -> None:
+        class Attack:
+            def __reduce__(self) -> tuple:
+                return os.system, (f"touch {self.target}",)
+
+        Attack.target = self.root / "touched"
+        self.source.mkdir()
+        path = self.source / "open_orca_gpt4_tokenized_llama.sampled_24576.pkl"
+        path.write_bytes(pickle.dumps(Attack()))
+        self.refused("system, which no table needs; nothing of it was run", "llama2-70b", "--incomplete")
+        self.assertFalse(Attack.target.exists())
+        path.write_bytes(b"\x80\x04nonsense")
+        self.refused("not a pickled table", "llama2-70b", "--incomplete")
+        for rows, words in (([[1], []], "sample 1: not a list of token ids"), ([[1 << 31]], "sample 0"), ([[-1]], "sample 0"), ([["a"]], "sample 0")):
+            import pandas as pd
+
+            pd.DataFrame({"tok_input": rows}).to_pickle(path)
+            self.refused(words, "llama2-70b", "--incomplete")
+
+    def test_bad_arrays_are_refused(self) -> None:
+        sets.criteo(self.source, 500)
+        sparse = self.source / "day_23_sparse_multi_hot.npz"
+        arrays = dict(np.load(sparse))
+        for change, words in (({"3": arrays["3"][:-1]}, "an array of shape (499, 2) in place of (500, 2)"),
+                              ({"3": arrays["3"].astype(np.int64)}, "3.npy is int64, not int32")):
+            np.savez(sparse, **(arrays | change))
+            self.refused(words, "dlrm-v2", "--incomplete")
+        np.savez_compressed(sparse, **arrays)
+        self.refused("0.npy is compressed", "dlrm-v2", "--incomplete")
+        sparse.write_text("no archive")
+        self.refused("not the archive of day 23's indices", "dlrm-v2", "--incomplete")
+
+    def test_it_goes_on_where_it_was_interrupted(self) -> None:
+        sets.imagenet(self.source)
+        args = ("resnet50", "--from", self.source, "--output", self.output, "--incomplete", "--jobs", 1)
+        blocked = self.source / "ILSVRC2012_val_00000003.JPEG"  # the sixth of eight
+        content = blocked.read_bytes()
+        blocked.write_text("no picture")
+        self.assertEqual(prepare(*args).returncode, 2)
+        blocked.write_bytes(content)
+        partial = np.lib.format.open_memmap(self.output / "imagenet-uint8.npy.partial", mode="r+")
+        partial[1] += 1  # damaged in between
+        partial.flush()
+        ran = prepare(*args)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("going on: 4 samples are there", ran.stderr)
+        self.check("resnet50-uint8", [self.output / "imagenet-uint8.npy"])
+        self.assertEqual([path.name for path in self.output.glob(".*")], [])
+        ran = prepare(*args)
+        self.assertIn("prepared before", ran.stderr)
+        self.refused("was not made by this command", "resnet50", "--first", "3")
+
+    def test_ctrl_c_leaves_what_can_go_on(self) -> None:
+        sets.criteo(self.source, 200_000)
+        args = ("dlrm-v2", "--from", self.source, "--output", self.output, "--incomplete")
+        running = subprocess.Popen(command(*args), env=os.environ | {"PYTHONPATH": str(DATA)}, stderr=subprocess.PIPE, text=True)
+        journal = self.output / ".criteo-dense.journal"
+        while running.poll() is None and (not journal.exists() or journal.read_text().count("\n") < 5):
+            time.sleep(0.005)
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate()
+        self.assertEqual(running.returncode, 130, errors)
+        self.assertIn("interrupted: the same command goes on", errors)
+        ran = prepare(*args)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("going on: ", ran.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

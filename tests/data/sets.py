@@ -1,0 +1,140 @@
+"""Small data sets in the form in which the public ones come."""
+
+import json
+import shutil
+import struct
+from pathlib import Path
+
+import nibabel
+import numpy as np
+import pandas as pd
+
+MODELS = Path(__file__).parents[1] / "models"
+JPEGS = sorted((MODELS / "resnet50-jpeg").glob("*.jpg"))
+CLASSES = [("/m/01", "Cat"), ("/m/02", "Zebra"), ("/m/03", "Not one of the 264")]
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "quick", "brown", "fox", "##es", "##s", "jump", "over", "what", "does", "?", ".",
+         "a", "b", "dog", "lazy"]
+HOT = (3, 2, 1, 2, 6, 1, 1, 1, 1, 7, 3, 8, 1, 6, 9, 5, 1, 1, 1, 12, 100, 27, 10, 3, 1, 1)
+
+
+def imagenet(folder: Path) -> None:
+    """val_map.txt and images, which are not in the order of their names."""
+    folder.mkdir(parents=True)
+    lines = []
+    for number, jpeg in enumerate(reversed(JPEGS)):
+        name = f"ILSVRC2012_val_{number * 7 % 8:08}.JPEG"
+        shutil.copy(jpeg, folder / name)
+        lines.append(f"{name} {number * 111}")
+    (folder / "val_map.txt").write_text("\n".join(lines) + "\n")
+
+
+def openimages(folder: Path) -> None:
+    """OpenImages' two CSV files, and images."""
+    images, annotations = folder / "validation" / "data", folder / "annotations"
+    images.mkdir(parents=True)
+    annotations.mkdir()
+    ids = ["00f", "0a1", "0b2", "0c3"]
+    for name, jpeg in zip(ids, JPEGS):
+        shutil.copy(jpeg, images / f"{name}.jpg")
+    rows = [(ids[n % 4], "xclick", CLASSES[n % 3][0], 1, n / 20, n / 20 + 0.3, 0.1, 0.1 + n / 12, n % 2, 0, 0, 0, n % 3 == 1) for n in range(9)]
+    columns = "ImageID Source LabelName Confidence XMin XMax YMin YMax IsOccluded IsTruncated IsGroupOf IsDepiction IsInside".split()
+    pd.DataFrame([[*row[:-1], int(row[-1])] for row in rows], columns=columns).to_csv(annotations / "validation-annotations-bbox.csv", index=False)
+    (annotations / "class-descriptions-boxable.csv").write_text("".join(f"{label},{name}\n" for label, name in CLASSES))
+
+
+def squad(folder: Path) -> None:
+    """dev-v1.1.json and vocab.txt; one paragraph needs several windows."""
+    folder.mkdir(parents=True)
+    (folder / "vocab.txt").write_text("\n".join(WORDS) + "\n")
+    long = " ".join(["The quick brown foxes\tjump over\u202fthe lazy dog."] * 70)
+    paragraphs = [(long, ["What does the fox jump over?", "what " * 70]), ("A b.\u00a0the Fox!", ["Does\na dog"])]
+    qas = [{"context": text, "qas": [{"id": f"{n}{m}", "question": asked, "answers": []} for m, asked in enumerate(all_asked)]}
+           for n, (text, all_asked) in enumerate(paragraphs)]
+    (folder / "dev-v1.1.json").write_text(json.dumps({"version": "1.1", "data": [{"title": "t", "paragraphs": qas}]}))
+
+
+def kits19(folder: Path, cases: list[str]) -> None:
+    """CT volumes of different spacings and sizes."""
+    random = np.random.default_rng(1)
+    shapes = [((30, 40, 50), (5.0, 2.5, 2.5)), ((140, 150, 100), (1.6, 1.2, 1.2))]
+    for case, (shape, spacing) in zip(cases, shapes):
+        (folder / case).mkdir(parents=True)
+        volume = random.normal(60, 120, shape).astype(np.float32)
+        for name, data in (("imaging", volume), ("segmentation", (volume > 200).astype(np.uint8))):
+            affine = np.zeros((4, 4))
+            affine[0, 2], affine[1, 1], affine[2, 0], affine[3, 3] = -spacing[2], -spacing[1], -spacing[0], 1
+            image = nibabel.Nifti1Image(data, affine)
+            image.header["pixdim"][1:4] = spacing
+            nibabel.save(image, folder / case / f"{name}.nii.gz")
+
+
+def criteo(folder: Path, rows: int = 9001) -> None:
+    """The three files of day 23."""
+    folder.mkdir(parents=True)
+    random = np.random.default_rng(2)
+    np.save(folder / "day_23_dense.npy", random.random((rows, 13), dtype=np.float32))
+    np.save(folder / "day_23_labels.npy", random.integers(0, 2, (rows, 1)).astype(np.int32))
+    sparse = {str(n): random.integers(0, 1000, (rows, hot)).astype(np.int32) for n, hot in enumerate(HOT)}
+    np.savez(folder / "day_23_sparse_multi_hot.npz", **sparse)
+
+
+def prompts(folder: Path, name: str) -> list[list[int]]:
+    """A pickled table, as MLCommons publishes it."""
+    folder.mkdir(parents=True)
+    rows = [[1, 2, 3], [4], [5, 6]]
+    pd.DataFrame({"input": ["a", "b", "c"], "tok_input": rows, "tok_input_len": [3, 1, 2]}).to_pickle(folder / name)
+    return rows
+
+
+def tokenizer(folder: Path) -> None:
+    """One of bytes, as GPT-J and Stable Diffusion XL have."""
+    folder.mkdir(parents=True)
+    from transformers.models.gpt2.tokenization_gpt2 import bytes_to_unicode
+
+    letters = list(bytes_to_unicode().values())
+    vocabulary = {token: number for number, token in enumerate([*letters, "th", "Ġth", "<|endoftext|>"])}
+    (folder / "vocab.json").write_text(json.dumps(vocabulary, ensure_ascii=False))
+    (folder / "merges.txt").write_text("#version: 0.2\nt h\nĠ th\n")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "GPT2Tokenizer", "model_max_length": 2048}))
+
+
+def clip_tokenizer(folder: Path) -> None:
+    """One that fills up to 77, with a word of two ids."""
+    folder.mkdir(parents=True)
+    letters = [chr(n) for n in range(97, 123)]
+    tokens = [*letters, *(letter + "</w>" for letter in letters), "<|startoftext|>", "<|endoftext|>"]
+    (folder / "vocab.json").write_text(json.dumps({token: number for number, token in enumerate(tokens)}))
+    (folder / "merges.txt").write_text("#version: 0.2\n")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": "CLIPTokenizer", "model_max_length": 77}))
+    (folder / "special_tokens_map.json").write_text(json.dumps({
+        "bos_token": "<|startoftext|>", "eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>", "unk_token": "<|endoftext|>"}))
+    (folder / "added_tokens.json").write_text(json.dumps({"xyz": len(tokens), "xyz_1": len(tokens) + 1}))
+
+
+def cnn(folder: Path) -> list[dict]:
+    """cnn_eval.json."""
+    folder.mkdir(parents=True)
+    entries = [{"instruction": "Summarize the following news article:", "input": text, "output": "x", "tok_input": [n + 1, 9]}
+               for n, text in enumerate(["the thing", "path of thorns – é" * 200])]
+    (folder / "cnn_eval.json").write_text(json.dumps(entries, indent=4, ensure_ascii=False))
+    return entries
+
+
+def captions(folder: Path) -> list[str]:
+    """captions_source.tsv."""
+    folder.mkdir(parents=True)
+    texts = ["a city at night", "an xyz in the rain " * 20, 'he said "no" – twice']
+    lines = ["id\timage_id\tcaption\theight\twidth\tfile_name\tcoco_url"]
+    lines += [f'{70 + n}\t{n}\t"{text.replace(chr(34), chr(34) * 2)}"\t1\t1\tf\tu' for n, text in enumerate(texts)]
+    (folder / "captions_source.tsv").write_text("\n".join(lines) + "\n")
+    return texts
+
+
+def ids(path: Path) -> list[list[int]]:
+    """What a file of token ids holds."""
+    data = path.read_bytes()
+    assert data[:8] == b"NDIDS001"
+    (count,) = struct.unpack_from("<Q", data, 8)
+    starts = struct.unpack_from(f"<{count + 1}Q", data, 16)
+    flat = np.frombuffer(data, "<i4", offset=16 + 8 * (count + 1))
+    return [flat[a:b].tolist() for a, b in zip(starts, starts[1:])]
