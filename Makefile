@@ -4,6 +4,8 @@
 
 CARGO ?= cargo
 TARGET := $(or $(CARGO_TARGET_DIR),target)
+# Where deploy/data/prepare keeps its Python packages.
+export NETDIV_DATA_PYTHON ?= $(abspath $(TARGET))/data
 
 .PHONY: build libtorch demo test lint bench bench-compare testbed soak overload engines fuzz memcheck deny advisories digits sorting models language-model fixtures bench-language-model
 
@@ -39,7 +41,7 @@ $(TARGET)/interop/made: tests/interop/requirements.txt
 
 # Packages that prepare data sets.
 $(TARGET)/data/made: deploy/data/requirements.txt
-	NETDIV_DATA_PYTHON=$(TARGET)/data deploy/data/prepare --help >/dev/null
+	NETDIV_DATA_PYTHON=$(abspath $(TARGET))/data deploy/data/prepare --help >/dev/null
 	touch $@
 
 # Data sets in their public form, small, beside what the reference makes of them.

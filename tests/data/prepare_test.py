@@ -137,6 +137,14 @@ class Preparing(unittest.TestCase):
         self.check("stable-diffusion-xl", self.made("stable-diffusion-xl", "--tokenizer", self.root / "pipe"))
         (path,) = self.made("stable-diffusion-xl", "--form", "text")
         self.assertEqual([file.read_text() for file in sorted(path.iterdir())], texts)
+        annotations = [{"id": 30 - n, "image_id": n, "caption": f" text\n {n}"} for n in range(4)]
+        (self.source / "captions_train2014.json").write_text(json.dumps({"annotations": annotations}))
+        chosen = self.root / "list.txt"
+        chosen.write_text("30\n28\n")
+        (path,) = self.made("stable-diffusion-xl", "--form", "text", "--calibration", chosen)
+        self.assertEqual([file.read_text() for file in sorted(path.iterdir())], ["text 2", "text 0"])
+        chosen.write_text("30\n7\n")
+        self.refused("1 of its 2 names are not in the data set, the first is 7", "stable-diffusion-xl", "--form", "text", "--calibration", chosen)
 
     def test_what_is_not_the_published_set_is_refused(self) -> None:
         sets.imagenet(self.source)
@@ -213,16 +221,17 @@ class Preparing(unittest.TestCase):
         self.refused("was not made by this command", "resnet50", "--first", "3")
 
     def test_ctrl_c_leaves_what_can_go_on(self) -> None:
-        sets.criteo(self.source, 200_000)
+        sets.criteo(self.source, 400_000)
         args = ("dlrm-v2", "--from", self.source, "--output", self.output, "--incomplete")
-        running = subprocess.Popen(command(*args), env=os.environ | {"PYTHONPATH": str(DATA)}, stderr=subprocess.PIPE, text=True)
         journal = self.output / ".criteo-dense.journal"
-        while running.poll() is None and (not journal.exists() or journal.read_text().count("\n") < 5):
-            time.sleep(0.005)
-        running.send_signal(signal.SIGINT)
-        _, errors = running.communicate()
-        self.assertEqual(running.returncode, 130, errors)
-        self.assertIn("interrupted: the same command goes on", errors)
+        for number, lines in ((signal.SIGINT, 5), (signal.SIGTERM, 50)):
+            running = subprocess.Popen(command(*args), env=os.environ | {"PYTHONPATH": str(DATA)}, stderr=subprocess.PIPE, text=True)
+            while running.poll() is None and (not journal.exists() or journal.read_text().count("\n") < lines):
+                time.sleep(0.001)
+            running.send_signal(number)
+            _, errors = running.communicate()
+            self.assertEqual(running.returncode, 130, errors)
+            self.assertIn("interrupted: the same command goes on", errors)
         ran = prepare(*args)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("going on: ", ran.stderr)

@@ -1,10 +1,11 @@
 //! What a node that leaves does, beside ending the run, and what a data set does that changes; what every fault does to a run
 //! is in `faults.rs`.
 
-use std::{fs, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use e2e::{LoadGen, Running, SutNode, npy};
 use loadgen_node::official_log::read_responses;
+use netdiv_resources::files;
 
 /// A slow run of all samples of a file: 400 of 1000 bytes, each of which is 1. An echo node answers with the first eight.
 fn over_a_file(node: &SutNode) -> (LoadGen, String) {
@@ -59,6 +60,38 @@ fn a_data_set_that_changes_before_it_is_loaded_fails_the_run_by_name() {
     fs::File::options().write(true).open(&path).expect("ours").set_len(1000).expect("ours");
     node.signal("-CONT");
     running.wait().expect_failure("samples.npy has changed since the data set was opened");
+}
+
+#[test]
+fn a_prepared_data_set_is_compared_with_its_manifest() {
+    let node = SutNode::echo("a", &[]);
+    let (run, path) = over_a_file(&node);
+    let array = fs::read(&path).expect("ours");
+    let header = array.len() - 400_000;
+    let sample = |index: usize| {
+        let digest = files::sha256_of([&array[header + 1000 * index..][..1000]]);
+        serde_json::json!({"name": index.to_string(), "sha256": digest})
+    };
+    let manifest = serde_json::json!({
+        "form": 1, "benchmark": "fabric", "subset": "validation", "samples_form": "uint8", "complete": false,
+        "samples": (0..400).map(sample).collect::<Vec<_>>(),
+    });
+    let beside = format!("{path}.manifest.json");
+    fs::write(&beside, manifest.to_string()).expect("ours");
+    let outcome = run.start().wait().expect(0);
+    let prepared = &outcome.result()["prepared"][0];
+    assert_eq!(prepared["data_set"], "samples.npy");
+    assert_eq!(
+        prepared["manifest_sha256"],
+        files::sha256(Path::new(&beside)).expect("it is there")
+    );
+
+    let (run, path) = over_a_file(&node);
+    fs::write(format!("{path}.manifest.json"), manifest.to_string()).expect("ours");
+    let mut damaged = array.clone();
+    damaged[header + 7 * 1000] ^= 1;
+    fs::write(&path, damaged).expect("ours");
+    run.start().wait().expect_failure("sample 7 (7) is not what");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import sys
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -76,6 +77,7 @@ def main() -> int:
     # Tokenizers alone are used of the package.
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
     args = arguments()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         if not args.source.is_dir():
             raise DataError(f"{args.source} is no folder")

@@ -19,14 +19,14 @@ TOKENS = 77
 
 
 def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | None, tokenizer: Path | None) -> Preparation:
-    """FOLDER has captions_source.tsv; the tokenizer's folder has `tokenizer` and `tokenizer_2`, as the checkpoint does."""
-    table = sources.published(sources.file(folder, "captions_source.tsv", "captions.tsv"), CAPTIONS, incomplete)
-    names, captions = read(table)
-    files, name = [table], "captions"
+    """FOLDER has captions_source.tsv, and for calibration COCO's captions_train2014.json; the tokenizer's folder has `tokenizer` and
+    `tokenizer_2`, as the checkpoint does."""
     if calibration:
-        files.append(calibration)
-        places = sources.chosen(names, sources.lines(calibration), calibration)
-        names, captions, name = [names[p] for p in places], [captions[p] for p in places], "captions-calibration"
+        files, name = [sources.file(folder, "captions_train2014.json"), calibration], "captions-calibration"
+        names, captions = training(files[0], sources.lines(calibration), calibration)
+    else:
+        files, name = [sources.published(sources.file(folder, "captions_source.tsv", "captions.tsv"), CAPTIONS, incomplete)], "captions"
+        names, captions = read(files[0])
     if form == "text":
         return Preparation(
             "stable-diffusion-xl", CAPTIONS, form, REFERENCE, [Folder(name, ".txt")], names, captions, as_bytes, files,
@@ -48,6 +48,17 @@ def read(path: Path) -> tuple[list[str], list[str]]:
         except (KeyError, UnicodeDecodeError, csv.Error) as error:
             raise DataError(f"{path}: not a table with id and caption: {error}") from error
     return [name for name, _ in rows], [caption for _, caption in rows]
+
+
+def training(path: Path, wanted: list[str], named_by: Path) -> tuple[list[str], list[str]]:
+    """The captions of a list, in the order of their ids, as the reference's tools/coco_calibration.py writes them."""
+    try:
+        known = {str(entry["id"]): entry["caption"].replace("\n", "").strip() for entry in sources.read_json(path)["annotations"]}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{path}: not COCO's captions") from error
+    names = list(known)
+    chosen = sorted((names[place] for place in sources.chosen(names, wanted, named_by)), key=int)
+    return chosen, [known[name] for name in chosen]
 
 
 def as_bytes(caption: str) -> list[bytes]:

@@ -18,6 +18,7 @@ REFERENCE = "vision/classification_and_detection/python/dataset.py"
 SIDE, SHORT_SIDE = 224, 256
 MEAN, DEVIATION = np.float32([0.485, 0.456, 0.406]), np.float32([0.229, 0.224, 0.225])  # pre_process_imagenet_pytorch
 TENSORFLOW_MEAN = np.float32([123.68, 116.78, 103.94])  # pre_process_vgg
+cv2.setNumThreads(1)  # a process for each core is enough
 
 
 def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | None) -> Preparation:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -120,7 +121,8 @@ def made_in_order(it: Preparation, items: list[Any], jobs: int) -> Iterator[list
     if jobs == 1 or not it.parallel:
         yield from map(it.make, items)
         return
-    with ProcessPoolExecutor(jobs) as pool:
+    # Ctrl-C is for this process, which ends the others.
+    with ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
         waiting, rest = [], iter(items)
         try:
             for item in rest:

@@ -84,6 +84,7 @@ fn result(
         benchmark: config.benchmark.clone(),
         dataset: config.dataset.clone(),
         dataset_samples: library.total_samples() as u64,
+        prepared: library.prepared(),
         input: input(library.layout(), counted.input),
         encoding: config.encoding,
         sample_bytes: library.lengths(),

@@ -55,6 +55,7 @@ pub(crate) fn findings(
             encoding: config.encoding,
             input: Some(&tensors),
             dataset_samples: test.library.total_samples() as u64,
+            prepared: &test.library.prepared(),
             performance_samples: test.library.performance_sample_count() as u64,
             has_labels: test.labels.is_some(),
             test_settings: &settings,

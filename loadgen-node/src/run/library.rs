@@ -14,7 +14,7 @@ use netdiv_contract::{
 };
 use netdiv_dataset::Dataset;
 use netdiv_qdl::{Expectation, LoadedSamples, SampleSource};
-use netdiv_rules::result::Lengths;
+use netdiv_rules::result::{Lengths, Prepared};
 use parking_lot::{Mutex, RwLock};
 
 use super::{sut, witness::Witness};
@@ -163,6 +163,20 @@ impl Library {
             "sample {index} of {} is not what it was when it was loaded first. Let nobody write to a data set that is in use",
             self.dataset.name()
         ))
+    }
+
+    /// What the data set's manifests say.
+    pub(crate) fn prepared(&self) -> Vec<Prepared> {
+        let said = self.dataset.prepared().into_iter();
+        said.map(|said| Prepared {
+            data_set: said.data_set,
+            benchmark: said.benchmark,
+            subset: said.subset,
+            samples_form: said.samples_form,
+            complete: said.complete,
+            manifest_sha256: said.manifest_sha256,
+        })
+        .collect()
     }
 
     fn load(&self, index: usize) -> Result<Encoded, String> {

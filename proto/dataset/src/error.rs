@@ -37,6 +37,24 @@ pub enum DatasetError {
         /// In what.
         why: String,
     },
+    /// The manifest of a prepared data set cannot be used.
+    #[error("{}: {why}. Prepare the data set again (deploy/data), or remove that file", path.display())]
+    BadManifest {
+        /// The manifest.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// A sample is not the one that was prepared.
+    #[error("sample {index} ({name}) is not what {} says: prepare the data set again (deploy/data)", manifest.display())]
+    NotAsPrepared {
+        /// The sample.
+        index: usize,
+        /// Its name.
+        name: String,
+        /// The manifest.
+        manifest: PathBuf,
+    },
     /// A sample does not fit into memory.
     #[error("{name}, sample {index}: {error}")]
     TooLarge {

@@ -4,6 +4,7 @@ use netdiv_contract::layout::InputLayout;
 
 use crate::{
     error::DatasetError,
+    manifest::Prepared,
     sample::{Dataset, Sample},
 };
 
@@ -60,6 +61,10 @@ impl Dataset for Joined {
             }
         }
         Ok(Sample::Tensors(tensors))
+    }
+
+    fn prepared(&self) -> Vec<Prepared> {
+        self.parts.iter().flat_map(|part| part.prepared()).collect()
     }
 }
 

@@ -9,11 +9,13 @@ use crate::{
     folder::Folder,
     ids::Ids,
     joined::Joined,
+    manifest::Manifest,
     npy::{Array, Npy},
     sample::Dataset,
     sample_file::SampleFile,
     synthetic::Synthetic,
     synthetic_ids::SyntheticIds,
+    verified::Verified,
 };
 
 /// The data set of the demo: 500 held-out handwritten digits (`deploy/digits/README.md`).
@@ -50,6 +52,14 @@ pub fn open(name: &str) -> Result<Box<dyn Dataset>, DatasetError> {
         let parts = name.split('+').map(open).collect::<Result<_, _>>()?;
         return Ok(Box::new(Joined::new(name, parts)?));
     }
+    let data = on_disk(path)?;
+    Ok(match Manifest::beside(path)? {
+        Some(manifest) => Box::new(Verified::new(data, manifest)?),
+        None => data,
+    })
+}
+
+fn on_disk(path: &Path) -> Result<Box<dyn Dataset>, DatasetError> {
     let metadata = std::fs::metadata(path)
         .map_err(|error| DatasetError::Unreadable { path: path.into(), error })?;
     if metadata.is_dir() {

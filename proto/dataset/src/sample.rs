@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use netdiv_contract::layout::{self, DataType, InputLayout, TensorView};
 
-use crate::error::DatasetError;
+use crate::{error::DatasetError, manifest::Prepared};
 
 /// A sample.
 #[derive(Debug, Clone)]
@@ -41,6 +41,11 @@ pub trait Dataset: Send + Sync {
 
     /// Brings one sample into memory.
     fn read(&self, index: usize) -> Result<Sample, DatasetError>;
+
+    /// What the manifests say that lie beside its parts; samples are compared with them as they are read.
+    fn prepared(&self) -> Vec<Prepared> {
+        Vec::new()
+    }
 }
 
 impl Tensor {

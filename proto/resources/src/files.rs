@@ -64,6 +64,13 @@ pub fn sha256(path: &Path) -> io::Result<String> {
     Ok(hex::encode(hash.finalize()))
 }
 
+/// The SHA-256 of bytes that lie in parts, in hex.
+pub fn sha256_of<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> String {
+    let mut hash = Sha256::new();
+    parts.into_iter().for_each(|part| hash.update(part));
+    hex::encode(hash.finalize())
+}
+
 fn within(bytes: u64, most_bytes: u64) -> io::Result<()> {
     if bytes <= most_bytes {
         return Ok(());

@@ -40,6 +40,7 @@ mod modes;
 mod mutations;
 mod names;
 mod osi;
+mod prepared;
 mod programs;
 mod protocol;
 mod purposes;
@@ -190,6 +191,7 @@ fn judge(
     bindings::judge(subject, &mut found);
     recorded::judge(subject, &mut found);
     given::judge(subject, &mut found);
+    prepared::judge(subject, &mut found);
     programs::judge(subject, &mut found);
     tallies::judge(subject, &mut found);
     purposes::judge(subject, &mut found);

@@ -37,6 +37,10 @@ pub struct RunResult {
     pub dataset: String,
     /// Number of samples in the data set.
     pub dataset_samples: u64,
+    /// What the data set was prepared from, for each of its parts that has a manifest; samples were compared with it as they were
+    /// loaded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prepared: Vec<Prepared>,
     /// What a sample holds once decoded, tensor by tensor, as the nodes name them; one text where they are bytes of unknown
     /// meaning.
     pub input: Vec<String>,
@@ -282,6 +286,24 @@ pub struct Versions {
     pub loadgen_origin: String,
     /// Version of the wire contract.
     pub wire_contract: u32,
+}
+
+/// What the manifest of a prepared data set says (`deploy/data`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Prepared {
+    /// The file or folder with the samples.
+    pub data_set: String,
+    /// The benchmark that it was prepared for, without an accuracy target.
+    pub benchmark: String,
+    /// `validation` or `calibration`.
+    pub subset: String,
+    /// What a sample is, such as `uint8`.
+    pub samples_form: String,
+    /// Whether it is the published set, whole.
+    pub complete: bool,
+    /// SHA-256 of the manifest, which has the digest of every sample.
+    pub manifest_sha256: String,
 }
 
 impl RunResult {

@@ -6,7 +6,10 @@ use netdiv_contract::{
     layout::{self, TensorView},
 };
 
-use crate::book::{Benchmark, Compression, ElementType};
+use crate::{
+    book::{Benchmark, Compression, ElementType},
+    result::Prepared,
+};
 
 /// What is wrong with a data set of that many samples.
 pub(crate) fn not_the_whole_set(benchmark: &Benchmark, count: u64) -> Option<String> {
@@ -15,6 +18,30 @@ pub(crate) fn not_the_whole_set(benchmark: &Benchmark, count: u64) -> Option<Str
         format!(
             "{count} samples, but accuracy is measured over all {all} of the validation set, each once; use that set whole"
         )
+    })
+}
+
+/// What is wrong with a data set that was prepared otherwise than a benchmark's runs need it. One without a manifest says nothing.
+pub(crate) fn prepared_otherwise(
+    benchmark: &Benchmark,
+    prepared: &[Prepared],
+    accurate: bool,
+) -> Option<String> {
+    prepared.iter().find_map(|part| {
+        let Prepared { data_set, benchmark: made_for, subset, complete, .. } = part;
+        let is_for = |name: &str| {
+            let rest = name.strip_prefix(made_for.as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
+        };
+        if !is_for(&benchmark.name) {
+            let name = &benchmark.name;
+            return Some(format!("{data_set} was prepared for {made_for}, not for {name}"));
+        }
+        if subset != "validation" {
+            return Some(format!("{data_set} is the {subset} subset; use the validation set"));
+        }
+        let practice = "was prepared for practice, and is not the published set";
+        (accurate && !complete).then(|| format!("{data_set} {practice}: prepare all of it"))
     })
 }
 

@@ -8,7 +8,7 @@ use netdiv_words::Mode;
 use crate::{
     Scenario,
     facts::running::{Running, Said},
-    result::Evidence,
+    result::{Evidence, Prepared},
 };
 
 /// What a run is about to do.
@@ -26,6 +26,8 @@ pub struct Choice<'a> {
     pub input: Option<&'a [Tensor<'a>]>,
     /// Samples of the data set.
     pub dataset_samples: u64,
+    /// What its manifests say.
+    pub prepared: &'a [Prepared],
     /// Samples in performance mode, where LoadGen's settings do not name another number.
     pub performance_samples: u64,
     /// Whether there is a label for each sample.

@@ -5,7 +5,9 @@ use crate::{
     Finding,
     Rule::{N2, N25, N26},
     book::Benchmark,
-    judge::samples::{is_allowed_input, may_be_encoded, not_the_whole_set, wanted_input},
+    judge::samples::{
+        is_allowed_input, may_be_encoded, not_the_whole_set, prepared_otherwise, wanted_input,
+    },
 };
 use netdiv_contract::encoding::Encoding;
 
@@ -18,6 +20,8 @@ pub(super) fn check(benchmark: &Benchmark, choice: &Choice<'_>) -> Vec<Finding> 
     {
         findings.push(Finding::fail(N2, "dataset", format!("it has {what}")));
     }
+    let otherwise = prepared_otherwise(benchmark, choice.prepared, choice.is_accurate());
+    findings.extend(otherwise.map(|what| Finding::fail(N2, "dataset", what)));
     if choice.is_accurate() {
         findings.extend(labels(benchmark, choice.has_labels));
     }

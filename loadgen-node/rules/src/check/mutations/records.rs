@@ -31,6 +31,18 @@ fn digests(tree: &Tree, change: impl FnOnce(&mut crate::result::Digests)) {
     tree.record("Offline/digests", |record| change(record.digests.as_mut().unwrap()));
 }
 
+/// A data set that was prepared for a benchmark.
+fn prepared(benchmark: &str) -> Vec<crate::result::Prepared> {
+    vec![crate::result::Prepared {
+        data_set: "set.npy".into(),
+        benchmark: benchmark.into(),
+        subset: "validation".into(),
+        samples_form: "uint8".into(),
+        complete: true,
+        manifest_sha256: "5ca1ab1e".into(),
+    }]
+}
+
 /// Edits a setting as it was given, in one record, with all its digests.
 fn given(tree: &Tree, run: &str, key: &str, value: serde_json::Value) {
     tree.record(run, |record| {
@@ -323,6 +335,14 @@ pub(super) const ROWS: &[Row] = &[
     }),
     ("a record of another data set", &[N2], |tree| {
         tree.record("Offline/accuracy", |record| record.dataset_samples = 500);
+    }),
+    ("a record of a data set for another benchmark", &[N2], |tree| {
+        for run in ["performance", "accuracy", "digests", "TEST01", "TEST04"] {
+            tree.record(&format!("Offline/{run}"), |record| record.prepared = prepared("bert"));
+        }
+    }),
+    ("one run with a data set of another manifest", &[N2], |tree| {
+        tree.record("Offline/accuracy", |record| record.prepared = prepared("resnet50"));
     }),
     ("a record of another time for the name", &[N14], |tree| {
         tree.record("Offline/accuracy", |record| record.get_sut_name_duration_ns = Some(1));

@@ -9,7 +9,10 @@ use netdiv_words::{Mode, Scenario};
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::{Outcome, Rule, result::Evidence};
+use crate::{
+    Outcome, Rule,
+    result::{Evidence, Prepared},
+};
 
 /// All that a [`Choice`] borrows.
 #[derive(Clone)]
@@ -20,6 +23,7 @@ struct Case {
     encoding: Encoding,
     input: Option<Vec<Tensor<'static>>>,
     dataset_samples: u64,
+    prepared: Vec<Prepared>,
     performance_samples: u64,
     has_labels: bool,
     settings: BTreeMap<String, String>,
@@ -118,6 +122,7 @@ fn images() -> Case {
         encoding: Encoding::None,
         input: Some(vec![tensor("uint8", &[224, 224, 3])]),
         dataset_samples: 50_000,
+        prepared: Vec::new(),
         performance_samples: 50_000,
         has_labels: true,
         settings: settings(&[]),
@@ -136,6 +141,7 @@ fn tokens() -> Case {
         benchmark: "llama2-70b-99",
         input: Some(vec![tensor("int32", &[-1])]),
         dataset_samples: 24_576,
+        prepared: Vec::new(),
         performance_samples: 24_576,
         has_labels: false,
         settings: settings(&[
@@ -158,6 +164,7 @@ fn found(division: Division, case: &Case) -> Vec<Finding> {
         encoding: case.encoding,
         input: case.input.as_deref(),
         dataset_samples: case.dataset_samples,
+        prepared: &case.prepared,
         performance_samples: case.performance_samples,
         has_labels: case.has_labels,
         test_settings: &case.settings,

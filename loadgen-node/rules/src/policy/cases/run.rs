@@ -135,6 +135,27 @@ fn tensors_are_those_of_6_2_4() {
 }
 
 #[test]
+fn a_prepared_data_set_is_the_benchmarks() {
+    let prepared = |benchmark: &str, subset: &str, complete| Prepared {
+        data_set: "imagenet-uint8.npy".into(),
+        benchmark: benchmark.into(),
+        subset: subset.into(),
+        samples_form: "uint8".into(),
+        complete,
+        manifest_sha256: "5ca1ab1e".into(),
+    };
+    let with = |one: Prepared| move |case: &mut Case| case.prepared = vec![one];
+    let good = prepared("resnet50", "validation", true);
+    assert_eq!(found(Division::Network, &Case { prepared: vec![good], ..images() }), Vec::new());
+    let fails = |case, one, text: &str| fails(case, Rule::N2, "dataset", text, with(one));
+    fails(images(), prepared("bert", "validation", true), "for bert, not for resnet50");
+    fails(images(), prepared("resnet", "validation", true), "for resnet, not for resnet50");
+    fails(images(), prepared("resnet50", "calibration", true), "is the calibration subset");
+    let accuracy = Case { mode: Mode::Accuracy, ..images() };
+    fails(accuracy, prepared("resnet50", "validation", false), "was prepared for practice");
+}
+
+#[test]
 fn samples_are_enough() {
     let field = "performance_sample_count_override";
     fails(

@@ -1,0 +1,92 @@
+//! What `deploy/data` says of a data set that it prepared: a file beside it, with the digest of every sample.
+
+use std::{
+    io::ErrorKind,
+    path::{Path, PathBuf},
+};
+
+use netdiv_resources::files;
+use serde::Deserialize;
+
+use crate::error::DatasetError;
+
+/// What its name ends with.
+const ENDING: &str = ".manifest.json";
+
+/// The form that is read here.
+const FORM: u32 = 1;
+
+/// No more is read of one: that of a million samples has some 120 MB.
+const MOST_BYTES: u64 = 1 << 29;
+
+/// What a data set was prepared from, and for what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Prepared {
+    /// Name of the file or folder with the samples.
+    pub data_set: String,
+    /// The benchmark, without its accuracy target: `bert`, `dlrm-v2`.
+    pub benchmark: String,
+    /// `validation` or `calibration`.
+    pub subset: String,
+    /// What a sample is, such as `uint8`.
+    pub samples_form: String,
+    /// Whether it is the published set, whole.
+    pub complete: bool,
+    /// SHA-256 of the manifest, in hex.
+    pub manifest_sha256: String,
+}
+
+/// A sample of a manifest.
+#[derive(Debug, Deserialize)]
+pub(super) struct Known {
+    pub(super) name: String,
+    pub(super) sha256: String,
+}
+
+/// The part of a manifest that is read here; the rest is for people.
+#[derive(Deserialize)]
+struct Written {
+    form: u32,
+    benchmark: String,
+    subset: String,
+    samples_form: String,
+    complete: bool,
+    samples: Vec<Known>,
+}
+
+/// A manifest.
+pub(super) struct Manifest {
+    pub(super) path: PathBuf,
+    pub(super) prepared: Prepared,
+    pub(super) samples: Vec<Known>,
+}
+
+impl Manifest {
+    /// The one beside a data set, if there is one.
+    pub(super) fn beside(data_set: &Path) -> Result<Option<Self>, DatasetError> {
+        let Some(name) = data_set.file_name() else { return Ok(None) };
+        let mut file_name = name.to_owned();
+        file_name.push(ENDING);
+        let path = data_set.with_file_name(file_name);
+        let text = match files::read_to_string(&path, MOST_BYTES) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(DatasetError::Unreadable { path, error }),
+            Ok(text) => text,
+        };
+        let bad = |why: String| DatasetError::BadManifest { path: path.clone(), why };
+        let written: Written =
+            serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;
+        if written.form != FORM {
+            return Err(bad(format!("it has form {}, and {FORM} is read here", written.form)));
+        }
+        let prepared = Prepared {
+            data_set: name.to_string_lossy().into_owned(),
+            benchmark: written.benchmark,
+            subset: written.subset,
+            samples_form: written.samples_form,
+            complete: written.complete,
+            manifest_sha256: files::sha256_of([text.as_bytes()]),
+        };
+        Ok(Some(Self { path, prepared, samples: written.samples }))
+    }
+}

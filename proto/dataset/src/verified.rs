@@ -1,0 +1,140 @@
+//! A data set whose samples are compared with their manifest as they are read.
+
+use netdiv_contract::layout::InputLayout;
+use netdiv_resources::files;
+
+use crate::{
+    error::DatasetError,
+    manifest::{Manifest, Prepared},
+    sample::{Dataset, Sample},
+};
+
+pub(super) struct Verified {
+    data: Box<dyn Dataset>,
+    manifest: Manifest,
+}
+
+impl Verified {
+    pub(super) fn new(data: Box<dyn Dataset>, manifest: Manifest) -> Result<Self, DatasetError> {
+        let (has, says) = (data.sample_count(), manifest.samples.len());
+        if has != says {
+            let why = format!("it has {says} samples, the data set {has}");
+            return Err(DatasetError::BadManifest { path: manifest.path, why });
+        }
+        Ok(Self { data, manifest })
+    }
+}
+
+impl Dataset for Verified {
+    fn name(&self) -> String {
+        self.data.name()
+    }
+
+    fn sample_count(&self) -> usize {
+        self.data.sample_count()
+    }
+
+    fn layout(&self) -> Option<InputLayout> {
+        self.data.layout()
+    }
+
+    fn sample_bytes(&self, index: usize) -> u64 {
+        self.data.sample_bytes(index)
+    }
+
+    fn read(&self, index: usize) -> Result<Sample, DatasetError> {
+        let sample = self.data.read(index)?;
+        let digest = match &sample {
+            Sample::Bytes(bytes) => files::sha256_of([bytes.as_ref()]),
+            Sample::Tensors(tensors) => files::sha256_of(tensors.iter().map(|one| &*one.data)),
+        };
+        let known = &self.manifest.samples[index];
+        if digest == known.sha256 {
+            return Ok(sample);
+        }
+        Err(DatasetError::NotAsPrepared {
+            index,
+            name: known.name.clone(),
+            manifest: self.manifest.path.clone(),
+        })
+    }
+
+    fn prepared(&self) -> Vec<Prepared> {
+        vec![self.manifest.prepared.clone()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use netdiv_resources::files;
+
+    use crate::{Prepared, open};
+
+    /// A folder with two samples and their manifest; `spoil` changes its text.
+    fn prepared(folder: &Path, spoil: impl Fn(String) -> String) -> String {
+        let data = folder.join("set");
+        fs::create_dir_all(&data).unwrap();
+        let sample = |name: &str, content: &str| {
+            fs::write(data.join(name), content).unwrap();
+            let digest = files::sha256_of([content.as_bytes()]);
+            format!(r#"{{"name": "{name}", "sha256": "{digest}"}}"#)
+        };
+        let samples = [sample("a", "first"), sample("b", "second")].join(", ");
+        let about = r#""form": 1, "benchmark": "bert", "subset": "validation", "samples_form": "ids", "complete": true"#;
+        let text = spoil(format!("{{{about}, \"licence\": \"x\", \"samples\": [{samples}]}}"));
+        fs::write(folder.join("set.manifest.json"), text).unwrap();
+        data.display().to_string()
+    }
+
+    #[test]
+    fn samples_are_those_of_the_manifest() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = prepared(folder.path(), |text| text);
+        for name in [&name, &format!("{name}/")] {
+            let data = open(name).unwrap();
+            assert!(data.read(0).is_ok() && data.read(1).is_ok());
+            let [Prepared { data_set, benchmark, complete, manifest_sha256, .. }] =
+                &data.prepared()[..]
+            else {
+                panic!("one manifest")
+            };
+            assert_eq!((&**data_set, &**benchmark, *complete), ("set", "bert", true));
+            let manifest = folder.path().join("set.manifest.json");
+            assert_eq!(*manifest_sha256, files::sha256(&manifest).unwrap());
+        }
+        fs::write(folder.path().join("set/b"), "Second").unwrap();
+        let data = open(&name).unwrap();
+        assert!(data.read(0).is_ok());
+        let error = data.read(1).unwrap_err().to_string();
+        assert!(error.contains("sample 1 (b) is not what"), "{error}");
+    }
+
+    #[test]
+    fn a_manifest_that_cannot_be_used_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        for (from, to, why) in [
+            (r#""form": 1"#, r#""form": 2"#, "it has form 2, and 1 is read here"),
+            (r#""complete": true, "#, "", "missing field `complete`"),
+            (
+                r#"{"name": "a""#,
+                r#"{"name": "c", "sha256": ""}, {"name": "a""#,
+                "it has 3 samples, the data set 2",
+            ),
+            ("{", "", "expected"),
+        ] {
+            let name = prepared(folder.path(), |text| text.replacen(from, to, 1));
+            let error = open(&name).err().expect("refused").to_string();
+            assert!(error.contains(why) && error.contains("remove that file"), "{error}");
+        }
+    }
+
+    #[test]
+    fn without_a_manifest_nothing_is_compared() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = prepared(folder.path(), |text| text);
+        fs::remove_file(folder.path().join("set.manifest.json")).unwrap();
+        assert_eq!(open(&name).unwrap().prepared(), Vec::new());
+    }
+}
