@@ -1,10 +1,10 @@
 //! A stream of messages to another node, as many as may be in flight.
 
 use std::{
-    convert::Infallible,
+    ops::RangeInclusive,
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
 
@@ -21,26 +21,33 @@ use tokio::sync::mpsc::{self, error::TrySendError};
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::Status;
 
-/// Bytes in flight on each connection: with a few of them enough for 100 Gb/s and 1 ms.
-const IN_FLIGHT_BYTES: usize = 16 << 20;
+/// Bytes in flight on each connection, at first and at most: with a few of them enough for 100 Gb/s and 1 ms.
+const IN_FLIGHT_BYTES: RangeInclusive<usize> = 256 << 10..=16 << 20;
 
 /// Messages in flight on each connection, at least and at most.
-const IN_FLIGHT: std::ops::RangeInclusive<usize> = 2..=4096;
+const IN_FLIGHT: RangeInclusive<u64> = 2..=4096;
 
-/// Sends this payload again and again: as many messages as may be in flight, and another for each answer, which it counts.
-/// Ends only with an error.
+/// The number of messages that so many bytes are.
+fn messages(bytes: usize, of_one: usize) -> u64 {
+    ((bytes / of_one.max(1)) as u64).clamp(*IN_FLIGHT.start(), *IN_FLIGHT.end())
+}
+
+/// Sends this payload again and again: as many messages as may be in flight, and others for answers, which it counts. No more
+/// are in flight than half of what was answered, so that all are answered soon after `stopped`, however slow the network is; then it
+/// ends.
 pub(super) async fn feed(
     connection: Connection,
     payload: Bytes,
     answered: Arc<AtomicU64>,
-) -> Result<Infallible, Status> {
+    stopped: Arc<AtomicBool>,
+) -> Result<(), Status> {
     let mut encoder = Encoder::default();
-    let in_flight = IN_FLIGHT_BYTES / payload.len().max(1);
-    let in_flight = in_flight.clamp(*IN_FLIGHT.start(), *IN_FLIGHT.end());
+    let [least, most] = [*IN_FLIGHT_BYTES.start(), *IN_FLIGHT_BYTES.end()]
+        .map(|bytes| messages(bytes, payload.len()));
     // A message is at most two chunks.
-    let (queue, requests) = mpsc::channel(2 * in_flight);
-    send(&queue, &mut encoder, &payload, 0..in_flight as u64)?;
-    let mut sent = in_flight as u64;
+    let (queue, requests) = mpsc::channel(2 * most as usize);
+    send(&queue, &mut encoder, &payload, 0..least)?;
+    let mut sent = least;
     let mut received = 0;
     let requests = ReceiverStream::new(requests);
     let mut replies = connection.infer(&SessionHeader::default(), requests).await?;
@@ -60,8 +67,13 @@ pub(super) async fn feed(
             return Err(Status::failed_precondition("it answers more than it is asked"));
         }
         answered.fetch_add(count, Ordering::Relaxed);
-        send(&queue, &mut encoder, &payload, sent..sent + count)?;
-        sent += count;
+        if !stopped.load(Ordering::Relaxed) {
+            let until = received + (received / 2).clamp(least, most);
+            send(&queue, &mut encoder, &payload, sent..until)?;
+            sent = until;
+        } else if received == sent {
+            return Ok(());
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -108,10 +108,12 @@ impl Fabric {
         asked: &MeasureRequest,
     ) -> Result<MeasureResponse, Status> {
         let answered = Arc::new(AtomicU64::new(0));
+        let stopped = Arc::new(AtomicBool::new(false));
         let payload = probe::sample(asked.message_bytes as usize, 0);
         let mut streams = JoinSet::new();
         for connection in connections {
-            streams.spawn(feed(connection.clone(), payload.clone(), answered.clone()));
+            let (answered, stopped) = (answered.clone(), stopped.clone());
+            streams.spawn(feed(connection.clone(), payload.clone(), answered, stopped));
         }
         let glance = || (Instant::now(), answered.load(Ordering::Relaxed), threads(|_| true));
         let time = async {
@@ -133,15 +135,27 @@ impl Fabric {
                 busy: busy.filter(|_| !self.busy_poll),
             }
         };
-        tokio::select! {
-            measured = time => Ok(measured),
-            Some(ended) = streams.join_next() => Err(match ended {
-                Ok(Ok(never)) => match never {},
+        let measured = tokio::select! {
+            measured = time => measured,
+            Some(ended) = streams.join_next() => return Err(match ended {
+                Ok(Ok(())) => Status::internal("a stream has ended before its time"),
                 Ok(Err(status)) => status,
                 Err(error) => Status::internal(error.to_string()),
             }),
+        };
+        // What is on its way would be in that of the next measurement.
+        stopped.store(true, Ordering::Relaxed);
+        let drained = async { while streams.join_next().await.is_some() {} };
+        if timeout(draining(asked), drained).await.is_err() {
+            warn!(peer = said(&asked.peer), "messages of a measurement are still on their way");
         }
+        Ok(measured)
     }
+}
+
+/// How long to wait for the answers to messages that are on their way.
+fn draining(asked: &MeasureRequest) -> Duration {
+    Duration::from_nanos(asked.warm_up_ns.saturating_add(asked.duration_ns))
 }
 
 /// Opens all connections at the same time; gives the other node's name with them.

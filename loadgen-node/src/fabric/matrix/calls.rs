@@ -48,8 +48,9 @@ pub(super) fn measure(
         let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let (warm_up, duration) =
             times.map_or_else(Default::default, |times| (times.warm_up, times.duration));
-        // Where no message is answered in time, the window is twice as long.
-        let limit = settings.network.control_timeout + OPENING + BUSY + warm_up + 2 * duration;
+        // Where no message is answered in time, the window is twice as long; then what is on its way is waited for.
+        let measuring = warm_up + 2 * duration + (warm_up + duration);
+        let limit = settings.network.control_timeout + OPENING + BUSY + measuring;
         let mut answers = Vec::new();
         for round in rounds {
             let mut calls = JoinSet::new();
