@@ -1,6 +1,7 @@
 """deploy/data on small sets in their public form. What the samples have to be is in `expected.json`, which `reference.py` writes
 with the reference's own code."""
 
+import fcntl
 import hashlib
 import json
 import os
@@ -14,6 +15,7 @@ import unittest
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import sets
 
 DATA = Path(__file__).parents[2] / "deploy" / "data"
@@ -159,14 +161,32 @@ class Preparing(unittest.TestCase):
         sets.imagenet(self.source)
         val_map, text = self.source / "val_map.txt", (self.source / "val_map.txt").read_text()
         for content, words in ((text.replace("_00000007.JPEG", "_99.JPEG"), "1 of 8 files that val_map.txt names are missing"),
-                               (text + "x.JPEG\n", "line 9 is not `NAME CLASS`"), (text + "x.JPEG 1000\n", "line 9 is not"),
+                               (text + "x.JPEG\n", "line 9 is not `NAME CLASS`"), (text + "x.JPEG ²\n", "line 9 is not"), (text + "x.JPEG 1000\n", "line 9 is not"),
                                ("\n", "is empty"), ("\udcff", "not a text file")):
             val_map.write_bytes(content.encode(errors="surrogateescape"))
             self.refused(words, "resnet50", "--incomplete")
         val_map.write_text(text)
         (self.source / "ILSVRC2012_val_00000005.JPEG").write_text("no picture")
         self.refused("ILSVRC2012_val_00000005.JPEG: OpenCV cannot decode it", "resnet50", "--incomplete")
+        self.refused("OpenCV cannot decode it", "resnet50", "--form", "jpeg", "--incomplete")
         self.refused("resnet50 has uint8, fp32, tensorflow, jpeg", "resnet50", "--form", "int4")
+        self.refused("list.txt: No such file", "resnet50", "--calibration", self.root / "list.txt")
+
+    def test_bad_texts_and_volumes_are_refused(self) -> None:
+        self.source.mkdir()
+        deep, captions = self.source / "cnn_eval.json", self.source / "captions_source.tsv"
+        for content, words in (("[" * 200_000, "not JSON"), ('{"a": 1}', "not a list of objects with tok_input"), ("[1]", "not a list of objects")):
+            deep.write_text(content)
+            self.refused(words, "llama3.1-8b", "--incomplete")
+        for content, words in (("id\tcaption\n1\n", "row 1 has no caption"), ("a\tb\n1\t2\n", "not a table with id and caption")):
+            captions.write_text(content)
+            self.refused(words, "stable-diffusion-xl", "--form", "text", "--incomplete")
+        sets.kits19(self.source, CASES["inference"])
+        volume = self.source / CASES["inference"][0] / "imaging.nii.gz"
+        content = volume.read_bytes()
+        for damaged in (content[:-2000] + b"\0" * 2000, b"nothing", b""):
+            volume.write_bytes(damaged)
+            self.refused("imaging.nii.gz: not a NIfTI volume", "3d-unet", "--incomplete")
 
     def test_a_pickle_runs_nothing(self) -> None:
         class Attack:
@@ -177,13 +197,11 @@ class Preparing(unittest.TestCase):
         self.source.mkdir()
         path = self.source / "open_orca_gpt4_tokenized_llama.sampled_24576.pkl"
         path.write_bytes(pickle.dumps(Attack()))
-        self.refused("system, which no table needs; nothing of it was run", "llama2-70b", "--incomplete")
+        self.refused("system, which no table of prompts needs; nothing of it was run", "llama2-70b", "--incomplete")
         self.assertFalse(Attack.target.exists())
         path.write_bytes(b"\x80\x04nonsense")
         self.refused("not a pickled table", "llama2-70b", "--incomplete")
-        for rows, words in (([[1], []], "sample 1: not a list of token ids"), ([[1 << 31]], "sample 0"), ([[-1]], "sample 0"), ([["a"]], "sample 0")):
-            import pandas as pd
-
+        for rows, words in (([[1], []], "sample 1: not a list of token ids"), ([[1, [2, 3]]], "sample 0"), ([[1 << 31]], "sample 0"), ([[-1]], "sample 0"), ([["a"]], "sample 0")):
             pd.DataFrame({"tok_input": rows}).to_pickle(path)
             self.refused(words, "llama2-70b", "--incomplete")
 
@@ -221,9 +239,11 @@ class Preparing(unittest.TestCase):
         self.refused("was not made by this command", "resnet50", "--first", "3")
 
     def test_ctrl_c_leaves_what_can_go_on(self) -> None:
-        sets.criteo(self.source, 400_000)
-        args = ("dlrm-v2", "--from", self.source, "--output", self.output, "--incomplete")
-        journal = self.output / ".criteo-dense.journal"
+        sets.imagenet(self.source)
+        val_map = self.source / "val_map.txt"
+        val_map.write_text(val_map.read_text() * 750)
+        args = ("resnet50", "--form", "jpeg", "--from", self.source, "--output", self.output, "--incomplete", "--jobs", 2)
+        journal = self.output / ".imagenet-jpeg.journal"
         for number, lines in ((signal.SIGINT, 5), (signal.SIGTERM, 50)):
             running = subprocess.Popen(command(*args), env=os.environ | {"PYTHONPATH": str(DATA)}, stderr=subprocess.PIPE, text=True)
             while running.poll() is None and (not journal.exists() or journal.read_text().count("\n") < lines):
@@ -235,6 +255,77 @@ class Preparing(unittest.TestCase):
         ran = prepare(*args)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("going on: ", ran.stderr)
+        digests = [sample["sha256"] for sample in self.manifest(self.output / "imagenet-jpeg")["samples"]]
+        self.assertEqual(digests, EXPECTED["resnet50-jpeg"][0] * 750)
+
+    def test_an_interruption_at_the_end_goes_on(self) -> None:
+        sets.openimages(self.source)
+        blocked = self.output / "openimages-mlperf.json"
+        blocked.mkdir(parents=True)
+        args = ("retinanet", "--form", "jpeg", "--from", self.source, "--output", self.output, "--incomplete")
+        self.assertEqual(prepare(*args).returncode, 1)
+        self.assertFalse((self.output / "openimages-jpeg").exists(), "without a manifest it has no last name")
+        blocked.rmdir()
+        self.check("retinanet-jpeg", self.made("retinanet", "--form", "jpeg"))
+        (self.output / "openimages-mlperf.json").unlink()
+        self.refused("has part of the data set, and no openimages-mlperf.json", "retinanet", "--form", "jpeg", "--incomplete")
+
+    def test_one_preparation_at_a_time(self) -> None:
+        sets.imagenet(self.source)
+        self.output.mkdir()
+        handle = os.open(self.output, os.O_RDONLY)
+        self.addCleanup(os.close, handle)
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        self.refused("another preparation writes to", "resnet50", "--incomplete")
+
+    def test_a_source_that_changed_is_prepared_again(self) -> None:
+        sets.imagenet(self.source)
+        blocked, changed = (self.source / f"ILSVRC2012_val_0000000{n}.JPEG" for n in (3, 0))
+        content = blocked.read_bytes()
+        blocked.write_text("no picture")
+        self.refused("OpenCV cannot decode it", "resnet50", "--form", "jpeg", "--incomplete", "--jobs", 1)
+        blocked.write_bytes(content)
+        changed.write_bytes(content)
+        (path,) = self.made("resnet50", "--form", "jpeg", "--jobs", 1)
+        self.assertEqual((path / "0.jpg").read_bytes(), content)
+        self.assertFalse(self.manifest(path)["complete"])
+
+    def test_two_files_of_a_name_are_both_in_the_manifest(self) -> None:
+        sets.captions(self.source)
+        for which in ("tokenizer", "tokenizer_2"):
+            sets.clip_tokenizer(self.root / "pipe" / which)
+        path, _ = self.made("stable-diffusion-xl", "--tokenizer", self.root / "pipe")
+        named = self.manifest(path)["sources"]
+        self.assertIn("tokenizer/vocab.json", named)
+        self.assertIn("tokenizer_2/vocab.json", named)
+
+    def test_a_pickle_does_not_say_what_memory_holds(self) -> None:
+        # A structure with an object in it, whose flags deny that.
+        liar = np.dtype([("a", "O")]).__reduce__()[2]
+        state = (*liar[:7], 0)
+
+        class Type:
+            def __reduce__(self) -> tuple:
+                return np.dtype, ("V8", False, True), state
+
+        self.source.mkdir()
+        path = self.source / "open_orca_gpt4_tokenized_llama.sampled_24576.pkl"
+        path.write_bytes(pickle.dumps(Type()))
+        self.refused("an array of a compound type", "llama2-70b", "--incomplete")
+
+    def test_tables_of_other_writers_are_read(self) -> None:
+        self.source.mkdir()
+        path = self.source / "open_orca_gpt4_tokenized_llama.sampled_24576.pkl"
+        rows = [[1, 2], [3]]
+        table = pd.DataFrame({
+            "tok_input": rows, "text": pd.array(["a", None], dtype="string"), "number": pd.array([1, None], dtype="Int64"),
+            "flag": pd.array([True, None], dtype="boolean"), "when": pd.to_datetime(["2024-01-01", "2024-01-02"]), "kind": pd.Categorical(["x", "y"]),
+        })
+        for made in (table, table.set_index(["number", "flag"]), table.iloc[::-1].sort_index(), table[table["kind"] != "z"]):
+            for protocol in range(6):
+                path.write_bytes(pickle.dumps(made, protocol=protocol))
+                self.output = self.root / f"out{protocol}{id(made)}"
+                self.assertEqual(sets.ids(self.made("llama2-70b")[0]), rows)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Small data sets in the form in which the public ones come."""
 
 import json
+import os
 import shutil
 import struct
 from pathlib import Path
@@ -9,6 +10,7 @@ import nibabel
 import numpy as np
 import pandas as pd
 
+os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")  # of models, which nothing here needs
 MODELS = Path(__file__).parents[1] / "models"
 JPEGS = sorted((MODELS / "resnet50-jpeg").glob("*.jpg"))
 CLASSES = [("/m/01", "Cat"), ("/m/02", "Zebra"), ("/m/03", "Not one of the 264")]

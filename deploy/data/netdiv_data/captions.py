@@ -33,6 +33,9 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
             calibration=calibration is not None, parallel=False)
     folders = [tokenizer / which if tokenizer else None for which in ("tokenizer", "tokenizer_2")]
     both = [tokenizer_of(which, "Stable Diffusion XL") for which in folders]
+    for which, one in zip(folders, both):
+        if one.model_max_length != TOKENS:
+            raise DataError(f"{which}: a tokenizer for {one.model_max_length} ids, not for {TOKENS}")
     files += [file for which in folders for file in tokenizer_files(which)]
     parts = [Array(f"{name}-ids", "int32", (TOKENS,)), Array(f"{name}-ids-2", "int32", (TOKENS,))]
     return Preparation(
@@ -47,14 +50,17 @@ def read(path: Path) -> tuple[list[str], list[str]]:
             rows = [(row["id"], row["caption"]) for row in csv.DictReader(file, delimiter="\t")]
         except (KeyError, UnicodeDecodeError, csv.Error) as error:
             raise DataError(f"{path}: not a table with id and caption: {error}") from error
+    bad = next((n for n, row in enumerate(rows, 1) if None in row), None)
+    if bad:
+        raise DataError(f"{path}: row {bad} has no caption")
     return [name for name, _ in rows], [caption for _, caption in rows]
 
 
 def training(path: Path, wanted: list[str], named_by: Path) -> tuple[list[str], list[str]]:
     """The captions of a list, in the order of their ids, as the reference's tools/coco_calibration.py writes them."""
     try:
-        known = {str(entry["id"]): entry["caption"].replace("\n", "").strip() for entry in sources.read_json(path)["annotations"]}
-    except (KeyError, TypeError, AttributeError) as error:
+        known = {str(int(entry["id"])): entry["caption"].replace("\n", "").strip() for entry in sources.read_json(path)["annotations"]}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise DataError(f"{path}: not COCO's captions") from error
     names = list(known)
     chosen = sorted((names[place] for place in sources.chosen(names, wanted, named_by)), key=int)

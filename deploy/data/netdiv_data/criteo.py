@@ -98,13 +98,13 @@ def make(dense: np.ndarray, sparse: list[np.ndarray], rows: tuple[int, int]) -> 
 
 def save_trace(ranges: list[tuple[int, int]], official: bool, path: Path) -> None:
     """What accuracy-dlrm.py takes as --aggregation-trace-file."""
-    path.write_text("".join(f"{start}, {end}, {end - start}\n" for start, end in ranges))
+    path.write_text("".join(f"{start}, {end}, {end - start}\n" for start, end in ranges), encoding="ascii")
     if official:
         sources.published(path, CRITEO, False)
 
 
 def save_targets(labels: np.ndarray, pairs: int, path: Path) -> None:
     """What accuracy-dlrm.py takes as --day-23-file: it reads the first column alone."""
-    with open(path, "w") as file:
+    with open(path, "w", encoding="ascii") as file:
         for start in range(0, pairs, 1 << 20):
             file.writelines(f"{int(label)}\t\n" for label in labels[start : min(start + (1 << 20), pairs), 0])

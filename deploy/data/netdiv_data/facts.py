@@ -14,7 +14,7 @@ class Facts:
     name: str
     licence: str
     samples: int
-    calibration: int = 0
+    calibration: int | None = None  # where its size is published
     md5: dict[str, str] = field(default_factory=dict)  # of its files, by name
 
 
@@ -37,7 +37,7 @@ SQUAD = Facts(
     "SQuAD v1.1, dev", "CC BY-SA 4.0", 10833, calibration=100,
     md5={"dev-v1.1.json": "3e85deb501d4e538b6bc56f786231552", "vocab.txt": "64800d5d8528ce344256daf115d4965e"},
 )
-# MD5 of volumes: 3d-unet-kits19/meta of mlcommons/inference; read from there, as they are of the reference's own pickles.
+# 3d-unet-kits19/meta of mlcommons/inference has MD5 of the reference's pickles, which depend on the versions of Python and numpy.
 KITS19 = Facts("KiTS 2019", "CC BY-NC-SA 4.0", 43, calibration=20)
 CRITEO = Facts(
     "Criteo Terabyte click logs, day 23, synthetic multi-hot", "CC BY-NC-SA 4.0, Criteo's terms of use", 330067,

@@ -47,7 +47,7 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
 def read_map(path: Path) -> tuple[list[str], np.ndarray]:
     """Names and classes."""
     rows = [line.split() for line in sources.lines(path)]
-    bad = next((n for n, row in enumerate(rows, 1) if len(row) != 2 or not row[1].isdigit() or int(row[1]) > 999), None)
+    bad = next((n for n, row in enumerate(rows, 1) if len(row) != 2 or sources.number(row[1], 1000) is None), None)
     if bad:
         raise DataError(f"{path}: line {bad} is not `NAME CLASS` with a class from 0 to 999")
     return [row[0] for row in rows], np.array([int(row[1]) for row in rows], dtype=np.int64)
@@ -55,9 +55,9 @@ def read_map(path: Path) -> tuple[list[str], np.ndarray]:
 
 def make(form: str, path: Path) -> list[np.ndarray | bytes]:
     """One sample."""
+    image = rgb(path)
     if form == "jpeg":
         return [path.read_bytes()]
-    image = rgb(path)
     if form == "tensorflow":
         return [normalised_for_tensorflow(image)]
     cropped = resized_and_cropped(image)

@@ -1,5 +1,6 @@
 """3D-UNet: KiTS 2019's CT volumes at one spacing, with sides that windows of 128 divide."""
 
+import gzip
 import json
 from pathlib import Path
 
@@ -18,7 +19,9 @@ REFERENCE = "vision/medical_imaging/3d-unet-kits19/preprocess.py: Preprocessor"
 # global_vars.py of the reference.
 SPACING, WINDOW, STRIDE = (1.6, 1.2, 1.2), 128, 64
 LEAST, MOST, MEAN, DEVIATION, PADDING = -79.0, 304.0, 101.0, 76.9, -2.2
-CASES = json.loads(Path(__file__).with_name("kits19_cases.json").read_text())
+COPIES = {"case_00400": "case_00185"}
+MOST_VOXELS = 1 << 31
+CASES = json.loads(Path(__file__).with_name("kits19_cases.json").read_text(encoding="utf-8"))
 
 
 def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | None) -> Preparation:
@@ -29,23 +32,31 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
         if cases != CASES["calibration"]:
             raise DataError(f"{calibration} is not calibration_cases.txt of mlcommons/inference, calibration/KiTS")
     if incomplete:
-        cases = [case for case in cases if (folder / case / "imaging.nii.gz").is_file()]
-    paths = [folder / case / "imaging.nii.gz" for case in cases]
+        cases = [case for case in cases if volume_of(folder, case).is_file()]
+    paths = [volume_of(folder, case) for case in cases]
     sources.all_there(paths, folder)
     part = Folder("kits19-calibration" if calibration else "kits19")
     return Preparation(
         "3d-unet", KITS19, form, REFERENCE, [part], cases, paths, make, [], calibration=calibration is not None)
 
 
+def volume_of(folder: Path, case: str) -> Path:
+    """The reference makes case_00400 as a copy of case_00185 (Makefile: duplicate_kits19_case_00185)."""
+    path = folder / case / "imaging.nii.gz"
+    return folder / COPIES[case] / path.name if case in COPIES and not path.exists() else path
+
+
 def make(path: Path) -> list[np.ndarray]:
     """One volume, float32 [1, D, H, W]."""
     try:
-        image = nibabel.load(path)
+        # With its checksum, which nibabel does not read.
+        image = nibabel.Nifti1Image.from_bytes(gzip.decompress(path.read_bytes()))
         spacing = image.header["pixdim"][1:4].tolist()
         volume = image.get_fdata().astype(np.float32)
-    except (OSError, EOFError, ValueError, nibabel.filebasedimages.ImageFileError) as error:
+    except Exception as error:  # whatever reading something else as a volume leads to
         raise DataError(f"{path}: not a NIfTI volume: {error}") from error
-    if volume.ndim != 3 or min(volume.shape) == 0 or min(spacing) <= 0:
+    usable = volume.ndim == 3 and volume.size and all(np.isfinite(spacing)) and min(spacing) > 0
+    if not usable or volume.size * np.prod(np.array(spacing) / SPACING) > MOST_VOXELS:
         raise DataError(f"{path}: a volume of shape {volume.shape} and spacing {spacing}")
     if spacing != list(SPACING):
         factors = np.array(spacing) / np.array(SPACING)

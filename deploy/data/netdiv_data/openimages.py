@@ -41,7 +41,7 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
         read = [sources.file(folder / "annotations", BOXES), sources.file(folder / "annotations", CLASSES)]
         annotations = in_coco_form(*read, images)
         names = [image["file_name"] for image in annotations["images"]]
-        extra = {ANNOTATIONS: lambda path: path.write_text(json.dumps(annotations))}
+        extra = {ANNOTATIONS: lambda path: path.write_text(json.dumps(annotations), encoding="utf-8")}
     paths = [images / file_name for file_name in names]
     sources.all_there(paths, read[0])
     part = {
@@ -57,16 +57,20 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
 def names_of(path: Path) -> list[str]:
     """The images' file names, in the order of the reference's QSL."""
     try:
-        return [image["file_name"] for image in sources.read_json(path)["images"]]
+        names = [image["file_name"] for image in sources.read_json(path)["images"]]
     except (KeyError, TypeError) as error:
         raise DataError(f"{path} has no images with file_name") from error
+    if not all(isinstance(name, str) for name in names):
+        raise DataError(f"{path} has an image whose file_name is no text")
+    return names
 
 
 def make(form: str, path: Path) -> list[np.ndarray | bytes]:
     """One sample."""
+    image = rgb(path)
     if form == "jpeg":
         return [path.read_bytes()]
-    pixels = cv2.resize(rgb(path).astype(np.float32), (SIDE, SIDE), interpolation=cv2.INTER_LINEAR)
+    pixels = cv2.resize(image.astype(np.float32), (SIDE, SIDE), interpolation=cv2.INTER_LINEAR)
     if form == "uint8":
         return [np.rint(pixels).astype(np.uint8)]
     return [np.ascontiguousarray((pixels / np.float32(255)).transpose(2, 0, 1))]

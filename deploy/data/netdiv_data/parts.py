@@ -1,6 +1,7 @@
 """The files of a data set, as `loadgen-node run --dataset` opens them: an array, a folder, or a file of token ids."""
 
 import os
+import shutil
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any
@@ -38,9 +39,8 @@ class Part(ABC):
     def read(self, index: int) -> bytes | None:
         """The bytes that were written, or None."""
 
-    def finish(self, folder: Path) -> None:
+    def close(self) -> None:
         """Everything is written."""
-        os.replace(self.partial(folder), self.path(folder))
 
 
 class Array(Part):
@@ -52,12 +52,23 @@ class Array(Part):
 
     def begin(self, folder: Path, count: int) -> None:
         path, shape = self.partial(folder), (count, *self.shape)
-        if path.exists():
-            self.array = np.lib.format.open_memmap(path, mode="r+")
-            if self.array.shape != shape or self.array.dtype != self.data_type:
-                raise DataError(f"{path} is of something else: remove it")
-        else:
+        if not self.opened(path, shape):
             self.array = np.lib.format.open_memmap(path, mode="w+", dtype=self.data_type, shape=shape)
+        # A page that has no room on the disk would end the process as it is written.
+        with open(path, "r+b") as file:
+            try:
+                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+            except OSError as error:
+                needed, free = self.array.nbytes / 1e9, shutil.disk_usage(folder).free / 1e9
+                raise DataError(f"{needed:.1f} GB are needed in {folder}, {free:.1f} GB are free: {error.strerror}") from error
+
+    def opened(self, path: Path, shape: tuple[int, ...]) -> bool:
+        """Opens what an interrupted preparation has left."""
+        try:
+            self.array = np.lib.format.open_memmap(path, mode="r+")
+        except (OSError, ValueError):
+            return False
+        return self.array.shape == shape and self.array.dtype == self.data_type
 
     def write(self, index: int, item: np.ndarray) -> bytes:
         if item.shape != self.shape or item.dtype != self.data_type:
@@ -68,10 +79,9 @@ class Array(Part):
     def read(self, index: int) -> bytes | None:
         return self.array[index].tobytes()
 
-    def finish(self, folder: Path) -> None:
+    def close(self) -> None:
         self.array.flush()
         del self.array
-        super().finish(folder)
 
 
 class Folder(Part):
@@ -106,10 +116,9 @@ class Folder(Part):
         except (OSError, ValueError):
             return None
 
-    def finish(self, folder: Path) -> None:
+    def close(self) -> None:
         for left_over in self.folder.glob(".*"):
             left_over.unlink()
-        super().finish(folder)
 
 
 class Ids(Part):
@@ -122,10 +131,13 @@ class Ids(Part):
         self.rows: dict[int, bytes] = {}
 
     def begin(self, folder: Path, count: int) -> None:
-        self.count = count
+        self.count, self.file = count, self.partial(folder)
 
     def write(self, index: int, item: list[int]) -> bytes:
-        row = np.asarray(item)
+        try:
+            row = np.asarray(item)
+        except (ValueError, TypeError, OverflowError):
+            row = np.empty(0)
         if row.ndim != 1 or not row.size or row.dtype.kind not in "iu" or row.min() < 0 or row.max() >= 1 << 31:
             raise DataError(f"sample {index}: not a list of token ids from 0 to {(1 << 31) - 1}, one at least")
         self.rows[index] = row.astype("<i4").tobytes()
@@ -134,10 +146,9 @@ class Ids(Part):
     def read(self, index: int) -> bytes | None:
         return self.rows.get(index)
 
-    def finish(self, folder: Path) -> None:
+    def close(self) -> None:
         rows = [self.rows[index] for index in range(self.count)]
         offsets = np.cumsum([0] + [len(row) // 4 for row in rows]).astype("<u8")
-        with open(self.partial(folder), "wb") as file:
+        with open(self.file, "wb") as file:
             file.write(b"NDIDS001" + np.uint64(len(rows)).astype("<u8").tobytes() + offsets.tobytes())
             file.writelines(rows)
-        super().finish(folder)

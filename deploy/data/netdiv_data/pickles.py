@@ -1,48 +1,80 @@
 """Tables that MLCommons publishes as pickles. A pickle can run any code: this one may only make tables, arrays and plain values."""
 
+import _compat_pickle
 from pathlib import Path
 from typing import Any
 
-from pandas import DataFrame
-from pandas.compat.pickle_compat import Unpickler
+import numpy as np
+from pandas import DataFrame, Series
+from pandas.compat import pickle_compat
 
 from .errors import DataError
 
 # What tables are made of, by module.
 ALLOWED = {
-    "builtins": {"slice", "list", "dict", "tuple", "set", "frozenset", "bytearray", "complex", "int", "float", "str", "bytes", "bool"},
+    "builtins": {"slice", "bytearray", "object", "set", "frozenset", "list", "dict", "tuple"},
     "collections": {"OrderedDict"},
     "copyreg": {"_reconstructor"},
     "_codecs": {"encode"},
-    "functools": {"partial"},
-    "numpy": {"ndarray", "dtype"},
+    "datetime": {"datetime", "date", "timedelta"},
+    "numpy": {"ndarray", "dtype", "datetime64"},
     "numpy.core.multiarray": {"_reconstruct", "scalar"},
     "numpy._core.multiarray": {"_reconstruct", "scalar"},
     "numpy.core.numeric": {"_frombuffer"},
     "numpy._core.numeric": {"_frombuffer"},
-    "pandas": {"DataFrame", "Series", "Index", "RangeIndex"},
+    "pandas": {"DataFrame", "Series", "Index", "RangeIndex", "MultiIndex"},
     "pandas.core.frame": {"DataFrame"},
     "pandas.core.series": {"Series"},
     "pandas.core.indexes.base": {"Index", "_new_Index"},
     "pandas.core.indexes.range": {"RangeIndex"},
+    "pandas.core.indexes.multi": {"MultiIndex"},
+    "pandas.core.indexes.frozen": {"FrozenList"},
+    "pandas.core.indexes.datetimes": {"DatetimeIndex", "_new_DatetimeIndex"},
     "pandas.core.indexes.numeric": {"Int64Index", "UInt64Index", "Float64Index"},
     "pandas.core.internals.managers": {"BlockManager", "SingleBlockManager"},
     "pandas._libs.internals": {"_unpickle_block", "BlockManager", "BlockPlacement"},
     "pandas.core.internals.blocks": {"new_block"},
-    "pandas.core.dtypes.dtypes": {"CategoricalDtype"},
+    "pandas.core.dtypes.dtypes": {"CategoricalDtype", "DatetimeTZDtype"},
     "pandas.core.arrays.categorical": {"Categorical"},
     "pandas.core.arrays.string_": {"StringDtype", "StringArray"},
+    "pandas.core.arrays.integer": {"IntegerArray", "Int64Dtype", "Int32Dtype", "Int16Dtype", "Int8Dtype"},
+    "pandas.core.arrays.floating": {"FloatingArray", "Float64Dtype", "Float32Dtype"},
+    "pandas.core.arrays.boolean": {"BooleanArray", "BooleanDtype"},
+    "pandas.core.arrays.datetimes": {"DatetimeArray"},
+    "pandas._libs.missing": {"NA"},
     "pandas._libs.arrays": {"__pyx_unpickle_NDArrayBacked"},
 }
+FLEXIBLE = "SU"  # kinds of numpy whose items have any length
 
 
-class Tables(Unpickler):
+class Tables(pickle_compat.Unpickler):
     """Reads nothing else."""
 
+    dispatch = dict(pickle_compat.Unpickler.dispatch)
+
     def find_class(self, module: str, name: str) -> Any:
+        if self.proto < 3:  # names as Python 2 had them
+            module, name = _compat_pickle.NAME_MAPPING.get((module, name), (module, name))
+            module = _compat_pickle.IMPORT_MAPPING.get(module, module)
         if name not in ALLOWED.get(module, ()):
-            raise DataError(f"it holds {module}.{name}, which no table needs; nothing of it was run")
+            raise DataError(f"it holds {module}.{name}, which no table of prompts needs; nothing of it was run")
         return super().find_class(module, name)
+
+    def load_build(self) -> None:
+        made, state = self.stack[-2:]
+        if isinstance(made, np.dtype):
+            check_type(made, state)
+        super().load_build()
+
+    dispatch[ord("b")] = load_build
+
+
+def check_type(made: np.dtype, state: Any) -> None:
+    """Refuses a type that would read its items' bytes as something else: numpy takes what the state says."""
+    *_, sub_type, names, fields, length, _, flags = state[:8] if isinstance(state, tuple) and len(state) >= 8 else (None,) * 8
+    plain = sub_type is None and names is None and fields is None and made.kind != "V" and flags == made.flags
+    if not plain or (made.kind not in FLEXIBLE and length not in (-1, made.itemsize)):
+        raise DataError("it holds an array of a compound type, which no table of prompts needs")
 
 
 def column(path: Path, name: str) -> list[Any]:
@@ -54,6 +86,6 @@ def column(path: Path, name: str) -> list[Any]:
             raise DataError(f"{path}: {error}") from error
         except Exception as error:  # whatever reading something else as a pickle leads to
             raise DataError(f"{path}: not a pickled table: {error}") from error
-    if not isinstance(table, DataFrame) or name not in table:
-        raise DataError(f"{path}: not a table with the column {name}")
+    if not isinstance(table, DataFrame) or name not in table or not isinstance(table[name], Series):
+        raise DataError(f"{path}: not a table with one column {name}")
     return table[name].tolist()

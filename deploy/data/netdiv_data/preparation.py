@@ -1,9 +1,7 @@
 """Prepares sample after sample, on all processors, and goes on where it was interrupted."""
 
 import hashlib
-import json
 import os
-import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
@@ -18,10 +16,9 @@ import numpy as np
 from . import manifest
 from .errors import DataError
 from .facts import Facts
-from .parts import Array, Part
+from .journal import Journal, NoJournal, locked
+from .parts import Part
 from .progress import Progress
-
-SPARE_BYTES = 1 << 30
 
 
 @dataclass
@@ -56,13 +53,13 @@ class Choice:
 def prepare(it: Preparation, choice: Choice) -> list[Path]:
     """Makes the data set; gives the paths of its parts."""
     published = it.facts.calibration if it.calibration else it.facts.samples
+    practice = choice.incomplete or choice.first is not None
     if choice.first is not None:
         it.names, it.items = it.names[: choice.first], islice(it.items, choice.first)
         if it.labels is not None:
             it.labels = it.labels[: choice.first]
     count = len(it.names)
-    complete = count == published
-    if not complete and choice.first is None and not choice.incomplete:
+    if published is not None and count != published and not practice:
         raise DataError(
             f"{count} samples where {it.facts.name} has {published}"
             f"{' for calibration' if it.calibration else ''}. For practice give --incomplete; the manifest will say so")
@@ -70,49 +67,60 @@ def prepare(it: Preparation, choice: Choice) -> list[Path]:
         raise DataError("no samples")
     about = {
         "benchmark": it.benchmark, "set": it.facts.name, "subset": "calibration" if it.calibration else "validation",
-        "samples_form": it.samples_form, "complete": complete, "licence": it.facts.licence, "reference": it.reference,
-        "sources": {source.name: sha256_of(source) for source in it.sources},
+        "samples_form": it.samples_form, "complete": not practice, "licence": it.facts.licence, "reference": it.reference,
+        "sources": digests_of(it.sources), "names_sha256": digest_of_names(it.names),
     }
-    data_sets = [part.path(choice.output) for part in it.parts]
-    if any(path.exists() for path in data_sets):
-        return already_there(data_sets, about, it.names)
     choice.output.mkdir(parents=True, exist_ok=True)
-    check_room(it.parts, count, choice.output)
-    for part in it.parts:
-        part.begin(choice.output, count)
-    digests = write_samples(it, choice, {**about, "names": digest_of_names(it.names)})
-    for part in it.parts:
-        part.finish(choice.output)
+    with locked(choice.output):
+        return in_folder(it, choice, about)
+
+
+def in_folder(it: Preparation, choice: Choice, about: dict[str, Any]) -> list[Path]:
+    """The same, once the folder is ours. What bears its last name is complete, and has its manifest."""
+    folder, data_sets = choice.output, [part.path(choice.output) for part in it.parts]
+    files = {name: save for name, save in it.extra.items()}
     if it.labels is not None:
-        save_labels(choice.output / f"{it.parts[0].path(choice.output).stem}-labels.npy", it.labels)
-    for name, save in it.extra.items():
-        save(choice.output / name)
+        files[f"{data_sets[0].stem}-labels.npy"] = lambda path: np.save(path, it.labels)
+    lasting = all(part.lasting for part in it.parts)
+    journal = Journal(folder / f".{it.parts[0].name}.journal") if lasting else NoJournal()
+    unfinished = journal.belongs_to(about)
+    if not unfinished and any(path.exists() for path in data_sets):
+        return already_there(data_sets, [folder / name for name in files], about)
+    if unfinished:
+        # It was interrupted while they were renamed.
+        for part in it.parts:
+            if part.path(folder).exists() and not part.partial(folder).exists():
+                os.replace(part.path(folder), part.partial(folder))
+    digests = write_samples(it, choice, journal, about)
+    for part in it.parts:
+        part.close()
+    for name, save in files.items():
+        hidden = folder / f".{name}"  # numpy adds .npy to other endings
+        save(hidden)
+        os.replace(hidden, folder / name)
     for place, path in enumerate(data_sets):
         manifest.write(path, about, it.names, [row[place] for row in digests])
-    if (journal := journal_path(choice.output, it)).is_file():
-        journal.unlink()
+    for part in it.parts:
+        os.replace(part.partial(folder), part.path(folder))
+    journal.remove()
     return data_sets
 
 
-def write_samples(it: Preparation, choice: Choice, about: dict[str, Any]) -> list[list[str]]:
+def write_samples(it: Preparation, choice: Choice, journal: Journal | NoJournal, about: dict[str, Any]) -> list[list[str]]:
     """Makes the samples that are not there yet; gives the digests of all, part by part."""
-    digests: dict[int, list[str]] = {}
-    path = journal_path(choice.output, it)
-    if path.is_file():
-        digests = known(path, about, it.parts)
-    with open(path, "w") as journal:
-        print(json.dumps(about), file=journal)
-        for index, row in digests.items():
-            print(index, *row, file=journal)
-        journal.flush()
-        progress = Progress(it.benchmark, len(it.names), len(digests))
-        missing = [(index, item) for index, item in enumerate(it.items) if index not in digests]
-        made = made_in_order(it, [item for _, item in missing], choice.jobs)
-        for (index, _), made_parts in zip(missing, made, strict=True):
-            written = [part.write(index, item) for part, item in zip(it.parts, made_parts, strict=True)]
-            digests[index] = [hashlib.sha256(data).hexdigest() for data in written]
-            print(index, *digests[index], file=journal, flush=True)
-            progress.one_more()
+    items = list(it.items)
+    for part in it.parts:
+        part.begin(choice.output, len(it.names))
+    digests = journal.begin(about, it.parts, [stamp(item) for item in items])
+    progress = Progress(it.benchmark, len(it.names), len(digests))
+    missing = [(index, item) for index, item in enumerate(items) if index not in digests]
+    made = made_in_order(it, [item for _, item in missing], choice.jobs)
+    for (index, item), made_parts in zip(missing, made, strict=True):
+        before = stamp(item)
+        written = [part.write(index, one) for part, one in zip(it.parts, made_parts, strict=True)]
+        digests[index] = [hashlib.sha256(data).hexdigest() for data in written]
+        journal.add(index, before, digests[index])
+        progress.one_more()
     return [digests[index] for index in range(len(it.names))]
 
 
@@ -123,9 +131,9 @@ def made_in_order(it: Preparation, items: list[Any], jobs: int) -> Iterator[list
         return
     # Ctrl-C is for this process, which ends the others.
     with ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
-        waiting, rest = [], iter(items)
+        waiting = []
         try:
-            for item in rest:
+            for item in items:
                 waiting.append(pool.submit(it.make, item))
                 if len(waiting) == 4 * jobs:
                     yield waiting.pop(0).result()
@@ -135,62 +143,39 @@ def made_in_order(it: Preparation, items: list[Any], jobs: int) -> Iterator[list
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def known(path: Path, about: dict[str, Any], parts: list[Part]) -> dict[int, list[str]]:
-    """The samples that an interrupted preparation has written, and that are still what it wrote."""
-    head, *lines = path.read_text().splitlines() or [""]
-    try:
-        same = json.loads(head) == about
-    except ValueError:
-        same = False
-    if not same:
-        raise DataError(f"{path.parent} has part of another preparation: choose another --output, or remove {path.name} and *.partial there")
-    digests = {}
-    for line in lines:
-        index, *row = line.split(" ")
-        if index.isdigit() and len(row) == len(parts):
-            digests[int(index)] = row
-    def holds(index: int, row: list[str]) -> bool:
-        found = (part.read(index) for part in parts)
-        return all(data is not None and hashlib.sha256(data).hexdigest() == digest for data, digest in zip(found, row))
-    kept = {index: row for index, row in digests.items() if holds(index, row)}
-    print(f"going on: {len(kept)} samples are there", file=sys.stderr)
-    return kept
-
-
-def already_there(data_sets: list[Path], about: dict[str, Any], names: list[str]) -> list[Path]:
+def already_there(data_sets: list[Path], files: list[Path], about: dict[str, Any]) -> list[Path]:
     """The same data set, made before; anything else is refused."""
+    for path in [*data_sets, *files]:
+        if not path.exists():
+            raise DataError(f"{path.parent} has part of the data set, and no {path.name}: choose another --output, or remove that part")
     for path in data_sets:
         known = manifest.read(path)
-        same = known and all(known.get(key) == value for key, value in about.items())
-        if not same or [sample["name"] for sample in known["samples"]] != names:
+        if any(known.get(key) != value for key, value in about.items()):
             raise DataError(f"{path} is there and was not made by this command: choose another --output")
     print("prepared before", file=sys.stderr)
     return data_sets
 
 
-def check_room(parts: list[Part], count: int, folder: Path) -> None:
-    """Refuses arrays that do not fit on the disk."""
-    arrays = [part for part in parts if isinstance(part, Array) and not part.partial(folder).exists()]
-    needed = sum(count * part.data_type.itemsize * int(np.prod(part.shape)) for part in arrays)
-    free = shutil.disk_usage(folder).free
-    if needed and needed + SPARE_BYTES > free:
-        raise DataError(f"{needed / 1e9:.1f} GB are needed in {folder}, {free / 1e9:.1f} GB are free")
+def stamp(item: Any) -> str:
+    """What changes with the file of a sample."""
+    if not isinstance(item, Path):
+        return "-"
+    status = item.stat()
+    return f"{status.st_size}/{status.st_mtime_ns}"
 
 
-def journal_path(folder: Path, it: Preparation) -> Path:
-    if not all(part.lasting for part in it.parts):
-        return Path(os.devnull)
-    return folder / f".{it.parts[0].name}.journal"
-
-
-def save_labels(path: Path, labels: np.ndarray) -> None:
-    unfinished = path.with_name("." + path.name)
-    np.save(unfinished, labels)
-    os.replace(unfinished, path)
+def digests_of(paths: list[Path]) -> dict[str, str]:
+    """SHA-256 of files by name, with their folder where two have the same name."""
+    names = [path.name for path in paths]
+    label = {path: path.name if names.count(path.name) == 1 else f"{path.parent.name}/{path.name}" for path in paths}
+    return {os.fsencode(label[path]).decode(errors="replace"): sha256_of(path) for path in paths}
 
 
 def digest_of_names(names: list[str]) -> str:
-    return hashlib.sha256("\n".join(names).encode()).hexdigest()
+    try:
+        return hashlib.sha256("\n".join(names).encode()).hexdigest()
+    except UnicodeEncodeError as error:
+        raise DataError(f"a sample's name cannot be written as UTF-8: {error}") from error
 
 
 def sha256_of(path: Path) -> str:

@@ -84,11 +84,11 @@ def tokenizer_of(folder: Path | None, model: str) -> Any:
         raise DataError(f"--tokenizer FOLDER is needed: a folder with {model}'s tokenizer")
     try:
         return AutoTokenizer.from_pretrained(folder, use_fast=False, local_files_only=True, trust_remote_code=False)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, ImportError, AttributeError, RecursionError) as error:
         raise DataError(f"{folder}: not {model}'s tokenizer: {error}") from error
 
 
 def tokenizer_files(folder: Path) -> list[Path]:
     """Its files, for the manifest."""
-    names = ("tokenizer_config.json", "vocab.json", "merges.txt", "tokenizer.json", "special_tokens_map.json", "added_tokens.json")
+    names = ("tokenizer_config.json", "vocab.json", "merges.txt", "tokenizer.json", "tokenizer.model", "spiece.model", "special_tokens_map.json", "added_tokens.json")
     return [folder / name for name in names if (folder / name).is_file()]

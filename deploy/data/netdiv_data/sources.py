@@ -31,9 +31,11 @@ def published(path: Path, facts: Facts, incomplete: bool) -> Path:
 def lines(path: Path) -> list[str]:
     """Its lines that are not empty."""
     try:
-        found = [line.strip() for line in path.read_text().splitlines() if line.strip()]
+        found = [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: not a text file") from error
+    except OSError as error:
+        raise DataError(f"{path}: {error.strerror}") from error
     if not found:
         raise DataError(f"{path} is empty")
     return found
@@ -42,9 +44,15 @@ def lines(path: Path) -> list[str]:
 def read_json(path: Path) -> Any:
     """What a JSON file holds."""
     try:
-        return json.loads(path.read_text())
-    except ValueError as error:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: not JSON: {error}") from error
+
+
+def number(text: str, below: int) -> int | None:
+    """A whole number from 0, in decimal digits."""
+    known = text.isascii() and text.isdigit() and len(text) < 20 and int(text) < below
+    return int(text) if known else None
 
 
 def all_there(paths: list[Path], named_by: Path) -> None:

@@ -24,10 +24,10 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
     name = "squad"
     if calibration:
         read.append(calibration)
-        numbers = sources.lines(calibration)
-        if not all(number.isdigit() and int(number) < len(features) for number in numbers):
+        numbers = [sources.number(line, len(features)) for line in sources.lines(calibration)]
+        if None in numbers:
             raise DataError(f"{calibration}: not a list of numbers below {len(features)} (bert_calibration_features.txt)")
-        names, features = [names[int(n)] for n in numbers], [features[int(n)] for n in numbers]
+        names, features = [names[n] for n in numbers], [features[n] for n in numbers]
         name = "squad-calibration"
     parts = [Array(f"{name}-{part}", "int32", (TOKENS,)) for part in ("ids", "mask", "segments")]
     return Preparation(

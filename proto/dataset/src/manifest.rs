@@ -64,6 +64,9 @@ pub(super) struct Manifest {
 impl Manifest {
     /// The one beside a data set, if there is one.
     pub(super) fn beside(data_set: &Path) -> Result<Option<Self>, DatasetError> {
+        // `.` and `..` have none.
+        let whole = data_set.canonicalize().unwrap_or_default();
+        let data_set = if data_set.file_name().is_some() { data_set } else { &whole };
         let Some(name) = data_set.file_name() else { return Ok(None) };
         let mut file_name = name.to_owned();
         file_name.push(ENDING);

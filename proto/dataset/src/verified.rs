@@ -92,7 +92,7 @@ mod tests {
     fn samples_are_those_of_the_manifest() {
         let folder = tempfile::tempdir().unwrap();
         let name = prepared(folder.path(), |text| text);
-        for name in [&name, &format!("{name}/")] {
+        for name in [&name, &format!("{name}/"), &format!("{name}/../set/.")] {
             let data = open(name).unwrap();
             assert!(data.read(0).is_ok() && data.read(1).is_ok());
             let [Prepared { data_set, benchmark, complete, manifest_sha256, .. }] =
