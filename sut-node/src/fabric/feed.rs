@@ -72,6 +72,8 @@ pub(super) async fn feed(
             send(&queue, &mut encoder, &payload, sent..until)?;
             sent = until;
         } else if received == sent {
+            drop(queue);
+            while replies.next_burst(&mut burst).await? != Next::End {}
             return Ok(());
         }
     }
