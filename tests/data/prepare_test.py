@@ -245,7 +245,10 @@ class Preparing(unittest.TestCase):
         args = ("resnet50", "--form", "jpeg", "--from", self.source, "--output", self.output, "--incomplete", "--jobs", 2)
         journal = self.output / ".imagenet-jpeg.journal"
         for number, lines in ((signal.SIGINT, 5), (signal.SIGTERM, 50)):
-            running = subprocess.Popen(command(*args), env=os.environ | {"PYTHONPATH": str(DATA)}, stderr=subprocess.PIPE, text=True)
+            # Tests that run in the background of a shell ignore SIGINT, and so would this.
+            running = subprocess.Popen(
+                command(*args), env=os.environ | {"PYTHONPATH": str(DATA)}, stderr=subprocess.PIPE, text=True,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
             while running.poll() is None and (not journal.exists() or journal.read_text().count("\n") < lines):
                 time.sleep(0.001)
             running.send_signal(number)
