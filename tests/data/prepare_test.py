@@ -273,6 +273,18 @@ class Preparing(unittest.TestCase):
         (self.output / "openimages-mlperf.json").unlink()
         self.refused("has part of the data set, and no openimages-mlperf.json", "retinanet", "--form", "jpeg", "--incomplete")
 
+    def test_a_further_file_is_written_under_its_own_name(self) -> None:
+        # The MD5 that is published of Criteo's trace goes by it.
+        sys.path.insert(0, str(DATA))
+        from netdiv_data import facts, parts
+        from netdiv_data.preparation import Choice, Preparation, prepare as prepare_here
+
+        extra = {"further.txt": lambda path: path.write_text(path.name)}
+        prepare_here(Preparation("x", facts.SQUAD, "ids", "", [parts.Ids("x")], ["0"], [[1]], lambda row: [row], [], extra=extra),
+                     Choice(self.output, incomplete=True))
+        self.assertEqual((self.output / "further.txt").read_text(), "further.txt")
+        self.assertEqual([path.name for path in self.output.glob(".*")], [])
+
     def test_one_preparation_at_a_time(self) -> None:
         sets.imagenet(self.source)
         self.output.mkdir()

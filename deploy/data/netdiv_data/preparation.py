@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ def prepare(it: Preparation, choice: Choice) -> list[Path]:
 def in_folder(it: Preparation, choice: Choice, about: dict[str, Any]) -> list[Path]:
     """The same, once the folder is ours. What bears its last name is complete, and has its manifest."""
     folder, data_sets = choice.output, [part.path(choice.output) for part in it.parts]
-    files = {name: save for name, save in it.extra.items()}
+    files = dict(it.extra)
     if it.labels is not None:
         files[f"{data_sets[0].stem}-labels.npy"] = lambda path: np.save(path, it.labels)
     lasting = all(part.lasting for part in it.parts)
@@ -94,10 +95,11 @@ def in_folder(it: Preparation, choice: Choice, about: dict[str, Any]) -> list[Pa
     digests = write_samples(it, choice, journal, about)
     for part in it.parts:
         part.close()
-    for name, save in files.items():
-        hidden = folder / f".{name}"  # numpy adds .npy to other endings
-        save(hidden)
-        os.replace(hidden, folder / name)
+    with TemporaryDirectory(prefix=".", dir=folder) as unfinished_files:
+        for name, save in files.items():
+            path = Path(unfinished_files) / name  # what is published goes by the name
+            save(path)
+            os.replace(path, folder / name)
     for place, path in enumerate(data_sets):
         manifest.write(path, about, it.names, [row[place] for row in digests])
     for part in it.parts:
@@ -111,15 +113,15 @@ def write_samples(it: Preparation, choice: Choice, journal: Journal | NoJournal,
     items = list(it.items)
     for part in it.parts:
         part.begin(choice.output, len(it.names))
-    digests = journal.begin(about, it.parts, [stamp(item) for item in items])
+    stamps = [stamp(item) for item in items]
+    digests = journal.begin(about, it.parts, stamps)
     progress = Progress(it.benchmark, len(it.names), len(digests))
     missing = [(index, item) for index, item in enumerate(items) if index not in digests]
     made = made_in_order(it, [item for _, item in missing], choice.jobs)
-    for (index, item), made_parts in zip(missing, made, strict=True):
-        before = stamp(item)
+    for (index, _), made_parts in zip(missing, made, strict=True):
         written = [part.write(index, one) for part, one in zip(it.parts, made_parts, strict=True)]
         digests[index] = [hashlib.sha256(data).hexdigest() for data in written]
-        journal.add(index, before, digests[index])
+        journal.add(index, stamps[index], digests[index])
         progress.one_more()
     return [digests[index] for index in range(len(it.names))]
 
