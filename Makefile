@@ -7,7 +7,7 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 # Where deploy/data/prepare keeps its Python packages.
 export NETDIV_DATA_PYTHON ?= $(abspath $(TARGET))/data
 
-.PHONY: build libtorch demo test lint bench bench-compare testbed soak overload engines fuzz memcheck deny advisories digits sorting models language-model fixtures bench-language-model
+.PHONY: build libtorch demo test lint bench bench-compare testbed rehearsal soak overload engines fuzz memcheck deny advisories digits sorting models language-model fixtures bench-language-model
 
 # Libraries too: the engine plug-in torch is one.
 build: libtorch
@@ -97,6 +97,15 @@ bench-compare: build
 # Faults between hosts, on this machine; docs/TESTBED.md says what it needs.
 testbed: build
 	BIN=$(TARGET)/release tests/testbed/faults.sh
+
+# A whole submission of ResNet50 on this machine, up to the official checker of MLCOMMONS, a checkout of mlcommons/inference, tag
+# v5.0.1; as root, with iproute2. PROGRAMS has programs that are built already, PYTHON is one with torch, torchvision and Pillow;
+# BUILD=1 builds the sources in the tree too.
+rehearsal: $(if $(PROGRAMS),,build) $(if $(PYTHON),,$(TARGET)/models-venv/made) $(TARGET)/data/made
+	python3 -m unittest discover --quiet --start-directory tests/rehearsal --pattern '*_test.py'
+	rm -rf out/rehearsal
+	BIN=$(or $(PROGRAMS),$(TARGET)/release) PYTHON=$(or $(PYTHON),$(TARGET)/models-venv/bin/python) BUILD=$(BUILD) \
+		tests/rehearsal/rehearse.sh out/rehearsal $(MLCOMMONS)
 
 # Runs with random faults, one after the other, for MINUTES; the same SEED makes the same faults. With WRITE=1 what it
 # shows goes into docs/RELIABILITY.md.
@@ -198,7 +207,7 @@ bench-language-model: $(if $(PROGRAMS),,build) $(if $(PYTHON),,$(TARGET)/fixture
 	PYTHONPATH=deploy/models $(BENCH_PYTHON) tests/models/bench.py $(BENCH_PROGRAMS)/libnetdiv_engine_torch.so
 	PYTHONPATH=deploy/models $(BENCH_PYTHON) tests/models/bench_network.py $(BENCH_PROGRAMS) --plugin-header sut-node/plugin/include
 
-$(TARGET)/fixtures-venv/made: tests/models/requirements.txt deploy/models/requirements.txt
+$(TARGET)/fixtures-venv/made: tests/models/requirements.txt deploy/models/requirements.txt deploy/models/requirements-stable-diffusion.txt
 	python3 -m venv --clear $(TARGET)/fixtures-venv
 	$(TARGET)/fixtures-venv/bin/pip install --quiet --disable-pip-version-check --timeout 300 -r $<
 	touch $@
@@ -222,7 +231,7 @@ gpu-kit-test: gpu-kit $(if $(PYTHON),,$(TARGET)/models-venv/made)
 	PYTHON=$(or $(PYTHON),$(abspath $(TARGET))/models-venv/bin/python) $(TARGET)/gpu-kit/gpu-kit/run.sh $(STEPS) \
 		--device cpu --small --output $(TARGET)/gpu-kit/report
 
-# Everything of deploy/ with the real tools: Slurm, DNS, Kubernetes' schemas, containers, systemd, Prometheus. As root on Debian 12;
+# Everything of deploy/ with the real tools: Slurm, DNS, Kubernetes' schemas, containers, systemd, Prometheus, MLCFlow. As root on Debian 12;
 # it installs what it needs with apt. STEPS="slurm dns" selects; PROGRAMS as above.
 .PHONY: deploy-test
 deploy-test: STEPS :=

@@ -9,6 +9,7 @@ with the network it was made from before it counts as written.
 
 import argparse
 import codecs
+import contextlib
 import sys
 import warnings
 from pathlib import Path
@@ -23,13 +24,14 @@ import digits
 import dlrm
 import resnet50
 import retinanet
+import rgat
 import unet3d
 from torchscript import PRECISIONS, ExportError, compare, save, some, value
 
 # TorchScript is what libtorch runs without Python; PyTorch 2.11 writes it and advises its successors.
 warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)
 
-NETWORKS: dict[str, ModuleType] = {m.NAME: m for m in (resnet50, retinanet, bert, unet3d, dlrm, digits)}
+NETWORKS: dict[str, ModuleType] = {m.NAME: m for m in (resnet50, retinanet, bert, unet3d, dlrm, rgat, digits)}
 FUSED = [name for name, network in NETWORKS.items() if hasattr(network, "fuse")]
 WITHIN = ("best_model_state_dict", "model_state_dict", "state_dict", "model")  # where checkpoints keep the weights
 ENCODINGS = ["none", "zstd", "lz4"]
@@ -112,11 +114,8 @@ def pinned(graph: torch._C.Graph | torch._C.Block) -> list[str]:
     return found
 
 
-@torch.no_grad()
-def write(network: ModuleType, model: nn.Module, folder: Path, precision: str, weights: str,
-          stem: str | None = None, fused: bool = False) -> list[Path]:
-    """Write a network and its manifests, and check the file; `model` is changed. Return what was written."""
-    stem = stem or network.NAME
+def write_file(network: ModuleType, model: nn.Module, path: Path, precision: str, fused: bool) -> None:
+    """Write the TorchScript file of a network, and check it."""
     model.eval().requires_grad_(False)
     samples = network.examples(model, 2)
     full = as_tuple(model(*samples))
@@ -127,11 +126,24 @@ def write(network: ModuleType, model: nn.Module, folder: Path, precision: str, w
     wanted = as_tuple(model(*samples))
     if precision == "fp32" and network is not retinanet:  # whose candidates may swap places
         compare(wanted, full, precision, "preparing the network for inference")
-    scripted = torch.jit.freeze(torch.jit.script(model))
+    scripted = torch.jit.script(model)
+    if network is not rgat:  # whose graph would become part of the file
+        scripted = torch.jit.freeze(scripted)
     if found := pinned(scripted.inlined_graph):
-        raise ExportError(f"{stem} names a device: {found[0]}")
-    path = folder / f"{stem}.pt"
+        raise ExportError(f"{path.stem} names a device: {found[0]}")
     save(scripted, path, lambda file: as_tuple(file(*samples)), wanted, precision)
+
+
+@torch.no_grad()
+def write(network: ModuleType, model: nn.Module, folder: Path, precision: str, weights: str,
+          stem: str | None = None, fused: bool = False) -> list[Path]:
+    """Write a network and its manifests, and check the file; `model` is changed. Return what was written."""
+    stem = stem or network.NAME
+    path = folder / f"{stem}.pt"
+    around = getattr(network, "surroundings", contextlib.nullcontext)  # what the file needs beside its inputs
+    absolute = path.absolute()
+    with around(model):
+        write_file(network, model, absolute, precision, fused)
     written = [path]
     for name, fields in network.manifests(model).items():
         fields["head"] = {"model": path.name}

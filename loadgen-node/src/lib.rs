@@ -6,6 +6,7 @@
 //! - `fabric/`: what the network can carry
 //! - `doctor/`: what keeps this machine, or the way to a node, from measuring well
 //! - `probe/`: one sample to every node, and its answer
+//! - `evaluation/`: the accuracy of a run by the official script
 //! - `comparison/`: runs beside runs
 //! - `recording/`: what a run leaves beside its result, so that it can be looked at
 //! - `report/`: tables for the terminal, and pictures
@@ -18,6 +19,7 @@ mod commands;
 mod comparison;
 mod doctor;
 mod error;
+mod evaluation;
 mod fabric;
 mod output;
 mod probe;

@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 import unittest
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -147,6 +148,113 @@ class Preparing(unittest.TestCase):
         self.assertEqual([file.read_text() for file in sorted(path.iterdir())], ["text 2", "text 0"])
         chosen.write_text("30\n7\n")
         self.refused("1 of its 2 names are not in the data set, the first is 7", "stable-diffusion-xl", "--form", "text", "--calibration", chosen)
+
+    def test_igbh(self) -> None:
+        numbers = sets.igbh(self.source)
+        self.check("rgat", self.made("rgat"))
+        self.assertEqual(np.load(self.output / "rgat.npy")[:, 0].tolist(), numbers)
+        self.assertEqual(np.load(self.output / "rgat-labels.npy").tolist(), [number * 7 for number in numbers])
+        chosen = self.root / "calibration.txt"
+        chosen.write_text("7\n3\n")
+        (path,) = self.made("rgat", "--calibration", chosen)
+        self.assertEqual(np.load(path).tolist(), [[7], [3]])
+        chosen.write_text("7\n60\n")
+        self.refused("numbers from 7 to 60", "rgat", "--incomplete", "--calibration", chosen)
+
+    def graph(self, form: str) -> Path:
+        """Prepares the graph."""
+        self.output = self.root / form
+        ran = prepare("rgat", "--form", form, "--from", self.source, "--output", self.output, "--incomplete")
+        self.assertEqual((ran.returncode, ran.stdout), (0, f"{self.output / 'igbh'}\n"), ran.stderr)
+        return self.output / "igbh"
+
+    def test_the_graph_is_that_of_the_reference(self) -> None:
+        sets.igbh(self.source)
+        for form, data_type in (("graph", np.float32), ("graph-fp16", np.float16)):
+            folder = self.graph(form)
+            for name, expected in EXPECTED["igbh"].items():
+                starts = np.fromfile(folder / f"{name}.starts", "<i8")
+                found = np.fromfile(folder / f"{name}.sources", "<i4")
+                found = np.concatenate([np.sort(row) for row in np.split(found, starts[1:-1])])
+                self.assertEqual([hashlib.sha256(data.tobytes()).hexdigest() for data in (starts, found)], expected, name)
+            sizes = np.fromfile(folder / "sizes", "<i8").tolist()
+            self.assertEqual(sizes[:9], [1, 1024, np.dtype(data_type).itemsize, *sets.IGBH.values()])
+            for place, name in enumerate(sets.IGBH):
+                data = (folder / f"{name}.features").read_bytes()[sizes[9 + place]:]
+                source = (self.source / "tiny/processed" / name / "node_feat.npy").read_bytes()
+                own = np.frombuffer(source[-4096 * sets.IGBH[name]:], "<f4")
+                self.assertEqual(data, own.astype(data_type).tobytes(), name)
+            counts = json.loads((folder / "graph.json").read_text())
+            self.assertEqual([*counts["edges"].values()], sizes[15:])
+        self.assertEqual(os.stat(self.root / "graph/igbh/fos.features").st_nlink, 2, "features are not copied")
+
+    def test_a_graph_goes_on_where_it_was_interrupted(self) -> None:
+        sets.igbh(self.source)
+        self.output = self.root / "graph"
+        args = ("rgat", "--form", "graph", "--from", self.source, "--output", self.output, "--incomplete")
+        blocked = self.output / "igbh.partial/author.features.partial"
+        blocked.mkdir(parents=True)
+        ran = prepare(*args)
+        self.assertEqual(ran.returncode, 1)
+        self.assertIn("goes on where this one stopped", ran.stderr)
+        blocked.rmdir()
+        self.refused("has part of another graph", "rgat", "--form", "graph-fp16", "--incomplete")
+        ran = prepare(*args)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertNotIn("sorting", ran.stderr)
+        edges = np.load(self.source / "tiny/processed/paper__written_by__author/edge_index.npy")
+        starts, found = (np.fromfile(self.output / f"igbh/written_by.{ending}", kind) for ending, kind in (("starts", "<i8"), ("sources", "<i4")))
+        self.assertEqual(found[starts[7]:starts[8]].tolist(), edges[edges[:, 1] == 7, 0].tolist())
+        ran = prepare(*args)
+        self.assertIn("prepared before", ran.stderr)
+        self.refused("was not made by this command", "rgat", "--form", "graph-fp16", "--incomplete")
+
+    def test_bad_graphs_are_refused(self) -> None:
+        self.source.mkdir()
+        self.refused("has no full/processed, large/processed", "rgat", "--form", "graph")
+        sets.igbh(self.source)
+        processed = self.source / "tiny/processed"
+        self.refused("has the size tiny, the benchmark needs full", "rgat", "--form", "graph")
+        self.refused("20 samples where IGBH", "rgat")
+        self.refused("leave out --calibration and --first", "rgat", "--form", "graph", "--first", 3)
+        features = processed / "author/node_feat.npy"
+        content = features.read_bytes()
+        for damaged, words in ((content[:-1], "are no rows of 1024 float32"), (b"", "are no rows")):
+            features.write_bytes(damaged)
+            self.refused(words, "rgat", "--form", "graph", "--incomplete")
+        for wrong in (np.zeros((50, 7), np.float32), np.zeros((50, 1024))):
+            np.save(features, wrong)
+            self.refused("where papers have 1024 float32", "rgat", "--form", "graph", "--incomplete")
+        features.write_bytes(content)
+        edges = processed / "paper__topic__fos/edge_index.npy"
+        for wrong, words in ((np.zeros((3, 3), int), "where edges are whole numbers"), (np.zeros((3, 2)), "float64 (3, 2) where edges")):
+            np.save(edges, wrong)
+            self.refused(words, "rgat", "--form", "graph", "--incomplete")
+        edges.unlink()
+        self.refused("paper__topic__fos has no edge_index.npy", "rgat", "--form", "graph", "--incomplete")
+
+    def test_a_tensor_runs_nothing(self) -> None:
+        class Attack:
+            def __reduce__(self) -> tuple:
+                return os.system, (f"touch {self.target}",)
+
+        Attack.target = self.root / "touched"
+        sets.igbh(self.source)
+        path = self.source / "tiny/processed/val_idx.pt"
+        content = path.read_bytes()
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("val_idx/data.pkl", pickle.dumps(Attack()))
+        self.refused("system, not a vector of int64 alone; nothing of it was run", "rgat", "--incomplete")
+        self.assertFalse(Attack.target.exists())
+        for damaged in (b"", content[:100], content[:-30]):
+            path.write_bytes(damaged)
+            self.refused("val_idx.pt: not a tensor that torch.save wrote", "rgat", "--incomplete")
+        path.write_bytes(sets.saved_by_torch(np.arange(10), 5, 6))
+        self.refused("it is not a plain vector", "rgat", "--incomplete")
+        path.write_bytes(sets.saved_by_torch(np.arange(55, 65), 0, 10))
+        self.refused("numbers from 55 to 64", "rgat", "--incomplete")
+        path.unlink()
+        self.refused("has no val_idx.pt", "rgat", "--incomplete")
 
     def test_what_is_not_the_published_set_is_refused(self) -> None:
         sets.imagenet(self.source)

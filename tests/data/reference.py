@@ -190,9 +190,29 @@ def captions(code: Path, root: Path) -> dict:
     return {"stable-diffusion-xl": [digests([row[key].input_ids[0].numpy().astype(np.int32) for row in rows]) for key in ("input_tokens", "input_tokens_2")]}
 
 
+def igbh(code: Path, root: Path) -> dict:
+    sets.igbh(root)
+    reference = module(code / "graph/R-GAT/dgl_utilities", "feature_fetching")
+    held = reference.IGBHeteroGraphStructure.__new__(reference.IGBHeteroGraphStructure)
+    held.dir, held.dataset_size, held.in_memory, held.use_journal_conference, held.multithreading = str(root), "tiny", True, True, False
+    held.num_nodes = sets.IGBH
+    numbers = torch.load(root / "tiny/processed/val_idx.pt")
+    graph = {}
+    for (_, name, target), edges in held.load_edge_dict().items():
+        begins, ends = (column.numpy() for column in edges)
+        if name == "cites":
+            # build_graph of components.py: dgl.remove_self_loop, then dgl.add_self_loop.
+            own = np.arange(sets.PAPERS)
+            begins, ends = (np.concatenate([column[begins != ends], own]) for column in (begins, ends))
+        order = np.lexsort((begins, ends))
+        starts = np.searchsorted(ends[order], np.arange(sets.IGBH[target] + 1))
+        graph[name] = digests([starts.astype(np.int64), begins[order].astype(np.int32)])
+    return {"rgat": [digests([number.reshape(1) for number in numbers.numpy()])], "igbh": graph}
+
+
 def main() -> None:
     code, expected = Path(sys.argv[1]).resolve(), {}
-    for one in (imagenet, openimages, squad, kits19, criteo, gptj, captions):
+    for one in (imagenet, openimages, squad, kits19, criteo, gptj, captions, igbh):
         with tempfile.TemporaryDirectory() as folder:
             expected |= one(code, Path(folder) / "set")
     with open(Path(__file__).with_name("expected.json"), "w") as file:

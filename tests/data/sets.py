@@ -1,10 +1,17 @@
 """Small data sets in the form in which the public ones come."""
 
+import io
 import json
 import os
+import pickle
 import shutil
 import struct
+import sys
+import types
+import zipfile
+from collections import OrderedDict
 from pathlib import Path
+from unittest import mock
 
 import nibabel
 import numpy as np
@@ -130,6 +137,64 @@ def captions(folder: Path) -> list[str]:
     lines += [f'{70 + n}\t{n}\t"{text.replace(chr(34), chr(34) * 2)}"\t1\t1\tf\tu' for n, text in enumerate(texts)]
     (folder / "captions_source.tsv").write_text("\n".join(lines) + "\n")
     return texts
+
+
+PAPERS = 60
+IGBH = {"paper": PAPERS, "author": 50, "conference": 4, "fos": 20, "institute": 5, "journal": 6}
+
+
+def igbh(folder: Path) -> list[int]:
+    """IGBH; features of papers and authors have no header, as at the sizes large and full."""
+    random = np.random.default_rng(3)
+    processed = folder / "tiny" / "processed"
+    for name, count in IGBH.items():
+        (processed / name).mkdir(parents=True)
+        table = random.standard_normal((count, 1024), np.float32)
+        if name in ("paper", "author"):
+            table.tofile(processed / name / "node_feat.npy")
+        else:
+            np.save(processed / name / "node_feat.npy", table)
+    (np.arange(PAPERS) * 7 % 2983).astype(np.float32).tofile(processed / "paper" / "node_label_2K.npy")
+    for relation, count in (("paper__cites__paper", 300), ("paper__written_by__author", 120), ("author__affiliated_to__institute", 40),
+                            ("paper__topic__fos", 150), ("paper__published__journal", 20), ("paper__venue__conference", 20)):
+        source, _, target = relation.split("__")
+        edges = np.stack([random.integers(0, IGBH[source], count), random.integers(0, IGBH[target], count)], 1)
+        if source == target:
+            edges[::20, 1] = edges[::20, 0]  # papers that cite themselves
+        (processed / relation).mkdir()
+        np.save(processed / relation / "edge_index.npy", edges)
+    numbers = random.permutation(PAPERS)
+    (processed / "val_idx.pt").write_bytes(saved_by_torch(numbers, 36, 20))
+    return numbers[36:56].tolist()
+
+
+def saved_by_torch(numbers: np.ndarray, offset: int, length: int) -> bytes:
+    """What torch.save writes of a part of a vector: all of it."""
+    torch, utils = types.ModuleType("torch"), types.ModuleType("torch._utils")
+    torch.LongStorage = type("LongStorage", (), {"__module__": "torch"})
+
+    def _rebuild_tensor_v2() -> None:
+        pass
+
+    _rebuild_tensor_v2.__module__, _rebuild_tensor_v2.__qualname__ = "torch._utils", "_rebuild_tensor_v2"
+    utils._rebuild_tensor_v2, torch._utils = _rebuild_tensor_v2, utils
+    storage = object()
+
+    class Tensor:
+        def __reduce__(self) -> tuple:
+            return _rebuild_tensor_v2, (storage, offset, (length,), (1,), False, OrderedDict())
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, made: object) -> tuple | None:
+            return ("storage", torch.LongStorage, "0", "cpu", len(numbers)) if made is storage else None
+
+    head, whole = io.BytesIO(), io.BytesIO()
+    with mock.patch.dict(sys.modules, {"torch": torch, "torch._utils": utils}):
+        Pickler(head, 2).dump(Tensor())
+    with zipfile.ZipFile(whole, "w") as archive:
+        for name, data in (("data.pkl", head.getvalue()), ("byteorder", b"little"), ("data/0", numbers.astype("<i8").tobytes()), ("version", b"3\n")):
+            archive.writestr(f"val_idx/{name}", data)
+    return whole.getvalue()
 
 
 def ids(path: Path) -> list[list[int]]:

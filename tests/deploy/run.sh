@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What `deploy/` promises, shown with the real tools: Slurm, containers, systemd, Kubernetes' schemas, DNS, Prometheus.
+# What `deploy/` promises, shown with the real tools: Slurm, containers, systemd, Kubernetes' schemas, DNS, Prometheus, MLCFlow.
 #
 #   tests/deploy/run.sh [STEP…]
 #

@@ -6,6 +6,8 @@ answer hangs on rounding: labels, detections and classes then survive another de
 
 import argparse
 import itertools
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -235,6 +237,9 @@ def main() -> None:
     for make in (make_digits, make_resnet50, make_retinanet, make_bert, make_unet3d, make_dlrm,
                  make_language_models):
         make(folder)
+    for script in ("images.py", "graphs.py"):
+        # In a process of its own, since types in a TorchScript file are numbered as they come.
+        subprocess.run([sys.executable, Path(__file__).with_name(script), folder], check=True)
 
 
 if __name__ == "__main__":

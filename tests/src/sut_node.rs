@@ -47,6 +47,11 @@ impl SutNode {
 
     /// The same at a given address. With nothing to run it runs digits.
     pub fn try_start_at(listen: &str, args: &[&str]) -> Result<Self, String> {
+        Self::try_start_in(Path::new("."), listen, args)
+    }
+
+    /// The same in a folder.
+    pub fn try_start_in(working: &Path, listen: &str, args: &[&str]) -> Result<Self, String> {
         let chooses = |arg: &&str| ["--engine", "--model", "--config"].contains(arg);
         let model: &[_] = if args.iter().any(chooses) { &[] } else { &["--model", "digits"] };
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -57,6 +62,7 @@ impl SutNode {
             .args(model)
             .arg("--ready-file")
             .arg(&ready)
+            .current_dir(working)
             // The tests read the log.
             .env_remove("RUST_LOG")
             .stderr(Stdio::piped())

@@ -166,6 +166,85 @@ fn samples_with_different_numbers_of_pairs_share_a_batch() {
     }
 }
 
+/// A node in the folder of the fixtures, where the graph lies.
+fn graph_node(args: &[&str]) -> Result<SutNode, String> {
+    let folder = model("");
+    let manifest = model("rgat.toml");
+    let named = ["--name", "a", "--engine", "torch", "--model", &manifest, "--threads", "1"];
+    SutNode::try_start_in(Path::new(&folder), "127.0.0.1:0", &[&named[..], args].concat())
+}
+
+#[test]
+fn nodes_of_a_graph_have_the_same_class_in_any_batch() {
+    for args in [&[][..], &["--max-batch", "1"], &["--max-batch", "7"], &["--batch-sizes", "16"]] {
+        let node = graph_node(args).expect("a node");
+        let run = accuracy_run(&node, "rgat-nodes.npy", &["--benchmark", "rgat"]);
+        let outcome = run.run().expect(0);
+        assert_same(&outcome, &expected("rgat-answers.npy"));
+        assert!(outcome.stdout.contains("accuracy_igbh.py"), "{}", outcome.stdout);
+    }
+    let distinct: std::collections::HashSet<_> = expected("rgat-answers.npy").into_iter().collect();
+    assert!(distinct.len() > 3, "a network that always says the same would pass anything");
+}
+
+#[test]
+fn a_node_beyond_the_graph_ends_the_run_and_a_node_without_its_graph_does_not_start() {
+    let node = graph_node(&[]).expect("a node");
+    for number in [300_i64, -1] {
+        let run = LoadGen::new(&[&node.address], "offline");
+        let samples = npy("<i8", "(2, 1)", [7, number].into_iter().flat_map(i64::to_le_bytes));
+        let samples = run.file("nodes.npy", samples);
+        run.args(&["--benchmark", "x", "--mode", "accuracy", "--dataset", &samples])
+            .run()
+            .expect_failure(&format!("node {number}; the graph has 0 to 299"));
+    }
+    let log = refusal(&["--model", &model("rgat.toml")]);
+    assert!(log.contains("rgat-graph"), "{log}");
+}
+
+/// Pixels may differ by this between processors (`tests/models/README.md`).
+const PIXEL: u8 = 2;
+
+#[test]
+fn a_prompt_gives_its_image_with_the_ids_of_both_tokenizers_or_of_one() {
+    let both = "stable-diffusion-xl-ids.npy+stable-diffusion-xl-ids2.npy";
+    for (manifest, samples, args) in [
+        ("stable-diffusion-xl.toml", both, ["--max-batch", "6"]),
+        ("stable-diffusion-xl.toml", both, ["--batch-sizes", "4"]),
+        ("stable-diffusion-xl-ids.toml", "stable-diffusion-xl-ids.npy", ["--max-batch", "3"]),
+    ] {
+        let node = torch(manifest, &[&["--threads", "1"], &args[..]].concat());
+        for scenario in ["offline", "server"] {
+            let parts: Vec<_> = samples.split('+').map(model).collect();
+            let outcome = LoadGen::new(&[&node.address], scenario)
+                .args(&["--mode", "accuracy", "--dataset", &parts.join("+"), "--benchmark", "x"])
+                .args(&["--setting", "server_target_qps=10"])
+                .run()
+                .expect(0);
+            let (got, want) = (responses(&outcome), expected("stable-diffusion-xl-answers.npy"));
+            assert_eq!(got.len(), want.len(), "each sample once");
+            for (sample, (got, want)) in got.iter().zip(&want).enumerate() {
+                assert_eq!(got.len(), want.len(), "bytes of sample {sample}");
+                let off = got.iter().zip(want).map(|(got, want)| got.abs_diff(*want)).max();
+                assert!(off <= Some(PIXEL), "sample {sample} is off by {off:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_id_beyond_the_vocabulary_and_a_prompt_without_end_end_the_run() {
+    let node = torch("stable-diffusion-xl-ids.toml", &["--threads", "1", "--max-batch", "2"]);
+    for (id, want) in [(1 << 20, "; ids go from 0 to"), (0, "a prompt without its end")] {
+        let run = LoadGen::new(&[&node.address], "offline");
+        let ids = std::iter::repeat_n(i32::to_le_bytes(id), 77).flatten();
+        let samples = run.file("ids.npy", npy("<i4", "(1, 77)", ids));
+        run.args(&["--benchmark", "x", "--mode", "accuracy", "--dataset", &samples])
+            .run()
+            .expect_failure(want);
+    }
+}
+
 #[test]
 fn a_jpeg_that_is_none_ends_the_run_and_not_the_node() {
     let node = torch("resnet50-jpeg.toml", &[]);

@@ -24,10 +24,14 @@ fn nodes(name: &str) -> [SutNode; 2] {
 }
 
 fn run(nodes: &[SutNode], name: &str, scenario: &str) -> LoadGen {
+    run_of("chat", nodes, name, scenario)
+}
+
+fn run_of(benchmark: &str, nodes: &[SutNode], name: &str, scenario: &str) -> LoadGen {
     let addresses: Vec<_> = nodes.iter().map(|node| node.address.as_str()).collect();
     LoadGen::new(&addresses, scenario).args(&[
         "--benchmark",
-        "chat",
+        benchmark,
         "--dataset",
         &model(&format!("{name}-prompts.ids")),
     ])
@@ -69,12 +73,25 @@ fn two_nodes_give_the_ids_that_transformers_gives() {
 }
 
 #[test]
-fn beams_give_whole_outputs() {
+fn gptj_searches_with_beams_and_loadgen_takes_its_answers_whole() {
     let nodes = nodes("tiny-gptj");
     for scenario in ["offline", "server"] {
-        let run = run(&nodes, "tiny-gptj", scenario).args(&["--mode", "accuracy"]);
-        let outcome = run.args(&["--setting", "server_target_qps=50"]).run().expect(0);
+        let run = || run_of("gptj-99", &nodes, "tiny-gptj", scenario);
+        let outcome = run()
+            .args(&["--mode", "accuracy", "--setting", "server_target_qps=50"])
+            .run()
+            .expect(0);
         assert_outputs(&outcome, "tiny-gptj");
+        assert!(outcome.stdout.contains("language/gpt-j/evaluation.py"), "{}", outcome.stdout);
+        // Its own key in mlperf.conf: 20 s for an answer in Server, and every sample as often as the others.
+        let result = run().short(2000, 250).run().expect(0).result();
+        assert_eq!(result["verdict"], "VALID", "{scenario}: {result:#}");
+        let settings = &result["test_settings"];
+        assert_eq!(settings["sample_concatenate_permutation"], "true", "{settings:#}");
+        let latency = &settings["server_target_latency_ns"];
+        assert!(scenario == "offline" || latency == "20000000000", "{settings:#}");
+        // LoadGen infers tokens from whole answers.
+        assert!(result["token_metric"]["value"].as_f64() > Some(0.0), "{result:#}");
     }
 }
 

@@ -7,14 +7,15 @@ import sys
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from . import captions, criteo, imagenet, kits19, openimages, prompts, squad
+from . import captions, criteo, igbh, igbh_graph, imagenet, kits19, openimages, prompts, squad
 from .errors import DataError
+from .facts import IGBH
 from .preparation import Choice, Preparation, prepare
 
 FORMS = {
     "resnet50": imagenet.FORMS, "retinanet": openimages.FORMS, "bert": squad.FORMS, "3d-unet": kits19.FORMS, "dlrm-v2": criteo.FORMS,
     "gptj": prompts.FORMS, "llama3.1-8b": prompts.FORMS, **{name: prompts.FORMS for name in prompts.PICKLED},
-    "stable-diffusion-xl": captions.FORMS,
+    "stable-diffusion-xl": captions.FORMS, "rgat": igbh.FORMS,
 }
 
 
@@ -63,6 +64,8 @@ def chosen(args: argparse.Namespace) -> Preparation:
             return kits19.preparation(*common)
         case "dlrm-v2":
             return criteo.preparation(*common)
+        case "rgat":
+            return igbh.preparation(*common)
         case "stable-diffusion-xl":
             return captions.preparation(*common, args.tokenizer)
         case "gptj":
@@ -73,6 +76,17 @@ def chosen(args: argparse.Namespace) -> Preparation:
             return prompts.pickled(name, *common[:3], bool(args.calibration))
 
 
+def graph(args: argparse.Namespace) -> int:
+    """R-GAT's graph, which has no samples."""
+    if args.calibration is not None or args.first is not None:
+        raise DataError(f"--form {args.form} makes no samples: leave out --calibration and --first")
+    print(f"{IGBH.name}: {IGBH.licence}", file=sys.stderr)
+    path = igbh_graph.prepare_graph(args.source, args.form, args.incomplete, args.output)
+    print(f"start the nodes in {path.parent}: the model maps {path.name}", file=sys.stderr)
+    print(path)
+    return 0
+
+
 def main() -> int:
     # Tokenizers alone are used of the package.
     os.environ.setdefault("TRANSFORMERS_NO_ADVISORY_WARNINGS", "1")
@@ -81,6 +95,8 @@ def main() -> int:
     try:
         if not args.source.is_dir():
             raise DataError(f"{args.source} is no folder")
+        if args.benchmark == "rgat" and args.form != "nodes":
+            return graph(args)
         it = chosen(args)
         print(f"{it.facts.name}: {it.facts.licence}", file=sys.stderr)
         paths = prepare(it, Choice(args.output, args.first, args.incomplete, args.jobs))

@@ -74,10 +74,7 @@ def member(archive: zipfile.ZipFile, raw: Any, path: Path, name: str) -> np.ndar
         header = file.tell()
     if data_type != np.int32:
         raise DataError(f"{path}: {name} is {data_type}, not int32")
-    # The local header's own lengths of name and extra field, which may differ from those of the directory.
-    raw.seek(info.header_offset + 26)
-    lengths = int.from_bytes(raw.read(2), "little") + int.from_bytes(raw.read(2), "little")
-    offset = info.header_offset + 30 + lengths + header
+    offset = sources.place(raw, info) + header
     return np.memmap(path, data_type, "r", offset, shape, "F" if by_columns else "C")
 
 

@@ -64,3 +64,24 @@ CAPTIONS = Facts(
     "COCO 2014, validation, 5,000 captions", "annotations CC BY 4.0, COCO Consortium", 5000, calibration=500,
     md5={"captions_source.tsv": "24ba91c1e0fc04e70895385b4a57dca1"},
 )
+# MD5 of the files of the size full.
+IGBH = Facts(
+    "IGBH, the Illinois Graph Benchmark's heterogeneous graph",
+    "the terms of github.com/IllinoisGraphBenchmark/IGB-Datasets; made of the Microsoft Academic Graph and Semantic Scholar",
+    788379, calibration=5000,
+    md5={
+        "paper/node_feat.npy": "71058b9ac8011bafa1c5467504452d13",
+        "paper/node_label_2K.npy": "6eccab9a14f92f42be5b367c39002031",
+        "author/node_feat.npy": "2ec2512b554088381c04ec013e893c8d",
+        "conference/node_feat.npy": "898ff529b8cf972261fedd50df6377f8",
+        "institute/node_feat.npy": "12eaeced22d17b4e97d4b4742331c819",
+        "journal/node_feat.npy": "49d51b554b3004f10bee19d1c7f9b416",
+        "fos/node_feat.npy": "3ef3df19e2475c387fec10bac82773df",
+        "paper__cites__paper/edge_index.npy": "f4897f53636c04a9c66f6063ec635c16",
+        "author__affiliated_to__institute/edge_index.npy": "e35dba208f81e0987207f78787c75711",
+        "paper__published__journal/edge_index.npy": "38505e83bde8e5cf94ae0a85afa60e13",
+        "paper__topic__fos/edge_index.npy": "427fb350a248ee6eaa8c21cde942fda4",
+        "paper__venue__conference/edge_index.npy": "541b8d43cd93579305cfb71961e10a7d",
+        "paper__written_by__author/edge_index.npy": "df39fe44bbcec93a640400e6d81ffcb5",
+    },
+)

@@ -13,6 +13,16 @@ from .errors import DataError
 PARTIAL = ".partial"
 
 
+def reserve(path: Path, size: int) -> None:
+    """Room for so many bytes: a page that has none on the disk would end the process as it is written."""
+    with open(path, "r+b" if path.exists() else "w+b") as file:
+        try:
+            os.posix_fallocate(file.fileno(), 0, size)
+        except OSError as error:
+            needed, free = size / 1e9, shutil.disk_usage(path.parent).free / 1e9
+            raise DataError(f"{needed:.1f} GB are needed in {path.parent}, {free:.1f} GB are free: {error.strerror}") from error
+
+
 class Part(ABC):
     """One file or folder, which has something of each sample. It has another name until it is complete."""
 
@@ -54,13 +64,7 @@ class Array(Part):
         path, shape = self.partial(folder), (count, *self.shape)
         if not self.opened(path, shape):
             self.array = np.lib.format.open_memmap(path, mode="w+", dtype=self.data_type, shape=shape)
-        # A page that has no room on the disk would end the process as it is written.
-        with open(path, "r+b") as file:
-            try:
-                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
-            except OSError as error:
-                needed, free = self.array.nbytes / 1e9, shutil.disk_usage(folder).free / 1e9
-                raise DataError(f"{needed:.1f} GB are needed in {folder}, {free:.1f} GB are free: {error.strerror}") from error
+        reserve(path, path.stat().st_size)
 
     def opened(self, path: Path, shape: tuple[int, ...]) -> bool:
         """Opens what an interrupted preparation has left."""

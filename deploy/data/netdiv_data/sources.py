@@ -3,7 +3,8 @@
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+from zipfile import ZipInfo
 
 from .errors import DataError
 from .facts import Facts
@@ -19,13 +20,20 @@ def file(folder: Path, *names: str) -> Path:
 
 def published(path: Path, facts: Facts, incomplete: bool) -> Path:
     """The same path; refused where MLCommons publishes another digest for a file of that name."""
-    digest = facts.md5.get(path.name)
+    digest = facts.md5.get(path.name) or facts.md5.get(f"{path.parent.name}/{path.name}")
     if digest and not incomplete:
         with open(path, "rb") as opened:
             found = hashlib.file_digest(opened, "md5").hexdigest()
         if found != digest:
             raise DataError(f"{path}: its MD5 is {found}, MLCommons publishes {digest}. Fetch it again, or give --incomplete for practice")
     return path
+
+
+def place(raw: BinaryIO, info: ZipInfo) -> int:
+    """Where the bytes of a file in an archive begin: its local header's own lengths may differ from those of the directory."""
+    raw.seek(info.header_offset + 26)
+    lengths = int.from_bytes(raw.read(2), "little") + int.from_bytes(raw.read(2), "little")
+    return info.header_offset + 30 + lengths
 
 
 def lines(path: Path) -> list[str]:

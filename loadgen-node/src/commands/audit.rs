@@ -10,7 +10,6 @@ use netdiv_rules::{
     Mode,
     book::{Benchmark, Test},
     compliance::{self, Reference, Verified},
-    official_log,
     result::RunResult,
 };
 use tracing::info;
@@ -18,6 +17,7 @@ use tracing::info;
 use crate::{
     RunArgs, RunError,
     output::{self, say},
+    recording::unchanged,
     settings::{TableArgs, usage},
 };
 
@@ -48,8 +48,8 @@ pub struct AuditArgs {
 impl AuditArgs {
     /// Runs and verifies the tests. LoadGen is one per process, so each test is a process of its own.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
-        let performance = read(&self.performance, Mode::Performance)?;
-        let accuracy = read(&self.accuracy, Mode::Accuracy)?;
+        let performance = unchanged::read(&self.performance, Mode::Performance)?;
+        let accuracy = unchanged::read(&self.accuracy, Mode::Accuracy)?;
         let of = |run: &RunResult| (run.benchmark.clone(), run.scenario);
         if of(&performance) != of(&accuracy) {
             return usage(format!(
@@ -87,24 +87,6 @@ impl AuditArgs {
             passed &= verified.passed;
         }
         Ok(u8::from(!passed))
-    }
-}
-
-/// The record of a run, whose logs must be those that the run wrote.
-fn read(folder: &Path, mode: Mode) -> Result<RunResult, RunError> {
-    let path = folder.join(output::RESULT);
-    let refused = |why: String| RunError::Usage(format!("{}: {why}", path.display()));
-    let text =
-        netdiv_resources::files::read_text(&path).map_err(|error| refused(error.to_string()))?;
-    let run: RunResult = serde_json::from_str(&text)
-        .map_err(|error| refused(format!("not a record of a run: {error}")))?;
-    if run.mode != mode && run.mode != Mode::Submission {
-        return Err(refused(format!("a run in mode {}, not {mode}", run.mode)));
-    }
-    let now = official_log::digests(folder).map_err(|error| RunError::Usage(error.to_string()))?;
-    match run.logs.iter().find(|(name, digest)| now.get(*name) != Some(*digest)) {
-        Some((name, _)) => Err(refused(format!("{name} is not what LoadGen wrote in this run"))),
-        None => Ok(run),
     }
 }
 

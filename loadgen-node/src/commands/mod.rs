@@ -1,5 +1,6 @@
 //! The subcommands, a file for each. `execute` does what the keys say and returns the process's exit code.
 
+mod accuracy;
 mod audit;
 mod benchmarks;
 mod certificates;
@@ -64,6 +65,9 @@ pub enum Command {
     /// Make certificates for a lab: an authority (ca.pem), one certificate and key for each node (HOST.pem,
     /// HOST.key), and one for LoadGen nodes (client.pem, client.key)
     Certificates(certificates::CertificatesArgs),
+    /// Compute the metric of an accuracy run with the benchmark's official script, and write accuracy.txt beside its log. Exit code 0:
+    /// every target is reached; 1: one is not; 2: files or settings do not allow it; 3: the script failed
+    Accuracy(accuracy::AccuracyArgs),
     /// Run the compliance tests that the benchmark demands, and verify them. Exit code 0: all pass; 1: one does not; 2:
     /// files or settings do not allow it; 3: a run failed
     Audit(audit::AuditArgs),
@@ -99,6 +103,7 @@ impl Cli {
             Command::Doctor(command) => command.execute(),
             Command::Fabric(command) => command.execute(),
             Command::Certificates(args) => args.execute(),
+            Command::Accuracy(args) => args.execute(),
             Command::Audit(args) => args.execute(),
             Command::Check(args) => args.execute(),
             Command::Submission(args) => args.execute(),

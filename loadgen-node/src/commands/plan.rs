@@ -26,6 +26,9 @@ pub struct PlanArgs {
     /// Tokens of an output on average, for a language model [default: those of the reference implementation]
     #[arg(long, value_name = "N")]
     output_tokens: Option<f64>,
+    /// Print JSON
+    #[arg(long, help_heading = "Output")]
+    json: bool,
     #[command(flatten)]
     table: TableArgs,
 }
@@ -39,7 +42,12 @@ impl PlanArgs {
         let table = self.table.read()?;
         let plan = plan::plan(&table, &self.benchmark, self.scenario, rate, self.output_tokens)
             .map_err(|error| RunError::Usage(error.to_string()))?;
-        say(plan.text())?;
+        if self.json {
+            let json = serde_json::to_string_pretty(&plan);
+            say(json.map_err(|error| RunError::Failed(format!("the plan as JSON: {error}")))?)?;
+        } else {
+            say(plan.text())?;
+        }
         Ok(0)
     }
 }

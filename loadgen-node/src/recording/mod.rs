@@ -4,3 +4,4 @@
 pub(crate) mod histograms;
 pub(crate) mod run;
 pub(crate) mod series;
+pub(crate) mod unchanged;

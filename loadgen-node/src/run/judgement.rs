@@ -147,7 +147,7 @@ fn score(test: &LoadGenTest) -> Result<Score, String> {
     match accuracy::script(&config.benchmark) {
         Some(script) => {
             script.check(responses, library.total_samples())?;
-            Ok(Score::By(script.command(&path)))
+            Ok(Score::By(script.command(&config.output)))
         }
         None => {
             accuracy::check_complete(responses, library.total_samples())?;

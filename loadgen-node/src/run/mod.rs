@@ -1,6 +1,6 @@
 //! A run, from its settings to its result.
 
-mod accuracy;
+pub(crate) mod accuracy;
 mod conclude;
 mod counted;
 mod eligibility;

@@ -6,6 +6,12 @@ use std::{ops::RangeInclusive, time::Duration};
 /// is a text-to-video answer of 225 MB.
 pub const MAX_PAYLOAD_BYTES: usize = 256 << 20;
 
+/// Longest payload that a node takes where its operator says nothing else, in bytes.
+pub const DEFAULT_PAYLOAD_BYTES: usize = 64 << 20;
+
+/// Bytes of samples that a node takes in at the same time where its operator says nothing else.
+pub const DEFAULT_IN_FLIGHT_BYTES: u32 = 256 << 20;
+
 /// Room for everything in a message but its payload: field tags, id, times and an error text.
 pub const MAX_HEADER_BYTES: usize = 16 << 10;
 

@@ -62,6 +62,10 @@ pub enum WorkloadName {
     Segmentation,
     /// User-item pairs; the answer is a probability for each.
     Recommendation,
+    /// Token ids of a prompt; the answer is an image's pixels.
+    TextToImage,
+    /// The number of a graph's node; the answer is its class.
+    NodeClassification,
 }
 
 /// `[batching.NAME]`: the batcher's settings for a scenario, and those of any that leaves them open.

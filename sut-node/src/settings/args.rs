@@ -150,7 +150,7 @@ impl Args {
         let max_payload_bytes = bytes(
             "max-payload-bytes",
             self.max_payload_bytes,
-            64 << 20,
+            limits::DEFAULT_PAYLOAD_BYTES,
             1..=limits::MAX_PAYLOAD_BYTES,
         )?;
         let unnamed = self.name.is_none();
@@ -175,7 +175,7 @@ impl Args {
             max_in_flight_bytes: bytes(
                 "max-in-flight-bytes",
                 self.max_in_flight_bytes,
-                256 << 20,
+                limits::DEFAULT_IN_FLIGHT_BYTES,
                 1..=u32::MAX,
             )?,
             max_in_flight_tokens,

@@ -84,6 +84,8 @@ pub struct Benchmark {
     /// Bytes of a sample (Appendix B). The first entry is the usual one, the others are further encodings.
     #[serde(default)]
     pub bandwidth: Vec<Bandwidth>,
+    /// Numbers that the model has learnt, in millions.
+    pub weights_millions: Option<f64>,
     /// How samples may be compressed (section 6.2.4).
     #[serde(default)]
     pub compression: Compression,
@@ -144,6 +146,28 @@ impl Benchmark {
     pub fn mean_output_tokens(&self) -> Option<f64> {
         let of_tokens = self.quality.iter().find(|quality| quality.metric == "TOKENS_PER_SAMPLE");
         of_tokens.map(|quality| quality.reference)
+    }
+
+    /// What values of metrics, by name, miss of the targets. The official checker takes any value that reaches the target; all
+    /// of a metric's have to here, so that an edited file is no better.
+    pub fn missed(&self, values: &[(String, f64)]) -> Vec<String> {
+        let of_metric = |Quality { metric, least, most, .. }: &Quality| {
+            let mut of_metric = values.iter().filter(|(name, _)| name == metric).peekable();
+            let is_missing = of_metric.peek().is_none();
+            let least_written = as_written(*least);
+            let missing = format!("{metric} is missing; at least {least_written} is asked for");
+            let beyond = of_metric.filter_map(|(_, value)| match most {
+                _ if value < least => {
+                    Some(format!("{metric} is {value}, less than {least_written}"))
+                }
+                Some(most) if value > most => {
+                    Some(format!("{metric} is {value}, more than {}", as_written(*most)))
+                }
+                _ => None,
+            });
+            is_missing.then_some(missing).into_iter().chain(beyond).collect::<Vec<_>>()
+        };
+        self.quality.iter().flat_map(of_metric).collect()
     }
 
     /// The official checker's value of a figure, where it differs from the rules; a metric's name stands for its

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     Rule::N2,
-    book::{Benchmark, Quality, as_written},
+    book::Benchmark,
     compliance::{accuracy_of, printed_accuracy},
     facts::files,
     judge::limits::{Limits, Server},
@@ -63,7 +63,7 @@ fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut
         match values {
             Ok(values) => {
                 let mut at = found.at(N2, format!("{}/{ACCURACY_TXT}", run.place));
-                targets(benchmark, &values, &mut at);
+                at.fail_each(benchmark.missed(&values));
                 at.fail_each(counted.iter().flat_map(|counted| not_as_counted(&values, counted)));
                 at.fail_each(record.and_then(|record| other_lengths(&values, record)));
                 let text = files::read_to_string(&path).unwrap_or_default();
@@ -80,7 +80,7 @@ fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut
         }
     } else if let Some(counted) = counted {
         let mut at = found.at(N2, &run.record_place);
-        targets(benchmark, &[counted], &mut at);
+        at.fail_each(benchmark.missed(&[counted]));
         at.or_pass(REACHED);
     } else {
         let script = record.and_then(|record| record.official_accuracy.as_deref());
@@ -147,24 +147,6 @@ fn other_counts(text: &str, Accuracy { correct, total, .. }: &Accuracy) -> Optio
     Some(format!(
         "says `{line}`, and the run itself counted {correct} right answers to {total} samples"
     ))
-}
-
-fn targets(benchmark: &Benchmark, values: &[(String, f64)], at: &mut At) {
-    for Quality { metric, least, most, .. } in &benchmark.quality {
-        // The official checker takes any line that reaches the target; ours must not be better with an edited file.
-        let mut of_metric = values.iter().filter(|(name, _)| name == metric).peekable();
-        if of_metric.peek().is_none() {
-            at.fail(format!("{metric} is missing; at least {} is asked for", as_written(*least)));
-        }
-        for (_, value) in of_metric {
-            if value < least {
-                at.fail(format!("{metric} is {value}, less than {}", as_written(*least)));
-            }
-            if let Some(most) = most.filter(|most| value > most) {
-                at.fail(format!("{metric} is {value}, more than {}", as_written(most)));
-            }
-        }
-    }
 }
 
 fn latency(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut Findings) {

@@ -24,6 +24,6 @@ pub use baseline::{baseline, baseline_agrees};
 pub use error::ComplianceError;
 pub use part::Part;
 pub(crate) use performance::compare as speed;
-pub use printed::printed_accuracy;
+pub use printed::{printed_accuracy, with_hash};
 pub use verify::{Reference, Verified, verify};
 pub(crate) use verify::{responses, tokens};

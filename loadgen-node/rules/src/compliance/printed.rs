@@ -25,6 +25,11 @@ pub fn printed_accuracy(
     Ok((metrics(path, &text, benchmark)?, text))
 }
 
+/// The text with the hash of the log, as the official script appends it.
+pub fn with_hash(text: &str, sha256: &str) -> String {
+    format!("{text}\nhash={sha256}\n")
+}
+
 /// What may stand around a figure of a Python dictionary: NumPy 2 prints the types of its numbers, and the scripts of GPT-J and
 /// Llama 3.1 8B print texts.
 const AROUND: [(&str, char); 5] = [

@@ -1,9 +1,11 @@
 //! What a run will take: how long, how many queries, how much memory, and what bandwidth.
 //!
 //! `issued.rs` is what LoadGen issues, `tokens.rs` what a language model reads and writes, `runs.rs` all runs of a submission;
-//! `printed.rs` prints all of it.
+//! `needs.rs` what both ends have to have room for; `printed.rs` prints all of it.
 
+mod amount;
 mod issued;
+mod needs;
 mod printed;
 mod runs;
 mod tokens;
@@ -12,6 +14,7 @@ use serde::Serialize;
 
 use self::runs::SECONDS;
 pub use self::{
+    needs::Needs,
     runs::PlannedRun,
     tokens::{PlannedTokens, Rate},
 };
@@ -61,6 +64,8 @@ pub struct Plan {
     pub accuracy_seconds: f64,
     /// What a language model reads and writes.
     pub tokens: Option<PlannedTokens>,
+    /// What both ends need, for each way to send a sample.
+    pub needs: Vec<Needs>,
     /// What Appendix B asks of the network, for each encoding that the table has.
     pub flows: Vec<Flow>,
     /// Early stopping; absent in Offline, which has no latency bound.
@@ -157,6 +162,7 @@ pub fn plan(
         accuracy_samples: benchmark.dataset_samples,
         accuracy_seconds: benchmark.dataset_samples as f64 / samples_per_second,
         tokens: PlannedTokens::of(benchmark, mean),
+        needs: benchmark.bandwidth.iter().map(|sent| Needs::of(benchmark, sent)).collect(),
         flows: benchmark.bandwidth.iter().map(flow).collect(),
         early_stopping,
         runs,

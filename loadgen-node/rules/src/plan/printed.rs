@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use netdiv_contract::tokens::ID_BYTES;
 
-use super::{Plan, PlannedRun, PlannedTokens};
+use super::{Plan, PlannedRun, PlannedTokens, amount::amount};
 use crate::{Scenario, book::as_written};
 
 impl Plan {
@@ -39,6 +39,10 @@ impl Plan {
         if let Some(tokens) = &self.tokens {
             row("prompts", format!("at most {} tokens", tokens.prompt_most));
             row("outputs", outputs(tokens, rate, self.samples));
+        }
+        for needs in &self.needs {
+            row("LoadGen node", needs.loaded());
+            row("SUT node", needs.node());
         }
         for flow in &self.flows {
             let (to, back) = (flow.ingress_bytes_per_second, flow.egress_bytes_per_second);
@@ -123,15 +127,4 @@ fn duration(seconds: f64) -> String {
         s if s < 7200.0 => format!("{s:.0} s"),
         s => format!("{:.1} h", s / 3600.0),
     }
-}
-
-/// A number with a decimal prefix, in three digits or so.
-fn amount(number: f64, unit: &str) -> String {
-    let prefixes = ["", "k", "M", "G", "T", "P"];
-    let (mut number, mut place) = (number, 0);
-    while number >= 999.5 && place + 1 < prefixes.len() {
-        (number, place) = (number / 1000.0, place + 1);
-    }
-    let digits = if number >= 99.5 || place == 0 { 0 } else { 1 };
-    format!("{number:.digits$} {}{unit}", prefixes[place])
 }

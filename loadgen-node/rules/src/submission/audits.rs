@@ -4,7 +4,6 @@ use std::{collections::BTreeMap, io, path::Path};
 
 use super::{
     folder::Tree,
-    make_accuracy_txt::with_hash,
     problems::Problems,
     runs::{self, Run},
     submission_toml::ResultSettings,
@@ -97,7 +96,7 @@ impl Audit {
         if self.test == Test::Test01 {
             let log = &self.run.accuracy_log;
             put(&folder, tree::ACCURACY_LOG, &log.truncated);
-            put(&folder, tree::ACCURACY_TXT, with_hash("", &log.sha256).as_bytes());
+            put(&folder, tree::ACCURACY_TXT, compliance::with_hash("", &log.sha256).as_bytes());
         }
         for (name, bytes) in &self.accuracy {
             put(&folder, name, bytes);

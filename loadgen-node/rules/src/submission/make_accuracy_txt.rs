@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{problems::Problems, runs::Run, submission_toml::ResultSettings};
-use crate::{book::Benchmark, compliance, facts::files, result::Accuracy};
+use crate::{book::Benchmark, compliance, facts::files, result::Accuracy, tree::ACCURACY_TXT};
 
 /// Makes it from the script's output, or from the run's own count where that is what the script counts. None, with a
 /// fault, where neither is there.
@@ -15,25 +15,23 @@ pub(super) fn make(
     benchmark: Option<&Benchmark>,
     problems: &mut Problems,
 ) -> Option<String> {
-    let text = match (&settings.accuracy_txt, &run.result.accuracy) {
+    // Where `loadgen-node accuracy` writes it.
+    let beside = settings.accuracy.as_ref().map(|folder| folder.join(ACCURACY_TXT));
+    let beside = beside.filter(|path| base.join(path).exists());
+    let text = match (settings.accuracy_txt.as_ref().or(beside.as_ref()), &run.result.accuracy) {
         (Some(path), _) => given(&base.join(path), benchmark, problems)?,
         (None, Some(accuracy)) => counted(accuracy),
         (None, None) => {
             let script = run.result.official_accuracy.as_deref();
             let script = script.unwrap_or("the official accuracy script of the benchmark");
             problems.fault(format!(
-                "[[result]] {name}: write accuracy_txt, the file with the output of: {script}"
+                "[[result]] {name}: its accuracy run has no {ACCURACY_TXT}; `loadgen-node accuracy` makes it, with: {script}"
             ));
             return None;
         }
     };
     let has_hash = text.lines().any(|line| line.starts_with("hash="));
-    Some(if has_hash { text } else { with_hash(&text, &run.accuracy_log.sha256) })
-}
-
-/// The text with the hash of the log, as the official script appends it.
-pub(super) fn with_hash(text: &str, sha256: &str) -> String {
-    format!("{text}\nhash={sha256}\n")
+    Some(if has_hash { text } else { compliance::with_hash(&text, &run.accuracy_log.sha256) })
 }
 
 /// The script's output, which has the benchmark's metrics.

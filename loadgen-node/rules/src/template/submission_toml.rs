@@ -122,8 +122,8 @@ fn result(template: &Template<'_>, scenario: Scenario, text: &mut Text) {
         .key("accuracy", folder("accuracy"), "Folder of the accuracy run.")
         .maybe(
             "accuracy_txt",
-            folder("accuracy.txt"),
-            "What the official accuracy script printed; needed where netdiv cannot compute the metric.",
+            format!("{}/accuracy.txt", folder("accuracy")),
+            "What the official accuracy script printed, where that is another file than the one that loadgen-node accuracy wrote.",
         );
     let tests: Vec<_> = benchmark.compliance.iter().map(|test| test.name()).collect();
     let compliance = "Folder that loadgen-node audit made";

@@ -11,7 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use netdiv_dataset::Labels;
-pub(crate) use official::script;
+pub(crate) use official::{OfficialScript, Value, script};
 
 use crate::{
     RunError,

@@ -9,8 +9,9 @@ use crate::model::{
     workload::Workload,
     workloads::{
         classification::Classification, detection::Detection,
-        question_answering::QuestionAnswering, recommendation::Recommendation,
-        segmentation::Segmentation, tensors::Tensors,
+        node_classification::NodeClassification, question_answering::QuestionAnswering,
+        recommendation::Recommendation, segmentation::Segmentation, tensors::Tensors,
+        text_to_image::TextToImage,
     },
 };
 
@@ -25,6 +26,8 @@ pub(crate) fn of_manifest(
         WorkloadName::ObjectDetection => Arc::new(Detection::new(manifest, threads)?),
         WorkloadName::QuestionAnswering => Arc::new(QuestionAnswering::new(manifest)?),
         WorkloadName::Segmentation => Arc::new(Segmentation::new(manifest, threads)?),
+        WorkloadName::TextToImage => Arc::new(TextToImage::new(manifest)?),
+        WorkloadName::NodeClassification => Arc::new(NodeClassification::new(manifest, threads)?),
         WorkloadName::Recommendation => Arc::new(Recommendation::new(manifest)?),
     })
 }

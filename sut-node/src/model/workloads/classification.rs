@@ -107,7 +107,7 @@ impl Workload for Classification {
 }
 
 /// The label of one sample's logits.
-fn label(logits: &[u8]) -> Bytes {
+pub(super) fn label(logits: &[u8]) -> Bytes {
     let logits: &[f32] = bytemuck::cast_slice(logits);
     Bytes::copy_from_slice(&(first_largest(logits) as i32).to_le_bytes())
 }

@@ -86,11 +86,23 @@ impl Stack {
         batch: Arc<[Payload]>,
         answer: fn(&[u8]) -> Bytes,
     ) -> Self {
+        Self::but_for(|_| None, manifest, threads, batch, answer)
+    }
+
+    /// Without the samples that are refused, each with its reason.
+    pub(super) fn but_for(
+        refusal: impl Fn(&Payload) -> Option<String>,
+        manifest: &Manifest,
+        threads: &Arc<ThreadPool>,
+        batch: Arc<[Payload]>,
+        answer: fn(&[u8]) -> Bytes,
+    ) -> Self {
         let mut groups: Vec<Group> = Vec::new();
         let mut group_of = HashMap::new();
         let mut answers = Vec::with_capacity(batch.len());
         for (place, payload) in batch.iter().enumerate() {
-            let lengths = match manifest.lengths(payload.tensors()) {
+            let lengths = refusal(payload).map_or_else(|| manifest.lengths(payload.tensors()), Err);
+            let lengths = match lengths {
                 Ok(lengths) => lengths,
                 Err(why) => {
                     answers.push(Err(bad_sample(why)));

@@ -1,0 +1,15 @@
+#!/usr/bin/env bash
+# All steps of a submission, from the files that `loadgen-node init` wrote to a checked tree: docs/SUBMISSION.md.
+#
+#     deploy/submit.sh resnet50 --dry-run
+#     deploy/submit.sh resnet50 --fabric-nodes 'rack[1-8]:50052' --reference inference
+#
+# Environment: BIN, the folder of loadgen-node (default: where PATH finds it); PYTHON, Python 3.11 or newer (default: python3).
+set -euo pipefail
+here=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
+python=${PYTHON:-python3}
+if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then
+    echo "submit.sh: $python is no Python 3.11 or newer; set PYTHON to one" >&2
+    exit 2
+fi
+PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 exec "$python" -m submit "$@"

@@ -1,0 +1,89 @@
+"""All steps of a submission, from the files that `loadgen-node init` wrote to a checked tree.
+
+    deploy/submit.sh resnet50 --dry-run
+    deploy/submit.sh resnet50 --fabric-nodes 'rack[1-8]:50052' --reference inference
+    deploy/submit.sh llama2-70b-99 --reference inference -- ARGUMENTS OF THE OFFICIAL ACCURACY SCRIPT
+
+The same command goes on where it ended. What is done with the same settings is not made again; what is made again is moved to
+the folder `old` before.
+
+Exit code 0: the tree is made and accepted; 1: a run is not valid, a test does not pass, or a rule is broken; 2: files, options or
+nodes have to be corrected; 3: a step failed or was stopped.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+from submit import tree
+from submit.campaign import Campaign
+from submit.errors import Refused, Stopped
+from submit.files import Files
+from submit.programs import Program
+from submit.steps import Steps
+
+
+def command_line(words: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="submit.sh", description=__doc__, allow_abbrev=False,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, help="the folder with run.toml, user.conf and submission.toml")
+    parser.add_argument("--scenario", help="make the runs of this scenario, and no tree: where nodes have other settings for each")
+    parser.add_argument("--fabric-nodes", metavar="NODES", help="nodes of the engine none, to measure the fabric with")
+    parser.add_argument("--reference", type=Path, metavar="FOLDER",
+                        help="a checkout of mlcommons/inference: its accuracy scripts and its submission checker are used")
+    parser.add_argument("--dry-run", action="store_true", help="list the steps and how long they take")
+    return parser.parse_args(words)
+
+
+def prepared(args: argparse.Namespace, arguments: list[str]) -> Campaign:
+    """All that can be wrong is found here."""
+    files = Files(args.folder)
+    if args.reference and not (args.reference / "tools" / "submission").is_dir():
+        raise Refused(f"--reference {args.reference}: it has no tools/submission; give a checkout of mlcommons/inference")
+    reference = args.reference.absolute() if args.reference else None
+    program = Program(args.folder)
+    for result in files.results:
+        program.config("--scenario", result.scenario)
+    steps = Steps(files, program, args.fabric_nodes, reference, arguments)
+    if args.scenario:
+        named = [result.scenario for result in files.results]
+        if args.scenario not in named:
+            raise Refused(f"--scenario {args.scenario}: submission.toml has {' and '.join(named)}")
+        steps.all = [step for step in steps.all if step.scenario in ("", args.scenario)]
+    return Campaign(files, program, steps)
+
+
+def main() -> int:
+    words, _, arguments = (list(part) for part in partition(sys.argv[1:]))
+    args = command_line(words)
+    try:
+        campaign = prepared(args, arguments)
+        campaign.show()
+        if not args.dry_run:
+            campaign.lock()
+            campaign.make()
+            if args.scenario:
+                print(f"\nAll runs of {args.scenario} are made. Without --scenario the tree is made of all.")
+            else:
+                tree.make(campaign)
+    except Refused as error:
+        for problem in error.problems:
+            print(f"submit.sh: {problem}", file=sys.stderr)
+        return 2
+    except Stopped as error:
+        print(f"\nsubmit.sh: {error}", file=sys.stderr)
+        return error.code
+    except OSError as error:
+        print(f"submit.sh: {error}", file=sys.stderr)
+        return 3
+    return 0
+
+
+def partition(words: list[str]) -> tuple[list[str], list[str], list[str]]:
+    """Before and behind the first `--`."""
+    place = words.index("--") if "--" in words else len(words)
+    return words[:place], words[place : place + 1], words[place + 1 :]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,148 @@
+"""What is done of the steps, and the rest of them."""
+
+import fcntl
+import json
+import os
+import time
+from pathlib import Path
+
+from submit.errors import Refused, Stopped
+from submit.files import Files
+from submit.programs import Program
+from submit.steps import Step, Steps, read_json
+from submit.times import words
+
+DONE = "campaign.json"
+VALID = ("VALID", "COMPLETE")
+REASONS = 5  # of a run that does not count
+
+
+class Campaign:
+    def __init__(self, files: Files, program: Program, steps: Steps) -> None:
+        self.files, self.program, self.steps, self.folder = files, program, steps, files.folder
+        self.done: dict[str, dict] = read_json(self.folder / DONE)
+
+    def lock(self) -> None:
+        self.locked = open(self.folder / f"{DONE}.lock", "w")  # noqa: SIM115, held until the end
+        try:
+            fcntl.flock(self.locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise Refused(f"{self.folder}: submit.sh is at work there already; wait for its end") from error
+
+    def missing(self, step: Step) -> str | None:
+        """Why a step has to be made; nothing where what is there counts."""
+        done = self.done.get(step.name)
+        if not step.made.exists():
+            return "to do"
+        if done is None:
+            return "to do: what is there was not made by submit.sh, or did not succeed"
+        stamp = step.stamp()
+        changed = sorted(key for key in stamp | done["stamp"] if stamp.get(key) != done["stamp"].get(key))
+        if changed:
+            return f"to do again: {', '.join(changed)} changed"
+        if step.record and read_json(step.record).get("verdict") not in VALID and " TEST" not in step.name:
+            return "to do again: it is not valid"
+        if step.record and self.nodes(step) != self.nodes(self.newest(step)):
+            return f"to do again: the nodes' programs, models or settings changed before {self.newest(step).name}"
+        return None
+
+    def newest(self, step: Step) -> Step:
+        """The last run of the scenario that was made."""
+        runs = [one for one in self.steps.all
+                if one.scenario == step.scenario and one.name in self.done and one.record and one.record.exists()]
+        return max(runs, key=lambda one: self.done[one.name]["ended"])
+
+    def nodes(self, step: Step) -> list:
+        keys = ("name", "engine", "model_sha256", "config_sha256", "software_version")
+        return sorted([node.get(key) for key in keys] for node in read_json(step.record).get("nodes", []))
+
+    def left(self) -> list[Step]:
+        return [step for step in self.steps.all if self.missing(step)]
+
+    def seconds(self, step: Step) -> float:
+        """A test takes as long as the performance run did."""
+        performance = self.done.get(f"{step.scenario} performance")
+        return performance["seconds"] if performance and " TEST" in step.name else step.seconds
+
+    def time_left(self) -> str:
+        return words(sum(map(self.seconds, self.left())))
+
+    def show(self) -> None:
+        end = "submission, check and the official checker" if self.steps.reference else "submission and check"
+        print(f"{self.files.benchmark}: {len(self.left())} of {len(self.steps.all)} steps to do, {self.time_left()} as loadgen-node plan "
+              f"reckons; then {end}")
+        for step in self.steps.all:
+            print(f"  {step.name:<22}{words(self.seconds(step)):>12}  {self.missing(step) or 'done'}")
+        for note in self.steps.notes:
+            print(f"  {note}")
+
+    def make(self) -> None:
+        """All that is left. A step that changed what others depend on brings them back."""
+        made: set[str] = set()
+        if self.left():
+            self.probe()
+        while left := self.left():
+            step = left[0]
+            if step.name in made:
+                raise Stopped(1, f"{step.name}: {self.missing(step)}, though it was just made: see that nothing else changes the files")
+            made.add(step.name)
+            self.make_step(step)
+
+    def say(self, name: str, command: list[str]) -> None:
+        number = next((n for n, step in enumerate(self.steps.all, 1) if step.name == name), None)
+        where = f"step {number} of {len(self.steps.all)}, " if number else ""
+        print(f"\n== {name} ({where}{self.time_left()} left)\n{' '.join([Path(command[0]).name, *command[1:]])}", flush=True)
+
+    def probe(self) -> None:
+        """Every node answers a sample before a run is spent on them. Answers in floating point may differ between devices."""
+        findings = self.folder / "probe.json"
+        command = [self.program.path, "probe", "--config", "run.toml", "--json", findings.name]
+        self.say("probe", command)
+        code = self.program.run(command)
+        failed = any(node["failure"] for node in read_json(findings).get("nodes", []))
+        if code == 1 and not failed:
+            print("The nodes answer differently. Go on only if they are different devices with outputs in floating point.")
+        elif code:
+            raise Stopped(code, "probe: a node does not answer as it should, see above. Mend it, then give the same command again.")
+
+    def make_step(self, step: Step) -> None:
+        why, command, stamp = self.missing(step), step.command(), step.stamp()
+        self.say(step.name, command)
+        if why != "to do":
+            print(why)
+        self.set_aside(step.folder)
+        self.remember(step.name, None)
+        began = time.monotonic()
+        code = self.program.run(command)
+        missed = self.steps.missed(step)
+        if code == 1 and step.is_script and step.made.exists() and not self.files.has_targets:
+            code = 0  # a target is missed
+        if code or missed or not step.made.exists():
+            raise Stopped(code or (1 if missed else 3), self.why(step, code, missed))
+        self.remember(step.name, {"stamp": stamp, "seconds": round(time.monotonic() - began, 1), "ended": time.time()})
+
+    def why(self, step: Step, code: int, missed: str | None) -> str:
+        invalid = "it does not pass" if " TEST" in step.name else "not valid"
+        how = {0: "below the target", 1: invalid, 2: "refused, nothing was run"}.get(code, f"failed (exit code {code})")
+        reasons = [missed] if missed else read_json(step.record).get("reasons", []) if step.record else []
+        listed = "".join(f"\n  {reason}" for reason in reasons[:REASONS])
+        advice = step.advice if code < 2 else "See above what to correct." if code == 2 else "Mend that first."
+        return f"{step.name}: {how}.{listed}\n{advice} The same command goes on with this step."
+
+    def set_aside(self, folder: Path | None) -> None:
+        """Nothing is deleted: an old run goes to the folder `old`."""
+        if folder is not None and folder.exists():
+            old = self.folder / "old"
+            old.mkdir(exist_ok=True)
+            name = str(folder.relative_to(self.folder)).replace("/", "-")
+            number = 1
+            while (place := old / f"{name}-{number}").exists():
+                number += 1
+            folder.rename(place)
+            print(f"{folder.relative_to(self.folder)} is now {place.relative_to(self.folder)}")
+
+    def remember(self, name: str, done: dict | None) -> None:
+        self.done = {key: value for key, value in self.done.items() if key != name} | ({name: done} if done else {})
+        part = self.folder / f"{DONE}.part"
+        part.write_text(json.dumps(self.done, indent=1) + "\n")
+        os.replace(part, self.folder / DONE)

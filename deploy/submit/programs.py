@@ -1,0 +1,75 @@
+"""loadgen-node: what it is asked without a run, and how a step is run."""
+
+import hashlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import tomllib
+from pathlib import Path
+
+from submit.errors import Refused, Stopped
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Program:
+    """The program, in the folder of the files."""
+
+    def __init__(self, folder: Path) -> None:
+        named = Path(os.environ["BIN"]).absolute() / "loadgen-node" if os.environ.get("BIN") else None
+        path = shutil.which(named or "loadgen-node")
+        if path is None:
+            raise Refused(f"there is no {named or 'loadgen-node'}: set BIN to the folder that it is in")
+        self.path, self.folder = path, folder
+        self.sha256 = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+        self.stopped_by: int | None = None
+        self.child: subprocess.Popen | None = None
+        self.configs: dict[tuple[str, ...], dict] = {}
+        for number in SIGNALS:
+            if signal.getsignal(number) != signal.SIG_IGN:  # nohup
+                signal.signal(number, self.forward)
+
+    def forward(self, number: int, _frame: object) -> None:
+        """A signal ends the step that runs, which tidies up after itself."""
+        self.stopped_by = number
+        if self.child and self.child.poll() is None:
+            os.killpg(self.child.pid, number)
+
+    def ask(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([self.path, *words], cwd=self.folder, capture_output=True, text=True, check=False)
+
+    def config(self, *options: str) -> dict:
+        """What `run` makes of run.toml and further options; it has to accept them."""
+        if options not in self.configs:
+            printed = self.ask("run", "--config", "run.toml", *options, "--print-config")
+            if printed.returncode:
+                raise Refused(f"run.toml, as `loadgen-node run {' '.join(options)}` reads it: {last_line(printed.stderr)}")
+            self.configs[options] = tomllib.loads(printed.stdout)
+        return self.configs[options]
+
+    def run(self, words: list[str], cwd: Path | None = None, log: Path | None = None) -> int:
+        """Runs a step and returns its exit code; with a log, what it prints goes there too."""
+        if self.stopped_by is None:
+            # A group of its own: one signal reaches the processes that it has started, once.
+            pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True} if log else {}
+            self.child = subprocess.Popen(words, cwd=cwd or self.folder, process_group=0, stdin=subprocess.DEVNULL, **pipe)
+            if self.stopped_by is not None:
+                self.forward(self.stopped_by, None)
+            if log:
+                with open(log, "w") as file:
+                    for line in self.child.stdout:
+                        print(line, end="", flush=True)
+                        file.write(line)
+            code = self.child.wait()
+        if self.stopped_by is not None:
+            raise Stopped(3, f"stopped by {signal.Signals(self.stopped_by).name}. The same command goes on with this step.")
+        return code
+
+
+def last_line(text: str) -> str:
+    """The last error, without time and origin."""
+    lines = [line for line in text.strip().splitlines() if line.strip()] or ["no word was said"]
+    errors = [line for line in lines if " ERROR " in line] or lines
+    return re.sub(r"^.* ERROR \S+: ", "", re.sub(r"\x1b\[[0-9;]*m", "", errors[-1]))

@@ -1,0 +1,180 @@
+"""The steps of a campaign, in order: what each runs, and what its result depends on."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from submit.errors import Refused
+from submit.files import Files, Result
+from submit.programs import Program
+from submit.times import DIGESTS_MS, DIGESTS_SAMPLES, planned
+
+FABRIC_SECONDS = (310, 60)  # and of a rehearsal
+NETWORK = ("nodes_port", "transport", "connections", "streams", "io_threads", "pin", "tls_ca", "tls_certificate", "tls_key",
+           "token_file", "insecure")
+PACE = ("target_qps", "min_duration", "min_query_count")  # of user.conf
+ONLY_PRINTED = ("quiet", "metrics", "otlp")  # what a result does not depend on
+
+
+@dataclass
+class Step:
+    """A step. What it made counts as long as `stamp` gives the same settings."""
+
+    name: str
+    command: Callable[[], list[str]]
+    made: Path  # a file that is there once it is done
+    stamp: Callable[[], dict]
+    advice: str
+    seconds: float = 0.0
+    folder: Path | None = None  # moved away before the step is made again
+    scenario: str = ""
+    record: Path | None = None  # result.json
+    is_script: bool = False
+
+
+class Steps:
+    def __init__(self, files: Files, program: Program, fabric_nodes: str | None, reference: Path | None, arguments: list[str]) -> None:
+        self.files, self.program, self.folder = files, program, files.folder
+        self.reference, self.arguments = reference, arguments
+        self.seconds = planned(files, program)
+        listing = program.ask("benchmarks", files.benchmark, *files.table).stdout
+        # The metric acc is computed from the labels; any other needs the official script.
+        target = re.search(r"^  quality +acc at least ([0-9.]+)", listing, re.MULTILINE)
+        self.target = float(target[1]) if target else 0.0
+        self.needs_script = bool(listing) and not target
+        self.tests = list(dict.fromkeys(purpose for _, purpose in self.seconds if purpose.startswith("TEST")))
+        self.check_reference()
+        self.notes: list[str] = []
+        self.all = [*self.fabric(fabric_nodes), *(step for result in files.results for step in self.of(result))]
+
+    def check_reference(self) -> None:
+        if self.needs_script and self.reference is None:
+            raise Refused(f"the accuracy of {self.files.benchmark} is computed by an official script: give --reference, a checkout of "
+                          "mlcommons/inference")
+        if self.arguments and not self.needs_script:
+            raise Refused(f"{' '.join(self.arguments)}: what follows -- is for an official accuracy script, and "
+                          f"{self.files.benchmark} needs none")
+        for result in self.files.results:
+            wanted = f"{result.accuracy}/accuracy.txt"
+            if self.needs_script and result.accuracy_txt not in (None, wanted):
+                raise Refused(f"submission.toml: accuracy_txt of {result.scenario} is \"{result.accuracy_txt}\": write \"{wanted}\"")
+            if self.tests and not result.compliance:
+                raise Refused(f"submission.toml: the result of {result.scenario} lacks compliance, for {' and '.join(self.tests)}: "
+                              f"write runs/{result.scenario}/compliance")
+
+    def fabric(self, nodes: str | None) -> Iterator[Step]:
+        """N28 asks for a measurement once, or for a text."""
+        named = str(self.files.submission.get("architecture", {}).get("measurement", ""))
+        if not named.endswith(".json"):
+            if nodes:
+                raise Refused(f"submission.toml: measurement is \"{named}\", not that of --fabric-nodes: write \"fabric/fabric.json\"")
+            self.notes.append("fabric: not measured, for submission.toml names no file as the measurement")
+            return
+        if nodes is None:
+            if not (self.folder / named).exists():
+                raise Refused(f"submission.toml: measurement = \"{named}\": there is no such file. Start nodes with --engine none and give "
+                              "--fabric-nodes, or write a text that gives the bandwidth")
+            self.notes.append(f"fabric: not measured again, {named} is there")
+            return
+        folder = str(Path(named).parent)
+        words = ["fabric", "--nodes", nodes, *self.network(), "--output", folder]
+        if self.files.rehearsal:
+            words += ["--rounds", "1", "--duration", "1s", "--warm-up", "200ms"]
+        yield Step("fabric", lambda: [self.program.path, *words], self.folder / named, lambda: {"options": words},
+                   "See that the nodes of --fabric-nodes run with --engine none.", FABRIC_SECONDS[self.files.rehearsal], self.folder / folder)
+
+    def network(self) -> Iterator[str]:
+        for key in NETWORK:
+            value = self.files.run.get(key)
+            if value is not None:
+                text = ",".join(map(str, value)) if isinstance(value, list) else str(value).lower() if isinstance(value, bool) else value
+                yield f"--{key.replace('_', '-')}={text}"
+
+    def of(self, result: Result) -> Iterator[Step]:
+        yield self.run(result, "accuracy", result.accuracy, lambda: ["--mode", "accuracy"])
+        if self.needs_script:
+            yield self.script(result)
+        yield self.run(result, "performance", result.performance, list)
+        yield self.run(result, "digests", result.digests, lambda: self.digests(result))
+        for test in self.tests:
+            yield self.test(result, test)
+
+    def run(self, result: Result, purpose: str, folder: str, more: Callable[[], list[str]]) -> Step:
+        options = ["--scenario", result.scenario]
+        advice = "Look at the model, the data set and the labels." if purpose == "accuracy" else \
+            f"Look at the rate in {self.files.run['user_conf']} and at the nodes."
+        return Step(
+            f"{result.scenario} {purpose}",
+            lambda: [self.program.path, "run", "--config", "run.toml", *options, *more(), "--output", folder],
+            self.folder / folder / "result.json", lambda: self.settings(result.scenario, purpose, *options, *more()),
+            advice, self.seconds.get((result.scenario, purpose), 0), self.folder / folder, result.scenario,
+            self.folder / folder / "result.json")
+
+    def missed(self, step: Step) -> str | None:
+        """An accuracy that is below the target: hours of further runs would be of no use."""
+        accuracy = read_json(step.record).get("accuracy") if step.record else None
+        if not accuracy or self.needs_script or not self.files.has_targets or accuracy["metric"]["value"] >= self.target:
+            return None
+        return f"the accuracy is {accuracy['reported']} %, and {self.target:g} % is asked for"
+
+    def digests(self, result: Result) -> list[str]:
+        """As short as the rules allow; shorter in a rehearsal."""
+        least_ms = min(DIGESTS_MS, int(self.files.user_conf[result.scenario].get("min_duration", DIGESTS_MS)))
+        record = read_json(self.folder / result.accuracy / "result.json")
+        samples = min(DIGESTS_SAMPLES[self.files.rehearsal], record.get("dataset_samples", DIGESTS_SAMPLES[0]))
+        settings = [*self.files.run.get("setting", []), f"min_duration_ms={least_ms}", f"min_query_count={samples}"]
+        return ["--digests", *(word for setting in settings for word in ("--setting", setting))]
+
+    def script(self, result: Result) -> Step:
+        words = ["accuracy", result.accuracy, "--reference", str(self.reference), *self.files.table]
+        words += ["--", *self.arguments] if self.arguments else []
+        return Step(f"{result.scenario} accuracy.txt", lambda: [self.program.path, *words],
+                    self.folder / result.accuracy / "accuracy.txt",
+                    lambda: {"arguments": self.arguments, "accuracy run": digest(self.folder / result.accuracy / "result.json")},
+                    "The script is the official one; what it needs follows -- at the end of the command.",
+                    scenario=result.scenario, is_script=True)
+
+    def test(self, result: Result, test: str) -> Step:
+        words = ["audit", "--performance", result.performance, "--accuracy", result.accuracy, "--output", result.compliance,
+                 "--tests", test, *self.files.table]
+        folder = self.folder / result.compliance / test
+        runs = {purpose: self.folder / getattr(result, purpose) / "result.json" for purpose in ("performance", "accuracy")}
+        return Step(f"{result.scenario} {test}", lambda: [self.program.path, *words], folder / "result.json",
+                    lambda: {"program": self.program.sha256, **{f"{purpose} run": digest(path) for purpose, path in runs.items()}},
+                    f"Its verdict is in {result.compliance}/{test}. Where the machines are unsteady, move {result.performance} "
+                    "away too, so that the performance run is made again.",
+                    self.seconds.get((result.scenario, test), 0), folder, result.scenario, folder / "result.json")
+
+    def settings(self, scenario: str, purpose: str, *options: str) -> dict:
+        """What a run's result depends on, as far as it can be told here. Accuracy does not depend on how fast and how long."""
+        config = {key: value for key, value in self.program.config(*options).items() if key not in ONLY_PRINTED}
+        files = {f"contents of {key}": identity(self.folder, str(config[key])) for key in ("dataset", "labels", "evidence")
+                 if key in config}
+        conf = {key: value for key, value in self.files.user_conf[scenario].items() if purpose != "accuracy" or key not in PACE}
+        return json.loads(json.dumps(config | files | {"user.conf": conf, "program": self.program.sha256}))
+
+
+def digest(path: Path) -> str | None:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+
+
+def identity(folder: Path, paths: str) -> list:
+    """Which data it is, without reading all of it: its manifest, or size and time."""
+    found = []
+    for path in (folder / part for part in paths.split("+")):
+        manifest = path.with_name(path.name + ".manifest.json")
+        if manifest.is_file():
+            found.append(digest(manifest))
+        elif path.exists():
+            found.append([path.stat().st_size, path.stat().st_mtime_ns])
+    return found
+
+
+def read_json(path: Path) -> dict:
+    try:
+        return json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}

@@ -1,0 +1,53 @@
+"""How long steps take, as `loadgen-node plan` reckons."""
+
+import json
+
+from submit.errors import Refused
+from submit.files import Files
+from submit.programs import Program, last_line
+
+RULES_MS = 600_000  # a performance run
+DIGESTS_MS, DIGESTS_SAMPLES = 60_000, (1000, 470)  # and of a rehearsal: early stopping wants 459
+
+
+def planned(files: Files, program: Program) -> dict[tuple[str, str], float]:
+    """Seconds of each run, by scenario and purpose; none for what is no benchmark of the suite."""
+    if program.ask("benchmarks", files.benchmark, *files.table).returncode:
+        return {}
+    seconds = {}
+    for scenario, conf in files.user_conf.items():
+        plan = program.ask("plan", files.benchmark, "--scenario", scenario, "--rate", conf.get("target_qps", "1"), "--json",
+                           *files.table)
+        if plan.returncode:
+            raise Refused(f"loadgen-node plan: {last_line(plan.stderr)}")
+        for run in json.loads(plan.stdout)["runs"]:
+            if run["scenario"] == scenario:
+                seconds[scenario, run["purpose"]] = shortened(files, conf, run)
+    return seconds
+
+
+def shortened(files: Files, conf: dict[str, str], run: dict) -> float:
+    """Seconds of a planned run, where it is shorter than the plan's: a rehearsal, or a run with digests, which needs few samples."""
+    whole, rate = run["seconds"], run["samples"] / run["seconds"]
+    duration = float(conf.get("min_duration", RULES_MS)) / 1000
+    if run["purpose"] == "accuracy":
+        return (prepared(files) or run["samples"]) / rate
+    if run["purpose"] == "digests":
+        return min(whole, max(DIGESTS_SAMPLES[files.rehearsal] / rate, 1.1 * min(duration, DIGESTS_MS / 1000)))
+    return min(whole, max(whole * 1000 * duration / RULES_MS, int(conf.get("min_query_count", 0)) / rate))
+
+
+def prepared(files: Files) -> int | None:
+    """Samples of the data set, where its manifest tells."""
+    manifest = files.folder / (str(files.run["dataset"]).split("+")[0] + ".manifest.json")
+    try:
+        return len(json.loads(manifest.read_text())["samples"])
+    except (OSError, ValueError, KeyError):
+        return None
+
+
+def words(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,165 @@
+//! What a benchmark's samples and weights ask of both ends: payloads, memory, and what a node takes in.
+
+use netdiv_contract::limits::{DEFAULT_IN_FLIGHT_BYTES, DEFAULT_PAYLOAD_BYTES};
+use serde::Serialize;
+
+use super::amount::amount;
+use crate::book::{Bandwidth, Benchmark};
+
+/// Batches that a node should have room for: one that computes, one that is copied, and as many that arrive meanwhile.
+const BATCHES: u64 = 4;
+/// Least samples of a batch that is worth one.
+const LEAST_BATCH: u64 = 2;
+
+/// For one way to send a sample.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Needs {
+    /// The benchmark, or one of its ways to send a sample.
+    pub name: String,
+    /// Bytes of a sample; 0 is negligible.
+    pub sample_bytes: u64,
+    /// Bytes of an answer; 0 is negligible.
+    pub answer_bytes: u64,
+    /// Bytes of the samples that LoadGen loads for a performance run.
+    pub loaded_bytes: u64,
+    /// Bytes of the samples that it loads for an accuracy run: all.
+    pub all_bytes: u64,
+    /// Bytes of the model's weights at half precision, where their number is known.
+    pub weight_bytes: Option<u64>,
+    /// The largest batch for which a node with these settings takes in enough samples to keep its device busy.
+    pub batch: u64,
+    /// `--max-payload-bytes` of a node, where the default does not do.
+    pub max_payload_bytes: Option<u64>,
+    /// `--max-in-flight-bytes` of a node, where the default does not do.
+    pub max_in_flight_bytes: Option<u64>,
+}
+
+impl Needs {
+    pub(super) fn of(benchmark: &Benchmark, bandwidth: &Bandwidth) -> Self {
+        let sample_bytes = bandwidth.ingress_bytes();
+        let least = sample_bytes.saturating_mul(BATCHES * LEAST_BATCH);
+        let raised =
+            |least: u64, default: u64| (least > default).then(|| least.next_power_of_two());
+        let payload = raised(sample_bytes, DEFAULT_PAYLOAD_BYTES as u64);
+        let in_flight = raised(least, DEFAULT_IN_FLIGHT_BYTES.into());
+        let room = in_flight.unwrap_or(DEFAULT_IN_FLIGHT_BYTES.into());
+        Self {
+            name: bandwidth.name.clone(),
+            sample_bytes,
+            answer_bytes: bandwidth.egress_bytes(),
+            loaded_bytes: sample_bytes.saturating_mul(benchmark.qsl_size),
+            all_bytes: sample_bytes.saturating_mul(benchmark.dataset_samples),
+            weight_bytes: benchmark.weights_millions.map(|millions| (millions * 2e6) as u64),
+            batch: room.checked_div(sample_bytes.saturating_mul(BATCHES)).unwrap_or(u64::MAX),
+            max_payload_bytes: payload,
+            max_in_flight_bytes: in_flight,
+        }
+    }
+
+    /// What LoadGen loads, as text.
+    pub(super) fn loaded(&self) -> String {
+        let [performance, accuracy] = [self.loaded_bytes, self.all_bytes].map(bytes);
+        format!(
+            "{performance} of samples in a performance run, {accuracy} in the accuracy run ({})",
+            self.name
+        )
+    }
+
+    /// What a node needs, as text.
+    pub(super) fn node(&self) -> String {
+        let weights =
+            self.weight_bytes.map(|all| format!("{} of weights at half precision; ", bytes(all)));
+        format!(
+            "{}{}{} ({})",
+            weights.unwrap_or_default(),
+            self.settings(),
+            self.largest_batch(),
+            self.name
+        )
+    }
+
+    /// The settings of a node, as they are written.
+    pub fn settings(&self) -> String {
+        let option = |name: &str, value: Option<u64>| {
+            value.map(|value| format!("{name} {}MiB", value >> 20))
+        };
+        let payload = option("--max-payload-bytes", self.max_payload_bytes);
+        let in_flight = option("--max-in-flight-bytes", self.max_in_flight_bytes);
+        let options: Vec<_> = [payload, in_flight].into_iter().flatten().collect();
+        if options.is_empty() { "the defaults".into() } else { options.join(" ") }
+    }
+
+    fn largest_batch(&self) -> String {
+        if self.sample_bytes == 0 {
+            return " do for any batch".into();
+        }
+        format!(" do for batches of up to {}", self.batch)
+    }
+}
+
+fn bytes(bytes: u64) -> String {
+    if bytes == 0 { "a negligible amount".into() } else { amount(bytes as f64, "B") }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, path::Path};
+
+    use super::*;
+    use crate::book::{Suite, Table};
+
+    /// The row of docs/MODELS.md.
+    fn row(needs: &Needs) -> String {
+        let or_dash =
+            |bytes: u64| if bytes == 0 { "–".into() } else { amount(bytes as f64, "B") };
+        let batch = if needs.sample_bytes == 0 { "any".into() } else { needs.batch.to_string() };
+        format!(
+            "| `{}` | {} | {} | {} | {} | {} | {} | {batch} |",
+            needs.name,
+            or_dash(needs.sample_bytes),
+            or_dash(needs.answer_bytes),
+            or_dash(needs.loaded_bytes),
+            or_dash(needs.all_bytes),
+            or_dash(needs.weight_bytes.unwrap_or_default()),
+            match needs.settings() {
+                settings if settings.starts_with("--") => format!("`{settings}`"),
+                settings => settings,
+            },
+        )
+    }
+
+    #[test]
+    fn the_document_has_what_plan_says() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/MODELS.md");
+        let text = fs::read_to_string(path).unwrap();
+        let mut rows: Vec<String> = Vec::new();
+        for benchmark in &Table::builtin().unwrap().benchmarks {
+            let of_benchmark =
+                benchmark.bandwidth.iter().map(|sent| row(&Needs::of(benchmark, sent)));
+            for row in of_benchmark.filter(|_| benchmark.suite != Suite::Retired) {
+                if !rows.contains(&row) {
+                    rows.push(row);
+                }
+            }
+        }
+        let rows = rows.join("\n");
+        assert!(text.contains(&rows), "docs/MODELS.md has to have:\n{rows}");
+    }
+
+    #[test]
+    fn large_samples_need_other_settings_than_the_defaults() {
+        let of = |name: &str, sent: usize| {
+            let benchmark = Table::builtin().unwrap().find(name).unwrap();
+            Needs::of(benchmark, &benchmark.bandwidth[sent])
+        };
+        let image = of("resnet50", 0);
+        assert_eq!(
+            (image.batch, image.max_payload_bytes, image.max_in_flight_bytes),
+            (445, None, None)
+        );
+        let volume = of("3d-unet-99", 1);
+        assert_eq!(volume.settings(), "--max-payload-bytes 128MiB --max-in-flight-bytes 1024MiB");
+        assert_eq!(volume.batch, 2);
+        assert!(of("rgat", 0).node().contains("any batch"));
+    }
+}

@@ -1,0 +1,89 @@
+//! Python with the packages that a script needs.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use tracing::info;
+
+use crate::{RunError, output, run::accuracy::OfficialScript, settings::usage};
+
+/// Where Python is.
+#[derive(Debug)]
+pub(crate) struct Environment {
+    /// The folder of the program `python3`; scripts call that name.
+    programs: PathBuf,
+}
+
+/// Lists what was installed, once all of it is.
+const MADE: &str = "made";
+
+impl Environment {
+    /// An environment of the operator's; it has all that the script needs.
+    pub(crate) fn given(folder: &Path) -> Result<Self, RunError> {
+        let programs = folder.join("bin");
+        if !programs.join("python3").exists() {
+            return usage(format!(
+                "--python {}: it has no bin/python3; give the folder of a virtual environment (`python3 -m venv`)",
+                folder.display()
+            ));
+        }
+        Ok(Self { programs: programs.canonicalize().unwrap_or(programs) })
+    }
+
+    /// One with the script's packages, in the operator's cache. They are fetched once.
+    pub(crate) fn of(script: &OfficialScript) -> Result<Self, RunError> {
+        let folder = cache()?.join("accuracy").join(script.name);
+        let failed = |why: &dyn std::fmt::Display| {
+            let packages = script.packages.join(" ");
+            RunError::Failed(format!(
+                "{why}; install {packages} in a virtual environment of your own, and name it by --python"
+            ))
+        };
+        let packages = script.packages.join("\n");
+        fs::create_dir_all(&folder).map_err(|error| failed(&error))?;
+        let own =
+            fs::File::create(folder.with_extension("lock")).map_err(|error| failed(&error))?;
+        own.lock().map_err(|error| failed(&error))?;
+        if fs::read_to_string(folder.join(MADE)).is_ok_and(|made| made == packages) {
+            return Self::given(&folder);
+        }
+        info!(folder = %folder.display(), packages = %script.packages.join(" "), "fetching Python packages, once");
+        let succeed = |command: &mut Command| match command.status() {
+            Ok(status) if status.success() => Ok(()),
+            Ok(status) => Err(failed(&format!("{command:?} ended with {status}"))),
+            Err(error) => Err(failed(&format!("{command:?}: {error}"))),
+        };
+        succeed(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
+        let made = Self::given(&folder)?;
+        // Its own output is not the script's.
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        succeed(made.python().args(pip).args(script.packages))?;
+        output::write(&folder.join(MADE), packages.as_bytes())?;
+        Ok(made)
+    }
+
+    /// Its `python3`. What the script starts finds it first, too.
+    pub(crate) fn python(&self) -> Command {
+        let others = env::var_os("PATH").unwrap_or_default();
+        let path = [self.programs.clone()].into_iter().chain(env::split_paths(&others));
+        let mut command = Command::new(self.programs.join("python3"));
+        command.env("PYTHONUTF8", "1");
+        if let Ok(path) = env::join_paths(path) {
+            command.env("PATH", path);
+        }
+        command
+    }
+}
+
+/// `$XDG_CACHE_HOME/netdiv`, or `~/.cache/netdiv`.
+fn cache() -> Result<PathBuf, RunError> {
+    let folder =
+        |name: &str| env::var_os(name).filter(|folder| !folder.is_empty()).map(PathBuf::from);
+    match folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache"))) {
+        Some(cache) => Ok(cache.join("netdiv")),
+        None => usage("HOME is not set; name a virtual environment by --python"),
+    }
+}

@@ -1,0 +1,74 @@
+//! `node-classification`: the number of a node of the graph that the model holds; the answer is its class, an int32 (R-GAT). To find
+//! and load the neighbours is the model's part.
+
+use std::sync::Arc;
+
+use netdiv_contract::layout::{DataType, InputLayout};
+use rayon::ThreadPool;
+use serde::Deserialize;
+
+use crate::model::{
+    manifest::Manifest,
+    payload::Payload,
+    workload::{Job, Pass, Workload, integers},
+    workloads::{
+        classification::label,
+        parameters,
+        tensors::{Stack, wire_layout},
+    },
+};
+
+#[derive(Debug)]
+pub(super) struct NodeClassification {
+    manifest: Arc<Manifest>,
+    layout: InputLayout,
+    threads: Arc<ThreadPool>,
+    nodes: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    /// Numbers are less than this; one that is not would be read from beyond the graph.
+    nodes: i64,
+}
+
+impl NodeClassification {
+    pub(super) fn new(manifest: &Arc<Manifest>, threads: &Arc<ThreadPool>) -> Result<Self, String> {
+        let Parameters { nodes } = parameters::read(manifest)?;
+        if nodes < 1 {
+            return Err("[parameters]: nodes must be at least 1".into());
+        }
+        let [input] = parameters::exactly("input", &manifest.inputs)?;
+        parameters::expect(input, &[DataType::Int32, DataType::Int64], 1)?;
+        if parameters::fixed(input)? != [1] {
+            return Err(format!("{} must have the shape [1], one number for a sample", input.name));
+        }
+        let [output] = parameters::exactly("output", &manifest.outputs)?;
+        parameters::expect(output, &[DataType::Float32], 1)?;
+        parameters::fixed(output)?;
+        let (layout, threads) = (wire_layout(manifest), threads.clone());
+        Ok(Self { manifest: manifest.clone(), layout, threads, nodes })
+    }
+
+    /// Why a sample is none of the graph's nodes, if it is none.
+    fn beyond(&self, payload: &Payload) -> Option<String> {
+        let number = integers(&payload.tensors()[0]).find(|n| !(0..self.nodes).contains(n))?;
+        Some(format!("node {number}; the graph has 0 to {}", self.nodes - 1))
+    }
+}
+
+impl Workload for NodeClassification {
+    fn layout(&self) -> InputLayout {
+        self.layout.clone()
+    }
+
+    fn job(self: Arc<Self>, batch: Arc<[Payload]>) -> Box<dyn Job> {
+        let beyond = |payload: &Payload| self.beyond(payload);
+        Box::new(Stack::but_for(beyond, &self.manifest, &self.threads, batch, label))
+    }
+
+    fn warm_up(&self, rows: &[usize], _: &[usize]) -> Vec<Pass> {
+        rows.iter().map(|rows| Pass { rows: *rows, lengths: Vec::new() }).collect()
+    }
+}

@@ -1,0 +1,182 @@
+//! `text-to-image`: a prompt's token ids by both tokenizers, or by the first alone; the answer is the pixels of the image, as in the
+//! official accuracy log (Stable Diffusion XL).
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use netdiv_contract::layout::{DataType, InputLayout, element_bytes};
+use serde::Deserialize;
+
+use crate::model::{
+    manifest::Manifest,
+    payload::Payload,
+    workload::{Answer, Job, Pass, Workload, bad_sample, integers, no_answer, rows_of},
+    workloads::{parameters, tensors::wire_layout},
+};
+
+#[derive(Debug)]
+pub(super) struct TextToImage {
+    layout: InputLayout,
+    data_type: DataType,
+    settings: Parameters,
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Parameters {
+    samples: Samples,
+    /// Ids are less than this; one that is not would be read from beyond the model's table.
+    vocabulary: i64,
+    /// The id that ends a prompt; CLIP's.
+    end: i64,
+}
+
+impl Default for Parameters {
+    fn default() -> Self {
+        Self { samples: Samples::Tensors, vocabulary: 49_408, end: 49_407 }
+    }
+}
+
+/// What travels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Samples {
+    /// The ids of both tokenizers.
+    Tensors,
+    /// Those of the first; the node makes the second's.
+    Ids,
+}
+
+/// The tokenizers, one for each text encoder.
+const TOKENIZERS: usize = 2;
+
+impl TextToImage {
+    pub(super) fn new(manifest: &Arc<Manifest>) -> Result<Self, String> {
+        let settings: Parameters = parameters::read(manifest)?;
+        if settings.vocabulary < 1 || !(0..settings.vocabulary).contains(&settings.end) {
+            return Err("[parameters]: end must be an id, from 0 to vocabulary - 1".into());
+        }
+        let inputs: &[_; TOKENIZERS] = parameters::exactly("inputs", &manifest.inputs)?;
+        for input in inputs {
+            parameters::expect(input, &[DataType::Int32, DataType::Int64], 1)?;
+            parameters::fixed(input)?;
+        }
+        let data_type = inputs[0].data_type;
+        if inputs[1].data_type != data_type || inputs[1].dimensions != inputs[0].dimensions {
+            return Err("both inputs must be of one type and length".into());
+        }
+        let [output] = parameters::exactly("output", &manifest.outputs)?;
+        parameters::expect(output, &[DataType::Uint8], 3)?;
+        parameters::fixed(output)?;
+        let mut layout = wire_layout(manifest);
+        if settings.samples == Samples::Ids {
+            layout.tensors.truncate(1);
+        }
+        Ok(Self { layout, data_type, settings })
+    }
+
+    /// The ids of both tokenizers.
+    fn ids(&self, payload: &Payload) -> Result<[Vec<i64>; TOKENIZERS], String> {
+        let tensors = payload.tensors();
+        let known = 0..self.settings.vocabulary;
+        if let Some(id) = tensors.iter().flat_map(integers).find(|id| !known.contains(id)) {
+            return Err(format!("id {id}; ids go from 0 to {}", known.end - 1));
+        }
+        let first: Vec<_> = integers(&tensors[0]).collect();
+        let second = match tensors.get(1) {
+            Some(second) => integers(second).collect(),
+            None => self.padded_with_zeros(&first)?,
+        };
+        Ok([first, second])
+    }
+
+    /// The second tokenizer has the first's words and pads with zeros behind the end, where the first pads with ends.
+    fn padded_with_zeros(&self, ids: &[i64]) -> Result<Vec<i64>, String> {
+        let end = self.settings.end;
+        let at = ids.iter().position(|id| *id == end);
+        let at = at.ok_or_else(|| format!("a prompt without its end, id {end}"))?;
+        match ids[at..].iter().find(|id| **id != end) {
+            Some(id) => Err(format!("id {id} behind the end of the prompt, id {end}")),
+            None => Ok([&ids[..=at], &vec![0; ids.len() - at - 1]].concat()),
+        }
+    }
+}
+
+impl Workload for TextToImage {
+    fn layout(&self) -> InputLayout {
+        self.layout.clone()
+    }
+
+    fn job(self: Arc<Self>, batch: Arc<[Payload]>) -> Box<dyn Job> {
+        let prompts: Vec<_> = batch.iter().map(|payload| self.ids(payload)).collect();
+        let answers = prompts.iter().map(|ids| match ids {
+            Ok(_) => no_answer(),
+            Err(why) => Err(bad_sample(why)),
+        });
+        let answers = answers.collect();
+        Box::new(Prompts { width: element_bytes(self.data_type), prompts, asked: false, answers })
+    }
+
+    fn warm_up(&self, rows: &[usize], _: &[usize]) -> Vec<Pass> {
+        rows.iter().map(|rows| Pass { rows: *rows, lengths: Vec::new() }).collect()
+    }
+}
+
+/// A batch; the row of a prompt that cannot be read is zeros.
+struct Prompts {
+    width: usize,
+    prompts: Vec<Result<[Vec<i64>; TOKENIZERS], String>>,
+    asked: bool,
+    answers: Vec<Answer>,
+}
+
+impl Job for Prompts {
+    fn next_pass(&mut self) -> Option<Pass> {
+        let asked = std::mem::replace(&mut self.asked, true);
+        let pass = Pass { rows: self.prompts.len(), lengths: Vec::new() };
+        (!asked && self.prompts.iter().any(Result::is_ok)).then_some(pass)
+    }
+
+    fn fill(&mut self, inputs: &mut [&mut [u8]]) {
+        for (tokenizer, input) in inputs.iter_mut().enumerate() {
+            let row_bytes = input.len() / self.prompts.len().max(1);
+            input.fill(0);
+            for (row, ids) in input.chunks_exact_mut(row_bytes.max(1)).zip(&self.prompts) {
+                let Ok(ids) = ids else { continue };
+                for (to, id) in row.chunks_exact_mut(self.width).zip(&ids[tokenizer]) {
+                    to.copy_from_slice(&id.to_le_bytes()[..self.width]);
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, outputs: &[&[u8]]) {
+        let images = rows_of(outputs[0], self.prompts.len());
+        for ((answer, ids), image) in self.answers.iter_mut().zip(&self.prompts).zip(images) {
+            if ids.is_ok() {
+                *answer = Ok(Bytes::copy_from_slice(image));
+            }
+        }
+    }
+
+    fn answers(self: Box<Self>) -> Vec<Answer> {
+        self.answers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_tokenizer_pads_with_zeros() {
+        let settings = Parameters { vocabulary: 10, end: 9, samples: Samples::Ids };
+        let layout = InputLayout::default();
+        let workload = TextToImage { layout, data_type: DataType::Int32, settings };
+        let padded = |ids: &[i64]| workload.padded_with_zeros(ids);
+        assert_eq!(padded(&[8, 3, 9, 9, 9]).unwrap(), [8, 3, 9, 0, 0]);
+        assert_eq!(padded(&[8, 3, 9]).unwrap(), [8, 3, 9]);
+        assert!(padded(&[8, 3, 0]).unwrap_err().contains("without its end"));
+        assert!(padded(&[8, 9, 3, 9]).unwrap_err().contains("id 3 behind the end"));
+    }
+}
