@@ -68,6 +68,7 @@ lint: libtorch
 	$(CARGO) clippy --release --workspace --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --workspace --no-deps --locked
 	python3 -m unittest discover --quiet --start-directory tests/house --pattern '*_test.py'
+	python3 -m unittest discover --quiet --start-directory tests/rehearsal --pattern '*_test.py'
 	python3 tests/house/circles.py
 	python3 tests/house/drawing.py
 

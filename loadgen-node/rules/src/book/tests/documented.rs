@@ -1,8 +1,8 @@
-//! The language models in docs/TOKENS.md.
+//! The language models in docs/TOKENS.md, and what runs each benchmark in docs/MODELS.md.
 
 use std::path::Path;
 
-use crate::book::{Benchmark, Table, TokenLatencies};
+use crate::book::{Benchmark, Suite, Table, TokenLatencies};
 
 fn row(table: &Table, benchmark: &Benchmark) -> String {
     let list = |words: Vec<String>| if words.is_empty() { "none".into() } else { words.join(", ") };
@@ -27,4 +27,22 @@ fn language_models_are_listed() {
         "| benchmark | rounds | releases of LoadGen | TTFT / TPOT, ms |\n|---|---|---|---|\n";
     let want = format!("{head}{}\n", rows.join("\n"));
     assert!(text.contains(&want), "docs/TOKENS.md has to have:\n{want}");
+}
+
+#[test]
+fn every_benchmark_of_the_suite_has_a_row() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/MODELS.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (_, rows) = text.split_once("| benchmark | at a node | tests |\n|---|---|---|\n").unwrap();
+    let (rows, _) = rows.split_once("\n\n").unwrap();
+    let names = rows.lines().filter_map(|row| row.split(" | ").next());
+    let names = names.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect::<Vec<_>>();
+    for benchmark in &Table::builtin().unwrap().benchmarks {
+        let is_there = names.iter().any(|name| benchmark.name.starts_with(name));
+        assert!(is_there || benchmark.suite != Suite::Datacenter, "{} has no row", benchmark.name);
+    }
+    for name in names {
+        let table = Table::builtin().unwrap();
+        assert!(table.benchmarks.iter().any(|one| one.name.starts_with(name)), "{name}");
+    }
 }
