@@ -3,12 +3,12 @@
 use netdiv_dataset::SORTING;
 use netdiv_rules::Scenario;
 
-/// Of the language model that sorts digits: enough queries for LoadGen's verdict, at a rate and within bounds that two nodes
-/// keep on one small machine.
+/// Of the language model that sorts digits: enough queries for LoadGen's verdict, at a rate that two nodes keep on one small
+/// machine, and within the bounds of Llama 2 70B.
 const TOKENS: [(&str, &str); 7] = [
     ("use_token_latencies", "true"),
-    ("server_ttft_latency", "500000000"),
-    ("server_tpot_latency", "50000000"),
+    ("server_ttft_latency", "2000000000"),
+    ("server_tpot_latency", "200000000"),
     ("server_target_qps", "100"),
     ("min_query_count", "700"),
     ("min_duration_ms", "8000"),
