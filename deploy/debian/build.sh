@@ -48,6 +48,10 @@ install -D -m 644 -t "$root/usr/include" sut-node/plugin/include/netdiv_engine.h
 install -D -m 644 -t "$root/usr/lib/systemd/system" deploy/systemd/netdiv-node.service
 install -D -m 644 -t "$root/etc/netdiv" deploy/systemd/node.toml
 install -D -m 644 -t "$doc/examples" deploy/systemd/gpu.conf
+(cd deploy && for file in submit.sh submit/*.py data/prepare data/requirements.txt data/netdiv_data/*.py; do
+    install -D -m 644 "$file" "$root/usr/share/netdiv/$file"
+done)
+chmod 755 "$root/usr/share/netdiv/submit.sh" "$root/usr/share/netdiv/data/prepare"
 install -D -m 644 -t "$doc" deploy/debian/copyright
 
 version=$(sed -n '/^\[workspace.package\]/,/^\[/s/^version = "\(.*\)"/\1/p' Cargo.toml)
