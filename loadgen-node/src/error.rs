@@ -23,6 +23,9 @@ pub enum RunError {
     /// The run began and did not finish.
     #[error("the run failed: {0}")]
     Failed(String),
+    /// An official script did not do its part.
+    #[error("{0}")]
+    Script(String),
     /// Results could not be written.
     #[error("cannot write {path}: {error}")]
     Output {
@@ -44,7 +47,7 @@ impl RunError {
     pub const fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Dataset(_) | Self::Connect(_) => EXIT_USAGE,
-            Self::Failed(_) | Self::Output { .. } => EXIT_FAILED,
+            Self::Failed(_) | Self::Script(_) | Self::Output { .. } => EXIT_FAILED,
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::{
     fs,
     path::Path,
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
 };
 
 use e2e::{LoadGen, Outcome, SutNode, process::program};
@@ -112,6 +112,10 @@ fn what_is_missing_is_said_before_the_script_starts_and_nothing_is_left_by_one_t
     let python = ["--python", &python];
     let try_it = |run: &Outcome, args: &[&str], code, want: &str| {
         let run = run.path("");
+        // Of a call before.
+        if code == 3 {
+            fs::write(run.join("accuracy.txt"), "accuracy=99.9%, good=8, total=8\n").expect("ours");
+        }
         let output = evaluate(&run, args, folder.path());
         let said = words(&output);
         assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
@@ -129,17 +133,54 @@ fn what_is_missing_is_said_before_the_script_starts_and_nothing_is_left_by_one_t
             &labelled,
             &[&given[..], &["--", "--dtype", "int64"]].concat(),
             2,
-            "--dtype is known from the run",
+            "takes nothing from you",
         ),
         (&bare, &given, 2, "make the accuracy run with --labels"),
         (&boxes, &given, 2, "add: -- --openimages-dir DIR"),
     ] {
         assert!(!try_it(run, args, code, want), "{args:?} has left an accuracy.txt");
     }
+    // Before there is a run.
+    for (options, code) in [(&[][..], 2), (&["--", "--openimages-dir", "pictures"], 0)] {
+        let check = [&["--check", "--benchmark", "retinanet"], &given[..], options].concat();
+        let mut command = Command::new(program("loadgen-node"));
+        let output = command.arg("accuracy").args(&check).output().expect("loadgen-node starts");
+        assert_eq!(output.status.code(), Some(code), "{check:?}: {}", words(&output));
+    }
     let whole = [&given[..], &python, &["--", "--openimages-dir=pictures"]].concat();
     assert!(try_it(&boxes, &whole, 0, "mAP 38"));
     let text = fs::read_to_string(boxes.path("accuracy.txt")).expect("the script's words");
     assert!(text.starts_with("mAP=38.000%\n"), "{text}");
+    let more = [&whole[..], &["--max-images", "1"]].concat();
+    assert!(try_it(&boxes, &more, 2, "--max-images: after --"));
     fs::write(boxes.path("mlperf_log_accuracy.json"), "[]").expect("ours");
     assert!(try_it(&boxes, &whole, 2, "is not what LoadGen wrote in this run"));
+}
+
+#[test]
+fn a_script_ends_with_the_command_that_a_signal_ends() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = folder.path().join("pid");
+    let script =
+        format!("import os, time; open({here:?}, 'w').write(str(os.getpid())); time.sleep(600)");
+    let reference = reference(&folder.path().join("inference"), &script);
+    let run = accuracy_run("resnet50", &["--labels", &file("resnet50-answers.npy")]);
+    let python = folder.path().join("python").display().to_string();
+    let made = Command::new("python3").args(["-m", "venv", "--without-pip", &python]).status();
+    assert!(made.expect("python3 starts").success());
+    let mut command = Command::new(program("loadgen-node"));
+    command.arg("accuracy").arg(run.path("")).args([
+        "--reference",
+        &reference,
+        "--python",
+        &python,
+    ]);
+    let mut child = command.stderr(Stdio::null()).spawn().expect("loadgen-node starts");
+    let script = || fs::read_to_string(&here).ok().filter(|pid| !pid.is_empty());
+    e2e::process::wait_until("the script has begun", || script().is_some());
+    let kill = Command::new("kill").arg(child.id().to_string()).status();
+    assert!(kill.expect("kill starts").success());
+    assert_eq!(child.wait().expect("ours").code(), Some(3));
+    let process = format!("/proc/{}", script().expect("its number"));
+    assert!(!Path::new(&process).exists(), "the script goes on");
 }

@@ -1,16 +1,16 @@
 //! `loadgen-node accuracy`: the official script's figures for an accuracy run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use netdiv_rules::Mode;
+use netdiv_rules::{Mode, book::Benchmark};
 
 use crate::{
     RunError,
-    evaluation::{Environment, Evaluation, evaluate},
-    output::say,
+    evaluation::{Environment, Evaluation, check_options, evaluate},
+    output::{self, say},
     recording::unchanged,
-    result::Verdict,
-    run::accuracy,
+    result::{RunResult, Verdict},
+    run::accuracy::{self, OfficialScript},
     settings::{TableArgs, usage},
 };
 
@@ -19,7 +19,14 @@ use crate::{
 #[command(next_help_heading = "Script")]
 pub struct AccuracyArgs {
     /// Folder of the accuracy run
-    run: PathBuf,
+    #[arg(required_unless_present = "check")]
+    run: Option<PathBuf>,
+    /// Only say whether the script is there and has all options, before there is a run
+    #[arg(long, requires = "benchmark", conflicts_with = "run")]
+    check: bool,
+    /// The benchmark, for --check
+    #[arg(long, value_name = "NAME", requires = "check")]
+    benchmark: Option<String>,
     /// A checkout of mlcommons/inference, of the round's tag (v5.0.1, v5.1.1), which has the script
     #[arg(long, value_name = "DIR")]
     reference: PathBuf,
@@ -37,37 +44,31 @@ pub struct AccuracyArgs {
 impl AccuracyArgs {
     /// Runs the script. Exit code 1 where a target is missed.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
-        let run = unchanged::read(&self.run, Mode::Accuracy)?;
-        // A run in mode submission may be too slow and have the right answers all the same.
-        let is_whole = match run.mode {
-            Mode::Accuracy => run.verdict == Verdict::Complete,
-            _ => run.verdict != Verdict::Failed,
-        };
-        if !is_whole {
-            return usage(format!(
-                "{}: {}: {}; make the accuracy run again",
-                self.run.display(),
-                if run.verdict == Verdict::Failed {
-                    "the run failed"
-                } else {
-                    "the run is INVALID"
-                },
-                run.reasons.join("; ")
-            ));
+        match (&self.run, &self.benchmark) {
+            (Some(run), _) => self.evaluate(run),
+            (None, Some(name)) => {
+                let script = accuracy::script(name).map_or_else(|| unknown(name), Ok)?;
+                check_options(script, &self.reference, &self.options)?;
+                Ok(0)
+            }
+            (None, None) => usage("no run; give the folder of an accuracy run"),
         }
+    }
+
+    fn evaluate(&self, folder: &Path) -> Result<u8, RunError> {
+        let run = unchanged::read(folder, Mode::Accuracy)?;
+        let log = whole(folder, &run)?;
         let table = self.table.read()?;
-        let (Some(script), Some(benchmark)) =
-            (accuracy::script(&run.benchmark), table.find(&run.benchmark))
-        else {
-            return usage(format!("no official script is known for {}", run.benchmark));
-        };
+        let known = accuracy::script(&run.benchmark).zip(table.find(&run.benchmark));
+        let (script, benchmark): (&OfficialScript, &Benchmark) =
+            known.map_or_else(|| unknown(&run.benchmark), Ok)?;
         let environment = || match &self.python {
             Some(folder) => Environment::given(folder),
             None => Environment::of(script),
         };
         let Evaluation { file, metrics } = evaluate(
             script,
-            (&self.run, &run),
+            (folder, log),
             benchmark,
             &self.reference,
             environment,
@@ -82,5 +83,27 @@ impl AccuracyArgs {
             say(format_args!("  {why}"))?;
         }
         Ok(u8::from(!missed.is_empty()))
+    }
+}
+
+fn unknown<T>(benchmark: &str) -> Result<T, RunError> {
+    usage(format!("no official script is known for {benchmark}"))
+}
+
+/// The SHA-256 of a run's accuracy log. Refuses a run that lacks answers.
+fn whole<'a>(folder: &Path, run: &'a RunResult) -> Result<&'a str, RunError> {
+    let wrong = |why: &str| {
+        let reasons = run.reasons.join("; ");
+        usage(format!("{}: {why} {reasons}; make the accuracy run again", folder.display()))
+    };
+    match (run.mode, run.verdict) {
+        (_, Verdict::Failed) => return wrong("the run failed:"),
+        // A run in mode submission may be too slow and have the right answers all the same.
+        (Mode::Accuracy, Verdict::Invalid) => return wrong("the run is INVALID:"),
+        _ => {}
+    }
+    match run.logs.get(output::ACCURACY) {
+        Some(digest) => Ok(digest),
+        None => wrong("its record does not name the accuracy log"),
     }
 }

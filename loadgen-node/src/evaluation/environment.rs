@@ -38,7 +38,7 @@ impl Environment {
         let folder = cache()?.join("accuracy").join(script.name);
         let failed = |why: &dyn std::fmt::Display| {
             let packages = script.packages.join(" ");
-            RunError::Failed(format!(
+            RunError::Script(format!(
                 "{why}; install {packages} in a virtual environment of your own, and name it by --python"
             ))
         };

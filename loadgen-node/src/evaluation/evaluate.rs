@@ -1,20 +1,19 @@
 //! Runs the script and keeps what it found.
 
 use std::{
+    fs, io,
     path::{Path, PathBuf},
-    process::Stdio,
 };
 
 use netdiv_rules::{
     book::Benchmark,
     compliance::{self, Metrics},
-    result::RunResult,
     tree::ACCURACY_TXT,
 };
 use tracing::info;
 
-use super::{environment::Environment, missing};
-use crate::{RunError, output, run::accuracy::OfficialScript};
+use super::{end_with_us, environment::Environment, missing};
+use crate::{RunError, claim::Claim, output, run::accuracy::OfficialScript, settings::usage};
 
 /// What the script found.
 pub(crate) struct Evaluation {
@@ -29,47 +28,64 @@ const OF_INDEX: &str = "ERROR: loadgen(";
 /// Gives the run's accuracy log to the script, and writes `accuracy.txt` beside it.
 pub(crate) fn evaluate(
     script: &OfficialScript,
-    (folder, run): (&Path, &RunResult),
+    (folder, log_sha256): (&Path, &str),
     benchmark: &Benchmark,
     reference: &Path,
     environment: impl FnOnce() -> Result<Environment, RunError>,
     given: &[String],
 ) -> Result<Evaluation, RunError> {
-    missing::refuse(script, folder, reference, given)?;
+    missing::options(script, reference, given)?;
+    missing::files(script, folder, reference, given)?;
+    let failed = |why: &dyn std::fmt::Display| RunError::Script(format!("{}: {why}", script.file));
+    let Some(_claim) = Claim::of(folder).map_err(|error| failed(&error))? else {
+        return usage(format!("{}: another process is at work there", folder.display()));
+    };
+    let (file, part) = (folder.join(ACCURACY_TXT), folder.join(PART));
+    // What a call before this one has left is not this one's.
+    for path in script.written(folder).into_iter().chain([file.clone(), part.clone()]) {
+        remove(&path).map_err(|error| failed(&format!("{}: {error}", path.display())))?;
+    }
     let mut command = environment()?.python();
     command.arg(reference.join(script.file)).args(given).args(script.options(folder));
-    // Not under its last name before it is whole.
-    let part = folder.join("accuracy.txt.part");
+    // It would come before an option of accuracy-openimages.py.
+    command.env_remove("DATASET_ANNOTATIONS_FILE_PATH");
     if let Some(option) = script.report {
         command.arg(option).arg(&part);
     }
     let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
     info!("python3 {}", words.join(" "));
-    let failed = |why: &dyn std::fmt::Display| RunError::Failed(format!("{}: {why}", script.file));
-    let run_to_end = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output();
-    let said = run_to_end.map_err(|error| failed(&error))?;
+    let said = end_with_us::output(&mut command).map_err(|error| failed(&error))?;
     let printed = String::from_utf8_lossy(&said.stdout);
-    if !said.status.success() {
+    let blamed = |why: &dyn std::fmt::Display| {
         output::report(printed.trim_end());
-        return Err(failed(&format!("it ended with {}; what it said is above", said.status)));
+        failed(&format!("{why}; what it said is above"))
+    };
+    if !said.status.success() {
+        return Err(blamed(&format!("it ended with {}", said.status)));
     }
     let text = match script.report {
-        Some(_) => netdiv_resources::files::read_text(&part).map_err(|error| failed(&error))?,
-        None => printed
-            .lines()
-            .filter(|line| !line.starts_with(OF_INDEX))
-            .map(|line| format!("{line}\n"))
-            .collect(),
+        Some(_) => netdiv_resources::files::read_text(&part).map_err(|error| blamed(&error))?,
+        None => {
+            let own = printed.lines().filter(|line| !line.starts_with(OF_INDEX));
+            own.map(|line| format!("{line}\n")).collect()
+        }
     };
-    let log = run.logs.get(output::ACCURACY).map(String::as_str).unwrap_or_default();
-    output::write(&part, compliance::with_hash(text.trim_end(), log).as_bytes())?;
+    output::write(&part, compliance::with_hash(text.trim_end(), log_sha256).as_bytes())?;
     let found = compliance::printed_accuracy(&part, benchmark);
-    let _ = std::fs::remove_file(&part);
-    let (metrics, text) = found.map_err(|error| {
-        output::report(printed.trim_end());
-        failed(&format!("{error}; what it said is above"))
-    })?;
-    let file = folder.join(ACCURACY_TXT);
+    remove(&part).map_err(|error| failed(&error))?;
+    let (metrics, text) = found.map_err(|error| blamed(&error))?;
     output::write(&file, text.as_bytes())?;
     Ok(Evaluation { file, metrics })
+}
+
+/// What it found, while it is not known whether that is whole.
+const PART: &str = "accuracy.txt.unread";
+
+/// Removes a file or a folder, if it is there.
+fn remove(path: &Path) -> io::Result<()> {
+    let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
 }

@@ -1,4 +1,4 @@
-//! What an official script needs and does not have.
+//! What an official script needs and does not have, and what it must not get.
 
 use std::path::Path;
 
@@ -8,10 +8,9 @@ use crate::{
     settings::usage,
 };
 
-/// Refuses what the script would stumble over: a checkout without it, files of the run that are not there, options that are not given.
-pub(super) fn refuse(
+/// Refuses a checkout without the script, and options that it lacks or that would change its figures.
+pub(crate) fn options(
     script: &OfficialScript,
-    run: &Path,
     reference: &Path,
     given: &[String],
 ) -> Result<(), RunError> {
@@ -22,19 +21,11 @@ pub(super) fn refuse(
             script.file
         ));
     }
-    for (option, value) in script.known {
-        if let Value::LeftByRun(name, remedy) = value
-            && !run.join(name).exists()
-        {
-            return usage(format!("{} has no {name}, for {option}: {remedy}", run.display()));
-        }
-    }
-    let is_given = |option: &str| {
-        given.iter().any(|word| {
-            word.strip_prefix(option).is_some_and(|rest| rest.is_empty() || rest.starts_with('='))
-        })
-    };
-    let asked = script.asked.iter().filter(|(option, _)| !is_given(option));
+    // Python's argparse takes any beginning of an option, and so does nothing here.
+    let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
+    let names: Vec<_> =
+        given.iter().filter(|word| word.starts_with("--")).map(|word| name(word)).collect();
+    let asked = script.asked.iter().filter(|(option, _)| !names.iter().any(|name| name == option));
     let asked: Vec<_> = asked.map(|(option, takes)| format!("{option} {takes}")).collect();
     if !asked.is_empty() {
         return usage(format!(
@@ -43,9 +34,42 @@ pub(super) fn refuse(
             asked.join(" ")
         ));
     }
-    let own = script.known.iter().map(|(option, _)| *option).chain([script.log]);
-    match own.into_iter().find(|option| is_given(option)) {
-        Some(own) => usage(format!("{own} is known from the run; leave it out after --")),
+    let allowed = script.asked.iter().map(|(option, _)| option).chain(script.free);
+    let allowed: Vec<_> = allowed.copied().collect();
+    match names.iter().find(|name| !allowed.contains(&name.as_str())) {
         None => Ok(()),
+        Some(other) if allowed.is_empty() => {
+            usage(format!("{other}: {} takes nothing from you; leave it out after --", script.file))
+        }
+        Some(other) => usage(format!(
+            "{other}: after -- {} takes {}; the rest is known from the run",
+            script.file,
+            allowed.join(", ")
+        )),
+    }
+}
+
+/// Refuses a run without the files that the script reads, and paths that it cannot take.
+pub(super) fn files(
+    script: &OfficialScript,
+    run: &Path,
+    reference: &Path,
+    given: &[String],
+) -> Result<(), RunError> {
+    for (option, value) in script.known {
+        if let Value::LeftByRun(name, remedy) = value
+            && !run.join(name).exists()
+        {
+            return usage(format!("{} has no {name}, for {option}: {remedy}", run.display()));
+        }
+    }
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/=+-".contains(c);
+    let paths = [run, reference].map(|path| path.display().to_string());
+    match paths.iter().chain(given).find(|path| !path.chars().all(is_plain)) {
+        Some(path) if script.has_shell => usage(format!(
+            "{path}: {} gives it to a shell, which takes letters, digits and . _ / = + - alone; use another name",
+            script.file
+        )),
+        _ => Ok(()),
     }
 }

@@ -257,18 +257,25 @@ pub struct Bandwidth {
     /// What comes back.
     #[serde(default)]
     pub egress: Vec<Elements>,
+    /// Whether the figures are means: samples differ in size.
+    #[serde(default)]
+    pub mean: bool,
 }
 
 impl Bandwidth {
     /// Bytes of a sample to the SUT.
     pub fn ingress_bytes(&self) -> u64 {
-        self.ingress.iter().map(Elements::bytes).sum()
+        sum(&self.ingress)
     }
 
     /// Bytes of its response.
     pub fn egress_bytes(&self) -> u64 {
-        self.egress.iter().map(Elements::bytes).sum()
+        sum(&self.egress)
     }
+}
+
+fn sum(elements: &[Elements]) -> u64 {
+    elements.iter().map(Elements::bytes).fold(0, u64::saturating_add)
 }
 
 /// Elements of one type.
@@ -284,7 +291,7 @@ pub struct Elements {
 impl Elements {
     /// Their bytes.
     pub fn bytes(&self) -> u64 {
-        self.elements * self.data_type.bytes()
+        self.elements.saturating_mul(self.data_type.bytes())
     }
 }
 

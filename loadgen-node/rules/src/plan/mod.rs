@@ -10,6 +10,7 @@ mod printed;
 mod runs;
 mod tokens;
 
+use netdiv_contract::limits::MAX_PAYLOAD_BYTES;
 use serde::Serialize;
 
 use self::runs::SECONDS;
@@ -145,6 +146,11 @@ pub fn plan(
             "{queries} queries are too few for a valid result: set min_query_count to {least} or more in user.conf"
         ));
     }
+    let too_large = |sent: &&Bandwidth| sent.ingress_bytes() > MAX_PAYLOAD_BYTES as u64;
+    notes.extend(benchmark.bandwidth.iter().filter(too_large).map(|sent| {
+        let (bytes, name) = (sent.ingress_bytes(), &sent.name);
+        format!("a sample of {name} has {bytes} bytes, and {MAX_PAYLOAD_BYTES} are the most that can be sent")
+    }));
     let flow = |bandwidth: &Bandwidth| Flow {
         name: bandwidth.name.clone(),
         formula: bandwidth.formula.clone(),

@@ -1,6 +1,6 @@
 //! What a benchmark's samples and weights ask of both ends: payloads, memory, and what a node takes in.
 
-use netdiv_contract::limits::{DEFAULT_IN_FLIGHT_BYTES, DEFAULT_PAYLOAD_BYTES};
+use netdiv_contract::limits::{DEFAULT_IN_FLIGHT_BYTES, DEFAULT_PAYLOAD_BYTES, MAX_PAYLOAD_BYTES};
 use serde::Serialize;
 
 use super::amount::amount;
@@ -8,8 +8,12 @@ use crate::book::{Bandwidth, Benchmark};
 
 /// Batches that a node should have room for: one that computes, one that is copied, and as many that arrive meanwhile.
 const BATCHES: u64 = 4;
+/// The largest power of two that `--max-in-flight-bytes` takes.
+const MOST_IN_FLIGHT: u64 = 1 << 31;
 /// Least samples of a batch that is worth one.
 const LEAST_BATCH: u64 = 2;
+/// Where samples differ in size, room for one of so many times the mean.
+const LARGEST: u64 = 2;
 
 /// For one way to send a sample.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -26,8 +30,8 @@ pub struct Needs {
     pub all_bytes: u64,
     /// Bytes of the model's weights at half precision, where their number is known.
     pub weight_bytes: Option<u64>,
-    /// The largest batch for which a node with these settings takes in enough samples to keep its device busy.
-    pub batch: u64,
+    /// The largest batch for which a node with these settings takes in enough samples to keep its device busy; none: any.
+    pub batch: Option<u64>,
     /// `--max-payload-bytes` of a node, where the default does not do.
     pub max_payload_bytes: Option<u64>,
     /// `--max-in-flight-bytes` of a node, where the default does not do.
@@ -38,10 +42,14 @@ impl Needs {
     pub(super) fn of(benchmark: &Benchmark, bandwidth: &Bandwidth) -> Self {
         let sample_bytes = bandwidth.ingress_bytes();
         let least = sample_bytes.saturating_mul(BATCHES * LEAST_BATCH);
-        let raised =
-            |least: u64, default: u64| (least > default).then(|| least.next_power_of_two());
-        let payload = raised(sample_bytes, DEFAULT_PAYLOAD_BYTES as u64);
-        let in_flight = raised(least, DEFAULT_IN_FLIGHT_BYTES.into());
+        let largest =
+            if bandwidth.mean { sample_bytes.saturating_mul(LARGEST) } else { sample_bytes };
+        // A power of two that a node takes.
+        let raised = |least: u64, default: u64, most: u64| {
+            (least > default).then(|| least.checked_next_power_of_two().unwrap_or(most).min(most))
+        };
+        let payload = raised(largest, DEFAULT_PAYLOAD_BYTES as u64, MAX_PAYLOAD_BYTES as u64);
+        let in_flight = raised(least, DEFAULT_IN_FLIGHT_BYTES.into(), MOST_IN_FLIGHT);
         let room = in_flight.unwrap_or(DEFAULT_IN_FLIGHT_BYTES.into());
         Self {
             name: bandwidth.name.clone(),
@@ -50,7 +58,7 @@ impl Needs {
             loaded_bytes: sample_bytes.saturating_mul(benchmark.qsl_size),
             all_bytes: sample_bytes.saturating_mul(benchmark.dataset_samples),
             weight_bytes: benchmark.weights_millions.map(|millions| (millions * 2e6) as u64),
-            batch: room.checked_div(sample_bytes.saturating_mul(BATCHES)).unwrap_or(u64::MAX),
+            batch: room.checked_div(sample_bytes.saturating_mul(BATCHES)),
             max_payload_bytes: payload,
             max_in_flight_bytes: in_flight,
         }
@@ -90,10 +98,10 @@ impl Needs {
     }
 
     fn largest_batch(&self) -> String {
-        if self.sample_bytes == 0 {
-            return " do for any batch".into();
+        match self.batch {
+            None => " do for any batch".into(),
+            Some(batch) => format!(" do for batches of up to {batch}"),
         }
-        format!(" do for batches of up to {}", self.batch)
     }
 }
 
@@ -112,7 +120,7 @@ mod tests {
     fn row(needs: &Needs) -> String {
         let or_dash =
             |bytes: u64| if bytes == 0 { "–".into() } else { amount(bytes as f64, "B") };
-        let batch = if needs.sample_bytes == 0 { "any".into() } else { needs.batch.to_string() };
+        let batch = needs.batch.map_or("any".into(), |batch| batch.to_string());
         format!(
             "| `{}` | {} | {} | {} | {} | {} | {} | {batch} |",
             needs.name,
@@ -155,11 +163,23 @@ mod tests {
         let image = of("resnet50", 0);
         assert_eq!(
             (image.batch, image.max_payload_bytes, image.max_in_flight_bytes),
-            (445, None, None)
+            (Some(445), None, None)
         );
         let volume = of("3d-unet-99", 1);
-        assert_eq!(volume.settings(), "--max-payload-bytes 128MiB --max-in-flight-bytes 1024MiB");
-        assert_eq!(volume.batch, 2);
+        assert_eq!(volume.settings(), "--max-payload-bytes 256MiB --max-in-flight-bytes 1024MiB");
+        assert_eq!(volume.batch, Some(2));
         assert!(of("rgat", 0).node().contains("any batch"));
+        // A table of one's own may have anything.
+        let benchmark = Table::builtin().unwrap().find("resnet50").unwrap();
+        for elements in [1 << 60, 1 << 62, u64::MAX] {
+            let mut sent = benchmark.bandwidth[1].clone();
+            sent.ingress[0].elements = elements;
+            let needs = Needs::of(benchmark, &sent);
+            assert_eq!(
+                needs.settings(),
+                "--max-payload-bytes 256MiB --max-in-flight-bytes 2048MiB"
+            );
+            assert_eq!(needs.batch, Some(0));
+        }
     }
 }

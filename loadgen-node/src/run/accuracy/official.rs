@@ -2,7 +2,7 @@
 //! have (annotations, evaluation code): their log is checked for what the script will read, and the script is named. Scripts are those
 //! of mlcommons/inference, tag v5.0.1; of Llama 3.1 8B and DeepSeek-R1 v5.1.1.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{LABEL_MAP, one_for_each_sample};
 use crate::{
@@ -19,6 +19,10 @@ pub(crate) struct OfficialScript {
     pub(crate) file: &'static str,
     /// Options whose values only the operator knows, each with what it takes.
     pub(crate) asked: &'static [(&'static str, &'static str)],
+    /// Further options that change no figure.
+    pub(crate) free: &'static [&'static str],
+    /// Whether it gives paths to a shell without quotes.
+    pub(crate) has_shell: bool,
     /// Options whose values are known.
     pub(crate) known: &'static [(&'static str, Value)],
     /// The option that takes the accuracy log.
@@ -78,6 +82,8 @@ const SCRIPTS: [OfficialScript; 13] = [
         name: "resnet50",
         file: "vision/classification_and_detection/tools/accuracy-imagenet.py",
         asked: &[],
+        free: &[],
+        has_shell: false,
         known: &[
             (
                 "--imagenet-val-file",
@@ -95,6 +101,8 @@ const SCRIPTS: [OfficialScript; 13] = [
         // It prints a line for each detection, since a node does not know a sample's index (docs/MODELS.md).
         file: "vision/classification_and_detection/tools/accuracy-openimages.py",
         asked: &[("--openimages-dir", "DIR")],
+        free: &["--use-inv-map"],
+        has_shell: false,
         known: &[("--output-file", Value::OfRun("openimages-results.json"))],
         log: LOG,
         report: None,
@@ -105,6 +113,8 @@ const SCRIPTS: [OfficialScript; 13] = [
         name: "bert",
         file: "language/bert/accuracy-squad.py",
         asked: &[("--vocab_file", "FILE"), ("--val_data", "FILE")],
+        free: &[],
+        has_shell: true,
         known: &[
             ("--features_cache_file", Value::OfRun("eval_features.pickle")),
             ("--out_file", Value::OfRun("predictions.json")),
@@ -119,6 +129,8 @@ const SCRIPTS: [OfficialScript; 13] = [
         name: "3d-unet",
         file: "vision/medical_imaging/3d-unet-kits19/accuracy_kits.py",
         asked: &[("--preprocessed_data_dir", "DIR")],
+        free: &["--num_proc"],
+        has_shell: false,
         known: &[
             ("--postprocessed_data_dir", Value::OfRun("postprocessed")),
             ("--output_dtype", Value::Text("uint8")),
@@ -132,6 +144,8 @@ const SCRIPTS: [OfficialScript; 13] = [
         name: "dlrm",
         file: "recommendation/dlrm_v2/pytorch/tools/accuracy-dlrm.py",
         asked: &[("--day-23-file", "FILE"), ("--aggregation-trace-file", "FILE")],
+        free: &[],
+        has_shell: false,
         known: &[("--dtype", Value::Text("float32"))],
         log: LOG,
         report: None,
@@ -142,6 +156,8 @@ const SCRIPTS: [OfficialScript; 13] = [
         name: "stable-diffusion-xl",
         file: "text_to_image/tools/accuracy_coco.py",
         asked: &[("--caption-path", "FILE"), ("--statistics-path", "FILE")],
+        free: &["--compliance-images-path", "--device", "--ids-path", "--low_memory"],
+        has_shell: false,
         known: &[("--output-file", Value::OfRun("coco-results.json"))],
         log: LOG,
         report: None,
@@ -162,6 +178,8 @@ const SCRIPTS: [OfficialScript; 13] = [
         name: "rgat",
         file: "graph/R-GAT/tools/accuracy_igbh.py",
         asked: &[("--dataset-path", "DIR")],
+        free: &["--dataset-size"],
+        has_shell: false,
         known: &[INT32],
         log: LOG,
         report: Some("--output-file"),
@@ -203,6 +221,8 @@ const fn of_tokens(name: &'static str, file: &'static str) -> OfficialScript {
         name,
         file,
         asked: &[CHECKPOINT, DATASET],
+        free: &["--n_workers"],
+        has_shell: false,
         known: &[INT32],
         log: LOG,
         report: None,
@@ -233,6 +253,15 @@ impl OfficialScript {
         let known = self.known.iter().map(|(option, of)| [(*option).to_owned(), value(of)]);
         let log = [self.log.to_owned(), run.join(ACCURACY).display().to_string()];
         known.chain([log]).flatten().collect()
+    }
+
+    /// The files and folders that it writes into the run's folder.
+    pub(crate) fn written(&self, run: &Path) -> Vec<PathBuf> {
+        let own = self.known.iter().filter_map(|(_, value)| match value {
+            Value::OfRun(name) => Some(run.join(name)),
+            Value::Text(_) | Value::LeftByRun(..) => None,
+        });
+        own.collect()
     }
 
     /// Checks that each sample has one answer that the script can read.
