@@ -12,4 +12,5 @@ if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null
     echo "submit.sh: $python is no Python 3.11 or newer; set PYTHON to one" >&2
     exit 2
 fi
-PYTHONPATH=$here PYTHONDONTWRITEBYTECODE=1 exec "$python" -m submit "$@"
+# Not by PYTHONPATH, which the official scripts would get too.
+exec "$python" -P -B -c 'import sys; sys.path.insert(0, sys.argv.pop(1)); from submit.__main__ import main; sys.exit(main())' "$here" "$@"

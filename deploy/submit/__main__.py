@@ -12,6 +12,7 @@ nodes have to be corrected; 3: a step failed or was stopped.
 """
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from submit.campaign import Campaign
 from submit.errors import Refused, Stopped
 from submit.files import Files
 from submit.programs import Program
-from submit.steps import Steps
+from submit.steps import Script, Steps
 
 
 def command_line(words: list[str]) -> argparse.Namespace:
@@ -31,20 +32,24 @@ def command_line(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--fabric-nodes", metavar="NODES", help="nodes of the engine none, to measure the fabric with")
     parser.add_argument("--reference", type=Path, metavar="FOLDER",
                         help="a checkout of mlcommons/inference: its accuracy scripts and its submission checker are used")
+    parser.add_argument("--accuracy-python", type=Path, metavar="DIR",
+                        help="a virtual environment that has the packages of the official accuracy script")
     parser.add_argument("--dry-run", action="store_true", help="list the steps and how long they take")
     return parser.parse_args(words)
 
 
 def prepared(args: argparse.Namespace, arguments: list[str]) -> Campaign:
     """All that can be wrong is found here."""
-    files = Files(args.folder)
+    program = Program(args.folder)
+    files = Files(args.folder, program)
     if args.reference and not (args.reference / "tools" / "submission").is_dir():
         raise Refused(f"--reference {args.reference}: it has no tools/submission; give a checkout of mlcommons/inference")
-    reference = args.reference.absolute() if args.reference else None
-    program = Program(args.folder)
+    if args.accuracy_python and not args.accuracy_python.is_dir():
+        raise Refused(f"--accuracy-python {args.accuracy_python}: there is no such folder; give a virtual environment")
+    reference, python = (path.absolute() if path else None for path in (args.reference, args.accuracy_python))
     for result in files.results:
         program.config("--scenario", result.scenario)
-    steps = Steps(files, program, args.fabric_nodes, reference, arguments)
+    steps = Steps(files, program, args.fabric_nodes, Script(reference, python, arguments))
     if args.scenario:
         named = [result.scenario for result in files.results]
         if args.scenario not in named:
@@ -57,10 +62,11 @@ def main() -> int:
     words, _, arguments = (list(part) for part in partition(sys.argv[1:]))
     args = command_line(words)
     try:
-        campaign = prepared(args, arguments)
-        campaign.show()
+        campaign = prepared(args, [absolute(word) for word in arguments])
         if not args.dry_run:
             campaign.lock()
+        campaign.show()
+        if not args.dry_run:
             campaign.make()
             if args.scenario:
                 print(f"\nAll runs of {args.scenario} are made. Without --scenario the tree is made of all.")
@@ -76,6 +82,9 @@ def main() -> int:
     except OSError as error:
         print(f"submit.sh: {error}", file=sys.stderr)
         return 3
+    except Exception as error:  # a file that somebody changed, into what nobody foresaw
+        print(f"submit.sh: it cannot go on, {type(error).__name__}: {error}", file=sys.stderr)
+        return 3
     return 0
 
 
@@ -83,6 +92,14 @@ def partition(words: list[str]) -> tuple[list[str], list[str], list[str]]:
     """Before and behind the first `--`."""
     place = words.index("--") if "--" in words else len(words)
     return words[:place], words[place : place + 1], words[place + 1 :]
+
+
+def absolute(word: str) -> str:
+    """Steps run in the folder of the files: what names a path from here does so from there."""
+    name, equals, value = word.partition("=")
+    if word and os.path.exists(word):
+        return os.path.abspath(word)
+    return f"{name}={os.path.abspath(value)}" if equals and value and os.path.exists(value) else word
 
 
 if __name__ == "__main__":

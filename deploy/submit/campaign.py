@@ -7,9 +7,10 @@ import time
 from pathlib import Path
 
 from submit.errors import Refused, Stopped
-from submit.files import Files
+from submit.files import Files, digest, read_json
+from submit.folders import OLD
 from submit.programs import Program
-from submit.steps import Step, Steps, read_json
+from submit.steps import Step, Steps
 from submit.times import words
 
 DONE = "campaign.json"
@@ -20,14 +21,21 @@ REASONS = 5  # of a run that does not count
 class Campaign:
     def __init__(self, files: Files, program: Program, steps: Steps) -> None:
         self.files, self.program, self.steps, self.folder = files, program, steps, files.folder
-        self.done: dict[str, dict] = read_json(self.folder / DONE)
+        self.done = self.remembered()
+
+    def remembered(self) -> dict[str, dict]:
+        """What is done, by name."""
+        return {name: done for name, done in read_json(self.folder / DONE).items() if is_done(done)}
 
     def lock(self) -> None:
+        """Steps inherit it, and hold it as long as one of them runs, whatever ends submit.sh."""
         self.locked = open(self.folder / f"{DONE}.lock", "w")  # noqa: SIM115, held until the end
         try:
             fcntl.flock(self.locked, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise Refused(f"{self.folder}: submit.sh is at work there already; wait for its end") from error
+            raise Refused(f"{self.folder}: submit.sh is at work there already, or a step that it began; wait for its end") from error
+        self.program.inherited = (self.locked.fileno(),)
+        self.done = self.remembered()
 
     def missing(self, step: Step) -> str | None:
         """Why a step has to be made; nothing where what is there counts."""
@@ -40,6 +48,8 @@ class Campaign:
         changed = sorted(key for key in stamp | done["stamp"] if stamp.get(key) != done["stamp"].get(key))
         if changed:
             return f"to do again: {', '.join(changed)} changed"
+        if "made" in done and done["made"] != digest(step.made):
+            return f"to do again: {step.made.name} was edited"
         if step.record and read_json(step.record).get("verdict") not in VALID and " TEST" not in step.name:
             return "to do again: it is not valid"
         if step.record and self.nodes(step) != self.nodes(self.newest(step)):
@@ -85,6 +95,8 @@ class Campaign:
             step = left[0]
             if step.name in made:
                 raise Stopped(1, f"{step.name}: {self.missing(step)}, though it was just made: see that nothing else changes the files")
+            if edited := self.files.edited():
+                raise Stopped(3, f"{' and '.join(edited)} changed meanwhile. The same command goes on with what is written there now.")
             made.add(step.name)
             self.make_step(step)
 
@@ -96,11 +108,12 @@ class Campaign:
     def probe(self) -> None:
         """Every node answers a sample before a run is spent on them. Answers in floating point may differ between devices."""
         findings = self.folder / "probe.json"
+        findings.unlink(missing_ok=True)
         command = [self.program.path, "probe", "--config", "run.toml", "--json", findings.name]
         self.say("probe", command)
         code = self.program.run(command)
-        failed = any(node["failure"] for node in read_json(findings).get("nodes", []))
-        if code == 1 and not failed:
+        nodes = read_json(findings).get("nodes", [])
+        if code == 1 and nodes and not any(node["failure"] for node in nodes):
             print("The nodes answer differently. Go on only if they are different devices with outputs in floating point.")
         elif code:
             raise Stopped(code, "probe: a node does not answer as it should, see above. Mend it, then give the same command again.")
@@ -119,20 +132,21 @@ class Campaign:
             code = 0  # a target is missed
         if code or missed or not step.made.exists():
             raise Stopped(code or (1 if missed else 3), self.why(step, code, missed))
-        self.remember(step.name, {"stamp": stamp, "seconds": round(time.monotonic() - began, 1), "ended": time.time()})
+        seconds = round(time.monotonic() - began, 1)
+        self.remember(step.name, {"stamp": stamp, "made": digest(step.made), "seconds": seconds, "ended": time.time()})
 
     def why(self, step: Step, code: int, missed: str | None) -> str:
         invalid = "it does not pass" if " TEST" in step.name else "not valid"
         how = {0: "below the target", 1: invalid, 2: "refused, nothing was run"}.get(code, f"failed (exit code {code})")
         reasons = [missed] if missed else read_json(step.record).get("reasons", []) if step.record else []
         listed = "".join(f"\n  {reason}" for reason in reasons[:REASONS])
-        advice = step.advice if code < 2 else "See above what to correct." if code == 2 else "Mend that first."
+        advice = step.advice if code in (0, 1) else "See above what to correct." if code == 2 else "Mend that first."
         return f"{step.name}: {how}.{listed}\n{advice} The same command goes on with this step."
 
     def set_aside(self, folder: Path | None) -> None:
         """Nothing is deleted: an old run goes to the folder `old`."""
         if folder is not None and folder.exists():
-            old = self.folder / "old"
+            old = self.folder / OLD
             old.mkdir(exist_ok=True)
             name = str(folder.relative_to(self.folder)).replace("/", "-")
             number = 1
@@ -146,3 +160,9 @@ class Campaign:
         part = self.folder / f"{DONE}.part"
         part.write_text(json.dumps(self.done, indent=1) + "\n")
         os.replace(part, self.folder / DONE)
+
+
+def is_done(done: object) -> bool:
+    """Whether submit.sh has written it."""
+    return isinstance(done, dict) and isinstance(done.get("stamp"), dict) and \
+        all(isinstance(done.get(key), int | float) for key in ("seconds", "ended"))

@@ -10,8 +10,8 @@ class Refused(Exception):
 
 
 class Stopped(Exception):
-    """A step that did not succeed: what it was, why, and what to do. `code` is the exit code."""
+    """A step that did not succeed: what it was, why, and what to do. `code` is the exit code, of a program that crashed 3."""
 
     def __init__(self, code: int, text: str) -> None:
         super().__init__(text)
-        self.code = code
+        self.code = code if code in (1, 2) else 3

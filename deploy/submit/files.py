@@ -1,11 +1,16 @@
 """The files that `loadgen-node init` wrote, as their user has completed them."""
 
+import hashlib
+import json
+import math
 import re
 import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from submit.errors import Refused
+from submit.programs import Program, last_line
 
 RUN, SUBMISSION = "run.toml", "submission.toml"
 TODO = "TODO"
@@ -13,6 +18,8 @@ OFFICIAL = {"offline": "Offline", "server": "Server", "single-stream": "SingleSt
 OWN = ("mode", "output", "digests", "audit_config", "in_process")  # of run.toml: each step has another one
 FOLDERS = ("performance", "accuracy", "digests")
 PATHS = ("labels", "user_conf", "evidence", "benchmarks", "tls_ca", "tls_certificate", "tls_key", "token_file")
+FORMS = {str: "a text", list: "a list", dict: "a table"}
+WHOLE = ("min_duration", "min_query_count")  # of user.conf, what is reckoned with here
 
 
 @dataclass
@@ -30,13 +37,17 @@ class Result:
 class Files:
     """All of them. What is wrong with them is found here, as far as it can be told without running anything."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, program: Program) -> None:
+        self.folder, self.read_as = folder, {}
         if not folder.is_dir():
             raise Refused(f"{folder}: no such folder; `loadgen-node init BENCHMARK --scenario … --nodes …` makes one")
         self.run, self.submission = self.read(RUN), self.read(SUBMISSION)
+        self.problems = [*self.other_forms()]
+        if self.problems:
+            raise Refused(*self.problems)
         self.problems = [*placeholders(RUN, self.run), *placeholders(SUBMISSION, self.submission)]
         self.benchmark = self.run.get("benchmark") or self.wrong(f"{RUN} names no benchmark")
+        self.listing = self.described(program)
         self.results = [result for one in self.submission.get("result", []) if (result := self.result(one))]
         scenarios = [result.scenario for result in self.results]
         if not scenarios:
@@ -69,16 +80,53 @@ class Files:
         """Whether accuracy has to reach its target."""
         return self.run.get("division") == "network" and not self.rehearsal
 
+    @property
+    def model(self) -> str:
+        """The name that user.conf has for the benchmark."""
+        known = re.search(r",\s+(\S+)\s+in\s+LoadGen's", self.listing)
+        return known[1] if known else self.benchmark
+
     def wrong(self, problem: str) -> None:
         self.problems.append(problem)
 
+    def text(self, path: Path) -> str:
+        """Of a file that has to stay as it is while steps are made."""
+        content = path.read_bytes()
+        self.read_as[path] = hashlib.sha256(content).hexdigest()
+        return content.decode()
+
+    def edited(self) -> list[str]:
+        """Files that are not as they were when they were read."""
+        return [path.name for path, known in self.read_as.items() if path.name != SUBMISSION and digest(path) != known]
+
     def read(self, name: str) -> dict:
         try:
-            return tomllib.loads((self.folder / name).read_text())
+            return tomllib.loads(self.text(self.folder / name))
         except OSError as error:
             raise Refused(f"{self.folder / name}: {error.strerror}; `loadgen-node init` writes it") from error
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise Refused(f"{self.folder / name} is no TOML: {error}") from error
+
+    def other_forms(self) -> Iterable[str]:
+        """Values with which nothing can be done."""
+        yield from other_form(RUN, self.run, ("benchmark", "division", "dataset", *PATHS), str)
+        yield from other_form(RUN, self.run, ("setting",), list)
+        yield from other_form(SUBMISSION, self.submission, ("division", "round", "calibration"), str)
+        yield from other_form(SUBMISSION, self.submission, ("architecture",), dict)
+        architecture, results = self.submission.get("architecture"), self.submission.get("result", [])
+        yield from other_form(SUBMISSION, architecture if isinstance(architecture, dict) else {}, ("measurement",), str)
+        if not isinstance(results, list) or not all(isinstance(one, dict) for one in results):
+            yield f"{SUBMISSION}: write each result as [[result]]"
+            return
+        for one in results:
+            yield from other_form(SUBMISSION, one, ("scenario", "benchmark", *FOLDERS, "compliance", "accuracy_txt"), str)
+
+    def described(self, program: Program) -> str:
+        """What is known of the benchmark. Only the Open division may have one that nobody knows."""
+        asked = program.ask("benchmarks", self.benchmark, *self.table) if self.benchmark else None
+        if asked and asked.returncode and self.run.get("division") != "open":
+            self.wrong(f"{RUN}: benchmark = \"{self.benchmark}\": {last_line(asked.stderr)}")
+        return asked.stdout if asked and not asked.returncode else ""
 
     def result(self, one: dict) -> Result | None:
         scenario = one.get("scenario")
@@ -99,7 +147,7 @@ class Files:
     def paths(self) -> None:
         """Files that are named have to be there."""
         named = {key: self.run[key] for key in PATHS if key in self.run}
-        parts = [part for part in str(self.run.get("dataset", "")).split("+") if "/" in part or "." in part]
+        parts = [part for part in self.run.get("dataset", "").split("+") if "/" in part or "." in part]
         files = [(RUN, key, path) for key, path in named.items()] + [(RUN, "dataset", part) for part in parts]
         files += [(SUBMISSION, "calibration", self.submission["calibration"])] if "calibration" in self.submission else []
         for file, key, path in files:
@@ -107,25 +155,44 @@ class Files:
                 self.wrong(f"{file}: {key} = \"{path}\": there is no such file")
 
     def settings_of_loadgen(self) -> dict[str, dict[str, str]]:
-        """The lines of user.conf by scenario; the rates have to be there."""
+        """What LoadGen takes of user.conf, by scenario; the rates have to be there."""
         found: dict[str, dict[str, str]] = {result.scenario: {} for result in self.results}
         path = self.folder / self.run.get("user_conf", "")
         if not path.is_file():
             self.wrong(f"{RUN} has no user_conf that can be read: write user_conf = \"user.conf\"")
             return found
-        for line in path.read_text(errors="replace").splitlines():
-            field = re.match(r"\s*([^\s.#]\S*)\.(\w+|\*)\.(\w+)\s*=\s*(\S+)", line)
-            for scenario, fields in found.items():
-                if field and field[2] in (OFFICIAL[scenario], "*"):
-                    fields[field[3]] = field[4]
+        lines = self.lines(path)
         for scenario, fields in found.items():
+            # In LoadGen's order, what it takes first at the end.
+            for place in (("*", "*"), (self.model, "*"), ("*", OFFICIAL[scenario]), (self.model, OFFICIAL[scenario])):
+                fields |= lines.get(place, {})
+            for key in WHOLE:
+                if key in fields and not re.fullmatch("[0-9]{1,18}", fields[key]):
+                    self.wrong(f"{path.name}: {key} of {scenario} is {fields[key]}: write a whole number")
             if scenario in ("offline", "server") and not is_rate(fields.get("target_qps", "")):
-                self.wrong(f"{path.name} has no rate for {scenario}: write {self.benchmark}.{OFFICIAL[scenario]}.target_qps = RATE")
+                self.wrong(f"{path.name} has no rate for {scenario}: write {self.model}.{OFFICIAL[scenario]}.target_qps = RATE")
+        return found
+
+    def lines(self, path: Path) -> dict[tuple[str, str], dict[str, str]]:
+        """Keys and values of user.conf by model and scenario; of two lines of a key the last."""
+        found: dict[tuple[str, str], dict[str, str]] = {}
+        try:
+            text = self.text(path)
+        except UnicodeDecodeError as error:
+            self.wrong(f"{path.name} is no text: {error}")
+            return found
+        for line in text.splitlines():
+            if field := re.match(r"\s*([^\s.#]\S*)\.(\w+|\*)\.(\w+)\s*=\s*(\S+)", line):
+                found.setdefault((field[1], field[2]), {})[field[3]] = field[4]
         return found
 
 
 def is_rate(text: str) -> bool:
-    return re.fullmatch(r"[0-9.]+(e[0-9]+)?", text) is not None and float(text) > 0
+    return re.fullmatch(r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text) is not None and 0 < float(text) < math.inf
+
+
+def other_form(file: str, table: dict, keys: Iterable[str], form: type) -> list[str]:
+    return [f"{file}: {key} = {table[key]!r}: write {FORMS[form]}" for key in keys if key in table and not isinstance(table[key], form)]
 
 
 def placeholders(file: str, value: object, key: str = "") -> list[str]:
@@ -135,3 +202,16 @@ def placeholders(file: str, value: object, key: str = "") -> list[str]:
     if isinstance(value, list):
         return [one for number, inner in enumerate(value, 1) for one in placeholders(file, inner, f"{key} {number}")]
     return [f"{file}: {key} is still \"{value}\": write it"] if isinstance(value, str) and value.startswith(TODO) else []
+
+
+def digest(path: Path) -> str | None:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+
+
+def read_json(path: Path) -> dict:
+    """What a file holds; nothing where it is none of ours."""
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}

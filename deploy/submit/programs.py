@@ -11,7 +11,7 @@ from pathlib import Path
 
 from submit.errors import Refused, Stopped
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 class Program:
@@ -22,7 +22,8 @@ class Program:
         path = shutil.which(named or "loadgen-node")
         if path is None:
             raise Refused(f"there is no {named or 'loadgen-node'}: set BIN to the folder that it is in")
-        self.path, self.folder = path, folder
+        self.path, self.folder = os.path.abspath(path), folder
+        self.inherited: tuple[int, ...] = ()  # the lock: it lasts as long as a step, whatever ends submit.sh
         self.sha256 = hashlib.sha256(Path(path).read_bytes()).hexdigest()
         self.stopped_by: int | None = None
         self.child: subprocess.Popen | None = None
@@ -53,8 +54,9 @@ class Program:
         """Runs a step and returns its exit code; with a log, what it prints goes there too."""
         if self.stopped_by is None:
             # A group of its own: one signal reaches the processes that it has started, once.
-            pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True} if log else {}
-            self.child = subprocess.Popen(words, cwd=cwd or self.folder, process_group=0, stdin=subprocess.DEVNULL, **pipe)
+            pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"} if log else {}
+            self.child = subprocess.Popen(words, cwd=cwd or self.folder, process_group=0, stdin=subprocess.DEVNULL,
+                                          pass_fds=self.inherited, **pipe)
             if self.stopped_by is not None:
                 self.forward(self.stopped_by, None)
             if log:
@@ -71,5 +73,5 @@ class Program:
 def last_line(text: str) -> str:
     """The last error, without time and origin."""
     lines = [line for line in text.strip().splitlines() if line.strip()] or ["no word was said"]
-    errors = [line for line in lines if " ERROR " in line] or lines
+    errors = [line for line in lines if " ERROR " in line or line.startswith("error: ")] or lines
     return re.sub(r"^.* ERROR \S+: ", "", re.sub(r"\x1b\[[0-9;]*m", "", errors[-1]))

@@ -5,11 +5,13 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+from submit import folders
 from submit.errors import Refused
-from submit.files import Files, Result
-from submit.programs import Program
+from submit.files import Files, Result, digest, read_json
+from submit.programs import Program, last_line
 from submit.times import DIGESTS_MS, DIGESTS_SAMPLES, planned
 
 FABRIC_SECONDS = (310, 60)  # and of a rehearsal
@@ -35,16 +37,34 @@ class Step:
     is_script: bool = False
 
 
+@dataclass
+class Script:
+    """What is given for the official accuracy script."""
+
+    reference: Path | None
+    python: Path | None
+    arguments: list[str]
+
+    @property
+    def behind(self) -> list[str]:
+        return ["--", *self.arguments] if self.arguments else []
+
+    @cached_property
+    def sha256(self) -> str:
+        """Of all such scripts of the checkout."""
+        paths = [path for path in sorted(self.reference.rglob("*.py")) if "accuracy" in path.name or path.name == "evaluation.py"]
+        return hashlib.sha256(b"".join(path.read_bytes() for path in paths if path.is_file())).hexdigest()
+
+
 class Steps:
-    def __init__(self, files: Files, program: Program, fabric_nodes: str | None, reference: Path | None, arguments: list[str]) -> None:
+    def __init__(self, files: Files, program: Program, fabric_nodes: str | None, given: Script) -> None:
         self.files, self.program, self.folder = files, program, files.folder
-        self.reference, self.arguments = reference, arguments
+        self.given, self.reference = given, given.reference
         self.seconds = planned(files, program)
-        listing = program.ask("benchmarks", files.benchmark, *files.table).stdout
         # The metric acc is computed from the labels; any other needs the official script.
-        target = re.search(r"^  quality +acc at least ([0-9.]+)", listing, re.MULTILINE)
+        target = re.search(r"^  quality +acc at least ([0-9.]+)", files.listing, re.MULTILINE)
         self.target = float(target[1]) if target else 0.0
-        self.needs_script = bool(listing) and not target
+        self.needs_script = bool(files.listing) and not target
         self.tests = list(dict.fromkeys(purpose for _, purpose in self.seconds if purpose.startswith("TEST")))
         self.check_reference()
         self.notes: list[str] = []
@@ -54,9 +74,14 @@ class Steps:
         if self.needs_script and self.reference is None:
             raise Refused(f"the accuracy of {self.files.benchmark} is computed by an official script: give --reference, a checkout of "
                           "mlcommons/inference")
-        if self.arguments and not self.needs_script:
-            raise Refused(f"{' '.join(self.arguments)}: what follows -- is for an official accuracy script, and "
-                          f"{self.files.benchmark} needs none")
+        if (self.given.python or self.given.arguments) and not self.needs_script:
+            what = " ".join(self.given.arguments) or "--accuracy-python"
+            raise Refused(f"{what}: that is for an official accuracy script, and {self.files.benchmark} needs none")
+        if self.needs_script:
+            asked = self.program.ask("accuracy", "--check", "--benchmark", self.files.benchmark, "--reference", str(self.reference),
+                                     *self.given.behind)
+            if asked.returncode:
+                raise Refused(f"loadgen-node accuracy: {last_line(asked.stderr)}")
         for result in self.files.results:
             wanted = f"{result.accuracy}/accuracy.txt"
             if self.needs_script and result.accuracy_txt not in (None, wanted):
@@ -67,7 +92,8 @@ class Steps:
 
     def fabric(self, nodes: str | None) -> Iterator[Step]:
         """N28 asks for a measurement once, or for a text."""
-        named = str(self.files.submission.get("architecture", {}).get("measurement", ""))
+        named = self.files.submission.get("architecture", {}).get("measurement", "")
+        folders.check(self.files, named if nodes and named.endswith(".json") else None)
         if not named.endswith(".json"):
             if nodes:
                 raise Refused(f"submission.toml: measurement is \"{named}\", not that of --fabric-nodes: write \"fabric/fabric.json\"")
@@ -130,10 +156,12 @@ class Steps:
 
     def script(self, result: Result) -> Step:
         words = ["accuracy", result.accuracy, "--reference", str(self.reference), *self.files.table]
-        words += ["--", *self.arguments] if self.arguments else []
+        words += ["--python", str(self.given.python)] if self.given.python else []
+        words += self.given.behind
         return Step(f"{result.scenario} accuracy.txt", lambda: [self.program.path, *words],
                     self.folder / result.accuracy / "accuracy.txt",
-                    lambda: {"arguments": self.arguments, "accuracy run": digest(self.folder / result.accuracy / "result.json")},
+                    lambda: {"arguments": self.given.arguments, "script": self.given.sha256,
+                             "accuracy run": digest(self.folder / result.accuracy / "result.json")},
                     "The script is the official one; what it needs follows -- at the end of the command.",
                     scenario=result.scenario, is_script=True)
 
@@ -157,10 +185,6 @@ class Steps:
         return json.loads(json.dumps(config | files | {"user.conf": conf, "program": self.program.sha256}))
 
 
-def digest(path: Path) -> str | None:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
-
-
 def identity(folder: Path, paths: str) -> list:
     """Which data it is, without reading all of it: its manifest, or size and time."""
     found = []
@@ -171,10 +195,3 @@ def identity(folder: Path, paths: str) -> list:
         elif path.exists():
             found.append([path.stat().st_size, path.stat().st_mtime_ns])
     return found
-
-
-def read_json(path: Path) -> dict:
-    try:
-        return json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}

@@ -3,7 +3,7 @@
 import json
 
 from submit.errors import Refused
-from submit.files import Files
+from submit.files import Files, read_json
 from submit.programs import Program, last_line
 
 RULES_MS = 600_000  # a performance run
@@ -12,7 +12,7 @@ DIGESTS_MS, DIGESTS_SAMPLES = 60_000, (1000, 470)  # and of a rehearsal: early s
 
 def planned(files: Files, program: Program) -> dict[tuple[str, str], float]:
     """Seconds of each run, by scenario and purpose; none for what is no benchmark of the suite."""
-    if program.ask("benchmarks", files.benchmark, *files.table).returncode:
+    if not files.listing:
         return {}
     seconds = {}
     for scenario, conf in files.user_conf.items():
@@ -40,10 +40,8 @@ def shortened(files: Files, conf: dict[str, str], run: dict) -> float:
 def prepared(files: Files) -> int | None:
     """Samples of the data set, where its manifest tells."""
     manifest = files.folder / (str(files.run["dataset"]).split("+")[0] + ".manifest.json")
-    try:
-        return len(json.loads(manifest.read_text())["samples"])
-    except (OSError, ValueError, KeyError):
-        return None
+    samples = read_json(manifest).get("samples")
+    return len(samples) if isinstance(samples, list) else None
 
 
 def words(seconds: float) -> str:

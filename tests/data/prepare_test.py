@@ -199,6 +199,11 @@ class Preparing(unittest.TestCase):
         self.assertIn("goes on where this one stopped", ran.stderr)
         blocked.rmdir()
         self.refused("has part of another graph", "rgat", "--form", "graph-fp16", "--incomplete")
+        journal = self.output / "igbh.partial/journal.json"
+        content = journal.read_bytes()
+        journal.write_bytes(b"")
+        self.refused(f"Remove {journal.parent}, and give the same command again", "rgat", "--form", "graph", "--incomplete")
+        journal.write_bytes(content)
         ran = prepare(*args)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertNotIn("sorting", ran.stderr)
@@ -225,6 +230,9 @@ class Preparing(unittest.TestCase):
         for wrong in (np.zeros((50, 7), np.float32), np.zeros((50, 1024))):
             np.save(features, wrong)
             self.refused("where papers have 1024 float32", "rgat", "--form", "graph", "--incomplete")
+        header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1024)}".ljust(68) + b"\n"
+        features.write_bytes(b"\x93NUMPY\1\0\x45\0" + header + bytes(4096))
+        self.refused("its header ends at byte 79", "rgat", "--form", "graph", "--incomplete")
         features.write_bytes(content)
         edges = processed / "paper__topic__fos/edge_index.npy"
         for wrong, words in ((np.zeros((3, 3), int), "where edges are whole numbers"), (np.zeros((3, 2)), "float64 (3, 2) where edges")):
@@ -246,6 +254,9 @@ class Preparing(unittest.TestCase):
             archive.writestr("val_idx/data.pkl", pickle.dumps(Attack()))
         self.refused("system, not a vector of int64 alone; nothing of it was run", "rgat", "--incomplete")
         self.assertFalse(Attack.target.exists())
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("val_idx/data.pkl", bytes((1 << 20) + 1))
+        self.refused("val_idx/data.pkl is larger than that of one vector", "rgat", "--incomplete")
         for damaged in (b"", content[:100], content[:-30]):
             path.write_bytes(damaged)
             self.refused("val_idx.pt: not a tensor that torch.save wrote", "rgat", "--incomplete")

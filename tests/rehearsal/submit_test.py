@@ -9,19 +9,31 @@ import tempfile
 import time
 import unittest
 from pathlib import Path
+from types import SimpleNamespace
 
 SUBMIT = Path(__file__).parents[2] / "deploy" / "submit.sh"
+sys.path.insert(0, str(SUBMIT.parent))
+
+from submit import folders  # noqa: E402
+from submit.errors import Refused  # noqa: E402
+from submit.files import Files  # noqa: E402
+
 PURPOSES = ("performance", "accuracy", "digests", "TEST01")
 
-PROGRAM = f'''#!{sys.executable}
-import json, sys, time
+PROGRAM = f'''#!{sys.executable} -S
+import json, os, sys, time
 from pathlib import Path
 
 words = sys.argv[1:]
 option = lambda name: words[words.index(name) + 1]
 state = json.loads(Path("state.json").read_text())
 if words[0] == "benchmarks":
+    if words[1] != "resnet50":
+        sys.exit(f"there is no benchmark {{words[1]}}")
     print(f"  quality          {{state.get('metric', 'acc')}} at least 50 [4.1.1]")
+elif "--check" in words:
+    if "--vocab" not in words:
+        sys.exit("the script needs --vocab")
 elif words[0] == "plan":
     runs = [{{"scenario": s, "purpose": p, "samples": 600, "seconds": 60.0}} for s in ("offline", "server") for p in {PURPOSES!r}]
     print(json.dumps({{"runs": runs}}))
@@ -33,15 +45,19 @@ else:
     if words[0] == "probe":
         Path(option("--json")).write_text(json.dumps({{"nodes": [{{"failure": None}}]}}))
     elif words[0] == "accuracy":
-        (Path(words[1]) / "accuracy.txt").touch()
+        (Path(words[1]) / "accuracy.txt").write_text("made")
     elif words[0] == "submission":
         Path(option("--output")).mkdir()
+        (Path(option("--output")) / "made").write_text(state.get("tree", ""))
     elif words[0] in ("run", "audit"):
         folder = Path(option("--output")) / (option("--tests") if words[0] == "audit" else "")
         folder.mkdir(parents=True)
         if state.get("hangs") in words:
-            Path("hanging").touch()
+            Path("hanging.part").write_text(str(os.getpid()))
+            Path("hanging.part").rename("hanging")
             time.sleep(60)
+        if state.get("edits") in words:
+            Path("user.conf").open("a").write("# edited\\n")
         accuracy = {{"metric": {{"value": state.get("accuracy", 70)}}, "reported": "x"}} if "accuracy" in words else None
         invalid = state.get("invalid") and state["invalid"] in str(folder)
         record = {{"verdict": "INVALID" if invalid else "VALID", "reasons": ["too slow"] if invalid else [], "accuracy": accuracy,
@@ -92,7 +108,7 @@ class Campaigns(unittest.TestCase):
 
     def command(self, *options: str) -> dict:
         return {"args": [str(SUBMIT), str(self.files), *options], "env": os.environ | {"BIN": str(self.root), "PYTHON": sys.executable},
-                "text": True, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+                "cwd": self.root, "text": True, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
 
     def submit(self, *options: str, code: int = 0) -> str:
         (self.files / "calls").unlink(missing_ok=True)
@@ -115,6 +131,10 @@ class Campaigns(unittest.TestCase):
         self.assertIn("0 of 8 steps to do", self.submit())
         self.assertEqual(self.calls(), [])
         self.assertEqual([line.split()[0] for line in (self.files / "calls").read_text().splitlines()], ["submission", "check"])
+        self.assertFalse((self.files / "old").exists(), "the same tree is kept")
+        self.state(tree="other")
+        self.submit()
+        self.assertEqual([(self.files / place / "made").read_text() for place in ("old/tree-1", "tree")], ["", "other"])
 
     def test_a_run_that_is_not_valid_stops_all_and_is_made_again(self) -> None:
         self.state(invalid="offline/performance")
@@ -152,25 +172,124 @@ class Campaigns(unittest.TestCase):
         self.assertIn("give --reference", self.submit(code=2))
         checkout = self.root / "inference"
         (checkout / "tools" / "submission").mkdir(parents=True)
-        (checkout / "tools" / "submission" / "submission_checker.py").write_text("print('SUMMARY: submission looks OK')")
-        said = self.submit("--reference", str(checkout), "--", "--vocab", "v.txt")
-        self.assertIn("SUMMARY: submission looks OK", said)
+        checker = checkout / "tools" / "submission" / "submission_checker.py"
+        checker.write_text("import os\nprint('SUMMARY: submission looks OK', os.environ.get('PYTHONPATH'))")
+        self.assertIn("submit.sh: loadgen-node accuracy: the script needs --vocab", self.submit("--reference", str(checkout), code=2))
+        (self.root / "v.txt").touch()
+        given = ("--reference", "inference", "--accuracy-python", "files", "--", "--vocab", "v.txt", "--map=v.txt", "--dtype=int64")
+        said = self.submit(*given)
+        self.assertIn("SUMMARY: submission looks OK None", said)
         calls = (self.files / "calls").read_text().splitlines()
-        script = f"accuracy runs/offline/accuracy --reference {checkout} -- --vocab v.txt"
+        vocab = self.root / "v.txt"
+        script = f"accuracy runs/offline/accuracy --reference {checkout} --python {self.files} -- --vocab {vocab} --map={vocab} --dtype=int64"
         self.assertEqual([calls[1].split()[0], calls[2], calls[3].split()[0]], ["run", script, "run"])
+        (self.files / "runs/offline/accuracy/accuracy.txt").write_text("better")
+        checker.write_text("import nothing")
+        said = self.submit(*given, code=3)
+        self.assertIn("to do again: accuracy.txt was edited", said)
+        self.assertIn("it failed before it came to a verdict (exit code 1)", said)
+        self.assertEqual((self.files / "calls").read_text().splitlines()[1], script)
+        (checkout / "tools" / "accuracy-squad.py").write_text("1")
+        checker.write_text("print('SUMMARY: submission has errors')\nraise SystemExit(1)")
+        said = self.submit(*given, code=1)
+        self.assertIn("to do again: script changed", said)
+        self.assertIn("it does not accept the tree", said)
 
     def test_a_signal_ends_the_run_and_the_command_goes_on(self) -> None:
         self.state(hangs="--digests")
-        with subprocess.Popen(**self.command()) as process:
-            while process.poll() is None and not (self.files / "hanging").exists():
-                time.sleep(0.05)
-            process.send_signal(signal.SIGINT)
-            said = process.communicate(timeout=20)[0]
-        self.assertEqual(process.returncode, 3, said)
-        self.assertIn("stopped by SIGINT. The same command goes on", said)
+        for number in (signal.SIGQUIT, signal.SIGINT):
+            code, said = self.ended_by(number)
+            self.assertEqual(code, 3, said)
+            self.assertIn(f"stopped by {number.name}. The same command goes on", said)
         self.state()
         self.submit()
         self.assertEqual(self.calls()[0], "offline/digests")
+
+    def ended_by(self, number: signal.Signals) -> tuple[int, str]:
+        """Sends a signal while a run hangs; gives its exit code, and what is said then."""
+        with subprocess.Popen(**self.command()) as process:
+            while process.poll() is None and not (self.files / "hanging").exists():
+                time.sleep(0.05)
+            run = int((self.files / "hanging").read_text())
+            process.send_signal(number)
+            if number == signal.SIGKILL:  # the run has the other end of the pipe
+                process.wait(timeout=20)
+                self.state()
+                try:
+                    said = self.submit(code=2)
+                finally:
+                    os.kill(run, signal.SIGKILL)
+            else:
+                said = process.communicate(timeout=20)[0]
+        (self.files / "hanging").unlink()
+        return process.returncode, said
+
+    def test_no_campaign_begins_beside_a_run_that_outlived_its_own(self) -> None:
+        self.state(hangs="accuracy")
+        self.assertIn("submit.sh is at work there already, or a step that it began", self.ended_by(signal.SIGKILL)[1])
+        self.submit("--scenario", "offline")
+
+    def test_a_file_that_was_edited_meanwhile_stops_all(self) -> None:
+        self.state(edits="accuracy")
+        self.assertIn("user.conf changed meanwhile", self.submit(code=3))
+        self.assertEqual(self.calls(), ["offline/accuracy"])
+        for odd in ("[]", '{"offline accuracy": 3}'):
+            self.write("campaign.json", odd)
+            self.assertIn("8 of 8 steps to do", self.submit("--dry-run"))
+
+    def checked(self, run: str = RUN, submission: str = "", conf: str = CONF.format(10), measured: str | None = None) -> str | dict:
+        """What files say, without a program: why they are refused, or what LoadGen takes of user.conf."""
+        self.write("run.toml", run)
+        self.write("submission.toml", 'division = "network"\n' + (submission or RESULT.format("offline") + RESULT.format("server")))
+        self.write("user.conf", conf)
+        listing = "  names  resnet in the official checker, resnet50 in LoadGen's configuration\n"
+        try:
+            files = Files(self.files, SimpleNamespace(ask=lambda *_: SimpleNamespace(returncode=0, stdout=listing)))
+            folders.check(files, measured)
+        except Refused as error:
+            return "\n".join(error.problems)
+        return files.user_conf
+
+    def test_folders_that_are_moved_away_have_nothing_else_in_them(self) -> None:
+        (self.files / "data").mkdir()
+        (self.files / "other").mkdir()
+        (self.files / "linked").symlink_to("data")
+        for name in ("data/set.npy", "other/model.pt"):
+            self.write(name, "")
+        run = RUN.replace('dataset = "data.npy"', 'dataset = "data/set.npy+synthetic:1x1"')
+        for measured, want in (("data/fabric.json", "data has set.npy, which is no measurement"), ("linked/fabric.json", "linked has set.npy"),
+                               ("../shared/fabric.json", "a folder of its own"), ("fabric.json", "a folder of its own"),
+                               ("/tmp/x/fabric.json", "a folder of its own"), ("fabric/other.json", "a folder of its own"),
+                               ("other/fabric.json", "other has model.pt"), ("runs/offline/digests/fabric.json", "none is in another"),
+                               ("runs/fabric.json", "none is in another"), ("tree/fabric.json", "none is in another")):
+            self.assertIn(want, self.checked(run, measured=measured), measured)
+        self.assertIsInstance(self.checked(run, measured="fabric/fabric.json"), dict)
+        both = RESULT.format("offline") + RESULT.format("server")
+        for old, new in (("runs/server/accuracy", "runs/offline/accuracy"), ("runs/offline/compliance", "runs/offline/digests/x"),
+                         ("runs/server/digests", "runs"), ("runs/server/digests", "old/x"), ("runs/server/digests", "./runs/server//accuracy")):
+            self.assertIn("none is in another", self.checked(submission=both.replace(f'"{old}"', f'"{new}"')), new)
+        self.assertIn("data/set.npy in it", self.checked(run, both.replace("runs/server/digests", "data")))
+
+    def test_loadgens_order_of_lines_is_kept(self) -> None:
+        server = ("resnet50.Server.target_qps = 7", "*.*.min_duration = 9", "*.Server.min_duration = 8", "*.Server.target_qps = 1",
+                  "other.Server.target_qps = 2")
+        offline = ("resnet50.*.min_duration = 5", "*.Offline.target_qps = 1.5E3", "resnet50.Offline.max_duration = 1")
+        found = self.checked(conf="\n".join((*server, *offline)))
+        self.assertEqual(found, {"offline": {"min_duration": "5", "target_qps": "1.5E3", "max_duration": "1"},
+                                 "server": {"target_qps": "7", "min_duration": "8"}})
+        self.assertEqual(self.checked(conf=CONF.format("1e+3"))["server"], {"target_qps": "1e+3"})
+        for bad in ("1.2.3", ".", "1e999", "nan", "0", "-1"):
+            self.assertIn("no rate for server", self.checked(conf=CONF.format(bad)), bad)
+        self.assertIn("min_duration of offline is 60s: write a whole number", self.checked(conf=CONF.format(1) + "*.Offline.min_duration = 60s\n"))
+
+    def test_other_forms_are_refused(self) -> None:
+        for run, want in ((RUN.replace('"data.npy"', "3"), "run.toml: labels = 3: write a text"),
+                          (RUN + "setting = 'a'\n", "setting = 'a': write a list")):
+            self.assertIn(want, self.checked(run))
+        for text, want in ((RESULT.format("offline").replace("[[result]]", "[result]"), "write each result as [[result]]"),
+                           ('architecture = "x"\n' + RESULT.format("offline"), "architecture = 'x': write a table"),
+                           (RESULT.format("offline").replace('"runs/offline/digests"', "3"), "digests = 3: write a text")):
+            self.assertIn(want, self.checked(submission=text))
 
     def test_bad_input_is_said_at_once_and_nothing_is_run(self) -> None:
         self.write("run.toml", RUN.replace("data.npy", "TODO-data.npy") + 'mode = "accuracy"\n')
@@ -180,6 +299,12 @@ class Campaigns(unittest.TestCase):
                      "user.conf has no rate for server: write resnet50.Server.target_qps"):
             self.assertIn(want, said)
         self.assertEqual(self.calls(), [])
+        self.write("run.toml", RUN)
+        self.write("user.conf", CONF.format(10))
+        self.write("submission.toml", (self.files / "submission.toml").read_text() + '[architecture]\nmeasurement = "../shared/fabric.json"\n')
+        self.assertIn("--fabric-nodes wants a folder of its own", self.submit("--fabric-nodes", "a", code=2))
+        self.write("run.toml", RUN.replace("resnet50", "resnet5O"))
+        self.assertIn("run.toml: benchmark = \"resnet5O\": there is no benchmark resnet5O", self.submit(code=2))
 
 
 if __name__ == "__main__":

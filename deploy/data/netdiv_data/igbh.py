@@ -66,6 +66,8 @@ def table(path: Path, width: int) -> Table:
             raise DataError(f"{path}: not an array: {error}") from error
         header = file.tell()
     rows, columns = (*shape, 1)[:2] if shape else (0, 0)
+    if header % 4:
+        raise DataError(f"{path}: its header ends at byte {header}, where none of its numbers can be mapped. Save it again with numpy.save")
     plain = data_type.kind in "iuf" and len(shape) in (1, 2) and not (by_columns and columns > 1)
     if not plain or rows * columns == 0 or bytes_there < header + data_type.itemsize * rows * columns:
         raise DataError(f"{path}: {data_type} {shape} in {bytes_there} bytes are no rows of numbers. Fetch it again")

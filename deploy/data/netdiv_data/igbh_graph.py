@@ -84,9 +84,16 @@ def begin(partial: Path, about: dict) -> None:
     """Opens the folder; one of another graph is refused."""
     partial.mkdir(exist_ok=True)
     journal = partial / "journal.json"
-    if journal.exists() and sources.read_json(journal) != about:
+    if not journal.exists():
+        unfinished = journal.with_name(journal.name + PARTIAL)
+        unfinished.write_text(json.dumps(about), encoding="utf-8")
+        os.replace(unfinished, journal)
+    try:
+        known = sources.read_json(journal)
+    except DataError as error:
+        raise DataError(f"{error}. Remove {partial}, and give the same command again") from error
+    if known != about:
         raise DataError(f"{partial} has part of another graph: choose another --output, or remove it")
-    journal.write_text(json.dumps(about), encoding="utf-8")
 
 
 def opened(path: Path) -> np.ndarray:

@@ -10,6 +10,8 @@ import numpy as np
 from . import sources
 from .errors import DataError
 
+MOST = 1 << 20  # bytes of what is read at once: the form of one tensor
+
 
 class Vector(pickle.Unpickler):
     """Gives number of the storage, offset, shape and strides."""
@@ -36,6 +38,9 @@ def vector(path: Path) -> np.ndarray:
     try:
         with zipfile.ZipFile(path) as archive, open(path, "rb") as raw:
             head = next(info for info in archive.infolist() if info.filename.endswith("/data.pkl"))
+            for info in archive.infolist():
+                if info.filename.endswith(("/data.pkl", "/byteorder")) and info.file_size > MOST:
+                    raise DataError(f"{info.filename} is larger than that of one vector")
             with archive.open(head) as file:
                 number, offset, (length,), (stride,) = Vector(file).load()
             folder = head.filename.removesuffix("data.pkl")
