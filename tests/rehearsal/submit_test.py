@@ -207,7 +207,9 @@ class Campaigns(unittest.TestCase):
 
     def ended_by(self, number: signal.Signals) -> tuple[int, str]:
         """Sends a signal while a run hangs; gives its exit code, and what is said then."""
-        with subprocess.Popen(**self.command()) as process:
+        # Tests in the background of a shell ignore these, and so would submit.sh.
+        heeds = lambda: [signal.signal(one, signal.SIG_DFL) for one in (signal.SIGINT, signal.SIGQUIT)]  # noqa: E731
+        with subprocess.Popen(**self.command(), preexec_fn=heeds) as process:
             while process.poll() is None and not (self.files / "hanging").exists():
                 time.sleep(0.05)
             run = int((self.files / "hanging").read_text())
