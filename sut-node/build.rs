@@ -2,7 +2,12 @@
 
 use std::error::Error;
 
-const PROTOS: [&str; 2] = ["proto/inference.proto", "proto/vllm_engine.proto"];
+const PROTOS: [&str; 4] = [
+    "proto/inference.proto",
+    "proto/vllm_engine.proto",
+    "proto/sglang_scheduler.proto",
+    "proto/trtllm_service.proto",
+];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=proto");

@@ -65,7 +65,7 @@ pub use settings::{
     network::{Network, NetworkArgs, NetworkError, Transports},
     plugin_file::PluginFile,
     range::OutOfRange,
-    served::{Dialect, Protocol, ServedArgs, ServedConfig, ServersConfig},
+    served::{Dialect, GrpcService, Protocol, ServedArgs, ServedConfig, ServersConfig},
     token_plugin::TokenPluginConfig,
     tokens::{OutputKind, OutputLength, TokensArgs, TokensConfig},
 };

@@ -224,7 +224,8 @@ fn settings_are_printed_without_a_look_into_the_dns() {
 
 #[test]
 fn the_words_of_an_engine_are_in_help_and_completions_and_a_file_is_one_too() {
-    let words = "onnx, decoder, torch, none, echo, tokens, openai, vllm-grpc, kserve";
+    let words = "onnx, decoder, torch, none, echo, tokens, openai, vllm-grpc, sglang-grpc, trtllm-grpc, \
+                 kserve";
     let help = printed("sut-node", &["--help"], &[]);
     assert!(help.contains(&format!("possible values: {words}")), "{help}");
     let all = printed("sut-node", &["--help-all"], &[]);

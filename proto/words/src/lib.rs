@@ -10,6 +10,7 @@ mod division;
 mod mode;
 mod prefix_caching;
 mod scenario;
+mod served_engine;
 mod transport;
 
 pub use answer_tokens::AnswerTokens;
@@ -17,6 +18,7 @@ pub use division::Division;
 pub use mode::Mode;
 pub use prefix_caching::{Found, PrefixCaching};
 pub use scenario::Scenario;
+pub use served_engine::ServedEngine;
 pub use transport::Transport;
 
 #[cfg(test)]
@@ -49,6 +51,7 @@ mod tests {
         agree::<Mode>(&["performance", "accuracy", "submission", "find-peak"]);
         agree::<Division>(&["exploratory", "network", "open"]);
         agree::<PrefixCaching>(&["off", "cannot-tell", "on"]);
+        agree::<ServedEngine>(&["openai", "vllm-grpc", "sglang-grpc", "trtllm-grpc"]);
         agree::<Transport>(&["grpc", "quic"]);
     }
 }

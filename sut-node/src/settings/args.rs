@@ -216,7 +216,7 @@ fn token_room(most: Option<u32>, engine: &EngineConfig) -> Result<Option<TokenRo
     let Some(longest_output) = engine.longest_output() else {
         return Err(ConfigError::OtherEngine {
             key,
-            engine: "tokens, decoder, openai, vllm-grpc, or torch, plug-in or kserve with a model of tokens"
+            engine: "tokens, decoder, openai, vllm-grpc, sglang-grpc, trtllm-grpc, or torch, plug-in or kserve with a model of tokens"
                 .into(),
         });
     };

@@ -14,7 +14,7 @@ use crate::{
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Batching")]
 pub struct BatchingArgs {
-    /// Longest batch, in samples [default: 32; openai, vllm-grpc, kserve: 256; echo, tokens: 1024; decoder: 1]
+    /// Longest batch, in samples [default: 32; serving engines: 256; echo, tokens: 1024; decoder: 1]
     #[arg(long, value_name = "SAMPLES")]
     pub max_batch: Option<usize>,
     /// Longest time a sample waits for others to fill its batch; engines of tokens have none

@@ -24,7 +24,7 @@ use crate::{
         kserve::{KserveConfig, KserveModel},
         plugin_file::PluginFile,
         range::{OutOfRange, within},
-        served::{Protocol, ServedArgs, ServedConfig},
+        served::{GrpcService, Protocol, ServedArgs, ServedConfig},
         token_plugin::TokenPluginConfig,
         tokens::{TokensArgs, TokensConfig},
     },
@@ -39,7 +39,7 @@ pub struct EngineArgs {
     #[arg(long, value_parser = EngineParser)]
     pub engine: Option<EngineChoice>,
     /// onnx: the model file, or digits, the demo's network; decoder: a file with what is known of the model beside it, or sorting,
-    /// the demo's; torch and plug-ins: the model's manifest; openai, vllm-grpc, kserve: what is known of the served model. A
+    /// the demo's; torch and plug-ins: the model's manifest; serving engines: what is known of the served model. A
     /// file's name has a / or an extension
     #[arg(long, value_name = "FILE")]
     pub model: Option<PathBuf>,
@@ -69,7 +69,7 @@ pub struct EngineArgs {
     #[command(flatten)]
     #[serde(flatten)]
     pub tokens: TokensArgs,
-    /// The engines `openai`, `vllm-grpc` and `kserve`.
+    /// Serving engines.
     #[command(flatten)]
     #[serde(flatten)]
     pub served: ServedArgs,
@@ -105,6 +105,10 @@ pub enum EngineWord {
     Openai,
     /// vLLM, over gRPC
     VllmGrpc,
+    /// SGLang, over gRPC
+    SglangGrpc,
+    /// TensorRT-LLM, over gRPC
+    TrtllmGrpc,
     /// Triton, over gRPC
     Kserve,
     /// A shared library; its file names it.
@@ -310,7 +314,13 @@ impl EngineArgs {
                 return Ok((self.served(Protocol::Openai(dialect))?, batching.clone()));
             }
             EngineChoice::Word(EngineWord::VllmGrpc) => {
-                return Ok((self.served(Protocol::VllmGrpc)?, batching.clone()));
+                return Ok((self.served(Protocol::Grpc(GrpcService::Vllm))?, batching.clone()));
+            }
+            EngineChoice::Word(EngineWord::SglangGrpc) => {
+                return Ok((self.served(Protocol::Grpc(GrpcService::Sglang))?, batching.clone()));
+            }
+            EngineChoice::Word(EngineWord::TrtllmGrpc) => {
+                return Ok((self.served(Protocol::Grpc(GrpcService::Trtllm))?, batching.clone()));
             }
             EngineChoice::Word(EngineWord::Kserve) => {
                 return Ok((self.kserve()?, batching.clone()));
@@ -336,7 +346,10 @@ impl EngineArgs {
         kind: EngineWord,
         batching: &BatchingArgs,
     ) -> Result<(), ConfigError> {
-        use EngineWord::{Decoder, Echo, Kserve, Onnx, Openai, PlugIn, Tokens, Torch, VllmGrpc};
+        use EngineWord::{
+            Decoder, Echo, Kserve, Onnx, Openai, PlugIn, SglangGrpc, Tokens, Torch, TrtllmGrpc,
+            VllmGrpc,
+        };
         let plugins: &[EngineWord] = &[Torch, PlugIn];
         let models: &[EngineWord] = &[Onnx, Decoder, Torch, PlugIn];
         // Streaming engines form their batches themselves: they are given every sample that they have room for.
@@ -346,7 +359,7 @@ impl EngineArgs {
             (
                 "model",
                 self.model.is_some(),
-                &[Onnx, Decoder, Torch, PlugIn, Openai, VllmGrpc, Kserve],
+                &[Onnx, Decoder, Torch, PlugIn, Openai, VllmGrpc, SglangGrpc, TrtllmGrpc, Kserve],
             ),
             ("postprocess", self.postprocess.is_some(), &[Onnx]),
             ("threads", self.threads.is_some(), models),
@@ -361,7 +374,11 @@ impl EngineArgs {
             (echo.unwrap_or_default(), echo.is_some(), &[Echo]),
             (tokens.unwrap_or_default(), tokens.is_some(), &[Tokens]),
             ("openai-dialect", self.served.openai_dialect.is_some(), &[Openai]),
-            (served.unwrap_or_default(), served.is_some(), &[Openai, VllmGrpc, Kserve]),
+            (
+                served.unwrap_or_default(),
+                served.is_some(),
+                &[Openai, VllmGrpc, SglangGrpc, TrtllmGrpc, Kserve],
+            ),
         ];
         match keys.into_iter().find(|(_, is_set, engines)| *is_set && !engines.contains(&kind)) {
             Some((key, _, engines)) => {

@@ -96,7 +96,7 @@ pub enum ConfigError {
     ScheduleAndTimes,
     /// An engine has nobody to ask.
     #[error(
-        "openai, vllm-grpc and kserve need --url, where the serving engine listens, and --model, a file that says what it serves (docs/ENGINES.md)"
+        "openai, vllm-grpc, sglang-grpc, trtllm-grpc and kserve need --url, where the serving engine listens, and --model, a file that says what it serves (docs/ENGINES.md)"
     )]
     NoServer,
     /// Not the address of a serving engine.

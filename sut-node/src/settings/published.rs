@@ -27,7 +27,7 @@ use crate::{
         engine::{EngineConfig, OnnxConfig, PluginConfig, Postprocess},
         kserve::{KserveConfig, KserveModel},
         network::{Network, Transports},
-        served::{Dialect, Protocol, ServedConfig, ServersConfig},
+        served::{Dialect, GrpcService, Protocol, ServedConfig, ServersConfig},
         token_plugin::TokenPluginConfig,
         tokens::TokensConfig,
     },
@@ -93,6 +93,8 @@ enum Engine<'a> {
         served: Served<'a>,
     },
     VllmGrpc(Served<'a>),
+    SglangGrpc(Served<'a>),
+    TrtllmGrpc(Served<'a>),
     Kserve {
         /// Number of serving engines.
         servers: usize,
@@ -260,7 +262,9 @@ impl<'a> Engine<'a> {
                 let served = Served { servers: urls.len(), timeout_ms, model };
                 match protocol {
                     Protocol::Openai(dialect) => Self::Openai { dialect: *dialect, served },
-                    Protocol::VllmGrpc => Self::VllmGrpc(served),
+                    Protocol::Grpc(GrpcService::Vllm) => Self::VllmGrpc(served),
+                    Protocol::Grpc(GrpcService::Sglang) => Self::SglangGrpc(served),
+                    Protocol::Grpc(GrpcService::Trtllm) => Self::TrtllmGrpc(served),
                 }
             }
             EngineConfig::Kserve(settings) => {

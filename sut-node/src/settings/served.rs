@@ -1,4 +1,4 @@
-//! Settings of the engines `openai` and `vllm-grpc`: serving engines behind the node.
+//! Settings of the engines `openai`, `vllm-grpc`, `sglang-grpc` and `trtllm-grpc`: serving engines behind the node.
 
 use std::{
     fmt,
@@ -10,6 +10,7 @@ use clap::ValueEnum;
 use http::{HeaderValue, Uri};
 use netdiv_process::TimeSpan;
 use netdiv_transport::security::{ClientTls, Token};
+use netdiv_words::ServedEngine;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -24,20 +25,20 @@ use crate::{
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Serving engines")]
 pub struct ServedArgs {
-    /// openai, vllm-grpc, kserve: where the serving engine listens, as `http://HOST:PORT` or `https://HOST:PORT`; openai also
-    /// takes `h2c://HOST:PORT`, HTTP/2 without TLS; with several, a sample goes to the one with the fewest under way
+    /// openai, kserve, and those over gRPC: where the serving engine listens, as `http://HOST:PORT` or `https://HOST:PORT`; openai
+    /// also takes `h2c://HOST:PORT`, HTTP/2 without TLS; with several, a sample goes to the one with the fewest under way
     #[arg(long, value_name = "URLS", value_delimiter = ',')]
     pub url: Option<Vec<String>>,
     /// openai: which serving engine it is [default: vllm]
     #[arg(long, value_name = "ENGINE")]
     pub openai_dialect: Option<Dialect>,
-    /// openai, vllm-grpc, kserve: send the token in this file with each request
+    /// openai, kserve, and those over gRPC: send the token in this file with each request
     #[arg(long, value_name = "FILE")]
     pub url_token_file: Option<PathBuf>,
-    /// openai, vllm-grpc, kserve: take only servers with a certificate of this authority, in PEM; needed for https
+    /// openai, kserve, and those over gRPC: take only servers with a certificate of this authority, in PEM; needed for https
     #[arg(long, value_name = "FILE")]
     pub url_ca: Option<PathBuf>,
-    /// openai, vllm-grpc, kserve: how long a serving engine may give no token, or no answer, before the sample fails
+    /// openai, kserve, and those over gRPC: how long a serving engine may give no token, or no answer, before the sample fails
     /// [default: 45s]
     #[arg(long, value_name = "TIME")]
     pub url_timeout: Option<TimeSpan>,
@@ -63,11 +64,44 @@ pub enum Dialect {
 pub enum Protocol {
     /// HTTP with events, each engine in its own way.
     Openai(Dialect),
-    /// vLLM's gRPC service.
-    VllmGrpc,
+    /// A service over gRPC.
+    Grpc(GrpcService),
 }
 
-/// Settings of the engines `openai` and `vllm-grpc`.
+/// Whose service it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GrpcService {
+    /// vLLM, `vllm.grpc.engine.VllmEngine`
+    Vllm,
+    /// SGLang, `sglang.grpc.scheduler.SglangScheduler`
+    Sglang,
+    /// TensorRT-LLM, `trtllm.TrtllmService`
+    Trtllm,
+}
+
+impl GrpcService {
+    /// The same serving engine over HTTP.
+    pub(crate) fn dialect(self) -> Dialect {
+        match self {
+            Self::Vllm => Dialect::Vllm,
+            Self::Sglang => Dialect::Sglang,
+            Self::Trtllm => Dialect::Trtllm,
+        }
+    }
+}
+
+impl From<Protocol> for ServedEngine {
+    fn from(protocol: Protocol) -> Self {
+        match protocol {
+            Protocol::Openai(_) => Self::Openai,
+            Protocol::Grpc(GrpcService::Vllm) => Self::VllmGrpc,
+            Protocol::Grpc(GrpcService::Sglang) => Self::SglangGrpc,
+            Protocol::Grpc(GrpcService::Trtllm) => Self::TrtllmGrpc,
+        }
+    }
+}
+
+/// Settings of the engines `openai`, `vllm-grpc`, `sglang-grpc` and `trtllm-grpc`.
 #[derive(Debug, Clone)]
 pub struct ServedConfig {
     /// Where it is served.
@@ -199,6 +233,8 @@ mod tests {
         let url = "url = ['http://a:8000']";
         for (text, words) in [
             ("engine = 'vllm-grpc'".to_owned(), "kserve need --url"),
+            ("engine = 'sglang-grpc'".to_owned(), "kserve need --url"),
+            ("engine = 'trtllm-grpc'".to_owned(), "kserve need --url"),
             (format!("engine = 'vllm-grpc'\n{url}"), "need --url"),
             (
                 format!("engine = 'vllm-grpc'\n{url}\nopenai_dialect = 'sglang'"),

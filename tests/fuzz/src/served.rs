@@ -4,7 +4,8 @@ use bytes::Bytes;
 use sut_node::{
     DecoupledModel,
     Dialect::{Llamacpp, Sglang, Trtllm, Vllm},
-    Protocol::{Openai, VllmGrpc},
+    GrpcService,
+    Protocol::{Grpc, Openai},
     ServedModel,
     engine::{read_answer, read_stream},
 };
@@ -12,14 +13,24 @@ use sut_node::{
 /// An answer: the first byte says which protocol it is, and how it is cut.
 pub(crate) fn answers(data: &[u8]) {
     let Some((first, answer)) = data.split_first() else { return };
-    let protocols = [Openai(Vllm), Openai(Sglang), Openai(Trtllm), Openai(Llamacpp), VllmGrpc];
-    let protocol = protocols[usize::from(first % 5)];
+    let protocols = [
+        Openai(Vllm),
+        Openai(Sglang),
+        Openai(Trtllm),
+        Openai(Llamacpp),
+        Grpc(GrpcService::Vllm),
+        Grpc(GrpcService::Sglang),
+        Grpc(GrpcService::Trtllm),
+    ];
+    let (protocol, cut) =
+        (usize::from(*first) % protocols.len(), *first as usize / protocols.len());
+    let protocol = protocols[protocol];
     let model = model("tiny", 2048);
     let read = |cut: usize| {
         let pieces = answer.chunks(cut).map(Bytes::copy_from_slice);
         read_answer(protocol, &model, 4, pieces)
     };
-    let (ids, outcome) = read(usize::from(first / 5) + 1);
+    let (ids, outcome) = read(cut + 1);
     assert!(ids.len() <= 4 && ids.iter().all(|id| (0..2048).contains(id)), "{ids:?}");
     assert!(outcome.is_err() || !ids.is_empty(), "an output without a token");
     let (whole, end) = read(answer.len().max(1));

@@ -1,8 +1,9 @@
 //! The engine of a node: of N2, that it runs a model (rules, section 4.1.1: a result is of the reference model); of N10, that it
 //! computes every query in its entirety (6.2.1).
 
+use clap::ValueEnum as _;
 use netdiv_contract::v1::Machine;
-use netdiv_words::{Found, PrefixCaching};
+use netdiv_words::{Found, PrefixCaching, ServedEngine};
 
 /// Why no model runs at a node with that engine and that SHA-256 of a model file.
 pub(crate) fn without_model(engine: &str, model_sha256: &str) -> Option<String> {
@@ -14,14 +15,11 @@ pub(crate) fn without_model(engine: &str, model_sha256: &str) -> Option<String> 
     Some(format!("{why}; run again with the benchmark's model"))
 }
 
-/// The engines that send prompts to servers, which they ask whether they reuse them.
-const OF_SERVERS: [&str; 2] = ["openai", "vllm-grpc"];
-
-/// Whether a node with that engine and those settings does. `kserve` does where its model has a vocabulary; tensors have no
-/// prefixes.
+/// Whether a node with that engine and those settings sends prompts to servers, which it asks whether they reuse them. `kserve`
+/// does where its model has a vocabulary; tensors have no prefixes.
 fn sends_prompts(engine: &str, settings: &toml::Table) -> bool {
     let vocabulary = || settings.get("engine")?.get("model")?.get("vocabulary");
-    OF_SERVERS.contains(&engine) || engine == "kserve" && vocabulary().is_some()
+    ServedEngine::from_str(engine, false).is_ok() || engine == "kserve" && vocabulary().is_some()
 }
 
 /// Why prompts may not have been computed in their entirety at a node with that engine and evidence.

@@ -6,12 +6,13 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    thread,
     time::{Duration, Instant},
 };
 
 use tokio::{
-    runtime::{Builder, Runtime},
-    sync::Notify,
+    runtime::{Builder, Handle},
+    sync::{Notify, oneshot},
     task::JoinSet,
     time::timeout,
 };
@@ -36,8 +37,10 @@ pub(crate) trait Answer: Send + Sync + 'static {
 
 /// Such an engine.
 pub(crate) struct Tasks<A> {
-    /// `None` once it is dropped.
-    runtime: Option<Runtime>,
+    /// Of the thread that drives them.
+    runtime: Handle,
+    /// That thread ends once this is dropped.
+    _stop: oneshot::Sender<()>,
     tasks: JoinSet<()>,
     places: Arc<Places>,
     most: usize,
@@ -71,14 +74,20 @@ impl Drop for Place {
 impl<A: Answer> Tasks<A> {
     /// With room for so many samples; what they share is made on its thread's runtime.
     pub(crate) fn new(name: &str, most: usize, how: impl FnOnce() -> A) -> io::Result<Self> {
-        let mut runtime = Builder::new_multi_thread();
-        let runtime = runtime.worker_threads(1).thread_name(name).enable_all().build()?;
+        let driven = Builder::new_current_thread().thread_name(name).enable_all().build()?;
+        let runtime = driven.handle().clone();
         let how = {
             let _runtime = runtime.enter();
             Arc::new(how())
         };
+        let (stop, stopped) = oneshot::channel();
+        thread::Builder::new().name(name.to_owned()).spawn(move || {
+            let _ = driven.block_on(stopped);
+            // A name that is being looked up must not keep the node from ending.
+            driven.shutdown_background();
+        })?;
         let (tasks, places) = (JoinSet::new(), Arc::default());
-        Ok(Self { runtime: Some(runtime), tasks, places, most, how })
+        Ok(Self { runtime, _stop: stop, tasks, places, most, how })
     }
 
     /// Forgets tasks that have ended.
@@ -98,11 +107,10 @@ impl<A: Answer> StreamingEngine for Tasks<A> {
 
     fn begin(&mut self, samples: Vec<(Payload, Sink)>) -> Result<(), EngineError> {
         self.tidy();
-        let Some(runtime) = &self.runtime else { return Ok(()) };
         for (payload, sink) in samples {
             let (how, place) = (self.how.clone(), Place::take(&self.places));
             let answer = async move { how.answer(payload, sink, place).await };
-            self.tasks.spawn_on(answer, runtime.handle());
+            self.tasks.spawn_on(answer, &self.runtime);
         }
         Ok(())
     }
@@ -113,23 +121,12 @@ impl<A: Answer> StreamingEngine for Tasks<A> {
 
     fn step(&mut self) -> Result<(), EngineError> {
         self.tidy();
-        if let Some(runtime) = &self.runtime {
-            // It is no matter whether a task has ended or the step is over.
-            let _ = runtime.block_on(async { timeout(STEP, self.places.freed.notified()).await });
-        }
+        // It is no matter whether a task has ended or the step is over.
+        let _ = self.runtime.block_on(async { timeout(STEP, self.places.freed.notified()).await });
         Ok(())
     }
 
     fn drop_all(&mut self) {
         self.tasks.abort_all();
-    }
-}
-
-impl<A> Drop for Tasks<A> {
-    fn drop(&mut self) {
-        // A name that is being looked up must not keep the node from ending.
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
     }
 }

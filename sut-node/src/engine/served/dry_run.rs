@@ -15,7 +15,7 @@ use tokio::runtime::Builder;
 use crate::{
     engine::{
         remote::taker::Taken,
-        served::{chunk::Chunks, exchange::read, openai, output::Output, vllm_grpc},
+        served::{chunk::Chunks, exchange::read, grpc, openai, output::Output},
     },
     model::served::ServedModel,
     settings::served::Protocol,
@@ -35,8 +35,8 @@ pub fn read_answer(
             let answer = openai::answer::Answer::of_body(dialect, body);
             read_all(answer, Output::new(model, prompt_tokens))
         }
-        Protocol::VllmGrpc => {
-            let answer = vllm_grpc::answer::Answer::of_body(body);
+        Protocol::Grpc(service) => {
+            let answer = grpc::answer::Answer::of_body(service, body);
             read_all(answer, Output::new(model, prompt_tokens))
         }
     }

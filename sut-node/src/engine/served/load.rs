@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use netdiv_words::Found;
+use netdiv_words::{Found, ServedEngine};
 
 use crate::{
     engine::{
@@ -16,10 +16,7 @@ use crate::{
         },
     },
     model::{identity::Model, token_limits::TokenLimits},
-    settings::{
-        config::Config,
-        served::{Protocol, ServedConfig},
-    },
+    settings::{config::Config, served::ServedConfig},
 };
 
 /// Asks the servers whether they can be used, and makes the instances.
@@ -43,10 +40,7 @@ pub(crate) fn load(
 
 fn model(settings: &ServedConfig, probed: Probed) -> Model {
     let served = &settings.model;
-    let engine = match settings.protocol {
-        Protocol::Openai(_) => "openai",
-        Protocol::VllmGrpc => "vllm-grpc",
-    };
+    let engine = ServedEngine::from(settings.protocol).into();
     let limits = TokenLimits { vocabulary: served.vocabulary, max_input: served.max_input_tokens };
     Model {
         framework: probed.framework,

@@ -8,7 +8,8 @@ use crate::{
         remote::{refused::Refused, servers::Server},
         served::{
             chunk::{Chunk, Chunks},
-            openai, vllm_grpc,
+            grpc,
+            openai::{self, dialect::api},
         },
     },
     settings::served::{Protocol, ServedConfig},
@@ -16,13 +17,13 @@ use crate::{
 
 pub(super) enum Wire {
     Openai(Box<openai::client::Client>),
-    VllmGrpc(Box<vllm_grpc::client::Client>),
+    Grpc(Box<grpc::client::Client>),
 }
 
 /// An answer as it comes.
 pub(super) enum Answer {
     Openai(openai::answer::Answer<Incoming>),
-    VllmGrpc(vllm_grpc::answer::Answer),
+    Grpc(grpc::answer::Answer),
 }
 
 impl Wire {
@@ -31,8 +32,8 @@ impl Wire {
             Protocol::Openai(dialect) => {
                 Self::Openai(Box::new(openai::client::Client::new(settings, dialect)))
             }
-            Protocol::VllmGrpc => {
-                Self::VllmGrpc(Box::new(vllm_grpc::client::Client::new(settings)))
+            Protocol::Grpc(service) => {
+                Self::Grpc(Box::new(grpc::client::Client::new(settings, service)))
             }
         }
     }
@@ -41,7 +42,7 @@ impl Wire {
     pub(super) async fn ask(&self, server: &Server, prompt: &[i64]) -> Result<Answer, Refused> {
         Ok(match self {
             Self::Openai(client) => Answer::Openai(client.ask(server, prompt).await?),
-            Self::VllmGrpc(client) => Answer::VllmGrpc(client.ask(server, prompt).await?),
+            Self::Grpc(client) => Answer::Grpc(client.ask(server, prompt).await?),
         })
     }
 
@@ -49,7 +50,7 @@ impl Wire {
     pub(super) fn product(&self) -> &'static str {
         match self {
             Self::Openai(client) => client.api.product,
-            Self::VllmGrpc(_) => "vLLM",
+            Self::Grpc(client) => api(client.service.dialect()).product,
         }
     }
 
@@ -57,7 +58,7 @@ impl Wire {
     pub(super) fn no_caching(&self) -> &'static str {
         match self {
             Self::Openai(client) => client.api.no_caching,
-            Self::VllmGrpc(_) => "--no-enable-prefix-caching",
+            Self::Grpc(client) => api(client.service.dialect()).no_caching,
         }
     }
 
@@ -65,7 +66,7 @@ impl Wire {
     pub(super) async fn check_model(&self, server: &Server) -> Result<(), Refused> {
         match self {
             Self::Openai(_) => Ok(()),
-            Self::VllmGrpc(client) => client.check_model(server).await,
+            Self::Grpc(client) => client.check_model(server).await,
         }
     }
 
@@ -73,7 +74,7 @@ impl Wire {
     pub(super) async fn stated_caching(&self, server: &Server) -> PrefixCaching {
         match self {
             Self::Openai(client) => client.stated_caching(server).await,
-            Self::VllmGrpc(_) => PrefixCaching::CannotTell,
+            Self::Grpc(_) => PrefixCaching::CannotTell,
         }
     }
 }
@@ -82,7 +83,7 @@ impl Chunks for Answer {
     async fn next(&mut self) -> Result<Option<Chunk>, String> {
         match self {
             Self::Openai(answer) => answer.next().await,
-            Self::VllmGrpc(answer) => answer.next().await,
+            Self::Grpc(answer) => answer.next().await,
         }
     }
 }

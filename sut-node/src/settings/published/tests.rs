@@ -1,11 +1,11 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
-use clap::Args as _;
+use clap::{Args as _, ValueEnum as _};
 
 use super::*;
 use netdiv_process::{ByteCount, TimeSpan};
 use netdiv_transport::security::make_certificates;
-use netdiv_words::PrefixCaching;
+use netdiv_words::{PrefixCaching, ServedEngine};
 
 use crate::settings::args::Args;
 
@@ -215,12 +215,12 @@ fn a_manifest_is_published_without_its_place() {
 
 #[test]
 fn a_served_model_and_what_was_found_of_it_are_published_without_their_place() {
-    for engine in [OPENAI, VLLM_GRPC] {
-        served_model_is_published_without_its_place(engine);
+    for engine in ServedEngine::value_variants() {
+        let settings = VLLM_GRPC.replace("vllm-grpc", &engine.to_string());
+        served_model_is_published_without_its_place(&settings);
+        let published = published(folder().path(), &settings).text;
+        assert!(published.contains(&format!("kind = \"{engine}\"")), "{published}");
     }
-    let (openai, grpc) =
-        (published(folder().path(), OPENAI), published(folder().path(), VLLM_GRPC));
-    assert_ne!(openai, grpc);
 }
 
 fn served_model_is_published_without_its_place(engine: &str) {

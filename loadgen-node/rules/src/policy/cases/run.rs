@@ -290,6 +290,8 @@ fn no_engine_reuses_prompts() {
     for (engine, found, text) in [
         ("openai", String::new(), "it did not say whether its serving engine reuses"),
         ("vllm-grpc", String::new(), "it did not say whether its serving engine reuses"),
+        ("sglang-grpc", String::new(), "it did not say whether its serving engine reuses"),
+        ("trtllm-grpc", String::new(), "it did not say whether its serving engine reuses"),
         ("openai", found("no"), "it did not say whether"),
         ("openai", found("cannot-tell"), "it cannot tell whether its serving engine reuses"),
         ("openai", found("on"), "its serving engine reuses what it computed for other prompts"),

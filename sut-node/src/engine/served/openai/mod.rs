@@ -3,7 +3,7 @@
 pub(super) mod answer;
 pub(super) mod client;
 mod completions;
-mod dialect;
+pub(super) mod dialect;
 pub(super) mod events;
 mod fault;
 mod llamacpp;

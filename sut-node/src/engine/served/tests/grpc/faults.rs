@@ -19,7 +19,7 @@ use super::{
 use crate::engine::{
     error::EngineError,
     remote::testing::wait_for,
-    served::vllm_grpc::proto::{
+    served::grpc::vllm::proto::{
         GenerateComplete, GenerateResponse, GenerateStreamChunk,
         generate_response::Response::{Chunk, Complete},
     },

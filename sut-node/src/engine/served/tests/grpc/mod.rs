@@ -1,7 +1,8 @@
-//! vLLM over gRPC.
+//! Serving engines over gRPC.
 
 mod faults;
 mod instance;
 mod recorded;
 mod server;
+mod siblings;
 mod start;

@@ -14,10 +14,12 @@ use crate::{
     engine::{
         read_answer,
         remote::testing::{PROMPT, tiny},
-        served::vllm_grpc::proto::GenerateRequest,
+        served::grpc::vllm::proto::GenerateRequest,
     },
-    settings::served::Protocol::VllmGrpc,
+    settings::served::{GrpcService, Protocol},
 };
+
+const VLLM: Protocol = Protocol::Grpc(GrpcService::Vllm);
 
 const IDS: [i32; 4] = [291, 1611, 379, 410];
 
@@ -36,7 +38,7 @@ fn recorded_answers_give_their_ids() {
         let body = recorded(&format!("vllm_grpc_{name}.response.bin"));
         for piece in [1, 7, 1000] {
             let pieces = body.chunks(piece).map(Bytes::copy_from_slice);
-            let (taken, got) = read_answer(VllmGrpc, &tiny(max_tokens, eos), 4, pieces);
+            let (taken, got) = read_answer(VLLM, &tiny(max_tokens, eos), 4, pieces);
             assert_eq!(taken, ids, "{name}");
             match outcome {
                 Ok(()) => assert_eq!(got, Ok(()), "{name}"),
@@ -78,7 +80,7 @@ proptest! {
         if let Some(byte) = body.get_mut(place) {
             *byte ^= 1 << bit;
         }
-        let (taken, outcome) = read_answer(VllmGrpc, &tiny(4, &[]), 4, [body.into()].into_iter());
+        let (taken, outcome) = read_answer(VLLM, &tiny(4, &[]), 4, [body.into()].into_iter());
         // Only of the last part the ids come twice: in others a bit may make another id.
         if outcome.is_ok() {
             prop_assert_eq!((taken.len(), taken[3]), (4, 410));

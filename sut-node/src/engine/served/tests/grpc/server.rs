@@ -26,14 +26,14 @@ use super::super::fake::settings;
 use crate::{
     engine::{
         remote::testing::tiny,
-        served::vllm_grpc::proto::{
+        served::grpc::vllm::proto::{
             GenerateComplete, GenerateRequest, GenerateResponse, GenerateStreamChunk,
             GetModelInfoRequest, GetModelInfoResponse,
             generate_response::Response::{Chunk, Complete},
             vllm_engine_server::{VllmEngine, VllmEngineServer},
         },
     },
-    settings::served::{Dialect, Protocol, ServedConfig},
+    settings::served::{Dialect, GrpcService, Protocol, ServedConfig},
 };
 
 /// What the server does next in a call.
@@ -139,7 +139,7 @@ impl Vllm {
 
 pub(super) fn of(urls: &[&str], max_tokens: u32) -> ServedConfig {
     let settings = settings(urls, Dialect::Vllm, tiny(max_tokens, &[2]));
-    ServedConfig { protocol: Protocol::VllmGrpc, ..settings }
+    ServedConfig { protocol: Protocol::Grpc(GrpcService::Vllm), ..settings }
 }
 
 /// A part of an output, after a prompt of four tokens.

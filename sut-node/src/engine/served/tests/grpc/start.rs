@@ -11,8 +11,8 @@ use super::{
     server::{Vllm, end, of, part, sends},
 };
 use crate::engine::served::{
+    grpc::vllm::proto::generate_response::Response::{Chunk, Complete},
     probe::probe,
-    vllm_grpc::proto::generate_response::Response::{Chunk, Complete},
 };
 
 /// A server that answers each prompt with two tokens, of which it had some.

@@ -18,42 +18,42 @@ use crate::{
         },
         served::{
             connections::{Pool, fresh, kept, was_closed},
-            vllm_grpc::{
+            grpc::{
+                Prompt,
                 answer::{Answer, told},
-                proto::{
-                    GenerateRequest, GetModelInfoRequest, SamplingParams, TokenizedInput,
-                    vllm_engine_client::VllmEngineClient,
-                },
+                sglang::{self, proto::sglang_scheduler_client::SglangSchedulerClient},
+                trtllm::{self, proto::trtllm_service_client::TrtllmServiceClient},
+                vllm::{self, proto::vllm_engine_client::VllmEngineClient},
             },
         },
     },
     model::served::ServedModel,
-    settings::served::ServedConfig,
+    settings::served::{GrpcService, ServedConfig},
 };
 
 /// Where a server that has too much to do says when to come back, in milliseconds; anything but a number: not at all.
 const PUSHBACK: &str = "grpc-retry-pushback-ms";
 
 pub(crate) struct Client {
+    pub(crate) service: GrpcService,
     kept: Pool<Body>,
     fresh: Pool<Body>,
     token: Option<HeaderValue>,
     model: ServedModel,
-    sampling: SamplingParams,
     /// Requests of others must not have the same name.
     name: String,
     requests: AtomicU64,
 }
 
 impl Client {
-    pub(crate) fn new(settings: &ServedConfig) -> Self {
+    pub(crate) fn new(settings: &ServedConfig, service: GrpcService) -> Self {
         let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         Self {
+            service,
             kept: kept(&settings.servers.tls, Version::Two),
             fresh: fresh(&settings.servers.tls, Version::Two),
             token: settings.servers.token.clone(),
             model: settings.model.clone(),
-            sampling: sampling(&settings.model),
             name: format!("netdiv-{}-{}", std::process::id(), since.as_nanos()),
             requests: AtomicU64::new(0),
         }
@@ -78,33 +78,58 @@ impl Client {
         &self,
         pool: &Pool<Body>,
         server: &Server,
-        input_ids: Vec<u32>,
+        ids: Vec<u32>,
     ) -> Result<Answer, Status> {
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
-        let request = self.call(GenerateRequest {
-            request_id: format!("{}-{number}", self.name),
-            tokenized: Some(TokenizedInput { input_ids }),
-            sampling_params: Some(self.sampling.clone()),
-            stream: true,
-        });
-        let mut client = VllmEngineClient::with_origin(pool.clone(), server.url().clone());
-        Answer::begin(client.generate(request).await?.into_inner()).await
+        let prompt = Prompt { name: format!("{}-{number}", self.name), ids, model: &self.model };
+        let (pool, url) = (pool.clone(), server.url().clone());
+        let answer = match self.service {
+            GrpcService::Vllm => {
+                let mut client = VllmEngineClient::with_origin(pool, url);
+                let answer = client.generate(self.call(vllm::request(prompt))).await?;
+                Answer::new(answer.into_inner(), vllm::said, vllm::HABITS)
+            }
+            GrpcService::Sglang => {
+                let mut client = SglangSchedulerClient::with_origin(pool, url);
+                let answer = client.generate(self.call(sglang::request(prompt))).await?;
+                Answer::new(answer.into_inner(), sglang::said, sglang::HABITS)
+            }
+            GrpcService::Trtllm => {
+                let mut client = TrtllmServiceClient::with_origin(pool, url);
+                let answer = client.generate(self.call(trtllm::request(prompt))).await?;
+                Answer::new(answer.into_inner(), trtllm::said, trtllm::HABITS)
+            }
+        };
+        answer.begun().await
     }
 
-    /// Requests do not name the model, and vLLM ends when it meets an id that it does not have.
+    /// Requests do not name the model, and vLLM ends when it meets an id that it does not have. TensorRT-LLM tells the path of its
+    /// model, and of its vocabulary the tokenizer's own part: nothing that could be compared.
     pub(crate) async fn check_model(&self, server: &Server) -> Result<(), Refused> {
-        let mut client = VllmEngineClient::with_origin(self.kept.clone(), server.url().clone());
-        let info = client.get_model_info(self.call(GetModelInfoRequest {})).await;
-        let info = info.map_err(|status| refused(&status))?.into_inner();
+        let (pool, url) = (self.kept.clone(), server.url().clone());
+        let info = match self.service {
+            GrpcService::Vllm => {
+                let mut client = VllmEngineClient::with_origin(pool, url);
+                let asks = self.call(vllm::proto::GetModelInfoRequest {});
+                let info = client.get_model_info(asks).await.map(tonic::Response::into_inner);
+                info.map(|info| (info.served_model_name, info.vocab_size))
+            }
+            GrpcService::Sglang => {
+                let mut client = SglangSchedulerClient::with_origin(pool, url);
+                let asks = self.call(sglang::proto::GetModelInfoRequest {});
+                let info = client.get_model_info(asks).await.map(tonic::Response::into_inner);
+                info.map(|info| (info.served_model_name, info.vocab_size.max(0).unsigned_abs()))
+            }
+            GrpcService::Trtllm => return Ok(()),
+        };
+        let (served, known) = info.map_err(|status| refused(&status))?;
         let ServedModel { name, vocabulary, .. } = &self.model;
-        if info.served_model_name != *name {
-            let served = info.served_model_name;
+        if served != *name {
             return Err(Refused::Failed(format!(
                 "it serves `{served}`, not `{name}`; start it with --served-model-name {name}"
             )));
         }
-        if info.vocab_size < *vocabulary {
-            let known = info.vocab_size;
+        if known < *vocabulary {
             return Err(Refused::Failed(format!(
                 "its vocabulary has {known} ids, and that of the model's file {vocabulary}"
             )));
@@ -118,25 +143,6 @@ impl Client {
             request.metadata_mut().as_mut().insert(header::AUTHORIZATION, token.clone());
         }
         request
-    }
-}
-
-/// Zeros are not always the defaults of the service, which draws at random where nothing is said.
-fn sampling(model: &ServedModel) -> SamplingParams {
-    SamplingParams {
-        temperature: Some(0.0),
-        top_p: 1.0,
-        top_k: 0,
-        min_p: 0.0,
-        frequency_penalty: 0.0,
-        presence_penalty: 0.0,
-        repetition_penalty: 1.0,
-        max_tokens: Some(model.max_tokens),
-        min_tokens: model.min_tokens,
-        stop_token_ids: model.eos.clone(),
-        ignore_eos: false,
-        n: 1,
-        seed: Some(0),
     }
 }
 
