@@ -352,15 +352,13 @@ impl EngineArgs {
         };
         let plugins: &[EngineWord] = &[Torch, PlugIn];
         let models: &[EngineWord] = &[Onnx, Decoder, Torch, PlugIn];
+        let servers: &[EngineWord] = &[Openai, VllmGrpc, SglangGrpc, TrtllmGrpc, Kserve];
+        let with_model = [models, servers].concat();
         // Streaming engines form their batches themselves: they are given every sample that they have room for.
         let batches: &[EngineWord] = &[Onnx, Torch, PlugIn, Echo, EngineWord::None];
         let (echo, tokens, served) = (self.echo.any(), self.tokens.any(), self.served.any());
         let keys: [(&'static str, bool, &[EngineWord]); 15] = [
-            (
-                "model",
-                self.model.is_some(),
-                &[Onnx, Decoder, Torch, PlugIn, Openai, VllmGrpc, SglangGrpc, TrtllmGrpc, Kserve],
-            ),
+            ("model", self.model.is_some(), &with_model),
             ("postprocess", self.postprocess.is_some(), &[Onnx]),
             ("threads", self.threads.is_some(), models),
             ("devices", self.devices.is_some(), plugins),
@@ -374,11 +372,7 @@ impl EngineArgs {
             (echo.unwrap_or_default(), echo.is_some(), &[Echo]),
             (tokens.unwrap_or_default(), tokens.is_some(), &[Tokens]),
             ("openai-dialect", self.served.openai_dialect.is_some(), &[Openai]),
-            (
-                served.unwrap_or_default(),
-                served.is_some(),
-                &[Openai, VllmGrpc, SglangGrpc, TrtllmGrpc, Kserve],
-            ),
+            (served.unwrap_or_default(), served.is_some(), servers),
         ];
         match keys.into_iter().find(|(_, is_set, engines)| *is_set && !engines.contains(&kind)) {
             Some((key, _, engines)) => {

@@ -19,7 +19,7 @@ use crate::{
         served::{
             chunk::{Chunk, Chunks},
             connections::Failure,
-            grpc::{Habits, Said, reading::Reading, sglang, trtllm, vllm},
+            grpc::{Message, Said, reading::Reading, sglang, trtllm, vllm},
         },
     },
     settings::served::GrpcService,
@@ -33,28 +33,20 @@ pub(crate) struct Answer {
 }
 
 /// The messages of a call, each as what all services have in common; `None`: it says nothing.
-struct Messages<M> {
-    call: Streaming<M>,
-    said: fn(M) -> Option<Said>,
-}
+struct Messages<M>(Streaming<M>);
 
-impl<M> Stream for Messages<M> {
+impl<M: Message> Stream for Messages<M> {
     type Item = Result<Option<Said>, Status>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let message = ready!(Pin::new(&mut self.call).poll_next(cx));
-        Poll::Ready(message.map(|message| message.map(self.said)))
+        let message = ready!(Pin::new(&mut self.0).poll_next(cx));
+        Poll::Ready(message.map(|message| message.map(M::said)))
     }
 }
 
 impl Answer {
-    pub(super) fn new<M: Send + 'static>(
-        call: Streaming<M>,
-        said: fn(M) -> Option<Said>,
-        habits: Habits,
-    ) -> Self {
-        let rest = Box::pin(Messages { call, said });
-        Self { first: None, rest, reading: Reading::new(habits) }
+    pub(super) fn new<M: Message>(call: Streaming<M>) -> Self {
+        Self { first: None, rest: Box::pin(Messages(call)), reading: Reading::new(M::HABITS) }
     }
 
     /// Of a body without head and trailers.
@@ -62,16 +54,15 @@ impl Answer {
     where
         B: Body<Data = Bytes, Error: Into<Failure>> + Send + 'static,
     {
-        fn call<M: prost::Message + Default + Send + 'static, B>(body: B) -> Streaming<M>
-        where
-            B: Body<Data = Bytes, Error: Into<Failure>> + Send + 'static,
-        {
-            Streaming::new_request(ProstDecoder::<M>::default(), body, None, None)
+        fn answer<M: Message>(
+            body: impl Body<Data = Bytes, Error: Into<Failure>> + Send + 'static,
+        ) -> Answer {
+            Answer::new(Streaming::new_request(ProstDecoder::<M>::default(), body, None, None))
         }
         match service {
-            GrpcService::Vllm => Self::new(call(body), vllm::said, vllm::HABITS),
-            GrpcService::Sglang => Self::new(call(body), sglang::said, sglang::HABITS),
-            GrpcService::Trtllm => Self::new(call(body), trtllm::said, trtllm::HABITS),
+            GrpcService::Vllm => answer::<vllm::proto::GenerateResponse>(body),
+            GrpcService::Sglang => answer::<sglang::proto::GenerateResponse>(body),
+            GrpcService::Trtllm => answer::<trtllm::proto::GenerateResponse>(body),
         }
     }
 

@@ -87,17 +87,17 @@ impl Client {
             GrpcService::Vllm => {
                 let mut client = VllmEngineClient::with_origin(pool, url);
                 let answer = client.generate(self.call(vllm::request(prompt))).await?;
-                Answer::new(answer.into_inner(), vllm::said, vllm::HABITS)
+                Answer::new(answer.into_inner())
             }
             GrpcService::Sglang => {
                 let mut client = SglangSchedulerClient::with_origin(pool, url);
                 let answer = client.generate(self.call(sglang::request(prompt))).await?;
-                Answer::new(answer.into_inner(), sglang::said, sglang::HABITS)
+                Answer::new(answer.into_inner())
             }
             GrpcService::Trtllm => {
                 let mut client = TrtllmServiceClient::with_origin(pool, url);
                 let answer = client.generate(self.call(trtllm::request(prompt))).await?;
-                Answer::new(answer.into_inner(), trtllm::said, trtllm::HABITS)
+                Answer::new(answer.into_inner())
             }
         };
         answer.begun().await

@@ -10,6 +10,15 @@ pub(super) mod sglang;
 pub(super) mod trtllm;
 pub(super) mod vllm;
 
+/// A message of a service's answer.
+trait Message: prost::Message + Default + 'static {
+    /// What the service means by it.
+    const HABITS: Habits;
+
+    /// What it says; `None`: it is neither a part of the output nor its end.
+    fn said(self) -> Option<Said>;
+}
+
 /// What every request needs.
 struct Prompt<'a> {
     /// Unique among the requests that the engine has.

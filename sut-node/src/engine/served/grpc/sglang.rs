@@ -1,6 +1,6 @@
 //! SGLang's service `sglang.grpc.scheduler.SglangScheduler`.
 
-use super::{Habits, Prompt, Said};
+use super::{Habits, Message, Prompt, Said};
 use proto::{
     GenerateRequest, GenerateResponse, SamplingParams, TokenizedInput, generate_response::Response,
 };
@@ -10,8 +10,6 @@ use proto::{
 pub(in crate::engine::served) mod proto {
     tonic::include_proto!("sglang.grpc.scheduler");
 }
-
-pub(super) const HABITS: Habits = Habits::SoFar;
 
 /// Where nothing is said, no token would be asked for, and parts may have several. The service has no seed, and needs none where
 /// nothing is drawn.
@@ -41,23 +39,27 @@ pub(super) fn request(prompt: Prompt<'_>) -> GenerateRequest {
     }
 }
 
-pub(super) fn said(message: GenerateResponse) -> Option<Said> {
-    Some(match message.response? {
-        Response::Chunk(part) => Said {
-            index: part.index,
-            ids: part.token_ids,
-            prompt: part.prompt_tokens,
-            cached: Some(part.cached_tokens),
-            made: part.completion_tokens,
-            finish: None,
-        },
-        Response::Complete(end) => Said {
-            index: end.index,
-            ids: end.output_ids,
-            prompt: end.prompt_tokens,
-            cached: Some(end.cached_tokens),
-            made: end.completion_tokens,
-            finish: Some(end.finish_reason),
-        },
-    })
+impl Message for GenerateResponse {
+    const HABITS: Habits = Habits::SoFar;
+
+    fn said(self) -> Option<Said> {
+        Some(match self.response? {
+            Response::Chunk(part) => Said {
+                index: part.index,
+                ids: part.token_ids,
+                prompt: part.prompt_tokens,
+                cached: Some(part.cached_tokens),
+                made: part.completion_tokens,
+                finish: None,
+            },
+            Response::Complete(end) => Said {
+                index: end.index,
+                ids: end.output_ids,
+                prompt: end.prompt_tokens,
+                cached: Some(end.cached_tokens),
+                made: end.completion_tokens,
+                finish: Some(end.finish_reason),
+            },
+        })
+    }
 }

@@ -1,6 +1,6 @@
 //! TensorRT-LLM's service `trtllm.TrtllmService`.
 
-use super::{Habits, Prompt, Said};
+use super::{Habits, Message, Prompt, Said};
 use proto::{
     GenerateRequest, GenerateResponse, SamplingConfig, TokenizedInput, generate_response::Response,
 };
@@ -10,8 +10,6 @@ use proto::{
 pub(in crate::engine::served) mod proto {
     tonic::include_proto!("trtllm");
 }
-
-pub(super) const HABITS: Habits = Habits::Whole;
 
 /// Where nothing is said, the service draws at random.
 pub(super) fn request(prompt: Prompt<'_>) -> GenerateRequest {
@@ -40,25 +38,29 @@ pub(super) fn request(prompt: Prompt<'_>) -> GenerateRequest {
     }
 }
 
-pub(super) fn said(message: GenerateResponse) -> Option<Said> {
-    Some(match message.response? {
-        Response::Chunk(part) => Said {
-            index: part.sequence_index,
-            ids: part.token_ids,
-            prompt: part.prompt_tokens,
-            cached: told(part.cached_tokens),
-            made: part.completion_tokens,
-            finish: None,
-        },
-        Response::Complete(end) => Said {
-            index: end.sequence_index,
-            ids: end.output_token_ids,
-            prompt: end.prompt_tokens,
-            cached: told(end.cached_tokens),
-            made: end.completion_tokens,
-            finish: Some(end.finish_reason),
-        },
-    })
+impl Message for GenerateResponse {
+    const HABITS: Habits = Habits::Whole;
+
+    fn said(self) -> Option<Said> {
+        Some(match self.response? {
+            Response::Chunk(part) => Said {
+                index: part.sequence_index,
+                ids: part.token_ids,
+                prompt: part.prompt_tokens,
+                cached: told(part.cached_tokens),
+                made: part.completion_tokens,
+                finish: None,
+            },
+            Response::Complete(end) => Said {
+                index: end.sequence_index,
+                ids: end.output_token_ids,
+                prompt: end.prompt_tokens,
+                cached: told(end.cached_tokens),
+                made: end.completion_tokens,
+                finish: Some(end.finish_reason),
+            },
+        })
+    }
 }
 
 /// The service says 0 as well where its engine does not count.
