@@ -39,7 +39,23 @@ class Program:
             os.killpg(self.child.pid, number)
 
     def ask(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([self.path, *words], cwd=self.folder, capture_output=True, text=True, check=False)
+        """What it says of something that is no step."""
+        said = ("", "")
+        if self.stopped_by is None:
+            self.start([self.path, *words], self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace")
+            said = self.child.communicate()
+        self.end_if_stopped()
+        return subprocess.CompletedProcess(words, self.child.returncode, *said)
+
+    def start(self, words: list[str], cwd: Path, **pipes: object) -> None:
+        # A group of its own: one signal reaches the processes that it has started, once.
+        self.child = subprocess.Popen(words, cwd=cwd, process_group=0, stdin=subprocess.DEVNULL, **pipes)
+        if self.stopped_by is not None:
+            self.forward(self.stopped_by, None)
+
+    def end_if_stopped(self) -> None:
+        if self.stopped_by is not None:
+            raise Stopped(3, f"stopped by {signal.Signals(self.stopped_by).name}. The same command goes on with this step.")
 
     def config(self, *options: str) -> dict:
         """What `run` makes of run.toml and further options; it has to accept them."""
@@ -53,20 +69,15 @@ class Program:
     def run(self, words: list[str], cwd: Path | None = None, log: Path | None = None) -> int:
         """Runs a step and returns its exit code; with a log, what it prints goes there too."""
         if self.stopped_by is None:
-            # A group of its own: one signal reaches the processes that it has started, once.
             pipe = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "errors": "replace"} if log else {}
-            self.child = subprocess.Popen(words, cwd=cwd or self.folder, process_group=0, stdin=subprocess.DEVNULL,
-                                          pass_fds=self.inherited, **pipe)
-            if self.stopped_by is not None:
-                self.forward(self.stopped_by, None)
+            self.start(words, cwd or self.folder, pass_fds=self.inherited, **pipe)
             if log:
                 with open(log, "w") as file:
                     for line in self.child.stdout:
                         print(line, end="", flush=True)
                         file.write(line)
             code = self.child.wait()
-        if self.stopped_by is not None:
-            raise Stopped(3, f"stopped by {signal.Signals(self.stopped_by).name}. The same command goes on with this step.")
+        self.end_if_stopped()
         return code
 
 

@@ -46,6 +46,10 @@ class Script:
     arguments: list[str]
 
     @property
+    def python_option(self) -> list[str]:
+        return ["--python", str(self.python)] if self.python else []
+
+    @property
     def behind(self) -> list[str]:
         return ["--", *self.arguments] if self.arguments else []
 
@@ -78,8 +82,9 @@ class Steps:
             what = " ".join(self.given.arguments) or "--accuracy-python"
             raise Refused(f"{what}: that is for an official accuracy script, and {self.files.benchmark} needs none")
         if self.needs_script:
+            print("accuracy script: looking whether it has all that it needs", flush=True)
             asked = self.program.ask("accuracy", "--check", "--benchmark", self.files.benchmark, "--reference", str(self.reference),
-                                     *self.given.behind)
+                                     *self.given.python_option, *self.given.behind)
             if asked.returncode:
                 raise Refused(f"loadgen-node accuracy: {last_line(asked.stderr)}")
         for result in self.files.results:
@@ -156,8 +161,7 @@ class Steps:
 
     def script(self, result: Result) -> Step:
         words = ["accuracy", result.accuracy, "--reference", str(self.reference), *self.files.table]
-        words += ["--python", str(self.given.python)] if self.given.python else []
-        words += self.given.behind
+        words += [*self.given.python_option, *self.given.behind]
         return Step(f"{result.scenario} accuracy.txt", lambda: [self.program.path, *words],
                     self.folder / result.accuracy / "accuracy.txt",
                     lambda: {"arguments": self.given.arguments, "script": self.given.sha256,

@@ -33,6 +33,35 @@ print("ERROR: loadgen(1) and payload(0) disagree on image_idx")
 print("mAP=38.000%")
 "#;
 
+/// Has the functions of eval_accuracy.py that judge answers. In a folder `lost` it loses an answer, and counts it as wrong.
+const DEEPSEEK: &str = r#"
+import sys
+def evaluate_math500(parsed, ground_truth): return parsed == ground_truth
+def load_lcb_benchmark():
+    import lcb_runner
+    return {"1": lcb_runner}
+def evaluate_livecodebench(code, question_id): return False
+if __name__ == "__main__":
+    assert "--dataset-file=answers.pkl" in sys.argv and "--output-file" in sys.argv
+    print("INFO - aime results: 1/2 correct", file=sys.stderr)
+    if "/lost/" in __file__:
+        print("2026-11-24 - ERROR - Error evaluating row 1: the process ended", file=sys.stderr)
+    print({"exact_match": 81.5, "tokens_per_sample": 3886.25, "num-samples": 2})
+"#;
+
+/// Runs programs as evaluate_mbxp.py does: by a module that no package index has.
+const MBXP: &str = r#"
+from mxeval.execution import check
+for language in "cpp", "javascript", "php", "python", "ruby", "typescript":
+    globals()["check_correctness_" + language] = check
+"#;
+
+/// It runs all programs but those in Ruby.
+const MXEVAL: &str = r#"
+def check(problem, completion, timeout):
+    return {"passed": problem["task_id"] != "ruby", "result": "No such file or directory: 'ruby'"}
+"#;
+
 fn file(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("models").join(name);
     path.to_str().expect("a path in UTF-8").into()
@@ -57,6 +86,20 @@ fn accuracy_run(name: &str, args: &[&str]) -> Outcome {
         .args(args)
         .run()
         .expect(0)
+}
+
+/// A virtual environment without packages.
+fn bare_python(folder: &Path) -> String {
+    let python = folder.join("python").display().to_string();
+    let made = Command::new("python3").args(["-m", "venv", "--without-pip", &python]).status();
+    assert!(made.expect("python3 starts").success());
+    python
+}
+
+/// Writes a file and the folders above it.
+fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().expect("a folder")).expect("ours");
+    fs::write(path, text).expect("ours");
 }
 
 fn evaluate(run: &Path, args: &[&str], cache: &Path) -> Output {
@@ -106,9 +149,7 @@ fn what_is_missing_is_said_before_the_script_starts_and_nothing_is_left_by_one_t
         accuracy_run("resnet50", &[]),
         accuracy_run("retinanet", &[]),
     ];
-    let python = folder.path().join("python").display().to_string();
-    let made = Command::new("python3").args(["-m", "venv", "--without-pip", &python]).status();
-    assert!(made.expect("python3 starts").success());
+    let python = bare_python(folder.path());
     let python = ["--python", &python];
     let try_it = |run: &Outcome, args: &[&str], code, want: &str| {
         let run = run.path("");
@@ -158,16 +199,94 @@ fn what_is_missing_is_said_before_the_script_starts_and_nothing_is_left_by_one_t
 }
 
 #[test]
-fn a_script_ends_with_the_command_that_a_signal_ends() {
+fn what_a_script_needs_beside_its_packages_is_named_before_there_is_a_run() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (checkout, python) = (folder.path().join("inference"), bare_python(folder.path()));
+    let deepseek = checkout.join("language/deepseek-r1");
+    write(&deepseek.join("eval_accuracy.py"), DEEPSEEK);
+    let mixtral = checkout.join("language/mixtral-8x7b");
+    write(&mixtral.join("evaluate-accuracy.py"), "");
+    write(&mixtral.join("evaluate_mbxp.py"), MBXP);
+    let check = |benchmark: &str, options: &[&str], code, want: &[&str]| {
+        let mut command = Command::new(program("loadgen-node"));
+        command.args(["accuracy", "--check", "--benchmark", benchmark, "--python", &python]);
+        command.arg("--reference").arg(&checkout).arg("--").args(options);
+        let output = command.env("PYTHONPATH", folder.path()).output().expect("it starts");
+        let said = words(&output);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        for want in want {
+            assert!(said.contains(want), "{want} is not in: {said}");
+        }
+    };
+    let data = ["--dataset-file", "answers.pkl"];
+    let submodules = deepseek.join("submodules");
+    fs::create_dir_all(submodules.join("LiveCodeBench")).expect("ours");
+    let fetch = "submodule update --init language/deepseek-r1/submodules";
+    check("deepseek-r1", &data, 2, &["LiveCodeBench: nothing is there", fetch]);
+    write(&submodules.join("LiveCodeBench/README.md"), "");
+    check("deepseek-r1", &data, 2, &["prm800k: nothing is there", fetch]);
+    write(&submodules.join("prm800k/README.md"), "");
+    let module = "would count answers as wrong: ModuleNotFoundError: No module named 'lcb_runner'; it needs its submodules";
+    check("deepseek-r1", &data, 2, &[module]);
+    write(&folder.path().join("lcb_runner.py"), "");
+    check("deepseek-r1", &data, 0, &[]);
+
+    let data = [&data[..], &["--checkpoint-path", "mixtral"]].concat();
+    check("mixtral-8x7b", &data, 2, &["No module named 'mxeval'; it needs a clone"]);
+    let module = folder.path().join("mxeval/execution.py");
+    write(&module, MXEVAL);
+    check("mixtral-8x7b", &data, 2, &["mxeval cannot run ruby: No such file or directory: 'ruby'"]);
+    write(&module, &MXEVAL.replace("'ruby'}", "'none'}").replace("\"ruby\"", "\"none\""));
+    check("mixtral-8x7b", &data, 0, &[]);
+}
+
+#[test]
+fn a_script_that_did_not_judge_every_answer_leaves_no_figures() {
+    let node = SutNode::start("a", &["--engine", "decoder", "--model", "sorting"]);
+    let run = LoadGen::new(&[&node.address], "offline")
+        .args(&["--benchmark", "sorting", "--mode", "accuracy"])
+        .run()
+        .expect(0);
+    // LoadGen's release may not know the benchmark.
+    let record = run.read("result.json").replace("\"sorting\"", "\"deepseek-r1\"");
+    fs::write(run.path("result.json"), record).expect("ours");
+    let folder = tempfile::tempdir().expect("a folder");
+    write(&folder.path().join("lcb_runner.py"), "");
+    let python = bare_python(folder.path());
+    for (checkout, code, want) in [
+        ("lost", 3, "it did not judge every answer (Error evaluating row 1: the process ended);"),
+        ("whole", 0, "exact_match 81.5\n  TOKENS_PER_SAMPLE 3886.25"),
+    ] {
+        let reference = folder.path().join(checkout);
+        let script = reference.join("language/deepseek-r1/eval_accuracy.py");
+        write(&script, DEEPSEEK);
+        for submodule in ["LiveCodeBench", "prm800k"] {
+            write(&script.with_file_name("submodules").join(submodule).join("README.md"), "");
+        }
+        let mut command = Command::new(program("loadgen-node"));
+        command.arg("accuracy").arg(run.path("")).args(["--python", &python]);
+        command.arg("--reference").arg(&reference).args(["--", "--dataset-file=answers.pkl"]);
+        let output = command.env("PYTHONPATH", folder.path()).output().expect("it starts");
+        let said = words(&output);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains(want), "{want} is not in: {said}");
+        assert!(said.contains("INFO - aime results"), "the script's own words are lost: {said}");
+        assert_eq!(run.path("accuracy.txt").exists(), code == 0, "{said}");
+    }
+}
+
+#[test]
+fn a_script_and_what_it_has_started_end_with_the_command_that_a_signal_ends() {
     let folder = tempfile::tempdir().expect("a folder");
     let here = folder.path().join("pid");
-    let script =
-        format!("import os, time; open({here:?}, 'w').write(str(os.getpid())); time.sleep(600)");
+    // A process that it starts holds its output.
+    let script = format!(
+        "import os, subprocess\nchild = subprocess.Popen(['sleep', '600'])\n\
+         open({here:?}, 'w').write(f'{{os.getpid()}} {{child.pid}}')\nchild.wait()"
+    );
     let reference = reference(&folder.path().join("inference"), &script);
     let run = accuracy_run("resnet50", &["--labels", &file("resnet50-answers.npy")]);
-    let python = folder.path().join("python").display().to_string();
-    let made = Command::new("python3").args(["-m", "venv", "--without-pip", &python]).status();
-    assert!(made.expect("python3 starts").success());
+    let python = bare_python(folder.path());
     let mut command = Command::new(program("loadgen-node"));
     command.arg("accuracy").arg(run.path("")).args([
         "--reference",
@@ -176,11 +295,35 @@ fn a_script_ends_with_the_command_that_a_signal_ends() {
         &python,
     ]);
     let mut child = command.stderr(Stdio::null()).spawn().expect("loadgen-node starts");
-    let script = || fs::read_to_string(&here).ok().filter(|pid| !pid.is_empty());
+    let script = || fs::read_to_string(&here).ok().filter(|pids| !pids.is_empty());
     e2e::process::wait_until("the script has begun", || script().is_some());
     let kill = Command::new("kill").arg(child.id().to_string()).status();
     assert!(kill.expect("kill starts").success());
     assert_eq!(child.wait().expect("ours").code(), Some(3));
-    let process = format!("/proc/{}", script().expect("its number"));
-    assert!(!Path::new(&process).exists(), "the script goes on");
+    script().expect("their numbers").split(' ').for_each(wait_until_gone);
+}
+
+fn wait_until_gone(pid: &str) {
+    let stat = || fs::read_to_string(format!("/proc/{pid}/stat"));
+    let is_gone = || stat().map_or(true, |stat| stat.contains(") Z "));
+    e2e::process::wait_until("what the script has started is gone", is_gone);
+}
+
+#[test]
+fn what_a_script_leaves_behind_neither_holds_the_command_nor_goes_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let here = folder.path().join("pid");
+    let script = format!(
+        "import subprocess
+child = subprocess.Popen(['sleep', '600'])
+\
+         open({here:?}, 'w').write(str(child.pid))\nprint('accuracy=100.000%, good=8, total=8')"
+    );
+    let reference = reference(&folder.path().join("inference"), &script);
+    let run = accuracy_run("resnet50", &["--labels", &file("resnet50-answers.npy")]);
+    let python = bare_python(folder.path());
+    let options = ["--reference", &reference, "--python", &python];
+    let output = evaluate(&run.path(""), &options, folder.path());
+    assert_eq!(output.status.code(), Some(0), "{}", words(&output));
+    wait_until_gone(&fs::read_to_string(&here).expect("its number"));
 }

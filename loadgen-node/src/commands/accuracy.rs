@@ -6,7 +6,7 @@ use netdiv_rules::{Mode, book::Benchmark};
 
 use crate::{
     RunError,
-    evaluation::{Environment, Evaluation, check_options, evaluate},
+    evaluation::{Environment, Evaluation, check_options, evaluate, try_out},
     output::{self, say},
     recording::unchanged,
     result::{RunResult, Verdict},
@@ -21,7 +21,7 @@ pub struct AccuracyArgs {
     /// Folder of the accuracy run
     #[arg(required_unless_present = "check")]
     run: Option<PathBuf>,
-    /// Only say whether the script is there and has all options, before there is a run
+    /// Only say whether the script has all that it needs and all options, before there is a run
     #[arg(long, requires = "benchmark", conflicts_with = "run")]
     check: bool,
     /// The benchmark, for --check
@@ -49,9 +49,19 @@ impl AccuracyArgs {
             (None, Some(name)) => {
                 let script = accuracy::script(name).map_or_else(|| unknown(name), Ok)?;
                 check_options(script, &self.reference, &self.options)?;
+                if let Some(trial) = &script.trial {
+                    try_out(script, trial, &self.reference, &self.environment(script)?)?;
+                }
                 Ok(0)
             }
             (None, None) => usage("no run; give the folder of an accuracy run"),
+        }
+    }
+
+    fn environment(&self, script: &OfficialScript) -> Result<Environment, RunError> {
+        match &self.python {
+            Some(folder) => Environment::given(folder),
+            None => Environment::of(script),
         }
     }
 
@@ -62,16 +72,12 @@ impl AccuracyArgs {
         let known = accuracy::script(&run.benchmark).zip(table.find(&run.benchmark));
         let (script, benchmark): (&OfficialScript, &Benchmark) =
             known.map_or_else(|| unknown(&run.benchmark), Ok)?;
-        let environment = || match &self.python {
-            Some(folder) => Environment::given(folder),
-            None => Environment::of(script),
-        };
         let Evaluation { file, metrics } = evaluate(
             script,
             (folder, log),
             benchmark,
             &self.reference,
-            environment,
+            || self.environment(script),
             &self.options,
         )?;
         say(file.display())?;

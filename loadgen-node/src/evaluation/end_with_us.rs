@@ -1,8 +1,9 @@
-//! A child that does not outlive this process where a signal ends it.
+//! A child that does not outlive this process where a signal ends it, nor do the processes that it has started.
 
 use std::{
-    io,
-    process::{Child, Command, Output, Stdio},
+    io::{self, Read as _},
+    os::unix::process::CommandExt as _,
+    process::{Child, Command, ExitStatus, Stdio},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -11,32 +12,73 @@ use std::{
 };
 
 use netdiv_process::{Signal, Signals};
-use rustix::process::{Pid, kill_process};
+use rustix::{
+    io::retry_on_intr,
+    process::{Pid, WaitId, WaitIdOptions, kill_process_group, waitid},
+};
 
-/// Runs the command to its end and keeps what it prints. A signal that asks this process for an end ends the command, and is the error.
-pub(super) fn output(command: &mut Command) -> io::Result<Output> {
+use super::complaints::{Complaints, pass_on};
+
+/// What has become of a child.
+pub(super) struct Ended {
+    pub(super) status: ExitStatus,
+    pub(super) stdout: Vec<u8>,
+    pub(super) complaints: Complaints,
+}
+
+/// Runs the command to its end and keeps what it prints, and of its complaints those with one of these marks. A signal that asks this
+/// process for an end ends the command, and is the error.
+pub(super) fn run(command: &mut Command, marks: &'static [&'static str]) -> io::Result<Ended> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let guard = runtime.enter();
     let mut signals = Signals::listen(&ENDING)?;
     drop(guard);
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
-    let (asked, pid) = (Arc::new(AtomicBool::new(false)), pid(&child));
-    let was_asked = asked.clone();
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    // Scripts start processes that hold the pipes, and would go on.
+    let mut child = command.process_group(0).spawn()?;
+    let (asked, ended, pid) = (Flag::default(), Flag::default(), pid(&child));
+    let (was_asked, has_ended) = (asked.clone(), ended.clone());
     // It waits for as long as this process lives, which is not long.
     thread::Builder::new().name("signals".into()).spawn(move || {
         runtime.block_on(signals.next());
         was_asked.store(true, Ordering::Release);
-        if let Some(pid) = pid {
-            // It may have ended by itself.
-            let _ = kill_process(pid, rustix::process::Signal::KILL);
+        if let Some(pid) = pid.filter(|_| !has_ended.load(Ordering::Acquire)) {
+            // It may just have ended by itself.
+            let _ = kill_process_group(pid, rustix::process::Signal::KILL);
         }
     })?;
-    let output = child.wait_with_output()?;
+    let (printed, said) = (child.stdout.take(), child.stderr.take());
+    let complaints =
+        thread::Builder::new().name("complaints".into()).spawn(move || match said {
+            Some(said) => pass_on(said, io::stderr(), marks),
+            None => Ok(Complaints::default()),
+        })?;
+    let stdout = thread::Builder::new().name("printed".into()).spawn(move || {
+        let mut stdout = Vec::new();
+        if let Some(mut printed) = printed {
+            printed.read_to_end(&mut stdout)?;
+        }
+        Ok::<_, io::Error>(stdout)
+    })?;
+    if let Some(pid) = pid {
+        // Until it is reaped, its number is that of its group alone.
+        let has_exited = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        retry_on_intr(|| waitid(WaitId::Pid(pid), has_exited))?;
+        // What it has left behind may hold the pipes. Mostly there is nothing.
+        let _ = kill_process_group(pid, rustix::process::Signal::KILL);
+    }
+    let panicked = |_| io::Error::other("its reader panicked");
+    let stdout = stdout.join().map_err(panicked)??;
+    let complaints = complaints.join().map_err(panicked)??;
+    ended.store(true, Ordering::Release);
+    let status = child.wait()?;
     match asked.load(Ordering::Acquire) {
         true => Err(io::Error::other("it was ended by a signal")),
-        false => Ok(output),
+        false => Ok(Ended { status, stdout, complaints }),
     }
 }
+
+type Flag = Arc<AtomicBool>;
 
 const ENDING: [Signal; 4] = [Signal::Interrupt, Signal::Quit, Signal::Terminate, Signal::HangUp];
 

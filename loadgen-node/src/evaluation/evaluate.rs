@@ -12,7 +12,7 @@ use netdiv_rules::{
 };
 use tracing::info;
 
-use super::{end_with_us, environment::Environment, missing};
+use super::{end_with_us, environment::Environment, missing, trial};
 use crate::{RunError, claim::Claim, output, run::accuracy::OfficialScript, settings::usage};
 
 /// What the script found.
@@ -40,12 +40,16 @@ pub(crate) fn evaluate(
     let Some(_claim) = Claim::of(folder).map_err(|error| failed(&error))? else {
         return usage(format!("{}: another process is at work there", folder.display()));
     };
+    let environment = environment()?;
+    if let Some(own) = &script.trial {
+        trial::run(script, own, reference, &environment)?;
+    }
     let (file, part) = (folder.join(ACCURACY_TXT), folder.join(PART));
     // What a call before this one has left is not this one's.
     for path in script.written(folder).into_iter().chain([file.clone(), part.clone()]) {
         remove(&path).map_err(|error| failed(&format!("{}: {error}", path.display())))?;
     }
-    let mut command = environment()?.python();
+    let mut command = environment.python();
     command.arg(reference.join(script.file)).args(given).args(script.options(folder));
     // It would come before an option of accuracy-openimages.py.
     command.env_remove("DATASET_ANNOTATIONS_FILE_PATH");
@@ -54,7 +58,7 @@ pub(crate) fn evaluate(
     }
     let words: Vec<_> = command.get_args().map(|word| word.to_string_lossy()).collect();
     info!("python3 {}", words.join(" "));
-    let said = end_with_us::output(&mut command).map_err(|error| failed(&error))?;
+    let said = end_with_us::run(&mut command, script.unjudged).map_err(|error| failed(&error))?;
     let printed = String::from_utf8_lossy(&said.stdout);
     let blamed = |why: &dyn std::fmt::Display| {
         output::report(printed.trim_end());
@@ -62,6 +66,9 @@ pub(crate) fn evaluate(
     };
     if !said.status.success() {
         return Err(blamed(&format!("it ended with {}", said.status)));
+    }
+    if let Some(line) = said.complaints.marked {
+        return Err(blamed(&format!("it did not judge every answer ({line})")));
     }
     let text = match script.report {
         Some(_) => netdiv_resources::files::read_text(&part).map_err(|error| blamed(&error))?,

@@ -8,7 +8,7 @@ use crate::{
     settings::usage,
 };
 
-/// Refuses a checkout without the script, and options that it lacks or that would change its figures.
+/// Refuses a checkout without the script or what it reads, and options that it lacks or that would change its figures.
 pub(crate) fn options(
     script: &OfficialScript,
     reference: &Path,
@@ -18,6 +18,17 @@ pub(crate) fn options(
         return usage(format!(
             "--reference {}: it has no {}; give a checkout of mlcommons/inference, of the round's tag",
             reference.display(),
+            script.file
+        ));
+    }
+    // Of one that was not fetched there is an empty folder.
+    let is_there = |folder: &str| {
+        reference.join(folder).read_dir().is_ok_and(|mut entries| entries.next().is_some())
+    };
+    if let Some(folder) = script.submodules.iter().find(|folder| !is_there(folder)) {
+        let checkout = reference.display();
+        return usage(format!(
+            "{checkout}/{folder}: nothing is there, and {} reads it; fetch it: git -C {checkout} submodule update --init {folder}",
             script.file
         ));
     }

@@ -1,7 +1,9 @@
 //! Accuracy from LoadGen's own accuracy log, and what the official script needs to compute it again.
 
+mod answers;
 mod figures;
 mod official;
+mod scripts;
 
 use std::{
     fmt::Write as _,
@@ -11,7 +13,8 @@ use std::{
 
 use bytes::Bytes;
 use netdiv_dataset::Labels;
-pub(crate) use official::{OfficialScript, Value, script};
+pub(crate) use official::{OfficialScript, Trial, Value};
+pub(crate) use scripts::script;
 
 use crate::{
     RunError,

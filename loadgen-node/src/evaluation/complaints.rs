@@ -1,0 +1,77 @@
+//! What a script says on standard error.
+
+use std::io::{self, BufRead as _, BufReader, Read, Write};
+
+/// What is kept of it.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Complaints {
+    /// The last line that is not empty: of Python, the error that ends a program.
+    pub(super) last: String,
+    /// The first line that has one of the marks, from there on.
+    pub(super) marked: Option<String>,
+}
+
+/// No more than so many bytes of a line are looked at.
+const LINE: usize = 4096;
+
+/// Hands all of it on as it comes, and keeps what matters.
+pub(super) fn pass_on(
+    from: impl Read,
+    mut to: impl Write,
+    marks: &[&str],
+) -> io::Result<Complaints> {
+    let mut from = BufReader::new(from);
+    let (mut kept, mut line) = (Complaints::default(), Vec::new());
+    loop {
+        let piece = from.fill_buf()?;
+        if piece.is_empty() {
+            kept.add(&mut line, marks);
+            return Ok(kept);
+        }
+        // Nobody may be reading.
+        let _ = to.write_all(piece);
+        for byte in piece {
+            match byte {
+                // Progress bars end their lines with the latter.
+                b'\n' | b'\r' => kept.add(&mut line, marks),
+                _ if line.len() < LINE => line.push(*byte),
+                _ => {}
+            }
+        }
+        let read = piece.len();
+        from.consume(read);
+    }
+}
+
+impl Complaints {
+    /// Takes a whole line and empties it.
+    fn add(&mut self, line: &mut Vec<u8>, marks: &[&str]) {
+        let text = String::from_utf8_lossy(line).trim().to_owned();
+        line.clear();
+        if self.marked.is_none() {
+            let marked = marks.iter().find_map(|mark| text.find(mark));
+            self.marked = marked.map(|at| text[at..].to_owned());
+        }
+        if !text.is_empty() {
+            self.last = text;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_of_it_goes_on_and_what_matters_is_kept() {
+        let long = "x".repeat(3 * LINE);
+        let text = format!("1/2\r2/2 [E] row 1\n[E] row 2\n{long} [E]\nlast\n\n");
+        let mut went_on = Vec::new();
+        let kept = pass_on(text.as_bytes(), &mut went_on, &["[E]", "other"]).unwrap();
+        assert_eq!(went_on, text.as_bytes());
+        let marked = Some("[E] row 1".into());
+        assert_eq!(kept, Complaints { last: "last".into(), marked });
+        let kept = pass_on(&b"no end"[..], io::sink(), &[]).unwrap();
+        assert_eq!(kept, Complaints { last: "no end".into(), marked: None });
+    }
+}

@@ -1,0 +1,36 @@
+//! Whether a script has all that it needs to judge answers.
+
+use std::{fmt::Display, path::Path};
+
+use super::{end_with_us, environment::Environment};
+use crate::{
+    RunError,
+    run::accuracy::{OfficialScript, Trial},
+    settings::usage,
+};
+
+/// Runs the script's trial and refuses what is missing.
+pub(crate) fn run(
+    script: &OfficialScript,
+    trial: &Trial,
+    reference: &Path,
+    environment: &Environment,
+) -> Result<(), RunError> {
+    let path = reference.join(script.file);
+    let folder = path.parent().unwrap_or(reference);
+    let mut command = environment.python();
+    command.arg("-c").arg(trial.program).arg(folder);
+    let failed =
+        |why: &dyn Display| RunError::Script(format!("the trial of {}: {why}", script.file));
+    let ended = end_with_us::run(&mut command, &[]).map_err(|error| failed(&error))?;
+    match ended.status.code() {
+        Some(0) => return Ok(()),
+        Some(_) => {}
+        // It says nothing of what is missing.
+        None => return Err(failed(&format!("it ended with {}", ended.status))),
+    }
+    usage(format!(
+        "{} would count answers as wrong: {}; {}",
+        script.file, ended.complaints.last, trial.remedy
+    ))
+}

@@ -1,0 +1,15 @@
+"""Fails where eval_accuracy.py, in the folder of the first argument, cannot judge an answer. The script itself would judge code in
+processes that hide what goes wrong, and count it as wrong."""
+
+import sys
+
+# In place of the current folder, as the script has it.
+sys.path[0] = sys.argv[1]
+import eval_accuracy  # noqa: E402
+
+if not eval_accuracy.evaluate_math500("1", "1"):
+    sys.exit("the grader of prm800k does not find that 1 is 1")
+problems = eval_accuracy.load_lcb_benchmark()
+if not problems:
+    sys.exit("LiveCodeBench has no problems")
+eval_accuracy.evaluate_livecodebench("pass", min(problems))
