@@ -21,14 +21,20 @@ pub(crate) enum Version {
     Two,
 }
 
-/// Makes connections that trust so.
-pub(crate) fn connector(tls: &ClientTls, version: Version) -> HttpsConnector<HttpConnector> {
+/// Makes connections without TLS.
+pub(crate) fn plain() -> HttpConnector {
     let mut tcp = HttpConnector::new();
     tcp.set_nodelay(true);
     tcp.set_connect_timeout(Some(CONNECT_TIME));
     tcp.set_keepalive(Some(SILENT_TIME));
     tcp.set_tcp_user_timeout(Some(2 * SILENT_TIME));
     tcp.enforce_http(false);
+    tcp
+}
+
+/// Makes connections that trust so.
+pub(crate) fn connector(tls: &ClientTls, version: Version) -> HttpsConnector<HttpConnector> {
+    let tcp = plain();
     let tls = tls.clone().into_config();
     let builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
     match version {

@@ -23,7 +23,7 @@ pub(super) type Failure = Box<dyn Error + Send + Sync>;
 pub(super) type Pool<B> = legacy::Client<HttpsConnector<HttpConnector>, B>;
 
 /// Servers close connections that are idle for 5 s (uvicorn, llama.cpp). One that is closed just then would lose a request.
-const IDLE_TIME: Duration = Duration::from_secs(2);
+pub(super) const IDLE_TIME: Duration = Duration::from_secs(2);
 
 /// Connections that trust so, each kept for other requests.
 pub(super) fn kept<B>(tls: &ClientTls, version: Version) -> Pool<B>
@@ -50,11 +50,14 @@ fn builder(version: Version) -> legacy::Builder {
 
 /// Whether the server closed the connection before it began to answer.
 pub(super) fn was_closed(error: &(dyn Error + 'static)) -> bool {
-    let mut causes = iter::successors(error.source(), |cause| (*cause).source());
+    let mut causes = iter::successors(Some(error), |cause| (*cause).source());
     causes.any(|cause| {
         let of_http = cause.downcast_ref::<hyper::Error>();
         let of_system = cause.downcast_ref::<io::Error>().map(io::Error::kind);
-        of_http.is_some_and(hyper::Error::is_incomplete_message)
+        let is_over = |error: &hyper::Error| {
+            error.is_incomplete_message() || error.is_closed() || error.is_canceled()
+        };
+        of_http.is_some_and(is_over)
             || matches!(of_system, Some(ErrorKind::ConnectionReset | ErrorKind::BrokenPipe))
     })
 }

@@ -1,6 +1,5 @@
 //! What is spoken with a serving engine: requests go out, and answers come as chunks.
 
-use hyper::body::Incoming;
 use netdiv_words::PrefixCaching;
 
 use crate::{
@@ -22,7 +21,7 @@ pub(super) enum Wire {
 
 /// An answer as it comes.
 pub(super) enum Answer {
-    Openai(openai::answer::Answer<Incoming>),
+    Openai(Box<openai::answer::Answer<openai::client::Content>>),
     Grpc(grpc::answer::Answer),
 }
 
@@ -41,7 +40,7 @@ impl Wire {
     /// Sends a prompt, and waits until the answer begins.
     pub(super) async fn ask(&self, server: &Server, prompt: &[i64]) -> Result<Answer, Refused> {
         Ok(match self {
-            Self::Openai(client) => Answer::Openai(client.ask(server, prompt).await?),
+            Self::Openai(client) => Answer::Openai(Box::new(client.ask(server, prompt).await?)),
             Self::Grpc(client) => Answer::Grpc(client.ask(server, prompt).await?),
         })
     }

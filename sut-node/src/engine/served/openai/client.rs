@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::{
     HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header, uri::Scheme,
 };
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Either, Full, Limited};
 use hyper::body::Incoming;
 use netdiv_words::PrefixCaching;
 
@@ -18,11 +18,12 @@ use crate::{
             servers::Server,
         },
         served::{
-            connections::{Pool, fresh, kept, was_closed},
+            connections::{Failure, Pool, fresh, kept, was_closed},
             openai::{
                 answer::Answer,
                 dialect::{Api, api},
                 fault::refusal,
+                links::{AnswerBody, Links},
             },
         },
     },
@@ -39,11 +40,17 @@ pub(crate) struct Client {
     pub(crate) api: &'static Api,
     /// All of a request but its prompt.
     rest: String,
+    /// Without TLS.
+    links: Links,
+    /// With it.
     agreed: Pools,
     /// HTTP/2 without TLS.
     prior: Pools,
     token: Option<HeaderValue>,
 }
+
+/// What an answer brings.
+pub(crate) type Content = Either<AnswerBody, Incoming>;
 
 struct Pools {
     kept: Pool<Full<Bytes>>,
@@ -58,6 +65,7 @@ impl Client {
         Self {
             api,
             rest: api.rest(&settings.model),
+            links: Links::new(),
             agreed: pools(Version::Agreed),
             prior: pools(Version::Two),
             token: settings.servers.token.clone(),
@@ -69,8 +77,8 @@ impl Client {
         &self,
         server: &Server,
         prompt: &[i64],
-    ) -> Result<Answer<Incoming>, Refused> {
-        let body = Bytes::from(self.api.request(prompt, &self.rest));
+    ) -> Result<Answer<Content>, Refused> {
+        let body = Bytes::from(self.api.request(prompt, &self.rest)?);
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = Method::POST;
         *request.uri_mut() = server.at(self.api.path);
@@ -120,27 +128,35 @@ impl Client {
         }
     }
 
-    async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Response<Incoming>, String> {
+    async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Response<Content>, String> {
         if let Some(token) = &self.token {
             request.headers_mut().insert(header::AUTHORIZATION, token.clone());
         }
-        let mut pools = &self.agreed;
-        if request.uri().scheme_str() == Some(H2C) {
-            let mut parts = mem::take(request.uri_mut()).into_parts();
-            parts.scheme = Some(Scheme::HTTP);
-            *request.uri_mut() = Uri::from_parts(parts).map_err(|error| error.to_string())?;
-            pools = &self.prior;
-        }
-        // llama.cpp closes connections after an answer, though it says that it keeps them.
-        let response = match pools.kept.request(request.clone()).await {
-            Err(error) if was_closed(&error) => pools.fresh.request(request).await,
-            response => response,
+        let response = match request.uri().scheme_str() {
+            Some(H2C) => {
+                let mut parts = mem::take(request.uri_mut()).into_parts();
+                parts.scheme = Some(Scheme::HTTP);
+                *request.uri_mut() = Uri::from_parts(parts).map_err(|error| error.to_string())?;
+                self.prior.request(request).await
+            }
+            Some("https") => self.agreed.request(request).await,
+            _ => self.links.request(request).await.map(|response| response.map(Either::Left)),
         };
-        response.map_err(|error| format!("no answer: {}", causes(&error)))
+        response.map_err(|error| format!("no answer: {}", causes(error.as_ref())))
     }
 }
 
-async fn text(response: Response<Incoming>, most_bytes: usize) -> Result<String, String> {
+impl Pools {
+    async fn request(&self, request: Request<Full<Bytes>>) -> Result<Response<Content>, Failure> {
+        let response = match self.kept.request(request.clone()).await {
+            Err(error) if was_closed(&error) => self.fresh.request(request).await,
+            response => response,
+        };
+        Ok(response?.map(Either::Right))
+    }
+}
+
+async fn text(response: Response<Content>, most_bytes: usize) -> Result<String, String> {
     let body = Limited::new(response.into_body(), most_bytes).collect().await;
     let bytes = body.map_err(|error| error.to_string())?.to_bytes();
     Ok(String::from_utf8_lossy(&bytes).into_owned())

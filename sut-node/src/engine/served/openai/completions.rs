@@ -84,7 +84,13 @@ pub(super) fn read(data: &str) -> Result<Chunk, String> {
         if choice.index != 0 {
             return Err(format!("one output was asked for, and this is number {}", choice.index));
         }
-        chunk.ids.extend(choice.token_ids.unwrap_or_default());
+        let ids = choice.token_ids.unwrap_or_default();
+        // Nearly always there is one choice, whose ids need not be copied.
+        if chunk.ids.is_empty() {
+            chunk.ids = ids;
+        } else {
+            chunk.ids.extend(ids);
+        }
         if let Some(word) = choice.finish_reason {
             chunk.finish = Some(finish(&word, "stop", "length")?);
         }

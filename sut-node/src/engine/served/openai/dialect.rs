@@ -80,8 +80,9 @@ impl Api {
     }
 
     /// A request.
-    pub(super) fn request(&self, prompt: &[i64], rest: &str) -> String {
-        format!(r#"{{"{}":{},{rest}"#, self.prompt, Value::from(prompt))
+    pub(super) fn request(&self, prompt: &[i64], rest: &str) -> Result<String, String> {
+        let prompt = serde_json::to_string(prompt).map_err(|error| error.to_string())?;
+        Ok(format!(r#"{{"{}":{prompt},{rest}"#, self.prompt))
     }
 
     /// Reads an event.

@@ -6,5 +6,6 @@ mod completions;
 pub(super) mod dialect;
 pub(super) mod events;
 mod fault;
+mod links;
 mod llamacpp;
 mod sglang;

@@ -66,6 +66,50 @@ async fn connections_are_used_again() {
 }
 
 #[tokio::test]
+async fn each_server_has_its_own_connections() {
+    let servers = [Fake::always(events(&ANSWER)), Fake::always(events(&ANSWER))];
+    let mut engine = engine(&[&servers[0].url, &servers[1].url], 2);
+    for _ in 0..3 {
+        let (samples, mut replies) = samples(2);
+        engine.begin(samples).unwrap();
+        each_is_answered(2, &mut replies).await;
+        wait_until(|| engine.under_way() == 0).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    for server in &servers {
+        assert_eq!(server.requests.lock().len(), 3);
+        assert_eq!(server.connections.load(Ordering::SeqCst), 1);
+    }
+    drop(engine);
+}
+
+#[tokio::test]
+async fn connections_that_nobody_needs_end() {
+    let server = Fake::always([events(&ANSWER), vec![Act::Hang]].concat());
+    let mut engine = engine(&[&server.url], 1);
+    one_is_answered(&mut engine).await;
+    wait_until(|| server.left.load(Ordering::SeqCst) == 1).await;
+    // Those that come after a pause do so too.
+    one_is_answered(&mut engine).await;
+    wait_until(|| server.left.load(Ordering::SeqCst) == 2).await;
+    assert_eq!(server.connections.load(Ordering::SeqCst), 2);
+    drop(engine);
+}
+
+#[tokio::test]
+async fn a_connection_that_the_server_has_closed_is_not_used_again() {
+    let server = Fake::always([events(&ANSWER), vec![Act::Close]].concat());
+    let mut engine = engine(&[&server.url], 1);
+    for _ in 0..3 {
+        one_is_answered(&mut engine).await;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    let requests = server.requests.lock().len();
+    assert_eq!((requests, server.connections.load(Ordering::SeqCst)), (3, 3));
+    drop(engine);
+}
+
+#[tokio::test]
 async fn a_connection_that_the_server_closes_meanwhile_loses_no_request() {
     let server = Fake::start(|number, _| match number {
         1 => vec![Act::Close],
