@@ -1,10 +1,12 @@
 //! LoadGen with a system under test that does next to nothing, in one process: what LoadGen itself costs.
 //!
-//! `loadgen-alone SCENARIO SAMPLES_PER_SECOND MILLISECONDS [TTFT_US TPOT_US TOKENS]` prints one line of JSON: LoadGen's verdict
-//! and completed samples per second, its latencies, and the most memory that was resident when the first query was issued, in
-//! bytes: LoadGen's tables for all queries. (At the end it would be more: one thread that answers everything at once
-//! piles up LoadGen's log.) With the last three, answers are tokens on schedule, which LoadGen counts.
+//! `loadgen-alone SCENARIO SAMPLES_PER_SECOND MILLISECONDS [TTFT_US TPOT_US TOKENS [PROMPT_BYTES]]` prints one line of JSON:
+//! LoadGen's verdict and completed samples per second, its latencies, and the most memory that was resident when the first query
+//! was issued, in bytes: LoadGen's tables for all queries. (At the end it would be more: one thread that answers everything at
+//! once piles up LoadGen's log.) With three figures more, answers are tokens on schedule, which LoadGen counts; with the last one,
+//! prompts of that length and the tokens go through a plain TCP connection.
 
+mod behind_sockets;
 mod nothing;
 mod on_schedule;
 
@@ -14,8 +16,9 @@ use loadgen_node::official_log::{DetailLog, latencies};
 use loadgen_sys::{LogSettings, Mode, Scenario, SystemUnderTest, TestSettings, start_test};
 
 use crate::{
+    behind_sockets::BehindSockets,
     nothing::Nothing,
-    on_schedule::{OnSchedule, Schedule},
+    on_schedule::{LoadGen, OnSchedule, Schedule},
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -32,20 +35,25 @@ fn main() -> Result<(), Box<dyn Error>> {
     settings.set("min_duration_ms", milliseconds)?;
     settings.set("min_query_count", "1")?;
     settings.set("server_target_latency_ns", "10000000")?;
-    let on_schedule = match schedule {
+    let on_schedule: Option<Box<dyn SystemUnderTest>> = match schedule {
         [] => None,
-        [ttft_us, tpot_us, tokens] if scenario == Scenario::Server => {
+        [ttft_us, tpot_us, tokens, prompt @ ..] if scenario == Scenario::Server => {
             for (field, value) in e2e::TOKEN_BOUNDS {
                 settings.set(field, value)?;
             }
-            Some(OnSchedule::start(Schedule::parse(ttft_us, tpot_us, tokens)?)?)
+            let schedule = Schedule::parse(ttft_us, tpot_us, tokens)?;
+            Some(match prompt {
+                [] => Box::new(OnSchedule::start(schedule, LoadGen)?),
+                [bytes] => Box::new(BehindSockets::start(schedule, bytes)?),
+                _ => return Err(USAGE.into()),
+            })
         }
         _ => return Err(USAGE.into()),
     };
     let folder = tempfile::tempdir()?;
     let log = LogSettings { outdir: folder.path().display().to_string(), ..Default::default() };
     let nothing = Nothing::default();
-    let sut = on_schedule.as_ref().map_or(&nothing as &dyn SystemUnderTest, |sut| sut);
+    let sut = on_schedule.as_deref().unwrap_or(&nothing);
     start_test(sut, &nothing, &settings, &log, None)?;
     let log = DetailLog::read(&folder.path().join("mlperf_log_detail.txt"))?;
     let line = serde_json::json!({
@@ -59,4 +67,4 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 const USAGE: &str = "usage: loadgen-alone offline SAMPLES_PER_SECOND MILLISECONDS, or \
-                     loadgen-alone server SAMPLES_PER_SECOND MILLISECONDS [TTFT_US TPOT_US TOKENS]";
+                     loadgen-alone server SAMPLES_PER_SECOND MILLISECONDS [TTFT_US TPOT_US TOKENS [PROMPT_BYTES]]";

@@ -12,13 +12,14 @@ use std::{
 
 use loadgen_sys::{Abort, ResponseId, Samples, SystemUnderTest, complete, first_token};
 
-/// Samples that may wait for the thread; beyond it LoadGen's thread waits.
+/// Samples that may wait for the thread; beyond it who brings them waits.
 const INBOX: usize = 1 << 16;
 
 /// Bytes of a token id.
 const ID_BYTES: usize = 4;
 
 /// When tokens come, and how many.
+#[derive(Clone)]
 pub(crate) struct Schedule {
     first: Duration,
     whole: Duration,
@@ -38,21 +39,53 @@ impl Schedule {
     }
 }
 
-/// The system. Its thread lives as long as the value: LoadGen loses what a thread has logged that ends during a test.
-pub(crate) struct OnSchedule(SyncSender<(Instant, ResponseId)>);
+/// Who is told of tokens.
+pub(crate) trait Told<Id>: Send + 'static {
+    /// The first token of a sample.
+    fn first(&mut self, id: &mut Id, token: &[u8]);
 
-impl OnSchedule {
-    pub(crate) fn start(schedule: Schedule) -> io::Result<Self> {
+    /// Samples whose output is whole.
+    fn whole(&mut self, ids: impl Iterator<Item = Id>, output: &[u8]);
+
+    /// What is due has been told; false when nobody listens any more.
+    fn flush(&mut self) -> bool {
+        true
+    }
+}
+
+/// LoadGen, in this process.
+pub(crate) struct LoadGen;
+
+impl Told<ResponseId> for LoadGen {
+    fn first(&mut self, id: &mut ResponseId, token: &[u8]) {
+        first_token(id, token);
+    }
+
+    fn whole(&mut self, ids: impl Iterator<Item = ResponseId>, output: &[u8]) {
+        complete(ids.map(|id| (id, output)));
+    }
+}
+
+/// The system. Its thread lives as long as the value: LoadGen loses what a thread has logged that ends during a test.
+pub(crate) struct OnSchedule<Id>(SyncSender<(Instant, Id)>);
+
+impl<Id: Send + 'static> OnSchedule<Id> {
+    pub(crate) fn start(schedule: Schedule, told: impl Told<Id>) -> io::Result<Self> {
         let (issued, inbox) = sync_channel(INBOX);
         thread::Builder::new()
             .name("on-schedule".into())
-            .spawn(move || answer(&schedule, &inbox))?;
+            .spawn(move || answer(&schedule, &inbox, told))?;
         Ok(Self(issued))
+    }
+
+    /// Begins a sample that came then; false when the thread has ended.
+    pub(crate) fn begin(&self, came: Instant, id: Id) -> bool {
+        self.0.send((came, id)).is_ok()
     }
 }
 
 /// Answers until nobody issues any more. Every output takes as long as the others, so those that began first are due first.
-fn answer(schedule: &Schedule, inbox: &Receiver<(Instant, ResponseId)>) {
+fn answer<Id>(schedule: &Schedule, inbox: &Receiver<(Instant, Id)>, mut told: impl Told<Id>) {
     // As the engine `tokens` has it.
     let _ = rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN));
     let (mut begun, mut first_told) = (VecDeque::new(), VecDeque::new());
@@ -71,17 +104,20 @@ fn answer(schedule: &Schedule, inbox: &Receiver<(Instant, ResponseId)>) {
         begun.extend(inbox.try_iter());
         let now = Instant::now();
         while due(&begun, schedule.first).is_some_and(|due| due <= now) {
-            let Some((issued, mut id)) = begun.pop_front() else { break };
-            first_token(&mut id, &schedule.output[..ID_BYTES]);
-            first_told.push_back((issued, id));
+            let Some((came, mut id)) = begun.pop_front() else { break };
+            told.first(&mut id, &schedule.output[..ID_BYTES]);
+            first_told.push_back((came, id));
         }
-        let is_whole = |(issued, _): &(Instant, ResponseId)| *issued + schedule.whole <= now;
+        let is_whole = |(came, _): &(Instant, Id)| *came + schedule.whole <= now;
         let whole = first_told.iter().take_while(|sample| is_whole(sample)).count();
-        complete(first_told.drain(..whole).map(|(_, id)| (id, &schedule.output[..])));
+        told.whole(first_told.drain(..whole).map(|(_, id)| id), &schedule.output);
+        if !told.flush() {
+            return;
+        }
     }
 }
 
-impl SystemUnderTest for OnSchedule {
+impl SystemUnderTest for OnSchedule<ResponseId> {
     fn name(&self) -> Result<String, Abort> {
         Ok("on schedule".into())
     }
@@ -89,8 +125,9 @@ impl SystemUnderTest for OnSchedule {
     fn issue_query(&self, samples: Samples<'_>) -> Result<(), Abort> {
         let issued = Instant::now();
         for sample in samples {
-            let sent = self.0.send((issued, sample.response_id));
-            sent.map_err(|_| Abort("the thread that answers has ended".into()))?;
+            if !self.begin(issued, sample.response_id) {
+                return Err(Abort("the thread that answers has ended".into()));
+            }
         }
         Ok(())
     }

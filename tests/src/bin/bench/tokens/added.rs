@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use super::runs::{self, FIRST_US, FURTHER_US, Times};
+use super::runs::{self, Alone, FIRST_US, FURTHER_US, Times};
 use crate::figures::spread;
 
 const RATE: u64 = 100;
@@ -16,11 +16,12 @@ pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
         eprintln!("Server, {RATE} QPS, round {run} of {runs}");
         let figures = runs::over_network(&nodes, "server", RATE, MILLISECONDS)?;
         let over_network = figures.times.ok_or("LoadGen has no times of tokens")?;
-        let (alone, _) = runs::alone(RATE, MILLISECONDS)?;
-        rounds.push((over_network, alone));
+        let (alone, _) = runs::alone(Alone::InProcess, RATE, MILLISECONDS)?;
+        let (sockets, _) = runs::alone(Alone::BehindSockets, RATE, MILLISECONDS)?;
+        rounds.push([over_network, sockets, alone]);
     }
     // Less the schedule, where that is not gone already.
-    let line = |name: &str, schedule: [u64; 2], times: &dyn Fn(&(Times, Times)) -> Times| {
+    let line = |name: &str, schedule: [u64; 2], times: &dyn Fn(&[Times; 3]) -> Times| {
         let [first, further] = schedule.map(|us| us as f64);
         let of = |pick: &dyn Fn(Times) -> f64| {
             rounds.iter().map(|round| pick(times(round))).collect::<Vec<_>>()
@@ -34,11 +35,11 @@ pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
             spread(of(&|times| percent(times.further_p99 - further)), 2),
         )
     };
-    let difference = |(over_network, alone): &(Times, Times)| Times {
-        first_p50: over_network.first_p50 - alone.first_p50,
-        first_p99: over_network.first_p99 - alone.first_p99,
-        further_p50: over_network.further_p50 - alone.further_p50,
-        further_p99: over_network.further_p99 - alone.further_p99,
+    let beyond_alone = |times: Times, alone: Times| Times {
+        first_p50: times.first_p50 - alone.first_p50,
+        first_p99: times.first_p99 - alone.first_p99,
+        further_p50: times.further_p50 - alone.further_p50,
+        further_p99: times.further_p99 - alone.further_p99,
     };
     let schedule = [FIRST_US, FURTHER_US];
     Ok([
@@ -46,9 +47,13 @@ pub fn table(runs: usize) -> Result<String, Box<dyn Error>> {
             "| Server, {RATE} QPS, beyond the schedule | first token (TTFT), p50 | p99 | each further (TPOT), p50 | p99 \
              |\n|---|---|---|---|---|\n"
         ),
-        line("two nodes", schedule, &|(over_network, _)| *over_network),
-        line("LoadGen alone, a system on schedule in its process", schedule, &|(_, alone)| *alone),
-        line("**added by the network and the nodes**", [0, 0], &difference),
+        line("two nodes", schedule, &|[nodes, _, _]| *nodes),
+        line("a system on schedule behind plain sockets", schedule, &|[_, sockets, _]| *sockets),
+        line("LoadGen alone, a system on schedule in its process", schedule, &|[_, _, alone]| *alone),
+        line("added by plain sockets", [0, 0], &|[_, sockets, alone]| beyond_alone(*sockets, *alone)),
+        line("**added by the network and the nodes**", [0, 0], &|[nodes, _, alone]| {
+            beyond_alone(*nodes, *alone)
+        }),
     ]
     .concat())
 }

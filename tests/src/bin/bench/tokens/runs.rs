@@ -94,9 +94,26 @@ pub fn over_network(
     })
 }
 
-/// Server at that rate with a system on schedule in LoadGen's own process: its times, and whether the run is VALID.
-pub fn alone(rate: u64, ms: u64) -> Result<(Times, bool), Box<dyn Error>> {
-    let line = loadgen_alone("server", rate, ms, &[FIRST_US, FURTHER_US, OUTPUT])?;
+/// Bytes of a prompt on the wire.
+const PROMPT_BYTES: u64 = 4120;
+
+/// A system on schedule without netdiv.
+#[derive(Clone, Copy)]
+pub enum Alone {
+    /// In LoadGen's own process.
+    InProcess,
+    /// Behind a plain TCP connection.
+    BehindSockets,
+}
+
+/// Server at that rate with such a system: its times, and whether the run is VALID.
+pub fn alone(system: Alone, rate: u64, ms: u64) -> Result<(Times, bool), Box<dyn Error>> {
+    let schedule = [FIRST_US, FURTHER_US, OUTPUT, PROMPT_BYTES];
+    let schedule = match system {
+        Alone::InProcess => &schedule[..3],
+        Alone::BehindSockets => &schedule[..],
+    };
+    let line = loadgen_alone("server", rate, ms, schedule)?;
     let times = Times::read(&line["latency_ns"]);
     Ok((times.ok_or("LoadGen alone has no times of tokens")?, line["verdict"] == "VALID"))
 }
