@@ -13,10 +13,7 @@ use std::{
 
 use serde_json::json;
 
-use super::{
-    prompts::{VOCABULARY, ids},
-    runs::PROMPT,
-};
+use super::prompts::{PROMPT, VOCABULARY, ids};
 use crate::server::announced;
 
 const HEAD: &[u8] =

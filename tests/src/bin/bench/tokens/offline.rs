@@ -4,7 +4,10 @@ use std::error::Error;
 
 use e2e::SutNode;
 
-use super::runs::{self, Figures, OUTPUT, PROMPT};
+use super::{
+    prompts::PROMPT,
+    runs::{self, Figures, OUTPUT},
+};
 use crate::figures::{median, spread};
 
 /// How the row is called.

@@ -6,7 +6,8 @@ use netdiv_contract::{
     tokens,
 };
 
-use super::runs::PROMPT;
+/// Tokens of a prompt.
+pub const PROMPT: usize = 1024;
 
 /// One more than the largest id.
 pub const VOCABULARY: usize = 32_000;

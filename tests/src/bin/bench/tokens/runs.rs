@@ -5,10 +5,10 @@ use std::error::Error;
 use e2e::{LoadGen, SutNode};
 use serde_json::Value;
 
+use super::prompts::{PROMPT, prompts};
 use crate::alone::loadgen_alone;
 
-/// Tokens of a prompt and of an output.
-pub const PROMPT: usize = 1024;
+/// Tokens of an output.
 pub const OUTPUT: u64 = 256;
 
 /// The schedule, in microseconds: until the first token, and for each further one.
@@ -94,9 +94,6 @@ pub fn over_network(
     })
 }
 
-/// Bytes of a prompt on the wire.
-const PROMPT_BYTES: u64 = 4120;
-
 /// A system on schedule without netdiv.
 #[derive(Clone, Copy)]
 pub enum Alone {
@@ -108,7 +105,8 @@ pub enum Alone {
 
 /// Server at that rate with such a system: its times, and whether the run is VALID.
 pub fn alone(system: Alone, rate: u64, ms: u64) -> Result<(Times, bool), Box<dyn Error>> {
-    let schedule = [FIRST_US, FURTHER_US, OUTPUT, PROMPT_BYTES];
+    let prompt_bytes = prompts(1).iter().map(|prompt| prompt.len() as u64).sum();
+    let schedule = [FIRST_US, FURTHER_US, OUTPUT, prompt_bytes];
     let schedule = match system {
         Alone::InProcess => &schedule[..3],
         Alone::BehindSockets => &schedule[..],

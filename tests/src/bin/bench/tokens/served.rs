@@ -14,8 +14,8 @@ use netdiv_qdl::{AnswerTokens, Settings};
 use serde_json::Value;
 
 use super::{
-    prompts::{VOCABULARY, prompts},
-    runs::{OUTPUT, PROMPT},
+    prompts::{PROMPT, VOCABULARY, prompts},
+    runs::OUTPUT,
 };
 use crate::{
     cores::{Share, started_on},
