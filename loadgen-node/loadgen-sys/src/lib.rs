@@ -13,15 +13,17 @@
 //!   and [`start_test`] returns [`StartTestError::Aborted`]. No sample is completed without an answer.
 //! - Neither panics nor C++ exceptions cross the border.
 
+mod answers;
 mod ffi;
 mod settings;
 mod test;
 
+pub use answers::{ResponseId, complete, first_token};
 pub use netdiv_words::{AnswerTokens, Mode, Scenario};
 pub use settings::{LogSettings, SettingsError, TestSettings};
 pub use test::{
-    Abort, QuerySampleLibrary, ResponseId, Sample, Samples, StartTestError, SystemUnderTest,
-    complete, end_from_outside, exit_now, first_token, start_test,
+    Abort, QuerySampleLibrary, Sample, Samples, StartTestError, SystemUnderTest, end_from_outside,
+    exit_now, start_test,
 };
 
 /// Version and git revision that the compiled LoadGen reports, for instance `5.0.11 @ ef1bd3b95e`.

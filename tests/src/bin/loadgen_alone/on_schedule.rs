@@ -86,7 +86,7 @@ impl<Id: Send + 'static> OnSchedule<Id> {
 
 /// Answers until nobody issues any more. Every output takes as long as the others, so those that began first are due first.
 fn answer<Id>(schedule: &Schedule, inbox: &Receiver<(Instant, Id)>, mut told: impl Told<Id>) {
-    // As the engine `tokens` has it.
+    // As precise as the engine `tokens`.
     let _ = rustix::thread::set_current_timer_slack(Some(NonZeroU64::MIN));
     let (mut begun, mut first_told) = (VecDeque::new(), VecDeque::new());
     loop {
