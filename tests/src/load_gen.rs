@@ -20,6 +20,9 @@ pub const TOKEN_BOUNDS: [(&str, &str); 3] = [
     ("server_tpot_latency", "1000000"),
 ];
 
+/// For `env`: a run hears SIGHUP although `nohup` keeps it from these tests.
+const HEARS_HANGUP: &str = "--default-signal=HUP";
+
 /// A `loadgen-node run` under construction.
 #[derive(Debug)]
 pub struct LoadGen {
@@ -72,9 +75,10 @@ impl LoadGen {
 
     fn run_with(args: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        let mut command = Command::new(program("loadgen-node"));
+        let mut command = Command::new("env");
+        command.arg(HEARS_HANGUP).arg(program("loadgen-node")).arg("run").args(args);
         // In a folder of its own, where nothing lies about.
-        command.arg("run").args(args).current_dir(folder.path());
+        command.current_dir(folder.path());
         command.env_remove("RUST_LOG");
         Self { command, transport: transport().into(), folder }
     }
@@ -118,9 +122,10 @@ impl LoadGen {
 
     /// Within limits that a shell has set: commands such as `ulimit -f 64`.
     pub fn after(mut self, commands: &str) -> Self {
-        let mut limited = Command::new("bash");
+        let mut limited = Command::new("env");
         let script = format!("{commands}; exec \"$0\" \"$@\"");
-        limited.args(["-c", &script]).arg(self.command.get_program()).args(self.command.get_args());
+        let program_and_args = self.command.get_args().skip(1);
+        limited.args([HEARS_HANGUP, "bash", "-c", &script]).args(program_and_args);
         limited.current_dir(self.folder.path()).env_remove("RUST_LOG");
         self.command = limited;
         self

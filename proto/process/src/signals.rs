@@ -91,8 +91,11 @@ mod tests {
     fn each_signal_is_told_by_its_name() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         runtime.block_on(async {
+            // Under `nohup` the tests do not hear of the end of a terminal either.
+            let status = std::fs::read_to_string("/proc/self/status").unwrap();
+            let heard = |signal: &Signal| *signal != Signal::HangUp || !ignores(&status, *signal);
             let mut signals = Signals::listen(&Signal::ALL).unwrap();
-            for signal in Signal::ALL {
+            for signal in Signal::ALL.into_iter().filter(heard) {
                 let kill = format!("kill -{} {}", &signal.name()[3..], std::process::id());
                 assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
                 assert_eq!(signals.next().await, signal);
