@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use netdiv_contract::v1::{InferResponse, Tokens};
-use tokio::runtime::{Builder, Runtime};
 
 use crate::{
+    background::Background,
     engine::pool::EnginePool,
     error::NodeError,
     intake::{admission::Admission, replies::ReplyTo},
@@ -20,20 +20,22 @@ pub struct InProcess {
     engines: EnginePool,
     /// As at a node.
     admission: Arc<Admission>,
-    /// For waiting.
-    runtime: Runtime,
+    /// For waiting, and for engines that compute nothing. One thread: LoadGen is told of a sample's first token and of its answer
+    /// by the same.
+    background: Background,
     replies: ReplyTo,
 }
 
 impl InProcess {
-    /// Loads the model and warms it up. Replies come, in any order, on the engines' threads; `tokens` says which tokens of an
-    /// output come before it.
+    /// Loads the model and warms it up. Replies come in any order, those of a sample from one thread; `tokens` says which
+    /// tokens of an output come before it.
     pub fn start(
         config: &Config,
         tokens: Tokens,
         answered: impl Fn(Vec<InferResponse>) + Send + Sync + 'static,
     ) -> Result<Self, NodeError> {
-        let engines = EnginePool::start(config)?;
+        let background = Background::start("in-process")?;
+        let engines = EnginePool::start(config, &background.handle)?;
         if engines.engines == 0 {
             return Err(NodeError::NoEngine(engines.model.engine.clone()));
         }
@@ -41,11 +43,10 @@ impl InProcess {
             return Err(NodeError::NoTokens(engines.model.engine.clone()));
         }
         let max_samples = config.max_in_flight_samples.unwrap_or(engines.room);
-        let runtime = Builder::new_current_thread().build();
         Ok(Self {
             engines,
             admission: Arc::new(Admission::of(max_samples, config)),
-            runtime: runtime?,
+            background,
             replies: ReplyTo::here(answered, tokens),
         })
     }
@@ -71,7 +72,7 @@ impl InProcess {
                 // No more samples will fill up this batch until there is room.
                 self.engines.queue.push(&mut burst);
                 self.engines.queue.flush();
-                self.runtime.block_on(self.admission.admit(cost))
+                self.background.handle.block_on(self.admission.admit(cost))
             });
             burst.push(Sample {
                 id,

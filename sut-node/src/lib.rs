@@ -3,7 +3,7 @@
 //! Reading order, along the life of a sample:
 //!
 //! 1. `intake/`: a stream's samples are read, admitted and decoded (`service.rs`); each is a `sample.rs`.
-//! 2. `batching/`: `batcher.rs` decides when a batch closes; `queue.rs` lets engine threads wait for it.
+//! 2. `batching/`: `batcher.rs` decides when a batch closes; `queue.rs` lets engines wait for it.
 //! 3. [`engine`]: `batched.rs` runs an engine on the batch; plug-ins are fed by a workload of `model/`. `streaming.rs` drives
 //!    engines that answer each sample for itself, token by token: `tokens.rs`, and serving engines behind `served/` and `kserve/`.
 //! 4. `intake/replies.rs`: each sample's reply goes back on its stream.
@@ -15,6 +15,7 @@
 //!
 //! [`run`] is the real program; `main.rs` only reads settings and calls it.
 
+mod background;
 mod batching;
 mod bench;
 mod clock;

@@ -25,6 +25,15 @@ pub(crate) struct Sample {
     pub(crate) replies: ReplyTo,
 }
 
+#[cfg(test)]
+impl Sample {
+    /// Of no bytes, which has come now.
+    pub(crate) fn empty(id: u64, replies: ReplyTo) -> Self {
+        let (payload, arrived) = (Payload::default(), Instant::now());
+        Self { id, payload, digest: None, length: 1, arrived, admitted: None, replies }
+    }
+}
+
 impl Queued for Sample {
     fn arrived(&self) -> Instant {
         self.arrived

@@ -115,6 +115,13 @@ impl<T: Queued> Batcher<T> {
 }
 
 impl Rules {
+    /// Batches of so many samples, none of which waits for others.
+    #[cfg(test)]
+    pub(crate) fn at_once(samples: usize) -> Self {
+        let (age, buckets) = (Duration::ZERO, Vec::new());
+        Self { samples, tokens: None, pads: false, bytes: None, age, buckets }
+    }
+
     /// How many samples from the front make a batch, and whether no more would fit. A sample that exceeds a limit alone
     /// goes alone.
     fn batch<T: Queued>(&self, samples: &VecDeque<T>, bucket: usize) -> (usize, bool) {
@@ -167,7 +174,7 @@ mod tests {
     const AGE: Duration = Duration::from_millis(5);
 
     fn rules(samples: usize) -> Rules {
-        Rules { samples, tokens: None, pads: true, bytes: None, age: AGE, buckets: Vec::new() }
+        Rules { pads: true, age: AGE, ..Rules::at_once(samples) }
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! The batcher behind a lock: streams put samples in, engine threads wait for batches.
+//! The batcher behind a lock: streams put samples in; engines' threads, or their tasks, wait for batches.
 
 use std::{
     sync::atomic::{AtomicBool, Ordering},
+    task::{Context, Poll, Waker},
     time::{Duration, Instant},
 };
 
@@ -24,17 +25,19 @@ pub(crate) struct BatchQueue<T> {
 struct State<T> {
     batcher: Batcher<T>,
     closed: bool,
-    /// Engine threads that wait; none is woken while all are busy.
+    /// Engines' threads that wait; none is woken while all are busy.
     idle: usize,
     /// Those that wait for a batch while one computes; they leave it to the others.
     computing: usize,
+    /// Engines' tasks that wait.
+    tasks: Vec<Waker>,
 }
 
 /// What an engine thread does while it waits for a batch.
 #[derive(Clone, Copy)]
 enum Waiting<'a> {
-    /// Nothing, until it is that late.
-    Idle(Option<Instant>),
+    /// Nothing.
+    Idle,
     /// Its engine computes, until this is rung.
     Computing(&'a AtomicBool),
 }
@@ -49,9 +52,13 @@ impl<T> State<T> {
     /// How many wait in that way.
     fn count(&mut self, waiting: Waiting<'_>) -> &mut usize {
         match waiting {
-            Waiting::Idle(_) => &mut self.idle,
+            Waiting::Idle => &mut self.idle,
             Waiting::Computing(_) => &mut self.computing,
         }
+    }
+
+    fn wake_tasks(&mut self) {
+        self.tasks.drain(..).for_each(Waker::wake);
     }
 }
 
@@ -59,7 +66,13 @@ impl<T: Queued> BatchQueue<T> {
     pub(crate) fn new(rules: Rules, clock: Clock) -> Self {
         let batcher = Batcher::new(rules);
         Self {
-            state: Mutex::new(State { batcher, closed: false, idle: 0, computing: 0 }),
+            state: Mutex::new(State {
+                batcher,
+                closed: false,
+                idle: 0,
+                computing: 0,
+                tasks: Vec::new(),
+            }),
             changed: Condvar::new(),
             changed_meanwhile: Condvar::new(),
             clock,
@@ -78,34 +91,39 @@ impl<T: Queued> BatchQueue<T> {
         }
         let mut state = self.state.lock();
         state.batcher.push(samples.drain(..));
-        self.notify_one(&state);
+        self.notify_one(&mut state);
     }
 
-    fn notify_one(&self, state: &State<T>) {
+    fn notify_one(&self, state: &mut State<T>) {
         if state.idle > 0 {
             self.changed.notify_one();
         } else if state.computing > 0 {
             self.changed_meanwhile.notify_one();
+        } else {
+            // Whoever was left here may be busy by now.
+            state.wake_tasks();
         }
     }
 
-    fn notify_all(&self) {
+    fn notify_all(&self, state: &mut State<T>) {
         self.changed.notify_all();
         self.changed_meanwhile.notify_all();
+        state.wake_tasks();
     }
 
     /// Lets what waits go at once, though its batch is not full.
     pub(crate) fn flush(&self) {
-        self.state.lock().batcher.flush();
-        self.notify_all();
+        let mut state = self.state.lock();
+        state.batcher.flush();
+        self.notify_all(&mut state);
     }
 
-    /// Ends the engine threads once the queue is empty.
+    /// Ends the engines once the queue is empty.
     pub(crate) fn close(&self) {
         let mut state = self.state.lock();
         state.closed = true;
         state.batcher.flush();
-        self.notify_all();
+        self.notify_all(&mut state);
     }
 
     /// Number of samples that wait.
@@ -131,9 +149,37 @@ impl<T: Queued> BatchQueue<T> {
         }
     }
 
-    /// Waits for a batch of as many samples as there is room for; `None` when the queue is closed and empty, or it is that late.
-    pub(crate) fn next_batch(&self, room: usize, until: Option<Instant>) -> Option<Vec<T>> {
-        self.wait_for_batch(room, Waiting::Idle(until))
+    /// What the batcher says. Others are woken for what a batch leaves.
+    fn next(&self, state: &mut State<T>, now: Instant, room: usize) -> Next<T> {
+        let next = state.batcher.next(now, room);
+        if matches!(next, Next::Batch(_)) && state.batcher.len() > 0 {
+            self.notify_one(state);
+        }
+        next
+    }
+
+    /// Waits for a batch of as many samples as there is room for; `None` when the queue is closed and empty.
+    pub(crate) fn next_batch(&self, room: usize) -> Option<Vec<T>> {
+        self.wait_for_batch(room, Waiting::Idle)
+    }
+
+    /// The same for an engine's task, where no sample waits for others.
+    pub(crate) fn poll_next_batch(
+        &self,
+        context: &mut Context<'_>,
+        room: usize,
+    ) -> Poll<Option<Vec<T>>> {
+        let mut state = self.state.lock();
+        match self.next(&mut state, self.clock.now(), room) {
+            Next::Batch(batch) => Poll::Ready(Some(batch)),
+            Next::Wait | Next::WaitUntil(_) if state.closed => Poll::Ready(None),
+            Next::Wait | Next::WaitUntil(_) => {
+                if !state.tasks.iter().any(|task| task.will_wake(context.waker())) {
+                    state.tasks.push(context.waker().clone());
+                }
+                Poll::Pending
+            }
+        }
     }
 
     /// Waits for a batch as long as that is not rung and no other engine has nothing to do.
@@ -147,23 +193,13 @@ impl<T: Queued> BatchQueue<T> {
             let now = self.clock.now();
             let next = match waiting {
                 Waiting::Computing(_) if state.idle > 0 => Next::Wait,
-                _ => state.batcher.next(now, room),
+                _ => self.next(&mut state, now, room),
             };
-            let until = match (next, waiting) {
-                (Next::Batch(batch), _) => {
-                    if state.batcher.len() > 0 {
-                        self.notify_one(&state);
-                    }
-                    return Some(batch);
-                }
-                (Next::Wait, _) if state.closed => return None,
-                (_, Waiting::Idle(Some(until))) if until <= now => return None,
-                (Next::Wait, Waiting::Idle(until)) => until,
-                (Next::Wait, Waiting::Computing(_)) => None,
-                (Next::WaitUntil(deadline), Waiting::Idle(Some(until))) => {
-                    Some(until.min(deadline))
-                }
-                (Next::WaitUntil(deadline), _) => Some(deadline),
+            let until = match next {
+                Next::Batch(batch) => return Some(batch),
+                Next::Wait if state.closed => return None,
+                Next::Wait => None,
+                Next::WaitUntil(deadline) => Some(deadline),
             };
             self.wait(&mut state, waiting, until.map(|u| u.saturating_duration_since(now)));
         }
@@ -185,7 +221,7 @@ impl<T: Queued> BatchQueue<T> {
         time: Option<Duration>,
     ) {
         let changed = match waiting {
-            Waiting::Idle(_) => &self.changed,
+            Waiting::Idle => &self.changed,
             Waiting::Computing(_) => &self.changed_meanwhile,
         };
         *state.count(waiting) += 1;

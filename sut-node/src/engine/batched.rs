@@ -46,6 +46,10 @@ impl Batched {
 }
 
 impl Work for Batched {
+    fn warm_up(&mut self) -> Result<(), EngineError> {
+        self.engine.warm_up()
+    }
+
     fn is_idle(&self) -> bool {
         self.begun.is_empty()
     }

@@ -1,9 +1,14 @@
-//! What the node asks of an engine. Each instance is owned by one thread. There are two kinds: most run a batch at a time;
-//! a streaming engine answers each sample for itself, through its [`Sink`].
+//! What the node asks of an engine. There are two kinds: most run a batch at a time; a streaming engine answers each sample
+//! for itself, through its [`Sink`]. Each instance is owned by one thread, or by one task where it computes nothing.
 
-use std::time::{Duration, Instant};
+use std::{
+    io,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use bytes::Bytes;
+use tokio::runtime::Handle;
 
 use crate::{
     engine::{error::EngineError, sink::Sink},
@@ -52,13 +57,8 @@ pub trait StreamingEngine: Send {
     /// Begins samples, each with where its answer goes.
     fn begin(&mut self, samples: Vec<(Payload, Sink)>) -> Result<(), EngineError>;
 
-    /// Until when there is nothing to do but take more samples; `None`: there is something to do now.
-    fn idle_until(&self) -> Option<Instant> {
-        None
-    }
-
-    /// Goes on for a moment, such as one step of decoding, when samples are under way; waits until there is something to do.
-    /// After an error it is asked to drop all of them.
+    /// Goes on for a moment, such as one step of decoding, when samples are under way. After an error it is asked to drop all
+    /// of them.
     fn step(&mut self) -> Result<(), EngineError>;
 
     /// Drops every sink: it has failed.
@@ -70,12 +70,26 @@ pub trait StreamingEngine: Send {
     }
 }
 
-/// One instance of an engine of either kind.
+/// One that computes nothing: it waits for a time, or for others, and more samples may come meanwhile. Its steps are short, and
+/// it is not warmed up.
+pub trait WaitingEngine: StreamingEngine {
+    /// Ready once there is something to do in a step.
+    fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()>;
+
+    /// Where it runs, unless it is among the tasks that serve the streams.
+    fn runtime(&self) -> Option<Handle> {
+        None
+    }
+}
+
+/// One instance of an engine of any kind.
 pub enum EngineKind {
     /// Runs a batch at a time.
     Batched(Box<dyn Engine>),
     /// Answers each sample for itself.
     Streaming(Box<dyn StreamingEngine>),
+    /// Answers each sample for itself, and computes nothing.
+    Waiting(Box<dyn WaitingEngine>),
 }
 
 impl std::fmt::Debug for EngineKind {
@@ -83,24 +97,27 @@ impl std::fmt::Debug for EngineKind {
         f.write_str(match self {
             Self::Batched(_) => "Batched",
             Self::Streaming(_) => "Streaming",
+            Self::Waiting(_) => "Waiting",
         })
     }
 }
 
 impl EngineKind {
+    /// One that computes nothing, where the system has what it needs.
+    pub(crate) fn waiting(
+        engine: io::Result<impl WaitingEngine + 'static>,
+    ) -> Result<Self, EngineError> {
+        let engine = engine.map_err(|error| EngineError::Failed(error.to_string()))?;
+        Ok(Self::Waiting(Box::new(engine)))
+    }
+
     /// Runs one batch, when none is under way; only an engine of the first kind can.
     pub fn infer(&mut self, batch: Vec<Payload>) -> Result<Inference, EngineError> {
         match self {
             Self::Batched(engine) => engine.infer(batch),
-            Self::Streaming(_) => Err(EngineError::Failed("it runs no batches".into())),
-        }
-    }
-
-    /// Runs before the node says that it is ready.
-    pub(crate) fn warm_up(&mut self) -> Result<(), EngineError> {
-        match self {
-            Self::Batched(engine) => engine.warm_up(),
-            Self::Streaming(engine) => engine.warm_up(),
+            Self::Streaming(_) | Self::Waiting(_) => {
+                Err(EngineError::Failed("it runs no batches".into()))
+            }
         }
     }
 }

@@ -18,7 +18,7 @@ use crate::{
     settings::{config::Config, engine::EngineConfig},
 };
 
-/// Makes the configured engine's instances. They share the model's weights.
+/// Makes the configured engine's instances, within a runtime. They share the model's weights.
 pub fn load(config: &Config) -> Result<(Model, Vec<EngineKind>), EngineError> {
     match &config.engine {
         // Streams answer themselves.
@@ -41,8 +41,9 @@ pub fn load(config: &Config) -> Result<(Model, Vec<EngineKind>), EngineError> {
         EngineConfig::Tokens(settings) => {
             let settings = Arc::new(settings.clone());
             let slots = config.batching.max_batch;
-            let engine = |_| EngineKind::Streaming(Box::new(Tokens::new(settings.clone(), slots)));
-            Ok((tokens::model(&settings), (0..config.instances).map(engine).collect()))
+            let engine = |_| EngineKind::waiting(Tokens::new(settings.clone(), slots));
+            let engines = (0..config.instances).map(engine).collect::<Result<_, EngineError>>()?;
+            Ok((tokens::model(&settings), engines))
         }
         EngineConfig::Served(settings) => served::load::load(settings, config),
         EngineConfig::Kserve(settings) => kserve::load::load(settings, config),

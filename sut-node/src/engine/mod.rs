@@ -20,14 +20,16 @@ pub(crate) mod pool;
 mod remote;
 mod served;
 mod sink;
-mod streaming;
+pub(crate) mod streaming;
+pub(crate) mod task;
 pub(crate) mod thread;
+mod timer;
 mod tokens;
-mod work;
+pub(crate) mod work;
 
 pub use self::{
     error::EngineError,
-    interface::{Engine, EngineKind, Inference, StreamingEngine},
+    interface::{Engine, EngineKind, Inference, StreamingEngine, WaitingEngine},
     kserve::dry_run::read_stream,
     load::load,
     plugin::open::devices,

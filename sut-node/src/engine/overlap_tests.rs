@@ -25,8 +25,9 @@ use crate::{
     batching::{batcher::Rules, queue::BatchQueue},
     clock::Clock,
     engine::{
+        batched::Batched,
         error::EngineError,
-        interface::{Done, Engine, EngineKind, Inference},
+        interface::{Done, Engine, Inference},
         thread::EngineThread,
     },
     intake::replies::ReplyTo,
@@ -99,16 +100,13 @@ struct Stage {
     reply_to: ReplyTo,
 }
 
+fn on_thread(device: Device, queue: &Arc<BatchQueue<Sample>>) -> EngineThread {
+    let work = Batched::new(Box::new(device), Encoding::None, Arc::default(), queue.clock());
+    EngineThread::new(Box::new(work), queue.clone())
+}
+
 fn queue(clock: Clock) -> Arc<BatchQueue<Sample>> {
-    let rules = Rules {
-        samples: 1,
-        tokens: None,
-        pads: false,
-        bytes: None,
-        age: Duration::ZERO,
-        buckets: Vec::new(),
-    };
-    Arc::new(BatchQueue::new(rules, clock))
+    Arc::new(BatchQueue::new(Rules::at_once(1), clock))
 }
 
 /// Where replies go, and where they come out.
@@ -120,8 +118,7 @@ fn replies() -> (ReplyTo, Receiver<InferResponse>) {
 
 fn sample(id: u64, arrived: Instant, replies: &ReplyTo) -> Sample {
     let payload = Payload::read(&InputLayout::default(), Bytes::from_static(b"payload")).unwrap();
-    let replies = replies.clone();
-    Sample { id, payload, digest: None, length: 1, arrived, admitted: None, replies }
+    Sample { payload, arrived, ..Sample::empty(id, replies.clone()) }
 }
 
 impl Stage {
@@ -131,9 +128,7 @@ impl Stage {
         let start = |(name, permits): &(&'static str, &Arc<Permits>)| {
             let (begun, permits) = (sender.clone(), (*permits).clone());
             let engine = Device { name, begun, batches: VecDeque::new(), permits };
-            let engine = EngineKind::Batched(Box::new(engine));
-            let (encoding, pulse) = (Encoding::None, Arc::default());
-            let thread = EngineThread::new(engine, queue.clone(), encoding, pulse);
+            let thread = on_thread(engine, &queue);
             thread::spawn(|| thread.run())
         };
         let threads: Vec<_> = devices.iter().map(start).collect();
@@ -229,8 +224,7 @@ fn the_time_behind_another_batch_is_no_time_of_computing() {
     permits.give(3);
     let (begun, _begun) = channel();
     let engine = Device { name: "a", begun, batches: VecDeque::new(), permits };
-    let engine = EngineKind::Batched(Box::new(engine));
-    let mut thread = EngineThread::new(engine, queue.clone(), Encoding::None, Arc::default());
+    let mut thread = on_thread(engine, &queue);
     let (reply_to, replies) = replies();
     queue.push(&mut (0..2).map(|id| sample(id, start, &reply_to)).collect());
     for end in [0, 0, 10, 25] {

@@ -1,4 +1,4 @@
-//! The engines of a node: loaded, warm, each on a thread of its own, fed from one queue.
+//! The engines of a node: loaded, warm, each on a thread of its own or in a task, fed from one queue.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -11,14 +11,21 @@ use std::{
 };
 
 use parking_lot::Mutex;
+use tokio::{runtime::Handle, task};
 use tracing::warn;
 
 use crate::{
     batching::queue::BatchQueue,
     clock::Clock,
     engine::{
-        error::EngineError, interface::EngineKind, load::load, thread::EngineThread,
-        work::panic_text,
+        batched::Batched,
+        error::EngineError,
+        interface::EngineKind,
+        load::load,
+        streaming::Streaming,
+        task::serve,
+        thread::EngineThread,
+        work::{Work, panic_text},
     },
     error::NodeError,
     model::{identity::Model, workload::Lengths},
@@ -42,13 +49,18 @@ pub(crate) struct EnginePool {
     running: Running,
 }
 
-/// The engines' threads.
+/// The engines' threads and tasks.
 #[derive(Default)]
-pub(crate) struct Running(Vec<JoinHandle<()>>);
+pub(crate) struct Running {
+    threads: Vec<JoinHandle<()>>,
+    tasks: Vec<task::JoinHandle<()>>,
+}
 
 impl EnginePool {
-    /// Loads the model and starts the engines' threads; returns when all are warm.
-    pub(crate) fn start(config: &Config) -> Result<Self, NodeError> {
+    /// Loads the model and starts the engines; returns when all are warm. Those that compute nothing run on that runtime, unless
+    /// they bring their own.
+    pub(crate) fn start(config: &Config, runtime: &Handle) -> Result<Self, NodeError> {
+        let _in_runtime = runtime.enter();
         let (model, engines) = load(config)?;
         let lengths = model.workload.as_ref().and_then(|workload| workload.lengths());
         let mut rules = config.batching.rules(lengths == Some(Lengths::Padded));
@@ -69,15 +81,29 @@ impl EnginePool {
         };
         for (number, engine) in engines.into_iter().enumerate() {
             let (queue, encoding) = (queue.clone(), config.response_encoding);
+            let (clock, pulse) = (queue.clock(), pool.pulses[number].clone());
+            let mut work: Box<dyn Work> = match engine {
+                EngineKind::Batched(engine) => {
+                    Box::new(Batched::new(engine, encoding, pulse, clock))
+                }
+                EngineKind::Streaming(engine) => {
+                    Box::new(Streaming::new(engine, encoding, pulse, clock))
+                }
+                EngineKind::Waiting(engine) => {
+                    let runtime = engine.runtime().unwrap_or_else(|| runtime.clone());
+                    let engine = Streaming::new(engine, encoding, pulse, clock);
+                    pool.running.tasks.push(runtime.spawn(serve(engine, queue)));
+                    continue;
+                }
+            };
             let (warm, turn) = (warm.clone(), turn.clone());
-            let pulse = pool.pulses[number].clone();
             let thread = thread::Builder::new().name(format!("engine-{number}")).spawn(move || {
-                if let Some(engine) = warm_up(engine, &turn, warm) {
-                    EngineThread::new(engine, queue, encoding, pulse).run();
+                if warm_up(work.as_mut(), &turn, warm) {
+                    EngineThread::new(work, queue).run();
                 }
             });
             match thread {
-                Ok(thread) => pool.running.0.push(thread),
+                Ok(thread) => pool.running.threads.push(thread),
                 Err(error) => {
                     pool.end();
                     return Err(error.into());
@@ -101,7 +127,7 @@ impl EnginePool {
         (self.model, self.queue, self.room, self.running)
     }
 
-    /// Lets the engines finish what is queued and waits for their threads.
+    /// Lets the engines finish what is queued and waits until they have ended.
     pub(crate) fn end(&mut self) {
         self.queue.close();
         std::mem::take(&mut self.running).wait();
@@ -109,17 +135,19 @@ impl EnginePool {
 }
 
 impl Running {
-    /// Waits for the threads, as a process must not end while one of them is inside a library, but only for a while: an
+    /// Waits for them, as a process must not end while one of them is inside a library, but only for a while: an
     /// engine that hangs must not keep the node from ending.
     pub(crate) fn wait(self) {
         let deadline = Instant::now() + ENDING_TIME;
-        while !self.0.iter().all(JoinHandle::is_finished) {
+        while !(self.threads.iter().all(JoinHandle::is_finished)
+            && self.tasks.iter().all(task::JoinHandle::is_finished))
+        {
             if Instant::now() > deadline {
                 return warn!("an engine does not end");
             }
             thread::sleep(Duration::from_millis(1));
         }
-        for thread in self.0 {
+        for thread in self.threads {
             // Not done before what the thread keeps for itself is gone. Engines catch their panics.
             let _ = thread.join();
         }
@@ -130,19 +158,15 @@ impl Running {
 /// afterwards: the receiver waits for all of them.
 ///
 /// One after the other: they share devices and their memory.
-fn warm_up(
-    mut engine: EngineKind,
-    turn: &Mutex<()>,
-    warm: Sender<Result<(), EngineError>>,
-) -> Option<EngineKind> {
+fn warm_up(work: &mut dyn Work, turn: &Mutex<()>, warm: Sender<Result<(), EngineError>>) -> bool {
     let outcome = {
         let _turn = turn.lock();
-        catch_unwind(AssertUnwindSafe(|| engine.warm_up())).unwrap_or_else(|panic| {
+        catch_unwind(AssertUnwindSafe(|| work.warm_up())).unwrap_or_else(|panic| {
             Err(EngineError::Failed(format!("panic: {}", panic_text(panic.as_ref()))))
         })
     };
     let is_warm = outcome.is_ok();
     // Nobody listens any more when another engine has failed.
     let _ = warm.send(outcome);
-    is_warm.then_some(engine)
+    is_warm
 }

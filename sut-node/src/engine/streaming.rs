@@ -4,7 +4,7 @@ use std::{
     mem::take,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
-    time::Instant,
+    task::{Context, Poll},
 };
 
 use netdiv_contract::encoding::Encoding;
@@ -15,7 +15,7 @@ use crate::{
     clock::Clock,
     engine::{
         error::EngineError,
-        interface::StreamingEngine,
+        interface::{StreamingEngine, WaitingEngine},
         sink::Sink,
         work::{Work, drop_abandoned, panic_text},
     },
@@ -24,20 +24,15 @@ use crate::{
 };
 
 /// Such an engine at work.
-pub(crate) struct Streaming {
-    engine: Box<dyn StreamingEngine>,
+pub(crate) struct Streaming<E: ?Sized> {
+    engine: Box<E>,
     encoding: Encoding,
     pulse: Arc<Pulse>,
     clock: Clock,
 }
 
-impl Streaming {
-    pub(crate) fn new(
-        engine: Box<dyn StreamingEngine>,
-        encoding: Encoding,
-        pulse: Arc<Pulse>,
-        clock: Clock,
-    ) -> Self {
+impl<E: StreamingEngine + ?Sized> Streaming<E> {
+    pub(crate) fn new(engine: Box<E>, encoding: Encoding, pulse: Arc<Pulse>, clock: Clock) -> Self {
         Self { engine, encoding, pulse, clock }
     }
 
@@ -47,7 +42,7 @@ impl Streaming {
         &mut self,
         name: &'static str,
         samples: usize,
-        call: impl FnOnce(&mut dyn StreamingEngine) -> Result<(), EngineError>,
+        call: impl FnOnce(&mut E) -> Result<(), EngineError>,
     ) {
         let from = self.clock.now();
         self.pulse.begun(samples, from);
@@ -77,17 +72,24 @@ impl Streaming {
     }
 }
 
-impl Work for Streaming {
+impl Streaming<dyn WaitingEngine> {
+    /// Ready once a step has something to do.
+    pub(crate) fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        self.engine.poll_due(context)
+    }
+}
+
+impl<E: StreamingEngine + ?Sized> Work for Streaming<E> {
+    fn warm_up(&mut self) -> Result<(), EngineError> {
+        self.engine.warm_up()
+    }
+
     fn is_idle(&self) -> bool {
         self.engine.under_way() == 0
     }
 
     fn room(&self) -> usize {
         self.engine.room()
-    }
-
-    fn idle_until(&self) -> Option<Instant> {
-        self.engine.idle_until()
     }
 
     fn begin(&mut self, mut samples: Vec<Sample>) {

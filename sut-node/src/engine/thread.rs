@@ -2,14 +2,7 @@
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use netdiv_contract::encoding::Encoding;
-
-use crate::{
-    batching::queue::BatchQueue,
-    engine::{batched::Batched, interface::EngineKind, streaming::Streaming, work::Work},
-    node::{metrics, watchdog::Pulse},
-    sample::Sample,
-};
+use crate::{batching::queue::BatchQueue, engine::work::Work, node::metrics, sample::Sample};
 
 /// Batches in a row to which none came while they computed, and after which the thread waits for the device itself: to be woken
 /// by another thread takes longer, which a client with one sample at a time would pay for nothing.
@@ -24,21 +17,7 @@ pub(crate) struct EngineThread {
 }
 
 impl EngineThread {
-    pub(crate) fn new(
-        engine: EngineKind,
-        queue: Arc<BatchQueue<Sample>>,
-        response_encoding: Encoding,
-        pulse: Arc<Pulse>,
-    ) -> Self {
-        let clock = queue.clock();
-        let work: Box<dyn Work> = match engine {
-            EngineKind::Batched(engine) => {
-                Box::new(Batched::new(engine, response_encoding, pulse, clock))
-            }
-            EngineKind::Streaming(engine) => {
-                Box::new(Streaming::new(engine, response_encoding, pulse, clock))
-            }
-        };
+    pub(crate) fn new(work: Box<dyn Work>, queue: Arc<BatchQueue<Sample>>) -> Self {
         Self { work, queue, alone: 0 }
     }
 
@@ -47,9 +26,7 @@ impl EngineThread {
         loop {
             let room = self.work.room();
             let next = if self.work.is_idle() {
-                self.queue.next_batch(room, None)
-            } else if let Some(until) = self.work.idle_until().filter(|_| room > 0) {
-                self.queue.next_batch(room, Some(until))
+                self.queue.next_batch(room)
             } else {
                 self.next_at_once().or_else(|| self.next_while_computing(room))
             };
@@ -103,14 +80,12 @@ impl EngineThread {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
-    use std::{
-        thread,
-        time::{Duration, Instant},
-    };
+    use std::{thread, time::Duration};
 
     use bytes::Bytes;
     use netdiv_contract::{
         burst::Messages,
+        encoding::Encoding,
         layout::InputLayout,
         limits::MAX_ERROR_BYTES,
         v1::{InferResponse, Status, Tokens},
@@ -121,10 +96,12 @@ mod tests {
         batching::batcher::Rules,
         clock::Clock,
         engine::{
+            batched::Batched,
             error::EngineError,
             interface::{Inference, StreamingEngine},
             one_by_one::{Infer, OneByOne},
             sink::Sink,
+            streaming::Streaming,
         },
         intake::{
             admission::Admission,
@@ -155,17 +132,6 @@ mod tests {
         Inference { answers, prepare: Duration::ZERO }
     }
 
-    fn rules(samples: usize) -> Rules {
-        Rules {
-            samples,
-            tokens: None,
-            pads: false,
-            bytes: None,
-            age: Duration::ZERO,
-            buckets: Vec::new(),
-        }
-    }
-
     /// A node with one engine and a stream to it.
     struct Stage {
         queue: Arc<BatchQueue<Sample>>,
@@ -176,9 +142,9 @@ mod tests {
     }
 
     impl Stage {
-        fn new(samples: usize, engine: EngineKind) -> Self {
-            let queue = Arc::new(BatchQueue::new(rules(samples), Clock::default()));
-            let thread = EngineThread::new(engine, queue.clone(), Encoding::Zstd, Arc::default());
+        fn new(samples: usize, work: Box<dyn Work>) -> Self {
+            let queue = Arc::new(BatchQueue::new(Rules::at_once(samples), Clock::default()));
+            let thread = EngineThread::new(work, queue.clone());
             let engine = thread::spawn(|| thread.run());
             let session = Sessions::default().join(&Default::default()).unwrap();
             let channel =
@@ -191,13 +157,9 @@ mod tests {
         fn sample(&self, id: u64) -> Sample {
             let payload = Bytes::from_static(b"payload");
             Sample {
-                id,
                 payload: Payload::read(&InputLayout::default(), payload).unwrap(),
-                digest: None,
-                arrived: Instant::now(),
-                length: 1,
                 admitted: self.admission.try_admit([self.admission.cost(7, 7)]),
-                replies: ReplyTo::Stream(self.sender.clone()),
+                ..Sample::empty(id, ReplyTo::Stream(self.sender.clone()))
             }
         }
 
@@ -208,8 +170,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_failing_engine_answers_every_sample_and_lives_on() {
-        let engine = EngineKind::Batched(OneByOne::boxed(Unlucky::default()));
-        let mut stage = Stage::new(1, engine);
+        let engine = OneByOne::boxed(Unlucky::default());
+        let work = Batched::new(engine, Encoding::Zstd, Arc::default(), Clock::default());
+        let mut stage = Stage::new(1, Box::new(work));
         stage.queue.push(&mut (0..5).map(|id| stage.sample(id)).collect());
         for (id, status, text) in [
             (0, Status::EngineFailed, "the model failed: xxx"),
@@ -279,7 +242,9 @@ mod tests {
 
     #[tokio::test]
     async fn a_streaming_engine_answers_each_sample_once_in_its_own_order() {
-        let mut stage = Stage::new(5, EngineKind::Streaming(Box::new(Backwards::default())));
+        let engine = Box::new(Backwards::default());
+        let work = Streaming::new(engine, Encoding::Zstd, Arc::default(), Clock::default());
+        let mut stage = Stage::new(5, Box::new(work));
         stage.queue.push(&mut (0..5).map(|id| stage.sample(id)).collect());
         for (id, status, text) in [
             (4, Status::Ok, ""),

@@ -4,16 +4,21 @@
 use std::{
     cmp::Reverse,
     collections::BinaryHeap,
-    num::NonZeroU64,
+    io,
     sync::Arc,
-    thread,
+    task::{Context, Poll},
     time::{Duration, Instant},
 };
 
 use netdiv_contract::{checksum, v1};
 
 use crate::{
-    engine::{error::EngineError, interface::StreamingEngine, sink::Sink},
+    engine::{
+        error::EngineError,
+        interface::{StreamingEngine, WaitingEngine},
+        sink::Sink,
+        timer::Timer,
+    },
     model::{identity::Model, payload::Payload, token_limits::TokenLimits},
     settings::tokens::{OutputKind, TokensConfig},
 };
@@ -21,11 +26,8 @@ use crate::{
 /// Ids that it never gives: most models keep them for padding, unknown words, and the beginning and end of a text.
 const RESERVED: u32 = 8;
 
-/// How much longer than it asks for the thread may sleep.
-const SLACK: NonZeroU64 = NonZeroU64::MIN;
-
-/// Longest time in one step; whoever watches the engine sees that it is well.
-const LONGEST_STEP: Duration = Duration::from_millis(100);
+/// Longest time in one step. Streams are read by the same threads, and after up to 61 tasks (tokio's `event_interval`).
+const LONGEST_STEP: Duration = Duration::from_micros(100);
 
 /// How often it looks whether the client of an output is still there.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -43,6 +45,7 @@ pub(super) struct Tokens {
     free: Vec<usize>,
     /// When each slot says something next.
     due: BinaryHeap<Reverse<(Instant, usize)>>,
+    timer: Timer,
 }
 
 /// An output on its way.
@@ -54,9 +57,9 @@ struct Speech {
 }
 
 impl Tokens {
-    pub(super) fn new(settings: Arc<TokensConfig>, slots: usize) -> Self {
-        let (speeches, free) = (Vec::new(), Vec::new());
-        Self { settings, slots, speeches, free, due: BinaryHeap::new() }
+    pub(super) fn new(settings: Arc<TokensConfig>, slots: usize) -> io::Result<Self> {
+        let (speeches, free, timer) = (Vec::new(), Vec::new(), Timer::new()?);
+        Ok(Self { settings, slots, speeches, free, due: BinaryHeap::new(), timer })
     }
 
     /// Says what is due in a slot.
@@ -156,14 +159,7 @@ impl StreamingEngine for Tokens {
         Ok(())
     }
 
-    fn idle_until(&self) -> Option<Instant> {
-        self.due.peek().map(|Reverse((due, _))| *due)
-    }
-
     fn step(&mut self) -> Result<(), EngineError> {
-        if let Some(due) = self.idle_until() {
-            thread::sleep(due.saturating_duration_since(Instant::now()).min(LONGEST_STEP));
-        }
         let now = Instant::now();
         while let Some(Reverse((due, slot))) = self.due.peek().copied()
             && due <= now
@@ -180,16 +176,21 @@ impl StreamingEngine for Tokens {
         self.free.clear();
         self.due.clear();
     }
+}
 
-    fn warm_up(&mut self) -> Result<(), EngineError> {
-        // A thread may sleep 50 us longer than it asks for, unless it says otherwise; where it cannot say so, tokens come later.
-        let _ = rustix::thread::set_current_timer_slack(Some(SLACK));
-        Ok(())
+impl WaitingEngine for Tokens {
+    fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        match self.due.peek() {
+            Some(Reverse((due, _))) => self.timer.poll_until(context, *due),
+            None => Poll::Pending,
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
+
     use netdiv_contract::{encoding::Encoding, v1::Tokens as Wanted};
 
     use super::*;
@@ -203,28 +204,20 @@ mod tests {
         settings::tokens::OutputLength,
     };
 
-    #[test]
-    fn a_slot_is_free_again_when_its_client_has_left() {
+    #[tokio::test]
+    async fn a_slot_is_free_again_when_its_client_has_left() {
         let tokens = OutputLength { least: 5, most: 5 };
         // An hour for each token.
         let hour = OutputKind { ttft_us: 3_600_000_000, tpot_us: 3_600_000_000, tokens };
         let settings = TokensConfig { outputs: vec![hour], vocabulary: 100 };
-        let mut engine = Tokens::new(Arc::new(settings), 4);
+        let mut engine = Tokens::new(Arc::new(settings), 4).unwrap();
         let session = Sessions::default().join(&Default::default()).unwrap();
         let client =
             || replies::channel(&Arc::default(), 4, 4, session.clone(), false, Wanted::First);
         let (leaving, gone) = client().unwrap();
         let (staying, _here) = client().unwrap();
         let begin = |engine: &mut Tokens, client: &replies::ReplySender| {
-            let sample = Sample {
-                id: 0,
-                payload: Payload::default(),
-                digest: None,
-                length: 1,
-                arrived: Instant::now(),
-                admitted: None,
-                replies: ReplyTo::Stream(client.clone()),
-            };
+            let sample = Sample::empty(0, ReplyTo::Stream(client.clone()));
             let sink = Sink::new(sample, Clock::default(), Encoding::None);
             engine.begin(vec![(Payload::default(), sink)]).unwrap();
         };
@@ -235,6 +228,7 @@ mod tests {
         drop(gone);
         // It looks again once a second.
         while engine.under_way() > 1 {
+            poll_fn(|context| engine.poll_due(context)).await;
             engine.step().unwrap();
         }
         assert_eq!(engine.room(), 3);

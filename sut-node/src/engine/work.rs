@@ -1,21 +1,23 @@
-//! What an engine's thread does with samples, whatever kind the engine is.
+//! What an engine's thread or task does with samples, whatever kind the engine is.
 
-use std::{any::Any, time::Instant};
+use std::any::Any;
 
-use crate::{engine::interface::Done, node::metrics, sample::Sample};
+use crate::{
+    engine::{error::EngineError, interface::Done},
+    node::metrics,
+    sample::Sample,
+};
 
 /// An engine at work.
 pub(crate) trait Work: Send {
+    /// Runs before the node says that it is ready.
+    fn warm_up(&mut self) -> Result<(), EngineError>;
+
     /// Whether it has nothing to do.
     fn is_idle(&self) -> bool;
 
     /// How many more samples it can begin now; at least one when it is idle.
     fn room(&self) -> usize;
-
-    /// Until when there is nothing to do but begin more samples.
-    fn idle_until(&self) -> Option<Instant> {
-        None
-    }
 
     /// Has that called once `step` would not wait, so that more can be begun until then; false: it cannot tell.
     fn when_done(&mut self, _done: Done) -> bool {

@@ -39,7 +39,7 @@ pub(crate) struct Node {
     pub(super) assembling: Semaphore,
     pub(super) admission: Arc<Admission>,
     pub(super) queue: Arc<BatchQueue<Sample>>,
-    /// In place of a queue and engine threads, where there is no model.
+    /// In place of a queue and engines, where there is no model.
     no_model: Option<NoModel>,
     response_encoding: Encoding,
     pub(super) sessions: Sessions,

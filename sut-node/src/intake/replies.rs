@@ -1,5 +1,4 @@
-//! The way back: engine threads hand a stream all its replies of a batch at once; the transport takes them as
-//! chunks.
+//! The way back: engines hand a stream all its replies of a batch at once; the transport takes them as chunks.
 
 use std::{
     pin::Pin,

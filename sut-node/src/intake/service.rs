@@ -70,7 +70,8 @@ impl Handler for Service {
 
     async fn flush(&self, request: FlushRequest) -> Result<FlushResponse, Status> {
         let FlushRequest { session, samples_sent } = request;
-        let Some(session) = self.0.sessions.find(&session) else {
+        let sessions = &self.0.sessions;
+        let Some(session) = self.unless_ending(sessions.find_soon(&session)).await? else {
             return Err(Status::failed_precondition("no stream of this session is open"));
         };
         // What has not come yet when the node ends will not be read.

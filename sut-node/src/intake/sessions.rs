@@ -1,5 +1,5 @@
 //! Counts the samples of each client, so that a flush can wait for the last one: a flush is a call of its own and may
-//! overtake samples.
+//! overtake samples, and even the opening of their stream.
 
 use std::{
     collections::HashMap,
@@ -7,16 +7,20 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use netdiv_contract::SessionHeader;
 use parking_lot::Mutex;
-use tokio::sync::Notify;
+use tokio::{sync::Notify, time::timeout};
 
 use crate::intake::digests::Digests;
 
 /// Sessions with digests at the same time: a tally may need 100 MB.
 const MOST_WITH_DIGESTS: usize = 4;
+
+/// How far a flush may be ahead of the streams that it is for.
+const AHEAD: Duration = Duration::from_secs(5);
 
 /// A client's samples over all its streams.
 #[derive(Debug, Default)]
@@ -62,12 +66,15 @@ impl Session {
 
 /// The sessions of all clients.
 #[derive(Debug, Default)]
-pub(crate) struct Sessions(Mutex<HashMap<String, Arc<Session>>>);
+pub(crate) struct Sessions {
+    open: Mutex<HashMap<String, Arc<Session>>>,
+    more: Notify,
+}
 
 impl Sessions {
     /// The session of that name; it lives while it is referenced. An error when too many sessions keep digests.
     pub(crate) fn join(&self, header: &SessionHeader) -> Result<Arc<Session>, String> {
-        let mut sessions = self.0.lock();
+        let mut sessions = self.open.lock();
         sessions.retain(|_, session| Arc::strong_count(session) > 1);
         if let Some(session) = sessions.get(&header.name) {
             return Ok(session.clone());
@@ -79,11 +86,47 @@ impl Sessions {
         let digests = header.digests.then(Arc::default);
         let session = Arc::new(Session { digests, ..Session::default() });
         sessions.insert(header.name.clone(), session.clone());
+        self.more.notify_waiters();
         Ok(session)
     }
 
     /// The session of that name, if a stream of it is open or still has replies to come.
     pub(crate) fn find(&self, name: &str) -> Option<Arc<Session>> {
-        self.0.lock().get(name).filter(|session| Arc::strong_count(session) > 1).cloned()
+        self.open.lock().get(name).filter(|session| Arc::strong_count(session) > 1).cloned()
+    }
+
+    /// The same for a flush, which may come first.
+    pub(crate) async fn find_soon(&self, name: &str) -> Option<Arc<Session>> {
+        let found = async {
+            loop {
+                let more = self.more.notified();
+                if let Some(session) = self.find(name) {
+                    return session;
+                }
+                more.await;
+            }
+        };
+        timeout(AHEAD, found).await.ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_flush_may_come_before_the_streams_that_it_is_for() {
+        let sessions = Arc::new(Sessions::default());
+        let flushing = tokio::spawn({
+            let sessions = sessions.clone();
+            async move { sessions.find_soon("ours").await.expect("it comes").flush(1).await }
+        });
+        tokio::task::yield_now().await;
+        let header = |name: &str| SessionHeader { name: name.into(), ..SessionHeader::default() };
+        let _other = sessions.join(&header("other")).unwrap();
+        tokio::task::yield_now().await;
+        let ours = sessions.join(&header("ours")).unwrap();
+        ours.received(1);
+        assert_eq!(flushing.await.unwrap(), 1);
     }
 }

@@ -19,7 +19,7 @@ use crate::intake::backlog::Backlog;
 /// has not come, so that all of them together hold a quarter of a gigabyte.
 pub(crate) const MAX_STREAMS: usize = 256;
 
-/// What an engine thread sends to a stream: the replies of a batch, or the stream's end.
+/// What an engine sends to a stream: the replies of a batch, or the stream's end.
 pub(crate) type Burst = Result<Vec<InferResponse>, Status>;
 
 /// The open streams of a node.

@@ -13,7 +13,7 @@ use netdiv_transport::{
     quic::{self, QuicServer},
     security::{ServerTls, ServerToken},
 };
-use tokio::{sync::watch, time::timeout};
+use tokio::{runtime::Handle, sync::watch, time::timeout};
 use tonic::{server::NamedService, transport::Server};
 use tonic_health::{
     ServingStatus,
@@ -57,8 +57,9 @@ pub async fn run(
         metrics::serve(address).await.map_err(NodeError::Metrics)?;
     }
     let ready_file = config.ready_file.as_deref().map(ReadyFile::prepare).transpose()?;
+    let runtime = Handle::current();
     let (config, engines, evidence) = tokio::task::spawn_blocking(move || {
-        let engines = EnginePool::start(&config)?;
+        let engines = EnginePool::start(&config, &runtime)?;
         let evidence = Evidence::of(&config, &engines.model)?;
         Ok::<_, NodeError>((config, engines, evidence))
     })

@@ -25,7 +25,7 @@ const LOOKS: u32 = 10;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What one engine is doing, as its thread notes it.
+/// What one engine is doing, as its thread or task notes it.
 #[derive(Debug, Default)]
 pub(crate) struct Pulse(Mutex<Work>);
 

@@ -44,7 +44,7 @@ pub struct Args {
     #[command(flatten)]
     #[serde(flatten)]
     pub engine: EngineArgs,
-    /// Instances of the engine on each device, each with a thread and batches of its own [default: 1]
+    /// Instances of the engine on each device, each with batches of its own [default: 1]
     #[arg(long, value_name = "N", help_heading = BATCHING)]
     pub instances: Option<usize>,
     /// The batcher.

@@ -19,7 +19,7 @@ pub struct Config {
     pub name: String,
     /// What runs the model.
     pub engine: EngineConfig,
-    /// Engine threads of each device.
+    /// Instances of the engine on each device.
     pub instances: usize,
     /// How samples become batches.
     pub batching: Batching,

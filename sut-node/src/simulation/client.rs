@@ -40,7 +40,7 @@ impl Flag {
         Arc::new(Self(AtomicBool::new(true)))
     }
 
-    fn take(&self) -> bool {
+    pub(super) fn take(&self) -> bool {
         self.0.swap(false, Ordering::SeqCst)
     }
 }

@@ -1,5 +1,5 @@
-//! The node's inside under a scheduler that is driven by a seed: the real reading of streams, admission, batcher, engine
-//! threads' steps and replies, with clients that vanish and engines of both kinds that fail, in any order that threads could
+//! The node's inside under a scheduler that is driven by a seed: the real reading of streams, admission, batcher, engines'
+//! steps and replies, with clients that vanish and engines of all kinds that fail, in any order that threads and tasks could
 //! bring about.
 //! There are no threads, no sockets and no sleeps, and a schedule can be run again: `NETDIV_SEED=n cargo test simulation`.
 
@@ -7,6 +7,7 @@
 
 mod client;
 mod engine_faults;
+mod engines;
 mod streaming_faults;
 
 use std::{
@@ -23,9 +24,7 @@ use std::{
 use netdiv_contract::{
     SessionHeader,
     burst::Messages,
-    checksum,
-    encoding::Encoding,
-    framing,
+    checksum, framing,
     v1::{self, InferRequest, Tokens},
 };
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
@@ -35,12 +34,13 @@ use tonic::Status;
 use self::{
     client::{Client, Flag, LONGEST, Reading, Wire},
     engine_faults::Unreliable,
+    engines::Driven,
     streaming_faults::Talkative,
 };
 use crate::{
     batching::{batcher::Rules, queue::BatchQueue},
     clock::Clock,
-    engine::{EngineKind, load::load, thread::EngineThread},
+    engine::load::load,
     intake::{node::Node, service::Service},
     model::{identity::Model, token_limits::TokenLimits},
     node::{condition::Condition, evidence::Evidence},
@@ -80,7 +80,7 @@ struct Simulation {
     random: StdRng,
     service: Service,
     queue: Arc<BatchQueue<Sample>>,
-    engines: Vec<EngineThread>,
+    engines: Vec<Driven>,
     faulty: Arc<AtomicBool>,
     condition: watch::Sender<Condition>,
     clients: Vec<Client>,
@@ -102,10 +102,13 @@ impl Simulation {
             age: Duration::from_millis(random.random_range(0..5)),
             buckets: Vec::new(),
         };
+        // Engines that only wait never let samples wait for others.
+        let in_tasks: bool = random.random();
+        let rules = if in_tasks { Rules { age: Duration::ZERO, ..rules } } else { rules };
         let queue = Arc::new(BatchQueue::new(rules, Clock(now)));
         let condition = watch::Sender::new(Condition::Well);
         let max_samples = random.random_range(1..12);
-        let gives_tokens: bool = random.random();
+        let gives_tokens: bool = in_tasks || random.random();
         let max_in_flight_tokens = (gives_tokens && random.random())
             .then_some(TokenRoom { most: MAX_TOKENS, longest_output: 10 });
         let config = Config {
@@ -124,13 +127,16 @@ impl Simulation {
             .map(|_| {
                 let (batches, random) = (VecDeque::new(), StdRng::from_rng(&mut random));
                 let (faulty, samples) = (faulty.clone(), Vec::new());
-                let engine = if gives_tokens {
-                    let room = max_in_flight_tokens;
-                    EngineKind::Streaming(Box::new(Talkative { random, samples, faulty, room }))
+                if !gives_tokens {
+                    return Driven::batched(Unreliable { random, batches, faulty }, &queue);
+                }
+                let (room, waits) = (max_in_flight_tokens, Arc::default());
+                let engine = Talkative { random, samples, faulty, room, waits };
+                if in_tasks {
+                    Driven::waiting(engine, &queue)
                 } else {
-                    EngineKind::Batched(Box::new(Unreliable { random, batches, faulty }))
-                };
-                EngineThread::new(engine, queue.clone(), Encoding::Lz4, Arc::default())
+                    Driven::streaming(engine, &queue)
+                }
             })
             .collect();
         let (clients, max_samples) = (Vec::new(), max_samples as usize);
@@ -220,9 +226,7 @@ impl Simulation {
     }
 
     fn engine(&mut self, engine: usize) -> bool {
-        let engine = &mut self.engines[engine];
-        let next = engine.next_at_once();
-        engine.step(next)
+        self.engines[engine].step()
     }
 
     /// Takes its replies no more; what it had sent may or may not arrive.

@@ -6,15 +6,17 @@ use std::{
         Arc,
         atomic::{AtomicBool, Ordering},
     },
+    task::{Context, Poll, Waker},
 };
 
 use bytes::Bytes;
 use netdiv_contract::tokens::{self, ID_BYTES};
+use parking_lot::Mutex;
 use rand::{Rng as _, rngs::StdRng};
 
 use super::MAX_BATCH;
 use crate::{
-    engine::{EngineError, Sink, StreamingEngine},
+    engine::{EngineError, Sink, StreamingEngine, WaitingEngine},
     model::payload::Payload,
     settings::token_room::TokenRoom,
 };
@@ -36,6 +38,8 @@ pub(super) struct Talkative {
     pub(super) faulty: Arc<AtomicBool>,
     /// What the node lets it have at most, where that is counted in tokens.
     pub(super) room: Option<TokenRoom>,
+    /// Who waits until it says more, where a task drives it.
+    pub(super) waits: Arc<Mutex<Option<Waker>>>,
 }
 
 /// A sample and the tokens that it has not been given yet.
@@ -116,5 +120,18 @@ impl StreamingEngine for Talkative {
 
     fn drop_all(&mut self) {
         self.samples.clear();
+    }
+}
+
+impl WaitingEngine for Talkative {
+    fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if self.samples.is_empty() {
+            return Poll::Pending;
+        }
+        if self.random.random() {
+            *self.waits.lock() = Some(context.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(())
     }
 }

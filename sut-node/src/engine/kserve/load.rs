@@ -54,9 +54,7 @@ pub(crate) fn load(
         let plan = plan.clone();
         let servers = || servers.with(|url| Caller::new(url, settings));
         let exchange = || Exchange { plan, servers: servers(), timeout: settings.timeout };
-        let engine = Tasks::new("kserve", config.batching.max_batch, exchange);
-        let engine = engine.map_err(|error| EngineError::Failed(error.to_string()))?;
-        Ok(EngineKind::Streaming(Box::new(engine)))
+        EngineKind::waiting(Tasks::new("kserve", config.batching.max_batch, exchange))
     };
     let engines = (0..config.instances).map(engine).collect::<Result<_, EngineError>>()?;
     Ok((Model { framework, found, ..model }, engines))

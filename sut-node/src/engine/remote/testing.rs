@@ -1,6 +1,9 @@
 //! What tests of engines behind servers share: samples, their replies, and the model that answers them.
 
-use std::time::{Duration, Instant};
+use std::{
+    future::poll_fn,
+    time::{Duration, Instant},
+};
 
 use netdiv_contract::{
     burst::Messages,
@@ -9,10 +12,11 @@ use netdiv_contract::{
     tokens,
     v1::{InferResponse, Part, Status, Tokens},
 };
+use tokio::time::timeout;
 
 use crate::{
     clock::Clock,
-    engine::{interface::StreamingEngine, sink::Sink},
+    engine::{interface::WaitingEngine, sink::Sink},
     intake::{
         replies::{self, Replies, ReplyTo},
         sessions::Sessions,
@@ -47,15 +51,7 @@ pub(crate) fn samples(count: u64) -> (Vec<(Payload, Sink)>, Messages<Replies>) {
     let shape = vec![PROMPT.len()];
     let prompt = pack(&[TensorView { data_type: DataType::Int32, shape, data: &data }]);
     let sample = |id| {
-        let sample = Sample {
-            id,
-            payload: Payload::default(),
-            digest: None,
-            length: 1,
-            arrived: Instant::now(),
-            admitted: None,
-            replies: ReplyTo::Stream(sender.clone()),
-        };
+        let sample = Sample::empty(id, ReplyTo::Stream(sender.clone()));
         let sink = Sink::new(sample, Clock::default(), Encoding::None);
         (model.read(prompt.clone()).unwrap(), sink)
     };
@@ -94,11 +90,22 @@ pub(crate) async fn each_is_answered(count: u64, replies: &mut Messages<Replies>
 }
 
 /// Has one sample answered, and waits until nothing is under way.
-pub(crate) async fn one_is_answered(engine: &mut impl StreamingEngine) {
+pub(crate) async fn one_is_answered(engine: &mut impl WaitingEngine) {
     let (samples, mut replies) = samples(1);
     engine.begin(samples).unwrap();
     each_is_answered(1, &mut replies).await;
-    wait_until(|| engine.under_way() == 0).await;
+    none_is_under_way(engine).await;
+}
+
+/// Goes on, as the engine's task does, until nothing is under way.
+pub(crate) async fn none_is_under_way(engine: &mut impl WaitingEngine) {
+    let going_on = async {
+        while engine.under_way() > 0 {
+            poll_fn(|context| engine.poll_due(context)).await;
+            engine.step().unwrap();
+        }
+    };
+    timeout(PATIENCE, going_on).await.expect("it never came to that");
 }
 
 /// How long anything may take.

@@ -30,9 +30,7 @@ pub(crate) fn load(
     let engine = |_| {
         let exchange = Exchange::new(settings.clone());
         let slots = config.batching.max_batch;
-        let engine = served(exchange, servers.clone(), slots, said.clone());
-        let engine = engine.map_err(|error| EngineError::Failed(error.to_string()))?;
-        Ok(EngineKind::Streaming(Box::new(engine)))
+        EngineKind::waiting(served(exchange, servers.clone(), slots, said.clone()))
     };
     let engines = (0..config.instances).map(engine).collect::<Result<_, EngineError>>()?;
     Ok((model(settings, probed), engines))

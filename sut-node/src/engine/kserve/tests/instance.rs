@@ -1,4 +1,4 @@
-//! An instance with samples, as the engine's thread drives it.
+//! An instance with samples, as the engine's task drives it.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use crate::engine::{
     remote::{
         servers::Servers,
         tasks::Tasks,
-        testing::{each_is_answered, next, samples, wait_until},
+        testing::{each_is_answered, next, none_is_under_way, samples, wait_until},
     },
 };
 
@@ -47,13 +47,9 @@ async fn samples_are_answered_each_by_itself() {
     let (samples, mut replies) = samples(3);
     engine.begin(samples).unwrap();
     each_is_answered(3, &mut replies).await;
-    wait_until(|| engine.room() == 3).await;
-    tokio::task::spawn_blocking(move || {
-        // Nothing is under way: a step waits for a moment, and not for ever.
-        engine.step().unwrap();
-    })
-    .await
-    .unwrap();
+    assert_eq!(engine.room(), 0);
+    none_is_under_way(&mut engine).await;
+    assert_eq!(engine.room(), 3);
 }
 
 #[tokio::test]
@@ -105,8 +101,8 @@ async fn requests_that_nobody_waits_for_are_cancelled() {
                 _ => kept.1.iter_mut().for_each(|engine| engine.drop_all()),
             }
             wait_until(|| server.left() == 2).await;
-            if let Some(engine) = &kept.1 {
-                wait_until(|| engine.under_way() == 0).await;
+            if let Some(engine) = &mut kept.1 {
+                none_is_under_way(engine).await;
             }
         }
     }

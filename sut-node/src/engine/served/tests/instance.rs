@@ -1,4 +1,4 @@
-//! An instance with samples, as the engine's thread drives it.
+//! An instance with samples, as the engine's task drives it.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -13,7 +13,10 @@ use crate::{
         interface::StreamingEngine,
         remote::{
             servers::Servers,
-            testing::{each_is_answered, next, one_is_answered, samples, tiny, wait_until},
+            testing::{
+                each_is_answered, next, none_is_under_way, one_is_answered, samples, tiny,
+                wait_until,
+            },
         },
         served::{
             engine::{Served, served},
@@ -43,14 +46,9 @@ async fn samples_are_answered_each_by_itself() {
     let (samples, mut replies) = samples(3);
     engine.begin(samples).unwrap();
     each_is_answered(3, &mut replies).await;
-    wait_until(|| engine.under_way() == 0).await;
-    tokio::task::spawn_blocking(move || {
-        assert_eq!(engine.room(), 3);
-        // Nothing is under way: a step waits for a moment, and not for ever.
-        engine.step().unwrap();
-    })
-    .await
-    .unwrap();
+    assert_eq!(engine.room(), 0);
+    none_is_under_way(&mut engine).await;
+    assert_eq!(engine.room(), 3);
 }
 
 #[tokio::test]
@@ -73,7 +71,7 @@ async fn each_server_has_its_own_connections() {
         let (samples, mut replies) = samples(2);
         engine.begin(samples).unwrap();
         each_is_answered(2, &mut replies).await;
-        wait_until(|| engine.under_way() == 0).await;
+        none_is_under_way(&mut engine).await;
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     for server in &servers {
@@ -147,8 +145,8 @@ async fn requests_that_nobody_waits_for_are_cut() {
             }
             wait_until(|| server.left.load(Ordering::SeqCst) == 2).await;
             assert!(before.elapsed() < Duration::from_secs(1), "{way}");
-            if let Some(engine) = &kept.1 {
-                wait_until(|| engine.under_way() == 0).await;
+            if let Some(engine) = &mut kept.1 {
+                none_is_under_way(engine).await;
             }
             if let (1.., Some(replies)) = (way, &mut kept.0) {
                 let reply = next(replies).await;

@@ -1,4 +1,4 @@
-//! An instance with samples, as the engine's thread drives it.
+//! An instance with samples, as the engine's task drives it.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -13,7 +13,9 @@ use crate::{
         interface::StreamingEngine as _,
         remote::{
             servers::Servers,
-            testing::{each_is_answered, next, one_is_answered, samples, wait_until},
+            testing::{
+                each_is_answered, next, none_is_under_way, one_is_answered, samples, wait_until,
+            },
         },
         served::{
             engine::{Served, served},
@@ -41,7 +43,7 @@ async fn samples_share_a_connection_and_are_answered_each_by_itself() {
     let (samples, mut replies) = samples(5);
     engine.begin(samples).unwrap();
     each_is_answered(5, &mut replies).await;
-    wait_until(|| engine.under_way() == 0).await;
+    none_is_under_way(&mut engine).await;
     assert_eq!(server.seen.connections.lock().len(), 1);
     let tokens = server.seen.tokens.lock();
     assert!(tokens.len() == 5 && tokens.iter().all(|token| token == "Bearer a-secret"));

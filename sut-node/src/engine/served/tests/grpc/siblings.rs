@@ -27,7 +27,7 @@ use crate::{
         read_answer,
         remote::{
             servers::Servers,
-            testing::{samples, tiny, wait_until},
+            testing::{none_is_under_way, samples, tiny, wait_until},
         },
         served::{
             engine::served,
@@ -406,6 +406,6 @@ async fn a_request_that_nobody_waits_for_is_cancelled() {
         wait_until(|| server.requests.lock().len() == 2).await;
         drop(replies);
         wait_until(|| server.left.load(Ordering::SeqCst) == 2).await;
-        wait_until(|| engine.under_way() == 0).await;
+        none_is_under_way(&mut engine).await;
     }
 }

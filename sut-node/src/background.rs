@@ -1,0 +1,28 @@
+//! A runtime on a thread of its own.
+
+use std::{io, thread};
+
+use tokio::{
+    runtime::{Builder, Handle},
+    sync::oneshot,
+};
+
+/// Its tasks run on one thread. It ends once this is dropped, and is not waited for: a name that is being looked up, or an
+/// engine that hangs, must not keep the process from ending.
+pub(crate) struct Background {
+    pub(crate) handle: Handle,
+    _stop: oneshot::Sender<()>,
+}
+
+impl Background {
+    pub(crate) fn start(name: &str) -> io::Result<Self> {
+        let driven = Builder::new_current_thread().thread_name(name).enable_all().build()?;
+        let handle = driven.handle().clone();
+        let (stop, stopped) = oneshot::channel();
+        thread::Builder::new().name(name.to_owned()).spawn(move || {
+            let _ = driven.block_on(stopped);
+            driven.shutdown_background();
+        })?;
+        Ok(Self { handle, _stop: stop })
+    }
+}

@@ -1,0 +1,96 @@
+//! A task owns an engine that only waits: no thread has to wake up for it alone, when a sample comes or when a token is due.
+
+use std::{
+    future::poll_fn,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use crate::{
+    batching::queue::BatchQueue,
+    engine::{interface::WaitingEngine, streaming::Streaming, work::Work as _},
+    node::metrics,
+    sample::Sample,
+};
+
+/// Works until the queue is closed and all samples are answered.
+pub(crate) async fn serve(
+    mut engine: Streaming<dyn WaitingEngine>,
+    queue: Arc<BatchQueue<Sample>>,
+) {
+    poll_fn(|context| poll(&mut engine, &queue, context)).await;
+}
+
+fn poll(
+    engine: &mut Streaming<dyn WaitingEngine>,
+    queue: &BatchQueue<Sample>,
+    context: &mut Context<'_>,
+) -> Poll<()> {
+    let is_due = engine.poll_due(context).is_ready();
+    if is_due {
+        engine.step();
+    }
+    let room = engine.room();
+    let next = if room > 0 { queue.poll_next_batch(context, room) } else { Poll::Pending };
+    match next {
+        Poll::Ready(Some(batch)) => {
+            engine.begin(batch);
+            metrics::queued(queue.len());
+        }
+        Poll::Ready(None) if engine.is_idle() => return Poll::Ready(()),
+        Poll::Ready(None) | Poll::Pending if !is_due => return Poll::Pending,
+        Poll::Ready(None) | Poll::Pending => {}
+    }
+    // There may be more, but others have something to do as well.
+    context.waker().wake_by_ref();
+    Poll::Pending
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use netdiv_contract::{
+        burst::Messages,
+        encoding::Encoding,
+        v1::{InferResponse, Status, Tokens as Wanted},
+    };
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::{
+        batching::batcher::Rules,
+        clock::Clock,
+        engine::tokens::Tokens,
+        intake::{
+            replies::{self, ReplyTo},
+            sessions::Sessions,
+        },
+        settings::tokens::{OutputKind, OutputLength, TokensConfig},
+    };
+
+    #[tokio::test]
+    async fn it_ends_once_all_that_was_queued_is_answered() {
+        let queue = Arc::new(BatchQueue::new(Rules::at_once(1), Clock::default()));
+        let session = Sessions::default().join(&Default::default()).unwrap();
+        let (sender, replies) =
+            replies::channel(&Arc::default(), 10, 1000, session, false, Wanted::Whole).unwrap();
+        let sample = |id| Sample::empty(id, ReplyTo::Stream(sender.clone()));
+        // It has room for one at a time.
+        let kind =
+            OutputKind { ttft_us: 5000, tpot_us: 1000, tokens: OutputLength { least: 3, most: 3 } };
+        let settings = TokensConfig { outputs: vec![kind], vocabulary: 100 };
+        let engine: Box<dyn WaitingEngine> = Box::new(Tokens::new(Arc::new(settings), 1).unwrap());
+        let engine = Streaming::new(engine, Encoding::None, Arc::default(), queue.clock());
+        let serving = tokio::spawn(serve(engine, queue.clone()));
+        queue.push(&mut (0..3).map(sample).collect());
+        tokio::task::yield_now().await;
+        queue.close();
+        let mut replies = Messages::new(replies, 1000);
+        for id in 0..3 {
+            let reply: InferResponse = replies.next_message().await.unwrap().unwrap();
+            assert_eq!((reply.id, reply.status(), reply.token_count), (id, Status::Ok, 3));
+        }
+        timeout(Duration::from_secs(30), serving).await.expect("it ends").unwrap();
+    }
+}
