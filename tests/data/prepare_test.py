@@ -24,13 +24,34 @@ EXPECTED = json.loads((Path(__file__).with_name("expected.json")).read_text())
 CASES = json.loads((DATA / "netdiv_data" / "kits19_cases.json").read_text())
 
 
+LONGEST = 300  # seconds of one command; far more than any takes
+
+
 def command(*args: object) -> list[str]:
     return [sys.executable, "-m", "netdiv_data", *map(str, args)]
 
 
+def start(*args: object) -> subprocess.Popen[str]:
+    """Starts the command as a shell does in the foreground: a test that runs in the background ignores SIGINT, and so would this."""
+    return subprocess.Popen(
+        command(*args), env=os.environ | {"PYTHONPATH": str(DATA), "PYTHONFAULTHANDLER": "1"}, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+
+
+def end_of(running: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
+    """Waits for the command and for all that it started. One that hangs says where each of its processes does, and fails."""
+    try:
+        output, errors = running.communicate(timeout=LONGEST)
+    except subprocess.TimeoutExpired:
+        os.killpg(running.pid, signal.SIGABRT)
+        output, errors = running.communicate()
+        raise AssertionError(f"hangs: {errors}") from None
+    return subprocess.CompletedProcess(running.args, running.returncode, output, errors)
+
+
 def prepare(*args: object) -> subprocess.CompletedProcess[str]:
     """Runs the command."""
-    return subprocess.run(command(*args), env=os.environ | {"PYTHONPATH": str(DATA)}, capture_output=True, text=True, check=False)
+    return end_of(start(*args))
 
 
 class Preparing(unittest.TestCase):
@@ -357,28 +378,60 @@ class Preparing(unittest.TestCase):
         self.assertIn("prepared before", ran.stderr)
         self.refused("was not made by this command", "resnet50", "--first", "3")
 
-    def test_ctrl_c_leaves_what_can_go_on(self) -> None:
+    def started_in_earnest(self, *args: object) -> subprocess.Popen[str]:
+        """Starts a preparation of 6,000 images by two processes, and waits until it has made some."""
+        journal = self.output / ".imagenet-jpeg.journal"
+        lines = lambda: journal.read_text().count("\n") if journal.exists() else 0  # noqa: E731
+        before = lines()
+        running = start(*args)
+        while running.poll() is None and lines() < before + 5:
+            time.sleep(0.001)
+        return running
+
+    def many_images(self) -> tuple[object, ...]:
         sets.imagenet(self.source)
         val_map = self.source / "val_map.txt"
         val_map.write_text(val_map.read_text() * 750)
-        args = ("resnet50", "--form", "jpeg", "--from", self.source, "--output", self.output, "--incomplete", "--jobs", 2)
-        journal = self.output / ".imagenet-jpeg.journal"
-        for number, lines in ((signal.SIGINT, 5), (signal.SIGTERM, 50)):
-            # Tests that run in the background of a shell ignore SIGINT, and so would this.
-            running = subprocess.Popen(
-                command(*args), env=os.environ | {"PYTHONPATH": str(DATA)}, stderr=subprocess.PIPE, text=True,
-                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
-            while running.poll() is None and (not journal.exists() or journal.read_text().count("\n") < lines):
-                time.sleep(0.001)
-            running.send_signal(number)
-            _, errors = running.communicate()
-            self.assertEqual(running.returncode, 130, errors)
-            self.assertIn("interrupted: the same command goes on", errors)
+        return "resnet50", "--form", "jpeg", "--from", self.source, "--output", self.output, "--incomplete", "--jobs", 2
+
+    def test_ctrl_c_leaves_what_can_go_on(self) -> None:
+        args = self.many_images()
+        for number, end in ((signal.SIGINT, os.kill), (signal.SIGTERM, os.kill), (signal.SIGINT, os.killpg), (signal.SIGTERM, os.killpg)):
+            running = self.started_in_earnest(*args)
+            end(running.pid, number)
+            ran = end_of(running)
+            self.assertEqual(ran.returncode, 130, ran.stderr)
+            self.assertIn("interrupted: the same command goes on", ran.stderr)
+            self.assertNotIn("Traceback", ran.stderr)
         ran = prepare(*args)
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("going on: ", ran.stderr)
         digests = [sample["sha256"] for sample in self.manifest(self.output / "imagenet-jpeg")["samples"]]
         self.assertEqual(digests, EXPECTED["resnet50-jpeg"][0] * 750)
+
+    def test_nothing_outlives_a_command_that_was_killed(self) -> None:
+        args = self.many_images()
+        running = self.started_in_earnest(*args)
+        running.kill()
+        end_of(running)
+        ran = prepare(*args)
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        self.assertIn("going on: ", ran.stderr)
+
+    def test_an_interruption_while_samples_are_made_is_raised_between_two(self) -> None:
+        sys.path.insert(0, str(DATA))
+        from netdiv_data import workers
+
+        handlers = [signal.getsignal(number) for number in workers.SIGNALS]
+        for number in workers.SIGNALS:
+            for last in (False, True):
+                made = workers.made_in_order(abs, [-1] * 9, 2)
+                for _ in range(9 if last else 1):
+                    self.assertEqual(next(made), 1)
+                signal.raise_signal(number)
+                with self.assertRaises(KeyboardInterrupt):
+                    next(made)
+                self.assertEqual([signal.getsignal(number) for number in workers.SIGNALS], handlers)
 
     def test_an_interruption_at_the_end_goes_on(self) -> None:
         sets.openimages(self.source)

@@ -2,10 +2,9 @@
 
 import hashlib
 import os
-import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterable
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -20,6 +19,7 @@ from .facts import Facts
 from .journal import Journal, NoJournal, locked
 from .parts import Part
 from .progress import Progress
+from .workers import made_in_order
 
 
 @dataclass
@@ -116,33 +116,15 @@ def write_samples(it: Preparation, choice: Choice, journal: Journal | NoJournal,
     stamps = [stamp(item) for item in items]
     digests = journal.begin(about, it.parts, stamps)
     progress = Progress(it.benchmark, len(it.names), len(digests))
-    missing = [(index, item) for index, item in enumerate(items) if index not in digests]
-    made = made_in_order(it, [item for _, item in missing], choice.jobs)
-    for (index, _), made_parts in zip(missing, made, strict=True):
-        written = [part.write(index, one) for part, one in zip(it.parts, made_parts, strict=True)]
-        digests[index] = [hashlib.sha256(data).hexdigest() for data in written]
-        journal.add(index, stamps[index], digests[index])
-        progress.one_more()
+    missing = [index for index in range(len(items)) if index not in digests]
+    jobs = choice.jobs if it.parallel else 1
+    with closing(made_in_order(it.make, [items[index] for index in missing], jobs)) as made:
+        for index, made_parts in zip(missing, made, strict=True):
+            written = [part.write(index, one) for part, one in zip(it.parts, made_parts, strict=True)]
+            digests[index] = [hashlib.sha256(data).hexdigest() for data in written]
+            journal.add(index, stamps[index], digests[index])
+            progress.one_more()
     return [digests[index] for index in range(len(it.names))]
-
-
-def made_in_order(it: Preparation, items: list[Any], jobs: int) -> Iterator[list[Any]]:
-    """The samples, a few of them ahead of their turn."""
-    if jobs == 1 or not it.parallel:
-        yield from map(it.make, items)
-        return
-    # Ctrl-C is for this process, which ends the others.
-    with ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:
-        waiting = []
-        try:
-            for item in items:
-                waiting.append(pool.submit(it.make, item))
-                if len(waiting) == 4 * jobs:
-                    yield waiting.pop(0).result()
-            for future in waiting:
-                yield future.result()
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def already_there(data_sets: list[Path], files: list[Path], about: dict[str, Any]) -> list[Path]:
