@@ -4,8 +4,9 @@
 //! the other. For each stream the dispatch has a *lane*: the inbox that the stream takes samples from, and what is in
 //! flight on it. Lanes are numbered over all nodes.
 //!
-//! `outgoing.rs` fills the request stream, `incoming.rs` empties the response stream; both run on the thread of their
-//! connection, so the lock below is never contended by them. The progress display locks it a few times a second.
+//! `outgoing.rs` fills the request stream, `incoming.rs` empties the response stream. Both run on the thread of their
+//! connection, but for a sample that comes alone, which LoadGen's thread may send (`pace.rs`): it does not wait for the lock
+//! below. The progress display locks it a few times a second.
 
 use std::{sync::Arc, task::Waker};
 

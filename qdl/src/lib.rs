@@ -6,7 +6,7 @@
 //!
 //! Reading order, along the life of a query:
 //!
-//! 1. [`Qdl::issue`] (`qdl.rs`): LoadGen's thread hands over samples.
+//! 1. [`Qdl::issue`] (`qdl.rs`): LoadGen's thread hands over samples; `pace.rs`: one that is alone it also sends.
 //! 2. `dispatch.rs`, `inbox.rs`: which lane gets which sample. `lane.rs` says what a connection, a stream and a lane are.
 //! 3. `outgoing.rs`: a lane sends the next sample when its window has room; `in_flight.rs`, `window.rs`, `slots.rs`.
 //!    `token_room.rs`: what all lanes to a node share, where it counts tokens.
@@ -37,6 +37,7 @@ mod loadgen;
 mod node;
 mod opening;
 mod outgoing;
+mod pace;
 mod qdl;
 mod replies;
 mod report;

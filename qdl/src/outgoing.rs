@@ -36,7 +36,11 @@ impl<L: LoadGen> Outgoing<L> {
 
     /// Takes what waits and the window admits, and encodes it.
     fn fill(&mut self, context: &mut Context<'_>) -> Result<Taken, Failure> {
-        let mut state = self.lane.state.lock();
+        let Some(mut state) = self.lane.state.try_lock() else {
+            // LoadGen's thread does not wait while replies are decoded; the connection's own comes back to it.
+            context.waker().wake_by_ref();
+            return Ok(Taken::Empty);
+        };
         if state.withdrawn {
             // The node was lost since the caller looked; it has to look again.
             context.waker().wake_by_ref();

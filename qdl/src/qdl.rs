@@ -6,7 +6,7 @@ use std::{
 };
 
 use netdiv_contract::SessionHeader;
-use netdiv_transport::{Connection, QuicPath};
+use netdiv_transport::{Connection, QuicPath, send_at_once};
 use parking_lot::Mutex;
 use tokio::task::JoinSet;
 
@@ -23,6 +23,7 @@ use crate::{
     loadgen::{LoadGen, SampleSource},
     node::{self, NodeInfo},
     opening::{self, Opened},
+    pace::Pace,
     report::{NodeReport, Progress},
     run::Run,
     settings::Settings,
@@ -44,6 +45,7 @@ pub struct Qdl<L: LoadGen> {
     pub(crate) cluster: Arc<Cluster<L>>,
     pub(crate) run: Arc<Run<L>>,
     pub(crate) threads: IoThreads,
+    pace: Pace,
 }
 
 impl<L: LoadGen> std::fmt::Debug for Qdl<L> {
@@ -81,8 +83,17 @@ impl<L: LoadGen> Qdl<L> {
             tokens: asked_for(settings.tokens),
         };
         let (cluster, acknowledged) = (Arc::new(cluster), Mutex::new(vec![0; nodes.len()]));
-        let qdl =
-            Self { settings, session, nodes, acknowledged, connections, cluster, run, threads };
+        let qdl = Self {
+            settings,
+            session,
+            nodes,
+            acknowledged,
+            connections,
+            cluster,
+            run,
+            threads,
+            pace: Pace::new(Instant::now()),
+        };
         qdl.cluster.lanes.iter().for_each(|lane| qdl.serve(lane));
         Ok(qdl)
     }
@@ -118,8 +129,11 @@ impl<L: LoadGen> Qdl<L> {
         self.run.check()?;
         self.run.add_issued(samples.len() as u64);
         let issued = Instant::now();
+        // Where queries follow each other at once, the connections' threads are awake, and send several together.
+        let alone = samples.len() == 1 && self.pace.is_calm(issued) && !self.settings.busy_poll;
         let mut pending = samples.map(|(ticket, index)| Pending { ticket, index, issued });
-        self.unless_closed(self.run.dispatch.push(&mut pending))?;
+        let mut push = || self.run.dispatch.push(&mut pending);
+        self.unless_closed(if alone { send_at_once(push) } else { push() })?;
         if self.settings.one_query_at_a_time {
             self.run.wait_until(Run::is_idle)?;
         }

@@ -174,6 +174,7 @@ fn last<L: LoadGen>(
         report.count(&response, now - sample.issued, first, lane.agreed.token_bounds);
     }
     state.report.received(received, encoding);
+    state.report.cached_prompt_tokens += u64::from(response.cached_tokens);
     alike.add(AnswerTimes::new(queued, round_trip, &response), &mut state.report);
     Ok(Some((sample.ticket, payload)))
 }

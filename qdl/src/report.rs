@@ -51,6 +51,8 @@ pub struct NodeReport {
     pub bytes_received: u64,
     /// Encodings of the responses.
     pub response_encodings: Encodings,
+    /// Tokens of samples that its engine did not compute for them, because it had them from others.
+    pub cached_prompt_tokens: u64,
     /// Number of answered samples by the size of the batch that they were in.
     pub samples_by_batch: BTreeMap<u32, u64>,
     /// Sum of the latencies, in nanoseconds.
@@ -159,6 +161,7 @@ impl NodeReport {
             bytes_sent: 0,
             bytes_received: 0,
             response_encodings: Encodings::default(),
+            cached_prompt_tokens: 0,
             samples_by_batch: BTreeMap::new(),
             latency_sum_ns: 0,
             latency: histogram(3),
@@ -204,6 +207,7 @@ impl NodeReport {
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.response_encodings.0 |= other.response_encodings.0;
+        self.cached_prompt_tokens += other.cached_prompt_tokens;
         for (size, samples) in &other.samples_by_batch {
             *self.samples_by_batch.entry(*size).or_default() += samples;
         }

@@ -418,20 +418,41 @@ class Preparing(unittest.TestCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("going on: ", ran.stderr)
 
-    def test_an_interruption_while_samples_are_made_is_raised_between_two(self) -> None:
+    def test_a_process_that_dies_is_named_and_the_rest_ends(self) -> None:
+        args = self.many_images()
+        for number in (signal.SIGKILL, signal.SIGABRT):
+            running = self.started_in_earnest(*args)
+            children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
+            self.assertEqual(len(children), 2)
+            os.kill(int(children[1]), number)
+            ran = end_of(running)
+            self.assertEqual(ran.returncode, 1, ran.stderr)
+            self.assertIn(f"a process that makes samples was ended by {number.name}", ran.stderr)
+            self.assertIn("The same command goes on", ran.stderr)
+        self.assertEqual(prepare(*args).returncode, 0)
+
+    def test_a_process_that_is_stopped_does_not_keep_the_command(self) -> None:
+        running = self.started_in_earnest(*self.many_images())
+        children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
+        for child in children:
+            os.kill(int(child), signal.SIGSTOP)
+        running.send_signal(signal.SIGTERM)
+        ran = end_of(running)
+        self.assertEqual(ran.returncode, 130, ran.stderr)
+
+    def test_several_processes_make_what_one_makes(self) -> None:
         sys.path.insert(0, str(DATA))
         from netdiv_data import workers
 
-        handlers = [signal.getsignal(number) for number in workers.SIGNALS]
-        for number in workers.SIGNALS:
-            for last in (False, True):
-                made = workers.made_in_order(abs, [-1] * 9, 2)
-                for _ in range(9 if last else 1):
-                    self.assertEqual(next(made), 1)
-                signal.raise_signal(number)
-                with self.assertRaises(KeyboardInterrupt):
-                    next(made)
-                self.assertEqual([signal.getsignal(number) for number in workers.SIGNALS], handlers)
+        items = list(range(50))
+        uneven = lambda item: time.sleep(0.002 * (item % 7)) or bytes([item]) * (item * 5000)  # noqa: E731
+        for jobs in (1, 2, 3, 50, 60):
+            self.assertEqual(list(workers.made_in_order(uneven, items, jobs)), [uneven(item) for item in items])
+            self.assertEqual(list(workers.made_in_order(uneven, [], jobs)), [])
+        failing = workers.made_in_order(lambda item: 1 // item, [1, 0, 1], 2)
+        self.assertEqual(next(failing), 1)
+        with self.assertRaises(ZeroDivisionError):
+            next(failing)
 
     def test_an_interruption_at_the_end_goes_on(self) -> None:
         sets.openimages(self.source)

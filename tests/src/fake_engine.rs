@@ -41,6 +41,8 @@ pub enum Wrong {
     Silent,
     /// An error in the stream of events.
     Error,
+    /// Nothing, but that it had a token of the prompt from another one.
+    Cached,
 }
 
 /// What goes wrong, and with the answers to which requests.
@@ -91,14 +93,18 @@ fn serve(
         connection.write_all(
             b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
         )?;
-        for (place, event) in answer(&request).iter().enumerate() {
+        let cached = u8::from(mishap.is_some_and(|mishap| mishap.wrong == Wrong::Cached));
+        for (place, event) in answer(&request, cached).iter().enumerate() {
             if let Some(mishap) = mishap.filter(|mishap| mishap.after == After::Tokens(place)) {
                 return go_wrong(mishap.wrong, connection, &mut reader);
             }
             send(connection, event)?;
         }
         if let Some(mishap) = mishap.filter(|mishap| mishap.after == After::End) {
-            return go_wrong(mishap.wrong, connection, &mut reader);
+            go_wrong(mishap.wrong, connection, &mut reader)?;
+            if mishap.wrong != Wrong::Cached {
+                return Ok(());
+            }
         }
         connection.write_all(b"0\r\n\r\n")?;
     }
@@ -120,7 +126,7 @@ fn read_request(reader: &mut impl io::BufRead) -> io::Result<Option<Value>> {
 }
 
 /// The data of an answer's events: a token each, which the prompt decides, and then what ends it.
-fn answer(request: &Value) -> Vec<String> {
+fn answer(request: &Value, cached: u8) -> Vec<String> {
     let prompt = request["prompt"].as_array().map_or(&[][..], Vec::as_slice);
     let most = request["max_tokens"].as_u64().map_or(0, |most| most as usize);
     let token = |place: usize| {
@@ -129,7 +135,7 @@ fn answer(request: &Value) -> Vec<String> {
         json!({ "choices": [{ "index": 0, "token_ids": [id], "finish_reason": reason }] })
     };
     let (read, made) = (prompt.len(), most);
-    let details = json!({ "cached_tokens": 0 });
+    let details = json!({ "cached_tokens": cached });
     let usage = json!({
         "choices": [],
         "usage": {
@@ -147,7 +153,7 @@ fn send(mut connection: &TcpStream, data: &str) -> io::Result<()> {
 
 fn go_wrong(wrong: Wrong, connection: &TcpStream, reader: &mut impl io::BufRead) -> io::Result<()> {
     match wrong {
-        Wrong::Closed => Ok(()),
+        Wrong::Closed | Wrong::Cached => Ok(()),
         Wrong::Silent => reader.read(&mut [0]).map(drop),
         Wrong::Error => send(connection, r#"{"error":{"message":"CUDA error","code":500}}"#),
     }

@@ -3,7 +3,8 @@
 use std::{path::Path, process::Command};
 
 use e2e::{
-    Behaviour, FakeNode, SutNode,
+    Behaviour, FakeEngine, FakeNode, SutNode,
+    fake_engine::{After, MODEL, Mishap, PROBE, Wrong},
     process::{program, transport},
 };
 use netdiv_contract::{
@@ -269,4 +270,27 @@ fn answers_of_one_token_are_a_finding_by_name() {
     let is_named =
         |(rule, text): &(String, String)| rule == "N33" && text.contains("answers have one token");
     assert!(broken.iter().any(is_named), "{report:#}");
+}
+
+#[test]
+fn prompts_that_an_engine_reuses_in_mid_run_are_a_finding_by_name() {
+    let requests = PROBE + 10..PROBE + 12;
+    let mishap = Mishap { requests, after: After::End, wrong: Wrong::Cached };
+    let (engine, runs) = (FakeEngine::start(Some(mishap)), Runs::new());
+    std::fs::write(runs.path("tiny.toml"), MODEL).expect("the folder is ours");
+    let (url, model) = (engine.url.as_str(), runs.path("tiny.toml"));
+    let node = SutNode::start("a", &["--engine", "openai", "--url", url, "--model", &model]);
+    let (_, stdout) = runs.run(&node.address, "offline", "accuracy", &ACCURACY);
+    assert!(stdout.contains("2 tokens of prompts were not computed"), "{stdout}");
+    let result = runs.json("offline/accuracy/result.json");
+    assert_eq!(result["nodes"][0]["cached_prompt_tokens"], 2, "{result:#}");
+    let findings = result["findings"].as_array().expect("a list");
+    let reused = "had 2 tokens of prompts from other prompts";
+    let is_named = |finding: &Value| {
+        finding["rule"] == "N10"
+            && finding["text"].as_str().is_some_and(|text| text.contains(reused))
+    };
+    assert!(findings.iter().any(is_named), "{findings:#?}");
+    let (broken, report) = check(&runs.path("offline/accuracy"));
+    assert!(broken.iter().any(|(rule, text)| rule == "N10" && text.contains(reused)), "{report:#}");
 }

@@ -69,6 +69,7 @@ fn messages_have_the_documented_bytes() {
         part: Part::Whole as i32,
         token_count: 0,
         first_token_ns: 0,
+        cached_tokens: 0,
         crc32c: None,
         payload: Bytes::from_static(b"\x07\x00\x00\x00"),
     };
@@ -91,6 +92,7 @@ fn messages_have_the_documented_bytes() {
         compute_ns: 30_000,
         part: Part::Whole as i32,
         token_count: 2,
+        cached_tokens: 16,
         payload: tokens::to_bytes(&[5, 9]),
         ..first
     };

@@ -4,11 +4,10 @@ import argparse
 import os
 import signal
 import sys
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 from . import captions, criteo, igbh, igbh_graph, imagenet, kits19, openimages, prompts, squad
-from .errors import DataError
+from .errors import DataError, WorkerError
 from .facts import IGBH
 from .preparation import Choice, Preparation, prepare
 
@@ -103,7 +102,7 @@ def main() -> int:
     except DataError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
-    except (OSError, BrokenProcessPool) as error:
+    except (OSError, WorkerError) as error:
         print(f"error: {error}. The same command goes on where this one stopped", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -1,61 +1,103 @@
-"""Several processes make samples, each a few ahead of its turn."""
+"""Several processes make samples, each its share of them, a few ahead of their turn.
+
+They share no lock and no queue, so that one of them, or this one, can be interrupted or killed anywhere, and none waits for it."""
 
 import ctypes
+import multiprocessing
+import os
 import signal
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from types import FrameType
+from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from .errors import WorkerError
+
+AHEAD = 4  # samples of a process that wait for their turn here
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
-
-class Interruption:
-    """What asks the command to end meanwhile is raised between two samples: raised anywhere, it could leave a lock of the pool
-    taken, and the pool would never end."""
-
-    def __enter__(self) -> "Interruption":
-        self.asked = False
-        self.before = {number: signal.signal(number, self.ask) for number in SIGNALS}
-        return self
-
-    def ask(self, number: int, frame: FrameType | None) -> None:
-        self.asked = True
-
-    def check(self) -> None:
-        if self.asked:
-            raise KeyboardInterrupt
-
-    def __exit__(self, error: type[BaseException] | None, *more: object) -> None:
-        for number, handler in self.before.items():
-            signal.signal(number, handler)
-        if error is None:
-            self.check()
+FORK = multiprocessing.get_context("fork")  # what is to be made is there at once
 
 
-def made_in_order(make: Callable[[Any], list[Any]], items: list[Any], jobs: int) -> Iterator[list[Any]]:
+class Worker:
+    """A process that makes samples."""
+
+    def __init__(self, make: Callable[[Any], Any], items: list[Any]) -> None:
+        self.results, results = FORK.Pipe(duplex=False)
+        self.process = FORK.Process(target=work, args=(make, items, results, os.getpid()))
+        self.process.start()
+        results.close()  # so that the pipe ends with the process
+        self.made: deque[Any] = deque()
+        self.ended = False
+
+    def receive(self) -> None:
+        """Takes the next sample, or the end."""
+        try:
+            self.made.append(self.results.recv())
+        except EOFError:
+            self.ended = True
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.results.close()
+
+
+def made_in_order(make: Callable[[Any], Any], items: list[Any], jobs: int) -> Iterator[Any]:
     """What `make` gives of each, in their order."""
     if jobs == 1:
         yield from map(make, items)
         return
-    with Interruption() as interruption, ProcessPoolExecutor(jobs, initializer=leave_the_end_to_the_parent) as pool:
-        waiting = []
-        try:
-            for item in items:
-                waiting.append(pool.submit(make, item))
-                if len(waiting) == 4 * jobs:
-                    yield waiting.pop(0).result()
-                    interruption.check()
-            for future in waiting:
-                yield future.result()
-                interruption.check()
-        finally:
-            pool.shutdown(cancel_futures=True)  # and waits: a process that is still at work as Python exits may be waited for forever
+    workers: list[Worker] = []
+    try:
+        # One that has just begun would do as this process does.
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        for share in range(min(jobs, len(items))):
+            workers.append(Worker(make, items[share::jobs]))
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        for number in range(len(items)):
+            worker = workers[number % jobs]
+            while not worker.made:
+                if worker.ended:
+                    raise WorkerError(f"a process that makes samples {how(worker.process)}")
+                receive_some(workers)
+            made = worker.made.popleft()
+            if isinstance(made, Exception):
+                raise made
+            yield made
+    finally:
+        for worker in workers:
+            worker.end()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
-def leave_the_end_to_the_parent() -> None:
-    """A process that makes samples ends when its parent says so, or with it: what is left would keep the folder locked."""
+def receive_some(workers: list[Worker]) -> None:
+    """Waits for samples that there is room for, or for the end of a process."""
+    waited_for = {worker.results: worker for worker in workers if not worker.ended and len(worker.made) < AHEAD}
+    for results in wait(list(waited_for)):
+        waited_for[results].receive()
+
+
+def how(process: multiprocessing.process.BaseProcess) -> str:
+    """How it has ended."""
+    process.join()
+    code = process.exitcode or 0
+    why = "; memory may be short: give fewer --jobs" if code == -signal.SIGKILL else ""
+    return (f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}") + why
+
+
+def work(make: Callable[[Any], Any], items: list[Any], results: Connection, parent: int) -> None:
+    """Makes samples in a process of its own, which ends when its parent says so, or with it: what is left would keep the folder
+    locked."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        return
+    for item in items:
+        try:
+            made = make(item)
+        except Exception as error:  # it is raised where the sample is waited for
+            made = error
+        results.send(made)

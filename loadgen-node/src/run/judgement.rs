@@ -104,6 +104,12 @@ impl Judgement {
                 "{one_token} answers have one token: LoadGen has no time for further ones, and its figures of tokens are off"
             ));
         }
+        let cached: u64 = counted.nodes.iter().map(|node| node.cached_prompt_tokens).sum();
+        if cached > 0 {
+            self.reasons.push(format!(
+                "{cached} tokens of prompts were not computed: the serving engine had them from other prompts"
+            ));
+        }
         let unmatched: u64 = counted.nodes.iter().map(|node| node.unmatched_replies).sum();
         if unmatched > 0 {
             self.reasons

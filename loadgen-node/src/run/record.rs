@@ -39,6 +39,7 @@ pub(crate) fn node(info: &netdiv_qdl::NodeInfo, report: &NodeReport, has_bounds:
         bytes_sent: report.bytes_sent,
         bytes_received: report.bytes_received,
         response_encodings: report.response_encodings.iter().collect(),
+        cached_prompt_tokens: report.cached_prompt_tokens,
         batches: report.samples_by_batch.iter().map(batches).collect(),
         latency_ns: distribution(&report.latency),
         stages_ns: StageTimes {

@@ -59,15 +59,16 @@ pub fn of_response(response: &InferResponse) -> u32 {
     }
     header[48..].copy_from_slice(&response.batch_size.to_le_bytes());
     let sum = crc32c::crc32c_append(sum, &header);
-    let InferResponse { part, token_count, first_token_ns, .. } = *response;
-    if (part, token_count, first_token_ns) == (0, 0, 0) {
-        return sum;
-    }
-    let mut tokens = [0; 16];
+    let InferResponse { part, token_count, first_token_ns, cached_tokens, .. } = *response;
+    let mut tokens = [0; 20];
     tokens[..4].copy_from_slice(&part.to_le_bytes());
     tokens[4..8].copy_from_slice(&token_count.to_le_bytes());
-    tokens[8..].copy_from_slice(&first_token_ns.to_le_bytes());
-    crc32c::crc32c_append(sum, &tokens)
+    tokens[8..16].copy_from_slice(&first_token_ns.to_le_bytes());
+    tokens[16..].copy_from_slice(&cached_tokens.to_le_bytes());
+    let has_tokens = (part, token_count, first_token_ns) != (0, 0, 0);
+    let from = if has_tokens { 0 } else { 16 };
+    let to = if cached_tokens > 0 { 20 } else { 16 };
+    crc32c::crc32c_append(sum, &tokens[from..to])
 }
 
 /// Checks a request of a session with checksums.
@@ -102,7 +103,7 @@ mod tests {
         InferRequest { id, encoding, decoded_bytes, crc32c: Some(sum), payload }
     }
 
-    fn response(part: i32, token_count: u32) -> InferResponse {
+    fn response(part: i32, token_count: u32, cached_tokens: u32) -> InferResponse {
         let mut response = InferResponse {
             id: 7,
             status: 2,
@@ -116,6 +117,7 @@ mod tests {
             part,
             token_count,
             first_token_ns: u64::from(token_count) * 1000,
+            cached_tokens,
             crc32c: None,
             payload: bytes::Bytes::from_static(b"an answer"),
         };
@@ -148,9 +150,12 @@ mod tests {
     #[test]
     fn every_flipped_bit_of_a_message_is_found() {
         every_flipped_bit_is_found(&request(), check_request);
-        every_flipped_bit_is_found(&response(0, 0), check_response);
-        every_flipped_bit_is_found(&response(1, 1), check_response);
-        every_flipped_bit_is_found(&response(0, 9), check_response);
+        for (part, token_count, cached_tokens) in
+            [(0, 0, 0), (1, 1, 0), (0, 9, 0), (0, 9, 16), (0, 0, 1)]
+        {
+            let response = response(part, token_count, cached_tokens);
+            every_flipped_bit_is_found(&response, check_response);
+        }
     }
 
     #[test]

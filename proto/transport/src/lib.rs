@@ -9,6 +9,7 @@
 //! - [`Connection`] (`connection.rs`): a client's connection to a node, over either transport; [`Options`] (`options.rs`)
 //! - [`WayOut`] (`way_out.rs`): interface, code point and congestion control of what a client sends
 //! - [`discovery`]: from what an operator names, such as `rack[1-8]`, to the addresses of nodes
+//! - [`send_at_once`] (`at_once.rs`): sending on the thread that has something to send
 //! - [`Handler`] (`handler.rs`): a node, as both transports see it
 //! - [`Connections`] (`connections.rs`): who is connected to a node, and who has a place there
 //! - [`grpc`]: the four calls as gRPC; payloads are not copied
@@ -16,6 +17,7 @@
 //! - [`security`]: TLS 1.3, certificates, tokens, and where plaintext is allowed
 
 mod address;
+mod at_once;
 mod connection;
 mod connections;
 pub mod discovery;
@@ -33,6 +35,7 @@ mod way_out;
 
 pub use netdiv_words::Transport;
 
+pub use at_once::send_at_once;
 pub use connection::{Connection, Replies};
 pub use connections::Connections;
 pub use handler::Handler;

@@ -111,6 +111,14 @@ impl EngineKind {
         Ok(Self::Waiting(Box::new(engine)))
     }
 
+    /// The runtime of its own, where it has one.
+    pub(crate) fn runtime(&self) -> Option<Handle> {
+        match self {
+            Self::Waiting(engine) => engine.runtime(),
+            Self::Batched(_) | Self::Streaming(_) => None,
+        }
+    }
+
     /// Runs one batch, when none is under way; only an engine of the first kind can.
     pub fn infer(&mut self, batch: Vec<Payload>) -> Result<Inference, EngineError> {
         match self {

@@ -76,7 +76,7 @@ impl EnginePool {
             queue: queue.clone(),
             room: u32::try_from(room).unwrap_or(u32::MAX),
             engines: engines.len(),
-            pulses: engines.iter().map(|_| Arc::default()).collect(),
+            pulses: engines.iter().map(|engine| Arc::new(Pulse::of(engine.runtime()))).collect(),
             running: Running::default(),
         };
         for (number, engine) in engines.into_iter().enumerate() {

@@ -34,6 +34,8 @@ pub struct Sink {
     /// How many of those bytes were sent ahead.
     sent: usize,
     first: Option<Instant>,
+    /// Tokens of the sample that were not computed for it.
+    cached: u32,
     /// A token that no model has.
     wrong: Option<i32>,
     taken: Instant,
@@ -56,6 +58,7 @@ impl Sink {
             output: BytesMut::new(),
             sent: 0,
             first: None,
+            cached: 0,
             wrong: None,
             clock,
             encoding,
@@ -106,6 +109,11 @@ impl Sink {
         if wanted == Tokens::Every && self.sent < self.output.len() {
             self.send_ahead(Part::More, self.output.len());
         }
+    }
+
+    /// Notes that so many tokens of the sample were not computed for it.
+    pub(crate) fn cached(&mut self, tokens: usize) {
+        self.cached = u32::try_from(tokens).unwrap_or(u32::MAX);
     }
 
     /// Sends the output up to there, as far as it was not sent.
@@ -164,6 +172,7 @@ impl Sink {
         if tokens > 0 && reply.error.is_empty() {
             reply.token_count = tokens;
             reply.first_token_ns = nanoseconds(self.first_token_time());
+            reply.cached_tokens = self.cached;
         }
         let mut replies = Together::new(1);
         replies.add(sample, reply);

@@ -13,6 +13,10 @@ use crate::{
     sample::Sample,
 };
 
+/// How often it looks in one turn. Most often there is nothing more after the first, and a task that wakes itself wakes another
+/// thread of its runtime as well, which would find nothing.
+const MOST_LOOKS: usize = 2;
+
 /// Works until the queue is closed and all samples are answered.
 pub(crate) async fn serve(
     mut engine: Streaming<dyn WaitingEngine>,
@@ -26,20 +30,22 @@ fn poll(
     queue: &BatchQueue<Sample>,
     context: &mut Context<'_>,
 ) -> Poll<()> {
-    let is_due = engine.poll_due(context).is_ready();
-    if is_due {
-        engine.step();
-    }
-    let room = engine.room();
-    let next = if room > 0 { queue.poll_next_batch(context, room) } else { Poll::Pending };
-    match next {
-        Poll::Ready(Some(batch)) => {
-            engine.begin(batch);
-            metrics::queued(queue.len());
+    for _ in 0..MOST_LOOKS {
+        let is_due = engine.poll_due(context).is_ready();
+        if is_due {
+            engine.step();
         }
-        Poll::Ready(None) if engine.is_idle() => return Poll::Ready(()),
-        Poll::Ready(None) | Poll::Pending if !is_due => return Poll::Pending,
-        Poll::Ready(None) | Poll::Pending => {}
+        let room = engine.room();
+        let next = if room > 0 { queue.poll_next_batch(context, room) } else { Poll::Pending };
+        match next {
+            Poll::Ready(Some(batch)) => {
+                engine.begin(batch);
+                metrics::queued(queue.len());
+            }
+            Poll::Ready(None) if engine.is_idle() => return Poll::Ready(()),
+            Poll::Ready(None) | Poll::Pending if !is_due => return Poll::Pending,
+            Poll::Ready(None) | Poll::Pending => {}
+        }
     }
     // There may be more, but others have something to do as well.
     context.waker().wake_by_ref();

@@ -274,6 +274,8 @@ impl Stream for Replies {
 mod tests {
     use std::future::poll_fn;
 
+    use netdiv_contract::{framing::Decoder, v1::Part};
+
     use super::*;
     use crate::intake::sessions::Sessions;
 
@@ -303,6 +305,30 @@ mod tests {
             assert_eq!(end.message(), "torn");
             assert_eq!(replies.backlog.owed(), 0);
         }
+    }
+
+    #[tokio::test]
+    async fn a_first_token_goes_past_whole_outputs_that_wait() {
+        let (sender, mut replies) = stream(Tokens::First);
+        sender.backlog().read(1000);
+        let answers =
+            |id| InferResponse { id, payload: vec![7; 1000].into(), ..Default::default() };
+        sender.send((0..999).map(answers).collect());
+        let mut decoder = Decoder::new(1 << 20);
+        decoder.push(next(&mut replies).await.unwrap().unwrap());
+        let first = InferResponse { id: 999, part: Part::First as i32, ..Default::default() };
+        assert!(sender.send_ahead(first));
+        drop(sender);
+        while let Some(chunk) = next(&mut replies).await {
+            decoder.push(chunk.unwrap());
+        }
+        let mut order: Vec<InferResponse> = Vec::new();
+        decoder.take_messages(&mut order).unwrap();
+        let place = order.iter().position(|reply| reply.id == 999).expect("it goes out");
+        // What was encoded already is before it.
+        assert!(place < 200, "{place} outputs of {} come before it", order.len());
+        let others: Vec<_> = order.iter().map(|reply| reply.id).filter(|id| *id < 999).collect();
+        assert!(others.iter().copied().eq(0..999));
     }
 
     #[tokio::test]

@@ -8,7 +8,7 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::{runtime::Handle, sync::watch};
 use tonic::Status;
 use tracing::{error, info};
 
@@ -27,7 +27,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// What one engine is doing, as its thread or task notes it.
 #[derive(Debug, Default)]
-pub(crate) struct Pulse(Mutex<Work>);
+pub(crate) struct Pulse {
+    work: Mutex<Work>,
+    /// Where its task runs, if that is a thread of its own: what blocks it may be nothing that is noted.
+    runtime: Option<Handle>,
+}
 
 #[derive(Debug, Default)]
 struct Work {
@@ -39,19 +43,40 @@ struct Work {
     failures: u32,
     /// Why its device is lost.
     lost: Option<String>,
+    /// Since when its thread has been asked for a sign of life and has given none.
+    asked: Option<Instant>,
 }
 
 impl Pulse {
+    /// Of an engine whose task runs there, unless that is where the streams are served.
+    pub(crate) fn of(runtime: Option<Handle>) -> Self {
+        Self { work: Mutex::default(), runtime }
+    }
+
+    /// Asks the engine's own thread for a sign of life.
+    fn ask(self: &Arc<Self>, now: Instant) {
+        let Some(runtime) = &self.runtime else { return };
+        {
+            let mut work = self.work.lock();
+            if work.asked.is_some() {
+                return;
+            }
+            work.asked = Some(now);
+        }
+        let pulse = self.clone();
+        runtime.spawn(async move { pulse.work.lock().asked = None });
+    }
+
     /// A batch is begun.
     pub(crate) fn begun(&self, samples: usize, now: Instant) {
-        let mut work = self.0.lock();
+        let mut work = self.work.lock();
         work.since.get_or_insert(now);
         work.batches.push_back(samples);
     }
 
     /// The batch that was begun first is done.
     pub(crate) fn finished(&self, failed: bool, now: Instant) {
-        let mut work = self.0.lock();
+        let mut work = self.work.lock();
         work.batches.pop_front();
         work.since = (!work.batches.is_empty()).then_some(now);
         work.failures = if failed { work.failures.saturating_add(1) } else { 0 };
@@ -59,13 +84,13 @@ impl Pulse {
 
     /// The engine's device is lost to this process.
     pub(crate) fn lost(&self, why: String) {
-        self.0.lock().lost = Some(why);
+        self.work.lock().lost = Some(why);
     }
 }
 
 /// Why the device of an engine is lost, if one is.
 pub(crate) fn lost(engines: &[Arc<Pulse>]) -> Option<String> {
-    engines.iter().find_map(|engine| engine.0.lock().lost.clone())
+    engines.iter().find_map(|engine| engine.work.lock().lost.clone())
 }
 
 /// The node's condition, judged by its engines: lost when the device of one is, stuck when one of them has been in a batch for
@@ -76,7 +101,7 @@ fn examine(engines: &[Arc<Pulse>], limit: Duration, now: Instant) -> Condition {
         return Condition::Lost(why);
     }
     for (number, engine) in engines.iter().enumerate() {
-        let work = engine.0.lock();
+        let work = engine.work.lock();
         let time = work.since.map(|since| now.saturating_duration_since(since));
         if let (Some(time), Some(samples)) = (time, work.batches.front())
             && time > limit
@@ -84,6 +109,13 @@ fn examine(engines: &[Arc<Pulse>], limit: Duration, now: Instant) -> Condition {
             return Condition::Stuck(format!(
                 "engine {number} has been in a batch of {samples} samples for {:.1} s, longer than \
                  --engine-timeout allows",
+                time.as_secs_f64()
+            ));
+        }
+        let silent = work.asked.map(|asked| now.saturating_duration_since(asked));
+        if let Some(time) = silent.filter(|time| *time > limit) {
+            return Condition::Stuck(format!(
+                "the thread of engine {number} has been busy for {:.1} s, longer than --engine-timeout allows",
                 time.as_secs_f64()
             ));
         }
@@ -106,7 +138,9 @@ pub(crate) async fn watch(
 ) {
     loop {
         tokio::time::sleep((limit / LOOKS).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)).await;
-        let found = examine(&engines, limit, Instant::now());
+        let now = Instant::now();
+        engines.iter().for_each(|engine| engine.ask(now));
+        let found = examine(&engines, limit, now);
         if let Condition::Stuck(why) = &found {
             let aborted = streams.fail_waiting(&Status::aborted(format!(
                 "{why}; its samples are given up. Look at the node's log and its device"
@@ -159,6 +193,21 @@ mod tests {
         assert!(why.contains("batch of 8 samples"), "{why}");
         engine.finished(false, at(97));
         assert_eq!(examine(&engines, LIMIT, at(1000)), Condition::Well);
+    }
+
+    #[test]
+    fn a_thread_that_gives_no_sign_of_life_is_stuck() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let engines = [Arc::new(Pulse::of(Some(runtime.handle().clone())))];
+        let start = Instant::now();
+        engines[0].ask(start);
+        engines[0].ask(start + LIMIT);
+        assert_eq!(examine(&engines, LIMIT, start + LIMIT), Condition::Well);
+        let late = start + 2 * LIMIT;
+        let Condition::Stuck(why) = examine(&engines, LIMIT, late) else { panic!("stuck") };
+        assert!(why.starts_with("the thread of engine 0 has been busy for 90.0 s"), "{why}");
+        runtime.block_on(tokio::task::yield_now());
+        assert_eq!(examine(&engines, LIMIT, late), Condition::Well);
     }
 
     #[test]

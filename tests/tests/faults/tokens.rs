@@ -57,6 +57,8 @@ pub fn faults() -> Vec<Fault> {
         faults.push(fails("node killed", &pace, kill));
         let frozen = fails("node frozen", &pace, freeze);
         faults.push(frozen.expect(Expected::Failed(unheard())));
+        let cut_off = fails("network cut", &pace, cut).wired();
+        faults.push(cut_off.expect(Expected::Failed(unheard())));
         faults.push(goes_on("node killed", &pace, kill));
         faults.push(goes_on("node frozen", &pace, freeze));
         faults.push(goes_on("network cut", &pace, cut).wired());

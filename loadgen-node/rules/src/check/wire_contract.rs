@@ -75,7 +75,7 @@ mod tests {
         let id = ("1", "id", "fixed64");
         let id = (id.0.to_owned(), id.1.to_owned(), id.2.to_owned());
         assert!(contract["InferRequest"].contains(&id));
-        assert_eq!(contract["InferResponse"].len(), 14);
+        assert_eq!(contract["InferResponse"].len(), 15);
         let described = described(include_str!("../../../../docs/PROTOCOL.md"));
         for (message, fields) in contract {
             assert_eq!(described.get(&message), Some(&fields), "{message}");

@@ -207,6 +207,9 @@ pub struct Node {
     /// How its responses were encoded, as they came.
     #[serde(default)]
     pub response_encodings: Vec<Encoding>,
+    /// Tokens of prompts that its serving engine did not compute, because it had them from other prompts; 0 where it does not say.
+    #[serde(default)]
+    pub cached_prompt_tokens: u64,
     /// Number of batches by their size in samples.
     pub batches: BTreeMap<u32, u64>,
     /// From IssueQuery to completion, in nanoseconds.

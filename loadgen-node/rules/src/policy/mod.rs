@@ -23,7 +23,7 @@ use crate::{
         alike::unlike,
         answers::one_token,
         audit_config::not_of_a_test,
-        engines::{reuses_prompts, without_model},
+        engines::{other_outputs, reused_prompts, reuses_prompts, without_model},
         release, suite, sut_name,
     },
     result::{Division, Node},
@@ -55,6 +55,10 @@ pub fn before_run(table: &Table, division: Division, choice: &Choice<'_>) -> Vec
         Some(benchmark) if benchmark.suite != Suite::Retired => {
             findings.extend(samples::check(benchmark, choice));
             findings.extend(settings::check(table, benchmark, choice));
+            findings.extend(choice.engines.iter().filter_map(|Engine { node, .. }| {
+                let machine = choice.evidence?.nodes.get(*node)?;
+                Some(Finding::fail(N2, *node, other_outputs(benchmark, machine)?))
+            }));
             let audit = choice.audit_config;
             let audit = audit.and_then(|text| not_of_a_test(benchmark, text));
             findings.extend(audit.map(|why| Finding::fail(N32, "audit.config", why)));
@@ -83,8 +87,12 @@ fn loadgen(table: &Table, choice: &Choice<'_>) -> Option<Finding> {
 
 /// The rules of the division that the answers of a run have broken.
 pub fn after_run(division: Division, nodes: &[Node]) -> Vec<Finding> {
-    let why = one_token(nodes).filter(|_| division == Division::Network);
-    why.map(|why| Finding::fail(N33, "answers", why)).into_iter().collect()
+    if division != Division::Network {
+        return Vec::new();
+    }
+    let ones = one_token(nodes).map(|why| Finding::fail(N33, "answers", why));
+    let reused = |node: &Node| Some(Finding::fail(N10, &node.name, reused_prompts(node)?));
+    ones.into_iter().chain(nodes.iter().filter_map(reused)).collect()
 }
 
 /// Every node runs a model, and all of them the same.

@@ -105,6 +105,7 @@ fn short_and_long_headers_are_written_as_prost_writes_them() {
             part: i32::from(number > 0),
             token_count: number as u32,
             first_token_ns: number,
+            cached_tokens: number as u32,
             crc32c: Some(number as u32),
             payload: Bytes::from_static(b"an answer"),
         };

@@ -23,6 +23,7 @@ use netdiv_contract::{
 };
 use tokio::{
     net::{TcpSocket, lookup_host},
+    runtime::Handle,
     time::timeout,
 };
 use tonic::{
@@ -39,7 +40,9 @@ use super::{
     service::{INFER, is_grpc},
     wire::Wire,
 };
-use crate::{address::Address, open_error::OpenError, options::Options, security::Token};
+use crate::{
+    address::Address, at_once::Spawner, open_error::OpenError, options::Options, security::Token,
+};
 
 /// One HTTP/2 connection. It never reconnects: a lost node stays lost.
 #[derive(Debug, Clone)]
@@ -228,6 +231,7 @@ fn endpoint(address: &Address, options: &Options) -> Result<Endpoint, OpenError>
         |scheme: &str| format!("{scheme}://{}", address.authority()).parse::<Uri>().map_err(bad);
     let connection_window = limits::connection_window_bytes(options.window_bytes);
     Ok(Endpoint::from(uri("http")?)
+        .executor(Spawner(Handle::current()))
         // This becomes `:scheme`.
         .origin(uri(if options.tls.is_some() { "https" } else { "http" })?)
         .http2_keep_alive_interval(options.keepalive_interval)

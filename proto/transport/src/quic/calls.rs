@@ -77,19 +77,11 @@ async fn answer<H: Handler>(
     match header.method.as_str() {
         "Describe" => {
             let asked = request(&mut requests).await?;
-            reply(send, &handler.describe(asked, Some(peer)).await?).await
+            reply(send, handler.describe(asked, Some(peer))).await
         }
-        "Digests" => reply(send, &handler.digests(request(&mut requests).await?).await?).await,
-        "Flush" => reply(send, &handler.flush(request(&mut requests).await?).await?).await,
-        "Measure" => {
-            let asked = request(&mut requests).await?;
-            let stopped = send.stopped();
-            tokio::select! {
-                answer = handler.measure(asked) => reply(send, &answer?).await,
-                // Nobody waits for it any more.
-                _ = stopped => Err(Status::cancelled("the caller is gone")),
-            }
-        }
+        "Digests" => reply(send, handler.digests(request(&mut requests).await?)).await,
+        "Flush" => reply(send, handler.flush(request(&mut requests).await?)).await,
+        "Measure" => reply(send, handler.measure(request(&mut requests).await?)).await,
         _ => {
             let _place = guest.stream()?;
             requests.set_longest(handler.longest_request());
@@ -114,8 +106,16 @@ async fn request<M: Message + Default>(requests: &mut Messages<Received>) -> Res
     request.ok_or_else(|| Status::invalid_argument("the request is missing"))
 }
 
-/// The only reply of a call.
-async fn reply(send: &mut SendStream, message: &impl Message) -> Result<(), Status> {
-    let sent = send.write_chunk(framing::encode(message)).await;
+/// The only reply of a call, made while somebody waits for it.
+async fn reply<M: Message>(
+    send: &mut SendStream,
+    making: impl Future<Output = Result<M, Status>>,
+) -> Result<(), Status> {
+    let stopped = send.stopped();
+    let message = tokio::select! {
+        message = making => message?,
+        _ = stopped => return Err(Status::cancelled("the caller is gone")),
+    };
+    let sent = send.write_chunk(framing::encode(&message)).await;
     sent.map_err(|error| Status::unavailable(error.to_string()))
 }

@@ -1,12 +1,13 @@
 //! Connections: open, refused, lost, closed, reset.
 
-use std::{net::SocketAddr, time::Duration};
+use std::{net::SocketAddr, sync::atomic::Ordering, time::Duration};
 
 use netdiv_contract::v1::*;
 use tokio::{
     io::AsyncReadExt as _,
     net::{TcpListener, UdpSocket},
     sync::watch,
+    time::timeout,
 };
 use tonic::Code;
 
@@ -40,6 +41,30 @@ async fn an_open_connection_carries_all_calls() {
         connection.close().await;
         drop((connection, replies));
         node.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_ends_with_its_caller() {
+    for transport in BOTH {
+        let node = Node::default();
+        let flushing = node.flushing.clone();
+        let until = async |flushes: usize| {
+            while flushing.load(Ordering::SeqCst) != flushes {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        let serving = node.serve(transport).await;
+        let connection = open(serving.address, &options(transport)).await.unwrap();
+        let asked = FlushRequest { session: "never".into(), samples_sent: 3 };
+        let asking = connection.clone();
+        let asking = tokio::spawn(async move { asking.flush(asked).await });
+        let patience = Duration::from_secs(10);
+        timeout(patience, until(1)).await.expect("it is asked");
+        // The connection goes on.
+        asking.abort();
+        timeout(patience, until(0)).await.expect("nobody waits");
+        describe(&connection).await.unwrap();
     }
 }
 

@@ -1,6 +1,7 @@
 //! Both ends of both transports over real sockets: each against the other, and against a fake peer that cuts its bytes as
 //! no library would and breaks off where it likes.
 
+mod at_once;
 mod fake_client;
 mod fake_node;
 mod framing;

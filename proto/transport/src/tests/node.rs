@@ -43,6 +43,8 @@ pub(super) struct Node {
     pub(super) endless: bool,
     /// Chunks of endless replies that the transport has taken.
     pub(super) taken: Arc<AtomicUsize>,
+    /// Flushes under way of the session `never`, which have no end.
+    pub(super) flushing: Arc<AtomicUsize>,
     pub(super) connections: Connections,
     pub(super) tls: Option<Arc<ServerTls>>,
     pub(super) token: Option<Arc<ServerToken>>,
@@ -56,6 +58,7 @@ impl Default for Node {
             name_bytes: 4,
             endless: false,
             taken: Arc::default(),
+            flushing: Arc::default(),
             connections: Connections::new(64, |_| ()),
             tls: None,
             token: None,
@@ -121,6 +124,22 @@ impl Node {
     }
 }
 
+/// Counts itself while it lasts.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn new(count: Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 impl Handler for Node {
     type Replies = Received<Result<Bytes, Status>>;
 
@@ -139,6 +158,10 @@ impl Handler for Node {
     }
 
     async fn flush(&self, request: FlushRequest) -> Result<FlushResponse, Status> {
+        if request.session == "never" {
+            let _until_dropped = Counted::new(self.flushing.clone());
+            std::future::pending::<()>().await;
+        }
         Ok(FlushResponse { samples_received: request.samples_sent })
     }
 

@@ -121,6 +121,13 @@ pub(crate) async fn wait_until(is_so: impl Fn() -> bool) {
     }
 }
 
+/// The same, for what takes no longer than a second.
+pub(crate) async fn within_a_second(is_so: impl Fn() -> bool) {
+    let before = Instant::now();
+    wait_until(is_so).await;
+    assert!(before.elapsed() < Duration::from_secs(1), "it took {:?}", before.elapsed());
+}
+
 /// The same, where there is no runtime.
 pub(crate) fn wait_for(is_so: impl Fn() -> bool) {
     let before = Instant::now();

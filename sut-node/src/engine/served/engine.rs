@@ -53,11 +53,12 @@ impl Answer for Prompts {
         match self.exchange.ask(|busy| self.servers.pick(busy), &prompt, &mut sink).await {
             Err(error) => sink.last(Err(error)),
             Ok((remarks, rest)) => {
-                sink.end();
-                drop(place);
                 if let Some(cached @ 1..) = remarks.cached {
+                    sink.cached(cached);
                     self.warn_of_caching(cached);
                 }
+                sink.end();
+                drop(place);
                 read_up(rest).await;
             }
         }

@@ -15,6 +15,8 @@ pub(super) struct Output<'a> {
     ids: Ids<'a>,
     finish: Option<Finish>,
     counts: Counts,
+    /// Whether events with tokens hold all of them, where that could be told.
+    cumulative: Option<bool>,
     server: Option<String>,
 }
 
@@ -29,8 +31,15 @@ pub(super) struct Remarks {
 
 impl<'a> Output<'a> {
     pub(super) fn new(model: &'a ServedModel, prompt_tokens: usize) -> Self {
-        let counts = Counts::default();
-        Self { model, prompt_tokens, ids: Ids::new(model), finish: None, counts, server: None }
+        Self {
+            model,
+            prompt_tokens,
+            ids: Ids::new(model),
+            finish: None,
+            counts: Counts::default(),
+            cumulative: None,
+            server: None,
+        }
     }
 
     /// How many tokens there are.
@@ -43,7 +52,16 @@ impl<'a> Output<'a> {
         let before = self.ids.len();
         let mut ids = &chunk.ids[..];
         // An event that holds fewer ids than there are tokens holds the new ones alone.
-        if chunk.so_far.is_some_and(|so_far| ids.len() >= so_far) {
+        let holds_all = chunk.so_far.is_some_and(|so_far| ids.len() >= so_far);
+        // The first event with tokens holds all of them in either case.
+        if chunk.so_far.is_some() && before > 0 && !ids.is_empty() {
+            if *self.cumulative.get_or_insert(holds_all) != holds_all {
+                return Err(
+                    "some of its events hold all tokens, and some the new ones alone".into()
+                );
+            }
+        }
+        if holds_all {
             let known = before.min(ids.len());
             let before = &self.ids.as_slice()[..known];
             if !ids[..known].iter().copied().eq(before.iter().copied().map(i64::from)) {
@@ -88,9 +106,14 @@ impl<'a> Output<'a> {
         let Some(finish) = self.finish else {
             return Err("it ends without a finish reason".into());
         };
-        if let Some(read) = self.counts.prompt.filter(|read| *read != self.prompt_tokens) {
-            let sent = self.prompt_tokens;
-            return Err(format!("the prompt has {sent} tokens, and the server read {read}"));
+        match (self.prompt_tokens, self.counts.prompt) {
+            (sent, Some(read)) if sent == read => {}
+            (sent, Some(read)) => {
+                return Err(format!("the prompt has {sent} tokens, and the server read {read}"));
+            }
+            (_, None) => {
+                return Err("the server does not say how many tokens of the prompt it read".into());
+            }
         }
         self.ids.check_least()?;
         match finish {

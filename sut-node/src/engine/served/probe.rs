@@ -1,7 +1,11 @@
 //! What is asked of the serving engines before the node is ready: whether they give token ids, and whether they compute every
 //! prompt in its entirety.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use netdiv_words::PrefixCaching;
 use tokio::{runtime::Builder, time::timeout};
@@ -12,7 +16,7 @@ use crate::{
         error::EngineError,
         remote::{
             servers::{Server, Servers},
-            taker::Nobody,
+            taker::{Nobody, Taker},
         },
         served::{exchange::Exchange, output::Remarks},
     },
@@ -29,6 +33,11 @@ const BLOCK_TOKENS: u32 = 256;
 
 /// Tokens of an output that is tried.
 const OUTPUT_TOKENS: u32 = 2;
+
+/// How much sooner the first token comes where a prompt was not computed again, and how long one takes at least of which time
+/// tells anything.
+const SOONER: u32 = 3;
+const LEAST_TIME: Duration = Duration::from_millis(10);
 
 /// What the servers are.
 #[derive(Debug, PartialEq, Eq)]
@@ -79,7 +88,7 @@ async fn probe_one(
     exchange.check_model(server).await?;
     let model = &exchange.settings.model;
     let tokens = model.max_input_tokens.min(PROMPT_TOKENS);
-    let prompt = prompt(tokens, model.vocabulary);
+    let prompt = prompt(tokens, model.vocabulary, 0);
     let mut remarks = Remarks::default();
     for _ in 0..2 {
         (remarks, _) = exchange.ask(|_| Some(server.one_more()), &prompt, &mut Nobody).await?;
@@ -90,16 +99,59 @@ async fn probe_one(
         _ => {
             let stated = exchange.wire.stated_caching(server);
             let stated = timeout(exchange.settings.servers.timeout, stated).await;
-            stated.unwrap_or(PrefixCaching::CannotTell)
+            match stated.unwrap_or(PrefixCaching::CannotTell) {
+                PrefixCaching::CannotTell if tokens > BLOCK_TOKENS => {
+                    by_time(exchange, server, tokens).await?
+                }
+                told => told,
+            }
         }
     };
     Ok((remarks, caching))
 }
 
-/// A prompt from the middle of the vocabulary: the ids at its ends often have a meaning of their own.
-fn prompt(tokens: u32, vocabulary: u32) -> Vec<i64> {
+/// When the first token came.
+#[derive(Default)]
+struct First(Option<Instant>);
+
+impl Taker for First {
+    fn tokens(&mut self, _: &[i32]) {
+        self.0.get_or_insert_with(Instant::now);
+    }
+
+    fn has_gone(&self) -> bool {
+        false
+    }
+}
+
+/// Whether other prompts, asked twice, were answered so much sooner the second time that the server cannot have computed them
+/// again. That it was not sooner tells nothing.
+async fn by_time(
+    exchange: &Exchange,
+    server: &Server,
+    tokens: u32,
+) -> Result<PrefixCaching, EngineError> {
+    for variant in 1..=2 {
+        let prompt = prompt(tokens, exchange.settings.model.vocabulary, variant);
+        let mut times = [Duration::ZERO; 2];
+        for time in &mut times {
+            let (begun, mut first) = (Instant::now(), First::default());
+            exchange.ask(|_| Some(server.one_more()), &prompt, &mut first).await?;
+            *time = first.0.unwrap_or(begun).saturating_duration_since(begun);
+        }
+        let [computed, again] = times;
+        if computed < LEAST_TIME || again * SOONER > computed {
+            return Ok(PrefixCaching::CannotTell);
+        }
+    }
+    Ok(PrefixCaching::On)
+}
+
+/// A prompt from the middle of the vocabulary: the ids at its ends often have a meaning of their own. Variants begin differently.
+fn prompt(tokens: u32, vocabulary: u32, variant: u32) -> Vec<i64> {
     let (first, span) = (vocabulary / 4, (vocabulary / 2).max(1));
-    (0..tokens).map(|place| i64::from(first + place.wrapping_mul(7919) % span)).collect()
+    let id = |place: u32| first + (place + variant).wrapping_mul(7919) % span;
+    (0..tokens).map(|place| id(place).into()).collect()
 }
 
 #[cfg(test)]
@@ -109,7 +161,8 @@ mod tests {
     #[test]
     fn prompts_are_made_of_ids_that_there_are() {
         for vocabulary in [1, 2, 3, 2048, i32::MAX as u32] {
-            let prompt = prompt(1024, vocabulary);
+            let variants = (0..3).flat_map(|variant| prompt(1024, vocabulary, variant));
+            let prompt: Vec<_> = variants.collect();
             assert!(prompt.iter().all(|id| (0..i64::from(vocabulary)).contains(id)));
         }
     }

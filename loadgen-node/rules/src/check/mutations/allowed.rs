@@ -9,7 +9,7 @@ use netdiv_contract::v1::Interface;
 use serde_json::json;
 
 use super::{
-    broken, engines, report,
+    broken, engines, language, report,
     tree::{HOME, SYSTEM, Tree},
 };
 use crate::{Outcome, Rule, facts::files::sha256_of};
@@ -33,6 +33,14 @@ fn a_restart_between_runs() {
 fn a_serving_engine_that_computes_every_prompt() {
     let tree = Tree::new();
     engines::engines(&tree, "openai", "[found]\nprefix_caching = \"off\"\n");
+    let report = report(&tree);
+    assert!(!report.failed(), "{}", report.text());
+}
+
+#[test]
+fn a_model_that_ends_its_outputs_as_the_benchmark_does() {
+    let tree = Tree::of_llama();
+    language::model(&tree, "max_tokens = 1024\nmin_tokens = 2\neos = [2]");
     let report = report(&tree);
     assert!(!report.failed(), "{}", report.text());
 }

@@ -32,6 +32,10 @@ pub(super) const ROWS: &[Row] = &[
     ("another word for prompts that were reused", &[N10], |tree| {
         engines(tree, "openai", "[found]\nprefix_caching = \"OFF\"\n");
     }),
+    ("prompts that were reused in mid-run", &[N10], |tree| {
+        engines(tree, "openai", "[found]\nprefix_caching = \"off\"\n");
+        tree.every_record(|record| record.nodes[1].cached_prompt_tokens = 1);
+    }),
     ("prompts that were reused by any engine", &[N10], |tree| {
         engines(tree, "plugin:torch", "[found]\nprefix_caching = \"on\"\n");
     }),

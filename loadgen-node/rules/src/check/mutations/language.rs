@@ -1,6 +1,6 @@
 //! Edits of a submission of a language model: what other benchmarks have no rules for.
 
-use super::{Row, tree::Tree};
+use super::{Row, engines::engines, tree::Tree};
 use crate::{
     Rule::*,
     facts::files::sha256_of,
@@ -52,7 +52,18 @@ fn responses(tree: &Tree, change: impl FnOnce(String) -> String) {
     });
 }
 
+/// Lets the file of the model have these keys.
+pub(super) fn model(tree: &Tree, keys: &str) {
+    engines(tree, "plugin:torch", &format!("[engine.model]\nvocabulary = 32000\n{keys}\n"));
+}
+
 pub(super) const ROWS: &[Row] = &[
+    ("outputs that end early", &[N2], |tree| model(tree, "max_tokens = 1023\neos = [2]")),
+    ("outputs that go on", &[N2], |tree| model(tree, "max_tokens = 1025\neos = [2]")),
+    ("outputs of which nobody can tell whether they ended", &[N2], |tree| {
+        model(tree, "max_tokens = 1024\neos = []");
+    }),
+    ("outputs without an end", &[N2], |tree| model(tree, "max_tokens = 1024")),
     ("compression", &[N25], |tree| tree.every_record(|record| record.encoding = Encoding::Zstd)),
     ("compressed responses", &[N25], |tree| {
         tree.every_record(|record| record.nodes[0].response_encodings = vec![Encoding::Lz4]);

@@ -320,6 +320,30 @@ fn no_engine_reuses_prompts() {
 }
 
 #[test]
+fn a_language_model_ends_its_outputs_as_the_benchmark_does() {
+    let file = |keys: &str| format!("[engine.model]\nvocabulary = 32000\n{keys}\n");
+    for (keys, text) in [
+        ("max_tokens = 1023\neos = [2]", "max_tokens is 1023, and for llama2-70b-99 it is 1024"),
+        ("max_tokens = 1025\neos = [2]", "max_tokens is 1025"),
+        (
+            "max_tokens = 1024\nmin_tokens = 3\neos = [2]",
+            "min_tokens is 3, and for llama2-70b-99 it is 1",
+        ),
+        ("max_tokens = 1024\neos = []", "there is no eos"),
+        ("max_tokens = 1024", "there is no eos"),
+    ] {
+        fails(tokens(), Rule::N2, "rack-a", text, |case| {
+            case.engines.truncate(1);
+            node(case).settings = Some(file(keys));
+        });
+    }
+    let mut case = tokens();
+    case.engines.truncate(1);
+    node(&mut case).settings = Some(file("max_tokens = 1024\nmin_tokens = 2\neos = [2]"));
+    assert_eq!(found(Division::Network, &case), []);
+}
+
+#[test]
 fn an_audit_config_is_of_a_compliance_test() {
     let file = |text| move |case: &mut Case| case.audit_config = Some(text);
     let place = "audit.config";

@@ -16,7 +16,9 @@ use crate::engine::{
     remote::{
         servers::Servers,
         tasks::Tasks,
-        testing::{each_is_answered, next, none_is_under_way, samples, wait_until},
+        testing::{
+            each_is_answered, next, none_is_under_way, samples, wait_until, within_a_second,
+        },
     },
 };
 
@@ -100,7 +102,7 @@ async fn requests_that_nobody_waits_for_are_cancelled() {
                 1 => drop(kept.1.take()),
                 _ => kept.1.iter_mut().for_each(|engine| engine.drop_all()),
             }
-            wait_until(|| server.left() == 2).await;
+            within_a_second(|| server.left() == 2).await;
             if let Some(engine) = &mut kept.1 {
                 none_is_under_way(engine).await;
             }

@@ -79,6 +79,11 @@ fn every_fault_is_a_failure_with_its_name() {
             "the prompt has 4 tokens, and the server read 5",
         ),
         (
+            "no prompt",
+            events(&[FIRST, LAST, &USAGE.replace("\"prompt_tokens\":4,", ""), DONE]),
+            "does not say how many tokens of the prompt it read",
+        ),
+        (
             "no finish",
             events(&[FIRST, &USAGE.replace(":3", ":1"), DONE]),
             "without a finish reason",
@@ -162,13 +167,26 @@ fn every_fault_is_a_failure_with_its_name() {
     }
 }
 
+/// An event of SGLang's, which counts the tokens so far.
+fn event(ids: &str, so_far: usize) -> String {
+    format!(
+        r#"{{"output_ids":[{ids}],"meta_info":{{"completion_tokens":{so_far},"finish_reason":null}}}}"#
+    )
+}
+
+#[test]
+fn events_that_hold_now_all_tokens_and_now_the_new_ones_are_a_failure() {
+    for second in [event("8", 2), event("7,8", 2)] {
+        let third = if second.contains("7,8") { event("9", 3) } else { event("7,8,9", 3) };
+        let server = Fake::always(events(&[&event("7", 1), &second, &third]));
+        let (taken, outcome) = ask(&settings(&[&server.url], Sglang, tiny(3, &[])));
+        assert!(outcome.unwrap_err().to_string().contains("some of its events hold all tokens"));
+        assert_eq!(taken, [7, 8]);
+    }
+}
+
 #[test]
 fn tokens_that_are_taken_back_are_a_failure() {
-    let event = |ids: &str, so_far: usize| {
-        format!(
-            r#"{{"output_ids":[{ids}],"meta_info":{{"completion_tokens":{so_far},"finish_reason":null}}}}"#
-        )
-    };
     let server = Fake::always(events(&[&event("7", 1), &event("7,8", 2), &event("7,9,4", 3)]));
     let (taken, outcome) = ask(&settings(&[&server.url], Sglang, tiny(3, &[])));
     assert!(outcome.unwrap_err().to_string().contains("takes back tokens"));

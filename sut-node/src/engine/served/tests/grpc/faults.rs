@@ -139,6 +139,14 @@ fn every_fault_is_a_failure_with_its_name() {
             ]),
             "the prompt has 4 tokens, and the server read 5",
         ),
+        (
+            "no prompt",
+            sends(&[
+                changed_part(&[7, 8, 9], |part| part.prompt_tokens = 0),
+                changed_end(&[], |end| end.prompt_tokens = 0),
+            ]),
+            "does not say how many tokens of the prompt it read",
+        ),
         ("no token", sends(&[part(&[]), end(&[], "stop")]), "it has no token"),
         ("no end", sends(&whole[..2]), "after 3 tokens: the answer breaks off"),
         ("nothing", vec![], "after 0 tokens: the answer breaks off"),

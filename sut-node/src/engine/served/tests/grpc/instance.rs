@@ -15,6 +15,7 @@ use crate::{
             servers::Servers,
             testing::{
                 each_is_answered, next, none_is_under_way, one_is_answered, samples, wait_until,
+                within_a_second,
             },
         },
         served::{
@@ -62,7 +63,7 @@ async fn a_connection_that_the_server_closes_meanwhile_loses_no_request() {
     drop(engine);
 }
 
-/// Every way out cancels the requests at the server, long before they are given up.
+/// Every way out cancels the requests at the server, within a second.
 #[tokio::test]
 async fn requests_that_nobody_waits_for_are_cancelled() {
     // A server that has begun to answer, and one that has not.
@@ -81,7 +82,7 @@ async fn requests_that_nobody_waits_for_are_cancelled() {
                 1 => drop(kept.1.take()),
                 _ => kept.1.iter_mut().for_each(|engine| engine.drop_all()),
             }
-            wait_until(|| server.seen.left.load(Ordering::SeqCst) == 2).await;
+            within_a_second(|| server.seen.left.load(Ordering::SeqCst) == 2).await;
             if let (1.., Some(replies)) = (way, &mut kept.0) {
                 let reply = next(replies).await;
                 assert_eq!(reply.status(), Status::EngineFailed, "{}", reply.error);

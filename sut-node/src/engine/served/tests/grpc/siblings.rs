@@ -27,7 +27,7 @@ use crate::{
         read_answer,
         remote::{
             servers::Servers,
-            testing::{none_is_under_way, samples, tiny, wait_until},
+            testing::{none_is_under_way, samples, tiny, wait_until, within_a_second},
         },
         served::{
             engine::served,
@@ -405,7 +405,7 @@ async fn a_request_that_nobody_waits_for_is_cancelled() {
         engine.begin(samples).unwrap();
         wait_until(|| server.requests.lock().len() == 2).await;
         drop(replies);
-        wait_until(|| server.left.load(Ordering::SeqCst) == 2).await;
+        within_a_second(|| server.left.load(Ordering::SeqCst) == 2).await;
         none_is_under_way(&mut engine).await;
     }
 }
