@@ -35,7 +35,7 @@ class Worker:
         """Takes the next sample, or the end."""
         try:
             self.made.append(self.results.recv())
-        except EOFError:
+        except (EOFError, OSError):  # also within a sample
             self.ended = True
 
     def end(self) -> None:
