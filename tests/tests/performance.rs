@@ -90,8 +90,7 @@ fn a_slow_node_gets_less_when_connections_pull() {
     let slow = SutNode::echo("slow", &["--max-batch", "4", "--echo-sample", "5ms"]);
     let outcome = LoadGen::new(&[&fast.address, &slow.address], "offline")
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100"])
-        .short(0, 1)
-        .args(&["--setting", "min_query_count=1", "--setting", "offline_expected_qps=1"])
+        .short(1000, 2000)
         .run()
         .expect(0);
     let result = assert_accounted_for(&outcome, 100);

@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    collections::VecDeque,
     future::{Future, poll_fn},
     panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     pin::Pin,
@@ -17,8 +18,8 @@ use tokio::runtime::Handle;
 const MOST_TURNS: usize = 8;
 
 thread_local! {
-    /// Tasks that were woken on this thread and are to run on it.
-    static WOKEN: RefCell<Option<Vec<Arc<Task>>>> = const { RefCell::new(None) };
+    /// Tasks that were woken on this thread and are to run on it, in that order.
+    static WOKEN: RefCell<Option<VecDeque<Arc<Task>>>> = const { RefCell::new(None) };
 }
 
 /// Calls, and runs the tasks of gRPC's connections that the call wakes. What cannot go on at once, or has more to do, is left to
@@ -27,11 +28,11 @@ pub fn send_at_once<R>(call: impl FnOnce() -> R) -> R {
     if WOKEN.with_borrow(Option::is_some) {
         return call();
     }
-    WOKEN.set(Some(Vec::new()));
+    WOKEN.set(Some(VecDeque::new()));
     let _rest = Rest;
     let outcome = call();
     for _ in 0..MOST_TURNS {
-        let next = WOKEN.with_borrow_mut(|woken| woken.as_mut().and_then(Vec::pop));
+        let next = WOKEN.with_borrow_mut(|woken| woken.as_mut().and_then(VecDeque::pop_front));
         let Some(task) = next else { break };
         task.run_here();
     }
@@ -135,7 +136,7 @@ impl Wake for Task {
             let mut woken = woken.borrow_mut();
             let Some(woken) = woken.as_mut() else { return false };
             if !woken.iter().any(|task| Arc::ptr_eq(task, self)) {
-                woken.push(self.clone());
+                woken.push_back(self.clone());
             }
             true
         });
@@ -160,8 +161,8 @@ mod tests {
     use super::*;
 
     /// A task that counts what it receives.
-    fn counting(runtime: &Handle) -> (mpsc::UnboundedSender<()>, Arc<AtomicUsize>) {
-        let (sender, mut receiver) = mpsc::unbounded_channel();
+    fn counting(runtime: &Handle) -> (mpsc::Sender<()>, Arc<AtomicUsize>) {
+        let (sender, mut receiver) = mpsc::channel(100_000);
         let count = Arc::new(AtomicUsize::new(0));
         let counted = count.clone();
         Spawner(runtime.clone()).execute(Box::pin(async move {
@@ -179,15 +180,15 @@ mod tests {
         let owner_runs = || runtime.block_on(async { tokio::task::yield_now().await });
         owner_runs();
         // Nobody drives the runtime now.
-        send_at_once(|| sender.send(())).unwrap();
+        send_at_once(|| sender.try_send(())).unwrap();
         assert_eq!(count.load(Ordering::SeqCst), 1);
-        send_at_once(|| send_at_once(|| sender.send(()))).unwrap();
+        send_at_once(|| send_at_once(|| sender.try_send(()))).unwrap();
         assert_eq!(count.load(Ordering::SeqCst), 2);
-        sender.send(()).unwrap();
+        sender.try_send(()).unwrap();
         assert_eq!(count.load(Ordering::SeqCst), 2, "it is the owner's");
         owner_runs();
         assert_eq!(count.load(Ordering::SeqCst), 3);
-        let panics = || send_at_once(|| sender.send(()).map(|()| panic!("on purpose")));
+        let panics = || send_at_once(|| sender.try_send(()).map(|()| panic!("on purpose")));
         catch_unwind(AssertUnwindSafe(panics)).unwrap_err();
         owner_runs();
         assert_eq!(count.load(Ordering::SeqCst), 4);
@@ -196,7 +197,7 @@ mod tests {
     #[test]
     fn a_task_that_panics_here_is_over() {
         let runtime = Builder::new_current_thread().enable_all().build().unwrap();
-        let (sender, mut receiver) = mpsc::unbounded_channel();
+        let (sender, mut receiver) = mpsc::channel(100_000);
         let held = Arc::new(());
         let holds = held.clone();
         Spawner(runtime.handle().clone()).execute(Box::pin(async move {
@@ -205,12 +206,12 @@ mod tests {
             panic!("on purpose");
         }));
         runtime.block_on(async { tokio::task::yield_now().await });
-        let sends = || send_at_once(|| sender.send(()));
+        let sends = || send_at_once(|| sender.try_send(()));
         let panic = catch_unwind(AssertUnwindSafe(sends)).unwrap_err();
         assert_eq!(panic.downcast_ref(), Some(&"on purpose"));
         assert_eq!(Arc::strong_count(&held), 1);
         runtime.block_on(async { tokio::task::yield_now().await });
-        sender.send(()).unwrap_err();
+        sender.try_send(()).unwrap_err();
     }
 
     #[test]
@@ -223,7 +224,7 @@ mod tests {
                 let sender = sender.clone();
                 threads.spawn(move || {
                     for _ in 0..EACH {
-                        let send = || sender.send(()).unwrap();
+                        let send = || sender.try_send(()).unwrap();
                         if plain { send() } else { send_at_once(send) }
                     }
                 });

@@ -54,12 +54,9 @@ impl<'a> Output<'a> {
         // An event that holds fewer ids than there are tokens holds the new ones alone.
         let holds_all = chunk.so_far.is_some_and(|so_far| ids.len() >= so_far);
         // The first event with tokens holds all of them in either case.
-        if chunk.so_far.is_some() && before > 0 && !ids.is_empty() {
-            if *self.cumulative.get_or_insert(holds_all) != holds_all {
-                return Err(
-                    "some of its events hold all tokens, and some the new ones alone".into()
-                );
-            }
+        let tells = chunk.so_far.is_some() && before > 0 && !ids.is_empty();
+        if tells && *self.cumulative.get_or_insert(holds_all) != holds_all {
+            return Err("some of its events hold all tokens, and some the new ones alone".into());
         }
         if holds_all {
             let known = before.min(ids.len());
