@@ -90,10 +90,12 @@ fn a_slow_node_gets_less_when_connections_pull() {
     let slow = SutNode::echo("slow", &["--max-batch", "4", "--echo-sample", "5ms"]);
     let outcome = LoadGen::new(&[&fast.address, &slow.address], "offline")
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100"])
-        .short(1000, 2000)
+        .short(0, 1)
+        .args(&["--setting", "min_query_count=2000", "--setting", "offline_expected_qps=1"])
         .run()
         .expect(0);
     let result = assert_accounted_for(&outcome, 100);
+    assert_eq!(result["samples"]["issued"], 2000);
     let answered = |node: usize| result["nodes"][node]["answered"].as_u64().expect("a count");
     assert!(answered(0) > 10 * answered(1), "{result:#}");
 }
