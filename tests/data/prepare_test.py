@@ -418,13 +418,17 @@ class Preparing(unittest.TestCase):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         self.assertIn("going on: ", ran.stderr)
 
+    def workers_of(self, running: subprocess.Popen[str]) -> list[int]:
+        """Its two processes that make samples."""
+        children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
+        self.assertEqual(len(children), 2)
+        return [int(child) for child in children]
+
     def test_a_process_that_dies_is_named_and_the_rest_ends(self) -> None:
         args = self.many_images()
         for number in (signal.SIGKILL, signal.SIGABRT):
             running = self.started_in_earnest(*args)
-            children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
-            self.assertEqual(len(children), 2)
-            os.kill(int(children[1]), number)
+            os.kill(self.workers_of(running)[1], number)
             ran = end_of(running)
             self.assertEqual(ran.returncode, 1, ran.stderr)
             self.assertIn(f"a process that makes samples was ended by {number.name}", ran.stderr)
@@ -433,9 +437,8 @@ class Preparing(unittest.TestCase):
 
     def test_a_process_that_is_stopped_does_not_keep_the_command(self) -> None:
         running = self.started_in_earnest(*self.many_images())
-        children = Path(f"/proc/{running.pid}/task/{running.pid}/children").read_text().split()
-        for child in children:
-            os.kill(int(child), signal.SIGSTOP)
+        for worker in self.workers_of(running):
+            os.kill(worker, signal.SIGSTOP)
         running.send_signal(signal.SIGTERM)
         ran = end_of(running)
         self.assertEqual(ran.returncode, 130, ran.stderr)
