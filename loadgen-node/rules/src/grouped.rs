@@ -1,6 +1,9 @@
 //! Findings of one rule with one text, as one.
 
-use std::{collections::BTreeSet, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,56 +45,127 @@ impl Grouped {
         other.places.iter().for_each(|place| self.add(place));
         self
     }
+}
 
-    /// A line for people, after the rules: places without `prefix`, and of many only the first.
-    fn brief(&self, prefix: &str) -> String {
-        let bare = |place: &String| place.strip_prefix(prefix).unwrap_or(place).to_owned();
-        match self.places.as_slice() {
-            [] => self.text.clone(),
-            [place] => self.before(&bare(place)),
-            [one, other] => self.after(&[short(&bare(one)), short(&bare(other))].join(" and ")),
-            [first, more @ ..] => {
-                self.after(&format!("{} and {} more", short(&bare(first)), more.len()))
-            }
+/// Beginning of a finding about a run that only says what a submission would show.
+pub(crate) const NEEDS_SUBMISSION: &str = "only a submission shows ";
+
+/// Beginning of a finding about an error in LoadGen's log.
+pub(crate) const LOGGED_ERROR: &str = "LoadGen logged an error: ";
+
+/// Findings with one cause: the texts are the same, or differ in figures alone.
+struct Cause {
+    outcome: Outcome,
+    rules: BTreeSet<Rule>,
+    /// The first text without its figures.
+    shape: String,
+    texts: BTreeSet<String>,
+    /// The first finding, with the places of all.
+    first: Grouped,
+}
+
+impl Cause {
+    fn new(finding: &Grouped) -> Self {
+        let Grouped { rule, outcome, text, .. } = finding;
+        let (rules, texts) = (BTreeSet::from([*rule]), BTreeSet::from([text.clone()]));
+        Self { outcome: *outcome, rules, shape: shape(text), texts, first: finding.clone() }
+    }
+
+    fn add(&mut self, finding: &Grouped) {
+        self.rules.insert(finding.rule);
+        self.texts.insert(finding.text.clone());
+        finding.places.iter().for_each(|place| self.first.add(place));
+    }
+
+    /// A line for people: places without `prefix`, and of many only the first.
+    fn line(&self, prefix: &str) -> String {
+        let rules = match self.rules.len() {
+            1 => head(self.first.rule),
+            _ => self.rules.iter().map(Rule::to_string).collect::<Vec<_>>().join(", "),
+        };
+        if self.shape == NEEDS_SUBMISSION {
+            let text = "make one of its runs and check that";
+            return format!("{rules}: {NEEDS_SUBMISSION}this: {text}");
         }
-    }
-
-    /// One place, of which the text says something.
-    fn before(&self, place: &str) -> String {
-        format!("{place}: {}", self.text)
-    }
-
-    /// Several.
-    fn after(&self, places: &str) -> String {
-        format!("{} (in {places})", self.text)
+        let text = on_one_line(&self.first.text);
+        let bare = |place: &String| place.strip_prefix(prefix).unwrap_or(place).to_owned();
+        let places: Vec<String> = self.first.places.iter().map(bare).collect();
+        let more = self.texts.len() - 1;
+        let said = match places.as_slice() {
+            [] if more > 0 => format!("{text} (and {more} more that differ in figures)"),
+            [] => text,
+            [place] if more > 0 => format!("{place}: {text} (and {more} more of this kind)"),
+            [place] => format!("{place}: {text}"),
+            [one, other] => {
+                let [one, other] = [one, other].map(|place| short(place, &places));
+                format!("{text} (in {one} and {other}{})", other_figures(more))
+            }
+            [first, others @ ..] => {
+                let (first, count) = (short(first, &places), others.len());
+                format!("{text} (in {first} and {count} more{})", other_figures(more))
+            }
+        };
+        format!("{rules}: {said}")
     }
 }
 
-/// Lines for people, one for each cause: what is said in the same words of several rules is said once.
+fn other_figures(more: usize) -> &'static str {
+    if more > 0 { ", with other figures" } else { "" }
+}
+
+/// Lines for people, one for each cause. Texts that differ in figures alone have one cause, of whatever rules; so have all errors in
+/// LoadGen's logs, and all that only a submission shows.
 pub(crate) fn lines<'a>(
     findings: impl IntoIterator<Item = &'a Grouped>,
     prefix: &str,
 ) -> Vec<String> {
-    let mut causes: Vec<(BTreeSet<Rule>, Grouped)> = Vec::new();
+    let mut causes: Vec<Cause> = Vec::new();
+    let mut known: BTreeMap<(Outcome, String), usize> = BTreeMap::new();
     for finding in findings {
-        let is_same =
-            |other: &Grouped| (other.outcome, &other.text) == (finding.outcome, &finding.text);
-        match causes.iter_mut().find(|(_, cause)| is_same(cause)) {
-            Some((rules, cause)) => {
-                rules.insert(finding.rule);
-                finding.places.iter().for_each(|place| cause.add(place));
+        match known.get(&(finding.outcome, shape(&finding.text))) {
+            Some(place) => causes[*place].add(finding),
+            None => {
+                let cause = Cause::new(finding);
+                known.insert((cause.outcome, cause.shape.clone()), causes.len());
+                causes.push(cause);
             }
-            None => causes.push((BTreeSet::from([finding.rule]), finding.clone())),
         }
     }
-    let line = |(rules, cause): &(BTreeSet<Rule>, Grouped)| {
-        let rules = match rules.len() {
-            1 => head(cause.rule),
-            _ => rules.iter().map(Rule::to_string).collect::<Vec<_>>().join(", "),
-        };
-        format!("{rules}: {}", cause.brief(prefix))
-    };
-    causes.iter().map(line).collect()
+    causes.iter().map(|cause| cause.line(prefix)).collect()
+}
+
+/// A text with its figures taken out. A figure is a number, a version, or a digest in hex.
+fn shape(text: &str) -> String {
+    if let Some(start) =
+        [NEEDS_SUBMISSION, LOGGED_ERROR].into_iter().find(|start| text.starts_with(start))
+    {
+        return start.into();
+    }
+    let is_part = |c: char| c.is_alphanumeric() || "._-+".contains(c);
+    let mut shape = String::new();
+    let mut rest = text;
+    while let Some(c) = rest.chars().next() {
+        let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(if end == 0 { c.len_utf8() } else { end });
+        shape += if is_figure(word) { "#" } else { word };
+        rest = after;
+    }
+    shape
+}
+
+fn is_figure(word: &str) -> bool {
+    let bare = word.trim_end_matches('.').trim_start_matches(['+', '-']);
+    let has_digit = bare.contains(|c: char| c.is_ascii_digit());
+    let is_number = bare.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let is_digest = bare.len() >= 7 && bare.chars().all(|c| c.is_ascii_hexdigit());
+    has_digit && (is_number || is_digest)
+}
+
+/// A text without line breaks, and without characters that would steer a terminal.
+fn on_one_line(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    let text = lines.collect::<Vec<_>>().join("; ");
+    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 fn head(rule: Rule) -> String {
@@ -100,21 +174,35 @@ fn head(rule: Rule) -> String {
 
 impl fmt::Display for Grouped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = on_one_line(&self.text);
         let line = match self.places.as_slice() {
-            [] => self.text.clone(),
-            [place] => self.before(place),
-            places => self.after(&places.join(", ")),
+            [] => text,
+            [place] => format!("{place}: {text}"),
+            places => format!("{text} (in {})", places.join(", ")),
         };
         write!(f, "{}: {line}", head(self.rule))
     }
 }
 
-/// A path whose middle is left out.
-fn short(path: &str) -> String {
-    match path.split('/').collect::<Vec<_>>().as_slice() {
-        [first, _, _, .., folder, file] => format!("{first}/…/{folder}/{file}"),
-        _ => path.to_owned(),
+/// A path without the parts in its middle that it has in common with all others of its length.
+fn short(path: &str, others: &[String]) -> String {
+    let parts: Vec<&str> = path.split('/').collect();
+    let differs = |number: usize| {
+        others.iter().any(|other| {
+            let other: Vec<&str> = other.split('/').collect();
+            other.len() == parts.len() && other[number] != parts[number]
+        })
+    };
+    let is_kept = |number: usize| number == 0 || number + 2 >= parts.len() || differs(number);
+    let mut kept: Vec<&str> = Vec::new();
+    for (number, part) in parts.iter().enumerate() {
+        match is_kept(number) {
+            true => kept.push(part),
+            false if kept.last() == Some(&"…") => {}
+            false => kept.push("…"),
+        }
     }
+    kept.join("/")
 }
 
 /// The findings, in order, those of one rule and outcome with the same text as one.
@@ -155,5 +243,57 @@ mod tests {
         ];
         assert_eq!(told, want);
         assert!(groups[0].to_string().contains(&run("c.json")));
+    }
+
+    #[test]
+    fn findings_that_differ_in_figures_have_one_line() {
+        let took = |ns: u64, place: &str| {
+            let text = format!("Name() took {ns} ns, in which nothing crosses a network");
+            Finding::fail(Rule::N14, place, text)
+        };
+        let findings = [
+            took(210, "results/s/llama/Offline/performance/run_1"),
+            took(190, "results/s/llama/Server/performance/run_1"),
+            took(190, "results/s/bert/Server/performance/run_1"),
+        ];
+        let told = |findings: &[Finding]| lines(&grouped(findings), "");
+        let want = "N14 (section 6.2.1): Name() took 210 ns, in which nothing crosses a network (in \
+                    results/…/llama/Offline/performance/run_1 and 2 more, with other figures)";
+        assert_eq!(told(&findings), [want]);
+        // Names with digits are not figures.
+        let other = |test: &str| Finding::fail(Rule::N34, "x", format!("{test} is missing"));
+        assert_eq!(told(&[other("TEST01"), other("TEST04")]).len(), 2);
+        let built = |revision: &str| {
+            Finding::fail(Rule::N3, "x", format!("LoadGen 5.1.0 @ {revision} is of no known tag"))
+        };
+        let same = told(&[built("6ad8e26f92"), built("6481ff4f8a")]);
+        assert_eq!(
+            same,
+            [
+                "N3 (section 5.1): x: LoadGen 5.1.0 @ 6ad8e26f92 is of no known tag (and 1 more of this kind)"
+            ]
+        );
+    }
+
+    #[test]
+    fn one_cause_is_one_line_of_text() {
+        let error = |what: &str| Finding::fail(Rule::N33, "log", format!("{LOGGED_ERROR}{what}"));
+        let errors = ["lost a sample", "two\nlines\n", "\u{1b}[31mred"].map(error);
+        let told = lines(&grouped(&errors), "");
+        assert_eq!(
+            told,
+            [
+                "N33 (section 5.1): log: LoadGen logged an error: lost a sample (and 2 more of this kind)"
+            ]
+        );
+        let told = lines(&grouped(&errors[1..2]), "");
+        assert_eq!(told, ["N33 (section 5.1): log: LoadGen logged an error: two; lines"]);
+        assert!(!lines(&grouped(&errors[2..]), "")[0].contains('\u{1b}'));
+        let of_submission =
+            |rule, what: &str| Finding::cannot_tell(rule, "", format!("{NEEDS_SUBMISSION}{what}"));
+        let both =
+            [of_submission(Rule::N16, "the sources"), of_submission(Rule::N36, "the fields")];
+        let want = "N16, N36: only a submission shows this: make one of its runs and check that";
+        assert_eq!(lines(&grouped(&both), ""), [want]);
     }
 }

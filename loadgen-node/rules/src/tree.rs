@@ -6,8 +6,11 @@
 
 mod list;
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
+pub(crate) use list::shown_layout;
 pub use list::{list_files, list_homes, list_results};
 
 /// The folders of a tree's root: what a submission may be made for.
@@ -68,6 +71,25 @@ pub enum Layout {
     B,
 }
 
+impl Layout {
+    /// The folder of all code, as this layout calls it.
+    pub(crate) const fn code(self) -> &'static str {
+        match self {
+            Self::A => "code",
+            Self::B => "src",
+        }
+    }
+}
+
+impl std::fmt::Display for Layout {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::A => "measurements/, compliance/ and code/ beside results/",
+            Self::B => "all of a result in results/, and src/",
+        })
+    }
+}
+
 /// What one submitter hands in to one division.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Home {
@@ -77,9 +99,28 @@ pub struct Home {
     pub division: String,
     /// The submitter's folder.
     pub submitter: String,
+    /// The name of the folder of all code, which need not be the layout's.
+    code: &'static str,
 }
 
 impl Home {
+    /// A submitter's folder of that layout.
+    pub fn new(layout: Layout, division: &str, submitter: &str) -> Self {
+        let (division, submitter) = (division.to_owned(), submitter.to_owned());
+        Self { layout, division, submitter, code: layout.code() }
+    }
+
+    /// The folder in the tree `root`, laid out as what lies in it shows, or else as `layout`.
+    pub(crate) fn found(root: &Path, division: &str, submitter: &str, layout: Layout) -> Self {
+        let mut home = Self::new(layout, division, submitter);
+        let folder = root.join(home.root());
+        home.layout = shown_layout(&folder).unwrap_or(layout);
+        let names = [home.layout, Layout::A, Layout::B].map(Layout::code);
+        let there = names.into_iter().find(|name| folder.join(name).is_dir());
+        home.code = there.unwrap_or(home.layout.code());
+        home
+    }
+
     /// The submitter's folder.
     pub fn root(&self) -> String {
         format!("{}/{}", self.division, self.submitter)
@@ -92,8 +133,7 @@ impl Home {
 
     /// The folder of all code.
     pub fn code(&self) -> String {
-        let folder = if self.layout == Layout::A { "code" } else { "src" };
-        format!("{}/{folder}", self.root())
+        format!("{}/{}", self.root(), self.code)
     }
 
     /// The folder of this program's sources (N16).
@@ -205,16 +245,13 @@ impl Place {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        fs,
-        path::{Path, PathBuf},
-    };
+    use std::{fs, path::PathBuf};
 
     use super::*;
 
     fn place(layout: Layout) -> Place {
         Place {
-            home: Home { layout, division: "network".into(), submitter: "acme".into() },
+            home: Home::new(layout, "network", "acme"),
             system: "four-nodes".into(),
             benchmark: "resnet50".into(),
             scenario: "Offline".into(),
@@ -250,10 +287,34 @@ mod tests {
                 fs::create_dir_all(root.path().join(folder)).unwrap();
             }
             fs::write(root.path().join(place.performance()).join(SUMMARY), "x").unwrap();
-            assert_eq!(list_results(root.path()).unwrap(), std::slice::from_ref(&place));
+            assert_eq!(list_homes(root.path()).unwrap(), std::slice::from_ref(&place.home));
+            let results = list_results(root.path(), &place.home).unwrap();
+            assert_eq!(results, std::slice::from_ref(&place));
             let summary = PathBuf::from(format!("{}/{SUMMARY}", place.performance()));
             assert_eq!(list_files(root.path()).unwrap(), [summary]);
         }
-        assert!(list_results(Path::new("/no/such/folder")).is_err());
+        assert!(list_homes(Path::new("/no/such/folder")).is_err());
+    }
+
+    #[test]
+    fn a_layout_shows_in_what_lies_there() {
+        let shown = |paths: &[&str]| {
+            let root = tempfile::tempdir().unwrap();
+            for path in paths {
+                fs::create_dir_all(root.path().join("closed/x").join(path)).unwrap();
+            }
+            let home = Home::found(root.path(), "closed", "x", Layout::A);
+            (shown_layout(&root.path().join("closed/x")), home.code())
+        };
+        let code = |name: &str| format!("closed/x/{name}");
+        assert_eq!(shown(&["results/s/b/Offline/performance"]), (None, code("code")));
+        assert_eq!(shown(&["measurements", "code"]), (Some(Layout::A), code("code")));
+        assert_eq!(shown(&["compliance"]), (Some(Layout::A), code("code")));
+        // Of round v6.0, with the name that the code had before.
+        let test = "results/s/b/Offline/TEST06";
+        assert_eq!(shown(&[test, "code"]), (Some(Layout::B), code("code")));
+        assert_eq!(shown(&[test, "src"]), (Some(Layout::B), code("src")));
+        assert_eq!(shown(&["src", "code"]), (Some(Layout::B), code("src")));
+        assert_eq!(shown(&["src", "measurements"]), (Some(Layout::A), code("src")));
     }
 }

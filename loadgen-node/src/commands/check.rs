@@ -1,8 +1,12 @@
-//! `loadgen-node check`: the rules of the Network division, one by one, over a run or a submission.
+//! `loadgen-node check`: the rules of a division, one by one, over a run or a submission.
 
 use std::path::PathBuf;
 
-use netdiv_rules::{Outcome, Rule, check};
+use netdiv_rules::{
+    Outcome, Rule,
+    book::RoundName,
+    check::{Options, check},
+};
 
 use crate::{RunError, output::say, settings::TableArgs};
 
@@ -15,6 +19,9 @@ pub struct CheckArgs {
     /// Another run or submission to compare the network with, for an audit
     #[arg(long, value_name = "DIR")]
     against: Option<PathBuf>,
+    /// The round to judge by, such as v6.0, in place of the one that records, seeds, LoadGen's version or folders show
+    #[arg(long, value_name = "ROUND")]
+    round: Option<RoundName>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -27,7 +34,15 @@ pub struct CheckArgs {
 
 impl CheckArgs {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
-        let report = check::check(&self.path, &*self.table.read()?, self.against.as_deref())
+        let table = self.table.read()?;
+        if let Some(round) = self.round.filter(|round| table.round(*round).is_none()) {
+            let known: Vec<_> = table.rounds.iter().map(|known| known.name.to_string()).collect();
+            let text =
+                format!("--round {round}: the table has {}; choose one of them", known.join(", "));
+            return Err(RunError::Usage(text));
+        }
+        let options = Options { against: self.against.as_deref(), round: self.round };
+        let report = check(&self.path, &table, &options)
             .map_err(|error| RunError::Usage(error.to_string()))?;
         if self.json {
             let json = serde_json::to_string_pretty(&report);

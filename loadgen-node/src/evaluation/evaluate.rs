@@ -6,7 +6,7 @@ use std::{
 };
 
 use netdiv_rules::{
-    book::Benchmark,
+    book::{Benchmark, Formats},
     compliance::{self, Metrics},
     tree::ACCURACY_TXT,
 };
@@ -78,7 +78,9 @@ pub(crate) fn evaluate(
         }
     };
     output::write(&part, compliance::with_hash(text.trim_end(), log_sha256).as_bytes())?;
-    let found = compliance::printed_accuracy(&part, benchmark);
+    // What the oldest checker of the benchmark reads, later ones read too.
+    let formats = Formats::of(benchmark.rounds.first().copied());
+    let found = compliance::printed_accuracy(&part, benchmark, &formats);
     remove(&part).map_err(|error| failed(&error))?;
     let (metrics, text) = found.map_err(|error| blamed(&error))?;
     output::write(&file, text.as_bytes())?;

@@ -70,7 +70,11 @@ pub(crate) fn findings(
     );
     // A first look has no evidence, and leaves open what only that can tell.
     let is_strict = config.strict && evidence.is_some();
-    let is_against = |f: &&Finding| f.outcome == Outcome::Fail || is_strict;
+    let is_against = |f: &&Finding| match f.outcome {
+        Outcome::Fail => true,
+        Outcome::CannotTell => is_strict,
+        Outcome::Pass => false,
+    };
     let broken: Vec<_> = findings.iter().filter(is_against).collect();
     if config.division == Division::Network && !broken.is_empty() && !config.rehearsal {
         let list: Vec<_> = broken.iter().map(|finding| format!("  {finding}")).collect();

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use netdiv_rules::{
     Scenario,
     book::{Table, Test},
-    check::check,
+    check::{Options, check},
     compliance::{Reference, baseline, verify},
     official_log::{DetailLog, latencies, metric, read_responses},
 };
@@ -32,7 +32,7 @@ pub(crate) fn run_folders(data: &[u8]) {
 
 fn read(folder: &Path) {
     let Ok(table) = Table::builtin() else { return };
-    let _ = check(folder, table, None);
+    let _ = check(folder, table, &Options::default());
     if let Ok(log) = DetailLog::read(&folder.join(FILES[1].0)) {
         latencies(&log);
         for scenario in

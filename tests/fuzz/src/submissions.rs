@@ -3,8 +3,8 @@
 use std::{fs, path::Path};
 
 use netdiv_rules::{
-    book::Table,
-    check::check,
+    book::{Formats, Table},
+    check::{Options, check},
     compliance::{accuracy_hash, accuracy_of},
     submission::{Settings, Strictness, make},
     user_conf,
@@ -37,7 +37,7 @@ fn submission_toml(path: &Path) {
 fn accuracy_txt(path: &Path) {
     let _ = accuracy_hash(path);
     for benchmark in Table::builtin().map(|table| &table.benchmarks).into_iter().flatten() {
-        let _ = accuracy_of(path, benchmark);
+        let _ = accuracy_of(path, benchmark, &Formats::of(None));
     }
 }
 
@@ -48,6 +48,6 @@ fn system_json(content: &[u8]) {
     let written =
         fs::create_dir_all(&folder).and_then(|()| fs::write(folder.join("a-system.json"), content));
     if written.is_ok() {
-        let _ = Table::builtin().map(|table| check(root.path(), table, None));
+        let _ = Table::builtin().map(|table| check(root.path(), table, &Options::default()));
     }
 }

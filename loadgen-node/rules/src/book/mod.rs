@@ -3,6 +3,7 @@
 
 mod benchmark;
 mod element_type;
+pub(crate) mod formats;
 pub mod listing;
 mod round;
 pub(crate) mod system_fields;
@@ -17,6 +18,7 @@ pub use benchmark::{
     TokenLimits,
 };
 pub use element_type::ElementType;
+pub use formats::Formats;
 pub use round::{Package, Release, Round, RoundName, Seeds};
 pub use table::{Need, Refused, Table};
 pub use table_file::TableError;

@@ -19,7 +19,9 @@ const MANY: u64 = 1000;
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for entry in &subject.results {
         counts(entry, found);
-        digests(entry, found);
+        if !subject.is_foreign() {
+            digests(entry, found);
+        }
     }
 }
 

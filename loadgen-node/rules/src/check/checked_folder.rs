@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{logs::Logs, unusable::Unusable};
+use super::{logs::Logs, round::JudgedRound, unusable::Unusable};
 use crate::{
     Scenario,
-    book::{Benchmark, Round, Table, Test},
-    facts::files,
+    book::{Benchmark, Formats, Round, Table, Test},
+    facts::{files, json},
     official_log::DetailLog,
     result::{Division, RunResult},
     tree::{Home, Place},
@@ -18,10 +20,12 @@ use crate::{
 pub(super) struct Subject<'t> {
     /// The rule book that it is checked against.
     pub(super) table: &'t Table,
-    /// The round whose seeds the logs have; else the first one of the layout.
+    /// The round that it is judged by; `None` where the table lacks it.
     pub(super) round: Option<&'t Round>,
-    /// What it is made for.
-    pub(super) division: Division,
+    /// The name of that round, and what told it.
+    pub(super) judged_round: JudgedRound,
+    /// The division whose rules are asked of it.
+    pub(super) division: JudgedDivision,
     /// The tree; none for a run folder.
     pub(super) tree: Option<Tree>,
     /// The systems of a tree that have results, in order.
@@ -29,6 +33,37 @@ pub(super) struct Subject<'t> {
     /// Descriptions of others.
     pub(super) idle_systems: Vec<String>,
     pub(super) results: Vec<Entry<'t>>,
+}
+
+/// The division whose rules are asked of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum JudgedDivision {
+    /// The Closed division.
+    Closed,
+    /// The Network division.
+    Network,
+    /// The Open division.
+    Open,
+}
+
+impl JudgedDivision {
+    /// That of a submitter's folder.
+    pub(super) fn of_folder(name: &str) -> Self {
+        match name {
+            "closed" => Self::Closed,
+            "open" => Self::Open,
+            _ => Self::Network,
+        }
+    }
+
+    /// That of a run. An exploratory one is held against the Network division, and is no result.
+    pub(super) fn of_run(division: Division) -> Self {
+        match division {
+            Division::Open => Self::Open,
+            Division::Network | Division::Exploratory => Self::Network,
+        }
+    }
 }
 
 /// The files of one submitter.
@@ -122,8 +157,9 @@ impl Entry<'_> {
     }
 }
 
-/// Why much cannot be told of a result whose benchmark is none of the division's.
-pub(super) const NO_BENCHMARK: &str = "the table has nothing about the benchmark (N1)";
+/// Why much cannot be told of a result whose benchmark the table does not have, or has for another suite.
+pub(super) const NO_BENCHMARK: &str =
+    "the table has no such benchmark of the datacenter suite, so that its limits are not known";
 
 /// What a run was for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -244,12 +280,24 @@ impl Subject<'_> {
 
     /// Whether it is made for the Open division, which has fewer rules.
     pub(super) fn is_open(&self) -> bool {
-        self.division == Division::Open
+        self.division == JudgedDivision::Open
+    }
+
+    /// The formats of its round's files.
+    pub(super) fn formats(&self) -> Formats {
+        Formats::of(self.round.map(|round| round.name))
+    }
+
+    /// Whether another program than netdiv made it: no run has a record, and netdiv's sources are not there.
+    pub(super) fn is_foreign(&self) -> bool {
+        let has_record = || self.runs().any(|(_, run)| run.record.is_some());
+        let has_sources = |tree: &Tree| tree.path(&tree.home.sources()).exists();
+        self.tree.as_ref().is_some_and(|tree| !has_sources(tree)) && !has_record()
     }
 }
 
 /// The text of a JSON object's file.
 pub(super) fn read_object(path: &Path) -> Result<Map<String, Value>, String> {
     let text = files::read_to_string(path).map_err(|error| error.to_string())?;
-    serde_json::from_str(&text).map_err(|error| format!("it is no JSON object: {error}"))
+    json::from_slice(text.as_bytes()).map_err(|error| format!("it is no JSON object: {error}"))
 }

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     Rule::{N11, N12, N16, N19, N21},
     facts::files,
+    grouped::NEEDS_SUBMISSION,
     official_log::DetailLog,
     sources_digest::sources_sha256,
     sources_named::missing_sources,
@@ -18,10 +19,12 @@ use crate::{
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    let text = "the sources are in a submission's code/netdiv: make one of the run and check that";
+    let text = "the sources of the Query Dispatch Library";
     let tree = found.tree(subject, [N16], text);
-    let proven = tree.is_some_and(|tree| sources(subject, tree, found));
-    by_construction(proven, found);
+    if !subject.is_foreign() {
+        let proven = tree.is_some_and(|tree| sources(subject, tree, found));
+        by_construction(proven, subject, found);
+    }
     for (_, run, detail) in subject.details() {
         single_test(run, detail, found);
         figures(run, detail, found);
@@ -87,7 +90,7 @@ fn read_sources(folder: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
     Ok(files?.into_iter().filter(|(path, _)| path != "REVISION").collect())
 }
 
-fn by_construction(proven: bool, found: &mut Findings) {
+fn by_construction(proven: bool, subject: &Subject, found: &mut Findings) {
     let claims = [
         (N11, "a response is decoded before LoadGen is told of it (qdl/src/incoming.rs)"),
         (N12, "LoadGen has one QDL and one test at a time (loadgen-sys)"),
@@ -97,9 +100,12 @@ fn by_construction(proven: bool, found: &mut Findings) {
     for (rule, claim) in claims {
         if proven {
             found.pass(rule, "", format!("{claim}, and the sources are those that ran"));
+        } else if subject.tree.is_none() {
+            let text =
+                format!("{NEEDS_SUBMISSION}that the sources which keep it are those that ran");
+            found.unknown(rule, "", text);
         } else {
-            let text = "the sources keep it, but that these are the sources of the program that ran is not shown (N16): make \
-                        a submission of the run and check that";
+            let text = "the sources keep it, but that these are the sources of the program that ran is not shown (N16)";
             found.unknown(rule, "", text);
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{
-    checked_folder::{Entry, Kind, Subject, Tree},
+    checked_folder::{Entry, JudgedDivision, Kind, Subject, Tree},
     files::entries,
     findings::{At, Findings},
     measurements,
@@ -23,7 +23,7 @@ use crate::{
 const POWER_LOG: &str = "spl.txt";
 
 /// Files that may be in any folder of logs.
-const TOLERATED: [&str; 2] = ["mlperf_log_trace.json", "results.json"];
+const TOLERATED: [&str; 3] = ["mlperf_log_trace.json", "results.json", ".gitkeep"];
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let Some(tree) = &subject.tree else { return };
@@ -33,8 +33,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         lists(subject, tree, place, entry, &mut at);
         folders(tree, place, &mut at);
         if tree.path(&place.measurements()).is_dir() {
-            measurements::judge(entry, &mut at);
-            texts(tree, place, &mut at);
+            measurements::judge(subject.division, entry, &mut at);
+            texts(subject.division, tree, place, &mut at);
         } else {
             at.fail_there(subject.missing(&place.measurements()), MISSING);
         }
@@ -52,6 +52,8 @@ struct Wanted {
     folder: String,
     must: Vec<&'static str>,
     may: Vec<&'static str>,
+    /// Whether nobody looks for other files there.
+    may_have_more: bool,
 }
 
 fn lists(subject: &Subject, tree: &Tree, place: &Place, entry: &Entry, at: &mut At) {
@@ -60,11 +62,13 @@ fn lists(subject: &Subject, tree: &Tree, place: &Place, entry: &Entry, at: &mut 
             folder: place.performance(),
             must: vec![DETAIL, SUMMARY],
             may: vec![ACCURACY_LOG, POWER_LOG],
+            may_have_more: false,
         },
         Wanted {
             folder: place.accuracy(),
             must: vec![DETAIL, SUMMARY, ACCURACY_LOG, ACCURACY_TXT],
             may: image_folders(&entry.name),
+            may_have_more: false,
         },
     ];
     for run in &entry.runs {
@@ -72,7 +76,7 @@ fn lists(subject: &Subject, tree: &Tree, place: &Place, entry: &Entry, at: &mut 
             folders.extend(of_test(place, test));
         }
     }
-    for Wanted { folder, must, may } in folders {
+    for Wanted { folder, must, may, may_have_more } in folders {
         let Ok(inside) = entries(&tree.path(&folder)) else {
             at.fail_there(subject.missing(&folder), MISSING);
             continue;
@@ -81,9 +85,12 @@ fn lists(subject: &Subject, tree: &Tree, place: &Place, entry: &Entry, at: &mut 
         for name in must.iter().filter(|name| !names.contains(*name)) {
             at.fail_there(format!("{folder}/{name}"), MISSING);
         }
+        // The official checker looks for other files in folders of logs, and from round v6.0 on in those of TEST01 alone.
+        let is_looked_at = !may_have_more
+            && (place.home.layout == Layout::A || folder.starts_with(&place.compliance("TEST0")));
         let known =
             |name: &&&str| must.contains(name) || may.contains(name) || TOLERATED.contains(name);
-        for name in names.iter().filter(|name| !known(name)) {
+        for name in names.iter().filter(|name| is_looked_at && !known(name)) {
             at.fail_there(format!("{folder}/{name}"), "does not belong there: remove it");
         }
     }
@@ -116,16 +123,19 @@ fn image_folders(benchmark: &str) -> Vec<&'static str> {
 
 fn of_test(place: &Place, test: Test) -> Vec<Wanted> {
     let name = test.name();
-    let whole = |must| Wanted { folder: place.compliance(name), must, may: vec![] };
+    let whole =
+        |must| Wanted { folder: place.compliance(name), must, may: vec![], may_have_more: true };
     let accuracy = |must| Wanted {
         folder: place.compliance_accuracy(name),
         must,
         may: vec!["baseline_accuracy.txt", "compliance_accuracy.txt", ACCURACY_TXT],
+        may_have_more: test == Test::Test06,
     };
     let logs = Wanted {
         folder: place.compliance_performance(name),
         must: vec![DETAIL, SUMMARY],
         may: vec![ACCURACY_LOG],
+        may_have_more: false,
     };
     match test {
         Test::Test01 => vec![
@@ -134,18 +144,22 @@ fn of_test(place: &Place, test: Test) -> Vec<Wanted> {
             logs,
         ],
         Test::Test04 => vec![whole(vec![VERIFY_PERFORMANCE, "performance"]), logs],
-        Test::Test06 => vec![
-            Wanted { may: vec!["performance"], ..whole(vec![VERIFY_ACCURACY, "accuracy"]) },
-            accuracy(vec![ACCURACY_LOG]),
-        ],
+        Test::Test06 => {
+            vec![whole(vec![VERIFY_ACCURACY, "accuracy"]), accuracy(vec![ACCURACY_LOG])]
+        }
     }
 }
 
 /// user.conf and README.md.
-fn texts(tree: &Tree, place: &Place, at: &mut At) {
+fn texts(division: JudgedDivision, tree: &Tree, place: &Place, at: &mut At) {
     for path in [place.user_conf(), place.readme()] {
-        if tree.text(&path).is_none_or(|text| is_placeholder(&text)) {
-            at.fail_there(path, "is missing, empty or still to be written");
+        match tree.text(&path) {
+            None => at.fail_there(path, "is missing or empty"),
+            Some(text) if is_placeholder(&text) => {
+                let what = "is still to be written".to_owned();
+                measurements::unwritten_there(division, &path, what, at);
+            }
+            Some(_) => {}
         }
     }
 }

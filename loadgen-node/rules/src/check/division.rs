@@ -1,14 +1,14 @@
-//! N38: what does not conform goes to the Open division (rules, section 6.2).
+//! N38: what does not conform goes to the Open division (rules, section 6.2); and which rules each division asks for.
 
 use serde_json::json;
 
 use super::{
-    checked_folder::Subject,
+    checked_folder::{JudgedDivision, Subject},
     findings::{At, Findings},
 };
 use crate::{
-    Outcome,
-    Rule::{self, N3, N31, N32, N33, N35, N36, N37, N38},
+    Finding, Grouped, Outcome,
+    Rule::{self, *},
     grouped::grouped,
     placeholder::is_placeholder,
     result::{Division, RunResult},
@@ -20,11 +20,86 @@ use crate::{
 /// the files and fields that the official checker wants of any submission, and the reason for being there.
 pub(super) const OPEN: [Rule; 7] = [N3, N31, N32, N33, N35, N36, N38];
 
+/// Rules that the Closed division does not ask for, because their text stands in section 6.2 alone. N2, N10, N21 and N29 stay: a
+/// section for every division has the targets, the ban on caching (4.1.1), that the figures are LoadGen's (5.1), and ECC (4.1.1).
+pub(super) const NOT_CLOSED: [(Rule, &str); 23] = [
+    (N1, "6.2"),
+    (N4, "6.2.2"),
+    (N5, "6.2.2"),
+    (N6, "6.2.2"),
+    (N7, "6.2.1"),
+    (N8, "6.2.1"),
+    (N9, "6.2.1"),
+    (N11, "6.2.1"),
+    (N12, "6.2.1"),
+    (N13, "6.2.1"),
+    (N14, "6.2.1"),
+    (N15, "6.2.1"),
+    (N16, "6.2.1"),
+    (N17, "6.2.1"),
+    (N18, "6.2.3"),
+    (N19, "6.2.3"),
+    (N20, "6.2.3"),
+    (N22, "6.2.3"),
+    (N23, "6.2.3"),
+    (N24, "6.2.3"),
+    (N25, "6.2.4"),
+    (N26, "6.2.4"),
+    (N38, "6.2"),
+];
+
+/// Takes out what a division does not ask for: what is left, and what was broken of the rest.
+pub(super) fn waive(
+    division: JudgedDivision,
+    findings: Vec<Grouped>,
+) -> (Vec<Grouped>, Vec<Grouped>) {
+    match division {
+        JudgedDivision::Network => (findings, Vec::new()),
+        JudgedDivision::Closed => closed(findings),
+        JudgedDivision::Open => open_waived(findings),
+    }
+}
+
+/// Of a rule that is not asked for, one finding says so.
+fn closed(findings: Vec<Grouped>) -> (Vec<Grouped>, Vec<Grouped>) {
+    let section = |rule: Rule| NOT_CLOSED.iter().find(|(waived, _)| *waived == rule);
+    let (mut waived, mut kept): (Vec<_>, Vec<_>) =
+        findings.into_iter().partition(|finding| section(finding.rule).is_some());
+    waived.retain(|finding| finding.outcome == Outcome::Fail);
+    kept.extend(NOT_CLOSED.map(|(rule, section)| Grouped {
+        rule,
+        outcome: Outcome::Pass,
+        places: Vec::new(),
+        text: format!("the Closed division does not ask for it: it is of section {section}"),
+    }));
+    kept.sort_by_key(|finding| finding.rule);
+    (kept, waived)
+}
+
+/// Takes out what the Open division does not ask for (rules, section 4.1.2).
+fn open_waived(findings: Vec<Grouped>) -> (Vec<Grouped>, Vec<Grouped>) {
+    let is_waived =
+        |finding: &Grouped| finding.outcome == Outcome::Fail && !OPEN.contains(&finding.rule);
+    let (waived, mut kept): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_waived);
+    for rule in Rule::all() {
+        let of_rule = waived.iter().filter(|finding| finding.rule == rule);
+        let broken: usize = of_rule.map(|finding| finding.places.len().max(1)).sum();
+        if broken > 0 {
+            let text =
+                format!("the Open division does not ask for it; it is broken in {broken} places");
+            kept.push(Grouped { rule, outcome: Outcome::Pass, places: Vec::new(), text });
+        }
+    }
+    kept.sort_by_key(|finding| (finding.rule, std::cmp::Reverse(finding.outcome)));
+    (kept, waived)
+}
+
 /// Judged last: it is about what the other rules found.
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     match subject.division {
-        Division::Open => open(subject, found),
-        Division::Network | Division::Exploratory => conforming(subject, found),
+        JudgedDivision::Open => open(subject, found),
+        JudgedDivision::Network => conforming(subject, found),
+        JudgedDivision::Closed => {}
     }
 }
 
@@ -81,7 +156,7 @@ fn conforming(subject: &Subject, found: &mut Findings) {
     let mut conforms = true;
     for (run, record) in subject.records() {
         let mut at = found.at(N38, &run.record_place);
-        of_run(record, &mut at);
+        of_run(record, &broken, &mut at);
         conforms &= at.is_kept();
     }
     let mut at = found.at(N38, "");
@@ -115,7 +190,8 @@ fn listed(rules: &[Rule]) -> String {
     rules.iter().map(Rule::to_string).collect::<Vec<_>>().join(", ")
 }
 
-fn of_run(record: &RunResult, at: &mut At) {
+/// What the record says of its run. A rule that is broken here anyway is not named again.
+fn of_run(record: &RunResult, already_broken: &[Rule], at: &mut At) {
     match record.division {
         Division::Network => {}
         Division::Open => at.fail("the run was made for the Open division: it belongs there"),
@@ -131,8 +207,10 @@ fn of_run(record: &RunResult, at: &mut At) {
             "the run's own settings have {given}: take the record as the run wrote it"
         ));
     }
-    let broken = record.findings.iter().filter(|finding| finding.outcome == Outcome::Fail);
-    let broken = grouped(broken).into_iter();
+    let is_new = |finding: &&Finding| {
+        finding.outcome == Outcome::Fail && !already_broken.contains(&finding.rule)
+    };
+    let broken = grouped(record.findings.iter().filter(is_new)).into_iter();
     at.fail_each(broken.map(|one| format!("the run itself found: {one}")));
 }
 

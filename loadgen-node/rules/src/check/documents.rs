@@ -22,8 +22,11 @@ use crate::{
 type Ports = BTreeSet<(String, String)>;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    let text = "switches, diagram and architecture are in a submission's documentation: make one of the run and check that";
+    let text = "switches, diagram and architecture";
     let Some(tree) = found.tree(subject, [N22, N23, N28], text) else { return };
+    if subject.is_foreign() {
+        return;
+    }
     let ports = ports(subject.records());
     let switches = switches(subject, tree, found);
     let papers = papers(subject, tree, ["", ""]);

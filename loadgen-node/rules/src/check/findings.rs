@@ -3,7 +3,10 @@
 use std::{fmt::Display, path::Path};
 
 use super::checked_folder::{Subject, Tree};
-use crate::{Finding, Grouped, Outcome, Rule, grouped::grouped};
+use crate::{
+    Finding, Grouped, Outcome, Rule,
+    grouped::{NEEDS_SUBMISSION, grouped},
+};
 
 /// Items that a list names before it only counts them.
 const NAMED: usize = 3;
@@ -47,7 +50,12 @@ impl Findings {
         }
     }
 
-    /// The tree of a submission. Of a run folder, which has none, these rules cannot be told.
+    /// Takes out all that was found about these rules.
+    pub(super) fn forget(&mut self, rules: &[Rule]) {
+        self.list.retain(|finding| !rules.contains(&finding.rule));
+    }
+
+    /// The tree of a submission. Of a run folder, which has none, these rules cannot be told; `text` names what shows them.
     pub(super) fn tree<'s, const N: usize>(
         &mut self,
         subject: &'s Subject,
@@ -55,7 +63,7 @@ impl Findings {
         text: &str,
     ) -> Option<&'s Tree> {
         if subject.tree.is_none() {
-            self.none_known(rules, "", text);
+            self.none_known(rules, "", &format!("{NEEDS_SUBMISSION}{text}"));
         }
         subject.tree.as_ref()
     }

@@ -20,6 +20,10 @@ type Headings = BTreeMap<String, BTreeSet<String>>;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let Some(tree) = &subject.tree else { return };
+    // Of the documents that other programs and people write, nobody asks it.
+    if subject.is_foreign() {
+        return;
+    }
     // What cannot be listed is told with the names of files.
     let files = list_files(&tree.path(&tree.home.root())).unwrap_or_default();
     let documents = files.iter().filter(|path| is_document(path));
@@ -98,15 +102,15 @@ mod tests {
     use super::*;
     use crate::{
         book::Table,
-        result::Division,
+        check::{JudgedDivision, JudgedRound, RoundSource},
         tree::{Home, Layout},
     };
 
     /// What is said of a submission with these files.
     fn said(files: &[(&str, &str)]) -> Vec<(String, String)> {
         let root = tempfile::tempdir().unwrap();
-        let (division, submitter) = ("network".into(), "acme".into());
-        let home = Home { layout: Layout::B, division, submitter };
+        let home = Home::new(Layout::B, "network", "acme");
+        fs::create_dir_all(root.path().join(home.sources())).unwrap();
         for (path, text) in files {
             let path = root.path().join(home.root()).join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -115,7 +119,12 @@ mod tests {
         let subject = Subject {
             table: Table::builtin().unwrap(),
             round: None,
-            division: Division::Network,
+            judged_round: JudgedRound {
+                name: "v5.0".into(),
+                by: RoundSource::Layout,
+                in_table: true,
+            },
+            division: JudgedDivision::Network,
             tree: Some(Tree { root: root.path().into(), home }),
             systems: Vec::new(),
             idle_systems: Vec::new(),

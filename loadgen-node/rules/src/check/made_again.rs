@@ -119,6 +119,6 @@ fn measured<'a>(entry: &'a Entry) -> Option<Measured<'a>> {
     let run = entry.run(Kind::Performance)?;
     let (record, scenario) = (run.result()?, entry.scenario?);
     record.evidence.as_ref().and(entry.benchmark)?;
-    let rate = run.detail().and_then(|detail| detail.figure(scenario));
+    let rate = run.detail().and_then(|detail| detail.throughput(scenario));
     Some(Measured { name: name(entry), benchmark: entry.benchmark, record, rate })
 }

@@ -9,6 +9,7 @@ use crate::{
     facts::{
         files,
         interfaces::Interfaces as _,
+        json,
         markdown_links::targets,
         rate::{in_words, of_interface},
     },
@@ -27,8 +28,8 @@ pub(super) fn wrong(subject: &Subject, tree: &Tree, architecture: &str) -> Vec<(
     let reports: BTreeSet<_> = links.filter(|link| link.starts_with("evidence/")).collect();
     let of_report = |link: &str| {
         let place = tree.home.document(link);
-        let json = files::read(&tree.path(&place)).ok()?;
-        let texts = differences(&serde_json::from_slice(&json).ok()?, &evidence);
+        let report = files::read(&tree.path(&place)).ok()?;
+        let texts = differences(&json::from_slice(&report).ok()?, &evidence);
         Some(texts.into_iter().map(move |text| (place.clone(), text)))
     };
     reports.into_iter().filter_map(of_report).flatten().collect()

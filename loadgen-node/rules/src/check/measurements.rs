@@ -6,12 +6,13 @@ use netdiv_contract::v1::Machine;
 use serde_json::{Map, Value};
 
 use super::{
-    checked_folder::{Entry, Kind, Subject},
+    checked_folder::{Entry, JudgedDivision, Kind, Subject},
     findings::{At, Findings},
+    system_json::{is_empty, unwritten},
 };
 use crate::{
-    Rule::N2, facts::measurements::recorded, judge::data_types::leaves_out_types,
-    placeholder::is_placeholder, result::Division,
+    Outcome, Rule::N2, facts::measurements::recorded, judge::data_types::leaves_out_types,
+    placeholder::is_placeholder,
 };
 
 /// What the official checker asks it for.
@@ -23,16 +24,19 @@ const ASKED: [&str; 5] = [
     "weight_transformations",
 ];
 
-pub(super) fn judge(entry: &Entry, at: &mut At) {
+pub(super) fn judge(division: JudgedDivision, entry: &Entry, at: &mut At) {
     let (path, json) = match &entry.measurements {
         None => return,
         Some(Err((path, why))) => return at.fail_there(path, why),
         Some(Ok((path, json))) => (path, json),
     };
     for field in ASKED {
-        let text = json.get(field).and_then(Value::as_str);
-        if text.is_none_or(is_placeholder) {
-            at.fail_there(path, format!("{field} is missing, empty or still to be written"));
+        match json.get(field) {
+            Some(Value::String(text)) if !text.is_empty() && is_placeholder(text) => {
+                unwritten_there(division, path, format!("{field} is \"{text}\""), at);
+            }
+            Some(value) if !is_empty(value) => {}
+            _ => at.fail_there(path, format!("{field} is missing or empty")),
         }
     }
     at.fail_each_there(path, other_types(entry, json));
@@ -43,6 +47,14 @@ pub(super) fn judge(entry: &Entry, at: &mut At) {
                 at.fail_there(path, text);
             }
         }
+    }
+}
+
+/// The same as [`unwritten`] at another place.
+pub(super) fn unwritten_there(division: JudgedDivision, place: &str, what: String, at: &mut At) {
+    match unwritten(division, what) {
+        (Outcome::Fail, text) => at.fail_there(place, text),
+        (_, text) => at.unknown_there(place, text),
     }
 }
 
@@ -78,10 +90,60 @@ fn precision(machine: &Machine) -> Option<String> {
 /// Only the Open division takes a retrained model.
 pub(super) fn retraining(subject: &Subject, entry: &Entry, found: &mut Findings) {
     let Some(Ok((path, json))) = &entry.measurements else { return };
-    let retraining = json.get("retraining").and_then(Value::as_str).unwrap_or_default();
-    if subject.division == Division::Network && !retraining.eq_ignore_ascii_case("no") {
-        let text =
-            format!("retraining is `{retraining}`: only the Open division takes a retrained model");
-        found.fail(N2, path, text);
+    let stated = json.get("retraining").and_then(Value::as_str).unwrap_or_default();
+    // N35 says what is missing.
+    if subject.is_open() || is_placeholder(stated) {
+        return;
+    }
+    let text = format!("retraining is `{stated}`");
+    match says_yes(stated) {
+        Some(true) => {
+            found.fail(N2, path, format!("{text}: only the Open division takes a retrained model"));
+        }
+        Some(false) => {}
+        None => found.unknown(
+            N2,
+            path,
+            format!("{text}, and only the Open division takes a retrained model: write yes or no"),
+        ),
+    }
+}
+
+/// The answer to a question, as people write it; `None` where it is neither yes nor no.
+fn says_yes(text: &str) -> Option<bool> {
+    let text = text.trim().trim_end_matches('.').to_lowercase().replace('\u{2019}', "'");
+    let words = || text.split(|c: char| !c.is_alphanumeric() && c != '\'');
+    let is_no =
+        |word: &str| ["no", "none", "not", "n", "false"].contains(&word) || word.ends_with("n't");
+    match text.as_str() {
+        "yes" | "y" | "true" => Some(true),
+        _ if words().any(is_no) => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yes_and_no_are_read_as_people_write_them() {
+        for text in [
+            "no",
+            "No ",
+            "none",
+            "N",
+            "False",
+            "We don\u{2019}t retrain the model weight.",
+            "not retrained",
+        ] {
+            assert_eq!(says_yes(text), Some(false), "{text}");
+        }
+        for text in ["yes", "Yes.", "TRUE"] {
+            assert_eq!(says_yes(text), Some(true), "{text}");
+        }
+        for text in ["", "fine-tuned on our data", "see README"] {
+            assert_eq!(says_yes(text), None, "{text}");
+        }
     }
 }

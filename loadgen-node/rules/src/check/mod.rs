@@ -1,7 +1,7 @@
 //! The MUSTs N1 to N38 over a run or a submission.
 //!
 //! [`check`] reads all of it once (`read.rs`, `checked_folder.rs`), lets every rule judge it, and returns a [`Report`] with at
-//! least one finding for each rule. The files are by subject: which rule is judged where stands in the first line of each.
+//! least one finding for each rule and submitter. The files are by subject: which rule is judged where stands in the first line of each.
 //! A file says once which rule it judges at which place (`findings.rs`), then what breaks the rule there, and
 //! last what it means that nothing did. What is asked before a run, too, is judged in `judge/`.
 
@@ -50,6 +50,7 @@ mod readme;
 mod recorded;
 mod releases;
 mod report;
+mod round;
 mod same_system;
 mod schedule;
 mod separation;
@@ -74,12 +75,13 @@ mod wire_contract;
 
 use std::path::{Path, PathBuf};
 
-pub use report::Report;
+pub use checked_folder::JudgedDivision;
+pub use report::{Judgement, Report};
+pub use round::{JudgedRound, RoundSource};
 pub(crate) use set_aside::UNJUDGED;
 
 use crate::{
-    Grouped, Outcome, Rule,
-    book::Table,
+    book::{RoundName, Table},
     tree::{DIVISIONS, Home, list_homes},
 };
 use checked_folder::Subject;
@@ -91,50 +93,46 @@ pub enum CheckError {
     /// There is no such folder.
     #[error("{}: there is no such folder", .0.display())]
     NoFolder(PathBuf),
-    /// It is none of the three.
+    /// The folder is neither a run, nor a tree, nor a submitter's folder in one.
     #[error(
-        "{}: this is no run folder (with result.json), no submission (with network/ or open/), and no submitter's folder \
-         inside of one (with results/ and systems/)",
+        "{}: this is neither a run (with result.json or mlperf_log_detail.txt), nor a submission (with closed/, network/ or \
+         open/), nor a submitter's folder in one (DIVISION/SUBMITTER, with results/ or systems/): name one of these",
         .0.display()
     )]
     Unknown(PathBuf),
-    /// A division without submitters.
-    #[error("{}: network/ and open/ have no submitter's folder in them", .0.display())]
+    /// Divisions without submitters.
+    #[error("{}: closed/, network/ and open/ have no submitter's folder in them", .0.display())]
     Empty(PathBuf),
-    /// It cannot be read.
+    /// The folder cannot be read.
     #[error(transparent)]
     Read(#[from] std::io::Error),
 }
 
+/// What a folder is judged by, beside the table.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// Another submission or run, such as that of an earlier round: for an audit their networking must be the same (N37).
+    pub against: Option<&'a Path>,
+    /// The round to judge by, in place of the one that the folder shows.
+    pub round: Option<RoundName>,
+}
+
 /// Checks a run folder, a submission, or a submitter's folder in one, against the rules.
-///
-/// `against` is another one, such as that of an earlier round: for an audit their networking must be the same (N37).
 ///
 /// What is broken or missing in what is checked is in the report, all of it.
 ///
 /// # Errors
 ///
-/// When a folder is not there, cannot be read, or is none of the three.
-pub fn check(dir: &Path, table: &Table, against: Option<&Path>) -> Result<Report, CheckError> {
-    let subjects = read_all(dir, table)?;
-    let others = against.map(|other| read_all(other, table)).transpose()?;
+/// When a folder does not exist, cannot be read, or is none of the three.
+pub fn check(dir: &Path, table: &Table, options: &Options) -> Result<Report, CheckError> {
+    let Subjects { root, subjects } = read_all(dir, table, options.round)?;
+    let others = options.against.map(|other| read_all(other, table, None)).transpose()?;
     let others = others.as_ref().map(|others| others.subjects.as_slice());
-    let mut report =
-        Report { subject: dir.display().to_string(), findings: Vec::new(), waived: Vec::new() };
-    for (place, subject) in subjects.subjects.iter().enumerate() {
-        let root = subjects.root.as_deref().filter(|_| place == 0);
-        let (findings, waived) = judge(subject, others, root);
-        report.findings.extend(findings);
-        report.waived.extend(waived);
-    }
-    report.findings.sort_by_key(|finding| (finding.rule, std::cmp::Reverse(finding.outcome)));
-    if let Some(round) = subjects.subjects.first().and_then(|subject| subject.round) {
-        report.subject += &format!(" (round {})", round.name);
-    }
-    if subjects.root.is_some() && dir.join("closed").is_dir() {
-        report.subject += "; closed/ is not checked: the official checker judges that division";
-    }
-    Ok(report)
+    let judgements = subjects.iter().enumerate().map(|(place, subject)| {
+        let root = root.as_deref().filter(|_| place == 0);
+        judge(subject, others, root)
+    });
+    Ok(Report { subject: dir.display().to_string(), judgements: judgements.collect() })
 }
 
 /// All that a folder holds.
@@ -144,24 +142,28 @@ struct Subjects<'t> {
     subjects: Vec<Subject<'t>>,
 }
 
-fn read_all<'t>(dir: &Path, table: &'t Table) -> Result<Subjects<'t>, CheckError> {
+fn read_all<'t>(
+    dir: &Path,
+    table: &'t Table,
+    round: Option<RoundName>,
+) -> Result<Subjects<'t>, CheckError> {
     if !dir.is_dir() {
         return Err(CheckError::NoFolder(dir.into()));
     }
     if read::is_run(dir) {
-        return Ok(Subjects { root: None, subjects: vec![read::run(dir, table)] });
+        return Ok(Subjects { root: None, subjects: vec![read::run(dir, table, round)] });
     }
     if DIVISIONS.iter().any(|division| dir.join(division).is_dir()) {
-        let homes = list_homes(dir)?.into_iter().filter(|home| home.division != "closed");
+        let homes = list_homes(dir)?.into_iter();
         let subjects: Vec<_> =
-            homes.map(|home| read::home(dir, home, table)).collect::<Result<_, _>>()?;
+            homes.map(|home| read::home(dir, home, table, round)).collect::<Result<_, _>>()?;
         if subjects.is_empty() {
             return Err(CheckError::Empty(dir.into()));
         }
         return Ok(Subjects { root: Some(dir.into()), subjects });
     }
     let (root, home) = submitter(dir)?.ok_or_else(|| CheckError::Unknown(dir.into()))?;
-    Ok(Subjects { root: None, subjects: vec![read::home(&root, home, table)?] })
+    Ok(Subjects { root: None, subjects: vec![read::home(&root, home, table, round)?] })
 }
 
 /// The tree around a submitter's folder.
@@ -176,14 +178,11 @@ fn submitter(dir: &Path) -> std::io::Result<Option<(PathBuf, Home)>> {
     Ok(home.map(|home| (root.to_path_buf(), home)))
 }
 
-/// What is found, and what only the Network division asks for.
-fn judge(
-    subject: &Subject,
-    others: Option<&[Subject]>,
-    root: Option<&Path>,
-) -> (Vec<Grouped>, Vec<Grouped>) {
+/// What is found of one subject, as its division and its round ask for it.
+fn judge(subject: &Subject, others: Option<&[Subject]>, root: Option<&Path>) -> Judgement {
     let mut found = Findings::default();
     set_aside::judge(subject, &mut found);
+    round::judge(subject, &mut found);
     suite::judge(subject, &mut found);
     quality::judge(subject, &mut found);
     engines::judge(subject, &mut found);
@@ -231,28 +230,17 @@ fn judge(
     readme::judge(subject, &mut found);
     system_json::judge(subject, &mut found);
     audit::judge(subject, others, &mut found);
+    round::without_round(subject, &mut found);
     division::judge(subject, &mut found);
     if let Some(tree) = &subject.tree {
         found.relative_to(&tree.root);
     }
-    let findings = found.settled();
-    if subject.is_open() { open(findings) } else { (findings, Vec::new()) }
-}
-
-/// Takes out what the Open division does not ask for (rules, section 4.1.2).
-fn open(findings: Vec<Grouped>) -> (Vec<Grouped>, Vec<Grouped>) {
-    let is_waived = |finding: &Grouped| {
-        finding.outcome == Outcome::Fail && !division::OPEN.contains(&finding.rule)
-    };
-    let (waived, mut kept): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_waived);
-    for rule in Rule::all() {
-        let of_rule = waived.iter().filter(|finding| finding.rule == rule);
-        let broken: usize = of_rule.map(|finding| finding.places.len().max(1)).sum();
-        if broken > 0 {
-            let text =
-                format!("the Open division does not ask for it; it is broken in {broken} places");
-            kept.push(Grouped { rule, outcome: Outcome::Pass, places: Vec::new(), text });
-        }
+    let (findings, waived) = division::waive(subject.division, found.settled());
+    Judgement {
+        subject: subject.tree.as_ref().map_or_else(String::new, |tree| tree.home.root()),
+        division: subject.division,
+        round: subject.judged_round.clone(),
+        findings,
+        waived,
     }
-    (kept, waived)
 }

@@ -85,7 +85,7 @@ fn same_answers(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: 
                 "{test} compares the responses of both modes, and its verdict is not there (N34)"
             );
             at.unknown_there(folder, text);
-        } else if answers_differ(tree, place, *test, benchmark).is_some() {
+        } else if answers_differ(tree, place, *test, benchmark, &subject.formats()).is_some() {
             let text = format!("{test}, which compares responses of both modes, did not pass");
             at.fail_there(folder, text);
         }

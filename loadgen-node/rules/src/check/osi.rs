@@ -37,7 +37,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         speeds(seen, &mut at);
         at.or_pass("no interface carried more than it can");
     }
-    let text = "the fields of the network are in a submission's systems/*.json: make one of the run and check that";
+    let text = "the fields of the network in systems/*.json";
     found.tree(subject, [N6], text);
     for system in &subject.systems {
         let mut at = found.at(N6, &system.place);

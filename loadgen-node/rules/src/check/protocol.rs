@@ -10,8 +10,11 @@ use crate::{
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    let text = "the description of the wire is in a submission's documentation";
+    let text = "the description of the wire";
     let Some(tree) = found.tree(subject, [N17], text) else { return };
+    if subject.is_foreign() {
+        return;
+    }
     let mut at = found.at(N17, tree.home.document(documents::PROTOCOL));
     let Some(text) = tree.document(documents::PROTOCOL) else {
         return at.fail("is missing or empty: say field by field what is sent for a query");

@@ -1,4 +1,5 @@
-//! One run serves one purpose: of N34 and N35.
+//! One run serves one purpose: of N34 and N35. The targets of 99 % and of 99.9 % of one model may share their runs: the official
+//! preparation tool copies the results of the stricter one (`preprocess_submission.py`).
 
 use netdiv_words::Mode;
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use super::{
 use crate::{
     Rule::{N34, N35},
     facts::files,
-    tree::DETAIL,
+    tree::{DETAIL, Place},
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -21,8 +22,10 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for (entry, run) in subject.runs() {
         let Some(hash) = detail_sha256(run) else { continue };
         let others = known.entry(hash).or_default();
-        let other =
-            others.iter().find(|(of, other)| !(std::ptr::eq(*of, entry) && is_both(other, run)));
+        let other = others.iter().find(|(of, other)| {
+            !(std::ptr::eq(*of, entry) && is_both(other, run))
+                && !(other.kind == run.kind && are_two_targets(of, entry))
+        });
         if let Some((_, other)) = other {
             let rule = if run.is_test() || other.is_test() { N34 } else { N35 };
             let text = format!(
@@ -33,6 +36,21 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         }
         others.push((entry, run));
     }
+}
+
+/// Whether two results are of one model, system and scenario, for its two targets.
+fn are_two_targets(one: &Entry, other: &Entry) -> bool {
+    let target = |name: &str| {
+        let of = |target| name.strip_suffix(target).map(|model| (model.to_owned(), target));
+        of("-99.9").or_else(|| of("-99"))
+    };
+    let (Some(one), Some(other)) = (&one.tree, &other.tree) else { return false };
+    let targets = target(&one.benchmark).zip(target(&other.benchmark));
+    let is_alike = |one: &Place, other: &Place| {
+        one.system == other.system && one.scenario.eq_ignore_ascii_case(&other.scenario)
+    };
+    is_alike(one, other)
+        && targets.is_some_and(|((one, first), (other, second))| one == other && first != second)
 }
 
 /// By the log itself, or by the record where only that is kept.

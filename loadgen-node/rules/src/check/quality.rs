@@ -56,9 +56,11 @@ fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut
     let path = run.folder.join(ACCURACY_TXT);
     if path.exists() || subject.tree.is_some() {
         let values = match subject.tree {
-            Some(_) => accuracy_of(&path, benchmark),
+            Some(_) => accuracy_of(&path, benchmark, &subject.formats()),
             // A submission gets it in the form that the checker reads.
-            None => printed_accuracy(&path, benchmark).map(|(values, _)| values),
+            None => {
+                printed_accuracy(&path, benchmark, &subject.formats()).map(|(values, _)| values)
+            }
         };
         match values {
             Ok(values) => {
@@ -76,7 +78,11 @@ fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut
             Err(_) if !path.exists() => {
                 found.unknown(N2, format!("{}/{ACCURACY_TXT}", run.place), "is missing (N35)");
             }
-            Err(error) => found.fail(N2, &run.place, error.to_string()),
+            Err(error) => {
+                let mut at = found.at(N2, &run.place);
+                let folder = format!("{}/", run.folder.display());
+                at.fail_each(error.problems().iter().map(|one| one.replace(&folder, "")));
+            }
         }
     } else if let Some(counted) = counted {
         let mut at = found.at(N2, &run.record_place);
@@ -203,7 +209,7 @@ fn measured(detail: &DetailLog, benchmark: &Benchmark) -> Option<String> {
 }
 
 fn calibration(subject: &Subject, found: &mut Findings) {
-    let text = "how quantization was calibrated is in a submission's documentation";
+    let text = "how quantization was calibrated";
     let Some(tree) = found.tree(subject, [N2], text) else { return };
     let places = [
         tree.home.document(documents::CALIBRATION),

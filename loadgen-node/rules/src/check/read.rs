@@ -7,17 +7,20 @@ use std::{
 };
 
 use super::{
-    checked_folder::{Entry, Kind, Measurements, Run, Subject, System, Tree, read_object},
+    checked_folder::{
+        Entry, JudgedDivision, Kind, Measurements, Run, Subject, System, Tree, read_object,
+    },
     files::entries,
     logs::Logs,
+    round,
     set_aside::set_aside,
     unusable::{MISSING, Unusable},
 };
 use crate::{
     Scenario,
-    book::{Benchmark, Round, Table, Test},
+    book::{Benchmark, Round, RoundName, Suite, Table, Test},
     facts::files,
-    judge::suite::outside,
+    official_log::DetailLog,
     result::{Division, RunResult},
     tree::{self, DETAIL, Home, INTERACTIVE, Layout, Place},
 };
@@ -28,7 +31,7 @@ pub(super) fn is_run(dir: &Path) -> bool {
 }
 
 /// A run folder.
-pub(super) fn run<'t>(dir: &Path, table: &'t Table) -> Subject<'t> {
+pub(super) fn run<'t>(dir: &Path, table: &'t Table, option: Option<RoundName>) -> Subject<'t> {
     let record = record(&dir.join(RunResult::FILE));
     let result = record.as_ref().and_then(|record| record.as_ref().ok());
     let division = result.map_or(Division::Network, |result| result.division);
@@ -36,6 +39,7 @@ pub(super) fn run<'t>(dir: &Path, table: &'t Table) -> Subject<'t> {
     let logs = Logs::read(dir);
     let detail = logs.detail.as_ref().ok();
     let kind = match result.map(|result| result.mode).or_else(|| detail?.mode()) {
+        Some(Mode::Performance) if let Some(test) = detail.and_then(test_of) => Kind::Test(test),
         Some(Mode::Accuracy) => Kind::Accuracy,
         Some(Mode::Submission) => Kind::Submission,
         _ => Kind::Performance,
@@ -60,16 +64,29 @@ pub(super) fn run<'t>(dir: &Path, table: &'t Table) -> Subject<'t> {
     };
     set_aside(&mut entry);
     let results = vec![entry];
-    let round = round(table, &results, None);
+    let (round, judged_round) = round::round(table, option, &results, None);
     Subject {
         table,
         round,
-        division,
+        judged_round,
+        division: JudgedDivision::of_run(division),
         tree: None,
         systems: Vec::new(),
         idle_systems: Vec::new(),
         results,
     }
+}
+
+/// The compliance test whose audit.config a run was made with, by what LoadGen's log has in effect.
+fn test_of(detail: &DetailLog) -> Option<Test> {
+    if detail.is_on("effective_performance_issue_same") == Some(true) {
+        return Some(Test::Test04);
+    }
+    let sampled = detail.integer("effective_accuracy_log_sampling_target").filter(|n| *n > 0)?;
+    let queries = detail.integer("effective_min_query_count");
+    let is_short = detail.integer("effective_min_duration_ms") == Some(0);
+    let is_of_tokens = is_short && (queries == Some(sampled) || queries == Some(1));
+    Some(if is_of_tokens { Test::Test06 } else { Test::Test01 })
 }
 
 fn record(path: &Path) -> Option<Result<Box<RunResult>, Unusable>> {
@@ -80,26 +97,59 @@ fn record(path: &Path) -> Option<Result<Box<RunResult>, Unusable>> {
     path.exists().then(|| read().map_err(|error| Unusable::unread(path, error)))
 }
 
-/// The round whose seeds the logs have, or the first one of the layout.
-fn round<'t>(table: &'t Table, results: &[Entry], layout: Option<Layout>) -> Option<&'t Round> {
-    let details = || results.iter().flat_map(|entry| &entry.runs).filter_map(Run::detail);
-    let has_seeds = |round: &&Round| {
-        details().any(|log| round.seeds.unlike(|setting| log.seed(setting)).next().is_none())
-    };
-    let fits = |round: &&Round| layout.is_none_or(|layout| round.layout == layout);
-    let rounds = || table.rounds.iter().filter(fits);
-    rounds().find(has_seeds).or_else(|| rounds().next())
+/// What one submitter hands in to one division.
+pub(super) fn home<'t>(
+    root: &Path,
+    home: Home,
+    table: &'t Table,
+    option: Option<RoundName>,
+) -> std::io::Result<Subject<'t>> {
+    let division = JudgedDivision::of_folder(&home.division);
+    let mut tree = Tree { root: root.to_path_buf(), home };
+    let mut results = entries_of(&tree, table)?;
+    let shown = tree::shown_layout(&tree.path(&tree.home.root()));
+    let (mut round, mut judged_round) = round::round(table, option, &results, shown);
+    let layout = round.map(|round| round.layout).filter(|_| shown.is_none());
+    if let Some(layout) = layout.filter(|layout| *layout != tree.home.layout) {
+        // Where the folders do not show the layout, it is that of the round.
+        let Home { division, submitter, .. } = &tree.home;
+        tree.home = Home::found(root, division, submitter, layout);
+        results = entries_of(&tree, table)?;
+        (round, judged_round) = round::round(table, option, &results, Some(layout));
+    }
+    let (systems, idle_systems) = systems(&tree, &results);
+    for entry in &mut results {
+        if is_of_edge(entry, &systems, round) {
+            entry.benchmark = None;
+        }
+    }
+    let tree = Some(tree);
+    Ok(Subject { table, round, judged_round, division, tree, systems, idle_systems, results })
 }
 
-/// What one submitter hands in to one division.
-pub(super) fn home<'t>(root: &Path, home: Home, table: &'t Table) -> std::io::Result<Subject<'t>> {
-    let tree = Tree { root: root.to_path_buf(), home };
-    let places = tree::list_results(root)?.into_iter().filter(|place| place.home == tree.home);
-    let results: Vec<_> = places.map(|place| entry(&tree, place, table)).collect();
-    let division = if tree.home.division == "open" { Division::Open } else { Division::Network };
-    let (systems, idle_systems) = systems(&tree, &results);
-    let round = round(table, &results, Some(tree.home.layout));
-    Ok(Subject { table, round, division, tree: Some(tree), systems, idle_systems, results })
+fn entries_of<'t>(tree: &Tree, table: &'t Table) -> std::io::Result<Vec<Entry<'t>>> {
+    let places = tree::list_results(&tree.root, &tree.home)?.into_iter();
+    Ok(places.map(|place| entry(tree, place, table)).collect())
+}
+
+/// Whether a result belongs to the edge suite, of which the table has nothing: the Network division does not have that suite.
+fn is_of_edge(entry: &Entry, systems: &[System], round: Option<&Round>) -> bool {
+    let is_its = |system: &&System| entry.system() == Some(&system.name);
+    let kind = systems.iter().find(is_its).and_then(|system| system.text("system_type"));
+    let kind = kind.unwrap_or_default();
+    let is_in_round =
+        |benchmark: &Benchmark| round.is_none_or(|round| benchmark.rounds.contains(&round.name));
+    let is_network = entry.tree.as_ref().is_none_or(|place| place.home.division == "network");
+    let has_scenario = |benchmark: &Benchmark| {
+        entry.scenario.is_none_or(|scenario| benchmark.scenarios.contains(&scenario))
+    };
+    let is_of_both = |benchmark: &Benchmark| is_in_round(benchmark) && has_scenario(benchmark);
+    match kind.as_str() {
+        _ if is_network => false,
+        "edge" => true,
+        "datacenter,edge" | "edge,datacenter" => !entry.benchmark.is_some_and(is_of_both),
+        _ => false,
+    }
 }
 
 /// Those that have results, and descriptions of others.
@@ -157,7 +207,8 @@ fn entry<'t>(tree: &Tree, place: Place, table: &'t Table) -> Entry<'t> {
         }
         runs.push(run);
     }
-    let variant = table.variant_of(&place.benchmark).filter(|_| place.scenario == INTERACTIVE);
+    let is_interactive = place.scenario.eq_ignore_ascii_case(INTERACTIVE);
+    let variant = table.variant_of(&place.benchmark).filter(|_| is_interactive);
     let (name, scenario) = match variant {
         Some(variant) => (variant.name.clone(), Some(Scenario::Server)),
         None => (place.benchmark.clone(), Scenario::of_official_name(&place.scenario)),
@@ -177,7 +228,8 @@ fn entry<'t>(tree: &Tree, place: Place, table: &'t Table) -> Entry<'t> {
 
 /// The benchmark, where the division has it; of another only N1 says something.
 fn of_division<'t>(table: &'t Table, division: &str, name: &str) -> Option<&'t Benchmark> {
-    let is_there = |_: &&Benchmark| division == "open" || outside(table, name).is_none();
+    let is_there =
+        |benchmark: &&Benchmark| division == "open" || benchmark.suite == Suite::Datacenter;
     table.find(name).filter(is_there)
 }
 

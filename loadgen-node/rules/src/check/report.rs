@@ -5,22 +5,69 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::{JudgedDivision, JudgedRound, division::NOT_CLOSED};
 use crate::{Grouped, Outcome, Rule, grouped::lines, tree::DIVISIONS};
 
-/// What was found about each rule.
+/// What was found in a run folder, in a submitter's folder, or in a tree with several of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
     /// What was checked.
     pub subject: String,
+    /// One judgement for a run; one for each submitter in each division of a tree.
+    pub judgements: Vec<Judgement>,
+}
+
+/// What was found about each rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Judgement {
+    /// The submitter's folder, such as `closed/acme`; empty for a run.
+    pub subject: String,
+    /// The division whose rules were asked for.
+    pub division: JudgedDivision,
+    /// The round whose figures were asked for, and what told it.
+    pub round: JudgedRound,
     /// At least one finding for each of N1 to N38, in order; for each rule what is broken comes first.
     pub findings: Vec<Grouped>,
-    /// Rules that only the Network division asks for, broken in what was made for the Open division: why it is there
-    /// (rules, section 6.2). They fail nothing.
+    /// Rules that the division does not ask for, and that are broken. In the Open division they are why something is there (rules,
+    /// section 6.2). They fail nothing.
     pub waived: Vec<Grouped>,
 }
 
 impl Report {
+    /// Whether a rule is broken anywhere.
+    pub fn failed(&self) -> bool {
+        self.judgements.iter().any(Judgement::failed)
+    }
+
+    /// The worst that was found about a rule.
+    pub fn outcome(&self, rule: Rule) -> Outcome {
+        let outcomes = self.judgements.iter().map(|one| one.outcome(rule));
+        outcomes.max().unwrap_or(Outcome::CannotTell)
+    }
+
+    /// The findings of all judgements.
+    pub fn findings(&self) -> impl Iterator<Item = &Grouped> + Clone {
+        self.judgements.iter().flat_map(|one| &one.findings)
+    }
+
+    /// What is broken in all judgements, and not asked for.
+    pub fn waived(&self) -> impl Iterator<Item = &Grouped> + Clone {
+        self.judgements.iter().flat_map(|one| &one.waived)
+    }
+
+    /// For people: of each judgement a table by rule, then what is broken and what cannot be told, each with what to do.
+    pub fn text(&self) -> String {
+        let text = |one: &Judgement| match self.judgements.len() {
+            1 => one.text(&self.subject),
+            _ => one.text(&one.subject),
+        };
+        self.judgements.iter().map(text).collect::<Vec<_>>().join("\n\n")
+    }
+}
+
+impl Judgement {
     /// Whether a rule is broken.
     pub fn failed(&self) -> bool {
         self.findings.iter().any(|finding| finding.outcome == Outcome::Fail)
@@ -32,9 +79,47 @@ impl Report {
         of_rule.map(|finding| finding.outcome).max().unwrap_or(Outcome::CannotTell)
     }
 
-    /// For people: a table by rule, then what is broken and what cannot be told, each with what to do.
-    pub fn text(&self) -> String {
-        table(self)
+    fn is_asked(&self, rule: Rule) -> bool {
+        self.division != JudgedDivision::Closed
+            || NOT_CLOSED.iter().all(|(waived, _)| *waived != rule)
+    }
+
+    fn text(&self, subject: &str) -> String {
+        let Self { division, round, .. } = self;
+        let (name, by) = (&round.name, round.by);
+        let division_name = match division {
+            JudgedDivision::Closed => "Closed",
+            JudgedDivision::Network => "Network",
+            JudgedDivision::Open => "Open",
+        };
+        let mut text = format!(
+            "The rules of the {division_name} division, in {subject} (round {name}, {by})\n\n"
+        );
+        text += &line("", "outcome", "section", "rule");
+        let asked: Vec<_> = Rule::all().filter(|rule| self.is_asked(*rule)).collect();
+        for rule in &asked {
+            let outcome = word(self.outcome(*rule));
+            text += &line(&rule.to_string(), outcome, rule.section(), rule.text());
+        }
+        let not_asked: Vec<_> = Rule::all().filter(|rule| !self.is_asked(*rule)).collect();
+        if !not_asked.is_empty() {
+            let rules = not_asked.iter().map(Rule::to_string).collect::<Vec<_>>().join(", ");
+            text += &format!("Not asked of the {division_name} division (section 6.2): {rules}\n");
+        }
+        let with = |outcome| self.findings.iter().filter(move |f| f.outcome == outcome);
+        let prefix = &prefix(self);
+        text += &list("Broken", with(Outcome::Fail), prefix);
+        text += &list("Cannot be told", with(Outcome::CannotTell), prefix);
+        let waived = self.waived.iter().filter(|finding| self.is_asked(finding.rule));
+        let title = "Not asked of the Open division, and why this belongs to it";
+        text += &list(title, waived.clone(), prefix);
+        let told = self.findings.iter().filter(|f| f.outcome != Outcome::Pass);
+        if told.chain(waived).any(|finding| finding.places.len() > 2) {
+            text += "\n--json names every place\n";
+        }
+        let count = |outcome| asked.iter().filter(|rule| self.outcome(**rule) == outcome).count();
+        let [pass, unknown, fail] = [Outcome::Pass, Outcome::CannotTell, Outcome::Fail].map(count);
+        text + &format!("\n{pass} rules pass, {unknown} cannot be told, {fail} fail\n")
     }
 }
 
@@ -44,29 +129,6 @@ const fn word(outcome: Outcome) -> &'static str {
         Outcome::CannotTell => "cannot tell",
         Outcome::Fail => "FAIL",
     }
-}
-
-/// The table and the lists below it.
-fn table(report: &Report) -> String {
-    let mut text = format!("The rules of the Network division, in {}\n\n", report.subject);
-    text += &line("", "outcome", "section", "rule");
-    for rule in Rule::all() {
-        let outcome = word(report.outcome(rule));
-        text += &line(&rule.to_string(), outcome, rule.section(), rule.text());
-    }
-    let with = |outcome| report.findings.iter().filter(move |f| f.outcome == outcome);
-    let prefix = &prefix(report);
-    text += &list("Broken", with(Outcome::Fail), prefix);
-    text += &list("Cannot be told", with(Outcome::CannotTell), prefix);
-    let title = "Not asked of the Open division, and why this belongs to it";
-    text += &list(title, report.waived.iter(), prefix);
-    let told = report.findings.iter().filter(|f| f.outcome != Outcome::Pass);
-    if told.chain(&report.waived).any(|finding| finding.places.len() > 2) {
-        text += "\n--json names every place\n";
-    }
-    let count = |outcome| Rule::all().filter(|rule| report.outcome(*rule) == outcome).count();
-    let [pass, unknown, fail] = [Outcome::Pass, Outcome::CannotTell, Outcome::Fail].map(count);
-    text + &format!("\n{pass} rules pass, {unknown} cannot be told, {fail} fail\n")
 }
 
 fn line(rule: &str, outcome: &str, section: &str, text: &str) -> String {
@@ -83,7 +145,7 @@ fn list<'a>(title: &str, findings: impl Iterator<Item = &'a Grouped>, prefix: &s
 }
 
 /// The submitter's folder with a `/`, where all places in folders of divisions are in one; else nothing.
-fn prefix(report: &Report) -> String {
+fn prefix(report: &Judgement) -> String {
     let places = report.findings.iter().chain(&report.waived).flat_map(|f| &f.places);
     let folder = |place: &String| {
         let mut parts = place.split('/');
@@ -100,7 +162,7 @@ fn prefix(report: &Report) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::findings::Findings;
+    use crate::check::{RoundSource, findings::Findings};
 
     #[test]
     fn each_rule_has_its_line_and_what_is_broken_is_listed() {
@@ -110,7 +172,14 @@ mod tests {
         }
         found.fail(Rule::N29, "node-a", "its memory has no ECC: turn it on");
         found.unknown(Rule::N37, "", "no other submission was named");
-        let report = Report { subject: "x".into(), findings: found.settled(), waived: Vec::new() };
+        let judgement = Judgement {
+            subject: "network/acme".into(),
+            division: JudgedDivision::Network,
+            round: JudgedRound { name: "v5.0".into(), by: RoundSource::Seeds, in_table: true },
+            findings: found.settled(),
+            waived: Vec::new(),
+        };
+        let report = Report { subject: "x".into(), judgements: vec![judgement.clone()] };
         assert!(report.failed());
         let text = report.text();
         for rule in Rule::all() {
@@ -120,5 +189,19 @@ mod tests {
         assert!(text.ends_with("\n36 rules pass, 1 cannot be told, 1 fail\n"), "{text}");
         let json = serde_json::to_string(&report).unwrap();
         assert_eq!(serde_json::from_str::<Report>(&json).unwrap(), report);
+        assert!(
+            text.starts_with("The rules of the Network division, in x (round v5.0, by its seeds)")
+        );
+        let other = Judgement { subject: "closed/other".into(), ..judgement.clone() };
+        let other = Judgement { division: JudgedDivision::Closed, ..other };
+        let both = Report { subject: "x".into(), judgements: vec![judgement, other] };
+        let text = both.text();
+        for heading in ["Network division, in network/acme", "Closed division, in closed/other"] {
+            assert!(text.contains(heading), "{text}");
+        }
+        assert!(
+            text.contains("\nNot asked of the Closed division (section 6.2): N1, N4, N5,"),
+            "{text}"
+        );
     }
 }

@@ -7,12 +7,14 @@ use super::{
     switches,
 };
 use crate::{
+    Outcome,
     Rule::{N2, N31, N32},
     Scenario,
     book::{Benchmark, Round},
     judge::{
         limits::{ENDS, Limits, Server, early_end},
         samples::not_the_whole_set,
+        switches::{COALESCE, COALESCED},
     },
     official_log::DetailLog,
 };
@@ -30,6 +32,10 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
                 performance(subject, entry, benchmark, run, detail, &mut at);
             }
             Some(_) => {}
+        }
+        let key = format!("requested_{COALESCE}");
+        if entry.scenario == Some(Scenario::Server) && detail.is_on(&key) == Some(true) {
+            at.find(Outcome::Pass, format!("{COALESCE}: {COALESCED}"));
         }
         at.or_pass("LoadGen's settings are those of the table");
     }
@@ -98,7 +104,7 @@ fn performance(
 
 /// Every system has, of each benchmark, the scenarios that the suite requires.
 fn scenarios(subject: &Subject, found: &mut Findings) {
-    let text = "whether all required scenarios are there is seen in a submission";
+    let text = "that all required scenarios are there";
     if found.tree(subject, [N32], text).is_none() {
         return;
     }

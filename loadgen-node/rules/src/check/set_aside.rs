@@ -25,6 +25,10 @@ pub(crate) const UNJUDGED: &str = "cannot be judged, because this";
 
 const NO_RECORD: &str = "is missing: add the result.json that loadgen-node wrote";
 
+/// Of a submission that another program made.
+const FOREIGN: &str = "netdiv did not make this submission, and only the records, documents and sources that netdiv writes show it \
+                       to this check: read the submission's own";
+
 pub(super) const CHANGED: &str =
     "was changed after the run: its SHA-256 is not the one in result.json";
 
@@ -40,10 +44,17 @@ const BY_SYSTEM: [Rule; 7] = [N1, N5, N6, N15, N22, N23, N24];
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let in_tree = subject.tree.is_some();
+    let is_foreign = subject.is_foreign();
+    if is_foreign {
+        for rule in BY_RECORD.into_iter().chain([N7, N8, N10, N17, N23, N27, N28]) {
+            found.unknown(rule, "", FOREIGN);
+        }
+    }
     for (_, run) in subject.runs() {
         let throughput = [N27].into_iter().filter(|_| run.kind.is_submitted());
         let no_record = || Unusable { rule: in_tree.then_some(N35), why: NO_RECORD.into() };
         let record = match &run.record {
+            None if is_foreign => None,
             None => Some(no_record()),
             Some(record) => record.as_ref().err().cloned(),
         };

@@ -1,11 +1,11 @@
 //! N1: the datacenter suite only (rules, section 6.2).
 
 use super::{
-    checked_folder::{Entry, Subject},
+    checked_folder::{Entry, JudgedDivision, Subject},
     findings::Findings,
 };
 use crate::{
-    Rule::N1,
+    Rule::{N1, N2},
     book::{Benchmark, Round},
     judge::suite::{outside, outside_round},
     tree::INTERACTIVE,
@@ -29,18 +29,21 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             at.unknown("which benchmark it is only its result.json says");
         } else {
             at.fail_each(outside(subject.table, name));
-            let of_round = benchmark.zip(subject.round);
-            at.fail_each(of_round.and_then(|(known, round)| outside_round(known, round)));
-            at.fail_each(of_round.and_then(|(known, round)| misplaced(entry, known, round)));
         }
         at.or_pass("the benchmarks are of the datacenter suite");
+        // Each division has the benchmarks of the round.
+        let rule = if subject.division == JudgedDivision::Closed { N2 } else { N1 };
+        let mut at = found.at(rule, place);
+        let of_round = benchmark.zip(subject.round);
+        at.fail_each(of_round.and_then(|(known, round)| outside_round(known, round)));
+        at.fail_each(of_round.and_then(|(known, round)| misplaced(entry, known, round)));
     }
 }
 
 /// Where an interactive variant does not lie as the round has it.
 fn misplaced(entry: &Entry, benchmark: &Benchmark, round: &Round) -> Option<String> {
     let of = benchmark.interactive_of.as_ref()?;
-    let is_folder = entry.tree.as_ref()?.scenario == INTERACTIVE;
+    let is_folder = entry.tree.as_ref()?.scenario.eq_ignore_ascii_case(INTERACTIVE);
     (is_folder != round.interactive_folder).then(|| {
         let (name, round_name) = (&benchmark.name, round.name);
         if round.interactive_folder {

@@ -9,7 +9,7 @@ use crate::{
 /// What the log of a run says against the switches of a rule.
 pub(super) fn wrong(rule: Rule, subject: &Subject, entry: &Entry, run: &Run) -> Vec<String> {
     let (Some(benchmark), Some(detail)) = (entry.benchmark, run.detail()) else { return vec![] };
-    let switches = switches(benchmark, entry.scenario).into_iter().filter(|switch| {
+    let switches = switches(benchmark).into_iter().filter(|switch| {
         let is_asked = match switch.asked {
             Asked::Always => true,
             Asked::Closed => !subject.is_open(),

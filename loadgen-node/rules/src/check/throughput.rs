@@ -26,7 +26,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         let Some(scenario) = entry.scenario.filter(|_| run.measures() && measures) else {
             continue;
         };
-        let Some(rate) = detail.figure(scenario) else { continue };
+        let Some(rate) = detail.throughput(scenario) else { continue };
         let counted = match scenario {
             Scenario::Offline => offline(detail),
             Scenario::Server => server(detail),

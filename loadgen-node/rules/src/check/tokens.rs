@@ -121,7 +121,7 @@ fn of_record(record: &RunResult) -> Vec<(Rule, String)> {
 /// LoadGen's tokens per second and samples per second have the same time below them; in Server neither counts the last sample's
 /// way.
 fn counted_otherwise(record: &RunResult, log: &DetailLog) -> Option<String> {
-    let rate = log.figure(record.scenario)?;
+    let rate = log.throughput(record.scenario)?;
     let tokens = token_metric(record.scenario, log)?.value;
     let samples = match record.scenario {
         Scenario::Server => record.samples.completed.saturating_sub(1),

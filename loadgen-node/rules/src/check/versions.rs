@@ -13,7 +13,7 @@ use crate::{
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    let text = "the status (available, preview, rdi) is in a submission's systems/*.json";
+    let text = "the status (available, preview, rdi) in systems/*.json";
     found.tree(subject, [N24], text);
     let statuses: Vec<_> =
         subject.systems.iter().filter_map(|system| system.text("status")).collect();

@@ -2,18 +2,28 @@
 
 use std::path::Path;
 
-use super::error::ComplianceError;
-use crate::{book::Benchmark, facts::files};
+use super::{error::ComplianceError, printed::bare};
+use crate::{
+    book::{Benchmark, Formats},
+    facts::files,
+    tree::ACCURACY_TXT,
+};
 
 /// Metrics by the checker's names.
 pub type Metrics = Vec<(String, f64)>;
 
-/// The benchmark's metrics in `accuracy.txt`, by the checker's names, as often as they are there and in that order.
-/// The checker wants each of them to be good enough.
+/// The benchmark's metrics in `accuracy.txt`, by the checker's names, as often as they are there and in that order, in the formats
+/// of a round. The checker wants each of them to be good enough.
 ///
-/// Fails where a metric is missing or no number, with all such metrics.
-pub fn accuracy_of(path: &Path, benchmark: &Benchmark) -> Result<Metrics, ComplianceError> {
-    metrics(path, &read(path)?, benchmark)
+/// # Errors
+///
+/// All metrics that are missing or not a number.
+pub fn accuracy_of(
+    path: &Path,
+    benchmark: &Benchmark,
+    formats: &Formats,
+) -> Result<Metrics, ComplianceError> {
+    metrics(path, &read(path)?, benchmark, formats)
 }
 
 pub(super) fn read(path: &Path) -> Result<String, ComplianceError> {
@@ -25,26 +35,34 @@ pub(super) fn metrics(
     path: &Path,
     text: &str,
     benchmark: &Benchmark,
+    formats: &Formats,
 ) -> Result<Metrics, ComplianceError> {
     let metrics = benchmark.quality.iter().map(|quality| quality.metric.as_str());
     let (mut found, mut problems) = (vec![], vec![]);
     for line in text.split(['\n', '\r']) {
         for metric in metrics.clone() {
-            match figure(metric, line).map(|figure| (figure, figure.parse())) {
+            match formats.figure(metric, line).map(|figure| (figure, figure.parse())) {
                 None => {}
                 Some((_, Ok(value))) => found.push((metric.to_owned(), value)),
                 Some((figure, Err(_))) => {
-                    problems.push(format!("{metric} `{figure}` is no number"))
+                    problems.push(format!("{metric} `{figure}` is not a number"))
                 }
             }
         }
     }
     let missing = metrics.filter(|metric| found.iter().all(|(name, _)| name != metric));
     problems.extend(missing.map(|metric| {
-        format!(
-            "no {metric} in it, as the official accuracy script of {} prints it",
-            benchmark.name
-        )
+        let readers = formats.readers(ACCURACY_TXT);
+        match text.lines().map(bare).find(|line| formats.figure(metric, line).is_some()) {
+            Some(line) => format!(
+                "{metric} is there in a form that {readers} does not read: write `{}`",
+                line.trim()
+            ),
+            None => format!(
+                "no {metric} in it, as the official accuracy script of {} prints it and {readers} reads it",
+                benchmark.name
+            ),
+        }
     }));
     if problems.is_empty() {
         return Ok(found);
@@ -64,72 +82,10 @@ pub fn accuracy_hash(path: &Path) -> Result<Option<String>, ComplianceError> {
     Ok(hashes.rfind(is_word).map(Into::into))
 }
 
-/// The metric's figure in a line, in the layout of its benchmark's script.
-fn figure<'a>(metric: &str, line: &'a str) -> Option<&'a str> {
-    match metric {
-        "acc" => {
-            let rest =
-                line.strip_prefix("{\"accuracy").or_else(|| line.strip_prefix("accuracy"))?;
-            let rest = rest.trim_start_matches(['"', ':', ' ']);
-            number(rest.strip_prefix('=').unwrap_or(rest).trim_start())
-        }
-        "AUC" => number(line.strip_prefix("AUC=")?),
-        "mAP" => number(line.strip_prefix("mAP=")?),
-        "bleu" => number(line.strip_prefix("BLEU:")?.trim_start()),
-        "DICE" => {
-            let rest = line.strip_prefix("Accuracy:")?.trim_start().strip_prefix("mean")?;
-            number(rest.trim_start().strip_prefix('=')?.trim_start())
-        }
-        "F1" => {
-            let rest = quoted(line.strip_prefix('{')?, "exact_match")?;
-            let rest = rest.strip_prefix(number(rest)?)?.strip_prefix(',')?.trim_start();
-            let rest = quoted(rest, "f1")?;
-            number(rest).filter(|f1| rest[f1.len()..].starts_with('}'))
-        }
-        "WER" => {
-            let rest = line.strip_prefix("Word Error Rate:")?;
-            last(rest, ", accuracy=", |rest| {
-                number(rest).filter(|figure| rest[figure.len()..].starts_with('%'))
-            })
-        }
-        "ROUGE1" => in_dict(line, "rouge1"),
-        "ROUGE2" => in_dict(line, "rouge2"),
-        "ROUGEL" => in_dict(line, "rougeL"),
-        "ROUGELSUM" => in_dict(line, "rougeLsum"),
-        "GEN_LEN" => in_dict(line, "gen_len"),
-        "TOKENS_PER_SAMPLE" => in_dict(line, "tokens_per_sample"),
-        "gsm8k_accuracy" => in_dict(line, "gsm8k"),
-        "mbxp_accuracy" => in_dict(line, "mbxp"),
-        // CLIP_SCORE, FID_SCORE and exact_match.
-        key => in_dict(line, key),
-    }
-}
-
 /// The digits and points that a text starts with.
 pub(super) fn number(text: &str) -> Option<&str> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     Some(&text[..end]).filter(|number| !number.is_empty())
-}
-
-/// What follows a quoted key.
-fn quoted<'a>(text: &'a str, key: &str) -> Option<&'a str> {
-    let quote = ['"', '\''];
-    let rest = text.strip_prefix(quote)?.strip_prefix(key)?.strip_prefix(quote)?;
-    Some(rest.strip_prefix(':')?.trim_start())
-}
-
-/// A figure in a Python dictionary; the last of them.
-fn in_dict<'a>(line: &'a str, key: &str) -> Option<&'a str> {
-    last(line, &format!("'{key}':"), |rest| number(rest.strip_prefix(char::is_whitespace)?))
-}
-
-/// What `read` makes of the text after the last `mark` from which it makes anything.
-fn last<'a>(
-    line: &'a str,
-    mark: &str,
-    read: impl Fn(&'a str) -> Option<&'a str>,
-) -> Option<&'a str> {
-    line.rmatch_indices(mark).find_map(|(at, _)| read(&line[at + mark.len()..]))
 }
 
 #[cfg(test)]
@@ -138,10 +94,14 @@ mod tests {
     use super::*;
     use crate::book::Table;
 
+    fn of_5_0() -> Formats {
+        Formats::of("v5.0".parse().ok())
+    }
+
     fn metrics_of(benchmark: &str, text: &str) -> Result<Metrics, ComplianceError> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
-        accuracy_of(file.path(), Table::builtin().unwrap().find(benchmark).unwrap())
+        accuracy_of(file.path(), Table::builtin().unwrap().find(benchmark).unwrap(), &of_5_0())
     }
 
     /// With the official patterns' answers; none where they find nothing.
@@ -178,7 +138,7 @@ mod tests {
             ("mbxp_accuracy", "{'gsm8k': 73.66, 'mbxp': 60.16}", Some("60.16")),
             ("exact_match", "{'exact_match': 90.1}", Some("90.1")),
         ] {
-            assert_eq!(figure(metric, line), want, "{metric} in {line}");
+            assert_eq!(of_5_0().figure(metric, line), want, "{metric} in {line}");
         }
     }
 
@@ -193,7 +153,8 @@ mod tests {
         assert_eq!(error.problems().len(), 3, "{error}");
         assert_eq!(metrics_of("resnet50", "accuracy=76.5%\r\n").unwrap(), [("acc".into(), 76.5)]);
         assert!(
-            accuracy_of(Path::new("/nowhere"), &Table::builtin().unwrap().benchmarks[0]).is_err()
+            accuracy_of(Path::new("/nowhere"), &Table::builtin().unwrap().benchmarks[0], &of_5_0())
+                .is_err()
         );
     }
 

@@ -7,7 +7,10 @@ use super::{
     error::{ComplianceError, both},
     part::Part,
 };
-use crate::{book::Benchmark, facts::official_log::for_each_entry};
+use crate::{
+    book::{Benchmark, Formats},
+    facts::official_log::for_each_entry,
+};
 
 /// The entries of the accuracy run's log whose samples are in the compliance run's, as a log of their own.
 ///
@@ -43,9 +46,10 @@ pub fn baseline_agrees(
     baseline_txt: &Path,
     compliance_txt: &Path,
     benchmark: &Benchmark,
+    formats: &Formats,
 ) -> Result<Part, ComplianceError> {
-    let (baseline, run) =
-        both(accuracy_of(baseline_txt, benchmark), accuracy_of(compliance_txt, benchmark))?;
+    let of = |path| accuracy_of(path, benchmark, formats);
+    let (baseline, run) = both(of(baseline_txt), of(compliance_txt))?;
     let margin = if benchmark.name.contains("99.9") { 0.1 } else { 1.0 };
     let mut part = Part::default();
     for metric in benchmark.quality.iter().map(|quality| &quality.metric) {
@@ -95,7 +99,8 @@ mod tests {
             fs::write(&before, a).unwrap();
             fs::write(&after, b).unwrap();
             let benchmark = Table::builtin().unwrap().find(benchmark).unwrap();
-            baseline_agrees(&before, &after, benchmark).map(|part| part.passed())
+            baseline_agrees(&before, &after, benchmark, &Formats::of(None))
+                .map(|part| part.passed())
         };
         let dice = ["Accuracy: mean = 0.8617", "Accuracy: mean = 0.8600"];
         assert!(agrees("3d-unet-99", dice[0], dice[1]).unwrap());

@@ -6,23 +6,24 @@ use super::{
     accuracy_txt::{Metrics, metrics, number, read},
     error::ComplianceError,
 };
-use crate::book::Benchmark;
+use crate::book::{Benchmark, Formats};
 
 /// The benchmark's metrics in what a script has printed, and its text. Where the checker does not find them as they were printed, the
 /// text has further lines in which it does.
 pub fn printed_accuracy(
     path: &Path,
     benchmark: &Benchmark,
+    formats: &Formats,
 ) -> Result<(Metrics, String), ComplianceError> {
     let text = read(path)?;
-    if let Ok(found) = metrics(path, &text, benchmark) {
+    if let Ok(found) = metrics(path, &text, benchmark, formats) {
         return Ok((found, text));
     }
     let bare = text.lines().map(|line| (line, bare(line)));
     let lines: Vec<_> = bare.filter(|(line, bare)| line != bare).map(|(_, bare)| bare).collect();
     let end = if text.ends_with('\n') || text.is_empty() { "" } else { "\n" };
     let text = [text, end.into(), lines.join("\n")].concat() + "\n";
-    Ok((metrics(path, &text, benchmark)?, text))
+    Ok((metrics(path, &text, benchmark, formats)?, text))
 }
 
 /// The text with the hash of the log, as the official script appends it.
@@ -41,7 +42,7 @@ const AROUND: [(&str, char); 5] = [
 ];
 
 /// A dictionary's line with bare figures.
-fn bare(line: &str) -> String {
+pub(super) fn bare(line: &str) -> String {
     let mut parts = line.split("': ");
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
@@ -94,6 +95,7 @@ mod tests {
         let deepseek = "exact_match 10, TOKENS_PER_SAMPLE 85.18333333333334";
         let llama3_8b =
             "ROUGE1 97.3623, ROUGE2 97.3271, ROUGEL 97.3623, ROUGELSUM 97.3623, GEN_LEN 34730";
+        let formats = Formats::of("v5.0".parse().ok());
         for (benchmark, printed, as_printed, want) in [
             ("llama2-70b-99", of_numpy_1(LLAMA2), true, llama2.clone()),
             ("llama2-70b-99.9", LLAMA2.into(), false, format!("TOKENS_PER_SAMPLE 42.5, {llama2}")),
@@ -109,14 +111,14 @@ mod tests {
             std::fs::write(file.path(), &printed).unwrap();
             let benchmark = Table::builtin().unwrap().find(benchmark).unwrap();
             let name = &benchmark.name;
-            assert_eq!(accuracy_of(file.path(), benchmark).is_ok(), as_printed, "{name}");
-            let (found, text) = printed_accuracy(file.path(), benchmark).unwrap();
+            assert_eq!(accuracy_of(file.path(), benchmark, &formats).is_ok(), as_printed, "{name}");
+            let (found, text) = printed_accuracy(file.path(), benchmark, &formats).unwrap();
             let found = found.iter().map(|(name, value)| format!("{name} {value}"));
             assert_eq!(found.collect::<Vec<_>>().join(", "), want, "{name}");
             assert!(text.starts_with(&printed), "{name}");
             assert_eq!(text == printed, as_printed, "{name}");
             std::fs::write(file.path(), &text).unwrap();
-            assert!(accuracy_of(file.path(), benchmark).is_ok(), "{name}: {text}");
+            assert!(accuracy_of(file.path(), benchmark, &formats).is_ok(), "{name}: {text}");
         }
     }
 

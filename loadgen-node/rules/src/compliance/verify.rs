@@ -7,7 +7,8 @@ use super::{
     element::Element,
     error::{ComplianceError, both, read_summary},
     part::Part,
-    performance, test01, test06,
+    performance, test01,
+    test06::{self, By},
 };
 use crate::{
     Scenario,
@@ -79,7 +80,7 @@ pub fn verify(
             let scenario = Scenario::of_official_name(&run.scenario).ok_or_else(|| {
                 ComplianceError::new(&log, "the summary beside it names no scenario")
             })?;
-            let (part, text) = test06::verify(&log, scenario, benchmark, element?)?;
+            let (part, text) = test06::verify(&log, scenario, benchmark, element?, By::Netdiv)?;
             files.insert(VERIFY_ACCURACY.to_owned(), text);
             (Some(part), None)
         }
@@ -107,11 +108,11 @@ pub(crate) fn responses(
     test01::accuracy(reference, run, element_of(benchmark)?)
 }
 
-/// TEST06's checks of responses alone.
+/// TEST06's checks of responses alone, whose figures say what the official script says.
 pub(crate) fn tokens(
     log: &Path,
     scenario: Scenario,
     benchmark: &Benchmark,
 ) -> Result<Part, ComplianceError> {
-    Ok(test06::verify(log, scenario, benchmark, element_of(benchmark)?)?.0)
+    Ok(test06::verify(log, scenario, benchmark, element_of(benchmark)?, By::Script)?.0)
 }

@@ -20,27 +20,50 @@ pub(crate) fn of_interface(megabits_per_second: u64) -> String {
     }
 }
 
-/// The rate in a text such as `100 Gb/s`, `100GbE` or `2 x 25 Gbps`: a number before `M`, `G` or `T`, and bytes where a
-/// `B` stands for them.
+/// The first rate in a text such as `100 Gb/s`, `100GbE` or `2 x 25 Gbps`: a number, and a unit of bits or bytes per second after
+/// it. Lengths, kinds of fibre and transfers have other units.
 pub(crate) fn bits_per_second(text: &str) -> Option<f64> {
-    let unit = text.char_indices().find_map(|(place, letter)| {
-        let factor = match letter.to_ascii_uppercase() {
-            'K' => 1e3,
-            'M' => 1e6,
-            'G' => 1e9,
-            'T' => 1e12,
-            _ => return None,
-        };
-        let before = text[..place].trim_end();
-        before.ends_with(|c: char| c.is_ascii_digit()).then_some((place, factor))
-    });
-    let (place, factor) = unit?;
-    let before = text[..place].trim_end();
-    let is_number = |c: char| c.is_ascii_digit() || c == '.';
-    let start = before.rfind(|c| !is_number(c)).map_or(0, |end| end + 1);
-    let number: f64 = before.get(start..)?.parse().ok()?;
-    let bytes = text[place + 1..].starts_with("B/");
-    Some(number * factor * if bytes { 8.0 } else { 1.0 }).filter(|rate| *rate > 0.0)
+    let is_digit = |c: char| c.is_ascii_digit();
+    let mut from = 0;
+    while let Some(start) = text[from..].find(is_digit).map(|at| from + at) {
+        let rest = &text[start..];
+        let end = rest.find(|c: char| !is_digit(c) && c != '.').unwrap_or(rest.len());
+        let (number, after) = rest.split_at(end);
+        from = start + end;
+        // In `OM4` and `v1.2` it is a part of a name.
+        let is_word = text[..start].ends_with(|c: char| c.is_alphanumeric() || "._".contains(c));
+        let number = number.parse::<f64>().ok().filter(|number| *number > 0.0 && !is_word);
+        if let Some(rate) = number.and_then(|number| Some(number * unit(number, after)?)) {
+            return Some(rate);
+        }
+    }
+    None
+}
+
+/// Bits per second of the unit that a text begins with. A bare `G` or `T` is one, but for the generations of radio networks.
+fn unit(number: f64, text: &str) -> Option<f64> {
+    let text = text.strip_prefix([' ', '-']).unwrap_or(text);
+    let word = text.split(|c: char| !(c.is_ascii_alphabetic() || c == '/')).next()?;
+    let mut letters = word.chars();
+    let prefix = match letters.next()?.to_ascii_uppercase() {
+        'K' => 1e3,
+        'M' => 1e6,
+        'G' => 1e9,
+        'T' => 1e12,
+        _ => return None,
+    };
+    let rest = letters.as_str();
+    let is_generation = [2.0, 3.0, 4.0, 5.0, 6.0].contains(&number);
+    match (rest, rest.to_ascii_lowercase().as_str()) {
+        ("B/s" | "Bps" | "Byte/s" | "Bytes/s", _) => Some(prefix * 8.0),
+        ("", _) => (prefix >= 1e9 && !is_generation).then_some(prefix),
+        // Bytes of a memory.
+        ("B", _) => None,
+        (_, "b/s" | "bps" | "b" | "bit" | "bits" | "bit/s" | "bits/s") => Some(prefix),
+        (_, "be" | "ig" | "ige" | "igabit" | "igabit/s" | "egabit" | "egabit/s") => Some(prefix),
+        (_, base) if base.starts_with("base") => Some(prefix),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -54,7 +77,38 @@ mod tests {
         }
         assert_eq!(bits_per_second("12.5 GB/s"), Some(100e9));
         assert_eq!(bits_per_second("1000 Mb/s"), Some(1e9));
-        for text in ["fast", "", "100", "Gb/s", "0 Gb/s", "très 100"] {
+        for (text, gigabits) in [
+            ("OM4 multimode, 25 Gb/s", 25.0),
+            ("5 m DAC, 100 Gb/s", 100.0),
+            ("OS2, 10 km, 400GbE", 400.0),
+            ("2 m, 3 m or 5 M copper, 25GBASE-CR", 25.0),
+            ("PCIe 4.0 at 16 GT/s, 100 Gbit/s", 100.0),
+            ("5G NR, 2.5 Gb/s", 2.5),
+            ("2.4 GHz radio, 0.6 gbps", 0.6),
+            ("v1.2G adapter with 64 GB, 40 Gigabit", 40.0),
+            ("HDR, 200 gigabits/s as 200Gbits/s", 200.0),
+            ("1x 25-Gb/s", 25.0),
+        ] {
+            assert_eq!(bits_per_second(text), Some(gigabits * 1e9), "{text}");
+        }
+        for text in [
+            "fast",
+            "",
+            "100",
+            "Gb/s",
+            "0 Gb/s",
+            "très 100",
+            "OM4 multimode",
+            "5 m DAC",
+            "100 M fibre",
+            "5G",
+            "4G LTE",
+            "16 GT/s",
+            "64 GB",
+            "2.4 GHz",
+            "10 Meter",
+            "3 Gates",
+        ] {
             assert_eq!(bits_per_second(text), None, "{text}");
         }
         assert_eq!(in_words(100e9), "100 Gb/s");

@@ -8,6 +8,7 @@ use netdiv_contract::v1::Machine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::json;
 use crate::{Finding, Outcome};
 
 pub use netdiv_contract::encoding::Encoding;
@@ -315,7 +316,7 @@ impl RunResult {
 
     /// What the file says.
     pub(crate) fn of(json: &[u8]) -> Result<Self, String> {
-        serde_json::from_slice(json).map_err(|error| format!("it is no record of a run: {error}"))
+        json::from_slice(json).map_err(|error| format!("it is no record of a run: {error}"))
     }
 
     /// The sum over all nodes. A record may say anything: it stays within what a number can be.

@@ -2,10 +2,17 @@
 
 use crate::{
     Rule::{self, N2, N32},
-    Scenario,
     book::{Benchmark, TokenLatencies},
     official_log::DetailLog,
 };
+
+/// LoadGen's setting that hands queries which are due over together. Neither the rules nor the official checkers ask how it is set,
+/// and accepted results of the Network division used it (v3.0).
+pub(crate) const COALESCE: &str = "server_coalesce_queries";
+
+/// A note that it was on.
+pub(crate) const COALESCED: &str =
+    "it is on: LoadGen hands queries that are due over together, which no rule forbids";
 
 /// A setting that has to be on or off.
 pub(crate) struct Switch {
@@ -40,8 +47,8 @@ impl Switch {
     }
 }
 
-/// Those of a benchmark in a scenario.
-pub(crate) fn switches(benchmark: &Benchmark, scenario: Option<Scenario>) -> Vec<Switch> {
+/// Those of a benchmark.
+pub(crate) fn switches(benchmark: &Benchmark) -> Vec<Switch> {
     let off = |setting, why, asked| {
         let logged = &["effective"];
         Switch { rule: N32, setting, on: false, why, asked, logged }
@@ -51,11 +58,6 @@ pub(crate) fn switches(benchmark: &Benchmark, scenario: Option<Scenario>) -> Vec
         off("performance_issue_unique", chosen, Asked::NoTest),
         off("performance_issue_same", chosen, Asked::NoTest),
     ];
-    if scenario == Some(Scenario::Server) {
-        let why = "a query of Server has one sample";
-        let logged = &["requested", "effective"];
-        all.push(Switch { logged, ..off("server_coalesce_queries", why, Asked::Always) });
-    }
     if benchmark.equal_issue {
         let why = "every sample of this benchmark is issued equally often; leave it to LoadGen's mlperf.conf";
         let setting = "sample_concatenate_permutation";

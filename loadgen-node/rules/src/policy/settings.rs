@@ -6,11 +6,12 @@ use super::choice::Choice;
 use crate::{
     Finding,
     Rule::{self, N1, N2, N3, N31, N32},
+    Scenario,
     book::{Benchmark, Round, Seeds, Table},
     judge::{
         limits::{ENDS, Limits, OFFLINE_SLACK, Server, early_end},
         suite::outside_round,
-        switches::switches,
+        switches::{COALESCE, COALESCED, switches},
     },
 };
 
@@ -69,7 +70,7 @@ pub(super) fn check(table: &Table, benchmark: &Benchmark, choice: &Choice<'_>) -
         settings
             .fail("scenario", format!("{name} has {required}, not {word}; choose one of these"));
     }
-    for switch in switches(benchmark, Some(choice.scenario)) {
+    for switch in switches(benchmark) {
         // How latencies are measured is asked of accuracy runs, too.
         if switch.rule == N2 || choice.performs() {
             settings.rule = switch.rule;
@@ -77,6 +78,10 @@ pub(super) fn check(table: &Table, benchmark: &Benchmark, choice: &Choice<'_>) -
         }
     }
     settings.rule = N32;
+    let coalesces = choice.test_settings.get(COALESCE).is_some_and(|on| on == "true");
+    if choice.scenario == Scenario::Server && coalesces {
+        settings.findings.push(Finding::pass(N32, COALESCE, COALESCED));
+    }
     if choice.performs() {
         let limits = Limits::of(table, None, benchmark, Some(choice.scenario));
         duration(&mut settings, limits.min_duration_ms);

@@ -60,7 +60,7 @@ pub(super) fn draft(
         .collect();
     check_once(&results, &mut problems);
     runs::check_one_system(results.iter().flat_map(Loaded::runs), &mut problems);
-    check_round(settings, table, &results, &mut problems);
+    let is_of_round = check_round(settings, table, &results, &mut problems);
     documents::check_retraining(settings, &mut problems);
     if settings.division == Some(Division::Open) {
         problems.need(&settings.reason, "the division is open; write reason, why it is");
@@ -71,6 +71,7 @@ pub(super) fn draft(
     sources::put(sources, &home, &names, &mut tree, &mut problems);
     let mut parts = Parts {
         settings,
+        round: settings.round.filter(|_| is_of_round),
         base,
         home: &home,
         system: &system,
@@ -132,7 +133,7 @@ fn home(settings: &Settings, table: &Table, problems: &mut Problems) -> (Home, S
         problems.fault(format!("round `{name}`: the table has {}", known.join(", ")));
     }
     let layout = round.map_or(Layout::A, |round| round.layout);
-    (Home { layout, division: division.to_string(), submitter: submitter.into() }, id)
+    (Home::new(layout, division.word(), submitter), id)
 }
 
 /// Each result is there once.
@@ -144,20 +145,20 @@ fn check_once(results: &[Loaded<'_>], problems: &mut Problems) {
     }
 }
 
-/// The settings name the round of the runs. A check of the tree cannot know it: it tells the round by the seeds.
+/// Whether the settings name the round of the runs. A fault says so where they name another one, and the tree then does not.
 fn check_round(
     settings: &Settings,
     table: &Table,
     results: &[Loaded<'_>],
     problems: &mut Problems,
-) {
-    let Some(wanted) = settings.round.and_then(|name| table.round(name)) else { return };
+) -> bool {
+    let Some(wanted) = settings.round.and_then(|name| table.round(name)) else { return false };
     let runs = || results.iter().flat_map(Loaded::runs);
     let rounds: Vec<_> =
         runs().map(|run| table.round_of_seeds(|setting| run.seed(setting))).collect();
-    let [Some(first), others @ ..] = rounds.as_slice() else { return };
+    let [Some(first), others @ ..] = rounds.as_slice() else { return true };
     if first.name == wanted.name || others.iter().any(|other| *other != Some(first)) {
-        return;
+        return true;
     }
     let mut versions: Vec<_> = runs().map(|run| run.loadgen_version()).collect();
     versions.dedup();
@@ -178,4 +179,5 @@ fn check_round(
         first.name,
         latest.collect::<Vec<_>>().join(", ")
     ));
+    false
 }

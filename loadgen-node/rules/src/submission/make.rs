@@ -9,7 +9,12 @@ use super::{
     refusals::Refusals,
     submission_toml::Settings,
 };
-use crate::{book::Table, check::check, result::Division, sources_digest::Source};
+use crate::{
+    book::Table,
+    check::{Options, check},
+    result::Division,
+    sources_digest::Source,
+};
 
 /// Why no submission was made.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +77,7 @@ pub fn make(
         draft.note(documents::why_open(settings, &draft.rehearsed, &draft.open, None));
     }
     beside.write(&draft.tree)?;
-    let report = match check(beside.path(), table, None) {
+    let report = match check(beside.path(), table, &Options::default()) {
         Ok(report) => report,
         Err(error) => {
             refused.push(error.to_string());

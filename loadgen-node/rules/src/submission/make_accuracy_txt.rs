@@ -3,7 +3,13 @@
 use std::path::Path;
 
 use super::{problems::Problems, runs::Run, submission_toml::ResultSettings};
-use crate::{book::Benchmark, compliance, facts::files, result::Accuracy, tree::ACCURACY_TXT};
+use crate::{
+    book::{Benchmark, Formats},
+    compliance,
+    facts::files,
+    result::Accuracy,
+    tree::ACCURACY_TXT,
+};
 
 /// Makes it from the script's output, or from the run's own count where that is what the script counts. None, with a
 /// fault, where neither is there.
@@ -12,7 +18,7 @@ pub(super) fn make(
     name: &str,
     settings: &ResultSettings,
     run: &Run,
-    benchmark: Option<&Benchmark>,
+    benchmark: Option<(&Benchmark, &Formats)>,
     problems: &mut Problems,
 ) -> Option<String> {
     // Where `loadgen-node accuracy` writes it.
@@ -35,14 +41,18 @@ pub(super) fn make(
 }
 
 /// The script's output, which has the benchmark's metrics.
-fn given(path: &Path, benchmark: Option<&Benchmark>, problems: &mut Problems) -> Option<String> {
-    let Some(benchmark) = benchmark else {
+fn given(
+    path: &Path,
+    benchmark: Option<(&Benchmark, &Formats)>,
+    problems: &mut Problems,
+) -> Option<String> {
+    let Some((benchmark, formats)) = benchmark else {
         let text = files::read_to_string(path);
         return text
             .map_err(|error| problems.fault(format!("accuracy_txt {}: {error}", path.display())))
             .ok();
     };
-    match compliance::printed_accuracy(path, benchmark) {
+    match compliance::printed_accuracy(path, benchmark, formats) {
         Ok((_, text)) => Some(text),
         Err(error) => {
             for problem in error.problems() {

@@ -8,6 +8,7 @@ use super::{
     submission_toml::{ResultSettings, Retrained, Retraining},
 };
 use crate::{
+    book::RoundName,
     derived::{
         self,
         readme::{DIGESTS, of_test},
@@ -18,6 +19,7 @@ use crate::{
 /// The measurements file: the five fields that the official checkers want, and what else tells this result from others.
 pub(super) fn measurements(
     loaded: &Loaded<'_>,
+    round: Option<RoundName>,
     retraining: Option<&Retraining>,
     problems: &mut Problems,
 ) -> Map<String, Value> {
@@ -46,6 +48,7 @@ pub(super) fn measurements(
         fields.insert(key.into(), problems.need(value, &what).into());
     }
     fields.insert("retraining".into(), json!(settings.retraining));
+    fields.extend(round.map(|round| ("round".to_owned(), json!(round))));
     if settings.retraining == Retrained::Yes
         && let Some(tag) = retraining
     {

@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     Division,
+    book::RoundName,
     derived::description,
     facts::files,
     result::RunResult,
@@ -30,6 +31,8 @@ use crate::{
 /// A tree under way.
 pub(super) struct Parts<'a> {
     pub(super) settings: &'a Settings,
+    /// The round that the runs were made for.
+    pub(super) round: Option<RoundName>,
     pub(super) base: &'a Path,
     pub(super) home: &'a Home,
     pub(super) system: &'a str,
@@ -107,7 +110,7 @@ impl Parts<'_> {
             self.power(result, &place, folder);
         }
         let retraining = self.settings.retraining.as_ref();
-        let fields = measurements::measurements(result, retraining, self.problems);
+        let fields = measurements::measurements(result, self.round, retraining, self.problems);
         self.tree.insert(place.measurements_json(), json(&fields));
         let conf = user_conf(self.base, &result.performance, result.model());
         self.tree.insert(place.user_conf(), conf.into_bytes());

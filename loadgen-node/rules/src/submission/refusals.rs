@@ -48,12 +48,12 @@ impl Refusals<'_> {
             let is_asked = ![CONCLUSION, COMPARISON].contains(&finding.rule);
             finding.outcome == Outcome::CannotTell && is_asked && !self.stands(finding, false)
         };
-        self.told(self.report.findings.iter().filter(is_open))
+        self.told(self.report.findings().filter(is_open))
     }
 
     /// All rules of the Network division that are not kept, with places in the tree.
     pub(super) fn noted(&self) -> Vec<Grouped> {
-        let waived = self.report.waived.iter();
+        let waived = self.report.waived();
         let mut noted: Vec<_> = self.standing(false).chain(waived).cloned().collect();
         noted.sort_by_key(|finding| finding.rule);
         for finding in &mut noted {
@@ -63,7 +63,7 @@ impl Refusals<'_> {
     }
 
     fn standing(&self, is_open: bool) -> impl Iterator<Item = &Grouped> {
-        self.report.findings.iter().filter(move |finding| self.stands(finding, is_open))
+        self.report.findings().filter(move |finding| self.stands(finding, is_open))
     }
 
     fn stands(&self, finding: &Grouped, is_open: bool) -> bool {

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Scenario,
-    book::{Benchmark, Round, Table},
+    book::{Benchmark, Formats, Round, Table},
     tree::{self, Home, INTERACTIVE, Place},
 };
 
@@ -82,8 +82,15 @@ pub(super) fn load<'a>(
         Some(run)
     });
     let (performance, accuracy) = (performance?, accuracy?);
-    let accuracy_txt =
-        make_accuracy_txt::make(common.base, &name, settings, &accuracy, benchmark, problems);
+    let formats = Formats::of(common.round.map(|round| round.name));
+    let accuracy_txt = make_accuracy_txt::make(
+        common.base,
+        &name,
+        settings,
+        &accuracy,
+        benchmark.map(|benchmark| (benchmark, &formats)),
+        problems,
+    );
     let runs = [&performance, &accuracy];
     let audits = audits::load(common.base, settings, benchmark, runs, problems);
     Some(Loaded {

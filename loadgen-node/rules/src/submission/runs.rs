@@ -53,7 +53,7 @@ pub(super) fn load(base: &Path, folder: &Path, problems: &mut Problems) -> Optio
 impl Run {
     /// Samples per second, by LoadGen's log.
     pub(super) fn throughput(&self) -> Option<f64> {
-        DetailLog::read(&self.folder.join(tree::DETAIL)).ok()?.figure(self.result.scenario)
+        DetailLog::read(&self.folder.join(tree::DETAIL)).ok()?.throughput(self.result.scenario)
     }
 
     /// One of LoadGen's seeds, by its setting.

@@ -9,7 +9,8 @@ use std::{
 
 use super::{DIVISIONS, Home, Layout, Place};
 
-/// All submitters of the tree in the folder `root`, in order.
+/// All submitters of the tree in the folder `root`, in order. A folder that does not show its layout is taken for one of
+/// layout A.
 ///
 /// # Errors
 ///
@@ -17,40 +18,61 @@ use super::{DIVISIONS, Home, Layout, Place};
 pub fn list_homes(root: &Path) -> io::Result<Vec<Home>> {
     let mut homes = Vec::new();
     for division in folders(root)?.into_iter().filter(|name| DIVISIONS.contains(&name.as_str())) {
-        for submitter in folders(&root.join(&division))? {
-            let folder = root.join(&division).join(&submitter);
-            let is_there = |name: &&str| folder.join(name).exists();
-            let is_a = ["measurements", "compliance", "code"].iter().any(is_there);
-            let layout = if is_a { Layout::A } else { Layout::B };
-            homes.push(Home { layout, division: division.clone(), submitter });
-        }
+        let submitters = folders(&root.join(&division))?;
+        homes.extend(submitters.iter().map(|name| Home::found(root, &division, name, Layout::A)));
     }
     Ok(homes)
 }
 
-/// All results of the tree in the folder `root`, in order: one for each folder of a scenario below `results`.
+/// The layout that the submitter's folder shows; `None` where it has nothing that only one of them has.
+pub(crate) fn shown_layout(folder: &Path) -> Option<Layout> {
+    let has = |name: &&str| folder.join(name).is_dir();
+    if ["measurements", "compliance"].iter().any(has) {
+        return Some(Layout::A);
+    }
+    let is_of_b = |name: &OsString| {
+        let name = name.to_string_lossy();
+        name.starts_with("TEST") || ["measurements.json", "user.conf"].contains(&&*name)
+    };
+    let holds = |folder: &PathBuf| {
+        let inside = entries(folder).unwrap_or_default();
+        inside.iter().any(|(name, _)| is_of_b(name))
+    };
+    let scenarios = results(&folder.join("results")).unwrap_or_default();
+    let is_b = has(&Layout::B.code()) || scenarios.iter().any(holds);
+    is_b.then_some(Layout::B)
+}
+
+/// The folders of scenarios, three levels below `folder`.
+fn results(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut level = vec![folder.to_path_buf()];
+    for _ in 0..3 {
+        let mut below = Vec::new();
+        for folder in &level {
+            below.extend(folders(folder)?.iter().map(|name| folder.join(name)));
+        }
+        level = below;
+    }
+    Ok(level)
+}
+
+/// All results of a submitter in the tree `root`, in order: one for each folder of a scenario below `results`.
 ///
 /// # Errors
 ///
 /// When a folder cannot be read; the message names it.
-pub fn list_results(root: &Path) -> io::Result<Vec<Place>> {
-    let mut places = Vec::new();
-    for home in list_homes(root)? {
-        let results = root.join(home.root()).join("results");
-        if !results.is_dir() {
-            continue;
-        }
-        for system in folders(&results)? {
-            for benchmark in folders(&results.join(&system))? {
-                for scenario in folders(&results.join(&system).join(&benchmark))? {
-                    let (home, system, benchmark) =
-                        (home.clone(), system.clone(), benchmark.clone());
-                    places.push(Place { home, system, benchmark, scenario });
-                }
-            }
-        }
+pub fn list_results(root: &Path, home: &Home) -> io::Result<Vec<Place>> {
+    let folder = root.join(home.root()).join("results");
+    if !folder.is_dir() {
+        return Ok(Vec::new());
     }
-    Ok(places)
+    let place = |path: PathBuf| {
+        let path = path.strip_prefix(&folder).ok()?;
+        let mut parts = path.iter().map(|part| part.to_string_lossy().into_owned());
+        let (system, benchmark, scenario) = (parts.next()?, parts.next()?, parts.next()?);
+        Some(Place { home: home.clone(), system, benchmark, scenario })
+    };
+    Ok(results(&folder)?.into_iter().filter_map(place).collect())
 }
 
 /// Paths of all files under `root`, relative to it and in order. Links are files here: they are not followed.

@@ -59,7 +59,7 @@ fn nodes_that_share_a_machine() {
         let report = report(&tree);
         assert!(!report.failed(), "{}", report.text());
         for rule in [Rule::N15, Rule::N20] {
-            let of_rule = report.findings.iter().filter(|f| f.rule == rule);
+            let of_rule = report.findings().filter(|f| f.rule == rule);
             let said = of_rule.filter(|f| f.text.contains("node-a and node-b are on one machine"));
             assert_eq!(said.count(), 1, "{rule}");
         }
@@ -139,17 +139,52 @@ fn another_fabric_of_another_system() {
     tree.replace(&system, "ens1f0np0", "ib0");
     assert_eq!(outcome(&tree, Rule::N5), Outcome::Pass, "{}", report(&tree).text());
     let is_linked = |text: &str| !text.contains("network_topology has no link of it");
-    assert!(report(&tree).findings.iter().all(|finding| is_linked(&finding.text)));
+    assert!(report(&tree).findings().all(|finding| is_linked(&finding.text)));
     // One run cannot be that of two systems.
     let broken = broken(&report(&tree));
     assert!(broken.contains("N34") && broken.contains("N35"), "{broken:?}");
 }
 
 #[test]
-fn what_is_not_checked_is_said() {
+fn queries_put_together_are_said() {
     let tree = Tree::new();
-    tree.write("closed/acme/x.md", "x");
-    assert!(report(&tree).subject.contains("closed/ is not checked"));
+    for run in ["performance", "TEST01", "TEST04"].map(|run| format!("Server/{run}")) {
+        tree.entry(&run, "requested_server_coalesce_queries", "true", "");
+        tree.record(&run, |record| {
+            record.test_settings.insert("server_coalesce_queries".into(), "true".into());
+        });
+    }
+    let conf = format!("{HOME}/measurements/two-H100-nodes/resnet50/Server/user.conf");
+    tree.write(&conf, &(tree.read(&conf) + "*.Server.coalesce_queries = 1\n"));
+    let report = report(&tree);
+    assert!(!report.failed(), "{}", report.text());
+    let mut of_settings = report.findings().filter(|finding| finding.rule == Rule::N32);
+    assert!(of_settings.any(|finding| finding.text.contains("server_coalesce_queries: it is on")));
+}
+
+/// The official script prints `True` for such a log; published ones have 87 to 108 responses.
+#[test]
+fn fewer_responses_of_test06_are_only_said() {
+    let tree = Tree::of_llama();
+    language::fewer_responses(&tree);
+    let report = report(&tree);
+    assert!(!report.failed(), "{}", report.text());
+    let text =
+        "99 responses were logged, and the test is of 100, which the official script does not ask";
+    assert!(report.text().contains(text), "{}", report.text());
+}
+
+#[test]
+fn each_division_and_submitter_has_its_judgement() {
+    let tree = Tree::new();
+    tree.write("closed/other/x.md", "x");
+    let report = report(&tree);
+    let subjects: Vec<_> = report.judgements.iter().map(|one| one.subject.as_str()).collect();
+    assert_eq!(subjects, ["closed/other", HOME]);
+    assert!(report.judgements[0].failed() && !report.judgements[1].failed(), "{}", report.text());
+    for heading in ["Closed division, in closed/other (", "Network division, in network/acme ("] {
+        assert!(report.text().contains(heading), "{}", report.text());
+    }
 }
 
 #[test]

@@ -186,7 +186,7 @@ fn told(rules: &[Rule], edit: fn(&Tree), outcome: Outcome) -> Vec<String> {
     edit(&tree);
     let report = super::report(&tree);
     let of_outcome = |f: &&crate::Grouped| f.outcome == outcome && ![N37, N38].contains(&f.rule);
-    let told = lines(report.findings.iter().filter(of_outcome), "");
+    let told = lines(report.findings().filter(of_outcome), "");
     assert!(outcome != Outcome::Fail || told.len() >= rules.len());
     told
 }

@@ -21,6 +21,11 @@ fn invalid(tree: &Tree, run: &str) {
     tree.entry(run, "result_validity", "\"INVALID\"", "Result is");
 }
 
+/// Adds an entry to the log of the performance run in Server, which has the key already.
+fn twice(tree: &Tree, key: &str, value: &str) {
+    add(tree, "Server/performance", key, value, false);
+}
+
 /// Adds a line to a detail log.
 fn add(tree: &Tree, run: &str, key: &str, value: &str, is_error: bool) {
     tree.log(run, DETAIL, |text| {
@@ -156,7 +161,7 @@ pub(super) const ROWS: &[Row] = &[
     ("two tests in a log", &[N12], |tree| {
         add(tree, "Server/performance", "test_datetime", "\"2025-03-01T13:00:00Z\"", false);
     }),
-    ("a better figure in the summary", &[N21, N34], |tree| {
+    ("a better figure in the summary", &[N21], |tree| {
         tree.log("Offline/performance", SUMMARY, |text| text.replace("19990", "20010"));
     }),
     ("a summary of another SUT", &[N21], |tree| {
@@ -191,8 +196,14 @@ pub(super) const ROWS: &[Row] = &[
     ("a lower percentile", &[N32], |tree| {
         tree.entry("Server/performance", "effective_target_latency_percentile", "0.9", "");
     }),
-    ("queries put together", &[N32], |tree| {
-        tree.entry("Server/performance", "requested_server_coalesce_queries", "true", "");
+    ("a second verdict", &[N33], |tree| twice(tree, "result_validity", "\"INVALID\"")),
+    ("the same verdict once more", &[N33], |tree| twice(tree, "result_validity", "\"VALID\"")),
+    ("a second name of the SUT", &[N33], |tree| twice(tree, "sut_name", "\"PySUT\"")),
+    ("a second test between the marks for power meters", &[N33], |tree| {
+        twice(tree, "power_end", "\"03-01-2025 12:20:00.000\"");
+    }),
+    ("a second verdict in the summary", &[N33], |tree| {
+        tree.log("Server/performance", SUMMARY, |text| text + "Result is : INVALID\n");
     }),
     ("a run of TEST01 that is submitted", &[N32], |tree| {
         let key = "effective_accuracy_log_sampling_target";

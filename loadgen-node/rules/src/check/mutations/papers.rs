@@ -16,15 +16,14 @@ const TEXTS: [&str; 2] = ["PCIe 5.0 x16, 64 GB/s", "[evidence/fabric.json](evide
 
 /// Writes those that are found wrong, unless one of them was edited; whether there were any.
 pub(super) fn write_again(tree: &Tree, report: &Report) -> bool {
-    let failed =
-        report.findings.iter().chain(&report.waived).filter(|f| f.outcome == Outcome::Fail);
+    let failed = report.findings().chain(report.waived()).filter(|f| f.outcome == Outcome::Fail);
     let is_wrong =
         |path: &str| failed.clone().any(|one| one.places.iter().any(|place| place == path));
     let mut wrote = false;
     if !tree.has_documents_as_made() {
         return wrote;
     }
-    for subject in read_all(tree.root(), Table::builtin().unwrap()).unwrap().subjects {
+    for subject in read_all(tree.root(), Table::builtin().unwrap(), None).unwrap().subjects {
         let Some(folder) = &subject.tree else { continue };
         let papers = made_again::papers(&subject, folder, TEXTS).into_iter().take(1).flatten();
         let bandwidth = made_again::report_on_bandwidth(&subject);

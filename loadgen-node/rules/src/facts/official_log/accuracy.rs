@@ -10,7 +10,7 @@ use serde::Deserialize as _;
 use serde_json::{Map, Value, error::Category};
 
 use super::LogError;
-use crate::facts::files;
+use crate::facts::{files, json::Unique};
 
 /// A truncated log is no JSON list.
 const WHOLE: &str = "; LoadGen's whole log is needed, not a truncated one";
@@ -150,11 +150,14 @@ impl Entries {
         }
         self.count += 1;
         let mut json = serde_json::Deserializer::from_reader(&mut self.file);
-        let entry = Map::deserialize(&mut json).map_err(|error| match error.classify() {
+        let entry = Unique::deserialize(&mut json).map_err(|error| match error.classify() {
             Category::Syntax | Category::Eof => format!("{error}{WHOLE}"),
             Category::Data | Category::Io => error.to_string(),
         })?;
-        Ok(Some(Entry(entry)))
+        match entry {
+            Unique(Value::Object(entry)) => Ok(Some(Entry(entry))),
+            Unique(_) => Err("it is no object".into()),
+        }
     }
 
     fn close(&mut self) -> Result<Option<Entry>, String> {

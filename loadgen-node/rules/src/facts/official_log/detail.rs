@@ -13,30 +13,48 @@ use serde_json::Value;
 use super::LogError;
 use crate::{
     Scenario,
-    facts::{files, result::Metric},
+    book::formats::entry_of,
+    facts::{files, json::Unique, result::Metric},
 };
 
 /// Characters of a line that are shown.
 const LONGEST_QUOTE: usize = 200;
 
-/// Start of each line of the detail log.
-const MARK: &str = ":::MLLOG ";
-
 /// The entries of `mlperf_log_detail.txt`.
 #[derive(Debug, Clone, Default)]
 pub struct DetailLog {
-    values: BTreeMap<String, Value>,
-    /// When the first entry of a key was logged, in milliseconds from LoadGen's start.
-    times: BTreeMap<String, f64>,
+    /// All entries of each key, in the order of the log.
+    entries: BTreeMap<String, Vec<Logged>>,
     errors: Vec<String>,
     begins_with_an_entry: bool,
     tests: usize,
 }
 
+/// A value, and when it was logged in milliseconds from LoadGen's start.
+#[derive(Debug, Clone)]
+struct Logged {
+    value: Value,
+    ms: Option<f64>,
+}
+
+/// Keys that LoadGen logs for each set of samples that it loads. A test of performance loads one; a test of accuracy as many as
+/// the data set needs (`loadgen.cc`: `RunAccuracyMode`, `LoadSamplesToRam`, `IssueQueries`).
+const OF_EACH_SET: [&str; 6] = [
+    "generated_query_count",
+    "generated_samples_per_query",
+    "generated_query_duration",
+    "loaded_qsl_set",
+    "power_begin",
+    "power_end",
+];
+
+/// Beginnings of keys that LoadGen logs whenever something happens (`loadgen.cc`, `logging.cc`).
+const OF_EVENTS: [&str; 4] = ["generic_message", "warning_", "error_", "logger_"];
+
 #[derive(Deserialize)]
 struct Entry {
     key: String,
-    value: Value,
+    value: Unique,
     time_ms: Option<f64>,
     #[serde(default)]
     metadata: Metadata,
@@ -49,13 +67,14 @@ struct Metadata {
 }
 
 impl DetailLog {
-    /// Reads the file. As the official checker does, the first entry of a key counts.
+    /// Reads the file. The first entry of a key counts, as in the official checker; [`repeated`](Self::repeated) names the
+    /// keys for which another entry must not follow.
     pub fn read(path: &Path) -> Result<Self, LogError> {
         let file = files::open(path).map_err(|error| LogError::new(path, error))?;
         let mut log = Self::default();
         for (number, line) in BufReader::new(file).lines().enumerate() {
             let line = line.map_err(|error| LogError::new(path, error))?;
-            let Some(json) = line.strip_prefix(MARK) else { continue };
+            let Some(json) = entry_of(&line) else { continue };
             log.begins_with_an_entry |= number == 0;
             let Ok(entry) = parse(json) else {
                 // A line may hold as many numbers as there are samples.
@@ -63,22 +82,41 @@ impl DetailLog {
                 log.errors.push(format!("a line that is not JSON: {start}"));
                 continue;
             };
+            let Unique(value) = entry.value;
             if entry.metadata.is_error {
-                let text = entry.value.as_str().map_or_else(|| entry.value.to_string(), Into::into);
-                log.errors.push(text);
+                log.errors.push(value.as_str().map_or_else(|| value.to_string(), Into::into));
             }
             log.tests += usize::from(entry.key == "test_datetime");
-            if let Some(ms) = entry.time_ms {
-                log.times.entry(entry.key.clone()).or_insert(ms);
-            }
-            log.values.entry(entry.key).or_insert(entry.value);
+            let logged = Logged { value, ms: entry.time_ms };
+            log.entries.entry(entry.key).or_default().push(logged);
         }
         Ok(log)
     }
 
     /// Whether it has no entry.
     pub(crate) fn is_empty(&self) -> bool {
-        self.values.is_empty()
+        self.entries.is_empty()
+    }
+
+    fn first(&self, key: &str) -> Option<&Logged> {
+        self.entries.get(key)?.first()
+    }
+
+    /// All values of a key, in the order of the log.
+    pub(crate) fn all(&self, key: &str) -> impl Iterator<Item = &Value> {
+        self.entries.get(key).into_iter().flatten().map(|logged| &logged.value)
+    }
+
+    /// Keys that have more than one entry, and that LoadGen logs once in a test of this mode, each with its values.
+    pub(crate) fn repeated(&self) -> impl Iterator<Item = (&str, Vec<&Value>)> {
+        let loads_one_set = self.mode() == Some(Mode::Performance);
+        let may_repeat = move |key: &str| {
+            OF_EVENTS.iter().any(|start| key.starts_with(start))
+                || (!loads_one_set && OF_EACH_SET.contains(&key))
+        };
+        let repeated =
+            self.entries.iter().filter(move |(key, entries)| entries.len() > 1 && !may_repeat(key));
+        repeated.map(|(key, _)| (key.as_str(), self.all(key).collect()))
     }
 
     /// What LoadGen marked as an error; any of them makes a run invalid.
@@ -98,17 +136,18 @@ impl DetailLog {
 
     /// When a key was logged first, in seconds from LoadGen's start.
     pub(crate) fn seconds_of(&self, key: &str) -> Option<f64> {
-        self.times.get(key).map(|ms| ms / 1e3)
+        self.first(key)?.ms.map(|ms| ms / 1e3)
     }
 
-    /// When the last of its keys was logged, in seconds from LoadGen's start.
+    /// When the last entry was logged, in seconds from LoadGen's start.
     pub(crate) fn last_seconds(&self) -> Option<f64> {
-        self.times.values().copied().reduce(f64::max).map(|ms| ms / 1e3)
+        let times = self.entries.values().flatten().filter_map(|logged| logged.ms);
+        times.reduce(f64::max).map(|ms| ms / 1e3)
     }
 
     /// A text entry.
     pub fn text(&self, key: &str) -> Option<&str> {
-        self.values.get(key)?.as_str()
+        self.value(key)?.as_str()
     }
 
     /// The scenario that the run had.
@@ -128,22 +167,25 @@ impl DetailLog {
 
     /// Whether a switch is on; none where the log does not say.
     pub(crate) fn is_on(&self, key: &str) -> Option<bool> {
-        self.values.get(key)?.as_bool()
+        self.value(key)?.as_bool()
     }
 
-    /// LoadGen's metric of the scenario, as a number.
-    pub(crate) fn figure(&self, scenario: Scenario) -> Option<f64> {
-        metric(scenario, self).map(|metric| metric.value)
+    /// Samples per second. The metric of the streams is a latency, and they have none.
+    pub(crate) fn throughput(&self, scenario: Scenario) -> Option<f64> {
+        match scenario {
+            Scenario::Offline | Scenario::Server => Some(metric(scenario, self)?.value),
+            Scenario::SingleStream | Scenario::MultiStream => None,
+        }
     }
 
     /// Any entry.
     pub fn value(&self, key: &str) -> Option<&Value> {
-        self.values.get(key)
+        self.first(key).map(|logged| &logged.value)
     }
 
     /// A whole number, all of its digits: seeds have 64 bits.
     pub fn integer(&self, key: &str) -> Option<u64> {
-        self.values.get(key)?.as_u64()
+        self.value(key)?.as_u64()
     }
 
     /// Samples of a query. With equal issue Offline's has whole passes over the samples that are loaded, which LoadGen's settings in
@@ -158,26 +200,22 @@ impl DetailLog {
 
     /// A number.
     pub fn number(&self, key: &str) -> Option<f64> {
-        self.values.get(key)?.as_f64()
+        self.value(key)?.as_f64()
     }
 
-    /// All keys that start so, with their values.
-    pub(crate) fn starting_with(
-        &self,
-        prefix: &'static str,
-    ) -> impl Iterator<Item = (&str, &Value)> {
-        let with_prefix = self.values.range(prefix.to_owned()..);
-        let with_prefix = with_prefix.take_while(move |(key, _)| key.starts_with(prefix));
-        with_prefix.map(|(key, value)| (key.as_str(), value))
+    /// All keys that start so, with their first values.
+    pub(crate) fn starting_with<'a>(
+        &'a self,
+        prefix: &'a str,
+    ) -> impl Iterator<Item = (&'a str, &'a Value)> {
+        let from = self.entries.range(prefix.to_owned()..);
+        let with_prefix = from.take_while(move |(key, _)| key.starts_with(prefix));
+        with_prefix.filter_map(|(key, entries)| Some((key.as_str(), &entries.first()?.value)))
     }
 
-    /// All keys that start so, with their numbers.
-    pub fn numbers(&self, prefix: &str) -> impl Iterator<Item = (&str, f64)> {
-        let with_prefix = self.values.range(prefix.to_owned()..);
-        let prefix = prefix.to_owned();
-        with_prefix
-            .take_while(move |(key, _)| key.starts_with(&prefix))
-            .filter_map(|(key, value)| Some((key.as_str(), value.as_f64()?)))
+    /// All keys that start so, with their first values as numbers.
+    pub fn numbers<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a str, f64)> {
+        self.starting_with(prefix).filter_map(|(key, value)| Some((key, value.as_f64()?)))
     }
 }
 
@@ -283,6 +321,50 @@ mod tests {
         assert_eq!((log.number("a"), log.number("rate")), (Some(1.0), None));
         assert_eq!(log.errors(), ["a line that is not JSON: {\"key\": \"bad", "lost"]);
         assert_eq!(log.numbers("a").count(), 1);
+    }
+
+    #[test]
+    fn a_key_is_repeated_where_loadgen_logs_it_once() {
+        let repeated = |mode: &str, keys: &[&str]| {
+            let line = |key: &str, value: &str| {
+                format!(":::MLLOG {{\"key\": \"{key}\", \"value\": \"{value}\"}}\n")
+            };
+            let mode = line("effective_test_mode", mode);
+            let text: String = keys.iter().map(|key| line(key, "1") + &line(key, "2")).collect();
+            let log = DetailLog::read(file(&(mode + &text)).path()).unwrap();
+            log.repeated()
+                .map(|(key, values)| format!("{key} {}", values.len()))
+                .collect::<Vec<_>>()
+        };
+        let sets = ["power_begin", "loaded_qsl_set", "generated_query_count"];
+        assert_eq!(repeated("AccuracyOnly", &sets), [""; 0]);
+        assert_eq!(repeated("SubmissionRun", &sets), [""; 0]);
+        assert_eq!(repeated("PerformanceOnly", &["power_begin"]), ["power_begin 2"]);
+        let events = ["generic_message", "warning_generic_message", "error_runtime", "logger_x"];
+        assert_eq!(repeated("PerformanceOnly", &events), [""; 0]);
+        for mode in ["PerformanceOnly", "AccuracyOnly"] {
+            for key in ["result_validity", "sut_name", "effective_min_duration_ms", "unheard_of"] {
+                assert_eq!(repeated(mode, &[key]), [format!("{key} 2")]);
+            }
+        }
+    }
+
+    #[test]
+    fn a_latency_is_no_throughput() {
+        let log = |key: &str| {
+            let text = format!(":::MLLOG {{\"key\": \"{key}\", \"value\": 7.5}}\n");
+            DetailLog::read(file(&text).path()).unwrap()
+        };
+        let server = log("result_completed_samples_per_sec");
+        assert_eq!(server.throughput(Scenario::Server), Some(7.5));
+        assert_eq!(log("result_samples_per_second").throughput(Scenario::Offline), Some(7.5));
+        for (scenario, key) in [
+            (Scenario::SingleStream, "early_stopping_latency_ss"),
+            (Scenario::MultiStream, "early_stopping_latency_ms"),
+        ] {
+            assert_eq!(log(key).throughput(scenario), None);
+            assert_eq!(metric(scenario, &log(key)).unwrap().value, 7.5);
+        }
     }
 
     #[test]

@@ -2,7 +2,11 @@
 
 use std::{collections::BTreeMap, io, path::Path};
 
-use crate::facts::files;
+use crate::{Scenario, book::formats::has_score, facts::files};
+
+/// Beginnings of lines that LoadGen writes twice where it counts tokens: among the results and among the statistics, or for
+/// first and further tokens (`results.cc`).
+const TWICE: [&str; 2] = ["Completed tokens per second", "* Early stopping"];
 
 /// What a summary says.
 #[derive(Debug, Default)]
@@ -74,6 +78,11 @@ impl Summary {
         }
     }
 
+    /// Whether a key has more than one line where LoadGen writes one.
+    pub(crate) fn repeats(&self, key: &str) -> bool {
+        self.repeated().any(|(repeated, _)| repeated.trim() == key.trim())
+    }
+
     /// Whether LoadGen calls the result invalid.
     pub(crate) fn invalid(&self) -> bool {
         self.results.iter().any(|result| result == "INVALID")
@@ -89,6 +98,12 @@ impl Summary {
         self.values.get(key).map_or(&[], Vec::as_slice)
     }
 
+    /// Keys of more than one line that LoadGen writes once, each with its values.
+    pub(crate) fn repeated(&self) -> impl Iterator<Item = (&String, &Vec<String>)> {
+        let may_repeat = |key: &str| TWICE.iter().any(|start| key.trim_start().starts_with(start));
+        self.values.iter().filter(move |(key, values)| values.len() > 1 && !may_repeat(key))
+    }
+
     /// All keys that start so, with their values.
     pub(crate) fn starting_with(
         &self,
@@ -99,13 +114,7 @@ impl Summary {
 }
 
 fn is_score(scenario: &str, line: &str) -> bool {
-    match scenario {
-        "SingleStream" => line.contains("Early stopping 90th percentile estimate"),
-        "MultiStream" => line.contains("Early stopping 99th percentile estimate"),
-        "Server" => line.starts_with("Completed samples per second"),
-        "Offline" => line.starts_with("Samples per second"),
-        _ => false,
-    }
+    Scenario::of_official_name(scenario).is_some_and(|scenario| has_score(scenario, line))
 }
 
 /// What follows the first `: `.
@@ -124,5 +133,24 @@ fn score(text: &str) -> Result<Score, String> {
     match text.parse() {
         Ok(value) if value > 0.0 && f64::is_finite(value) => Ok(Score { text: text.into(), value }),
         _ => Err(format!("the score `{text}` is no positive number")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_loadgen_writes_twice_are_no_repetition() {
+        let repeated = |text: &str| {
+            let summary = Summary::of(text);
+            summary.repeated().map(|(key, _)| key.clone()).collect::<Vec<_>>()
+        };
+        let tokens = "Completed tokens per second: 7.5\nCompleted tokens per second                 : 7.50\n\
+                      TTFT Early Stopping Result:\n * Early stopping 90.0th percentile estimate: 1\n\
+                      TPOT Early Stopping Result:\n * Early stopping 90.0th percentile estimate: 2\n";
+        assert_eq!(repeated(tokens), [""; 0]);
+        assert_eq!(repeated("Result is : VALID\nResult is : INVALID\n"), ["Result is"]);
+        assert!(Summary::of("target_qps : 1\ntarget_qps : 1\n").repeats("target_qps"));
     }
 }

@@ -217,7 +217,6 @@ fn durations_and_bounds_are_the_rules() {
             "0.970000",
             "99 % of queries have to meet the bound, not 97 %",
         ),
-        ("server_coalesce_queries", "true", "it must be false: a query of Server has one sample"),
         ("performance_issue_unique", "true", "only an audit.config"),
         ("performance_issue_same", "true", "only an audit.config"),
     ] {

@@ -40,11 +40,8 @@ fn both_layouts_have_what_the_official_checkers_ask_for() {
             change_settings(folder.path(), "status", "reason = \"To compare.\"\nstatus");
         }
         let tree = build_in(folder.path(), false).unwrap();
-        let home = tree::Home {
-            layout: Table::builtin().unwrap().round(round.parse().unwrap()).unwrap().layout,
-            division: division.into(),
-            submitter: "acme".into(),
-        };
+        let layout = Table::builtin().unwrap().round(round.parse().unwrap()).unwrap().layout;
+        let home = tree::Home::new(layout, division, "acme");
         for spec in runs {
             let (benchmark, scenario) = match spec.benchmark {
                 "llama2-70b-interactive-99" => ("llama2-70b-99", "Interactive"),
@@ -164,7 +161,7 @@ fn the_same_inputs_make_the_same_bytes_and_folders_are_whole_or_absent() {
     for path in files {
         assert_eq!(fs::read(out.join(&path)).unwrap(), tree[path.to_str().unwrap()]);
     }
-    assert_eq!(tree::list_results(&out).unwrap().len(), 2);
+    assert_eq!(tree::list_results(&out, &tree::list_homes(&out).unwrap()[0]).unwrap().len(), 2);
     let again = make().unwrap_err().to_string();
     assert!(again.contains("is there already"), "{again}");
     assert!(!folder.path().join("tree.part").exists());

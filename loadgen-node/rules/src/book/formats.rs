@@ -1,0 +1,248 @@
+//! The formats of the files that MLCommons' scripts and LoadGen write, by tag of mlcommons/inference (`formats.toml`).
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
+
+use regex_lite::Regex;
+use serde::Deserialize;
+
+use super::round::RoundName;
+use crate::Scenario;
+
+/// The rows of the tags that a round's files are read by.
+#[derive(Debug, Clone)]
+pub struct Formats {
+    /// The newest first.
+    rows: Vec<&'static Row>,
+}
+
+/// The format of a file at some tags.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Row {
+    /// The file, with the test that it belongs to.
+    pub(crate) file: String,
+    /// Tags whose programs agree about it.
+    pub(crate) tags: Vec<String>,
+    /// The program that reads or writes it.
+    pub(crate) source: String,
+    /// Patterns of figures, by the checker's name of the metric.
+    #[serde(default)]
+    pub(crate) metrics: BTreeMap<String, Pattern>,
+    /// What passes: one text of each list.
+    #[serde(default)]
+    pub(crate) needs: Vec<Vec<String>>,
+    /// Whether such a text is a line; else it may be a part of one.
+    #[serde(default)]
+    pub(crate) whole_lines: bool,
+    /// Names of the scores that a script prints.
+    #[serde(default)]
+    pub(crate) figures: Vec<String>,
+    /// Beginnings of the lines with the score of each scenario.
+    #[serde(default)]
+    pub(crate) scores: BTreeMap<Scenario, Vec<String>>,
+    /// Beginning of every line.
+    #[serde(default)]
+    pub(crate) mark: String,
+}
+
+/// A pattern whose first group is a figure.
+#[derive(Debug, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct Pattern(Regex);
+
+impl TryFrom<String> for Pattern {
+    type Error = regex_lite::Error;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Regex::new(&format!("^(?:{text})")).map(Self)
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Book {
+    /// The tags of each round, the oldest first.
+    pub(crate) rounds: BTreeMap<RoundName, Vec<String>>,
+    pub(crate) rows: Vec<Row>,
+}
+
+/// `formats.toml`. A test reads it, so that it is whole in every program.
+pub(crate) static BOOK: LazyLock<Book> =
+    LazyLock::new(|| toml::from_str(include_str!("formats.toml")).unwrap_or_default());
+
+impl Formats {
+    /// Those of a round; of all tags where the round is not known, or has none of its own.
+    pub fn of(round: Option<RoundName>) -> Self {
+        let tags = round.and_then(|round| BOOK.rounds.get(&round));
+        let is_its = |row: &&Row| tags.is_none_or(|tags| row.tags.iter().any(|t| tags.contains(t)));
+        Self { rows: BOOK.rows.iter().rev().filter(is_its).collect() }
+    }
+
+    fn of_file(&self, file: &str) -> impl Iterator<Item = &'static Row> {
+        self.rows.iter().copied().filter(move |row| row.file == file)
+    }
+
+    /// The figure of a metric in a line of a script's output, as the official checker of one of the tags finds it.
+    pub(crate) fn figure<'a>(&self, metric: &str, line: &'a str) -> Option<&'a str> {
+        let rows = self.rows.iter().filter(|row| !row.metrics.is_empty());
+        rows.filter_map(|row| row.metrics.get(metric)).find_map(|pattern| {
+            let found = pattern.0.captures(line)?;
+            Some(found.get(1)?.as_str())
+        })
+    }
+
+    /// The programs that read a file, with their tags, in words.
+    pub(crate) fn readers(&self, file: &str) -> String {
+        let reader = |row: &Row| format!("{} of {}", row.source, row.tags.join(" and "));
+        self.of_file(file).map(reader).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The names by which a script prints the scores of the reference and of the test.
+    pub(crate) fn score_names(&self, file: &str) -> impl Iterator<Item = [&'static str; 2]> {
+        self.of_file(file).filter_map(|row| match row.figures.as_slice() {
+            [reference, test] => Some([reference.as_str(), test.as_str()]),
+            _ => None,
+        })
+    }
+
+    /// What a file lacks to pass, such as `TEST PASS`; `None` where it passes at one of the tags, or where no tag has it.
+    pub(crate) fn lacking(&self, file: &str, text: &str) -> Option<String> {
+        let mut rows = self.of_file(file).map(|row| row.lacking(text)).peekable();
+        rows.peek()?;
+        let lacking: Option<Vec<_>> = rows.collect();
+        lacking?.into_iter().next()
+    }
+
+    /// The files of a test's verification, without the test's name.
+    pub(crate) fn files_of(&self, test: &str) -> BTreeSet<&'static str> {
+        let rows = self.rows.iter().filter(|row| !row.needs.is_empty());
+        rows.filter_map(|row| row.file.strip_prefix(test)?.strip_prefix('/')).collect()
+    }
+}
+
+impl Row {
+    /// The first of what it needs that is not there.
+    fn lacking(&self, text: &str) -> Option<String> {
+        let is_there = |wanted: &String| match self.whole_lines {
+            true => text.lines().any(|line| line.trim() == wanted),
+            false => text.contains(wanted.as_str()),
+        };
+        let missing = self.needs.iter().find(|choices| !choices.iter().any(is_there))?;
+        Some(missing.join(" or "))
+    }
+}
+
+/// What follows the mark of an entry in a line of LoadGen's detail log; `None` where the line is no entry.
+pub(crate) fn entry_of(line: &str) -> Option<&str> {
+    let marks = BOOK.rows.iter().map(|row| row.mark.as_str()).filter(|mark| !mark.is_empty());
+    marks.into_iter().find_map(|mark| line.strip_prefix(mark))
+}
+
+/// Whether a line of the summary has the score of a scenario, in the format of any tag.
+pub(crate) fn has_score(scenario: Scenario, line: &str) -> bool {
+    let line = line.trim_start_matches([' ', '*']);
+    let starts = BOOK.rows.iter().filter_map(|row| row.scores.get(&scenario)).flatten();
+    starts.into_iter().any(|start| line.starts_with(start.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::book::Table;
+
+    #[test]
+    fn every_round_has_every_file() {
+        let files = [
+            "accuracy.txt",
+            "TEST01/verify_accuracy.txt",
+            "TEST01/verify_performance.txt",
+            "TEST04/verify_performance.txt",
+            "TEST06/verify_accuracy.txt",
+            "mlperf_log_detail.txt",
+            "mlperf_log_summary.txt",
+        ];
+        for round in &Table::builtin().unwrap().rounds {
+            let tags = &BOOK.rounds[&round.name];
+            for (tag, file) in tags.iter().flat_map(|tag| files.map(|file| (tag, file))) {
+                let is_it = |row: &&Row| row.file == file && row.tags.contains(tag);
+                assert_eq!(BOOK.rows.iter().filter(is_it).count(), 1, "{file} at {tag}");
+            }
+            let readers = Formats::of(Some(round.name)).readers("accuracy.txt");
+            assert!(tags.iter().all(|tag| readers.contains(tag.as_str())), "{readers}");
+        }
+        let of_6_0 = Formats::of("v6.0".parse().ok());
+        assert_eq!(of_6_0.files_of("TEST09"), BTreeSet::from(["verify_output_len.txt"]));
+        assert!(Formats::of("v5.0".parse().ok()).files_of("TEST09").is_empty());
+    }
+
+    #[test]
+    fn a_round_is_read_in_its_own_format() {
+        let figure = |round: &str, metric: &str, line| {
+            Formats::of(round.parse().ok()).figure(metric, line).map(str::to_owned)
+        };
+        let quoted = "{'rouge1': '38.7898', 'rougeLsum': '35.8053', 'gen_len': 8163079}";
+        assert_eq!(figure("v5.0", "ROUGE1", quoted), None);
+        for round in ["v5.1", "v6.0", "none"] {
+            assert_eq!(figure(round, "ROUGE1", quoted).as_deref(), Some("38.7898"), "{round}");
+            assert_eq!(figure(round, "ROUGELSUM", quoted).as_deref(), Some("35.8053"), "{round}");
+            assert_eq!(figure(round, "GEN_LEN", quoted).as_deref(), Some("8163079"), "{round}");
+        }
+        let wer = "Word Error Rate: 2.1%, accuracy=97.9%";
+        assert_eq!(figure("v5.0", "WER", wer).as_deref(), Some("97.9"));
+        assert_eq!((figure("v6.0", "WER", wer), figure("v5.0", "ACCURACY", wer)), (None, None));
+        assert_eq!(figure("v6.0", "ACCURACY", wer).as_deref(), Some("97.9"));
+        let f1 = r#"{"exact_match": 83.67, "f1": 90.87}"#;
+        assert_eq!(figure("v6.0", "F1", f1).as_deref(), Some("90.87"));
+    }
+
+    #[test]
+    fn a_verification_passes_by_its_texts() {
+        let lacking = |round: &str, file: &str, text: &str| {
+            Formats::of(round.parse().ok()).lacking(file, text)
+        };
+        let of_1 = "TEST01/verify_accuracy.txt";
+        assert_eq!(lacking("v5.0", of_1, "a\nTEST PASS\n"), None);
+        assert_eq!(lacking("v5.0", of_1, "TEST FAIL\n").as_deref(), Some("TEST PASS"));
+        let of_6 = "TEST06/verify_accuracy.txt";
+        let passes = "First token check pass: Skipped\nEOS check pass: True\n Sample length check pass: True\n";
+        assert_eq!(lacking("v6.0", of_6, passes), None);
+        let fails = passes.replace("EOS check pass: True", "EOS check pass: False");
+        assert_eq!(lacking("v6.0", of_6, &fails).as_deref(), Some("EOS check pass: True"));
+        assert_eq!(lacking("v5.1", "TEST09/verify_output_len.txt", ""), None);
+        assert!(lacking("v6.0", "TEST09/verify_output_len.txt", "TEST FAIL").is_some());
+    }
+
+    #[test]
+    fn entries_have_loadgens_mark() {
+        assert_eq!(entry_of(":::MLLOG {}"), Some("{}"));
+        assert_eq!(entry_of("noise :::MLLOG {}"), None);
+        let names = |round: &str, file| {
+            Formats::of(round.parse().ok())
+                .score_names(file)
+                .map(|[first, _]| first)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(names("v5.0", "TEST01/verify_performance.txt"), ["reference score"]);
+        let of_5_1 = names("v5.1", "TEST01/verify_performance.txt");
+        assert_eq!(of_5_1, ["Reference score", "Reference score"]);
+        assert_eq!(names("v5.1", "TEST04/verify_performance.txt"), ["reference score"; 2]);
+    }
+
+    #[test]
+    fn scores_of_all_tags_are_found() {
+        for (scenario, line) in [
+            (Scenario::SingleStream, " * Early stopping 90th percentile estimate: 12"),
+            (Scenario::SingleStream, " * Early stopping 90.0th percentile estimate: 12"),
+            (Scenario::MultiStream, "Early stopping 99.0th percentile estimate: 12"),
+            (Scenario::Server, "Completed samples per second    : 82.59"),
+            (Scenario::Offline, "Samples per second: 20"),
+        ] {
+            assert!(has_score(scenario, line), "{line}");
+        }
+        assert!(!has_score(Scenario::Offline, "Completed samples per second    : 82.59"));
+        assert!(!has_score(Scenario::Server, "Scheduled samples per second : 83.01"));
+    }
+}

@@ -1,0 +1,175 @@
+//! The round that a submission is judged by, and what tells it; of N35 that its layout and its records are of that round.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    checked_folder::{Entry, Run, Subject},
+    findings::Findings,
+};
+use crate::{
+    Rule::{self, N1, N2, N3, N25, N26, N27, N30, N31, N32, N34, N35, N36},
+    book::{Round, RoundName, Table},
+    tree::Layout,
+};
+
+/// Rules whose figures, files or fields change from round to round: of a round that the table lacks they cannot be told.
+const DEPENDENT: [Rule; 12] = [N1, N2, N3, N25, N26, N27, N30, N31, N32, N34, N35, N36];
+
+/// The round that something is judged by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JudgedRound {
+    /// Its name, such as `v6.0`.
+    pub name: String,
+    /// Where the name comes from.
+    pub by: RoundSource,
+    /// Whether the table has it. Of a round that it lacks, rules that change from round to round cannot be told.
+    pub in_table: bool,
+}
+
+/// What tells the round. The first that does counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoundSource {
+    /// The option `--round`.
+    #[strum(serialize = "as --round says")]
+    Option,
+    /// `round` in the measurements file, which `submission` writes.
+    #[strum(serialize = "by its records")]
+    Record,
+    /// The seeds in most of the logs.
+    #[strum(serialize = "by its seeds")]
+    Seeds,
+    /// The LoadGen that wrote most of the logs.
+    #[strum(serialize = "by LoadGen's version")]
+    LoadgenVersion,
+    /// The folders, or the first round of the table where there is no log.
+    #[strum(serialize = "by its layout")]
+    Layout,
+}
+
+/// The round of these results.
+pub(super) fn round<'t>(
+    table: &'t Table,
+    option: Option<RoundName>,
+    results: &[Entry],
+    layout: Option<Layout>,
+) -> (Option<&'t Round>, JudgedRound) {
+    let named = |name: String, by| {
+        let round = name.parse().ok().and_then(|name| table.round(name));
+        (round, JudgedRound { name, by, in_table: round.is_some() })
+    };
+    if let Some(name) = option {
+        return named(name.to_string(), RoundSource::Option);
+    }
+    if let Some((_, name)) = stated(results).next() {
+        return named(name.to_owned(), RoundSource::Record);
+    }
+    if let Some(name) = of_seeds(table, results) {
+        return named(name.to_string(), RoundSource::Seeds);
+    }
+    if let Some(name) = of_loadgen(table, results) {
+        return named(name, RoundSource::LoadgenVersion);
+    }
+    let fits = |round: &&Round| layout.is_none_or(|layout| round.layout == layout);
+    let first = table.rounds.iter().find(fits).or(table.rounds.first());
+    named(first.map_or_else(String::new, |round| round.name.to_string()), RoundSource::Layout)
+}
+
+/// The rounds that measurements files name, each with the file.
+fn stated<'a>(results: &'a [Entry]) -> impl Iterator<Item = (&'a str, &'a str)> {
+    results.iter().filter_map(|entry| {
+        let (place, json) = entry.measurements.as_ref()?.as_ref().ok()?;
+        Some((place.as_str(), json.get("round")?.as_str()?))
+    })
+}
+
+fn runs<'a>(results: &'a [Entry]) -> impl Iterator<Item = &'a Run> {
+    results.iter().flat_map(|entry| &entry.runs)
+}
+
+/// The most frequent one; of several, the smallest.
+fn most_frequent<T: Ord>(all: impl Iterator<Item = T>) -> Option<T> {
+    let mut counts: BTreeMap<T, usize> = BTreeMap::new();
+    for one in all {
+        *counts.entry(one).or_default() += 1;
+    }
+    let most = counts.values().copied().max()?;
+    counts.into_iter().find(|(_, count)| *count == most).map(|(one, _)| one)
+}
+
+/// By the seeds in the logs, or where there is no log, by those that the record asked for.
+fn of_seeds(table: &Table, results: &[Entry]) -> Option<RoundName> {
+    let logged = |run: &Run| {
+        let detail = run.detail()?;
+        Some(table.round_of_seeds(|setting| detail.seed(setting))?.name)
+    };
+    let asked_for = |run: &Run| {
+        let settings = &run.result()?.test_settings;
+        Some(table.round_of_seeds(|setting| settings.get(setting)?.parse().ok())?.name)
+    };
+    most_frequent(runs(results).filter_map(logged))
+        .or_else(|| most_frequent(runs(results).filter_map(asked_for)))
+}
+
+/// The round that has such a release, or the one of that major and minor version.
+fn of_loadgen(table: &Table, results: &[Entry]) -> Option<String> {
+    let version = |run: &Run| {
+        let version = run.detail()?.text("loadgen_version")?;
+        version.split_whitespace().next().map(str::to_owned)
+    };
+    let version = most_frequent(runs(results).filter_map(version))?;
+    let has_it = |round: &&Round| round.loadgen.iter().any(|release| release.version == version);
+    if let Some(round) = table.rounds.iter().find(has_it) {
+        return Some(round.name.to_string());
+    }
+    let mut numbers = version.split('.').map(str::parse::<u32>);
+    let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return None };
+    Some(format!("v{major}.{minor}"))
+}
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    let (Some(tree), Some(round)) = (&subject.tree, subject.round) else { return };
+    let Round { name, layout, .. } = round;
+    let home = &tree.home;
+    let mut at = found.at(N35, home.root());
+    if home.layout != *layout {
+        at.fail(format!(
+            "is laid out as another round has it ({}), and round {name} has {layout}: move the files",
+            home.layout
+        ));
+    } else if tree.path(&home.code()).is_dir() && !home.code().ends_with(layout.code()) {
+        let (code, wanted) = (home.code(), layout.code());
+        at.fail(format!(
+            "has its code in {code}, as another round has it, and round {name} has it in {wanted}/: rename the folder"
+        ));
+    }
+    let mut stated = stated(&subject.results);
+    let Some((first, known)) = stated.next() else { return };
+    for (place, other) in stated.filter(|(_, other)| *other != known) {
+        found.fail(
+            N35,
+            place,
+            format!("round is {other}, and {first} has {known}: write the same"),
+        );
+    }
+}
+
+/// Puts one finding in place of all that depends on a round that the table lacks.
+pub(super) fn without_round(subject: &Subject, found: &mut Findings) {
+    if subject.round.is_some() {
+        return;
+    }
+    let JudgedRound { name, by, .. } = &subject.judged_round;
+    let known: Vec<_> = subject.table.rounds.iter().map(|round| round.name.to_string()).collect();
+    let text = format!(
+        "round {name} ({by}) is not in the table, which has {}: what changes from round to round cannot be told; --round \
+         judges by another one, --benchmarks by a table of your own",
+        known.join(", ")
+    );
+    found.forget(&DEPENDENT);
+    found.none_known(DEPENDENT, "", &text);
+}
