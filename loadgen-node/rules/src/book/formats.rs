@@ -61,6 +61,15 @@ impl TryFrom<String> for Pattern {
     }
 }
 
+#[cfg(test)]
+impl Pattern {
+    /// The text as `formats.toml` has it.
+    pub(crate) fn text(&self) -> String {
+        let text = self.0.as_str();
+        text.strip_prefix("^(?:").and_then(|text| text.strip_suffix(')')).unwrap_or(text).to_owned()
+    }
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Book {

@@ -119,6 +119,8 @@ fn placeholder(
     });
     let may_be_absent = MAY_BE_ABSENT.iter().any(|start| name.starts_with(start))
         || (name.starts_with(OF_ACCELERATORS) && has_none);
+    // A system without a network part has more that does not apply.
+    let may_be_absent = may_be_absent || division != JudgedDivision::Network;
     if !(is_not_applicable(text) && may_be_absent) {
         let (outcome, text) = unwritten(division, format!("{name} is \"{text}\""));
         at.find(outcome, text);

@@ -11,7 +11,7 @@ pub const OFFLINE_SLACK: f64 = 1.1;
 /// Why a setting would end a run before it has to; 0 sets no end.
 pub(crate) fn early_end(setting: &str, value: u64, min_duration_ms: u64) -> Option<String> {
     match setting {
-        "max_query_count" if value != 0 => Some(format!(
+        MAX_QUERIES if value != 0 => Some(format!(
             "it would end the run after {value} queries, whatever its duration; remove it"
         )),
         "max_duration_ms" if value != 0 && value < min_duration_ms => Some(format!(
@@ -21,8 +21,11 @@ pub(crate) fn early_end(setting: &str, value: u64, min_duration_ms: u64) -> Opti
     }
 }
 
+/// A setting that ends a run after so many queries.
+pub(crate) const MAX_QUERIES: &str = "max_query_count";
+
 /// The settings that [`early_end`] is about.
-pub(crate) const ENDS: [&str; 2] = ["max_query_count", "max_duration_ms"];
+pub(crate) const ENDS: [&str; 2] = [MAX_QUERIES, "max_duration_ms"];
 
 /// The limits for a benchmark in a scenario.
 #[derive(Debug, Clone, Copy)]

@@ -1,4 +1,5 @@
 //! The table is what the rules say, and the documentation what the table says.
 
 mod against_rules_text;
+mod against_scripts;
 mod documented;

@@ -1,0 +1,343 @@
+//! Results that MLCommons published and accepted, and siblings of them: `check` agrees with the official checkers.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use netdiv_rules::{
+    Outcome, Rule,
+    book::Table,
+    check::{JudgedDivision, Options, Report, RoundSource, check},
+    tree::list_files,
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A copy of a published tree that a test changes.
+struct Tree(TempDir);
+
+impl Tree {
+    fn of(name: &str) -> Self {
+        let tree = Self(tempfile::tempdir().unwrap());
+        tree.copy(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/published").join(name), "");
+        tree
+    }
+
+    fn path(&self, path: &str) -> PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn copy(&self, from: &Path, to: &str) {
+        for file in list_files(from).unwrap() {
+            let to = self.path(to).join(&file);
+            fs::create_dir_all(to.parent().unwrap()).unwrap();
+            fs::copy(from.join(&file), to).unwrap();
+        }
+    }
+
+    /// Copies a folder of the tree to another name.
+    fn also(&self, from: &str, to: &str) {
+        self.copy(&self.path(from), to);
+    }
+
+    fn rename(&self, from: &str, to: &str) {
+        let to = self.path(to);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::rename(self.path(from), to).unwrap();
+    }
+
+    fn edit(&self, path: &str, change: impl FnOnce(String) -> String) {
+        let path = self.path(path);
+        let text = change(fs::read_to_string(&path).unwrap());
+        fs::write(path, text).unwrap();
+    }
+
+    /// Changes every detail log.
+    fn edit_logs(&self, change: impl Fn(String) -> String) {
+        for file in list_files(self.0.path()).unwrap() {
+            let path = file.to_str().unwrap();
+            if path.ends_with("mlperf_log_detail.txt") {
+                self.edit(path, &change);
+            }
+        }
+    }
+
+    fn check(&self) -> Report {
+        self.check_with(&Options::default())
+    }
+
+    fn check_with(&self, options: &Options) -> Report {
+        check(self.0.path(), Table::builtin().unwrap(), options).unwrap()
+    }
+}
+
+/// Texts of what is broken of a rule.
+fn broken(report: &Report, rule: Rule) -> Vec<&str> {
+    let of_rule = report.findings().filter(|finding| finding.rule == rule);
+    let broken = of_rule.filter(|finding| finding.outcome == Outcome::Fail);
+    broken.map(|finding| finding.text.as_str()).collect()
+}
+
+fn says(texts: &[&str], part: &str) -> bool {
+    texts.iter().any(|text| text.contains(part))
+}
+
+const LLAMA_8B: &str = "closed/X/results/S/llama3.1-8b/Offline";
+const SDXL: &str = "closed/X/results/S/stable-diffusion-xl/Offline";
+const LLAMA: &str = "closed/X/results/S/llama2-70b-99";
+const TEST06: &str = "closed/X/compliance/S/llama2-70b-99";
+
+#[test]
+fn quoted_figures_are_read_in_the_format_of_the_round() {
+    for (tree, accuracy) in [
+        ("llama3.1-8b", format!("{LLAMA_8B}/accuracy/accuracy.txt")),
+        ("stable-diffusion-xl", format!("{SDXL}/accuracy/accuracy.txt")),
+    ] {
+        let tree = Tree::of(tree);
+        let read = |tree: &Tree| {
+            let report = tree.check();
+            let wrong = broken(&report, Rule::N2).into_iter().map(str::to_owned);
+            // The reduced trees have no calibration document.
+            wrong.filter(|text| !text.contains("quantization")).collect::<Vec<_>>()
+        };
+        assert_eq!(read(&tree), [""; 0]);
+        // Bare figures, and more white space, are as good.
+        tree.edit(&accuracy, |text| text.replace("': '", "':  '"));
+        assert_eq!(read(&tree), [""; 0]);
+        tree.edit(&accuracy, |text| {
+            text.replace("':  '", "': ").replace("',", ",").replace("'}", "}")
+        });
+        assert_eq!(read(&tree), [""; 0]);
+        // A figure in a form that no checker reads is not said to be missing.
+        let wrapped = |text: String| {
+            text.replace("'rouge1': ", "'rouge1': np.float64(").replace(", 'rouge2'", "), 'rouge2'")
+        };
+        tree.edit(&accuracy, wrapped);
+        let wrong = read(&tree);
+        assert!(wrong.iter().all(|text| !text.contains("no ROUGE1 in it")), "{wrong:?}");
+        tree.edit(&accuracy, |text| text.replace("rouge", "route").replace("FID_SCORE", "FID"));
+        assert!(says(&read(&tree).iter().map(String::as_str).collect::<Vec<_>>(), "in it, as the"));
+    }
+}
+
+#[test]
+fn a_figure_that_misses_its_target_is_still_found() {
+    let tree = Tree::of("llama3.1-8b");
+    tree.edit(&format!("{LLAMA_8B}/accuracy/accuracy.txt"), |text| {
+        text.replace("'38.7898'", "'12.5'")
+    });
+    assert!(says(&broken(&tree.check(), Rule::N2), "ROUGE1"), "{}", tree.check().text());
+}
+
+/// What is found because one run is there twice.
+fn shared(tree: &Tree) -> usize {
+    let report = tree.check();
+    let of = |rule| {
+        broken(&report, rule).into_iter().filter(|text| text.contains("one purpose")).count()
+    };
+    of(Rule::N34) + of(Rule::N35)
+}
+
+#[test]
+fn two_targets_of_a_model_may_share_their_runs() {
+    let tree = Tree::of("llama2-70b");
+    tree.also(LLAMA, &format!("{LLAMA}.9"));
+    tree.also(TEST06, &format!("{TEST06}.9"));
+    assert_eq!(shared(&tree), 0, "{}", tree.check().text());
+    for (from, to) in [
+        // Another system, another scenario, another model, and the other mode.
+        (LLAMA, "closed/X/results/T/llama2-70b-99"),
+        (&format!("{LLAMA}/Server"), &format!("{LLAMA}/Offline")),
+        (&format!("{LLAMA}/Server"), &format!("{LLAMA}.9/Interactive")),
+        (LLAMA, "closed/X/results/S/gptj-99.9"),
+    ] {
+        let tree = Tree::of("llama2-70b");
+        tree.also(from, to);
+        assert!(shared(&tree) > 0, "{to}: {}", tree.check().text());
+    }
+    let tree = Tree::of("llama2-70b");
+    tree.also(LLAMA, &format!("{LLAMA}.9"));
+    tree.also(&format!("{LLAMA}/Server/accuracy"), &format!("{LLAMA}.9/Server/performance/run_1"));
+    assert!(shared(&tree) > 0);
+}
+
+#[test]
+fn a_first_token_that_came_with_others_passes_test06() {
+    let tree = Tree::of("llama2-70b");
+    let report = tree.check();
+    assert_eq!(broken(&report, Rule::N34), [""; 0], "{}", report.text());
+    let only_ours = "which the official script does not ask and netdiv does";
+    assert!(report.text().contains(only_ours), "{}", report.text());
+    // What the official script refuses is still found.
+    let log = format!("{TEST06}/Server/TEST06/accuracy/mlperf_log_accuracy.json");
+    tree.edit(&log, |text| text.replacen("\"token_data\": \"", "\"token_data\": \"01000000", 1));
+    let report = tree.check();
+    let wrong = broken(&report, Rule::N34);
+    assert!(says(&wrong, "and by the logs it is False"), "{}", report.text());
+    let file = format!("{TEST06}/Server/TEST06/verify_accuracy.txt");
+    let tree = Tree::of("llama2-70b");
+    tree.edit(&file, |text| text + "EOS check pass: False\n");
+    assert!(says(&broken(&tree.check(), Rule::N34), "two verdicts"), "{}", tree.check().text());
+}
+
+fn round(report: &Report) -> (&str, RoundSource) {
+    let round = &report.judgements[0].round;
+    (&round.name, round.by)
+}
+
+#[test]
+fn seeds_tell_the_round_whatever_the_folders_are_called() {
+    let tree = Tree::of("deepseek-r1");
+    let of_layout = |report: &Report| {
+        let report = broken(report, Rule::N35).join("\n");
+        ["has its code in", "is laid out as"].map(|text| report.contains(text))
+    };
+    let report = tree.check();
+    assert_eq!(round(&report), ("v6.0", RoundSource::Seeds));
+    assert_eq!(report.outcome(Rule::N31), Outcome::Pass, "{}", report.text());
+    assert_eq!(of_layout(&report), [true, false], "{}", report.text());
+    tree.rename("closed/X/code", "closed/X/src");
+    let report = tree.check();
+    assert_eq!(round(&report), ("v6.0", RoundSource::Seeds));
+    assert_eq!(of_layout(&report), [false, false], "{}", report.text());
+    fs::create_dir(tree.path("closed/X/measurements")).unwrap();
+    let report = tree.check();
+    assert_eq!((round(&report), of_layout(&report)), (("v6.0", RoundSource::Seeds), [false, true]));
+    // The option comes first, and the seeds are then judged.
+    let options = Options { round: "v5.1".parse().ok(), ..Options::default() };
+    let report = tree.check_with(&options);
+    assert_eq!(round(&report), ("v5.1", RoundSource::Option));
+    assert!(says(&broken(&report, Rule::N31), "was announced for v5.1"), "{}", report.text());
+}
+
+#[test]
+fn without_known_seeds_the_version_tells_the_round() {
+    let tree = Tree::of("deepseek-r1");
+    tree.edit_logs(|log| log.replace("2465351861681999779", "1"));
+    let report = tree.check();
+    assert_eq!(round(&report), ("v6.0", RoundSource::LoadgenVersion));
+    assert!(says(&broken(&report, Rule::N31), "and 2465351861681999779 was announced for v6.0"));
+    tree.edit_logs(|log| log.replace("\"6.0.8 @", "\"4.1 @"));
+    let report = tree.check();
+    assert_eq!(round(&report), ("v4.1", RoundSource::LoadgenVersion));
+    assert!(!report.judgements[0].round.in_table);
+    // It is said once, and what depends on it is not judged.
+    for rule in [Rule::N2, Rule::N3, Rule::N31, Rule::N32, Rule::N34, Rule::N35, Rule::N36] {
+        assert_eq!(report.outcome(rule), Outcome::CannotTell, "{rule}: {}", report.text());
+    }
+    let lines = report.text();
+    assert_eq!(lines.matches("round v4.1 (by LoadGen's version) is not in the table").count(), 1);
+    // Logs that say nothing leave the folders.
+    tree.edit_logs(|log| log.replace("\"loadgen_version\"", "\"version\""));
+    assert_eq!(round(&tree.check()), ("v6.0", RoundSource::Layout));
+}
+
+#[test]
+fn a_record_of_the_round_comes_before_the_seeds() {
+    let tree = Tree::of("deepseek-r1");
+    tree.rename("closed/X/code", "closed/X/src");
+    let measurements = "closed/X/results/S/deepseek-r1/Offline/measurements.json";
+    fs::write(tree.path(measurements), json!({"round": "v5.1"}).to_string()).unwrap();
+    let report = tree.check();
+    assert_eq!(round(&report), ("v5.1", RoundSource::Record));
+    assert!(says(&broken(&report, Rule::N31), "was announced for v5.1"), "{}", report.text());
+}
+
+#[test]
+fn a_system_without_accelerators_says_so() {
+    let tree = Tree::of("llama3.1-8b");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/published");
+    let text = fs::read_to_string(folder.join("system-without-accelerators.json")).unwrap();
+    let mut system: Value = serde_json::from_str(&text).unwrap();
+    system["submitter"] = json!("X");
+    let outcome = |system: &Value| {
+        fs::write(tree.path("closed/X/systems/S.json"), system.to_string()).unwrap();
+        let report = tree.check();
+        let of_rule = report.findings().filter(|finding| finding.rule == Rule::N36);
+        let told = of_rule.filter(|finding| finding.outcome != Outcome::Pass);
+        told.map(|finding| finding.text.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(outcome(&system), [""; 0]);
+    system["accelerators_per_node"] = json!("N/A");
+    assert_eq!(outcome(&system), [""; 0]);
+    // What the official checker takes for empty, and what is still to be written, is found.
+    for (field, value) in
+        [("cooling", json!("")), ("framework", json!(0)), ("operating_system", json!(false))]
+    {
+        let mut other = system.clone();
+        other[field] = value;
+        assert!(outcome(&other)[0].contains("which the checker takes for empty"), "{field}");
+    }
+    let mut other = system.clone();
+    other["cooling"] = json!("TODO");
+    assert!(outcome(&other)[0].starts_with("cooling is \"TODO\""), "{:?}", outcome(&other));
+    other["system_type"] = json!("cloud");
+    assert!(outcome(&other).iter().any(|text| text.starts_with("system_type is `cloud`")));
+    system["is_network"] = json!("True");
+    assert!(outcome(&system).iter().any(|text| text.contains("belongs to the Network division")));
+}
+
+#[test]
+fn in_the_network_division_the_network_has_to_be_named() {
+    let tree = Tree::of("llama3.1-8b");
+    tree.rename("closed/X", "network/X");
+    let path = "network/X/systems/S.json";
+    let fields = ["network_type", "nic_sut", "network_protocol"];
+    tree.edit(path, |text| {
+        let mut system: Value = serde_json::from_str(&text).unwrap();
+        for field in fields {
+            system[field] = json!("N/A");
+        }
+        system["is_network"] = json!("True");
+        system.to_string()
+    });
+    let report = tree.check();
+    let wrong = broken(&report, Rule::N6).join("\n");
+    assert!(fields.iter().all(|field| wrong.contains(field)), "{}", report.text());
+}
+
+#[test]
+fn several_submitters_and_divisions_are_judged_one_by_one() {
+    let tree = Tree::of("llama3.1-8b");
+    tree.also("closed/X", "closed/Y");
+    tree.also("closed/X", "open/X");
+    let report = tree.check();
+    let subjects: Vec<_> =
+        report.judgements.iter().map(|one| (one.subject.as_str(), one.division)).collect();
+    let want = [
+        ("closed/X", JudgedDivision::Closed),
+        ("closed/Y", JudgedDivision::Closed),
+        ("open/X", JudgedDivision::Open),
+    ];
+    assert_eq!(subjects, want);
+    assert!(!Tree::of("llama3.1-8b").check().text().contains("network/"));
+    let json: Value = serde_json::to_value(&report).unwrap();
+    assert_eq!(
+        json["judgements"][0]["round"],
+        json!({"name": "v5.1", "by": "seeds", "in_table": true})
+    );
+}
+
+#[test]
+fn what_only_section_6_2_asks_is_not_asked_of_closed() {
+    let tree = Tree::of("llama2-70b");
+    let report = tree.check();
+    for rule in [Rule::N4, Rule::N13, Rule::N14, Rule::N17, Rule::N23, Rule::N38] {
+        assert_eq!(report.outcome(rule), Outcome::Pass, "{rule}: {}", report.text());
+    }
+    // What every division asks is still judged: seeds, bounds, accuracy, ECC, caching.
+    tree.edit_logs(|log| {
+        log.replace(
+            "\"result_validity\", \"value\": \"VALID\"",
+            "\"result_validity\", \"value\": \"INVALID\"",
+        )
+    });
+    assert_eq!(tree.check().outcome(Rule::N33), Outcome::Fail);
+    for rule in [Rule::N10, Rule::N29] {
+        assert_eq!(report.outcome(rule), Outcome::CannotTell, "{rule}");
+    }
+    let key = "\"effective_max_query_count\", \"value\": 0";
+    tree.edit_logs(|log| log.replace(key, &key.replace(": 0", ": 7")));
+    assert!(says(&broken(&tree.check(), Rule::N32), "max_query_count"), "{}", tree.check().text());
+}
