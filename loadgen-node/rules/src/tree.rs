@@ -6,11 +6,9 @@
 
 mod list;
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
-pub(crate) use list::shown_layout;
+pub(crate) use list::{find_home, shown_layout};
 pub use list::{list_files, list_homes, list_results};
 
 /// The folders of a tree's root: what a submission may be made for.
@@ -110,15 +108,10 @@ impl Home {
         Self { layout, division, submitter, code: layout.code() }
     }
 
-    /// The folder in the tree `root`, laid out as what lies in it shows, or else as `layout`.
-    pub(crate) fn found(root: &Path, division: &str, submitter: &str, layout: Layout) -> Self {
-        let mut home = Self::new(layout, division, submitter);
-        let folder = root.join(home.root());
-        home.layout = shown_layout(&folder).unwrap_or(layout);
-        let names = [home.layout, Layout::A, Layout::B].map(Layout::code);
-        let there = names.into_iter().find(|name| folder.join(name).is_dir());
-        home.code = there.unwrap_or(home.layout.code());
-        home
+    /// The same with its code in a folder of that name.
+    pub(crate) fn with_code(mut self, code: &'static str) -> Self {
+        self.code = code;
+        self
     }
 
     /// The submitter's folder.
@@ -245,7 +238,10 @@ impl Place {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::PathBuf};
+    use std::{
+        fs,
+        path::{Path, PathBuf},
+    };
 
     use super::*;
 
@@ -303,7 +299,7 @@ mod tests {
             for path in paths {
                 fs::create_dir_all(root.path().join("closed/x").join(path)).unwrap();
             }
-            let home = Home::found(root.path(), "closed", "x", Layout::A);
+            let home = find_home(root.path(), "closed", "x", Layout::A);
             (shown_layout(&root.path().join("closed/x")), home.code())
         };
         let code = |name: &str| format!("closed/x/{name}");

@@ -2,17 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{logs::Logs, round::JudgedRound, unusable::Unusable};
+use super::{
+    judged::{JudgedDivision, JudgedRound},
+    logs::Logs,
+    unusable::Unusable,
+};
 use crate::{
     Scenario,
     book::{Benchmark, Formats, Round, Table, Test},
     facts::{files, json},
     official_log::DetailLog,
-    result::{Division, RunResult},
+    result::RunResult,
     tree::{Home, Place},
 };
 
@@ -33,37 +35,6 @@ pub(super) struct Subject<'t> {
     /// Descriptions of others.
     pub(super) idle_systems: Vec<String>,
     pub(super) results: Vec<Entry<'t>>,
-}
-
-/// The division whose rules are asked of something.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
-#[serde(rename_all = "kebab-case")]
-pub enum JudgedDivision {
-    /// The Closed division.
-    Closed,
-    /// The Network division.
-    Network,
-    /// The Open division.
-    Open,
-}
-
-impl JudgedDivision {
-    /// That of a submitter's folder.
-    pub(super) fn of_folder(name: &str) -> Self {
-        match name {
-            "closed" => Self::Closed,
-            "open" => Self::Open,
-            _ => Self::Network,
-        }
-    }
-
-    /// That of a run. An exploratory one is held against the Network division, and is no result.
-    pub(super) fn of_run(division: Division) -> Self {
-        match division {
-            Division::Open => Self::Open,
-            Division::Network | Division::Exploratory => Self::Network,
-        }
-    }
 }
 
 /// The files of one submitter.

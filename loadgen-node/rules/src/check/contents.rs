@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::{
-    checked_folder::{Entry, JudgedDivision, Kind, Subject, Tree},
+    checked_folder::{Entry, Kind, Subject, Tree},
     files::entries,
     findings::{At, Findings},
+    judged::JudgedDivision,
     measurements,
     unusable::MISSING,
 };

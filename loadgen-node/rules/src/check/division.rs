@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use super::{
-    checked_folder::{JudgedDivision, Subject},
+    checked_folder::Subject,
     findings::{At, Findings},
+    judged::JudgedDivision,
 };
 use crate::{
     Finding, Grouped, Outcome,

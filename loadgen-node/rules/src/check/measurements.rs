@@ -6,8 +6,9 @@ use netdiv_contract::v1::Machine;
 use serde_json::{Map, Value};
 
 use super::{
-    checked_folder::{Entry, JudgedDivision, Kind, Subject},
+    checked_folder::{Entry, Kind, Subject},
     findings::{At, Findings},
+    judged::JudgedDivision,
     system_json::{is_empty, unwritten},
 };
 use crate::{

@@ -26,6 +26,7 @@ mod files;
 mod findings;
 mod given;
 mod interfaces;
+mod judged;
 mod latencies;
 mod likeness;
 mod links;
@@ -75,9 +76,8 @@ mod wire_contract;
 
 use std::path::{Path, PathBuf};
 
-pub use checked_folder::JudgedDivision;
+pub use judged::{JudgedDivision, JudgedRound, RoundSource};
 pub use report::{Judgement, Report};
-pub use round::{JudgedRound, RoundSource};
 pub(crate) use set_aside::UNJUDGED;
 
 use crate::{

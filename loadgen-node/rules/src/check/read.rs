@@ -7,10 +7,9 @@ use std::{
 };
 
 use super::{
-    checked_folder::{
-        Entry, JudgedDivision, Kind, Measurements, Run, Subject, System, Tree, read_object,
-    },
+    checked_folder::{Entry, Kind, Measurements, Run, Subject, System, Tree, read_object},
     files::entries,
+    judged::JudgedDivision,
     logs::Logs,
     round,
     set_aside::set_aside,
@@ -113,7 +112,7 @@ pub(super) fn home<'t>(
     if let Some(layout) = layout.filter(|layout| *layout != tree.home.layout) {
         // Where the folders do not show the layout, it is that of the round.
         let Home { division, submitter, .. } = &tree.home;
-        tree.home = Home::found(root, division, submitter, layout);
+        tree.home = tree::find_home(root, division, submitter, layout);
         results = entries_of(&tree, table)?;
         (round, judged_round) = round::round(table, option, &results, Some(layout));
     }

@@ -5,7 +5,10 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{JudgedDivision, JudgedRound, division::NOT_CLOSED};
+use super::{
+    division::NOT_CLOSED,
+    judged::{JudgedDivision, JudgedRound},
+};
 use crate::{Grouped, Outcome, Rule, grouped::lines, tree::DIVISIONS};
 
 /// What was found in a run folder, in a submitter's folder, or in a tree with several of them.
@@ -162,7 +165,7 @@ fn prefix(report: &Judgement) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{RoundSource, findings::Findings};
+    use crate::check::{findings::Findings, judged::RoundSource};
 
     #[test]
     fn each_rule_has_its_line_and_what_is_broken_is_listed() {

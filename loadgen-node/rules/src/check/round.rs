@@ -2,12 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::{
     checked_folder::{Entry, Run, Subject},
     findings::Findings,
+    judged::{JudgedRound, RoundSource},
 };
 use crate::{
     Rule::{self, N1, N2, N3, N25, N26, N27, N30, N31, N32, N34, N35, N36},
@@ -17,39 +15,6 @@ use crate::{
 
 /// Rules whose figures, files or fields change from round to round: of a round that the table lacks they cannot be told.
 const DEPENDENT: [Rule; 12] = [N1, N2, N3, N25, N26, N27, N30, N31, N32, N34, N35, N36];
-
-/// The round that something is judged by.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct JudgedRound {
-    /// Its name, such as `v6.0`.
-    pub name: String,
-    /// Where the name comes from.
-    pub by: RoundSource,
-    /// Whether the table has it. Of a round that it lacks, rules that change from round to round cannot be told.
-    pub in_table: bool,
-}
-
-/// What tells the round. The first that does counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
-#[serde(rename_all = "kebab-case")]
-pub enum RoundSource {
-    /// The option `--round`.
-    #[strum(serialize = "as --round says")]
-    Option,
-    /// `round` in the measurements file, which `submission` writes.
-    #[strum(serialize = "by its records")]
-    Record,
-    /// The seeds in most of the logs.
-    #[strum(serialize = "by its seeds")]
-    Seeds,
-    /// The LoadGen that wrote most of the logs.
-    #[strum(serialize = "by LoadGen's version")]
-    LoadgenVersion,
-    /// The folders, or the first round of the table where there is no log.
-    #[strum(serialize = "by its layout")]
-    Layout,
-}
 
 /// The round of these results.
 pub(super) fn round<'t>(

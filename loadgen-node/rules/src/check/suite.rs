@@ -1,8 +1,9 @@
 //! N1: the datacenter suite only (rules, section 6.2).
 
 use super::{
-    checked_folder::{Entry, JudgedDivision, Subject},
+    checked_folder::{Entry, Subject},
     findings::Findings,
+    judged::JudgedDivision,
 };
 use crate::{
     Rule::{N1, N2},

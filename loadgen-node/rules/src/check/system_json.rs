@@ -4,8 +4,9 @@
 use serde_json::{Map, Value};
 
 use super::{
-    checked_folder::{JudgedDivision, Subject, System, Tree},
+    checked_folder::{Subject, System, Tree},
     findings::{At, Findings},
+    judged::JudgedDivision,
 };
 use crate::{
     Outcome,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{error::ComplianceError, printed::bare};
+use super::{bare::bare, error::ComplianceError};
 use crate::{
     book::{Benchmark, Formats},
     facts::files,
@@ -80,12 +80,6 @@ pub fn accuracy_hash(path: &Path) -> Result<Option<String>, ComplianceError> {
     };
     let mut hashes = text.split(['\n', '\r']).filter_map(|line| line.strip_prefix("hash="));
     Ok(hashes.rfind(is_word).map(Into::into))
-}
-
-/// The digits and points that a text starts with.
-pub(super) fn number(text: &str) -> Option<&str> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    Some(&text[..end]).filter(|number| !number.is_empty())
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 mod accuracy_txt;
 mod audit_config;
+mod bare;
 mod baseline;
 #[cfg(test)]
 mod cases;

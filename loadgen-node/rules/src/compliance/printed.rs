@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use super::{
-    accuracy_txt::{Metrics, metrics, number, read},
+    accuracy_txt::{Metrics, metrics, read},
+    bare::bare,
     error::ComplianceError,
 };
 use crate::book::{Benchmark, Formats};
@@ -29,32 +30,6 @@ pub fn printed_accuracy(
 /// The text with the hash of the log, as the official script appends it.
 pub fn with_hash(text: &str, sha256: &str) -> String {
     format!("{text}\nhash={sha256}\n")
-}
-
-/// What may stand around a figure of a Python dictionary: NumPy 2 prints the types of its numbers, and the scripts of GPT-J and
-/// Llama 3.1 8B print texts.
-const AROUND: [(&str, char); 5] = [
-    ("np.float64(", ')'),
-    ("np.float32(", ')'),
-    ("np.int64(", ')'),
-    ("np.int32(", ')'),
-    ("'", '\''),
-];
-
-/// A dictionary's line with bare figures.
-pub(super) fn bare(line: &str) -> String {
-    let mut parts = line.split("': ");
-    let mut text = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let figure = AROUND.into_iter().find_map(|(before, after)| {
-            let rest = part.strip_prefix(before)?;
-            let figure = number(rest)?;
-            Some((figure, rest[figure.len()..].strip_prefix(after)?))
-        });
-        let (figure, rest) = figure.unwrap_or(("", part));
-        text += &["': ", figure, rest].concat();
-    }
-    text
 }
 
 #[cfg(test)]
@@ -120,13 +95,5 @@ mod tests {
             std::fs::write(file.path(), &text).unwrap();
             assert!(accuracy_of(file.path(), benchmark, &formats).is_ok(), "{name}: {text}");
         }
-    }
-
-    #[test]
-    fn what_is_no_figure_stays_as_it_is() {
-        for line in ["{'a': 'b', 'c': '1x', 'd': np.float64(1.5, 'e': '", "accuracy=76.5%", ""] {
-            assert_eq!(bare(line), line);
-        }
-        assert_eq!(bare("{'a': '1.5', 'b': np.int64(7)}"), "{'a': 1.5, 'b': 7}");
     }
 }

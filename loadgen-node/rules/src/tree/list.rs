@@ -19,9 +19,18 @@ pub fn list_homes(root: &Path) -> io::Result<Vec<Home>> {
     let mut homes = Vec::new();
     for division in folders(root)?.into_iter().filter(|name| DIVISIONS.contains(&name.as_str())) {
         let submitters = folders(&root.join(&division))?;
-        homes.extend(submitters.iter().map(|name| Home::found(root, &division, name, Layout::A)));
+        homes.extend(submitters.iter().map(|name| find_home(root, &division, name, Layout::A)));
     }
     Ok(homes)
+}
+
+/// A submitter's folder in the tree `root`, laid out as what lies in it shows, or else as `layout`.
+pub(crate) fn find_home(root: &Path, division: &str, submitter: &str, layout: Layout) -> Home {
+    let folder = root.join(division).join(submitter);
+    let layout = shown_layout(&folder).unwrap_or(layout);
+    let names = [layout, Layout::A, Layout::B].map(Layout::code);
+    let code = names.into_iter().find(|name| folder.join(name).is_dir()).unwrap_or(layout.code());
+    Home::new(layout, division, submitter).with_code(code)
 }
 
 /// The layout that the submitter's folder shows; `None` where it has nothing that only one of them has.

@@ -85,7 +85,10 @@ fn missing(row: &Row, source: &str) -> Vec<String> {
 }
 
 #[test]
-#[cfg_attr(not(netdiv_mlcommons), ignore = "needs a checkout of mlcommons/inference: set NETDIV_MLCOMMONS")]
+#[cfg_attr(
+    not(netdiv_mlcommons),
+    ignore = "needs a checkout of mlcommons/inference: set NETDIV_MLCOMMONS"
+)]
 fn formats_are_those_of_the_scripts() {
     let folder = std::env::var_os("NETDIV_MLCOMMONS").expect("NETDIV_MLCOMMONS names a checkout");
     let checkout = Checkout(folder.into());

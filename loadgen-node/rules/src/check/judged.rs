@@ -1,0 +1,70 @@
+//! What something is judged by: the rules of a division, and the figures of a round.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::result::Division;
+
+/// The division whose rules are asked of something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum JudgedDivision {
+    /// The Closed division.
+    Closed,
+    /// The Network division.
+    Network,
+    /// The Open division.
+    Open,
+}
+
+impl JudgedDivision {
+    /// That of a submitter's folder.
+    pub(super) fn of_folder(name: &str) -> Self {
+        match name {
+            "closed" => Self::Closed,
+            "open" => Self::Open,
+            _ => Self::Network,
+        }
+    }
+
+    /// That of a run. An exploratory one is held against the Network division, and is no result.
+    pub(super) fn of_run(division: Division) -> Self {
+        match division {
+            Division::Open => Self::Open,
+            Division::Network | Division::Exploratory => Self::Network,
+        }
+    }
+}
+
+/// The round that something is judged by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct JudgedRound {
+    /// Its name, such as `v6.0`.
+    pub name: String,
+    /// Where the name comes from.
+    pub by: RoundSource,
+    /// Whether the table has it. Of a round that it lacks, rules that change from round to round cannot be told.
+    pub in_table: bool,
+}
+
+/// What tells the round. The first that does counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
+#[serde(rename_all = "kebab-case")]
+pub enum RoundSource {
+    /// The option `--round`.
+    #[strum(serialize = "as --round says")]
+    Option,
+    /// `round` in the measurements file, which `submission` writes.
+    #[strum(serialize = "by its records")]
+    Record,
+    /// The seeds in most of the logs.
+    #[strum(serialize = "by its seeds")]
+    Seeds,
+    /// The LoadGen that wrote most of the logs.
+    #[strum(serialize = "by LoadGen's version")]
+    LoadgenVersion,
+    /// The folders, or the first round of the table where there is no log.
+    #[strum(serialize = "by its layout")]
+    Layout,
+}
