@@ -26,10 +26,20 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             found.fail(N32, &run.record_place, text);
         }
         if let Some(detail) = run.detail() {
+            if !run.is_test() && found_audit_config(detail) {
+                let text = "LoadGen found an audit.config, which is for compliance tests: run again without";
+                found.fail(N32, &run.place, text);
+            }
             logged(run, record, detail, found);
         }
     }
     machines(subject, found);
+}
+
+/// LoadGen warns of an audit.config that it found where it ran.
+fn found_audit_config(detail: &DetailLog) -> bool {
+    let warnings = detail.all("warning_generic_message").filter_map(|text| text.as_str());
+    warnings.into_iter().any(|text| text.starts_with("Found Audit Config"))
 }
 
 /// The record says what LoadGen's log says.

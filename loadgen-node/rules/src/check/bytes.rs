@@ -189,6 +189,20 @@ fn too_little(entry: &Entry, digests: &Digests) -> Option<String> {
     let benchmark = entry.benchmark?;
     let least = benchmark.dataset_samples.min(MANY);
     let Comparison { sent, distinct, .. } = digests.samples;
+    if let Some(tally) =
+        [&digests.samples, &digests.responses].iter().find(|one| one.distinct > one.sent)
+    {
+        return Some(format!(
+            "the digests have {} different ones of {}",
+            tally.distinct, tally.sent
+        ));
+    }
+    if distinct > benchmark.dataset_samples {
+        let all = benchmark.dataset_samples;
+        return Some(format!(
+            "the digests are of {distinct} different samples, and the data set has {all}"
+        ));
+    }
     if sent < least {
         return Some(format!("the digests are of {sent} samples; {least} are the least"));
     }

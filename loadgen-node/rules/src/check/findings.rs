@@ -50,6 +50,12 @@ impl Findings {
         }
     }
 
+    /// Whether a rule was found broken at that very place.
+    pub(super) fn is_broken_at(&self, rule: Rule, place: &str) -> bool {
+        let is_it = |finding: &Finding| finding.rule == rule && finding.place == place;
+        self.list.iter().any(|finding| is_it(finding) && finding.outcome == Outcome::Fail)
+    }
+
     /// Takes out all that was found about these rules.
     pub(super) fn forget(&mut self, rules: &[Rule]) {
         self.list.retain(|finding| !rules.contains(&finding.rule));

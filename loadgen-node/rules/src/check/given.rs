@@ -1,5 +1,5 @@
-//! A record says of a run what its settings, as they were given, made of it: of N4 the nodes, of N6 the connections, of N15 the
-//! cluster's name, of N25 the encoding, of N32 the test, of N35 the benchmark, of N20 the rest.
+//! A record says of a run what its settings, as they were given, made of it: of N4 the nodes, of N6 the connections, of N25 the
+//! encoding, of N32 the test, of N35 the benchmark, of N20 the rest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{checked_folder::Subject, findings::Findings};
 use crate::{
-    Rule::{self, N4, N6, N15, N20, N25, N32, N35},
+    Rule::{self, N4, N6, N20, N25, N32, N35},
     facts::machines::ip,
     judge::user_conf::number,
     result::{Carrier, Mode, Node, RunResult, Transport},
@@ -64,14 +64,6 @@ fn differences(record: &RunResult) -> Vec<(Rule, String)> {
     }
     if record.digests.is_some() && given("digests") != Some(&json!(true)) {
         wrong.push((N20, "the record has digests, and the run was not given digests".into()));
-    }
-    let cluster = given("cluster_name").and_then(Value::as_str);
-    let is_named = |name: &String| cluster.is_none_or(|cluster| name.starts_with(cluster));
-    if let Some(name) = record.sut_name.as_ref().filter(|name| !is_named(name)) {
-        let cluster = cluster.unwrap_or_default();
-        let text =
-            format!("the run was given cluster_name {cluster}, and its sut_name is `{name}`");
-        wrong.push((N15, text));
     }
     wrong.extend(without_route(record).map(|text| (N4, text)));
     wrong.extend(other_fields(record).map(|text| (N32, text)));

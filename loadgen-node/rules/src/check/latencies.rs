@@ -1,5 +1,7 @@
 //! Of N21: latencies of one distribution are in order, and the late ones are those beyond the bound.
 
+use netdiv_words::Mode;
+
 use super::{
     checked_folder::Subject,
     findings::{At, Findings},
@@ -8,7 +10,7 @@ use crate::{
     Rule::N21,
     Scenario,
     official_log::DetailLog,
-    result::{Distribution, RunResult},
+    result::{Distribution, Node, RunResult},
 };
 
 /// LoadGen's percentiles.
@@ -53,8 +55,57 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         at.or_pass("LoadGen's latencies are in order");
     }
     for (run, record) in subject.records() {
-        nodes(record, &mut found.at(N21, &run.record_place));
+        let mut at = found.at(N21, &run.record_place);
+        nodes(record, &mut at);
+        let detail = run.detail().filter(|detail| detail.mode() == Some(Mode::Performance));
+        if let Some(detail) = detail.filter(|_| at.is_kept()) {
+            at.fail_each(longer_than_loadgens(record, detail));
+        }
     }
+}
+
+/// The clock of the Query Dispatch Library runs inside of LoadGen's: no latency of its is longer. Its histograms have three digits,
+/// and end at an hour.
+const DIGITS: f64 = 1.002;
+const LONGEST_NS: u64 = 3_590_000_000_000;
+
+fn longer_than_loadgens(record: &RunResult, detail: &DetailLog) -> Option<String> {
+    let nodes: Vec<_> = record.nodes.iter().filter(|node| node.answered > 0).collect();
+    let is_told = |node: &&&Node| {
+        node.lost.is_none() && node.redispatched == 0 && node.latency_ns.max < LONGEST_NS
+    };
+    let of_queries = record.scenario == Scenario::MultiStream;
+    if of_queries
+        || record.mode != Mode::Performance
+        || nodes.iter().filter(is_told).count() < nodes.len()
+    {
+        return None;
+    }
+    let answered: f64 = nodes.iter().map(|node| node.answered as f64).sum();
+    let sum: f64 = nodes.iter().map(|node| node.answered as f64 * node.latency_ns.mean).sum();
+    // The least of the nodes' percentiles is no more than that of all samples.
+    let least = |of: fn(&Distribution) -> u64| {
+        nodes.iter().map(|node| of(&node.latency_ns)).min().unwrap_or(0) as f64
+    };
+    let most = nodes.iter().map(|node| node.latency_ns.max).max().unwrap_or(0) as f64;
+    let pairs = [
+        ("mean", sum / answered.max(1.0), "result_mean_latency_ns"),
+        ("50th percentile", least(|times| times.p50), "result_50.00_percentile_latency_ns"),
+        ("90th percentile", least(|times| times.p90), "result_90.00_percentile_latency_ns"),
+        ("99th percentile", least(|times| times.p99), "result_99.00_percentile_latency_ns"),
+        ("99.9th percentile", least(|times| times.p99_9), "result_99.90_percentile_latency_ns"),
+        ("maximum", most, "result_max_latency_ns"),
+    ];
+    let longer = pairs.into_iter().find_map(|(what, ours, key)| {
+        let logged = detail.number(key)?;
+        (ours > logged * DIGITS).then(|| (what, ours, key, logged))
+    });
+    longer.map(|(what, ours, key, logged)| {
+        format!(
+            "the {what} of latency_ns at the nodes is {ours:.0}, and LoadGen, which measures from before it until after it, has {logged} \
+             ({key}): take the record as the run wrote it"
+        )
+    })
 }
 
 /// Two figures of a distribution that cannot both be.

@@ -6,6 +6,7 @@ use super::unusable::Unusable;
 use crate::{
     Scenario,
     facts::official_log::Summary,
+    judge::user_conf::number,
     official_log::DetailLog,
     tree::{DETAIL, SUMMARY},
 };
@@ -62,6 +63,30 @@ pub(super) fn disagreements(summary: &Summary, detail: &DetailLog) -> Vec<String
         ("samples_per_query", "effective_samples_per_query"),
         ("target_latency (ns)", "effective_target_latency_ns"),
         ("performance_sample_count", "effective_performance_sample_count"),
+        ("accuracy_sample_count", "effective_accuracy_sample_count"),
+        ("max_async_queries", "effective_max_async_queries"),
+        ("ttft_latency (ns)", "requested_server_ttft_latency"),
+        ("tpot_latency (ns)", "requested_server_tpot_latency"),
+        ("accuracy_log_rng_seed", "effective_accuracy_log_rng_seed"),
+        ("accuracy_log_probability", "effective_accuracy_log_probability"),
+        ("accuracy_log_sampling_target", "effective_accuracy_log_sampling_target"),
+        ("print_timestamps", "effective_print_timestamps"),
+        ("performance_issue_unique", "effective_performance_issue_unique"),
+        ("performance_issue_same", "effective_performance_issue_same"),
+        ("performance_issue_same_index", "effective_performance_issue_same_index"),
+        ("Tokens per second", "result_tokens_per_second"),
+        ("Completed tokens per second", "result_completed_tokens_per_second"),
+        ("Min First Token latency (ns)", "result_first_token_min_latency_ns"),
+        ("Max First Token latency (ns)", "result_first_token_max_latency_ns"),
+        ("Mean First Token latency (ns)", "result_first_token_mean_latency_ns"),
+        (
+            "50.00 percentile first token latency (ns)",
+            "result_first_token_50.00_percentile_latency_ns",
+        ),
+        (
+            "99.00 percentile first token latency (ns)",
+            "result_first_token_99.00_percentile_latency_ns",
+        ),
         ("qsl_rng_seed", "effective_qsl_rng_seed"),
         ("sample_index_rng_seed", "effective_sample_index_rng_seed"),
         ("schedule_rng_seed", "effective_schedule_rng_seed"),
@@ -97,8 +122,17 @@ pub(super) fn disagreements(summary: &Summary, detail: &DetailLog) -> Vec<String
         }
     }
     for (name, key) in numbers {
-        let Some(logged) = detail.number(key) else { continue };
-        let is_said = |said: &&String| said.parse().is_ok_and(|said: f64| is_rounded(said, logged));
+        let switch = || detail.is_on(key).map(f64::from);
+        let Some(logged) = detail.number(key).or_else(switch) else { continue };
+        // Seeds have more digits than a floating-point number.
+        let is_whole = |said: &&String| {
+            let numbers = said.parse::<u64>().ok().zip(detail.integer(key));
+            numbers.map(|(said, logged)| said == logged)
+        };
+        let is_near = |said: &&String| number(said).is_some_and(|said| is_rounded(said, logged));
+        let is_said = |said: &&String| {
+            if name.ends_with("_seed") { is_whole(said).unwrap_or(false) } else { is_near(said) }
+        };
         for said in values(name).filter(|said| !is_said(said)) {
             found.push(format!("`{name}` is {said}, the detail log's {key} is {logged}"));
         }

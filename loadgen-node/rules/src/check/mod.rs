@@ -5,15 +5,18 @@
 //! A file says once which rule it judges at which place (`findings.rs`), then what breaks the rule there, and
 //! last what it means that nothing did. What is asked before a run, too, is judged in `judge/`.
 
+mod answers;
 mod audit;
 mod bandwidth;
 mod bindings;
 mod bytes;
 mod checked_folder;
+mod clocks;
 mod compliance_tests;
 mod configuration;
 mod construction;
 mod contents;
+mod data_set;
 mod description;
 mod diagram;
 mod division;
@@ -26,6 +29,7 @@ mod files;
 mod findings;
 mod given;
 mod interfaces;
+mod issued;
 mod judged;
 mod latencies;
 mod likeness;
@@ -40,6 +44,7 @@ mod modes;
 #[cfg(test)]
 mod mutations;
 mod names;
+mod node_settings;
 mod osi;
 mod prepared;
 mod programs;
@@ -51,6 +56,7 @@ mod readme;
 mod recorded;
 mod releases;
 mod report;
+mod requested;
 mod round;
 mod same_system;
 mod schedule;
@@ -70,8 +76,10 @@ mod unchanged;
 mod unusable;
 mod used_settings;
 mod validity;
+mod verdict_parts;
 mod verified;
 mod versions;
+mod ways;
 mod wire_contract;
 
 use std::path::{Path, PathBuf};
@@ -190,7 +198,10 @@ fn judge(subject: &Subject, others: Option<&[Subject]>, root: Option<&Path>) -> 
     bindings::judge(subject, &mut found);
     recorded::judge(subject, &mut found);
     given::judge(subject, &mut found);
+    ways::judge(subject, &mut found);
+    node_settings::judge(subject, &mut found);
     prepared::judge(subject, &mut found);
+    data_set::judge(subject, &mut found);
     programs::judge(subject, &mut found);
     tallies::judge(subject, &mut found);
     purposes::judge(subject, &mut found);
@@ -200,8 +211,11 @@ fn judge(subject: &Subject, others: Option<&[Subject]>, root: Option<&Path>) -> 
     osi::judge(subject, &mut found);
     description::judge(subject, &mut found);
     bytes::judge(subject, &mut found);
+    answers::judge(subject, &mut found);
     construction::judge(subject, &mut found);
+    clocks::judge(subject, &mut found);
     elapsed::judge(subject, &mut found);
+    issued::judge(subject, &mut found);
     throughput::judge(subject, &mut found);
     tokens::judge(subject, &mut found);
     latencies::judge(subject, &mut found);
@@ -217,7 +231,9 @@ fn judge(subject: &Subject, others: Option<&[Subject]>, root: Option<&Path>) -> 
     bandwidth::judge(subject, &mut found);
     modes::judge(subject, &mut found);
     schedule::judge(subject, &mut found);
+    requested::judge(subject, &mut found);
     validity::judge(subject, &mut found);
+    verdict_parts::judge(subject, &mut found);
     compliance_tests::judge(subject, &mut found);
     files::judge(subject, &mut found);
     if let Some(root) = root {

@@ -1,6 +1,6 @@
 //! N6: layers 1 to 4 can be told from the metadata, and the metadata is true (rules, section 6.2.2).
 
-use std::net::IpAddr;
+use std::{collections::BTreeSet, net::IpAddr};
 
 use netdiv_contract::v1::{Interface, Machine};
 
@@ -32,9 +32,17 @@ const TOLERANCE: f64 = 1.02;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let seen = seen(subject, N6, found);
+    // N27 judges the bandwidth of the runs that are submitted.
+    let submitted = subject.runs().filter(|(_, run)| run.kind.is_submitted());
+    let submitted: BTreeSet<_> = submitted.map(|(_, run)| run.record_place.as_str()).collect();
+    let is_submitted = |seen: &&Seen| submitted.contains(seen.place);
+    let known: BTreeSet<_> =
+        seen.iter().filter(is_submitted).flat_map(overloaded).map(|(names, _)| names).collect();
     for seen in &seen {
         let mut at = found.at(N6, seen.place);
         speeds(seen, &mut at);
+        let over = overloaded(seen).into_iter().filter(|(names, _)| !known.contains(names));
+        at.fail_each(over.map(|(_, text)| text));
         at.or_pass("no interface carried more than it can");
     }
     let text = "the fields of the network in systems/*.json";
@@ -198,6 +206,29 @@ fn speeds(seen: &Seen, at: &mut At) {
             Some(_) => {}
         }
     }
+}
+
+/// The machines of nodes, with the bits per second that samples and answers need of their interfaces, and that these have.
+fn overloaded(seen: &Seen) -> Vec<(String, String)> {
+    let seconds = seen.record.test_seconds;
+    let machines = seen.evidence.nodes_by_machine();
+    let over = machines.iter().filter(|_| seconds > 0.0).filter_map(|(names, machine)| {
+        let nodes = || seen.record.nodes.iter().filter(|node| names.contains(&node.name.as_str()));
+        let [received, sent] = [
+            nodes().map(|node| node.bytes_sent as f64).sum::<f64>(),
+            nodes().map(|node| node.bytes_received as f64).sum::<f64>(),
+        ];
+        let asked = received.max(sent) * 8.0 / seconds;
+        let speed = machine.bits_per_second().filter(|speed| asked > speed * TOLERANCE)?;
+        let names = names.join(" and ");
+        let text = format!(
+            "samples and answers of {names} need {}, and their interfaces have {}: the record or the interface is not what it says",
+            in_words(asked),
+            in_words(speed)
+        );
+        Some((names, text))
+    });
+    over.collect()
 }
 
 /// Bits per second of each interface in the direction that had more, over the whole test.

@@ -105,7 +105,13 @@ fn miscounted(record: &RunResult) -> Option<String> {
     let percent = 100.0 * *correct as f64 / *total as f64;
     let is_reported = reported.parse().is_ok_and(|said: f64| (said - value).abs() <= value * 1e-4);
     let is_right = total == &all && (percent - value).abs() <= 1e-6 && is_reported;
-    (!is_right && metric.unit == "%").then(|| {
+    if metric.unit != "%" {
+        let unit = &metric.unit;
+        return Some(format!(
+            "the accuracy is in `{unit}`, and a run counts it in %: take the record as the run wrote it"
+        ));
+    }
+    (!is_right).then(|| {
         format!(
             "the accuracy is {value} %, reported as {reported}, with {correct} right answers to {total} of {all} samples, which \
              do not agree: take the record as the run wrote it"

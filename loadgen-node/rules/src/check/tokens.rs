@@ -106,8 +106,18 @@ fn of_record(record: &RunResult) -> Vec<(Rule, String)> {
                 ),
             ));
         }
+        if tokens.within_bounds.is_some_and(|within| within > *answered)
+            || tokens.one_token_answers > *answered
+        {
+            let text = format!(
+                "node {name} counts more answers by their tokens than the {answered} that it gave: {taken}"
+            );
+            wrong.push((N21, text));
+        }
         let bytes = tokens.total.saturating_mul(ID_BYTES as u64);
-        if response_encodings == &[Encoding::None] && *bytes_received < bytes {
+        // A node that was lost had sent more than was counted.
+        let is_whole = node.lost.is_none() && node.redispatched == 0;
+        if response_encodings == &[Encoding::None] && is_whole && *bytes_received != bytes {
             wrong.push((
                 N18,
                 format!("{bytes_received} bytes came from node {name}, and its tokens have {bytes}: {taken}"),

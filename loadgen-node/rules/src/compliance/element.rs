@@ -10,7 +10,7 @@ pub(super) struct Element(DataType);
 
 /// One number. As for numpy, NaN is unlike itself, and both zeros are alike.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Number {
+pub(crate) enum Number {
     Whole(i64),
     Real(f32),
 }

@@ -27,4 +27,4 @@ pub use part::Part;
 pub(crate) use performance::compare as speed;
 pub use printed::{printed_accuracy, with_hash};
 pub use verify::{Reference, Verified, verify};
-pub(crate) use verify::{responses, tokens};
+pub(crate) use verify::{first_number, responses, tokens};

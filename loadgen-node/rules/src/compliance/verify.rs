@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::Path};
 
 use super::{
     audit_config,
-    element::Element,
+    element::{Element, Number},
     error::{ComplianceError, both, read_summary},
     part::Part,
     performance, test01,
@@ -115,4 +115,13 @@ pub(crate) fn tokens(
     benchmark: &Benchmark,
 ) -> Result<Part, ComplianceError> {
     Ok(test06::verify(log, scenario, benchmark, element_of(benchmark)?, By::Script)?.0)
+}
+
+/// The first number of a response; `None` of an empty one.
+pub(crate) fn first_number(
+    benchmark: &Benchmark,
+    response: &[u8],
+) -> Result<Option<Number>, ComplianceError> {
+    let first = element_of(benchmark)?.first(response, response.len());
+    first.map_err(|why| ComplianceError(vec![why]))
 }

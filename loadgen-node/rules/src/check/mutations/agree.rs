@@ -157,7 +157,7 @@ pub(super) const ROWS: &[Row] = &[
     ("a line that LoadGen would misread", &[N2], |tree| {
         user_conf(tree, |text| text + "*.Offline.min_duration = 6e5\n");
     }),
-    ("another rate for TEST01 than user.conf has", &[N34], |tree| {
+    ("another rate for TEST01 than user.conf has", &[N32, N34], |tree| {
         tree.entry("Offline/TEST01", "requested_offline_expected_qps", "17000", "");
         tree.record("Offline/TEST01", |record| {
             record.test_settings.insert("offline_expected_qps".into(), "17000.000000".into());

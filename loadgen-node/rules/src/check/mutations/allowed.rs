@@ -206,8 +206,9 @@ fn nodes_of_different_machines() {
             let machine = machines.get_mut(&node.name).unwrap();
             machine.framework = Some(format!("libtorch 2.11.0 (for GPU {number})"));
             let text = format!(
-                "max_batch = {number}8\n[engine]\nplug_in = \"torch\"\ndevices = [\"cuda:{number}\"]\n\
-                 [engine.model]\nname = \"resnet50\"\nprecision = \"fp16\"\n"
+                "max_batch = {}\n[engine]\nplug_in = \"torch\"\ndevices = [\"cuda:{number}\"]\n\
+                 [engine.model]\nname = \"resnet50\"\nprecision = \"fp16\"\n",
+                32 + 16 * number
             );
             machine.settings_sha256 = Some(sha256_of(&text));
             node.config_sha256 = sha256_of(&text);

@@ -154,7 +154,7 @@ pub(super) const ROWS: &[Row] = &[
     ("no count of tokens", &[N21], |tree| {
         tree.record("Offline/performance", |record| record.nodes[0].tokens = None);
     }),
-    ("fewer tokens than LoadGen was given", &[N21], |tree| {
+    ("fewer tokens than LoadGen was given", &[N18, N21], |tree| {
         tokens(tree, "Server/performance", |tokens| {
             tokens.total -= tokens.total / 1000;
         });

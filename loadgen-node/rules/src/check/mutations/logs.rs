@@ -76,8 +76,13 @@ pub(super) const ROWS: &[Row] = &[
     ("a part of the data set for accuracy", &[N2, N9], |tree| {
         tree.entry("Server/accuracy", "qsl_reported_total_count", "500", "");
     }),
-    ("the same sample in the submitted run", &[N32], |tree| {
-        tree.entry("Server/performance", "effective_performance_issue_same", "true", "");
+    ("the same sample in the submitted run", &[N2, N32], |tree| {
+        let name = "performance_issue_same";
+        tree.entry("Server/performance", &format!("effective_{name}"), "true", name);
+        tree.entry("Server/performance", &format!("requested_{name}"), "true", "");
+        tree.record("Server/performance", |record| {
+            record.test_settings.insert(name.into(), "true".into());
+        });
     }),
     ("an Offline log as Server's", &[N32], |tree| {
         tree.entry("Server/accuracy", "effective_scenario", "\"Offline\"", "Scenario");
@@ -172,11 +177,14 @@ pub(super) const ROWS: &[Row] = &[
         tree.entry("Offline/performance", key, "40000", "Samples per second");
     }),
     ("TEST01 without its settings", &[N34], |tree| {
-        tree.entry("Offline/TEST01", "effective_accuracy_log_sampling_target", "0", "");
+        let name = "accuracy_log_sampling_target";
+        tree.entry("Offline/TEST01", &format!("effective_{name}"), "0", name);
+        tree.entry("Offline/TEST01", &format!("requested_{name}"), "0", "");
     }),
     ("TEST04 without its settings", &[N34], |tree| {
-        let (key, line) = ("effective_performance_issue_same", "performance_issue_same");
-        tree.entry("Offline/TEST04", key, "false", line);
+        let name = "performance_issue_same";
+        tree.entry("Offline/TEST04", &format!("effective_{name}"), "false", name);
+        tree.entry("Offline/TEST04", &format!("requested_{name}"), "false", "");
     }),
     ("a SUT that caches, by its speed", &[N21, N34], |tree| {
         let key = "result_samples_per_second";

@@ -26,6 +26,7 @@ pub struct DetailLog {
     /// All entries of each key, in the order of the log.
     entries: BTreeMap<String, Vec<Logged>>,
     errors: Vec<String>,
+    warnings: usize,
     begins_with_an_entry: bool,
     tests: usize,
 }
@@ -64,6 +65,8 @@ struct Entry {
 struct Metadata {
     #[serde(default)]
     is_error: bool,
+    #[serde(default)]
+    is_warning: bool,
 }
 
 impl DetailLog {
@@ -83,6 +86,7 @@ impl DetailLog {
                 continue;
             };
             let Unique(value) = entry.value;
+            log.warnings += usize::from(entry.metadata.is_warning);
             if entry.metadata.is_error {
                 log.errors.push(value.as_str().map_or_else(|| value.to_string(), Into::into));
             }
@@ -124,6 +128,11 @@ impl DetailLog {
         &self.errors
     }
 
+    /// Number of entries that LoadGen marked as warnings.
+    pub(crate) fn warnings(&self) -> usize {
+        self.warnings
+    }
+
     /// Whether the first line is an entry, as the official checkers ask.
     pub(crate) fn begins_with_an_entry(&self) -> bool {
         self.begins_with_an_entry
@@ -137,6 +146,12 @@ impl DetailLog {
     /// When a key was logged first, in seconds from LoadGen's start.
     pub(crate) fn seconds_of(&self, key: &str) -> Option<f64> {
         self.first(key)?.ms.map(|ms| ms / 1e3)
+    }
+
+    /// When each entry of a key was logged, in seconds from LoadGen's start.
+    pub(crate) fn all_seconds_of(&self, key: &str) -> impl Iterator<Item = Option<f64>> {
+        let entries = self.entries.get(key).into_iter().flatten();
+        entries.map(|logged| logged.ms.map(|ms| ms / 1e3))
     }
 
     /// When the last entry was logged, in seconds from LoadGen's start.

@@ -5,6 +5,8 @@ mod detail;
 mod digests;
 pub(crate) mod elapsed;
 mod error;
+pub(crate) mod moment;
+pub(crate) mod readable;
 mod summary;
 mod truncated;
 

@@ -19,6 +19,8 @@ pub(crate) struct Summary {
     pub(crate) results: Vec<String>,
     /// Numbers of errors, where LoadGen counts any.
     pub(crate) errors: Vec<String>,
+    /// Number of warnings, where LoadGen says how many there were.
+    warnings: Option<u64>,
     /// All `key: value` lines, among them the settings that were in effect: the values of each key, in their order.
     values: BTreeMap<String, Vec<String>>,
     /// The first line that an official script would stumble over.
@@ -60,6 +62,13 @@ impl Summary {
             self.score = Some(score(value(line)?)?);
         } else if line.starts_with("Result is") {
             self.results.push(value(line)?.into());
+        } else if line.starts_with("No warnings encountered") {
+            self.warnings = Some(0);
+        } else if let Some((count, rest)) = line.split_once(' ')
+            && rest.starts_with("warning")
+            && let Ok(count) = count.parse()
+        {
+            self.warnings = Some(count);
         } else if let Some((count, rest)) = line.split_once(' ')
             && rest.starts_with("ERROR")
             && !count.is_empty()
@@ -68,6 +77,11 @@ impl Summary {
             self.errors.push(count.into());
         }
         Ok(())
+    }
+
+    /// Number of warnings; `None` where the summary does not say.
+    pub(crate) fn warnings(&self) -> Option<u64> {
+        self.warnings
     }
 
     /// The summary, where an official script can read all of it; else why not.

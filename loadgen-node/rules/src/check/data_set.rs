@@ -1,0 +1,76 @@
+//! Of N2: log, record and settings name one data set.
+
+use std::collections::BTreeSet;
+
+use super::{checked_folder::Subject, findings::Findings};
+use crate::{Rule::N2, official_log::DetailLog, result::RunResult};
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    for entry in &subject.results {
+        let mut first: Option<(&str, BTreeSet<String>)> = None;
+        for run in &entry.runs {
+            let Some(record) = run.result() else { continue };
+            let names = names(&record.dataset);
+            let mut at = found.at(N2, &run.record_place);
+            at.fail_each(
+                differences(record, run.detail())
+                    .map(|text| format!("{text}: take the record as the run wrote it")),
+            );
+            let (place, known) = first.get_or_insert_with(|| (&run.record_place, names.clone()));
+            if *known != names {
+                at.fail(format!(
+                    "the data set is `{}`, and was another one in {place}: make all runs of a result with one data set",
+                    record.dataset
+                ));
+            }
+        }
+    }
+}
+
+/// Names of the files of a data set, without folders and endings: they differ between runs and between record and log.
+fn names(text: &str) -> BTreeSet<String> {
+    let name = |part: &str| {
+        let file = part.trim().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        let name = file.strip_suffix(".npy").unwrap_or(file);
+        // LoadGen's log has no quotes and backslashes.
+        name.replace('"', "'").replace('\\', "/").rsplit('/').next().unwrap_or_default().to_owned()
+    };
+    text.split('+').map(name).collect()
+}
+
+fn differences(record: &RunResult, detail: Option<&DetailLog>) -> Option<String> {
+    let recorded = names(&record.dataset);
+    let logged = detail.and_then(|detail| detail.text("qsl_name"));
+    if let Some(logged) = logged.filter(|logged| names(logged) != recorded) {
+        return Some(format!(
+            "LoadGen's log has qsl_name `{logged}`, and the record the data set `{}`",
+            record.dataset
+        ));
+    }
+    let given = record.settings.get("dataset").and_then(|given| given.as_str());
+    if let Some(given) = given.filter(|given| names(given) != recorded) {
+        return Some(format!(
+            "the run was given the data set `{given}`, and the record has `{}`",
+            record.dataset
+        ));
+    }
+    let is_other = |part: &&crate::result::Prepared| !recorded.is_superset(&names(&part.data_set));
+    let other = record.prepared.iter().find(is_other)?;
+    Some(format!(
+        "`{}` was prepared, and the record has the data set `{}`",
+        other.data_set, record.dataset
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_and_endings_do_not_count() {
+        assert_eq!(names("/data/imagenet.npy"), names("imagenet"));
+        assert_eq!(names("a/ids.npy+b/masks.npy"), names("masks+ids"));
+        assert_eq!(names("data/images/"), names("images"));
+        assert_ne!(names("imagenet"), names("coco"));
+    }
+}

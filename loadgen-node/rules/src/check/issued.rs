@@ -1,0 +1,99 @@
+//! Of N21: what LoadGen generated, issued and loaded fits together, by its own log.
+
+use std::collections::BTreeSet;
+
+use netdiv_words::Mode;
+
+use super::{checked_folder::Subject, findings::Findings};
+use crate::{
+    Rule::{N21, N32},
+    Scenario,
+    official_log::DetailLog,
+};
+
+/// Queries of Server come by chance. A run of netdiv's own tests is a few per cent off; this is far beyond any chance.
+const CHANCE: f64 = 0.05;
+const DEVIATIONS: f64 = 8.0;
+
+pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    for (entry, run, detail) in subject.details() {
+        if detail.repeated().next().is_some() {
+            continue;
+        }
+        let is_short = found.is_broken_at(N32, &run.place);
+        let mut at = found.at(N21, &run.place);
+        let measures = run.measures() && detail.mode() == Some(Mode::Performance);
+        if let Some(scenario) = entry.scenario.filter(|_| measures) {
+            at.fail_each(
+                ended_early(scenario, detail)
+                    .or_else(|| off_schedule(scenario, detail).filter(|_| !is_short)),
+            );
+        }
+        at.fail_each(loaded_otherwise(detail));
+        at.or_pass("what LoadGen generated, issued and loaded fits together");
+    }
+}
+
+/// Without an end by number or time LoadGen issues all that it generated.
+fn ended_early(scenario: Scenario, detail: &DetailLog) -> Option<String> {
+    let has_end = ["effective_max_query_count", "effective_max_duration_ms"]
+        .into_iter()
+        .any(|key| detail.integer(key) != Some(0));
+    if has_end || !matches!(scenario, Scenario::Server | Scenario::Offline) {
+        return None;
+    }
+    let generated = detail.integer("generated_query_count")?;
+    let issued = detail.integer("result_query_count")?;
+    (generated != issued).then(|| {
+        format!(
+            "result_query_count is {issued}, and generated_query_count {generated}: submit the log as LoadGen wrote it"
+        )
+    })
+}
+
+/// Server's schedule has as many queries as its rate gives in its time, and lasts as long as it should.
+fn off_schedule(scenario: Scenario, detail: &DetailLog) -> Option<String> {
+    if scenario != Scenario::Server || detail.integer("effective_max_query_count") != Some(0) {
+        return None;
+    }
+    let seconds = detail.number("generated_query_duration")? / 1e9;
+    let least = detail.number("effective_target_duration_ms")? / 1e3;
+    let queries = detail.number("generated_query_count")?;
+    let rate = detail.number("effective_target_qps")?;
+    let wanted = rate * seconds;
+    let slack = wanted * CHANCE + DEVIATIONS * wanted.sqrt();
+    if seconds < least * (1.0 - 1e-6) {
+        return Some(format!(
+            "generated_query_duration is {seconds:.1} s, and effective_target_duration_ms asks for {least:.1} s: submit the log as \
+             LoadGen wrote it"
+        ));
+    }
+    ((queries - wanted).abs() > slack).then(|| {
+        format!(
+            "generated_query_count is {queries}, and effective_target_qps gives {wanted:.0} in generated_query_duration: submit the \
+             log as LoadGen wrote it"
+        )
+    })
+}
+
+/// Each set of samples has samples of the data set, and each of them once. MultiStream fills its sets up.
+fn loaded_otherwise(detail: &DetailLog) -> Option<String> {
+    let total = detail.integer("qsl_reported_total_count")?;
+    for set in detail.all("loaded_qsl_set") {
+        let samples: Option<Vec<_>> =
+            set.as_array()?.iter().map(|sample| sample.as_u64()).collect();
+        let samples = samples?;
+        let distinct: BTreeSet<_> = samples.iter().collect();
+        if let Some(beyond) = samples.iter().find(|sample| **sample >= total) {
+            return Some(format!(
+                "loaded_qsl_set has sample {beyond}, and qsl_reported_total_count is {total}: submit the log as LoadGen wrote it"
+            ));
+        }
+        if distinct.len() < samples.len() && detail.scenario() != Some(Scenario::MultiStream) {
+            return Some(
+                "loaded_qsl_set has a sample twice: submit the log as LoadGen wrote it".into(),
+            );
+        }
+    }
+    None
+}

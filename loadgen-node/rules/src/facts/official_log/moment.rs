@@ -1,0 +1,49 @@
+//! Dates and times of LoadGen's log and of the record, as seconds since 1970.
+
+use std::time::UNIX_EPOCH;
+
+/// A date and time as `test_datetime` and the record write them: `2026-11-22T11:57:47.307Z`.
+pub(crate) fn of_iso(text: &str) -> Option<f64> {
+    let time = humantime::parse_rfc3339(text.trim()).ok()?;
+    Some(time.duration_since(UNIX_EPOCH).ok()?.as_secs_f64())
+}
+
+/// A mark for power meters: `11-22-2026 11:57:47.307`, in UTC.
+pub(crate) fn of_mark(text: &str) -> Option<f64> {
+    let (date, time) = text.trim().split_once(' ')?;
+    let [month, day, year] = date.split('-').collect::<Vec<_>>().try_into().ok()?;
+    of_iso(&format!("{year}-{month}-{day}T{time}Z"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_and_dates_are_moments() {
+        let between =
+            |from: &str, to: &str| Some(((of_mark(to)? - of_mark(from)?) * 1000.0).round() as i64);
+        let start = "11-22-2026 11:57:47.307";
+        assert_eq!(between(start, "11-22-2026 11:57:51.322"), Some(4015));
+        assert_eq!(between("02-28-2028 23:59:59.000", "03-01-2028 00:00:00.000"), Some(86_401_000));
+        assert_eq!(between("12-31-2025 23:59:59.500", "01-01-2026 00:00:00.000"), Some(500));
+        assert_eq!(of_mark(start), of_iso("2026-11-22T11:57:47.307Z"));
+        for broken in [
+            "",
+            "yesterday",
+            "11-22-2026",
+            "11-22-2026 11:57",
+            "a-b-c d:e:f",
+            "13-22-2026 11:57:47.307",
+            "02-30-2026 11:57:47.307",
+            "11-22-2026 25:57:47.307",
+            "11-22-2026 11:77:47.307",
+        ] {
+            assert_eq!(of_mark(broken), None, "{broken}");
+        }
+        for broken in ["2026-13-40T00:00:00Z", "2026-02-29T00:00:00Z", "2026-11-22", "now"] {
+            assert_eq!(of_iso(broken), None, "{broken}");
+        }
+        assert!(of_iso("2028-02-29T23:59:59Z").is_some());
+    }
+}
