@@ -270,5 +270,6 @@ impl Subject<'_> {
 /// The text of a JSON object's file.
 pub(super) fn read_object(path: &Path) -> Result<Map<String, Value>, String> {
     let text = files::read_to_string(path).map_err(|error| error.to_string())?;
-    json::from_slice(text.as_bytes()).map_err(|error| format!("it is no JSON object: {error}"))
+    json::from_slice(text.as_bytes())
+        .map_err(|error| format!("cannot be read as a JSON object: {error}"))
 }

@@ -18,6 +18,9 @@ const LARGEST: u64 = 50 * 1024 * 1024;
 /// What may lie in the root beside the divisions.
 const ROOT_FOLDERS: [&str; 3] = [".git", ".github", "assets"];
 
+/// LoadGen's trace, which nobody asks for.
+const TRACE: &str = "mlperf_log_trace.json";
+
 const LINK: &str = "is a symbolic link: put what it stands for there";
 
 /// Something in a tree.
@@ -75,8 +78,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             );
         }
         match kind {
-            // Python marks its packages so.
-            Kind::File(0) if name == "__init__.py" || is_of_others(&path) => {}
+            // Python marks its packages so, and LoadGen leaves its trace empty.
+            Kind::File(0) if ["__init__.py", TRACE].contains(&name) || is_of_others(&path) => {}
             Kind::File(0) => at.fail(EMPTY),
             Kind::File(length) if length > LARGEST => {
                 at.fail(format!("has {length} bytes, more than 50 MiB: shorten or remove it"));

@@ -118,8 +118,13 @@ fn disorder([least, percentile, greatest, mean]: &[&str; 4], detail: &DetailLog)
         [(low, less), (high, more)] if less > more => Some((*low, *less, *high, *more)),
         _ => None,
     });
+    // LoadGen adds latencies up in 64 bits, and of many samples they do not fit.
+    let samples = detail.number("result_query_count").zip(detail.samples_per_query());
+    let sum = samples.map(|(queries, samples)| queries * samples as f64);
+    let sum = sum.zip(detail.number(greatest)).map(|(samples, most)| samples * most);
+    let has_mean = sum.is_none_or(|sum| sum < i64::MAX as f64);
     let outside = || {
-        let average = detail.number(mean)?;
+        let average = detail.number(mean).filter(|_| has_mean)?;
         let over = detail.number(greatest).filter(|most| average > *most);
         let under = detail.number(least).filter(|less| average < *less);
         let over = over.map(|most| (*mean, average, *greatest, most));

@@ -12,7 +12,10 @@ use super::{
     system_json::{is_empty, unwritten},
 };
 use crate::{
-    Outcome, Rule::N2, facts::measurements::recorded, judge::data_types::leaves_out_types,
+    Outcome,
+    Rule::N2,
+    facts::{json::TWICE, measurements::recorded},
+    judge::data_types::leaves_out_types,
     placeholder::is_placeholder,
 };
 
@@ -28,6 +31,10 @@ const ASKED: [&str; 5] = [
 pub(super) fn judge(division: JudgedDivision, entry: &Entry, at: &mut At) {
     let (path, json) = match &entry.measurements {
         None => return,
+        // The official checker takes the last of two values.
+        Some(Err((path, why))) if why.contains(TWICE) && division != JudgedDivision::Network => {
+            return at.unknown_there(path, format!("{why}: state it once"));
+        }
         Some(Err((path, why))) => return at.fail_there(path, why),
         Some(Ok((path, json))) => (path, json),
     };

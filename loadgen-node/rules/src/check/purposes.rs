@@ -1,5 +1,5 @@
-//! One run serves one purpose: of N34 and N35. The targets of 99 % and of 99.9 % of one model may share their runs: the official
-//! preparation tool copies the results of the stricter one (`preprocess_submission.py`).
+//! One run serves one purpose: of N34 and N35. Two accuracy targets of one model may share their runs: the official preparation tool
+//! copies the results of the stricter one (`preprocess_submission.py`).
 
 use netdiv_words::Mode;
 use std::collections::BTreeMap;
@@ -40,9 +40,11 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 
 /// Whether two results are of one model, system and scenario, for its two targets.
 fn are_two_targets(one: &Entry, other: &Entry) -> bool {
+    // Such as 99 and 99.9, or 95 and 99, in per cent of the reference's accuracy.
     let target = |name: &str| {
-        let of = |target| name.strip_suffix(target).map(|model| (model.to_owned(), target));
-        of("-99.9").or_else(|| of("-99"))
+        let (model, target) = name.rsplit_once('-')?;
+        let percent = target.parse::<f64>().ok().filter(|percent| (90.0..100.0).contains(percent));
+        percent.map(|percent| (model.to_owned(), percent))
     };
     let (Some(one), Some(other)) = (&one.tree, &other.tree) else { return false };
     let targets = target(&one.benchmark).zip(target(&other.benchmark));

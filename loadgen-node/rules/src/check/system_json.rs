@@ -12,6 +12,7 @@ use crate::{
     Outcome,
     Rule::N36,
     book::system_fields::{FIELDS, Field, Kind},
+    facts::json::TWICE,
     placeholder::{is_not_applicable, is_placeholder},
 };
 
@@ -38,6 +39,11 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for system in &subject.systems {
         let mut at = found.at(N36, &system.place);
         match &system.json {
+            Err(why) if why.contains(TWICE) && subject.division != JudgedDivision::Network => {
+                at.unknown(format!(
+                    "{why}, and the official checker takes the last: state it once"
+                ));
+            }
             Err(why) => at.fail(why),
             Ok(json) => {
                 is_network(json, subject.division, &mut at);

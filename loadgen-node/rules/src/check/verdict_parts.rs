@@ -55,7 +55,8 @@ fn errors(run: &Run, detail: &DetailLog) -> Option<String> {
     }
     let summary = run.logs.as_ref()?.summary.as_ref().ok()?;
     let (warned, said) = (detail.warnings() as u64, summary.warnings()?);
-    (warned != said).then(|| {
+    // LoadGen may warn, and count it, when its log is closed already.
+    (warned > said).then(|| {
         format!(
             "the summary counts {said} warnings, and the detail log has {warned}: submit the logs as LoadGen wrote them"
         )

@@ -25,6 +25,9 @@ impl Number {
 }
 
 impl Element {
+    /// The types of token ids.
+    pub(super) const TOKENS: [Self; 2] = [Self(DataType::Int32), Self(DataType::Int64)];
+
     /// Numbers of that type, where they can be compared.
     pub(super) fn of(kind: Option<ElementType>) -> Result<Self, String> {
         use DataType::{Float32, Int8, Int32, Int64, Uint8};

@@ -8,6 +8,9 @@ use serde::{
 };
 use serde_json::{Map, Number, Value};
 
+/// How an error about a repeated key goes on.
+pub(crate) const TWICE: &str = "is there twice";
+
 /// A value in which no object has a key twice, at any depth.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Unique(pub(crate) Value);
@@ -74,7 +77,7 @@ impl<'de> Visitor<'de> for UniqueVisitor {
         while let Some(key) = object.next_key::<String>()? {
             let Unique(value) = object.next_value()?;
             if map.contains_key(&key) {
-                return Err(A::Error::custom(format!("the key `{key}` is there twice")));
+                return Err(A::Error::custom(format!("the key `{key}` {TWICE}")));
             }
             map.insert(key, value);
         }
