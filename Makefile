@@ -69,6 +69,7 @@ lint: libtorch
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --release --workspace --no-deps --locked
 	python3 -m unittest discover --quiet --start-directory tests/house --pattern '*_test.py'
 	python3 -m unittest discover --quiet --start-directory tests/rehearsal --pattern '*_test.py'
+	python3 -m unittest discover --quiet --start-directory tests/published --pattern '*_test.py'
 	python3 tests/house/circles.py
 	python3 tests/house/drawing.py
 
@@ -107,6 +108,12 @@ rehearsal: $(if $(PROGRAMS),,build) $(if $(PYTHON),,$(TARGET)/models-venv/made) 
 	rm -rf out/rehearsal
 	BIN=$(or $(PROGRAMS),$(TARGET)/release) PYTHON=$(or $(PYTHON),$(TARGET)/models-venv/bin/python) BUILD=$(BUILD) \
 		tests/rehearsal/rehearse.sh out/rehearsal $(MLCOMMONS)
+
+# What `check` finds in published submissions: TREES are folders with divisions, or submitters' folders in them; MISSING is a file that
+# names what the copies lack. PROGRAMS has programs that are built already.
+.PHONY: published
+published: $(if $(PROGRAMS),,build)
+	python3 tests/published/published.py $(or $(PROGRAMS),$(TARGET)/release)/loadgen-node $(TREES) $(if $(MISSING),--missing $(MISSING))
 
 # Runs with random faults, one after the other, for MINUTES; the same SEED makes the same faults. With WRITE=1 what it
 # shows goes into docs/RELIABILITY.md.
