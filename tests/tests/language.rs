@@ -115,7 +115,7 @@ fn check(folder: &str) -> (Vec<(String, String)>, Value) {
     let (code, text, stderr) = loadgen_node(&["check", folder, "--json"]);
     assert_eq!(code, Some(1), "one machine is no network:\n{text}\n{stderr}");
     let report: Value = serde_json::from_str(&text).expect("JSON");
-    let findings = report["findings"].as_array().expect("findings");
+    let findings = report["judgements"][0]["findings"].as_array().expect("findings");
     let broken = findings.iter().filter(|finding| finding["outcome"] == "fail");
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
     (broken.map(|one| (text(&one["rule"]), text(&one["text"]))).collect(), report)

@@ -343,7 +343,7 @@ fn from_runs_to_a_submission() {
     assert_eq!(code, Some(1), "{text}");
     let report: Value = serde_json::from_str(&text).expect("JSON");
     let outcome = |rule: &str| {
-        let findings = report["findings"].as_array().expect("findings");
+        let findings = report["judgements"][0]["findings"].as_array().expect("findings");
         let of_rule: Vec<_> = findings.iter().filter(|finding| finding["rule"] == rule).collect();
         assert!(!of_rule.is_empty(), "{rule} is missing");
         let is = |outcome: &str| of_rule.iter().any(|finding| finding["outcome"] == outcome);

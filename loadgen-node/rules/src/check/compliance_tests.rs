@@ -207,15 +207,16 @@ fn used(tree: &Tree, place: &Place, test: Test, benchmark: &Benchmark, run: &Run
         }
         return;
     };
-    for (setting, want) in test_settings(test, benchmark) {
+    let wrong = test_settings(test, benchmark).into_iter().filter_map(|(setting, want)| {
         let key = format!("effective_{setting}");
         let value = number(detail, &key);
-        if value != Some(want) {
-            let value = value.map_or_else(|| "missing".into(), |value| value.to_string());
-            at.fail(format!(
-                "{key} is {value}, not {want}: the run was not made with the audit.config of {test}"
-            ));
-        }
+        let words = || value.map_or_else(|| "missing".into(), |value| value.to_string());
+        (value != Some(want)).then(|| format!("{key} is {}, not {want}", words()))
+    });
+    let wrong: Vec<_> = wrong.collect();
+    if !wrong.is_empty() {
+        let wrong = wrong.join(", ");
+        at.fail(format!("{wrong}: the run was not made with the audit.config of {test}"));
     }
 }
 

@@ -128,6 +128,8 @@ fn figures(run: &Run, detail: &DetailLog, found: &mut Findings) {
     let mut at = found.at(N21, &run.place);
     let Some(Ok(summary)) = run.logs.as_ref().map(|logs| &logs.summary) else { return };
     let differ = disagreements(summary, detail);
-    at.fail_each(differ.iter().map(|text| format!("the summary is not of this log: {text}")));
+    if !differ.is_empty() {
+        at.fail(format!("the summary is not of this log: {}", differ.join("; ")));
+    }
     at.or_pass("the detail log and the summary have the same figures");
 }

@@ -100,14 +100,15 @@ pub(super) fn report_on_bandwidth(subject: &Subject) -> Result<String, &'static 
     Ok(bandwidth(&system.name, &results))
 }
 
-/// The results whose bandwidth cannot be computed again, by their names in the report.
-pub(super) fn unknown_bandwidths(subject: &Subject) -> Vec<String> {
-    // Of a record that nothing can be judged by, all of that is said together.
-    let has_record =
-        |entry: &&Entry| entry.run(Kind::Performance).is_some_and(|run| run.result().is_some());
-    let unknown =
-        subject.results.iter().filter(has_record).filter(|entry| measured(entry).is_none());
-    unknown.map(name).collect()
+/// The results whose bandwidth cannot be computed again, by their names in the report, and whether a file that was set
+/// aside is the reason, which has a finding of its own.
+pub(super) fn unknown_bandwidths(subject: &Subject) -> Vec<(String, bool)> {
+    let is_set_aside = |entry: &Entry| {
+        let run = entry.run(Kind::Performance);
+        run.is_none_or(|run| run.result().is_none() || run.detail().is_none())
+    };
+    let unknown = subject.results.iter().filter(|entry| measured(entry).is_none());
+    unknown.map(|entry| (name(entry), is_set_aside(entry))).collect()
 }
 
 fn name(entry: &Entry) -> String {
@@ -119,6 +120,6 @@ fn measured<'a>(entry: &'a Entry) -> Option<Measured<'a>> {
     let run = entry.run(Kind::Performance)?;
     let (record, scenario) = (run.result()?, entry.scenario?);
     record.evidence.as_ref().and(entry.benchmark)?;
-    let rate = run.detail().and_then(|detail| detail.throughput(scenario));
+    let rate = run.detail()?.throughput(scenario);
     Some(Measured { name: name(entry), benchmark: entry.benchmark, record, rate })
 }

@@ -20,22 +20,23 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         return at.fail("is missing or empty: say field by field what is sent for a query");
     };
     let described = described(&text);
+    let (mut missing, mut surplus) = (Vec::new(), Vec::new());
     for (message, fields) in contract() {
-        let named = |(number, name, kind): &Field| format!("{number} `{name}` {kind}");
-        let shown = described.get(&message);
-        let missing =
-            fields.iter().filter(|field| shown.is_none_or(|shown| !shown.contains(field)));
-        let missing: Vec<_> = missing.map(named).collect();
-        let surplus = shown.into_iter().flatten().filter(|field| !fields.contains(field));
-        let surplus: Vec<_> = surplus.map(named).collect();
-        if !missing.is_empty() {
-            at.fail(format!("has no row of {message} with {}", listed(&missing)));
-        }
-        if !surplus.is_empty() {
-            at.fail(format!("has rows that {message} has not: {}", listed(&surplus)));
-        }
+        let named = |(number, name, kind): &Field| format!("{message} {number} `{name}` {kind}");
+        let shown = described.get(&message).cloned().unwrap_or_default();
+        missing.extend(fields.difference(&shown).map(named));
+        surplus.extend(shown.difference(&fields).map(named));
     }
-    at.fail_each(unlike_sources(tree, &text));
+    if !missing.is_empty() {
+        at.fail(format!("has no row of {}", listed(&missing)));
+    }
+    if !surplus.is_empty() {
+        at.fail(format!("has rows of fields that no message has: {}", listed(&surplus)));
+    }
+    // The rows say what differs; what else does is in the text around them.
+    if at.is_kept() {
+        at.fail_each(unlike_sources(tree, &text));
+    }
     at.or_pass("describes every field of every message, as the sources do");
 }
 

@@ -19,7 +19,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         return;
     }
     let mut known: BTreeMap<String, Vec<(&Entry, &Run)>> = BTreeMap::new();
-    for (entry, run) in subject.runs() {
+    for (entry, run) in subject.runs().filter(|(_, run)| !has_unusable_log(run)) {
         let Some(hash) = detail_sha256(run) else { continue };
         let others = known.entry(hash).or_default();
         let other = others.iter().find(|(of, other)| {
@@ -53,6 +53,11 @@ fn are_two_targets(one: &Entry, other: &Entry) -> bool {
     };
     is_alike(one, other)
         && targets.is_some_and(|((one, first), (other, second))| one == other && first != second)
+}
+
+/// A log that is set aside has a finding of its own.
+fn has_unusable_log(run: &Run) -> bool {
+    run.logs.as_ref().is_some_and(|logs| logs.detail.is_err())
 }
 
 /// By the log itself, or by the record where only that is kept.

@@ -46,9 +46,19 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 
 fn seeds(round: Option<&Round>, detail: &DetailLog, mut at: At) {
     let Some(round) = round else { return at.unknown("the table has no round") };
-    for (setting, announced, seed) in round.seeds.unlike(|setting| detail.seed(setting)) {
-        let wanted = format!("and {announced} was announced for {}", round.name);
-        at.logged(&format!("effective_{setting}"), seed, |_| false, wanted);
+    let (mut logged, mut announced) = (Vec::new(), Vec::new());
+    for (setting, seed, here) in round.seeds.unlike(|setting| detail.seed(setting)) {
+        match here {
+            None => at.fail(format!("the detail log has no effective_{setting}")),
+            Some(here) => {
+                logged.push(format!("effective_{setting} is {here}"));
+                announced.push(seed.to_string());
+            }
+        }
+    }
+    if !logged.is_empty() {
+        let (logged, announced) = (logged.join(", "), announced.join(", "));
+        at.fail(format!("{logged}: for {} were announced {announced}", round.name));
     }
     at.or_pass(format!("the seeds are those of round {}", round.name));
 }

@@ -9,19 +9,24 @@ use netdiv_words::Mode;
 
 use super::{
     checked_folder::{Entry, Kind, Run, Subject},
-    findings::Findings,
+    findings::{Findings, listed},
+    logs::{Logs, disagreements},
     unusable::{MISSING, Unusable},
 };
 use crate::{
     Rule::{self, *},
     Scenario,
     facts::files,
+    official_log::metric,
     result::RunResult,
     tree::{DETAIL, SUMMARY},
 };
 
 /// How a finding begins that only says what follows from another.
 pub(crate) const UNJUDGED: &str = "cannot be judged, because this";
+
+/// Facts that differ between two logs which are not of one run. Fewer are edits of one of them.
+const OF_ANOTHER_RUN: usize = 4;
 
 const NO_RECORD: &str = "is missing: add the result.json that loadgen-node wrote";
 
@@ -142,6 +147,7 @@ pub(super) fn set_aside(entry: &mut Entry) {
             misplaced(run, scenario, log.scenario(), mode)
         });
         let other = elsewhere.or_else(|| other.map(|why| Unusable::of(N32, why)));
+        let record = run.record.as_ref().and_then(|record| record.as_deref().ok());
         let Some(logs) = &mut run.logs else { continue };
         if let (Some(unusable), Ok(_)) = (detail.or(other), &logs.detail) {
             logs.detail = Err(unusable);
@@ -149,8 +155,33 @@ pub(super) fn set_aside(entry: &mut Entry) {
         if let (Some(unusable), Ok(_)) = (summary, &logs.summary) {
             logs.summary = Err(unusable);
         }
+        separate(logs, record);
     }
     entry.runs = runs;
+}
+
+/// Sets aside one of two logs that are not of one run: the one that the record does not have its figures from.
+fn separate(logs: &mut Logs, record: Option<&RunResult>) {
+    let (Ok(detail), Ok(summary)) = (&logs.detail, &logs.summary) else { return };
+    let differ = disagreements(summary, detail);
+    if differ.len() < OF_ANOTHER_RUN {
+        return;
+    }
+    let is_recorded = record.is_some_and(|record| {
+        let logged = metric(record.scenario, detail).map(|metric| metric.value);
+        logged.is_some() && record.metric.as_ref().map(|metric| metric.value) == logged
+    });
+    let (name, other) = if is_recorded { (SUMMARY, DETAIL) } else { (DETAIL, SUMMARY) };
+    let why = format!(
+        "is of another run than {other}: submit both as one run wrote them ({})",
+        listed(&differ)
+    );
+    let unusable = Unusable::of(N21, why);
+    if name == SUMMARY {
+        logs.summary = Err(unusable);
+    } else {
+        logs.detail = Err(unusable);
+    }
 }
 
 /// Whether a file of a run is not the one that the run wrote.

@@ -2,13 +2,18 @@
 
 use std::fs;
 
+use serde_json::Value;
+
 use super::{
     Row,
+    logs::RUNS,
     tree::{HOME, SYSTEM, Tree},
 };
 use crate::{
     Outcome,
     Rule::{self, *},
+    book::Table,
+    check::{Options, check},
     grouped::lines,
     tree::{ACCURACY_LOG, DETAIL, SUMMARY},
 };
@@ -52,6 +57,26 @@ fn rename_benchmark(tree: &Tree, name: &str) {
 fn halve(tree: &Tree, path: &str) {
     let text = tree.read(path);
     tree.write(path, &text[..text.len() / 2]);
+}
+
+fn exchange_logs(tree: &Tree, name: &str, runs: [&str; 2]) {
+    let [one, other] = runs.map(|run| tree.read(&format!("{}/{name}", tree.folder(run))));
+    tree.log(runs[0], name, |_| other);
+    tree.log(runs[1], name, |_| one);
+}
+
+/// The seeds of round v5.1, in the logs and in the record.
+fn seeds_of_v5_1(tree: &Tree, run: &str) {
+    let table = Table::builtin().unwrap();
+    let round = table.rounds.iter().find(|round| round.name.to_string() == "v5.1").unwrap();
+    for (setting, seed, _) in round.seeds.unlike(|_| None) {
+        let seed = seed.to_string();
+        tree.entry(run, &format!("effective_{setting}"), &seed, setting);
+        tree.entry(run, &format!("requested_{setting}"), &seed, "");
+        tree.record(run, |record| {
+            record.test_settings.insert(setting.into(), seed);
+        });
+    }
 }
 
 /// A figure of Server's detail log, and nothing else, not even its hash.
@@ -174,6 +199,41 @@ pub(super) const ROWS: &[Row] = &[
     }),
     ("runs of another benchmark", &[N35], |tree| rename_benchmark(tree, "retinanet")),
     ("an edge benchmark", &[N1, N35], |tree| rename_benchmark(tree, "bert-99")),
+    ("TEST04's detail log as the performance run's, and its hash", &[N21], |tree| {
+        let text = tree.read(&format!("{}/{DETAIL}", tree.folder("Offline/TEST04")));
+        tree.log("Offline/performance", DETAIL, |_| text);
+    }),
+    ("the performance run's summary as TEST04's, and its hash", &[N21], |tree| {
+        let text = tree.read(&format!("{}/{SUMMARY}", tree.folder("Server/performance")));
+        tree.log("Server/TEST04", SUMMARY, |_| text);
+    }),
+    ("Server's detail log as Offline's, and its hash", &[N32], |tree| {
+        let text = tree.read(&format!("{}/{DETAIL}", tree.folder("Server/performance")));
+        tree.log("Offline/performance", DETAIL, |_| text);
+    }),
+    ("logs of TEST01 and TEST04 exchanged", &[N35], |tree| {
+        swap(tree, &tree.folder("Offline/TEST01"), &tree.folder("Offline/TEST04"));
+    }),
+    ("logs of TEST01 and TEST04 exchanged, and their hashes", &[N34], |tree| {
+        for name in [DETAIL, SUMMARY] {
+            exchange_logs(tree, name, ["Server/TEST01", "Server/TEST04"]);
+        }
+    }),
+    ("seeds of another round in all runs", &[N31], |tree| {
+        for run in RUNS {
+            seeds_of_v5_1(tree, run);
+        }
+    }),
+    // Of the documents.
+    ("a description of the wire of one line", &[N17], |tree| {
+        tree.write(&format!("{HOME}/documentation/wire-protocol.md"), "# The wire\n");
+    }),
+    ("a topology without a node", &[N6, N23], |tree| {
+        let system: Value = serde_json::from_str(&tree.read(SYSTEM)).unwrap();
+        let links = system["network_topology"].as_str().unwrap().split("; ");
+        let links: Vec<_> = links.filter(|link| !link.contains("node-b")).collect();
+        tree.field("network_topology", links.join("; ").into());
+    }),
     ("another submitter", &[N36], |tree| rename(tree, HOME, "network/other")),
     ("a description under another name", &[N35, N36], |tree| {
         rename(tree, SYSTEM, &format!("{HOME}/systems/other.json"));
@@ -184,7 +244,7 @@ pub(super) const ROWS: &[Row] = &[
 fn told(rules: &[Rule], edit: fn(&Tree), outcome: Outcome) -> Vec<String> {
     let tree = Tree::new();
     edit(&tree);
-    let report = super::report(&tree);
+    let report = check(tree.root(), Table::builtin().unwrap(), &Options::default()).unwrap();
     let of_outcome = |f: &&crate::Grouped| f.outcome == outcome && ![N37, N38].contains(&f.rule);
     let told = lines(report.findings().filter(of_outcome), "");
     assert!(outcome != Outcome::Fail || told.len() >= rules.len());

@@ -6,7 +6,8 @@ use crate::{
     tree::{DETAIL, SUMMARY},
 };
 
-const RUNS: [&str; 8] = [
+/// The runs of the valid submission that have logs.
+pub(super) const RUNS: [&str; 8] = [
     "Offline/performance",
     "Offline/accuracy",
     "Offline/TEST01",
