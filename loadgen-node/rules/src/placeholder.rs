@@ -26,7 +26,7 @@ pub(crate) fn is_placeholder(text: &str) -> bool {
         || (line.len() <= SHORT && words.any(announces))
 }
 
-/// Whether a text says that there is nothing to say, such as `N/A`.
+/// Returns true if a text says that there is nothing to say, such as `N/A`.
 pub(crate) fn is_not_applicable(text: &str) -> bool {
     ["n/a", "na", "n.a.", "-", "--", "none", "not applicable"]
         .contains(&text.trim().to_lowercase().as_str())

@@ -34,7 +34,7 @@ pub(crate) struct Row {
     /// What passes: one text of each list.
     #[serde(default)]
     pub(crate) needs: Vec<Vec<String>>,
-    /// Whether such a text is a line; else it may be a part of one.
+    /// True if such a text is a line; else it may be a part of one.
     #[serde(default)]
     pub(crate) whole_lines: bool,
     /// Names of the scores that a script prints.
@@ -150,7 +150,7 @@ pub(crate) fn entry_of(line: &str) -> Option<&str> {
     marks.into_iter().find_map(|mark| line.strip_prefix(mark))
 }
 
-/// Whether a line of the summary has the score of a scenario, in the format of any tag.
+/// Returns true if a line of the summary has the score of a scenario, in the format of any tag.
 pub(crate) fn has_score(scenario: Scenario, line: &str) -> bool {
     let line = line.trim_start_matches([' ', '*']);
     let starts = BOOK.rows.iter().filter_map(|row| row.scores.get(&scenario)).flatten();

@@ -259,7 +259,7 @@ impl Subject<'_> {
         Formats::of(self.round.map(|round| round.name))
     }
 
-    /// Whether another program than netdiv made it: no run has a record, and netdiv's sources are not there.
+    /// Returns true if another program than netdiv made it: no run has a record, and netdiv's sources are not there.
     pub(super) fn is_foreign(&self) -> bool {
         let has_record = || self.runs().any(|(_, run)| run.record.is_some());
         let has_sources = |tree: &Tree| tree.path(&tree.home.sources()).exists();

@@ -1,4 +1,4 @@
-//! Of N21: the dates and times of a run, by LoadGen's log and by the record, are those of one moment.
+//! N21: the dates and times of a run, by LoadGen's log and by the record, are those of one moment.
 
 use super::{
     checked_folder::{Run, Subject},
@@ -82,7 +82,7 @@ fn apart(detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// Whether a local time is a moment, in some time zone.
+/// Returns true if a local time is a moment, in some time zone.
 fn is_same_in_some_zone(local: f64, moment: f64, slack: f64) -> bool {
     let offset = local - moment;
     let zone = (offset / ZONE_SECONDS).round() * ZONE_SECONDS;

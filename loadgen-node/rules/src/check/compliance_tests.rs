@@ -130,7 +130,7 @@ pub(super) fn answers_differ(
 /// What is wrong with a file of a test's verification.
 struct Wrong {
     text: String,
-    /// Whether it has two verdicts.
+    /// True if it has two verdicts.
     is_contradiction: bool,
 }
 

@@ -59,7 +59,7 @@ struct Wanted {
     folder: String,
     must: Vec<&'static str>,
     may: Vec<&'static str>,
-    /// Whether nobody looks for other files there.
+    /// True if nobody looks for other files there.
     may_have_more: bool,
 }
 

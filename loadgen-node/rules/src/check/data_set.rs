@@ -1,4 +1,4 @@
-//! Of N2: log, record and settings name one data set.
+//! N2: log, record and settings name one data set.
 
 use std::collections::BTreeSet;
 

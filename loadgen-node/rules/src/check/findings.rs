@@ -50,7 +50,7 @@ impl Findings {
         }
     }
 
-    /// Whether a rule was found broken at that very place.
+    /// Returns true if a rule was found broken at that very place.
     pub(super) fn is_broken_at(&self, rule: Rule, place: &str) -> bool {
         let is_it = |finding: &Finding| finding.rule == rule && finding.place == place;
         self.list.iter().any(|finding| is_it(finding) && finding.outcome == Outcome::Fail)

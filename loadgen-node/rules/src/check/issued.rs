@@ -1,4 +1,4 @@
-//! Of N21: what LoadGen generated, issued and loaded fits together, by its own log.
+//! N21: what LoadGen generated, issued and loaded fits together, by its own log.
 
 use std::collections::BTreeSet;
 

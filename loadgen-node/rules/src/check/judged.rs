@@ -44,7 +44,7 @@ pub struct JudgedRound {
     pub name: String,
     /// Where the name comes from.
     pub by: RoundSource,
-    /// Whether the table has it. Of a round that it lacks, rules that change from round to round cannot be told.
+    /// True if the table has it. Of a round that it lacks, rules that change from round to round cannot be told.
     pub in_table: bool,
 }
 

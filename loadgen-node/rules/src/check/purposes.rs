@@ -38,7 +38,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Whether two results are of one model, system and scenario, for its two targets.
+/// Returns true if two results are of one model, system and scenario, for its two targets.
 fn are_two_targets(one: &Entry, other: &Entry) -> bool {
     // Such as 99 and 99.9, or 95 and 99, in per cent of the reference's accuracy.
     let target = |name: &str| {

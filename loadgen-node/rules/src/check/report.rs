@@ -39,7 +39,7 @@ pub struct Judgement {
 }
 
 impl Report {
-    /// Whether a rule is broken anywhere.
+    /// Returns true if a rule is broken anywhere.
     pub fn failed(&self) -> bool {
         self.judgements.iter().any(Judgement::failed)
     }

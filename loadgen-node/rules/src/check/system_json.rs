@@ -55,7 +55,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Whether the system says to be one over a network, as a text of any case.
+/// Returns true if the system says to be one over a network, as a text of any case.
 fn says_network(json: &Map<String, Value>) -> bool {
     let word = json.get("is_network").and_then(Value::as_str);
     word.is_some_and(|word| word.eq_ignore_ascii_case("true"))

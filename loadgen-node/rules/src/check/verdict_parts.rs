@@ -1,4 +1,4 @@
-//! Of N33: the parts of LoadGen's verdict are what its own figures make them.
+//! N33: the parts of LoadGen's verdict are what its own figures make them.
 
 use netdiv_words::Mode;
 

@@ -27,7 +27,7 @@ pub(crate) struct ReadableEntry {
 pub(crate) struct Readable {
     /// Its entries, each once.
     pub(crate) entries: Vec<ReadableEntry>,
-    /// Whether these are all.
+    /// True if these are all.
     pub(crate) is_whole: bool,
 }
 

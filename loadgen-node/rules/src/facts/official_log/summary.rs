@@ -92,7 +92,7 @@ impl Summary {
         }
     }
 
-    /// Whether a key has more than one line where LoadGen writes one.
+    /// Returns true if a key has more than one line where LoadGen writes one.
     pub(crate) fn repeats(&self, key: &str) -> bool {
         self.repeated().any(|(repeated, _)| repeated.trim() == key.trim())
     }
