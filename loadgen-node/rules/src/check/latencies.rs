@@ -98,7 +98,7 @@ fn longer_than_loadgens(record: &RunResult, detail: &DetailLog) -> Option<String
     ];
     let longer = pairs.into_iter().find_map(|(what, ours, key)| {
         let logged = detail.number(key)?;
-        (ours > logged * DIGITS).then(|| (what, ours, key, logged))
+        (ours > logged * DIGITS).then_some((what, ours, key, logged))
     });
     longer.map(|(what, ours, key, logged)| {
         format!(

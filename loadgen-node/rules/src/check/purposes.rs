@@ -22,10 +22,11 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for (entry, run) in subject.runs().filter(|(_, run)| !has_unusable_log(run)) {
         let Some(hash) = detail_sha256(run) else { continue };
         let others = known.entry(hash).or_default();
-        let other = others.iter().find(|(of, other)| {
-            !(std::ptr::eq(*of, entry) && is_both(other, run))
-                && !(other.kind == run.kind && are_two_targets(of, entry))
-        });
+        let is_allowed = |of: &Entry, other: &Run| {
+            (std::ptr::eq(of, entry) && is_both(other, run))
+                || (other.kind == run.kind && are_two_targets(of, entry))
+        };
+        let other = others.iter().find(|(of, other)| !is_allowed(of, other));
         if let Some((_, other)) = other {
             let rule = if run.is_test() || other.is_test() { N34 } else { N35 };
             let text = format!(
