@@ -108,7 +108,7 @@ impl Home {
         Self { layout, division, submitter, code: layout.code() }
     }
 
-    /// The same with its code in a folder of that name.
+    /// Returns it with its code in a folder of that name.
     pub(crate) fn with_code(mut self, code: &'static str) -> Self {
         self.code = code;
         self

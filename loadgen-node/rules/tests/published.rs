@@ -132,7 +132,7 @@ fn a_figure_that_misses_its_target_is_still_found() {
     assert!(says(&broken(&tree.check(), Rule::N2), "ROUGE1"), "{}", tree.check().text());
 }
 
-/// What is found because one run is there twice.
+/// Findings about a run that is there twice.
 fn shared(tree: &Tree) -> usize {
     let report = tree.check();
     let of = |rule| {

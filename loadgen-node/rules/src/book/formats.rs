@@ -31,7 +31,7 @@ pub(crate) struct Row {
     /// Patterns of figures, by the checker's name of the metric.
     #[serde(default)]
     pub(crate) metrics: BTreeMap<String, Pattern>,
-    /// What passes: one text of each list.
+    /// Texts that a passing file has: one of each list.
     #[serde(default)]
     pub(crate) needs: Vec<Vec<String>>,
     /// True if such a text is a line; else it may be a part of one.
@@ -83,7 +83,7 @@ pub(crate) static BOOK: LazyLock<Book> =
     LazyLock::new(|| toml::from_str(include_str!("formats.toml")).unwrap_or_default());
 
 impl Formats {
-    /// Those of a round; of all tags where the round is not known, or has none of its own.
+    /// Returns the formats of a round, or of all tags where the round is not known or has no tag of its own.
     pub fn of(round: Option<RoundName>) -> Self {
         let tags = round.and_then(|round| BOOK.rounds.get(&round));
         let is_its = |row: &&Row| tags.is_none_or(|tags| row.tags.iter().any(|t| tags.contains(t)));
@@ -117,7 +117,7 @@ impl Formats {
         })
     }
 
-    /// What a file lacks to pass, such as `TEST PASS`; `None` where it passes at one of the tags, or where no tag has it.
+    /// Returns the text that a file lacks to pass, such as `TEST PASS`; `None` where it passes at one of the tags, or where no tag has it.
     pub(crate) fn lacking(&self, file: &str, text: &str) -> Option<String> {
         let mut rows = self.of_file(file).map(|row| row.lacking(text)).peekable();
         rows.peek()?;
@@ -144,7 +144,7 @@ impl Row {
     }
 }
 
-/// What follows the mark of an entry in a line of LoadGen's detail log; `None` where the line is no entry.
+/// Returns the text after the mark of an entry in a line of LoadGen's detail log; `None` where the line is no entry.
 pub(crate) fn entry_of(line: &str) -> Option<&str> {
     let marks = BOOK.rows.iter().map(|row| row.mark.as_str()).filter(|mark| !mark.is_empty());
     marks.into_iter().find_map(|mark| line.strip_prefix(mark))

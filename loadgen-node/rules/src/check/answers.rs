@@ -52,7 +52,7 @@ fn log(subject: &Subject, entry: &Entry, run: &Run) -> Option<Readable> {
     (!log.entries.is_empty()).then_some(log)
 }
 
-/// Why the bytes that a record counts cannot be compared with the answers.
+/// Returns true if the bytes that a record counts can be compared with the answers.
 fn is_comparable(record: &RunResult) -> bool {
     record.verdict != Verdict::Failed
         && record.mode != Mode::Submission

@@ -128,7 +128,7 @@ impl Entry<'_> {
     }
 }
 
-/// Why much cannot be told of a result whose benchmark the table does not have, or has for another suite.
+/// Reason why many rules cannot judge a result whose benchmark the table does not have, or has for another suite.
 pub(super) const NO_BENCHMARK: &str =
     "the table has no such benchmark of the datacenter suite, so that its limits are not known";
 

@@ -89,7 +89,7 @@ fn is_same_in_some_zone(local: f64, moment: f64, slack: f64) -> bool {
     (offset - zone).abs() <= slack && zone.abs() <= FARTHEST_ZONE
 }
 
-/// Where the record's clock says that the test was at another time than LoadGen's.
+/// Finds where the record's clock and LoadGen's put the test at different times.
 fn other_moment(run: &Run, detail: &DetailLog) -> Option<String> {
     let record = run.result()?;
     let said = record.started.as_deref()?;

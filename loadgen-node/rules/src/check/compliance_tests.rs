@@ -185,7 +185,7 @@ fn why(text: &str) -> String {
     if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) }
 }
 
-/// What the official script printed of the samples of TEST01, as the accuracy run and as the test answered them.
+/// Outputs of the official script for TEST01's samples: as the accuracy run answered them, and as the test did.
 const BASELINE: [&str; 2] = ["baseline_accuracy.txt", "compliance_accuracy.txt"];
 
 /// The way out of TEST01 for a benchmark that is not deterministic.

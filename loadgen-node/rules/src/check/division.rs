@@ -61,7 +61,7 @@ pub(super) fn waive(
     }
 }
 
-/// Of a rule that is not asked for, one finding says so.
+/// Replaces the findings of a waived rule by one that says so.
 fn closed(findings: Vec<Grouped>) -> (Vec<Grouped>, Vec<Grouped>) {
     let section = |rule: Rule| NOT_CLOSED.iter().find(|(waived, _)| *waived == rule);
     let (mut waived, mut kept): (Vec<_>, Vec<_>) =
@@ -191,7 +191,7 @@ fn listed(rules: &[Rule]) -> String {
     rules.iter().map(Rule::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// What the record says of its run. A rule that is broken here anyway is not named again.
+/// Judges the division that the record gives its run. A rule that is broken here anyway is not named again.
 fn of_run(record: &RunResult, already_broken: &[Rule], at: &mut At) {
     match record.division {
         Division::Network => {}

@@ -1,4 +1,4 @@
-//! What something is judged by: the rules of a division, and the figures of a round.
+//! The division whose rules judge a subject, and the round whose figures do.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,13 +42,13 @@ impl JudgedDivision {
 pub struct JudgedRound {
     /// Its name, such as `v6.0`.
     pub name: String,
-    /// Where the name comes from.
+    /// Source of the name.
     pub by: RoundSource,
     /// True if the table has it. Of a round that it lacks, rules that change from round to round cannot be told.
     pub in_table: bool,
 }
 
-/// What tells the round. The first that does counts.
+/// Sources of the round, in order: the first that has one counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::Display)]
 #[serde(rename_all = "kebab-case")]
 pub enum RoundSource {

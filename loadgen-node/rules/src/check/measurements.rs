@@ -58,7 +58,7 @@ pub(super) fn judge(division: JudgedDivision, entry: &Entry, at: &mut At) {
     }
 }
 
-/// The same as [`unwritten`] at another place.
+/// Adds the finding of [`unwritten`] at another place.
 pub(super) fn unwritten_there(division: JudgedDivision, place: &str, what: String, at: &mut At) {
     match unwritten(division, what) {
         (Outcome::Fail, text) => at.fail_there(place, text),

@@ -116,7 +116,7 @@ pub enum CheckError {
     Read(#[from] std::io::Error),
 }
 
-/// What a folder is judged by, beside the table.
+/// Options of a check, beside the table.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
     /// Another submission or run, such as that of an earlier round: for an audit their networking must be the same (N37).
@@ -186,7 +186,7 @@ fn submitter(dir: &Path) -> std::io::Result<Option<(PathBuf, Home)>> {
     Ok(home.map(|home| (root.to_path_buf(), home)))
 }
 
-/// What is found of one subject, as its division and its round ask for it.
+/// Judges one subject, as its division and its round ask for it.
 fn judge(subject: &Subject, others: Option<&[Subject]>, root: Option<&Path>) -> Judgement {
     let mut found = Findings::default();
     set_aside::judge(subject, &mut found);

@@ -1,4 +1,4 @@
-//! What a record counts at its nodes is what the settings that they published allow: of N20 batches, of N25 the encoding of answers.
+//! Compares the counts of a record's nodes with the settings that they published: batches (N20), the encoding of answers (N25).
 
 use super::{checked_folder::Subject, findings::Findings};
 use crate::{

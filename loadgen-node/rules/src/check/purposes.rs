@@ -1,4 +1,4 @@
-//! One run serves one purpose: of N34 and N35. Two accuracy targets of one model may share their runs: the official preparation tool
+//! Each run serves a single purpose (N34, N35). Two accuracy targets of one model may share their runs: the official preparation tool
 //! copies the results of the stricter one (`preprocess_submission.py`).
 
 use netdiv_words::Mode;

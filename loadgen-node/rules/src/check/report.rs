@@ -11,17 +11,17 @@ use super::{
 };
 use crate::{Grouped, Outcome, Rule, grouped::lines, tree::DIVISIONS};
 
-/// What was found in a run folder, in a submitter's folder, or in a tree with several of them.
+/// Findings in a run folder, in a submitter's folder, or in a tree with several of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
     /// What was checked.
     pub subject: String,
-    /// One judgement for a run; one for each submitter in each division of a tree.
+    /// A single judgement for a run, or a judgement for each submitter in each division of a tree.
     pub judgements: Vec<Judgement>,
 }
 
-/// What was found about each rule.
+/// Findings of each rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Judgement {
@@ -55,7 +55,7 @@ impl Report {
         self.judgements.iter().flat_map(|one| &one.findings)
     }
 
-    /// What is broken in all judgements, and not asked for.
+    /// Broken rules of all judgements that their divisions waive.
     pub fn waived(&self) -> impl Iterator<Item = &Grouped> + Clone {
         self.judgements.iter().flat_map(|one| &one.waived)
     }

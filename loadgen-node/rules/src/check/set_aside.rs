@@ -30,7 +30,7 @@ const OF_ANOTHER_RUN: usize = 4;
 
 const NO_RECORD: &str = "is missing: add the result.json that loadgen-node wrote";
 
-/// Of a submission that another program made.
+/// Finding about a submission that another program made.
 const FOREIGN: &str = "netdiv did not make this submission, and only the records, documents and sources that netdiv writes show it \
                        to this check: read the submission's own";
 

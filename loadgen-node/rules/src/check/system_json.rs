@@ -134,7 +134,7 @@ fn placeholder(
     }
 }
 
-/// What is found of a text that says nothing. The official checker takes it, its guidelines do not.
+/// Returns the finding for a text that says nothing. The official checker takes it, its guidelines do not.
 pub(super) fn unwritten(division: JudgedDivision, what: String) -> (Outcome, String) {
     match division {
         JudgedDivision::Network => (Outcome::Fail, format!("{what}: say what it is")),

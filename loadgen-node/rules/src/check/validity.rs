@@ -73,7 +73,7 @@ fn validity(run: &Run, detail: &DetailLog, at: &mut At) {
     }
 }
 
-/// Whether it is TEST06 in Server: its 100 queries are too few for early stopping, so that LoadGen always calls it INVALID. Neither
+/// Returns true for TEST06 in Server: its 100 queries are too few for early stopping, so that LoadGen always calls it INVALID. Neither
 /// the official script nor the checker reads that verdict.
 fn is_too_short_by_design(run: &Run, detail: &DetailLog) -> bool {
     run.is_token_test()
@@ -81,7 +81,7 @@ fn is_too_short_by_design(run: &Run, detail: &DetailLog) -> bool {
         && detail.is_on("early_stopping_met") == Some(false)
 }
 
-/// What LoadGen writes once, and the logs have more than once: readers differ in which of the two they take. A log of several
+/// Finds lines that LoadGen writes once and the logs repeat: readers differ in which of the two they take. A log of several
 /// tests, which repeats everything, is a finding already.
 fn repeated(run: &Run, detail: &DetailLog) -> Vec<String> {
     if detail.tests() > 1 {

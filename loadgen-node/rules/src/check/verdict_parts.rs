@@ -84,7 +84,7 @@ fn other_mode(detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// How the finding of a part of the verdict ends.
+/// Returns the finding about a part of the verdict that its figures contradict.
 fn contradicts(part: &str, is: bool, figures: &str) -> String {
     format!("{part} is {is}, and {figures}: submit the log as LoadGen wrote it")
 }
@@ -132,7 +132,7 @@ fn constraints(detail: &DetailLog) -> Option<String> {
     })
 }
 
-/// Of so many late queries, those percentiles are beyond the bound that have fewer after them.
+/// Compares percentiles with the number of late queries: those are beyond the bound that have fewer after them.
 fn late(detail: &DetailLog) -> Option<String> {
     let bound = detail.number("effective_target_latency_ns").filter(|bound| *bound > 0.0)?;
     let late = detail.number("result_overlatency_query_count")?;

@@ -12,12 +12,12 @@ use crate::{
     tree::{ACCURACY_LOG, Place, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},
 };
 
-/// What the logs of a test say against its files.
+/// Contradictions between the logs of a test and its files.
 #[derive(Default)]
 pub(super) struct Differences {
-    /// Where a file says something else than the logs.
+    /// Contradictions with a file that the official script reads.
     pub(super) wrong: Vec<String>,
-    /// What only this program asks of the logs.
+    /// Demands on the logs that only this program makes.
     pub(super) stricter: Vec<String>,
 }
 
@@ -116,7 +116,7 @@ fn figure(line: &str) -> Option<(&str, &str)> {
     Some((name.trim(), value.split_whitespace().next().unwrap_or_default()))
 }
 
-/// What a text gives for a figure, each time that it does. `loadgen-node audit` writes names as tag v5.0 does, and later tags
+/// Returns every value that a text gives for a figure. `loadgen-node audit` writes names as tag v5.0 does, and later tags
 /// differ in their first letter.
 fn given<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
     let figures = text.lines().filter_map(figure);

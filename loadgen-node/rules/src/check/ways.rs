@@ -12,7 +12,7 @@ use crate::{
     result::{Carrier, Evidence, RunResult},
 };
 
-/// What a cluster is called without a name of its own.
+/// Default name of a cluster.
 const UNNAMED: &str = "netdiv";
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {

@@ -1,6 +1,6 @@
 //! Figures of a Python dictionary without what stands around them.
 
-/// What may stand around a figure of a Python dictionary: NumPy 2 prints the types of its numbers, and the scripts of GPT-J and
+/// Marks around a figure of a Python dictionary: NumPy 2 prints the types of its numbers, and the scripts of GPT-J and
 /// Llama 3.1 8B print texts.
 const AROUND: [(&str, char); 5] = [
     ("np.float64(", ')'),

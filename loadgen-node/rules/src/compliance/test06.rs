@@ -22,9 +22,9 @@ const ENDS: [(&str, &[i64]); 2] = [("llama3", &[128_001, 128_008, 128_009]), ("d
 /// Whose requirements decide what a check says.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum By {
-    /// Those of the official script.
+    /// Faults by the official script.
     Script,
-    /// Those of this program, which asks for more.
+    /// Faults by this program, which asks for more.
     Netdiv,
 }
 

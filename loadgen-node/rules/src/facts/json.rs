@@ -8,7 +8,7 @@ use serde::{
 };
 use serde_json::{Map, Number, Value};
 
-/// How an error about a repeated key goes on.
+/// Ending of an error about a repeated key.
 pub(crate) const TWICE: &str = "is there twice";
 
 /// A value in which no object has a key twice, at any depth.

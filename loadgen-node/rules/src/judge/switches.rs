@@ -47,7 +47,7 @@ impl Switch {
     }
 }
 
-/// Those of a benchmark.
+/// Switches of a benchmark.
 pub(crate) fn switches(benchmark: &Benchmark) -> Vec<Switch> {
     let off = |setting, why, asked| {
         let logged = &["effective"];

@@ -145,7 +145,7 @@ fn check_once(results: &[Loaded<'_>], problems: &mut Problems) {
     }
 }
 
-/// Whether the settings name the round of the runs. A fault says so where they name another one, and the tree then does not.
+/// Compares the round in the settings with that of the runs. A fault says so where they name another one, and the tree then does not.
 fn check_round(
     settings: &Settings,
     table: &Table,

@@ -22,7 +22,7 @@ pub(crate) struct ReadableEntry {
     pub(crate) token_count: Option<u64>,
 }
 
-/// What can be read of a log.
+/// Entries that can be read of a log.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Readable {
     /// Its entries, each once.
