@@ -18,6 +18,7 @@ pub mod check;
 pub mod compliance;
 pub mod plan;
 pub mod policy;
+pub mod stated;
 pub mod statistics;
 pub mod submission;
 pub mod template;

@@ -1,19 +1,13 @@
-//! Whether records, logs and places belong together; what a record says otherwise than its run's log is of the rule that it
-//! is about: of N2, N3, N14, N20, N31 and N32.
-
-use std::collections::BTreeMap;
-
-use netdiv_contract::v1::Machine;
+//! Compares records with their runs' logs: of N2, N3, N14, N31 and N32 what each is about.
 
 use super::{
     checked_folder::{Run, Subject},
     findings::Findings,
 };
 use crate::{
-    Rule::{self, N2, N3, N14, N20, N31, N32},
+    Rule::{self, N2, N3, N14, N31, N32},
     Scenario,
     book::Seeds,
-    facts::{counted::counted, machines::said},
     official_log::DetailLog,
     result::RunResult,
 };
@@ -33,7 +27,6 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             logged(run, record, detail, found);
         }
     }
-    machines(subject, found);
 }
 
 /// LoadGen warns of an audit.config that it found where it ran.
@@ -74,43 +67,4 @@ fn logged(run: &Run, record: &RunResult, detail: &DetailLog, found: &mut Finding
             same(rule, &key, integer(&key), record.test_settings.get(setting).cloned());
         }
     }
-}
-
-/// A name stands for the same machine in all runs of a system. It may have been started anew between them.
-fn machines(subject: &Subject, found: &mut Findings) {
-    let mut known: BTreeMap<(&str, &str, &str), (String, &str)> = BTreeMap::new();
-    for (entry, run) in subject.runs() {
-        let (Some(system), Some(record)) = (entry.system(), run.result()) else { continue };
-        let place = run.record_place.as_str();
-        for (name, machine) in record.evidence.iter().flat_map(|evidence| evidence.machines()) {
-            let mut differ: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-            for (what, value) in lasting(machine) {
-                let Some(value) = value else { continue };
-                let first = known.entry((system, name, what)).or_insert((value.clone(), place));
-                if first.0 != value {
-                    differ.entry(first.1).or_default().push(what);
-                }
-            }
-            for (first, by) in differ {
-                let text = format!(
-                    "{name} is another machine than in {first}, by its {}: make all runs of a system on the same machines",
-                    by.join(", ")
-                );
-                found.fail(N20, place, text);
-            }
-        }
-    }
-}
-
-/// What is known of a machine that no other boot changes.
-fn lasting(machine: &Machine) -> [(&'static str, Option<String>); 5] {
-    let text = |text: &Option<String>| said(text).map(str::to_owned);
-    let models = || counted(machine.accelerators.iter().map(|one| &one.name)).join(", ");
-    [
-        ("machine id", text(&machine.machine_id)),
-        ("board serial number", text(&machine.board_serial)),
-        ("product", text(&machine.product)),
-        ("processors", text(&machine.cpu_model)),
-        ("accelerators", machine.accelerator_count.map(|count| format!("{count}: {}", models()))),
-    ]
 }

@@ -203,6 +203,13 @@ fn too_little(entry: &Entry, digests: &Digests) -> Option<String> {
             "the digests are of {distinct} different samples, and the data set has {all}"
         ));
     }
+    // A response's digest is also of the sample that it answers.
+    if digests.responses.distinct < distinct {
+        let responses = digests.responses.distinct;
+        return Some(format!(
+            "the digests are of {distinct} different samples, and of {responses} different responses to them"
+        ));
+    }
     if sent < least {
         return Some(format!("the digests are of {sent} samples; {least} are the least"));
     }

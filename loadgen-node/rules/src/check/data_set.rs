@@ -1,9 +1,13 @@
-//! N2: log, record and settings name one data set.
+//! N2: log, record and settings name one data set; N32: the QSL holds the part of it that the run was given.
 
 use std::collections::BTreeSet;
 
 use super::{checked_folder::Subject, findings::Findings};
-use crate::{Rule::N2, official_log::DetailLog, result::RunResult};
+use crate::{
+    Rule::{N2, N32},
+    official_log::DetailLog,
+    result::RunResult,
+};
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for entry in &subject.results {
@@ -11,11 +15,14 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         for run in &entry.runs {
             let Some(record) = run.result() else { continue };
             let names = names(&record.dataset);
-            let mut at = found.at(N2, &run.record_place);
-            at.fail_each(
+            found.at(N2, &run.record_place).fail_each(
                 differences(record, run.detail())
                     .map(|text| format!("{text}: take the record as the run wrote it")),
             );
+            if let Some(text) = run.detail().and_then(|detail| other_part(record, detail)) {
+                found.fail(N32, &run.place, text);
+            }
+            let mut at = found.at(N2, &run.record_place);
             let (place, known) = first.get_or_insert_with(|| (&run.record_place, names.clone()));
             if *known != names {
                 at.fail(format!(
@@ -60,6 +67,25 @@ fn differences(record: &RunResult, detail: Option<&DetailLog>) -> Option<String>
         "`{}` was prepared, and the record has the data set `{}`",
         other.data_set, record.dataset
     ))
+}
+
+/// The QSL reports as many samples for performance as the run was given, or all of them.
+fn other_part(record: &RunResult, detail: &DetailLog) -> Option<String> {
+    if record.settings.is_empty() {
+        return None;
+    }
+    let logged = detail.integer("qsl_reported_performance_count")?;
+    let total = record.dataset_samples;
+    // Another total is a finding of its own.
+    detail.integer("qsl_reported_total_count").filter(|logged| *logged == total)?;
+    let given = record.settings.get("performance_samples").and_then(|given| given.as_u64());
+    let expected = given.unwrap_or(total).min(total);
+    (logged != expected).then(|| {
+        format!(
+            "qsl_reported_performance_count is {logged}, and the run was given {expected} performance samples: submit the log as \
+             LoadGen wrote it"
+        )
+    })
 }
 
 #[cfg(test)]

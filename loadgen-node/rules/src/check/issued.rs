@@ -6,7 +6,7 @@ use netdiv_words::Mode;
 
 use super::{checked_folder::Subject, findings::Findings};
 use crate::{
-    Rule::{N21, N32},
+    Rule::{N2, N21, N32},
     Scenario,
     official_log::DetailLog,
 };
@@ -20,7 +20,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         if detail.repeated().next().is_some() {
             continue;
         }
-        let is_short = found.is_broken_at(N32, &run.place);
+        let [is_short, is_part] = [N32, N2].map(|rule| found.is_broken_at(rule, &run.place));
         let mut at = found.at(N21, &run.place);
         let measures = run.measures() && detail.mode() == Some(Mode::Performance);
         if let Some(scenario) = entry.scenario.filter(|_| measures) {
@@ -29,7 +29,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
                     .or_else(|| off_schedule(scenario, detail).filter(|_| !is_short)),
             );
         }
-        at.fail_each(loaded_otherwise(detail));
+        at.fail_each(loaded_otherwise(detail).filter(|_| !is_part));
         at.or_pass("what LoadGen generated, issued and loaded fits together");
     }
 }
@@ -84,12 +84,24 @@ fn loaded_otherwise(detail: &DetailLog) -> Option<String> {
             set.as_array()?.iter().map(|sample| sample.as_u64()).collect();
         let samples = samples?;
         let distinct: BTreeSet<_> = samples.iter().collect();
+        let expected = detail.integer("effective_performance_sample_count")?.min(total);
+        let is_filled_up = detail.scenario() == Some(Scenario::MultiStream);
+        if detail.mode() == Some(Mode::Performance)
+            && !is_filled_up
+            && samples.len() as u64 != expected
+        {
+            return Some(format!(
+                "loaded_qsl_set has {} samples, and effective_performance_sample_count gives {expected}: submit the log as LoadGen \
+                 wrote it",
+                samples.len()
+            ));
+        }
         if let Some(beyond) = samples.iter().find(|sample| **sample >= total) {
             return Some(format!(
                 "loaded_qsl_set has sample {beyond}, and qsl_reported_total_count is {total}: submit the log as LoadGen wrote it"
             ));
         }
-        if distinct.len() < samples.len() && detail.scenario() != Some(Scenario::MultiStream) {
+        if distinct.len() < samples.len() && !is_filled_up {
             return Some(
                 "loaded_qsl_set has a sample twice: submit the log as LoadGen wrote it".into(),
             );

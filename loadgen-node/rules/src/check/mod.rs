@@ -58,6 +58,7 @@ mod releases;
 mod report;
 mod requested;
 mod round;
+mod same_machines;
 mod same_system;
 mod schedule;
 mod separation;
@@ -196,6 +197,7 @@ fn judge(subject: &Subject, others: Option<&[Subject]>, root: Option<&Path>) -> 
     engines::judge(subject, &mut found);
     same_system::judge(subject, &mut found);
     bindings::judge(subject, &mut found);
+    same_machines::judge(subject, &mut found);
     recorded::judge(subject, &mut found);
     given::judge(subject, &mut found);
     ways::judge(subject, &mut found);

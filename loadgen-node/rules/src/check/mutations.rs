@@ -18,6 +18,7 @@ mod names;
 mod papers;
 mod records;
 mod rounds;
+mod stated;
 mod times;
 mod tree;
 mod wire;

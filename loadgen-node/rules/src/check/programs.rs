@@ -1,5 +1,7 @@
 //! The versions that a record names are those that its machines named: of N24 the programs', of N3 LoadGen's.
 
+use std::collections::BTreeMap;
+
 use super::{checked_folder::Subject, findings::Findings};
 use crate::{
     Rule::{self, N3, N24},
@@ -8,7 +10,32 @@ use crate::{
 };
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
+    let mut known: BTreeMap<String, (String, &str)> = BTreeMap::new();
     for (run, record) in subject.records() {
+        let place = run.record_place.as_str();
+        let versions = &record.versions;
+        for (rule, what, of, value) in [
+            (
+                N24,
+                "versions of one program are",
+                format!("sources {}", versions.sources_sha256),
+                format!("{}, wire contract {}", versions.loadgen_node, versions.wire_contract),
+            ),
+            (
+                N3,
+                "origin of one LoadGen is",
+                versions.loadgen.clone(),
+                versions.loadgen_origin.clone(),
+            ),
+        ] {
+            let (first, there) = known.entry(of).or_insert((value.clone(), place));
+            if *first != value {
+                let text = format!(
+                    "the {what} {value} here and {first} in {there}: take the records as the runs wrote them"
+                );
+                found.fail(rule, place, text);
+            }
+        }
         for (rule, text) in differences(record) {
             let text = format!("{text}: take the record as the run wrote it");
             found.fail(rule, &run.record_place, text);

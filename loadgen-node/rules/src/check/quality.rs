@@ -13,7 +13,7 @@ use crate::{
     judge::limits::{Limits, Server},
     official_log::{DetailLog, token_metric},
     placeholder::is_placeholder,
-    result::{Accuracy, RunResult},
+    result::{Accuracy, Metric, RunResult},
     tree::{ACCURACY_TXT, documents},
 };
 
@@ -98,6 +98,9 @@ fn accuracy(subject: &Subject, entry: &Entry, benchmark: &Benchmark, found: &mut
     }
 }
 
+/// Metrics that a run counts itself.
+const COUNTED: [&str; 2] = ["top-1", "exact match"];
+
 /// The run's own accuracy is that of the right answers among all samples, with the digits that are reported.
 fn miscounted(record: &RunResult) -> Option<String> {
     let Accuracy { metric, reported, correct, total } = record.accuracy.as_ref()?;
@@ -105,10 +108,11 @@ fn miscounted(record: &RunResult) -> Option<String> {
     let percent = 100.0 * *correct as f64 / *total as f64;
     let is_reported = reported.parse().is_ok_and(|said: f64| (said - value).abs() <= value * 1e-4);
     let is_right = total == &all && (percent - value).abs() <= 1e-6 && is_reported;
-    if metric.unit != "%" {
-        let unit = &metric.unit;
+    if metric.unit != "%" || !COUNTED.contains(&metric.name.as_str()) {
+        let Metric { name, unit, .. } = metric;
         return Some(format!(
-            "the accuracy is in `{unit}`, and a run counts it in %: take the record as the run wrote it"
+            "the accuracy is `{name}` in `{unit}`, and a run counts {} in %: take the record as the run wrote it",
+            COUNTED.join(" or ")
         ));
     }
     (!is_right).then(|| {

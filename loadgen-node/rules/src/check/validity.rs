@@ -12,7 +12,7 @@ use crate::{
     Scenario,
     grouped::LOGGED_ERROR,
     official_log::DetailLog,
-    result::{RunResult, Verdict},
+    result::{Carrier, Node, RunResult, Verdict},
 };
 
 /// Maximum number of characters of a value in a finding.
@@ -70,7 +70,30 @@ fn validity(run: &Run, detail: &DetailLog, at: &mut At) {
         at.fail_there(&run.record_place, text);
     } else if let Some(text) = unlikely(record, detail.mode().filter(|mode| *mode == record.mode)) {
         at.fail_there(&run.record_place, text);
+    } else if let Some(text) = unexplained(record) {
+        at.unknown_there(&run.record_place, text);
     }
+}
+
+/// Reasons of a good verdict that nothing in the record accounts for.
+fn unexplained(record: &RunResult) -> Option<String> {
+    let is_noted = |node: &Node| {
+        node.lost.is_some()
+            || node.unmatched_replies > 0
+            || node.cached_prompt_tokens > 0
+            || node.tokens.as_ref().is_some_and(|tokens| tokens.one_token_answers > 0)
+    };
+    let is_explained = matches!(record.transport, Carrier::Process(_))
+        || record.nodes.iter().any(is_noted)
+        || record.reasons.is_empty();
+    (!is_explained).then(|| {
+        format!(
+            "the verdict is {:?}, and the record has reasons against it that its counts do not show: {}; take the record as the \
+             run wrote it",
+            record.verdict,
+            record.reasons.join("; ")
+        )
+    })
 }
 
 /// Returns true for TEST06 in Server: its 100 queries are too few for early stopping, so that LoadGen always calls it INVALID. Neither

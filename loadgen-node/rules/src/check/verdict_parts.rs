@@ -39,7 +39,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             let short = Some(detail).filter(|_| !is_short).and_then(duration);
             let wrong = || constraints(detail).or_else(|| late(detail));
             let wrong = short.or_else(|| Some(wrong()).filter(|_| !is_late).flatten());
-            at.fail_each(wrong.or_else(|| early_stopping(detail)));
+            let early = || early_stopping(detail).or_else(|| early_text(detail));
+            at.fail_each(wrong.or_else(early));
         }
     }
 }
@@ -67,8 +68,10 @@ fn errors(run: &Run, detail: &DetailLog) -> Option<String> {
 fn other_mode(detail: &DetailLog) -> Option<String> {
     let mode = detail.mode()?;
     let said = detail.all("generic_message").filter_map(|message| message.as_str());
-    let said =
-        said.filter_map(|text| text.strip_prefix("Starting ")?.strip_suffix(" mode")).next()?;
+    let mut said = said.peekable();
+    let first = said.peek().copied()?;
+    let begun = said.find_map(|text| text.strip_prefix("Starting ")?.strip_suffix(" mode"));
+    let said = begun.unwrap_or(first);
     let wanted: &[&str] = match mode {
         Mode::Performance => &["performance"],
         Mode::Accuracy => &["accuracy"],
@@ -76,9 +79,9 @@ fn other_mode(detail: &DetailLog) -> Option<String> {
         Mode::Submission => &["accuracy", "performance"],
         _ => return None,
     };
-    (["performance", "accuracy"].contains(&said) && !wanted.contains(&said)).then(|| {
+    (!wanted.contains(&said)).then(|| {
         format!(
-            "LoadGen started in mode {said}, and effective_test_mode is {}: submit the log as LoadGen wrote it",
+            "LoadGen started in mode `{said}`, and effective_test_mode is {}: submit the log as LoadGen wrote it",
             mode.official_name()
         )
     })
@@ -169,4 +172,27 @@ fn early_stopping(detail: &DetailLog) -> Option<String> {
         let figures = format!("{late} late queries need {needed} of them, and there are {queries}");
         contradicts(part, is_met, &figures)
     })
+}
+
+/// Server's texts about early stopping say of each bound that enough queries met it, or that some did not.
+fn early_text(detail: &DetailLog) -> Option<String> {
+    let part = "early_stopping_met";
+    let is_met = detail.is_on(part)?;
+    if detail.scenario() != Some(Scenario::Server) {
+        return None;
+    }
+    let keys =
+        ["early_stopping_result", "early_stopping_ttft_result", "early_stopping_tpot_result"];
+    let said = keys.into_iter().filter_map(|key| Some((key, detail.text(key)?.trim())));
+    let said: Vec<_> = said.filter(|(_, text)| !text.is_empty()).collect();
+    let failed = said.iter().find(|(_, text)| !text.starts_with("* Run successful"));
+    match (is_met, failed, said.first()) {
+        (true, Some((key, text)), _) => {
+            Some(contradicts(part, is_met, &format!("{key} is `{text}`")))
+        }
+        (false, None, Some((key, text))) => {
+            Some(contradicts(part, is_met, &format!("{key} is `{text}`")))
+        }
+        _ => None,
+    }
 }

@@ -25,6 +25,10 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             wrong.extend(strangers(record, evidence));
             wrong.extend(uncounted(record, evidence));
             wrong.extend(evidence.machines().flat_map(|(name, machine)| interfaces(name, machine)));
+            wrong.extend(evidence.machines().flat_map(|(name, machine)| supplied(name, machine)));
+            if let Some(text) = translated(evidence) {
+                found.unknown(N4, &run.record_place, text);
+            }
         }
         for (rule, text) in wrong {
             let text = format!("{text}: take the record as the run wrote it");
@@ -123,4 +127,38 @@ fn interfaces(who: &str, machine: &Machine) -> Vec<(Rule, String)> {
         }
     }
     wrong
+}
+
+/// Fields that a file stated, and that no machine has.
+fn supplied(who: &str, machine: &Machine) -> Vec<(Rule, String)> {
+    let fields = serde_json::to_value(machine).unwrap_or_default();
+    let has = |path: &str| match path.split_once('.') {
+        None => fields.get(path).is_some(),
+        Some((list, rest)) => {
+            let items = fields.get(list).and_then(|list| list.as_array()).into_iter().flatten();
+            let mut names = items.filter_map(|item| item.get("name")?.as_str());
+            names.any(|name| rest.strip_prefix(name).is_some_and(|field| field.starts_with('.')))
+        }
+    };
+    let strangers = machine.supplied.iter().filter(|path| !has(path));
+    let text =
+        |path| format!("{who} was stated to have a `{path}`, which is no field of a machine");
+    strangers.map(|path| (N20, text(path))).collect()
+}
+
+/// A node that reached the LoadGen node at an address which that does not have.
+fn translated(evidence: &Evidence) -> Option<String> {
+    let routes = &evidence.loadgen_node.routes;
+    let own: BTreeSet<_> =
+        routes.iter().filter_map(|route| ip(route.local_address.as_ref()?)).collect();
+    let is_own = |peer: &str| own.is_empty() || ip(peer).is_some_and(|peer| own.contains(&peer));
+    let mut peers = evidence
+        .nodes
+        .iter()
+        .flat_map(|(name, machine)| machine.routes.iter().map(move |route| (name, &route.peer)));
+    let (name, peer) = peers.find(|(_, peer)| !is_own(peer))?;
+    Some(format!(
+        "node {name} saw the LoadGen node at {peer}, which is none of its addresses: something between them changes addresses; \
+         say in the documentation what it is"
+    ))
 }

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     Scenario,
     book::{Benchmark, Test},
+    facts::official_log::Summary,
     tree::{ACCURACY_LOG, SUMMARY, VERIFY_ACCURACY, VERIFY_PERFORMANCE},
 };
 
@@ -25,10 +26,10 @@ pub struct Reference<'a> {
     pub summary: &'a Path,
 }
 
-/// What came of a test.
+/// Outcome of a test.
 #[derive(Debug, Clone)]
 pub struct Verified {
-    /// Whether all parts pass.
+    /// True if all parts pass.
     pub passed: bool,
     /// The responses, in TEST01 and TEST06. Where a benchmark is not deterministic and TEST01 fails here, [`baseline`](super::baseline())
     /// is the way on.
@@ -43,7 +44,7 @@ pub struct Verified {
 ///
 /// Files that are missing or that no LoadGen wrote are errors. So are runs that the test's settings did not reach, and
 /// runs without a response or a score, some of which the official scripts pass. TEST01 and TEST06 read responses as
-/// numbers of the benchmark's `accuracy_dtype`. Whether the benchmark needs the test is not asked.
+/// numbers of the benchmark's `accuracy_dtype`. It does not check that the benchmark needs the test.
 pub fn verify(
     test: Test,
     benchmark: &Benchmark,
@@ -80,7 +81,8 @@ pub fn verify(
             let scenario = Scenario::of_official_name(&run.scenario).ok_or_else(|| {
                 ComplianceError::new(&log, "the summary beside it names no scenario")
             })?;
-            let (part, text) = test06::verify(&log, scenario, benchmark, element?, By::Netdiv)?;
+            let (mut part, text) = test06::verify(&log, scenario, benchmark, element?, By::Netdiv)?;
+            part.notes.extend(why_invalid(scenario, &run));
             files.insert(VERIFY_ACCURACY.to_owned(), text);
             (Some(part), None)
         }
@@ -92,6 +94,20 @@ pub fn verify(
     }
     let passed = accuracy.iter().chain(&performance).all(Part::passed);
     Ok(Verified { passed, accuracy, performance, files })
+}
+
+/// Explains the INVALID of TEST06 in Server, which a submitter would take for a failed test.
+fn why_invalid(scenario: Scenario, run: &Summary) -> Option<String> {
+    let is_expected = scenario == Scenario::Server
+        && run.invalid()
+        && run.value("  Early stopping satisfied") == Some("NO");
+    is_expected.then(|| {
+        format!(
+            "LoadGen calls this run INVALID, as it does every TEST06 in Server: {} queries are too few for early stopping. \
+             TEST06 is about the tokens; neither its script nor the official checker reads that verdict",
+            test06::RESPONSES
+        )
+    })
 }
 
 fn element_of(benchmark: &Benchmark) -> Result<Element, ComplianceError> {

@@ -54,7 +54,7 @@ fn responses(tree: &Tree, change: impl FnOnce(String) -> String) {
 
 /// Lets the file of the model have these keys.
 pub(super) fn model(tree: &Tree, keys: &str) {
-    engines(tree, "plugin:torch", &format!("[engine.model]\nvocabulary = 32000\n{keys}\n"));
+    engines(tree, "plugin:torch", &format!("vocabulary = 32000\n{keys}\n"));
 }
 
 /// Fewer responses of TEST06 than its audit.config asks for.

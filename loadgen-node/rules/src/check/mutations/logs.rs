@@ -70,7 +70,7 @@ pub(super) const ROWS: &[Row] = &[
         let key = "effective_min_duration_ms";
         tree.entry("Server/TEST04", key, "60000", "min_duration (ms)");
     }),
-    ("a small performance set", &[N32], |tree| {
+    ("a small performance set", &[N21, N32], |tree| {
         let key = "effective_performance_sample_count";
         tree.entry("Server/performance", key, "1023", "performance_sample_count");
     }),

@@ -48,6 +48,12 @@ fn published(devices: &str, precision: &str) -> String {
     )
 }
 
+/// Boots a machine with another kernel.
+fn boot(machine: &mut Machine, kernel: &str) {
+    machine.kernel = Some(kernel.into());
+    machine.boot_id = machine.boot_id.as_ref().map(|id| id.replace("-4000-", "-4001-"));
+}
+
 pub(super) const ROWS: &[Row] = &[
     ("a node with another model", &[N2], |tree| {
         everywhere(tree, |_, node| node.model_sha256 = "0".repeat(64));
@@ -108,7 +114,7 @@ pub(super) const ROWS: &[Row] = &[
         in_server(tree, |_, node| node.software_version = "0.1.1".into());
     }),
     ("another kernel in one of two scenarios", &[N2], |tree| {
-        in_server(tree, |machine, _| machine.kernel = Some("Linux 6.9.0".into()));
+        in_server(tree, |machine, _| boot(machine, "Linux 6.9.0"));
     }),
     ("another container image in one of two scenarios", &[N2], |tree| {
         in_server(tree, |machine, _| machine.container_image = Some("sut-node@sha256:1".into()));
@@ -135,6 +141,11 @@ pub(super) const ROWS: &[Row] = &[
         });
     }),
     ("another kernel for accuracy", &[N30], |tree| {
+        tree.record("Server/accuracy", |record| {
+            node(record, |machine, _| boot(machine, "Linux 6.9.0"));
+        });
+    }),
+    ("another kernel in the same boot", &[N20, N30], |tree| {
         tree.record("Server/accuracy", |record| {
             node(record, |machine, _| machine.kernel = Some("Linux 6.9.0".into()));
         });

@@ -124,6 +124,8 @@ fn bandwidth_that_is_too_small_is_found() {
             });
         }
     });
+    // The other runs were made with the interfaces as they were.
+    let all: Vec<_> = all.into_iter().filter(|text| !text.starts_with("N20 ")).collect();
     assert_eq!(all.len(), 2, "{all:#?}");
     for (text, node) in all.iter().zip(["node-a", "node-b"]) {
         let want = format!("need 12 Gb/s at node {node}, whose interfaces have 10 Gb/s");
