@@ -178,6 +178,8 @@ fn from_runs_of_a_language_model_to_a_submission() {
     let (code, stdout, stderr) = loadgen_node(&args);
     assert_eq!(code, Some(0), "{stdout}\n{stderr}");
     keep(&tree);
+    let missing = netdiv_rules::stated::unclassified(Path::new(&tree)).expect("a tree");
+    assert!(missing.is_empty(), "stated.toml lacks {missing:#?}");
 
     let results = Path::new(&tree).join("network/Rehearsal/results/two-namespaces/llama2-70b-99");
     for scenario in ["Offline", "Server"] {

@@ -90,6 +90,37 @@ fn a_run_that_breaks_rules_is_refused_before_it_starts() {
 }
 
 #[test]
+fn queries_that_loadgen_hands_over_together_break_nothing_and_are_reported() {
+    let node = SutNode::echo("a", &["--echo-answer-bytes", "4"]);
+    let run = LoadGen::new(&[&node.address], "server")
+        .args(&["--division", "network", "--rehearsal", "--benchmark", "resnet50"])
+        .args(&["--dataset", "synthetic:1024x150528"]);
+    let user_conf =
+        run.file("user.conf", "*.Server.coalesce_queries = 1\n*.Server.target_qps = 1000\n");
+    let outcome = run.args(&["--user-conf", &user_conf]).short(1500, 1000).run();
+    assert!(
+        outcome
+            .read("mlperf_log_detail.txt")
+            .contains("\"key\": \"requested_server_coalesce_queries\", \"value\": true")
+    );
+    let folder = outcome.path("").display().to_string();
+    let (_, text, stderr) = loadgen_node(&["check", &folder, "--json"]);
+    let report: Value = serde_json::from_str(&text).expect("JSON");
+    let checked = report["judgements"][0]["findings"].as_array().expect("findings").clone();
+    for findings in [outcome.result()["findings"].as_array().expect("findings"), &checked] {
+        let about = |finding: &&Value| {
+            finding["text"].to_string().contains("coalesce")
+                || finding["place"].to_string().contains("coalesce")
+        };
+        let of_queries: Vec<_> = findings.iter().filter(about).collect();
+        assert!(!of_queries.is_empty(), "{findings:#?}\n{stderr}");
+        assert!(of_queries.iter().all(|one| one["outcome"] == "pass"), "{of_queries:#?}");
+    }
+    let (_, text, _) = loadgen_node(&["check", &folder]);
+    assert!(text.contains("server_coalesce_queries"), "{text}");
+}
+
+#[test]
 fn what_is_stated_of_a_machine_is_read_before_anything_begins() {
     let run = LoadGen::new(&["127.0.0.1:9"], "offline").args(&FABRIC);
     let file = run.file("machine.toml", "memory_ecc = true\ncolour = 'blue'\n");
@@ -339,6 +370,8 @@ fn from_runs_to_a_submission() {
         assert_eq!(content, again, "{} differs", a.display());
     }
 
+    let missing = netdiv_rules::stated::unclassified(Path::new(&one)).expect("a tree");
+    assert!(missing.is_empty(), "stated.toml lacks {missing:#?}");
     let (code, text, _) = loadgen_node(&["check", &one, "--json"]);
     assert_eq!(code, Some(1), "{text}");
     let report: Value = serde_json::from_str(&text).expect("JSON");

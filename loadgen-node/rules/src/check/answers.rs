@@ -111,17 +111,23 @@ fn lengths(benchmark: &Benchmark, entry: &Entry, logs: &[(&Run, Readable)], foun
     if benchmark.quality.first().is_none_or(|quality| quality.metric != ONE_NUMBER) {
         return;
     }
-    let lengths: BTreeSet<_> = logs
-        .iter()
-        .flat_map(|(_, log)| &log.entries)
-        .map(|entry| entry.data.len() as u64)
-        .collect();
-    let Some(length) = lengths.first().filter(|_| lengths.len() == 1) else { return };
+    let length = |entry: &ReadableEntry| entry.data.len() as u64;
+    let mut all = logs.iter().flat_map(|(run, log)| log.entries.iter().map(move |one| (run, one)));
+    let Some((_, first)) = all.next() else { return };
+    if let Some((run, other)) = all.find(|(_, other)| length(other) != length(first)) {
+        let text = format!(
+            "{ACCURACY_LOG} has answers of {} and of {} bytes, and each is one number: submit the log as LoadGen wrote it",
+            length(first),
+            length(other)
+        );
+        return found.fail(N18, &run.place, text);
+    }
+    let length = length(first);
     for run in &entry.runs {
         let Some(record) = run.result().filter(|record| is_comparable(record)) else { continue };
         let (answered, received) =
             (record.total(|node| node.answered), record.total(|node| node.bytes_received));
-        if received != answered.saturating_mul(*length) {
+        if received != answered.saturating_mul(length) {
             let text = format!(
                 "answers in LoadGen's log have {length} bytes, and {received} bytes were received in {answered} answers: take the \
                  record as the run wrote it"

@@ -20,7 +20,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         if detail.repeated().next().is_some() {
             continue;
         }
-        let [is_short, is_part] = [N32, N2].map(|rule| found.is_broken_at(rule, &run.place));
+        let is_short = found.is_broken_at(N32, &run.place);
+        let is_part = found.is_broken_at(N2, &run.record_place);
         let mut at = found.at(N21, &run.place);
         let measures = run.measures() && detail.mode() == Some(Mode::Performance);
         if let Some(scenario) = entry.scenario.filter(|_| measures) {

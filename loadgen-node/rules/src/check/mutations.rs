@@ -5,10 +5,12 @@
 
 mod agree;
 mod allowed;
+mod answers;
 mod causes;
 mod counts;
 mod documents;
 mod engines;
+mod figures;
 mod files;
 mod language;
 mod links;
@@ -63,13 +65,15 @@ macro_rules! kinds {
 kinds! {
     logs: "LoadGen's logs: results, errors, names, versions, settings in effect", Tree::new;
     times: "how long a test took, by each place that says it", Tree::new;
-    records: "`result.json`: counts, machines, settings, digests, verdicts", Tree::new;
+    records: "`result.json`: counts, machines, settings, digests", Tree::new;
+    figures: "`result.json`: verdict, figures and settings, which the log has too", Tree::new;
     files: "files that are missing, too many or changed, and the system description", Tree::new;
     documents: "diagram, architecture and bandwidth, by what they say where it is seen", Tree::new;
     links: "where the documents' links lead", Tree::new;
     wire: "the description of the wire, and the sources that it is taken from", Tree::new;
     machines: "machines that may be one, and nodes that differ in what they run", Tree::new;
     agree: "two places of a submission that state one fact", Tree::new;
+    answers: "answers in accuracy logs, and the verdicts on them", Tree::new;
     engines: "engines without a model, and those that reuse what they computed", Tree::new;
     names: "names of systems, folders and nodes", Tree::new;
     causes: "files that are missing, changed, or of another run", Tree::new;

@@ -9,7 +9,13 @@ use super::{
     division::NOT_CLOSED,
     judged::{JudgedDivision, JudgedRound},
 };
-use crate::{Grouped, Outcome, Rule, grouped::lines, tree::DIVISIONS};
+use crate::{
+    Grouped, Outcome,
+    Rule::{self, N32},
+    grouped::lines,
+    judge::switches::{COALESCE, COALESCED},
+    tree::DIVISIONS,
+};
 
 /// Findings in a run folder, in a submitter's folder, or in a tree with several of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -116,6 +122,9 @@ impl Judgement {
         let waived = self.waived.iter().filter(|finding| self.is_asked(finding.rule));
         let title = "Not asked of the Open division, and why this belongs to it";
         text += &list(title, waived.clone(), prefix);
+        if with(Outcome::Pass).any(|finding| finding.text.contains(COALESCED)) {
+            text += &format!("\nNoted:\n- {N32} {COALESCE}: {COALESCED}\n");
+        }
         let told = self.findings.iter().filter(|f| f.outcome != Outcome::Pass);
         if told.chain(waived).any(|finding| finding.places.len() > 2) {
             text += "\n--json names every place\n";

@@ -35,17 +35,6 @@ fn user_conf(tree: &Tree, change: impl FnOnce(String) -> String) {
     tree.write(&path, &change(tree.read(&path)));
 }
 
-/// Edits a setting of the LoadGen node in one record, with its digests.
-fn given(tree: &Tree, key: &str, value: Value) {
-    tree.record("Server/performance", |record| {
-        record.settings.insert(key.into(), value);
-        let text = json!(record.settings).to_string();
-        let machine = &mut record.evidence.as_mut().unwrap().loadgen_node;
-        machine.settings_sha256 = Some(sha256_of(&text));
-        machine.settings = Some(text);
-    });
-}
-
 pub(super) const ROWS: &[Row] = &[
     // The system's description against the machines.
     ("more processors", &[N36], |tree| tree.field("host_processors_per_node", json!("4"))),
@@ -226,20 +215,22 @@ pub(super) const ROWS: &[Row] = &[
     }),
     // Records against the settings that were given, and against themselves.
     ("a run of another scenario, by its settings", &[N32], |tree| {
-        given(tree, "scenario", json!("offline"));
+        tree.given("Server/performance", "scenario", json!("offline"));
     }),
     ("a run of another benchmark, by its settings", &[N35], |tree| {
-        given(tree, "benchmark", json!("bert-99"));
+        tree.given("Server/performance", "benchmark", json!("bert-99"));
     }),
     ("a run with compression, by its settings", &[N25], |tree| {
-        given(tree, "encoding", json!("lz4"))
+        tree.given("Server/performance", "encoding", json!("lz4"))
     }),
     ("a run with more connections, by its settings", &[N6], |tree| {
-        given(tree, "connections", json!(8))
+        tree.given("Server/performance", "connections", json!(8))
     }),
-    ("a run over QUIC, by its settings", &[N6], |tree| given(tree, "transport", json!("quic"))),
+    ("a run over QUIC, by its settings", &[N6], |tree| {
+        tree.given("Server/performance", "transport", json!("quic"))
+    }),
     ("a run against other nodes, by its settings", &[N4], |tree| {
-        given(tree, "nodes", json!(["10.0.0.11:50051", "10.0.0.13:50051"]));
+        tree.given("Server/performance", "nodes", json!(["10.0.0.11:50051", "10.0.0.13:50051"]));
     }),
     ("a route to another machine", &[N4], |tree| {
         tree.every_record(|record| {
@@ -248,12 +239,14 @@ pub(super) const ROWS: &[Row] = &[
         });
     }),
     ("a run with a setting by hand that the record has not", &[N32], |tree| {
-        given(tree, "setting", json!(["server_target_latency_ns=1"]));
+        tree.given("Server/performance", "setting", json!(["server_target_latency_ns=1"]));
     }),
     ("a run with checksums, by its record", &[N20], |tree| {
         tree.record("Server/performance", |record| record.checksums = true);
     }),
-    ("a cluster of another name", &[N15], |tree| given(tree, "cluster_name", json!("other"))),
+    ("a cluster of another name", &[N15], |tree| {
+        tree.given("Server/performance", "cluster_name", json!("other"))
+    }),
     ("another version of a node's program", &[N2, N24], |tree| {
         tree.every_record(|record| record.nodes[0].software_version = "0.2.0".into());
     }),

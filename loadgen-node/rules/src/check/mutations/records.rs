@@ -7,12 +7,7 @@ use netdiv_words::Mode;
 use netdiv_words::{Scenario, Transport};
 
 use super::{Row, Tree};
-use crate::{
-    Finding,
-    Rule::{self, *},
-    facts::files::sha256_of,
-    result::{Division, RunResult, Verdict},
-};
+use crate::{Rule::*, facts::files::sha256_of, result::RunResult};
 
 /// Edits the LoadGen node's machine in every record.
 fn loadgen(tree: &Tree, change: impl Fn(&mut Machine)) {
@@ -41,17 +36,6 @@ fn prepared(benchmark: &str) -> Vec<crate::result::Prepared> {
         complete: true,
         manifest_sha256: "5ca1ab1e".into(),
     }]
-}
-
-/// Edits a setting as it was given, in one record, with all its digests.
-fn given(tree: &Tree, run: &str, key: &str, value: serde_json::Value) {
-    tree.record(run, |record| {
-        record.settings.insert(key.into(), value);
-        let text = serde_json::json!(record.settings).to_string();
-        let machine = &mut record.evidence.as_mut().unwrap().loadgen_node;
-        machine.settings_sha256 = Some(sha256_of(&text));
-        machine.settings = Some(text);
-    });
 }
 
 fn loadgens(record: &RunResult) -> Machine {
@@ -287,23 +271,6 @@ pub(super) const ROWS: &[Row] = &[
             record.transport = Carrier::Network(Transport::Quic)
         });
     }),
-    ("a verdict of INVALID", &[N33], |tree| {
-        tree.record("Server/accuracy", |record| record.verdict = Verdict::Invalid);
-    }),
-    ("a run that is none", &[], |tree| {
-        tree.record("Server/performance", |record| record.division = Division::Exploratory);
-    }),
-    ("a run of the Open division", &[], |tree| {
-        tree.record("Server/performance", |record| record.division = Division::Open);
-    }),
-    ("a rehearsal", &[], |tree| {
-        tree.record("Server/performance", |record| record.rehearsal = true);
-    }),
-    ("a run that found a rule broken", &[], |tree| {
-        tree.record("Server/performance", |record| {
-            record.findings.push(Finding::fail(Rule::N5, "node-a", "loopback"));
-        });
-    }),
     ("a node that echoes", &[N2], |tree| {
         tree.every_record(|record| record.nodes[1].engine = "echo".into());
     }),
@@ -388,124 +355,5 @@ pub(super) const ROWS: &[Row] = &[
                 node.interfaces[0].speed_mbit_per_second = Some(20_000);
             }
         });
-    }),
-    ("a metric of another name", &[N21], |tree| {
-        tree.record("Server/performance", |record| {
-            record.metric.as_mut().unwrap().name = "scheduled samples per second".into();
-        });
-    }),
-    ("a metric of another unit", &[N21], |tree| {
-        tree.record("Offline/performance", |record| {
-            record.metric.as_mut().unwrap().unit = "queries/s".into();
-        });
-    }),
-    ("a performance run without its metric", &[N21], |tree| {
-        tree.record("Offline/performance", |record| record.metric = None);
-    }),
-    ("a metric of an accuracy run", &[N21], |tree| {
-        let mut metric = None;
-        tree.record("Offline/performance", |record| metric = record.metric.clone());
-        tree.record("Offline/accuracy", |record| record.metric = metric);
-    }),
-    ("a lower percentile in the record", &[N21], |tree| {
-        tree.record("Server/performance", |record| {
-            *record.loadgen_latency_ns.get_mut("99.00").unwrap() -= 1.0;
-        });
-    }),
-    ("a percentile that the record leaves out", &[N21], |tree| {
-        tree.record("Server/performance", |record| {
-            record.loadgen_latency_ns.remove("99.90");
-        });
-    }),
-    ("a percentile that LoadGen does not have", &[N21], |tree| {
-        tree.record("Server/performance", |record| {
-            record.loadgen_latency_ns.insert("99.99".into(), 9_500_000.0);
-        });
-    }),
-    ("late queries in the record", &[N21], |tree| {
-        tree.record("Server/performance", |record| record.samples.late = Some(3));
-    }),
-    ("late queries that the record does not count", &[N21], |tree| {
-        tree.record("Server/TEST01", |record| record.samples.late = None);
-    }),
-    ("another rate that was asked for", &[N2, N32], |tree| {
-        tree.record("Server/performance", |record| {
-            record.test_settings.insert("server_target_qps".into(), "17000.000000".into());
-        });
-    }),
-    ("another rate that TEST01 was asked for", &[N32, N34], |tree| {
-        tree.record("Offline/TEST01", |record| {
-            record.test_settings.insert("offline_expected_qps".into(), "17000.000000".into());
-        });
-    }),
-    ("another latency bound that was asked for", &[N32, N34], |tree| {
-        tree.record("Server/TEST04", |record| {
-            record.test_settings.insert("server_target_latency_ns".into(), "14000000".into());
-        });
-    }),
-    ("samples that the record says were chosen", &[N2, N32], |tree| {
-        tree.record("Server/performance", |record| {
-            record.test_settings.insert("performance_issue_unique".into(), "true".into());
-        });
-    }),
-    ("another number of queries that was asked for", &[N32], |tree| {
-        tree.record("Server/accuracy", |record| {
-            record.test_settings.insert("min_query_count".into(), "1".into());
-        });
-    }),
-    ("a setting that is none", &[N32], |tree| {
-        tree.record("Server/accuracy", |record| {
-            record.test_settings.insert("min_query_count".into(), "many".into());
-        });
-    }),
-    ("a record without a name", &[N15], |tree| {
-        tree.record("Server/performance", |record| record.sut_name = None);
-    }),
-    ("a record without the time for the name", &[N14], |tree| {
-        tree.record("Server/accuracy", |record| record.get_sut_name_duration_ns = None);
-    }),
-    ("a record without a setting", &[N32], |tree| {
-        tree.record("Server/accuracy", |record| {
-            record.test_settings.remove("min_duration_ms");
-        });
-    }),
-    ("a performance run that is only complete", &[N33], |tree| {
-        tree.record("Server/performance", |record| record.verdict = Verdict::Complete);
-    }),
-    ("an accuracy run that is valid", &[N33], |tree| {
-        tree.record("Server/accuracy", |record| record.verdict = Verdict::Valid);
-    }),
-    ("a failed run with digests", &[N33], |tree| {
-        tree.record("Offline/digests", |record| record.verdict = Verdict::Failed);
-    }),
-    ("samples that a node handed on without being lost", &[N15], |tree| {
-        tree.record("Server/performance", |record| record.nodes[0].redispatched = 5);
-    }),
-    ("replies of no sample that the record gives no reason for", &[N33], |tree| {
-        tree.record("Server/performance", |record| record.nodes[0].unmatched_replies = 5);
-    }),
-    ("right answers that do not give the accuracy", &[N2], |tree| {
-        tree.record("Offline/accuracy", |record| record.accuracy.as_mut().unwrap().correct -= 900);
-    }),
-    ("an accuracy of fewer samples", &[N2], |tree| {
-        tree.record("Offline/accuracy", |record| {
-            let accuracy = record.accuracy.as_mut().unwrap();
-            accuracy.total /= 2;
-            accuracy.correct /= 2;
-        });
-    }),
-    ("another accuracy as reported", &[N2], |tree| {
-        tree.record("Offline/accuracy", |record| {
-            record.accuracy.as_mut().unwrap().reported = "79.000".into();
-        });
-    }),
-    ("a rehearsal that its settings still name", &[], |tree| {
-        given(tree, "Server/performance", "rehearsal", true.into());
-    }),
-    ("a run that its settings name as one of the Open division", &[], |tree| {
-        given(tree, "Server/accuracy", "division", "open".into());
-    }),
-    ("an audit.config in the performance run", &[N32], |tree| {
-        given(tree, "Server/performance", "audit_config", "audit.config".into());
     }),
 ];

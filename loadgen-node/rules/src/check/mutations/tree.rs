@@ -8,7 +8,7 @@ use std::{
     sync::OnceLock,
 };
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::papers;
 use crate::{
@@ -176,6 +176,17 @@ impl Tree {
     /// The measurements file of the Server run.
     pub(super) fn measurements_file(&self) -> String {
         format!("{}/Server/two-H100-nodes_netdiv_Server.json", self.under("measurements"))
+    }
+
+    /// Edits a setting of the LoadGen node as it was given, in one record, with its digests.
+    pub(super) fn given(&self, run: &str, key: &str, value: Value) {
+        self.record(run, |record| {
+            record.settings.insert(key.into(), value);
+            let text = json!(record.settings).to_string();
+            let machine = &mut record.evidence.as_mut().unwrap().loadgen_node;
+            machine.settings_sha256 = Some(sha256_of(&text));
+            machine.settings = Some(text);
+        });
     }
 
     /// Writes what the record of a performance run says into the measurements file beside it, as a cheat would.
