@@ -346,3 +346,26 @@ fn what_only_section_6_2_asks_is_not_asked_of_closed() {
     tree.edit_logs(|log| log.replace(key, &key.replace(": 0", ": 7")));
     assert!(says(&broken(&tree.check(), Rule::N32), "max_query_count"), "{}", tree.check().text());
 }
+
+#[test]
+fn results_of_the_edge_suite_may_be_inferred_from_a_stream() {
+    const SYSTEM: &str = "closed/X/systems/S.json";
+    for (suite, is_allowed) in [("edge", true), ("datacenter,edge", true), ("datacenter", false)] {
+        let tree = Tree::of("stable-diffusion-xl");
+        tree.edit_logs(|log| {
+            log.replace(
+                "\"key\": \"effective_scenario\", \"value\": \"Offline\"",
+                "\"key\": \"effective_scenario\", \"value\": \"SingleStream\"",
+            )
+        });
+        tree.edit(SYSTEM, |text| {
+            let mut system: Value = serde_json::from_str(&text).unwrap();
+            system["system_type"] = json!(suite);
+            system.to_string()
+        });
+        let report = tree.check();
+        let broken = broken(&report, Rule::N32);
+        assert!(!says(&broken, "is of a run of"), "{suite}: {broken:#?}");
+        assert_eq!(says(&broken, "only results of the edge suite"), !is_allowed, "{broken:#?}");
+    }
+}

@@ -35,7 +35,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             at.fail_each(too_few(detail));
         }
         let mut at = found.at(N21, &run.place);
-        if let Some(scenario) = entry.scenario
+        if let Some(scenario) = detail.scenario()
             && run.measures()
             && detail.mode() == Some(Mode::Performance)
         {
@@ -55,7 +55,7 @@ fn too_short(subject: &Subject, entry: &Entry, detail: &DetailLog) -> Option<Str
     // A setting that is too low is a finding already.
     detail.integer("effective_min_duration_ms").filter(|ms| *ms >= least)?;
     let least = least as f64 / 1e3;
-    let took = elapsed::duration(entry.scenario?, detail)?;
+    let took = elapsed::duration(detail.scenario()?, detail)?;
     (took < least * (1.0 - DIGITS)).then(|| {
         format!(
             "by its figures the test took {took:.1} s, and at least {least} s is asked for: run again, with more queries"

@@ -16,7 +16,7 @@ const CHANCE: f64 = 0.05;
 const DEVIATIONS: f64 = 8.0;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    for (entry, run, detail) in subject.details() {
+    for (_, run, detail) in subject.details() {
         if detail.repeated().next().is_some() {
             continue;
         }
@@ -24,7 +24,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         let is_part = found.is_broken_at(N2, &run.record_place);
         let mut at = found.at(N21, &run.place);
         let measures = run.measures() && detail.mode() == Some(Mode::Performance);
-        if let Some(scenario) = entry.scenario.filter(|_| measures) {
+        if let Some(scenario) = detail.scenario().filter(|_| measures) {
             at.fail_each(
                 ended_early(scenario, detail)
                     .or_else(|| off_schedule(scenario, detail).filter(|_| !is_short)),

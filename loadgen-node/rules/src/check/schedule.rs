@@ -26,6 +26,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             data_set(benchmark, detail, found.at(N2, &run.place));
         }
         let mut at = found.at(N32, &run.place);
+        at.fail_each(inferred(subject, entry, detail));
         match entry.benchmark {
             None => at.unknown(NO_BENCHMARK),
             Some(benchmark) if run.measures() && !run.is_token_test() => {
@@ -42,6 +43,22 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     if !subject.is_open() {
         scenarios(subject, found);
     }
+}
+
+/// A result of the datacenter suite that is inferred from a run of another scenario.
+fn inferred(subject: &Subject, entry: &Entry, detail: &DetailLog) -> Option<String> {
+    let (wanted, of) = entry.scenario.zip(detail.scenario())?;
+    let mut systems = subject.systems.iter();
+    let system = systems.find(|system| entry.system() == Some(&system.name))?;
+    let is_of_edge = system.text("system_type").is_some_and(|suites| suites.contains("edge"));
+    (wanted != of && !is_of_edge).then(|| {
+        format!(
+            "{} is inferred from a run of {}, and only results of the edge suite may be: run {}",
+            wanted.word(),
+            of.word(),
+            wanted.word()
+        )
+    })
 }
 
 fn seeds(round: Option<&Round>, detail: &DetailLog, mut at: At) {

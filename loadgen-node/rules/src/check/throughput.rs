@@ -21,9 +21,9 @@ const DIGITS: f64 = 1e-4;
 const ROUNDING: f64 = 0.02;
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
-    for (entry, run, detail) in subject.details() {
+    for (_, run, detail) in subject.details() {
         let measures = detail.mode() == Some(Mode::Performance);
-        let Some(scenario) = entry.scenario.filter(|_| run.measures() && measures) else {
+        let Some(scenario) = detail.scenario().filter(|_| run.measures() && measures) else {
             continue;
         };
         let Some(rate) = detail.throughput(scenario) else { continue };

@@ -49,8 +49,13 @@ pub(super) fn differences(
         let logged = [reference, run].map(metric_of);
         let [reference, run] = [reference, run].map(|run| run.folder.join(SUMMARY));
         let summed = speed(test, &reference, &run).map(|part| part.figures).unwrap_or_default();
+        let text = read(VERIFY_PERFORMANCE).unwrap_or_default();
         let either = names.into_iter().zip(summed).zip(logged).map(|((name, summed), logged)| {
             let summed = figure(&summed).map(|(_, value)| value.to_owned());
+            let summed = summed.map(|summed| match logged {
+                None => more_digits(&text, name, &summed).unwrap_or(summed),
+                Some(_) => summed,
+            });
             let values = summed.into_iter().chain(logged.map(|value| value.to_string()));
             values.map(|value| format!("{name} = {value}")).collect::<Vec<_>>()
         });
@@ -103,6 +108,14 @@ fn figures<E>(part: Result<Part, E>) -> Vec<Vec<String>> {
 fn metric_of(run: &Run) -> Option<f64> {
     let detail = run.detail()?;
     Some(metric(detail.scenario()?, detail)?.value)
+}
+
+/// Returns a text's value of a figure that rounds to the summary's, which has fewer digits than the detail log.
+fn more_digits(text: &str, name: &str, summed: &str) -> Option<String> {
+    let digits = summed.split_once('.').map_or(0, |(_, digits)| digits.len());
+    let value = *given(text, name).first()?;
+    let rounded = format!("{:.digits$}", value.parse::<f64>().ok()?);
+    (rounded == summed).then(|| value.to_owned())
 }
 
 fn is_whole(path: &Path) -> bool {
@@ -189,4 +202,17 @@ fn odd_counts(text: &str, entry: &Entry) -> Option<String> {
         return None;
     };
     Some(format!("{wrong}: verify the test again"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_has_fewer_digits_than_the_file_of_its_verification() {
+        let text = "Reference score: 28.464\nTest score: 28.47\n";
+        assert_eq!(more_digits(text, "Reference score", "28.46"), Some("28.464".into()));
+        assert_eq!(more_digits(text, "Test score", "28.46"), None);
+        assert_eq!(more_digits(text, "score", "28.46"), None);
+    }
 }
