@@ -131,7 +131,7 @@ fn entries_of<'t>(tree: &Tree, table: &'t Table) -> std::io::Result<Vec<Entry<'t
     Ok(places.map(|place| entry(tree, place, table)).collect())
 }
 
-/// Whether a result belongs to the edge suite, of which the table has nothing: the Network division does not have that suite.
+/// Returns true if a result belongs to the edge suite, which the Network division and its table do not have.
 fn is_of_edge(entry: &Entry, systems: &[System], round: Option<&Round>) -> bool {
     let is_its = |system: &&System| entry.system() == Some(&system.name);
     let kind = systems.iter().find(is_its).and_then(|system| system.text("system_type"));
