@@ -8,6 +8,8 @@
 //!
 //! Nothing is written into the source tree: LoadGen logs the SHA-1 of its own files.
 
+#![allow(clippy::disallowed_methods, reason = "sources are no user's text")]
+
 use std::{
     env,
     error::Error,

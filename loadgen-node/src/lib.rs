@@ -14,6 +14,8 @@
 //!
 //! The rules themselves are a crate of their own, `netdiv-rules`.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+
 mod claim;
 mod commands;
 mod comparison;

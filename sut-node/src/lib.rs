@@ -15,6 +15,8 @@
 //!
 //! [`run`] is the real program; `main.rs` only reads settings and calls it.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+
 mod background;
 mod batching;
 mod bench;

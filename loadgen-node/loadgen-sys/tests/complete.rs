@@ -1,6 +1,8 @@
 //! A test from start to end, answered from another long-lived thread. One file for each case: LoadGen is one per
 //! process.
 
+#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
+
 mod common;
 
 use common::{Library, answer_in_background, settings};

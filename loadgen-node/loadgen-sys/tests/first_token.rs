@@ -1,5 +1,7 @@
 //! A first token before each answer. One file for each case: LoadGen is one per process.
 
+#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
+
 mod common;
 
 use common::{Library, answer_in_background_with};

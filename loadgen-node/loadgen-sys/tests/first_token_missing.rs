@@ -1,6 +1,8 @@
 //! An answer without its first token, which LoadGen does not survive in accuracy mode. One file for each case: LoadGen is
 //! one per process.
 
+#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
+
 mod common;
 
 use common::{Library, answer_in_background};

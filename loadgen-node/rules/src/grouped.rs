@@ -184,13 +184,16 @@ impl fmt::Display for Grouped {
     }
 }
 
-/// A path without the parts in its middle that it has in common with all others of its length.
+/// A path without the parts in its middle that it has in common with all others.
 fn short(path: &str, others: &[String]) -> String {
     let parts: Vec<&str> = path.split('/').collect();
     let differs = |number: usize| {
         others.iter().any(|other| {
             let other: Vec<&str> = other.split('/').collect();
-            other.len() == parts.len() && other[number] != parts[number]
+            match other.len() == parts.len() {
+                true => other[number] != parts[number],
+                false => !other.contains(&parts[number]),
+            }
         })
     };
     let is_kept = |number: usize| number == 0 || number + 2 >= parts.len() || differs(number);

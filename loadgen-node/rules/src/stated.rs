@@ -5,7 +5,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    fs, io,
+    io,
     path::Path,
     sync::LazyLock,
 };
@@ -13,7 +13,10 @@ use std::{
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::tree::{DETAIL, SUMMARY, list_files};
+use crate::{
+    facts::files,
+    tree::{DETAIL, SUMMARY, list_files},
+};
 
 /// A kind of file that states facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, strum::Display)]
@@ -139,7 +142,7 @@ pub fn unclassified(root: &Path) -> io::Result<BTreeSet<String>> {
     let mut missing = BTreeSet::new();
     for path in list_files(root)? {
         let Some(source) = path.to_str().and_then(Source::of) else { continue };
-        let text = fs::read_to_string(root.join(&path))?;
+        let text = files::read_to_string(&root.join(&path))?;
         for key in source.keys(&text) {
             let (source, key) = source.entry(&key);
             if !source.has(key) {

@@ -1,7 +1,7 @@
 //! Reading a user.conf before LoadGen does. LoadGen would log an error for a bad line and go on to an invalid
 //! run; it ignores keys that it does not know without a word.
 
-use std::path::Path;
+use std::{collections::BTreeSet, path::Path};
 
 use crate::facts::files;
 
@@ -38,37 +38,60 @@ const MOST_MS: u64 = 366 * 24 * 3600 * 1000;
 const SCENARIOS: [&str; 6] =
     ["*", "SingleStream", "MultiStream", "Server", "Offline", "Interactive"];
 
-/// Checks every line of a file. Returns warnings about what has no effect on a run of that benchmark and scenario, both as
-/// LoadGen names them.
+/// A user.conf, by the lines' effect on a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UserConf {
+    /// Lines that have no effect on any run, and a file without effect on this one.
+    pub warnings: Vec<String>,
+    /// Lines of other benchmarks or scenarios.
+    pub of_other_runs: Option<String>,
+    /// Settings that the run takes from it, such as `target_qps`.
+    pub keys: BTreeSet<String>,
+}
+
+/// Checks every line of a file for a run of that benchmark and scenario, both as LoadGen names them.
 ///
 /// # Errors
 ///
-/// When it cannot be read, or has a line that LoadGen would misread: where, and what to write.
-pub fn check(path: &Path, benchmark: &str, scenario: &str) -> Result<Vec<String>, String> {
+/// A file that cannot be read, or a line that LoadGen would misread: where, and what to write.
+pub fn check(path: &Path, benchmark: &str, scenario: &str) -> Result<UserConf, String> {
     let name = path.display();
     let text = files::read_text(path).map_err(|error| format!("cannot read {name}: {error}"))?;
-    let mut warnings = Vec::new();
-    for (number, line) in text.lines().enumerate() {
-        let place = format!("{name}, line {}", number + 1);
-        warnings.extend(
-            check_line(line)
-                .map_err(|why| format!("{place}: {why}"))?
-                .map(|warning| format!("{place}: {warning}")),
-        );
+    let mut read = UserConf::default();
+    let mut others = Vec::new();
+    for (line, number) in text.lines().zip(1..) {
+        let place = format!("{name}, line {number}");
+        let warning = check_line(line).map_err(|why| format!("{place}: {why}"))?;
+        let is_known = warning.is_none();
+        read.warnings.extend(warning.map(|warning| format!("{place}: {warning}")));
+        let key = line.split_whitespace().next().filter(|word| !word.starts_with('#'));
+        let Some(key) = key.filter(|_| is_known) else { continue };
+        match setting_of(key, benchmark, scenario) {
+            Some(setting) => {
+                read.keys.insert(setting.to_owned());
+            }
+            None => others.push(number.to_string()),
+        }
     }
-    let applies = |line: &str| {
-        let key = line.split_whitespace().next().unwrap_or_default();
-        ["*", benchmark].into_iter().any(|model| {
-            let rest = key.strip_prefix(model).and_then(|rest| rest.strip_prefix('.'));
-            rest.is_some_and(|rest| {
-                rest.starts_with("*.") || rest.starts_with(&format!("{scenario}."))
-            })
-        })
-    };
-    if !text.lines().any(applies) {
-        warnings.push(format!("{name}: no line applies to {benchmark} in {scenario}"));
+    if read.keys.is_empty() {
+        read.warnings.push(format!("{name}: no line applies to {benchmark} in {scenario}"));
+    } else if !others.is_empty() {
+        let lines = if others.len() == 1 { "line" } else { "lines" };
+        let others = others.join(", ");
+        read.of_other_runs = Some(format!(
+            "{name}: {lines} {others} are not for {benchmark} in {scenario}, and have no effect on this run"
+        ));
     }
-    Ok(warnings)
+    Ok(read)
+}
+
+/// Returns the setting of a key that applies to such a run.
+fn setting_of<'k>(key: &'k str, benchmark: &str, scenario: &str) -> Option<&'k str> {
+    ["*", benchmark].into_iter().find_map(|model| {
+        let rest = key.strip_prefix(model)?.strip_prefix('.')?;
+        let (of, setting) = rest.split_once('.')?;
+        ["*", scenario].contains(&of).then_some(setting)
+    })
 }
 
 pub(crate) fn check_line(line: &str) -> Result<Option<String>, String> {
@@ -156,5 +179,25 @@ mod tests {
             assert!(check_line(bad).unwrap_err().contains(want), "{bad}");
         }
         assert!(check_line("*.Server.target_qsp = 1").unwrap().unwrap().contains("no effect"));
+    }
+
+    #[test]
+    fn lines_of_other_runs_are_told_from_those_of_this_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("user.conf");
+        let read = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            check(&path, "gptj-99.9", "Server").unwrap()
+        };
+        let read_both = read(
+            "# rates\ngptj-99.9.Server.target_qps = 2\n\n*.Offline.target_qps = 3\nbert.*.min_duration = 1\n",
+        );
+        assert_eq!(read_both.keys, BTreeSet::from(["target_qps".to_owned()]));
+        assert!(read_both.of_other_runs.unwrap().contains("lines 4, 5 are not for gptj-99.9"));
+        assert!(read_both.warnings.is_empty());
+        let of_others = read("gptj-99.Server.target_qps = 2\n");
+        assert!(of_others.warnings[0].contains("no line applies") && of_others.keys.is_empty());
+        let every = read("*.*.min_duration = 1\n*.Server.target_qps = 1\n");
+        assert_eq!((every.keys.len(), every.of_other_runs), (2, None));
     }
 }

@@ -1,5 +1,6 @@
 //! Results that MLCommons published and accepted, and siblings of them: `check` agrees with the official checkers.
 
+#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
 #![allow(clippy::unwrap_used, reason = "what tests stand on is a test, too")]
 
 use std::{
@@ -367,5 +368,104 @@ fn results_of_the_edge_suite_may_be_inferred_from_a_stream() {
         let broken = broken(&report, Rule::N32);
         assert!(!says(&broken, "is of a run of"), "{suite}: {broken:#?}");
         assert_eq!(says(&broken, "only results of the edge suite"), !is_allowed, "{broken:#?}");
+    }
+}
+
+/// Where the logs of the performance run of the tree `llama3.1-8b` are.
+const PERFORMANCE: &str = "closed/X/results/S/llama3.1-8b/Offline/performance/run_1";
+
+#[test]
+fn a_log_of_two_tests_is_found_where_the_rule_on_single_tests_is_not_asked() {
+    let tree = Tree::of("llama3.1-8b");
+    let log = format!("{PERFORMANCE}/mlperf_log_detail.txt");
+    tree.edit(&log, |text| format!("{text}{}", text.replace("\"VALID\"", "\"INVALID\"")));
+    let report = tree.check();
+    let broken = broken(&report, Rule::N33);
+    assert!(says(&broken, "the detail log is of 2 tests"), "{}", report.text());
+}
+
+#[test]
+fn logs_of_one_result_name_one_data_set() {
+    let tree = Tree::of("llama3.1-8b");
+    let is_found = |tree: &Tree| says(&broken(&tree.check(), Rule::N2), "qsl_name is `imagenet`");
+    assert!(!is_found(&tree));
+    tree.edit(&format!("{PERFORMANCE}/mlperf_log_detail.txt"), |text| {
+        let (before, rest) = text.split_once("\"key\": \"qsl_name\", \"value\": \"").unwrap();
+        let (_, after) = rest.split_once('"').unwrap();
+        format!("{before}\"key\": \"qsl_name\", \"value\": \"imagenet\"{after}")
+    });
+    // The accuracy run comes second.
+    let text = tree.check().text();
+    assert!(is_found(&tree) || text.contains("and `imagenet` in"), "{text}");
+}
+
+#[test]
+fn names_of_benchmarks_are_those_of_published_results() {
+    let tree = Tree::of("llama3.1-8b");
+    let known = |tree: &Tree| tree.check().outcome(Rule::N2) != Outcome::CannotTell;
+    assert!(known(&tree), "{}", tree.check().text());
+    tree.rename("closed/X/results/S/llama3.1-8b", "closed/X/results/S/llama3_1-8b");
+    assert!(known(&tree), "{}", tree.check().text());
+}
+
+#[test]
+fn a_version_is_of_the_last_round_before_it_or_of_none() {
+    for (version, name) in [
+        ("5.0.22", "v5.1"),
+        ("5.0.25", "v5.1"),
+        ("5.1.0", "v5.1"),
+        ("5.0.12", "v5.0"),
+        ("6.0.5", "v6.0"),
+        ("6.0.15", "v6.0"),
+        ("6.0.17", "of LoadGen 6.0.17"),
+        ("7.1", "of LoadGen 7.1"),
+        ("4.0", "v4.0"),
+    ] {
+        let tree = Tree::of("deepseek-r1");
+        tree.edit_logs(|log| {
+            log.replace("2465351861681999779", "1").replace("\"6.0.8 @", &format!("\"{version} @"))
+        });
+        assert_eq!(round(&tree.check()), (name, RoundSource::LoadgenVersion), "{version}");
+    }
+}
+
+#[test]
+fn logs_in_the_wrong_folder_still_tell_the_round() {
+    let tree = Tree::of("llama3.1-8b");
+    let [run, accuracy] = [PERFORMANCE, "closed/X/results/S/llama3.1-8b/Offline/accuracy"];
+    for name in ["mlperf_log_detail.txt", "mlperf_log_summary.txt"] {
+        tree.rename(&format!("{run}/{name}"), "kept");
+        tree.rename(&format!("{accuracy}/{name}"), &format!("{run}/{name}"));
+        tree.rename("kept", &format!("{accuracy}/{name}"));
+    }
+    let report = tree.check();
+    assert_eq!(round(&report).1, RoundSource::Seeds, "{}", report.text());
+}
+
+#[test]
+fn an_inferred_result_has_the_logs_of_the_run_that_it_is_inferred_from() {
+    let tree = Tree::of("stable-diffusion-xl");
+    tree.edit("closed/X/systems/S.json", |text| text.replace("datacenter", "edge"));
+    tree.edit_logs(|log| log.replace("\"value\": \"Offline\"", "\"value\": \"SingleStream\""));
+    let results = "closed/X/results/S/stable-diffusion-xl";
+    tree.also(&format!("{results}/Offline"), &format!("{results}/SingleStream"));
+    let shared = |tree: &Tree| says(&broken(&tree.check(), Rule::N35), "is the run of");
+    assert!(!shared(&tree), "{}", tree.check().text());
+    tree.edit("closed/X/systems/S.json", |text| text.replace("edge", "datacenter"));
+    assert!(shared(&tree), "{}", tree.check().text());
+}
+
+#[test]
+fn empty_files_that_no_checker_reads_are_left_alone() {
+    let tree = Tree::of("llama3.1-8b");
+    for (name, is_found) in
+        [("closed/X/scripts/unet.lock", false), ("closed/X/documentation/calibration.md", true)]
+    {
+        fs::create_dir_all(tree.path(name).parent().unwrap()).unwrap();
+        fs::write(tree.path(name), "").unwrap();
+        let report = tree.check();
+        let empty = report.findings().filter(|finding| finding.text.starts_with("is empty"));
+        let is_said = empty.flat_map(|finding| &finding.places).any(|place| place == name);
+        assert_eq!(is_said, is_found, "{name}: {}", report.text());
     }
 }

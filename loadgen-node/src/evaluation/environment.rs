@@ -6,6 +6,7 @@ use std::{
     process::Command,
 };
 
+use netdiv_resources::files;
 use tracing::info;
 
 use crate::{RunError, output, run::accuracy::OfficialScript, settings::usage};
@@ -47,7 +48,7 @@ impl Environment {
         let own =
             fs::File::create(folder.with_extension("lock")).map_err(|error| failed(&error))?;
         own.lock().map_err(|error| failed(&error))?;
-        if fs::read_to_string(folder.join(MADE)).is_ok_and(|made| made == packages) {
+        if files::read_text(&folder.join(MADE)).is_ok_and(|made| made == packages) {
             return Self::given(&folder);
         }
         info!(folder = %folder.display(), packages = %script.packages.join(" "), "fetching Python packages, once");

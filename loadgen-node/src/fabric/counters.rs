@@ -1,9 +1,9 @@
 //! What this machine counts while a cell is measured: processor time, and what TCP or QUIC had to do.
 
-use std::{collections::BTreeMap, fs, time::Duration};
+use std::{collections::BTreeMap, time::Duration};
 
 use netdiv_qdl::QuicPath;
-use netdiv_resources::processor;
+use netdiv_resources::{kernel, processor};
 
 use super::{
     path::{Connection, Path},
@@ -33,7 +33,7 @@ impl Counters {
             [] => tcp::connections(),
             _ => quic.into_iter().enumerate().map(Into::into).collect(),
         };
-        let snmp = fs::read_to_string("/proc/net/snmp").unwrap_or_default();
+        let snmp = kernel::read("/proc/net/snmp");
         Self {
             processor: processor::time(),
             io_threads: processor::threads(|name| name.starts_with(IO_THREADS)),

@@ -68,7 +68,9 @@ impl Judgement {
                 None => self.fault("LoadGen's log has no result".into()),
             }
         }
-        let errors = log.errors();
+        let unreadable =
+            log.unreadable().iter().map(|line| format!("a line that is no entry: {line}"));
+        let errors: Vec<_> = log.errors().iter().cloned().chain(unreadable).collect();
         for error in errors.iter().take(SHOWN_ERRORS) {
             self.fault(format!("LoadGen's log has an error: {error}"));
         }
@@ -127,11 +129,33 @@ impl Judgement {
     }
 }
 
+/// LoadGen's texts about a result; those of early stopping also say that it was met.
+const TEXTS: [&str; 4] = [
+    "result_invalid_reason",
+    "early_stopping_result",
+    "early_stopping_ttft_result",
+    "early_stopping_tpot_result",
+];
+
+/// Parts of LoadGen's verdict, each with the reason that it gives where LoadGen has no text.
+const PARTS: [(&str, &str); 4] = [
+    ("result_min_duration_met", "the test was shorter than the minimum duration"),
+    ("result_min_queries_met", "fewer queries were issued than the minimum"),
+    ("result_perf_constraints_met", "latencies exceed their bounds"),
+    ("early_stopping_met", "too few queries were processed for early stopping"),
+];
+
+/// Returns every reason that LoadGen gives.
 fn invalid_reason(log: &DetailLog) -> String {
-    let texts = ["result_invalid_reason", "early_stopping_result"].map(|key| log.text(key));
-    let reasons: Vec<_> = texts.into_iter().flatten().map(str::trim).collect();
-    let reasons = reasons.join(" ").split_whitespace().collect::<Vec<_>>().join(" ");
-    format!("LoadGen calls the result INVALID: {reasons}")
+    let said = TEXTS.into_iter().filter_map(|key| log.text(key));
+    let said = said.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let mut reasons: Vec<_> =
+        said.filter(|text| !text.is_empty() && !text.starts_with("* Run successful")).collect();
+    if reasons.is_empty() {
+        let unmet = PARTS.into_iter().filter(|(key, _)| log.is_on(key) == Some(false));
+        reasons = unmet.map(|(_, reason)| reason.to_owned()).collect();
+    }
+    format!("LoadGen calls the result INVALID: {}", reasons.join(" "))
 }
 
 /// What is known of the accuracy.
@@ -158,6 +182,52 @@ fn score(test: &LoadGenTest) -> Result<Score, String> {
         None => {
             accuracy::check_complete(responses, library.total_samples())?;
             Ok(Score::NoLabels)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reason(entries: &[(&str, &str)]) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mlperf_log_detail.txt");
+        let line = |(key, value): &(&str, &str)| {
+            format!(
+                ":::MLLOG {{\"key\": \"{key}\", \"value\": {value}, \"time_ms\": 1.0, \"metadata\": {{\"is_error\": false}}}}\n"
+            )
+        };
+        std::fs::write(&path, entries.iter().map(line).collect::<String>()).unwrap();
+        invalid_reason(&DetailLog::read(&path).unwrap())
+    }
+
+    #[test]
+    fn every_reason_of_loadgen_is_reported() {
+        let few = "\" * Only processed 100 queries.  * Need to process at least 662.\"";
+        let good = "\" * Run successful.\"";
+        for (entries, want) in [
+            (vec![("early_stopping_result", few)], "* Only processed 100 queries. * Need to"),
+            (
+                vec![("early_stopping_ttft_result", few), ("early_stopping_tpot_result", good)],
+                "* Only processed 100 queries. * Need to",
+            ),
+            (
+                vec![
+                    ("result_invalid_reason", "\"Reduce target QPS. \""),
+                    ("early_stopping_result", good),
+                ],
+                "Reduce target QPS.",
+            ),
+            (vec![("result_min_duration_met", "false")], "the test was shorter"),
+            (
+                vec![("early_stopping_met", "false"), ("early_stopping_tpot_result", "\"\"")],
+                "too few queries were processed",
+            ),
+        ] {
+            let reason = reason(&entries);
+            let text = reason.strip_prefix("LoadGen calls the result INVALID: ").unwrap();
+            assert!(text.starts_with(want) && !text.contains("successful"), "{reason}");
         }
     }
 }

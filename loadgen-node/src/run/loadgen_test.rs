@@ -8,6 +8,8 @@ use loadgen_sys::{
 };
 use netdiv_dataset::{self as dataset, Dataset, Labels};
 use netdiv_qdl::TokenBounds;
+use netdiv_resources::plain::PlainText;
+use netdiv_rules::user_conf::UserConf;
 
 use super::{
     expected::Expected,
@@ -37,8 +39,10 @@ pub(super) struct LoadGenTest {
     pub(crate) tokens: AnswerTokens,
     /// Its bounds for them, where it has any.
     pub(crate) token_bounds: Option<TokenBounds>,
-    /// Lines of user.conf that have no effect.
-    pub(crate) warnings: Vec<String>,
+    /// The lines of user.conf, by their effect.
+    pub(crate) user_conf: UserConf,
+    /// The audit.config, which LoadGen opens when its test starts.
+    audit_config: Option<PlainText>,
     pub(crate) labels: Option<Labels>,
     /// Told what LoadGen sees, where the run has digests.
     pub(crate) witness: Option<Arc<Witness>>,
@@ -51,7 +55,8 @@ impl LoadGenTest {
         let phases = Phases::new("prepare");
         let data = dataset::open(&config.dataset)?;
         let labels = labels(&config, data.sample_count())?;
-        let RunSettings { given: settings, effective, warnings } = test_settings(&config)?;
+        let RunSettings { given: settings, effective, user_conf, audit_config } =
+            test_settings(&config)?;
         check_settings(&config, &effective)?;
         prompts::check(&config, data.as_ref())?;
         let (tokens, token_bounds) = (effective.answer_tokens(), token_bounds(&effective));
@@ -69,7 +74,8 @@ impl LoadGenTest {
             phases,
             tokens,
             token_bounds,
-            warnings,
+            user_conf,
+            audit_config,
             labels,
             witness,
             search,
@@ -83,7 +89,7 @@ impl LoadGenTest {
             enable_trace: self.config.trace,
             ..LogSettings::default()
         };
-        let audit_config = self.config.audit_config.as_deref();
+        let audit_config = self.audit_config.as_ref().map(PlainText::path);
         // It is preparing from here on, and may do so for long before its first call.
         self.library.owes_calls().store(true, Ordering::SeqCst);
         let library = self.library.as_ref();

@@ -37,7 +37,11 @@ pub(crate) use self::{
 };
 use netdiv_traces::Traces;
 
-use self::{loadgen_test::LoadGenTest, metrics::Endpoint, test_settings::check_user_conf};
+use self::{
+    loadgen_test::LoadGenTest,
+    metrics::Endpoint,
+    test_settings::{announce, check_user_conf},
+};
 use crate::{RunConfig, RunError, output, result::Verdict, settings::Target};
 
 /// Runs LoadGen against the nodes, writes `result.json`, prints the closing table, and returns the verdict.
@@ -62,7 +66,7 @@ pub(crate) fn refusal(config: RunConfig) -> Option<RunError> {
         Err(why) => return Some(why),
     };
     let checked = eligibility::findings(&test, &[], None).map(drop);
-    checked.and_then(|()| check_user_conf(&test.config, &test.warnings)).err()
+    checked.and_then(|()| check_user_conf(&test.config, &test.user_conf)).err()
 }
 
 fn execute(test: &LoadGenTest) -> Result<Verdict, RunError> {
@@ -73,7 +77,8 @@ fn execute(test: &LoadGenTest) -> Result<Verdict, RunError> {
         allow(unused_variables, reason = "nodes are asked for more")
     )]
     let findings = eligibility::findings(test, &[], None)?;
-    check_user_conf(&test.config, &test.warnings)?;
+    check_user_conf(&test.config, &test.user_conf)?;
+    announce(&test.config, &test.settings, test.library.total_samples());
     let _claim = output::prepare(output)?;
     fitness::has_room(output, *min_free_bytes)
         .map_err(|why| RunError::Usage(format!("--output: {why}")))?;

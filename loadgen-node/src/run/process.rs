@@ -1,13 +1,11 @@
 //! What a process has used, from Linux's `/proc`.
 
-use std::fs;
-
-use netdiv_resources::processor;
+use netdiv_resources::{kernel, processor};
 use netdiv_rules::result::Process;
 
 /// What this process has used so far.
 pub fn process() -> Process {
-    let read = |file| fs::read_to_string(file).unwrap_or_default();
+    let read = |file| kernel::read(file);
     let status = read("/proc/self/status");
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kibibytes = peak.and_then(|text| text.trim().trim_end_matches(" kB").parse().ok());

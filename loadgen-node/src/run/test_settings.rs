@@ -2,15 +2,15 @@
 
 use std::{path::Path, time::Duration};
 
-use loadgen_sys::{AnswerTokens, Scenario, TestSettings};
+use loadgen_sys::{AnswerTokens, Mode, Scenario, TestSettings};
 use netdiv_qdl::TokenBounds;
-use netdiv_resources::files;
+use netdiv_resources::plain::PlainText;
 use netdiv_rules::{
     Division,
     book::{Benchmark, Table, TokenLatencies},
-    user_conf,
+    user_conf::{self, UserConf},
 };
-use tracing::warn;
+use tracing::{info, warn};
 
 use super::loadgen_bounds;
 use crate::{
@@ -24,8 +24,10 @@ pub(super) struct RunSettings {
     pub(super) given: TestSettings,
     /// As they are in the test: an audit.config overrides them.
     pub(super) effective: TestSettings,
-    /// Lines of user.conf that have no effect.
-    pub(super) warnings: Vec<String>,
+    /// The lines of user.conf, by their effect.
+    pub(super) user_conf: UserConf,
+    /// The audit.config as LoadGen reads it.
+    pub(super) audit_config: Option<PlainText>,
 }
 
 /// Where LoadGen itself looks for settings of a compliance test, in the working folder.
@@ -34,13 +36,15 @@ const AUDIT_CONFIG: &str = "audit.config";
 /// LoadGen's settings: mlperf.conf, then user.conf, then the fields that were set by hand.
 pub(super) fn test_settings(config: &RunConfig) -> Result<RunSettings, RunError> {
     let refused = |error: loadgen_sys::SettingsError| RunError::Usage(error.to_string());
-    let mut warnings = Vec::new();
+    let mut user_conf = UserConf::default();
     if let Some(path) = &config.user_conf {
-        warnings = user_conf::check(path, &config.loadgen_model, config.scenario.official_name())
+        user_conf = user_conf::check(path, &config.loadgen_model, config.scenario.official_name())
             .map_err(RunError::Usage)?;
     }
     let mut given = TestSettings::new(config.scenario, config.mode);
-    given.from_config(config.user_conf.as_deref(), &config.loadgen_model).map_err(refused)?;
+    let plain_conf = plain(config.user_conf.as_deref())?;
+    let plain_conf = plain_conf.as_ref().map(PlainText::path);
+    given.from_config(plain_conf, &config.loadgen_model).map_err(refused)?;
     if let Some(samples) = config.performance_samples {
         // Else the number in mlperf.conf would win.
         given.set("performance_sample_count_override", &samples.to_string()).map_err(refused)?;
@@ -48,13 +52,12 @@ pub(super) fn test_settings(config: &RunConfig) -> Result<RunSettings, RunError>
     for (name, value) in &config.settings {
         given.set(name, value).map_err(refused)?;
     }
-    let effective = match &config.audit_config {
-        Some(path) => {
-            if let Err(error) = files::check(path, files::TEXT_BYTES) {
-                return usage(format!("{}: {error}", path.display()));
-            }
-            warn!("LoadGen will take settings from {}", path.display());
-            given.audited(path).map_err(refused)?
+    let audit_config = plain(config.audit_config.as_deref())?;
+    let effective = match &audit_config {
+        Some(audit_config) => {
+            let path = config.audit_config.as_deref().unwrap_or(audit_config.path()).display();
+            warn!("LoadGen will take settings from {path}");
+            given.audited(audit_config.path()).map_err(refused)?
         }
         None => {
             if Path::new(AUDIT_CONFIG).exists() {
@@ -65,23 +68,81 @@ pub(super) fn test_settings(config: &RunConfig) -> Result<RunSettings, RunError>
             given.clone()
         }
     };
-    Ok(RunSettings { effective, given, warnings })
+    Ok(RunSettings { effective, given, user_conf, audit_config })
 }
 
-/// A line of user.conf without effect is a warning; a run of the Network division must have a user.conf that applies to it.
-pub(crate) fn check_user_conf(config: &RunConfig, warnings: &[String]) -> Result<(), RunError> {
+/// Reads a file for LoadGen, which opens it by its path.
+fn plain(path: Option<&Path>) -> Result<Option<PlainText>, RunError> {
+    let Some(path) = path else { return Ok(None) };
+    match PlainText::of(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) => usage(format!("{}: {error}", path.display())),
+    }
+}
+
+/// Settings of LoadGen that are a run's rate.
+const RATES: [&str; 2] = ["server_target_qps", "offline_expected_qps"];
+
+/// Reports lines of user.conf without effect. A run for a division needs the rate of its benchmark and scenario, and none but a rehearsal
+/// may have such lines.
+pub(crate) fn check_user_conf(config: &RunConfig, read: &UserConf) -> Result<(), RunError> {
+    let is_chosen = config.settings.iter().any(|(name, _)| RATES.contains(&name.as_str()));
+    if config.division != Division::Exploratory
+        && matches!(config.scenario, Scenario::Server | Scenario::Offline)
+        && !is_chosen
+        && !read.keys.contains("target_qps")
+    {
+        let (model, scenario) = (&config.loadgen_model, config.scenario.official_name());
+        let what = match &config.user_conf {
+            None => {
+                let division = match config.division {
+                    Division::Open => "Open",
+                    _ => "Network",
+                };
+                format!("a run of the {division} division needs --user-conf, with")
+            }
+            Some(path) => {
+                let warnings: String = read.warnings.iter().map(|one| format!("{one}\n")).collect();
+                format!("{warnings}{} lacks", path.display())
+            }
+        };
+        return usage(format!(
+            "{what} the line `{model}.{scenario}.target_qps = RATE`: without it LoadGen takes 1 query per second"
+        ));
+    }
     if config.division == Division::Network && !config.rehearsal {
         if config.user_conf.is_none() {
             return usage(
                 "a run of the Network division needs --user-conf, with target_qps for benchmark and scenario",
             );
         }
-        if !warnings.is_empty() {
-            return usage(warnings.join("\n"));
+        if !read.warnings.is_empty() {
+            return usage(read.warnings.join("\n"));
         }
     }
-    warnings.iter().for_each(|warning| warn!("{warning}"));
+    read.warnings.iter().for_each(|warning| warn!("{warning}"));
+    read.of_other_runs.iter().for_each(|lines| info!("{lines}"));
     Ok(())
+}
+
+/// An accuracy run that takes this long is announced.
+const LONG: Duration = Duration::from_secs(600);
+
+/// Announces an accuracy run that its rate makes long: each sample of the data set is issued once.
+pub(super) fn announce(config: &RunConfig, settings: &TestSettings, samples: usize) {
+    if settings.mode() != Mode::Accuracy || config.scenario != Scenario::Server {
+        return;
+    }
+    let rate = settings.field("server_target_qps").and_then(|rate| rate.parse::<f64>().ok());
+    let Some(rate) = rate.filter(|rate| *rate > 0.0) else { return };
+    let time = Duration::try_from_secs_f64(samples as f64 / rate).unwrap_or(Duration::MAX);
+    if time >= LONG {
+        let about = humantime::format_duration(Duration::from_secs(time.as_secs() / 60 * 60));
+        warn!(
+            "this accuracy run takes {about}: {samples} samples, each once, at {rate} per second; a higher target_qps in a user.conf \
+             of its own makes it shorter"
+        );
+    }
 }
 
 /// Refuses what LoadGen does not survive, and a benchmark that its release does not know.

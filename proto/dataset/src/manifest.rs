@@ -1,11 +1,8 @@
 //! What `deploy/data` says of a data set that it prepared: a file beside it, with the digest of every sample.
 
-use std::{
-    io::ErrorKind,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
-use netdiv_resources::files;
+use netdiv_resources::{companion::companion, files};
 use serde::Deserialize;
 
 use crate::error::DatasetError;
@@ -68,14 +65,17 @@ impl Manifest {
         let whole = data_set.canonicalize().unwrap_or_default();
         let data_set = if data_set.file_name().is_some() { data_set } else { &whole };
         let Some(name) = data_set.file_name() else { return Ok(None) };
-        let mut file_name = name.to_owned();
-        file_name.push(ENDING);
-        let path = data_set.with_file_name(file_name);
-        let text = match files::read_to_string(&path, MOST_BYTES) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(DatasetError::Unreadable { path, error }),
-            Ok(text) => text,
+        let beside = |path: &Path| {
+            let mut name = path.file_name().unwrap_or_default().to_owned();
+            name.push(ENDING);
+            path.with_file_name(name)
         };
+        let unreadable =
+            |path: &Path, error| DatasetError::Unreadable { path: path.to_owned(), error };
+        let found = companion(data_set, beside).map_err(|error| unreadable(data_set, error))?;
+        let Some(path) = found else { return Ok(None) };
+        let text =
+            files::read_to_string(&path, MOST_BYTES).map_err(|error| unreadable(&path, error))?;
         let bad = |why: String| DatasetError::BadManifest { path: path.clone(), why };
         let written: Written =
             serde_json::from_str(&text).map_err(|error| bad(error.to_string()))?;

@@ -1,5 +1,7 @@
 //! What is written about metrics elsewhere is about those of the registry.
 
+#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
+
 use std::{
     collections::BTreeSet,
     fs, io,

@@ -1,5 +1,7 @@
 //! The process side of both programs: settings from a file and the command line, logging, signals, cores.
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+
 mod command_line;
 mod given;
 mod json_lines;

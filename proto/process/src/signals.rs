@@ -53,7 +53,7 @@ pub struct Signals(Vec<(Signal, unix::Signal)>);
 impl Signals {
     /// Listens to these. A process that was told to ignore the end of its terminal (`nohup`) goes on doing so.
     pub fn listen(wanted: &[Signal]) -> io::Result<Self> {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let status = netdiv_resources::kernel::read("/proc/self/status");
         let kept = |signal: &&Signal| **signal != Signal::HangUp || !ignores(&status, **signal);
         let listen =
             |signal: &Signal| Ok((*signal, unix::signal(SignalKind::from_raw(signal.number()))?));

@@ -1,9 +1,8 @@
 //! The control groups of this process, of both versions.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
+
+use crate::kernel;
 
 /// Which files a control group has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +16,7 @@ pub enum Version {
 /// The folders of the groups that a process is in, each followed by those above it, as far as they limit that controller
 /// (`memory`, `cpu`). `root` is where `proc` and `sys` are.
 pub fn folders(root: &Path, controller: &str) -> Vec<(Version, PathBuf)> {
-    let groups = fs::read_to_string(root.join("proc/self/cgroup")).unwrap_or_default();
+    let groups = kernel::read(root.join("proc/self/cgroup"));
     let mut folders = Vec::new();
     for line in groups.lines() {
         let mut parts = line.splitn(3, ':').skip(1);

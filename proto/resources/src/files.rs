@@ -10,7 +10,7 @@ use std::{
 use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 
-use crate::memory;
+use crate::{memory, text};
 
 /// Longest text that is read: settings, tables, certificates, manifests.
 pub const TEXT_BYTES: u64 = 64 << 20;
@@ -46,15 +46,23 @@ pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The same, as text.
+/// Reads a text that a program wrote, byte for byte.
 pub fn read_to_string(path: &Path, most_bytes: u64) -> io::Result<String> {
-    let text = String::from_utf8(read(path, most_bytes)?);
-    text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not text (UTF-8)"))
+    text::of_utf8(read(path, most_bytes)?).map_err(invalid)
 }
 
-/// A text of at most [`TEXT_BYTES`].
+/// Reads a text of at most [`TEXT_BYTES`] that a user wrote, as [`text::decode`] does.
 pub fn read_text(path: &Path) -> io::Result<String> {
-    read_to_string(path, TEXT_BYTES)
+    read_short_text(path, TEXT_BYTES)
+}
+
+/// Reads a text that a user wrote, and that has no reason to be long.
+pub fn read_short_text(path: &Path, most_bytes: u64) -> io::Result<String> {
+    text::decode(read(path, most_bytes)?).map_err(invalid)
+}
+
+fn invalid(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, why)
 }
 
 /// The SHA-256 of a regular file, in hex; it is not read into memory.

@@ -1,9 +1,12 @@
 //! Memory whose size a user, a file or a peer chooses. Asking for more than there is would end the process without a word: by
 //! the system, which kills, or by the allocator, which aborts.
 
-use std::{fs, io, path::Path};
+use std::{io, path::Path};
 
-use crate::control_groups::{self, Version};
+use crate::{
+    control_groups::{self, Version},
+    kernel,
+};
 
 /// What is left for everything else: threads' stacks, buffers, logs.
 const RESERVE_BYTES: u64 = 32 << 20;
@@ -86,7 +89,7 @@ fn without_reserve(all: Available) -> Available {
 }
 
 fn of_system(root: &Path) -> Available {
-    let read = |path: &str| fs::read_to_string(root.join(path)).unwrap_or_default();
+    let read = |path: &str| kernel::read(root.join(path));
     let (status, limits) = (read("proc/self/status"), read("proc/self/limits"));
     let unlimited = u64::MAX;
     // What /proc does not tell limits nothing.
@@ -125,10 +128,9 @@ fn of_control_groups(root: &Path) -> u64 {
             Version::V2 => ("memory.max", "memory.current", ""),
             Version::V1 => ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_"),
         };
-        let number =
-            |file: &str| fs::read_to_string(folder.join(file)).ok()?.trim().parse::<u64>().ok();
+        let number = |file: &str| kernel::said(folder.join(file))?.trim().parse::<u64>().ok();
         if let (Some(limit), Some(used)) = (number(limit), number(used)) {
-            let stat = fs::read_to_string(folder.join("memory.stat")).unwrap_or_default();
+            let stat = kernel::read(folder.join("memory.stat"));
             let cache = |kind| kib(&stat, &format!("{prefix}{kind} ")).unwrap_or(0);
             let caches = ["inactive_file", "active_file", "slab_reclaimable"].map(cache);
             let cached = caches.into_iter().fold(0, u64::saturating_add);
@@ -140,6 +142,8 @@ fn of_control_groups(root: &Path) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// A system with these files.

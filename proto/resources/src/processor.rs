@@ -7,6 +7,8 @@ use rustix::{
     time::{ClockId, clock_gettime},
 };
 
+use crate::kernel;
+
 /// What all threads of this process have used so far, in user and in kernel code.
 pub fn time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
@@ -19,7 +21,7 @@ pub fn time() -> Duration {
 pub fn threads(is_wanted: impl Fn(&str) -> bool) -> BTreeMap<String, f64> {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let seconds = |task: fs::DirEntry| {
-        let stat = fs::read_to_string(task.path().join("stat")).ok()?;
+        let stat = kernel::said(task.path().join("stat"))?;
         let name = stat.split_once('(')?.1.rsplit_once(')')?.0;
         let id = task.file_name().into_string().ok()?;
         is_wanted(name).then_some((id, in_stat(&stat)?))

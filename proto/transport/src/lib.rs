@@ -16,6 +16,8 @@
 //! - [`quic`]: the same calls, each a stream of a QUIC connection
 //! - [`security`]: TLS 1.3, certificates, tokens, and where plaintext is allowed
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+
 mod address;
 mod at_once;
 mod connection;

@@ -3,6 +3,7 @@
 use std::{fs, path::Path, thread};
 
 use netdiv_plugin::{abi, write_text};
+use netdiv_resources::kernel;
 use tch::{Cuda, Device, Kind, Tensor};
 
 use crate::failure::Failure;
@@ -103,7 +104,7 @@ fn line(text: &str, key: &str) -> Option<String> {
 
 /// Version of the NVIDIA driver.
 fn driver(proc: &Path) -> Option<String> {
-    let version = fs::read_to_string(proc.join("driver/nvidia/version")).ok()?;
+    let version = kernel::said(proc.join("driver/nvidia/version"))?;
     let is_version =
         |word: &&str| word.contains('.') && word.chars().all(|c| c.is_ascii_digit() || c == '.');
     line(&version, "NVRM version:")?.split_whitespace().find(is_version).map(ToOwned::to_owned)
@@ -120,12 +121,12 @@ fn nvidia_makes(proc: &Path) -> Vec<String> {
         .map(|entry| entry.path().join("information"))
         .collect();
     gpus.sort();
-    let make = |path| line(&fs::read_to_string(path).ok()?, "Model:");
+    let make = |path| line(&kernel::said(path)?, "Model:");
     gpus.into_iter().filter_map(make).map(|make| format!("{make}{driver}")).collect()
 }
 
 fn cpu_make(proc: &Path) -> String {
-    let info = fs::read_to_string(proc.join("cpuinfo")).unwrap_or_default();
+    let info = kernel::read(proc.join("cpuinfo"));
     let model = info.lines().find_map(|line| line.strip_prefix("model name"));
     model.map_or("CPU".into(), |rest| rest.trim_start_matches([' ', '\t', ':']).to_owned())
 }

@@ -8,6 +8,8 @@
 //! - `device.rs`: which devices there are; `switches.rs`: what only a measurement on a GPU can decide
 //! - `tokens/`: language models, with functions of their own
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
+
 mod device;
 mod failure;
 mod guard;

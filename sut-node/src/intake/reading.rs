@@ -129,8 +129,10 @@ impl Intake<'_> {
         if last.is_some_and(|cost| !node.admission.has_room_for(cost)) {
             self.hand_over_now();
         }
+        let has_more = !self.samples.is_empty();
         node.take(&mut self.samples);
-        if session.is_flushed() {
+        // What others wait for is theirs to flush.
+        if has_more && session.is_flushed() {
             node.queue.flush();
         }
         metrics::samples(received, refused, node.queue.len());

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use netdiv_plugin::Precision;
-use netdiv_resources::files;
+use netdiv_resources::{companion::relative, files};
 use serde::Deserialize;
 
 use crate::model::{
@@ -91,12 +91,12 @@ impl LanguageModel {
         let file: File = toml::from_str(&text).map_err(|error| {
             refused(format!("not a manifest of a language model (docs/MODELS.md): {error}"))
         })?;
-        file.check(path.parent().unwrap_or(Path::new(""))).map_err(refused)
+        file.check(path).map_err(refused)
     }
 }
 
 impl File {
-    fn check(self, folder: &Path) -> Result<LanguageModel, String> {
+    fn check(self, path: &Path) -> Result<LanguageModel, String> {
         if self.workload != WORKLOAD {
             let workload = self.workload;
             return Err(format!("workload = {workload:?}: with [tokens], it is {WORKLOAD:?}"));
@@ -116,7 +116,7 @@ impl File {
         match fault {
             Some(why) => Err(in_tokens(why)),
             None => Ok(LanguageModel {
-                file: folder.join(self.model),
+                file: relative(path, &self.model).map_err(|error| error.to_string())?,
                 precision: self.precision,
                 weights: self.weights,
                 served,

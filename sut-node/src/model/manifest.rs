@@ -12,7 +12,7 @@ use netdiv_contract::{
     layout::{DataType, Tensor, TensorSpec, type_name},
 };
 use netdiv_plugin::Precision;
-use netdiv_resources::files;
+use netdiv_resources::{companion::relative, files};
 use netdiv_words::Scenario;
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
@@ -194,7 +194,7 @@ impl Manifest {
             files::read_text(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
         let file: File = toml::from_str(&text)
             .map_err(|error| bad(format!("not a manifest (docs/MODELS.md): {error}")))?;
-        file.check(path.parent().unwrap_or(Path::new(""))).map_err(bad)
+        file.check(path).map_err(bad)
     }
 
     /// The lengths that a sample's tensors give to the free dimensions; an error when they disagree.
@@ -258,7 +258,7 @@ impl Shape {
 }
 
 impl File {
-    fn check(self, folder: &Path) -> Result<Manifest, String> {
+    fn check(self, path: &Path) -> Result<Manifest, String> {
         let encodings = self.encodings.unwrap_or_else(|| vec![Encoding::None]);
         if encodings.is_empty() || self.inputs.is_empty() || self.outputs.is_empty() {
             return Err("encodings, inputs and outputs must not be empty".into());
@@ -284,7 +284,7 @@ impl File {
         let outputs = outputs.collect::<Result<Vec<_>, String>>()?;
         Ok(Manifest {
             name: self.name,
-            model: folder.join(self.model),
+            model: relative(path, &self.model).map_err(|error| error.to_string())?,
             workload: self.workload,
             precision: self.precision,
             weights: self.weights,

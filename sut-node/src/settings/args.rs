@@ -226,6 +226,6 @@ fn token_room(most: Option<u32>, engine: &EngineConfig) -> Result<Option<TokenRo
 
 /// The host name, or nothing where it cannot be read.
 fn host_name() -> String {
-    let name = std::fs::read_to_string("/proc/sys/kernel/hostname");
+    let name = netdiv_resources::kernel::said("/proc/sys/kernel/hostname");
     name.map(|text| text.trim().to_owned()).unwrap_or_default()
 }

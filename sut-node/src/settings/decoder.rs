@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use netdiv_resources::companion::companion;
+
 use crate::model::{manifest::ManifestError, served::ServedModel};
 
 /// What is known of the language model of the demo; `deploy/sorting/train.py` makes it.
@@ -18,13 +20,21 @@ pub struct DecoderConfig {
     pub threads: usize,
 }
 
+/// Returns the model that lies beside its description.
+fn model_beside(description: &Path) -> Result<PathBuf, ManifestError> {
+    let beside = |path: &Path| path.with_extension("onnx");
+    let found = companion(description, beside)
+        .map_err(|error| ManifestError { path: description.into(), why: error.to_string() })?;
+    Ok(found.unwrap_or_else(|| beside(description)))
+}
+
 impl DecoderConfig {
     /// Reads what is known of the model; the model itself lies beside that file, under the same name and ending in `.onnx`.
     /// `None`: that of the demo.
     pub(crate) fn new(description: Option<&Path>, threads: usize) -> Result<Self, ManifestError> {
         let (file, model) = match description {
             None => (None, ServedModel::parse("sorting.toml (embedded)".as_ref(), SORTING)?),
-            Some(path) => (Some(path.with_extension("onnx")), ServedModel::read(path)?),
+            Some(path) => (Some(model_beside(path)?), ServedModel::read(path)?),
         };
         Ok(Self { file, model, threads })
     }

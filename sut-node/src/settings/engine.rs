@@ -55,7 +55,7 @@ pub struct EngineArgs {
     /// torch and plug-ins: threads that decode and post-process [default: cores]
     #[arg(long, value_name = "N")]
     pub workload_threads: Option<usize>,
-    /// torch, plug-ins and kserve: take the batch settings of this scenario from the manifest
+    /// torch and plug-ins: take the batch settings of this scenario from the manifest
     #[arg(long)]
     pub scenario: Option<Scenario>,
     /// torch: where libtorch 2.11 is [default: $LIBTORCH, else python3's torch]

@@ -61,6 +61,9 @@ pub struct Round {
     pub min_duration_ms: u64,
     /// The seeds announced for it (section 2.4).
     pub seeds: Seeds,
+    /// The first and the last version of LoadGen with these seeds, where releases do not tell it.
+    #[serde(default)]
+    pub loadgen_versions: Option<[String; 2]>,
     /// The tagged releases of LoadGen with these seeds (section 5.1).
     #[serde(default)]
     pub loadgen: Vec<Release>,

@@ -43,12 +43,16 @@ pub struct Need {
     pub egress_bytes: u64,
 }
 
+/// Returns true if a benchmark has a name, also as published results write it: `llama3_1-8b`.
+fn is_called(benchmark: &Benchmark, name: &str) -> bool {
+    let Benchmark { name: own, .. } = benchmark;
+    own == name || benchmark.checker_name() == name || own.replace('.', "_") == name
+}
+
 impl Table {
     /// The benchmark of that name, or of that name in the official checker ("resnet").
     pub fn find(&self, name: &str) -> Option<&Benchmark> {
-        self.benchmarks
-            .iter()
-            .find(|benchmark| benchmark.name == name || benchmark.checker_name() == name)
+        self.benchmarks.iter().find(|benchmark| is_called(benchmark, name))
     }
 
     /// Why a benchmark of that name cannot be run by the rules.

@@ -271,5 +271,10 @@ impl Subject<'_> {
 pub(super) fn read_object(path: &Path) -> Result<Map<String, Value>, String> {
     let text = files::read_to_string(path).map_err(|error| error.to_string())?;
     json::from_slice(text.as_bytes())
-        .map_err(|error| format!("cannot be read as a JSON object: {error}"))
+        .map_err(|error| match error.to_string() {
+            text if text.contains(json::TWICE) => {
+                format!("is not used: {text} with two values, of which readers take one or the other; remove one")
+            }
+            text => format!("cannot be read as a JSON object: {text}"),
+        })
 }

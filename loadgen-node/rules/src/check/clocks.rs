@@ -1,5 +1,7 @@
 //! N21: the dates and times of a run, by LoadGen's log and by the record, are those of one moment.
 
+use netdiv_words::Mode;
+
 use super::{
     checked_folder::{Run, Subject},
     elapsed::{AROUND, AROUND_SECONDS},
@@ -8,7 +10,7 @@ use super::{
 use crate::{
     Rule::N21,
     official_log::{
-        DetailLog,
+        DetailLog, OF_EACH_SET,
         moment::{of_iso, of_mark},
     },
 };
@@ -26,7 +28,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         let mut at = found.at(N21, &run.place);
         // A log of several tests is a finding of N12.
         if detail.tests() == 1 {
-            let wrong = not_a_date(detail).or_else(|| apart(detail));
+            let wrong = not_a_date(detail).or_else(|| uneven(detail)).or_else(|| apart(detail));
             at.fail_each(wrong.map(|what| format!("{what}: submit the log as LoadGen wrote it")));
         }
         if at.is_kept()
@@ -51,6 +53,19 @@ fn not_a_date(detail: &DetailLog) -> Option<String> {
         .or_else(|| of("power_begin", of_mark))
         .or_else(|| of("power_end", of_mark));
     wrong.map(|(key, value)| format!("{key} is {value}, which is not a date and time"))
+}
+
+/// Entries that LoadGen logs once for each set of samples, of which the log has different numbers. A test of performance has one set, and
+/// a second entry is a finding of N33.
+fn uneven(detail: &DetailLog) -> Option<String> {
+    if detail.mode() == Some(Mode::Performance) {
+        return None;
+    }
+    let counts = OF_EACH_SET.map(|key| (key, detail.all(key).count()));
+    let mut counts = counts.into_iter().filter(|(_, count)| *count > 0);
+    let (first, count) = counts.next()?;
+    let (other, others) = counts.find(|(_, others)| *others != count)?;
+    Some(format!("the log has {count} entries of {first}, and {others} of {other}"))
 }
 
 /// The marks for power meters of each set of samples: its start and its end.

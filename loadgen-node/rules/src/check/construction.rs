@@ -6,10 +6,11 @@ use std::{io, path::Path};
 use super::{
     checked_folder::{Run, Subject, Tree},
     findings::Findings,
+    judged::JudgedDivision,
     logs::disagreements,
 };
 use crate::{
-    Rule::{N11, N12, N16, N19, N21},
+    Rule::{N11, N12, N16, N19, N21, N33},
     facts::files,
     grouped::NEEDS_SUBMISSION,
     official_log::DetailLog,
@@ -26,7 +27,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         by_construction(proven, subject, found);
     }
     for (_, run, detail) in subject.details() {
-        single_test(run, detail, found);
+        single_test(subject, run, detail, found);
         figures(run, detail, found);
     }
 }
@@ -111,8 +112,10 @@ fn by_construction(proven: bool, subject: &Subject, found: &mut Findings) {
     }
 }
 
-fn single_test(run: &Run, detail: &DetailLog, found: &mut Findings) {
-    let mut at = found.at(N12, &run.place);
+/// Of N12, or where a division does not ask for it of N33: each of two tests has figures, and readers differ in which they take.
+fn single_test(subject: &Subject, run: &Run, detail: &DetailLog, found: &mut Findings) {
+    let rule = if subject.division == JudgedDivision::Network { N12 } else { N33 };
+    let mut at = found.at(rule, &run.place);
     match detail.tests() {
         0 => at.fail("the detail log has no test_datetime"),
         1 => {}

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::{checked_folder::Subject, findings::Findings};
+use super::{
+    checked_folder::{Entry, Subject},
+    findings::Findings,
+};
 use crate::{
     Rule::{N2, N32},
     official_log::DetailLog,
@@ -11,6 +14,7 @@ use crate::{
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     for entry in &subject.results {
+        other_libraries(entry, found);
         let mut first: Option<(&str, BTreeSet<String>)> = None;
         for run in &entry.runs {
             let Some(record) = run.result() else { continue };
@@ -31,6 +35,20 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
                 ));
             }
         }
+    }
+}
+
+/// LoadGen's logs of one result name one QSL.
+fn other_libraries(entry: &Entry, found: &mut Findings) {
+    let named = entry.runs.iter().filter_map(|run| Some((run, run.detail()?.text("qsl_name")?)));
+    let mut named = named.filter(|(run, _)| run.result().is_none());
+    let Some((first, known)) = named.next() else { return };
+    for (run, name) in named.filter(|(_, name)| *name != known) {
+        let text = format!(
+            "qsl_name is `{name}`, and `{known}` in {}: make all runs of a result with one data set",
+            first.place
+        );
+        found.fail(N2, &run.place, text);
     }
 }
 

@@ -41,6 +41,14 @@ enum Kind {
     Folder,
 }
 
+/// Returns true of files that people or checkers read. No official program asks whether others are empty: scripts, locks, marks.
+fn says_something(name: &str) -> bool {
+    let is_read = |ending| name.ends_with(ending);
+    name == "user.conf"
+        || name.starts_with("mlperf_log_") && name != TRACE
+        || [".md", ".json", ".txt", ".pdf", ".svg"].into_iter().any(is_read)
+}
+
 /// All below one submitter's folder.
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let text = "the files that it must have";
@@ -49,11 +57,6 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         Ok(items) => items,
         Err(error) => return found.fail(N35, tree.home.root(), format!("cannot be read: {error}")),
     };
-    // No official program asks whether the sources of others have empty files.
-    let code = ["code", "src"].map(|folder| format!("{}/{folder}/", tree.home.root()));
-    let is_foreign = subject.is_foreign();
-    let is_of_others =
-        |path: &str| is_foreign && code.iter().any(|folder| path.starts_with(folder));
     for Item { path, is_garbled, kind } in items {
         let name = path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
         let mut at = found.at(N35, &path);
@@ -78,9 +81,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             );
         }
         match kind {
-            // Python marks its packages so, and LoadGen leaves its trace empty.
-            Kind::File(0) if ["__init__.py", TRACE].contains(&name) || is_of_others(&path) => {}
-            Kind::File(0) => at.fail(EMPTY),
+            Kind::File(0) if says_something(name) => at.fail(EMPTY),
             Kind::File(length) if length > LARGEST => {
                 at.fail(format!("has {length} bytes, more than 50 MiB: shorten or remove it"));
             }

@@ -30,13 +30,21 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
                     .or_else(|| off_schedule(scenario, detail).filter(|_| !is_short)),
             );
         }
-        at.fail_each(loaded_otherwise(detail).filter(|_| !is_part));
+        at.fail_each(loaded_otherwise(detail).or_else(|| not_all(detail)).filter(|_| !is_part));
+        at.fail_each(scheduled_otherwise(detail));
         at.or_pass("what LoadGen generated, issued and loaded fits together");
     }
 }
 
+/// Before this version LoadGen logged queries and samples of Offline otherwise than it issued them.
+const LOGS_AS_ISSUED: u64 = 5;
+
 /// Without an end by number or time LoadGen issues all that it generated.
 fn ended_early(scenario: Scenario, detail: &DetailLog) -> Option<String> {
+    let logs_as_issued = detail.major_version().is_some_and(|version| version >= LOGS_AS_ISSUED);
+    if scenario == Scenario::Offline && !logs_as_issued {
+        return None;
+    }
     let has_end = ["effective_max_query_count", "effective_max_duration_ms"]
         .into_iter()
         .any(|key| detail.integer(key) != Some(0));
@@ -73,6 +81,60 @@ fn off_schedule(scenario: Scenario, detail: &DetailLog) -> Option<String> {
         format!(
             "generated_query_count is {queries}, and effective_target_qps gives {wanted:.0} in generated_query_duration: submit the \
              log as LoadGen wrote it"
+        )
+    })
+}
+
+/// An accuracy run loads every sample of the data set, and issues each that it has loaded.
+fn not_all(detail: &DetailLog) -> Option<String> {
+    if detail.mode() != Some(Mode::Accuracy) {
+        return None;
+    }
+    let as_written = "submit the log as LoadGen wrote it";
+    let total = detail.integer("qsl_reported_total_count")?;
+    let expected = detail.integer("effective_accuracy_sample_count").unwrap_or(total).min(total);
+    let sets = detail.all("loaded_qsl_set").map(|set| set.as_array());
+    let sets: Vec<_> = sets.collect::<Option<Vec<_>>>()?;
+    let count: usize = sets.iter().map(|set| set.len()).sum();
+    let loaded: BTreeSet<_> = sets.into_iter().flatten().filter_map(|one| one.as_u64()).collect();
+    if loaded.len() as u64 != expected {
+        return Some(format!(
+            "loaded_qsl_set has {} samples in all, and the accuracy run is of {expected}: {as_written}",
+            loaded.len()
+        ));
+    }
+    let scenario = detail.scenario()?;
+    let logs_as_issued = detail.major_version().is_some_and(|version| version >= LOGS_AS_ISSUED);
+    // MultiStream fills its sets up.
+    if scenario == Scenario::MultiStream || (scenario == Scenario::Offline && !logs_as_issued) {
+        return None;
+    }
+    let numbers =
+        |key: &str| detail.all(key).map(|number| number.as_u64()).collect::<Option<Vec<_>>>();
+    let queries = numbers("generated_query_count")?.into_iter();
+    let each = numbers("generated_samples_per_query")?.into_iter();
+    let issued = queries.zip(each).map(|(queries, each)| queries.saturating_mul(each));
+    let issued = issued.fold(0, u64::saturating_add);
+    (issued != count as u64).then(|| {
+        format!(
+            "generated_query_count and generated_samples_per_query give {issued} samples, and {count} were loaded: {as_written}"
+        )
+    })
+}
+
+/// Offline's only query is due after as much time as the rate gives one.
+fn scheduled_otherwise(detail: &DetailLog) -> Option<String> {
+    let logs_as_issued = detail.major_version().is_some_and(|version| version >= LOGS_AS_ISSUED);
+    if detail.scenario() != Some(Scenario::Offline) || !logs_as_issued {
+        return None;
+    }
+    let logged = detail.number("generated_query_duration")?;
+    let rate = detail.number("effective_target_qps").filter(|rate| *rate > 0.0)?;
+    let expected = 1e9 / rate;
+    ((logged - expected).abs() > 2.0 + expected * 1e-4).then(|| {
+        format!(
+            "generated_query_duration is {logged}, and effective_target_qps gives {expected:.0} ns: submit the log as LoadGen wrote \
+             it"
         )
     })
 }

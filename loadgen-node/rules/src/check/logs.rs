@@ -5,6 +5,7 @@ use std::path::Path;
 use super::unusable::Unusable;
 use crate::{
     Scenario,
+    book::Seeds,
     facts::official_log::Summary,
     judge::user_conf::number,
     official_log::DetailLog,
@@ -18,6 +19,33 @@ pub(super) struct Logs {
     pub(super) detail: Result<DetailLog, Unusable>,
     /// The summary, or why nothing can be judged by it.
     pub(super) summary: Result<Summary, Unusable>,
+    /// What tells the round of a detail log, also of one that is set aside.
+    pub(super) marks: Option<Marks>,
+}
+
+/// What tells the round of a log.
+#[derive(Debug, Clone)]
+pub(super) struct Marks {
+    /// The seeds in effect, in the order of [`Seeds::SETTINGS`].
+    pub(super) seeds: [Option<u64>; 3],
+    /// LoadGen's version, without its revision.
+    pub(super) version: Option<String>,
+}
+
+impl Marks {
+    fn of(detail: &DetailLog) -> Self {
+        let version = detail.text("loadgen_version").and_then(|text| text.split(' ').next());
+        Self {
+            seeds: Seeds::SETTINGS.map(|setting| detail.seed(setting)),
+            version: version.map(str::to_owned),
+        }
+    }
+
+    /// The seed of a setting.
+    pub(super) fn seed(&self, setting: &str) -> Option<u64> {
+        let place = Seeds::SETTINGS.iter().position(|known| *known == setting)?;
+        self.seeds[place]
+    }
 }
 
 impl Logs {
@@ -30,7 +58,8 @@ impl Logs {
             true => Err(Unusable::without_entries(&detail)),
             false => Ok(log),
         });
-        Self { detail: log, summary }
+        let marks = log.as_ref().ok().map(Marks::of);
+        Self { detail: log, summary, marks }
     }
 }
 
@@ -134,6 +163,7 @@ pub(super) fn disagreements(summary: &Summary, detail: &DetailLog) -> Vec<String
             if name.ends_with("_seed") { is_whole(said).unwrap_or(false) } else { is_near(said) }
         };
         for said in values(name).filter(|said| !is_said(said)) {
+            let logged = detail.integer(key).map_or_else(|| logged.to_string(), |n| n.to_string());
             found.push(format!("`{name}` is {said}, the detail log's {key} is {logged}"));
         }
     }

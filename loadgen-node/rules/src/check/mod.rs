@@ -12,6 +12,7 @@ mod bindings;
 mod bytes;
 mod checked_folder;
 mod clocks;
+mod complete;
 mod compliance_tests;
 mod configuration;
 mod construction;
@@ -215,6 +216,7 @@ fn judge(subject: &Subject, others: Option<&[Subject]>, root: Option<&Path>) -> 
     bytes::judge(subject, &mut found);
     answers::judge(subject, &mut found);
     construction::judge(subject, &mut found);
+    complete::judge(subject, &mut found);
     clocks::judge(subject, &mut found);
     elapsed::judge(subject, &mut found);
     issued::judge(subject, &mut found);

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use super::{
     checked_folder::{Entry, Kind, Run, Subject},
     findings::Findings,
+    set_aside::may_stand_for,
 };
 use crate::{
     Rule::{N34, N35},
@@ -24,7 +25,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         let others = known.entry(hash).or_default();
         let is_allowed = |of: &Entry, other: &Run| {
             (std::ptr::eq(of, entry) && is_both(other, run))
-                || (other.kind == run.kind && are_two_targets(of, entry))
+                || (other.kind == run.kind
+                    && (are_two_targets(of, entry) || is_inferred(subject, of, entry)))
         };
         let other = others.iter().find(|(of, other)| !is_allowed(of, other));
         if let Some((_, other)) = other {
@@ -37,6 +39,20 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         }
         others.push((entry, run));
     }
+}
+
+/// Returns true if the result of one scenario is inferred from the run of another one (`preprocess_submission.py`, in the edge suite).
+fn is_inferred(subject: &Subject, one: &Entry, other: &Entry) -> bool {
+    let mut systems = subject.systems.iter();
+    let system = systems.find(|system| one.system() == Some(&system.name));
+    let is_of_edge = system.and_then(|system| system.text("system_type"));
+    let is_of_edge = is_of_edge.is_some_and(|suites| suites.contains("edge"));
+    let scenarios = one.scenario.zip(other.scenario);
+    is_of_edge
+        && one.system() == other.system()
+        && one.name == other.name
+        && scenarios
+            .is_some_and(|(one, other)| may_stand_for((one, other)) || may_stand_for((other, one)))
 }
 
 /// Returns true if two results are of one model, system and scenario, for its two targets.

@@ -69,8 +69,8 @@ fn most_frequent<T: Ord>(all: impl Iterator<Item = T>) -> Option<T> {
 /// By the seeds in the logs, or where there is no log, by those that the record asked for.
 fn of_seeds(table: &Table, results: &[Entry]) -> Option<RoundName> {
     let logged = |run: &Run| {
-        let detail = run.detail()?;
-        Some(table.round_of_seeds(|setting| detail.seed(setting))?.name)
+        let marks = run.logs.as_ref()?.marks.as_ref()?;
+        Some(table.round_of_seeds(|setting| marks.seed(setting))?.name)
     };
     let asked_for = |run: &Run| {
         let settings = &run.result()?.test_settings;
@@ -80,20 +80,42 @@ fn of_seeds(table: &Table, results: &[Entry]) -> Option<RoundName> {
         .or_else(|| most_frequent(runs(results).filter_map(asked_for)))
 }
 
-/// The round that has such a release, or the one of that major and minor version.
+/// The round of the last release that is not newer than LoadGen's version. Before the first release of the table a round has the
+/// number of its LoadGen; after the last one it is not known.
 fn of_loadgen(table: &Table, results: &[Entry]) -> Option<String> {
-    let version = |run: &Run| {
-        let version = run.detail()?.text("loadgen_version")?;
-        version.split_whitespace().next().map(str::to_owned)
-    };
+    let version = |run: &Run| run.logs.as_ref()?.marks.as_ref()?.version.clone();
     let version = most_frequent(runs(results).filter_map(version))?;
-    let has_it = |round: &&Round| round.loadgen.iter().any(|release| release.version == version);
+    let numbers = numbers(&version)?;
+    let has_it = |round: &&Round| {
+        let versions = round.loadgen_versions.as_ref();
+        versions.is_some_and(|[first, last]| {
+            (self::numbers(first)..=self::numbers(last)).contains(&Some(numbers))
+        })
+    };
     if let Some(round) = table.rounds.iter().find(has_it) {
         return Some(round.name.to_string());
     }
-    let mut numbers = version.split('.').map(str::parse::<u32>);
-    let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return None };
-    Some(format!("v{major}.{minor}"))
+    let releases = table.rounds.iter().flat_map(|round| {
+        round
+            .loadgen
+            .iter()
+            .filter_map(move |release| Some((self::numbers(&release.version)?, round)))
+    });
+    let mut releases: Vec<_> = releases.collect();
+    releases.sort_by_key(|(release, _)| *release);
+    let last = releases.iter().rfind(|(release, _)| *release <= numbers);
+    let is_newer = releases.last().is_some_and(|(release, _)| numbers > *release);
+    Some(match (last, is_newer) {
+        (_, true) => format!("of LoadGen {version}"),
+        (Some((_, round)), _) => round.name.to_string(),
+        (None, _) => format!("v{}.{}", numbers[0], numbers[1]),
+    })
+}
+
+/// The numbers of a version such as `5.0.11`.
+fn numbers(version: &str) -> Option<[u32; 3]> {
+    let mut parts = version.split('.').map(|part| part.parse().ok());
+    Some([parts.next()??, parts.next()??, parts.next().unwrap_or(Some(0))?])
 }
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
@@ -103,13 +125,15 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let mut at = found.at(N35, home.root());
     if home.layout != *layout {
         at.fail(format!(
-            "is laid out as another round has it ({}), and round {name} has {layout}: move the files",
+            "is laid out as {} have it ({}), and round {name} has {layout}: move the files",
+            rounds_of(subject.table, home.layout),
             home.layout
         ));
     } else if tree.path(&home.code()).is_dir() && !home.code().ends_with(layout.code()) {
         let (code, wanted) = (home.code(), layout.code());
         at.fail(format!(
-            "has its code in {code}, as another round has it, and round {name} has it in {wanted}/: rename the folder"
+            "has its code in {code}, as {} have it, and round {name} has it in {wanted}/: rename the folder",
+            others_than(subject.table, *layout)
         ));
     }
     let mut stated = stated(&subject.results);
@@ -121,6 +145,20 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             format!("round is {other}, and {first} has {known}: write the same"),
         );
     }
+}
+
+/// Names the rounds with a layout.
+fn rounds_of(table: &Table, layout: Layout) -> String {
+    let names = table.rounds.iter().filter(|round| round.layout == layout);
+    format!(
+        "rounds such as {}",
+        names.map(|round| round.name.to_string()).collect::<Vec<_>>().join(", ")
+    )
+}
+
+/// Names the rounds with another layout.
+fn others_than(table: &Table, layout: Layout) -> String {
+    rounds_of(table, if layout == Layout::A { Layout::B } else { Layout::A })
 }
 
 /// Puts one finding in place of all that depends on a round that the table lacks.

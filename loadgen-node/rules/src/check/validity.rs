@@ -37,15 +37,19 @@ fn validity(run: &Run, detail: &DetailLog, at: &mut At) {
     if !detail.begins_with_an_entry() {
         at.fail("the detail log does not begin with an entry (:::MLLOG)");
     }
+    at.fail_each(detail.unreadable().iter().map(|line| {
+        format!("a line of the detail log is no entry: {line}: submit the log as LoadGen wrote it")
+    }));
     at.fail_each(detail.errors().iter().map(|error| format!("{LOGGED_ERROR}{error}")));
     let is_asked = run.measures() && detail.mode() != Some(Mode::Accuracy);
     if is_asked && !is_too_short_by_design(run, detail) {
         let validity = detail.text("result_validity").unwrap_or("missing");
         if validity != "VALID" {
-            let why = detail.text("result_invalid_reason").unwrap_or_default();
-            at.fail(format!("result_validity is {validity}: {why}"));
-        }
-        if detail.is_on("early_stopping_met") != Some(true) {
+            at.fail(match detail.text("result_invalid_reason").map(str::trim) {
+                Some(why) if !why.is_empty() => format!("result_validity is {validity}: {why}"),
+                _ => format!("result_validity is {validity}"),
+            });
+        } else if detail.is_on("early_stopping_met") != Some(true) {
             at.fail("early_stopping_met is not true: ask for more queries, or for less load");
         }
         if validity == "VALID" {

@@ -85,10 +85,10 @@ pub(super) fn differences(
                 }
                 // LoadGen may have logged no response, which neither the script nor the checker asks for.
                 Err(why) if is_foreign => {
-                    stricter.push(format!("cannot be verified: {}", why.problems().join("; ")));
+                    stricter.push(format!("cannot be verified: {}", without_path(why.problems())));
                     None
                 }
-                Err(why) => Some(format!("cannot be verified: {}", why.problems().join("; "))),
+                Err(why) => Some(format!("cannot be verified: {}", without_path(why.problems()))),
             };
             compare(VERIFY_ACCURACY, &figures(found));
             wrong.extend(reason);
@@ -96,6 +96,15 @@ pub(super) fn differences(
         _ => {}
     }
     Differences { wrong, stricter }
+}
+
+/// Problems of an accuracy log without its folder, which the finding names.
+fn without_path(problems: &[String]) -> String {
+    let bare = problems.iter().map(|problem| match problem.split_once(ACCURACY_LOG) {
+        Some((_, what)) => format!("{ACCURACY_LOG}{what}"),
+        None => problem.clone(),
+    });
+    bare.collect::<Vec<_>>().join("; ")
 }
 
 /// Where the logs give none, other rules say what is wrong with them.

@@ -20,24 +20,44 @@ pub(crate) fn of_interface(megabits_per_second: u64) -> String {
     }
 }
 
-/// The first rate in a text such as `100 Gb/s`, `100GbE` or `2 x 25 Gbps`: a number, and a unit of bits or bytes per second after
+/// The first rate in a text such as `100 Gb/s`, `2x100GbE` or `2 x 25 Gbps`: a number, and a unit of bits or bytes per second after
 /// it. Lengths, kinds of fibre and transfers have other units.
 pub(crate) fn bits_per_second(text: &str) -> Option<f64> {
-    let is_digit = |c: char| c.is_ascii_digit();
     let mut from = 0;
-    while let Some(start) = text[from..].find(is_digit).map(|at| from + at) {
-        let rest = &text[start..];
-        let end = rest.find(|c: char| !is_digit(c) && c != '.').unwrap_or(rest.len());
-        let (number, after) = rest.split_at(end);
-        from = start + end;
-        // In `OM4` and `v1.2` it is a part of a name.
-        let is_word = text[..start].ends_with(|c: char| c.is_alphanumeric() || "._".contains(c));
-        let number = number.parse::<f64>().ok().filter(|number| *number > 0.0 && !is_word);
-        if let Some(rate) = number.and_then(|number| Some(number * unit(number, after)?)) {
+    while let Some(start) = text[from..].find(|c: char| c.is_ascii_digit()).map(|at| from + at) {
+        let (number, length) = number(&text[start..]);
+        from = start + length;
+        let number = number.filter(|number| *number > 0.0 && !is_part_of_a_name(&text[..start]));
+        if let Some(rate) = number.and_then(|number| Some(number * unit(number, &text[from..])?)) {
             return Some(rate);
         }
     }
     None
+}
+
+/// Reads the number that a text begins with, also with thousands as in `100,000`. Returns its length too.
+fn number(text: &str) -> (Option<f64>, usize) {
+    let end =
+        text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ',')).unwrap_or(text.len());
+    let written = text[..end].trim_end_matches([',', '.']);
+    let mut groups = written.split(',');
+    let is_grouped = groups.next().is_some_and(|first| (1..=3).contains(&first.len()))
+        && groups.all(|group| group.split('.').next().is_some_and(|digits| digits.len() == 3));
+    match (written.contains(','), is_grouped) {
+        (true, true) => (written.replace(',', "").parse().ok(), written.len()),
+        (true, false) => {
+            let first = written.split(',').next().unwrap_or_default();
+            (first.parse().ok(), first.len())
+        }
+        (false, _) => (written.parse().ok(), written.len()),
+    }
+}
+
+/// Returns true if a number after this text is a part of a name, as in `OM4` and `v1.2`; the one in `2x100` is not.
+fn is_part_of_a_name(before: &str) -> bool {
+    let count = before.strip_suffix(['x', 'X', '×']).map(|count| count.trim_end_matches(' '));
+    let is_count = count.is_some_and(|count| count.ends_with(|c: char| c.is_ascii_digit()));
+    !is_count && before.ends_with(|c: char| c.is_alphanumeric() || "._".contains(c))
 }
 
 /// Bits per second of the unit that a text begins with. A bare `G` or `T` is one, but for the generations of radio networks.
@@ -53,17 +73,24 @@ fn unit(number: f64, text: &str) -> Option<f64> {
         _ => return None,
     };
     let rest = letters.as_str();
+    let bare = ["/second", "/sec", "/s", "ps"].into_iter().find_map(|end| rest.strip_suffix(end));
     let is_generation = [2.0, 3.0, 4.0, 5.0, 6.0].contains(&number);
-    match (rest, rest.to_ascii_lowercase().as_str()) {
-        ("B/s" | "Bps" | "Byte/s" | "Bytes/s", _) => Some(prefix * 8.0),
-        ("", _) => (prefix >= 1e9 && !is_generation).then_some(prefix),
+    match (bare.unwrap_or(rest), bare.is_some()) {
+        ("B" | "Byte" | "Bytes", true) => Some(prefix * 8.0),
         // Bytes of a memory.
-        ("B", _) => None,
-        (_, "b/s" | "bps" | "b" | "bit" | "bits" | "bit/s" | "bits/s") => Some(prefix),
-        (_, "be" | "ig" | "ige" | "igabit" | "igabit/s" | "egabit" | "egabit/s") => Some(prefix),
-        (_, base) if base.starts_with("base") => Some(prefix),
-        _ => None,
+        ("B", false) => None,
+        ("", false) => (prefix >= 1e9 && !is_generation).then_some(prefix),
+        (rest, _) => is_of_bits(&rest.to_ascii_lowercase()).then_some(prefix),
     }
+}
+
+/// Returns true if such letters after those of K, M, G and T make a unit of bits, or of Ethernet.
+fn is_of_bits(rest: &str) -> bool {
+    const BITS: [&str; 3] = ["b", "bit", "bits"];
+    const WORDS: [&str; 4] = ["ilo", "ega", "iga", "era"];
+    let is_bits = |rest: &str| BITS.contains(&rest);
+    let is_word = WORDS.into_iter().filter_map(|word| rest.strip_prefix(word)).any(is_bits);
+    is_bits(rest) || is_word || ["be", "ig", "ige"].contains(&rest) || rest.starts_with("base")
 }
 
 #[cfg(test)]
@@ -88,6 +115,17 @@ mod tests {
             ("v1.2G adapter with 64 GB, 40 Gigabit", 40.0),
             ("HDR, 200 gigabits/s as 200Gbits/s", 200.0),
             ("1x 25-Gb/s", 25.0),
+            ("2x100GbE", 100.0),
+            ("4x25G", 25.0),
+            ("QSFP56 2x100 Gb/s", 100.0),
+            ("100 Gb/sec (4X EDR)", 100.0),
+            ("200Gbits/sec", 200.0),
+            ("100 gigabits per second", 100.0),
+            ("1 terabit/s", 1000.0),
+            ("100,000 Mb/s", 100.0),
+            ("12.5 GB/sec", 100.0),
+            ("1, 2 or 4 ports, 400 Gb/s", 400.0),
+            ("2 x 25 Gb/s over OM4 multimode, 5 m", 25.0),
         ] {
             assert_eq!(bits_per_second(text), Some(gigabits * 1e9), "{text}");
         }

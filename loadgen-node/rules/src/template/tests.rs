@@ -133,7 +133,7 @@ fn figures_are_those_of_the_table() {
         for scenario in &benchmark.scenarios {
             let name = scenario.official_name();
             let warnings = user_conf::check(&path, &benchmark.loadgen_model, name);
-            assert_eq!(warnings, Ok(Vec::new()), "{conf}");
+            assert_eq!(warnings.map(|read| read.warnings), Ok(Vec::new()), "{conf}");
             let model = format!("{}.{name}", benchmark.loadgen_model);
             let duration = template.round.min_duration_ms;
             assert!(conf.contains(&format!("{model}.min_duration = {duration}\n")), "{conf}");

@@ -96,12 +96,15 @@ pub(super) struct View<'a> {
     /// Samples per second, and their mean latency, lately.
     rate: f64,
     latency_ms: Option<f64>,
-    /// The rates of all looks.
+    /// The rates of the last looks.
     rates: &'a [u64],
     /// All nodes together, then each.
     nodes: Vec<Row>,
     log: Vec<String>,
 }
+
+/// Rates that are kept: more than any terminal has columns.
+const RATES: usize = 1000;
 
 /// Shows the run until it ends.
 pub(super) fn show(
@@ -129,6 +132,8 @@ pub(super) fn show(
         let (then, before) = looks[0];
         let rate = (now.answered - before.answered) as f64 / (at - then).as_secs_f64();
         rates.push(rate.round() as u64);
+        let from = rates.len().saturating_sub(RATES);
+        rates.drain(..from);
         let running = began.map(|began: Instant| at - began);
         let view = View {
             title,

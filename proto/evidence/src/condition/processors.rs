@@ -1,8 +1,11 @@
 //! Frequencies and shares of the processors, from `/sys/devices/system/cpu` and the control groups.
 
-use std::{collections::BTreeMap, fs};
+use std::collections::BTreeMap;
 
-use netdiv_resources::control_groups::{self, Version};
+use netdiv_resources::{
+    control_groups::{self, Version},
+    kernel,
+};
 
 use crate::System;
 
@@ -47,7 +50,7 @@ impl System {
         }
         let mut least = Quota::None;
         for (version, folder) in groups {
-            let read = |file: &str| fs::read_to_string(folder.join(file)).ok();
+            let read = |file: &str| kernel::said(folder.join(file));
             let quota = match version {
                 // `max 100000`, or 200000 of 100000 µs. The topmost group has no such file.
                 Version::V2 => {
@@ -81,6 +84,8 @@ fn share(quota: &str, period: &str, none: &str) -> Option<Quota> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// The quota of a system with these files.

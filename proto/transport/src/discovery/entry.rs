@@ -50,7 +50,7 @@ pub(super) fn read(named: &[String], port: u16) -> Result<Vec<Entry>, DiscoveryE
 fn add_file(path: &Path, port: u16, entries: &mut Vec<Entry>) -> Result<(), DiscoveryError> {
     let unusable = |why: String| DiscoveryError::File { path: path.into(), why };
     let text =
-        files::read_to_string(path, FILE_BYTES).map_err(|error| unusable(error.to_string()))?;
+        files::read_short_text(path, FILE_BYTES).map_err(|error| unusable(error.to_string()))?;
     let before = entries.len();
     for (line, number) in text.lines().zip(1..) {
         let line = line.split('#').next().unwrap_or_default().trim();

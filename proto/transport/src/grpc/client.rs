@@ -4,6 +4,7 @@ use std::{
     error::Error,
     future::{poll_fn, ready},
     io,
+    net::SocketAddr,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -22,9 +23,9 @@ use netdiv_contract::{
     },
 };
 use tokio::{
-    net::{TcpSocket, lookup_host},
+    net::{TcpSocket, TcpStream, lookup_host},
     runtime::Handle,
-    time::timeout,
+    time::{Instant, timeout, timeout_at},
 };
 use tonic::{
     Status,
@@ -56,20 +57,38 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Opens a connection, once.
+    /// Opens a connection to the first of a name's addresses that answers, once. Each address has the whole connect timeout.
     pub(crate) async fn open(address: &Address, options: &Options) -> Result<Self, OpenError> {
-        let unreachable =
-            |why: String| OpenError::Unreachable { address: address.to_string(), why };
+        let looking = lookup_host((address.bare_host(), address.port));
+        let found = timeout(options.connect_timeout, looking).await;
+        let found = found.map_err(|_| unreachable(address, "the name was not resolved in time"))?;
+        let mut last = unreachable(address, "the name has no address");
+        for peer in found.map_err(|error| unreachable(address, error))? {
+            match Self::open_at(peer, address, options).await {
+                Err(error @ OpenError::Unreachable { .. }) => last = error,
+                outcome => return outcome,
+            }
+        }
+        Err(last)
+    }
+
+    async fn open_at(
+        peer: SocketAddr,
+        address: &Address,
+        options: &Options,
+    ) -> Result<Self, OpenError> {
+        let deadline = Instant::now() + options.connect_timeout;
+        let dialled = timeout_at(deadline, dial(peer, address, options)).await;
+        let stream = dialled.map_err(|_| unreachable(address, "no answer"))??;
         let ending = Ending::default();
-        let opening = timeout(options.connect_timeout, async {
-            let wire = wire(address, options, &ending).await?;
-            let channel =
-                endpoint(address, options)?.connect_with_connector(only_once(wire)).await.map_err(
-                    |error| unreachable(ending.error().map_or_else(|| chain(&error), Into::into)),
-                )?;
-            Ok(channel)
+        let opening = timeout_at(deadline, async {
+            let wire = wire(stream, address, options, &ending).await?;
+            let endpoint = endpoint(address, options)?;
+            endpoint.connect_with_connector(only_once(wire)).await.map_err(|error| {
+                unreachable(address, ending.error().map_or_else(|| chain(&error), Into::into))
+            })
         });
-        let silent = |_| unreachable("it takes the connection and says nothing".into());
+        let silent = |_| unreachable(address, "it takes the connection and says nothing");
         let channel = opening.await.map_err(silent)??;
         let (token, has_tls) = (options.token.clone(), options.tls.is_some());
         Ok(Self { channel, token, ending, has_tls, answered: Arc::default() })
@@ -178,32 +197,32 @@ impl Client {
     }
 }
 
-/// Opens the TCP connection and, if enabled, TLS.
-async fn wire(address: &Address, options: &Options, ending: &Ending) -> Result<Wire, OpenError> {
-    let unreachable = |error: io::Error| OpenError::Unreachable {
-        address: address.to_string(),
-        why: error.to_string(),
-    };
-    let found = lookup_host((address.bare_host(), address.port)).await.map_err(unreachable)?;
-    let mut outcome = Err(io::Error::other("the name has no address"));
-    for peer in found {
-        let socket = if peer.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
-        let socket = match socket {
-            Ok(socket) => socket,
-            // This machine may have no IPv6.
-            Err(error) => {
-                outcome = Err(error);
-                continue;
-            }
-        };
-        options.way_out.apply(&socket, &peer).map_err(OpenError::Local)?;
-        outcome = socket.connect(peer).await;
-        if outcome.is_ok() {
-            break;
-        }
-    }
-    let stream = outcome.map_err(unreachable)?;
-    stream.set_nodelay(true).map_err(unreachable)?;
+fn unreachable(address: &Address, why: impl ToString) -> OpenError {
+    OpenError::Unreachable { address: address.to_string(), why: why.to_string() }
+}
+
+/// Opens a connection of TCP, by the way out that the options choose.
+async fn dial(
+    peer: SocketAddr,
+    address: &Address,
+    options: &Options,
+) -> Result<TcpStream, OpenError> {
+    // This machine may have no IPv6.
+    let socket = if peer.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
+    let socket = socket.map_err(|error| unreachable(address, error))?;
+    options.way_out.apply(&socket, &peer).map_err(OpenError::Local)?;
+    let stream = socket.connect(peer).await.map_err(|error| unreachable(address, error))?;
+    stream.set_nodelay(true).map_err(|error| unreachable(address, error))?;
+    Ok(stream)
+}
+
+/// Agrees on TLS, if enabled.
+async fn wire(
+    stream: TcpStream,
+    address: &Address,
+    options: &Options,
+    ending: &Ending,
+) -> Result<Wire, OpenError> {
     match &options.tls {
         None => Ok(Wire::plain(stream, ending.clone())),
         Some(tls) => {
@@ -213,7 +232,7 @@ async fn wire(address: &Address, options: &Options, ending: &Ending) -> Result<W
                     Some(rustls::Error::InvalidMessage(_)) => "; does the node use TLS?",
                     Some(_) => "",
                     // The node may be restarting.
-                    None => return unreachable(error),
+                    None => return unreachable(address, error),
                 };
                 let why = format!("{error}{hint}");
                 OpenError::Untrusted { address: address.to_string(), why }

@@ -36,7 +36,37 @@ fn add(tree: &Tree, run: &str, key: &str, value: &str, is_error: bool) {
     });
 }
 
+/// Takes the lines of a key out of a detail log.
+fn without(tree: &Tree, run: &str, key: &str) {
+    tree.log(run, DETAIL, |text| {
+        let key = format!("\"key\": \"{key}\"");
+        let lines = text.lines().filter(|line| !line.contains(&key));
+        lines.map(|line| format!("{line}\n")).collect()
+    });
+}
+
 pub(super) const ROWS: &[Row] = &[
+    ("a figure that is missing", &[N21], |tree| {
+        without(tree, "Server/performance", "generated_query_duration");
+    }),
+    ("a figure that is a text", &[N21], |tree| {
+        tree.entry("Offline/performance", "result_query_count", "\"1\"", "");
+    }),
+    ("a set of samples too many", &[N21], |tree| {
+        add(tree, "Server/accuracy", "loaded_qsl_set", "[1, 2, 3]", false);
+    }),
+    ("a mark of power too many", &[N21], |tree| {
+        add(tree, "Offline/accuracy", "power_begin", "\"01-01-1999 00:00:00.000\"", false);
+    }),
+    ("fewer queries than loaded samples", &[N21], |tree| {
+        tree.entry("Server/accuracy", "generated_query_count", "9", "");
+    }),
+    ("a part of the samples loaded", &[N21], |tree| {
+        tree.entry("Offline/accuracy", "loaded_qsl_set", "[0, 1, 2]", "");
+    }),
+    ("a schedule that its rate does not give", &[N21], |tree| {
+        tree.entry("Offline/performance", "generated_query_duration", "5", "");
+    }),
     ("Offline INVALID", &[N33], |tree| invalid(tree, "Offline/performance")),
     ("Server INVALID", &[N33], |tree| invalid(tree, "Server/performance")),
     ("TEST01 INVALID", &[N33], |tree| invalid(tree, "Offline/TEST01")),

@@ -26,6 +26,8 @@ pub struct DetailLog {
     /// All entries of each key, in the order of the log.
     entries: BTreeMap<String, Vec<Logged>>,
     errors: Vec<String>,
+    /// Lines that are no entries, each with the reason.
+    unreadable: Vec<String>,
     warnings: usize,
     begins_with_an_entry: bool,
     tests: usize,
@@ -40,7 +42,7 @@ struct Logged {
 
 /// Keys that LoadGen logs for each set of samples that it loads. A test of performance loads one; a test of accuracy as many as
 /// the data set needs (`loadgen.cc`: `RunAccuracyMode`, `LoadSamplesToRam`, `IssueQueries`).
-const OF_EACH_SET: [&str; 6] = [
+pub(crate) const OF_EACH_SET: [&str; 6] = [
     "generated_query_count",
     "generated_samples_per_query",
     "generated_query_duration",
@@ -79,11 +81,14 @@ impl DetailLog {
             let line = line.map_err(|error| LogError::new(path, error))?;
             let Some(json) = entry_of(&line) else { continue };
             log.begins_with_an_entry |= number == 0;
-            let Ok(entry) = parse(json) else {
-                // A line may hold as many numbers as there are samples.
-                let start: String = json.chars().take(LONGEST_QUOTE).collect();
-                log.errors.push(format!("a line that is not JSON: {start}"));
-                continue;
+            let entry = match parse(json) {
+                Ok(entry) => entry,
+                Err(why) => {
+                    // A line may hold as many numbers as there are samples.
+                    let start: String = json.chars().take(LONGEST_QUOTE).collect();
+                    log.unreadable.push(format!("{why}: {start}"));
+                    continue;
+                }
             };
             let Unique(value) = entry.value;
             log.warnings += usize::from(entry.metadata.is_warning);
@@ -126,6 +131,11 @@ impl DetailLog {
     /// What LoadGen marked as an error; any of them makes a run invalid.
     pub fn errors(&self) -> &[String] {
         &self.errors
+    }
+
+    /// Lines that are no entries, each with the reason.
+    pub fn unreadable(&self) -> &[String] {
+        &self.unreadable
     }
 
     /// Number of entries that LoadGen marked as warnings.
@@ -181,7 +191,7 @@ impl DetailLog {
     }
 
     /// Whether a switch is on; none where the log does not say.
-    pub(crate) fn is_on(&self, key: &str) -> Option<bool> {
+    pub fn is_on(&self, key: &str) -> Option<bool> {
         self.value(key)?.as_bool()
     }
 
@@ -201,6 +211,11 @@ impl DetailLog {
     /// A whole number, all of its digits: seeds have 64 bits.
     pub fn integer(&self, key: &str) -> Option<u64> {
         self.value(key)?.as_u64()
+    }
+
+    /// The first number of LoadGen's version.
+    pub(crate) fn major_version(&self) -> Option<u64> {
+        self.text("loadgen_version")?.split('.').next()?.parse().ok()
     }
 
     /// Samples of a query. With equal issue Offline's has whole passes over the samples that are loaded, which LoadGen's settings in
@@ -334,7 +349,8 @@ mod tests {
         ));
         let log = DetailLog::read(log.path()).unwrap();
         assert_eq!((log.number("a"), log.number("rate")), (Some(1.0), None));
-        assert_eq!(log.errors(), ["a line that is not JSON: {\"key\": \"bad", "lost"]);
+        assert_eq!(log.errors(), ["lost"]);
+        assert!(log.unreadable()[0].ends_with(": {\"key\": \"bad"), "{:?}", log.unreadable());
         assert_eq!(log.numbers("a").count(), 1);
     }
 

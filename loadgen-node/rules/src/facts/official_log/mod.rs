@@ -12,6 +12,7 @@ mod truncated;
 
 pub(crate) use accuracy::for_each_entry;
 pub use accuracy::{Response, read_responses, responses};
+pub(crate) use detail::OF_EACH_SET;
 pub use detail::{DetailLog, latencies, metric, token_metric};
 pub use digests::{digest, digests};
 pub use error::LogError;

@@ -45,9 +45,12 @@ impl TruncatedLog {
     }
 }
 
-/// Whether a log is not whole.
+/// The same, as the script writes it on Windows.
+const GAP_OF_WINDOWS: &[u8] = b"\r\n\r\n...\r\n\r\n";
+
+/// Returns true if a log is not whole.
 pub(crate) fn is_truncated(log: &[u8]) -> bool {
-    log.windows(GAP.len()).any(|part| part == GAP)
+    [GAP, GAP_OF_WINDOWS].into_iter().any(|gap| log.windows(gap.len()).any(|part| part == gap))
 }
 
 #[cfg(test)]
