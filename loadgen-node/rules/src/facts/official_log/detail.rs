@@ -72,7 +72,7 @@ struct Metadata {
 }
 
 impl DetailLog {
-    /// Reads the file. The first entry of a key counts, as in the official checker; [`repeated`](Self::repeated) names the
+    /// Reads the file. The first entry of a key counts, as in the official checker; `repeated` names the
     /// keys for which another entry must not follow.
     pub fn read(path: &Path) -> Result<Self, LogError> {
         let file = files::open(path).map_err(|error| LogError::new(path, error))?;
