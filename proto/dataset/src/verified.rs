@@ -112,6 +112,24 @@ mod tests {
     }
 
     #[test]
+    fn through_a_link_samples_are_those_of_the_manifest() {
+        let folder = tempfile::tempdir().unwrap();
+        let name = prepared(folder.path(), |text| text);
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&name, &link).unwrap();
+        let link = link.display().to_string();
+        assert_eq!(open(&link).unwrap().prepared()[0].benchmark, "bert");
+        fs::write(folder.path().join("set/a"), "First").unwrap();
+        assert!(open(&link).unwrap().read(0).is_err());
+        // Of two manifests nobody knows which is right.
+        let manifest = fs::read_to_string(folder.path().join("set.manifest.json")).unwrap();
+        fs::write(folder.path().join("link.manifest.json"), manifest.replace("bert", "gptj"))
+            .unwrap();
+        let error = open(&link).err().expect("refused").to_string();
+        assert!(error.contains("belong to one file, and differ"), "{error}");
+    }
+
+    #[test]
     fn a_manifest_that_cannot_be_used_is_named() {
         let folder = tempfile::tempdir().unwrap();
         for (from, to, why) in [

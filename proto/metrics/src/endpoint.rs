@@ -75,10 +75,12 @@ async fn answer(
     turns: Arc<Semaphore>,
 ) -> io::Result<()> {
     let request = read_request(&mut stream).await?;
+    let mut has_body = true;
     let (status, text) = match request.as_deref().map(asked) {
         None => ("431 Request Header Fields Too Large", "the request is too long\n".into()),
         Some(Err(status)) => (status, format!("ask with: GET {PATH}\n")),
-        Some(Ok(())) => {
+        Some(Ok(part)) => {
+            has_body = part == Part::Whole;
             let turn = turns.acquire_owned().await;
             let page = tokio::task::spawn_blocking(move || {
                 let _turn = turn;
@@ -88,12 +90,15 @@ async fn answer(
         }
     };
     let length = text.len();
+    let allow = if status == NOT_ALLOWED { "Allow: GET, HEAD\r\n" } else { "" };
     let head = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {length}\r\n\
+        "HTTP/1.1 {status}\r\n{allow}Content-Type: text/plain; version=0.0.4\r\nContent-Length: {length}\r\n\
          Connection: close\r\n\r\n"
     );
     stream.write_all(head.as_bytes()).await?;
-    stream.write_all(text.as_bytes()).await?;
+    if has_body {
+        stream.write_all(text.as_bytes()).await?;
+    }
     stream.shutdown().await?;
     // Unread bytes would make the system reset the connection before the peer has read the answer.
     let mut rest = [0; 1024];
@@ -121,8 +126,18 @@ async fn read_request(stream: &mut TcpStream) -> io::Result<Option<Vec<u8>>> {
     Ok(None)
 }
 
-/// Whether a request asks for the metrics; the error is the status of the answer.
-fn asked(request: &[u8]) -> Result<(), &'static str> {
+/// The status of a method that is neither GET nor HEAD.
+const NOT_ALLOWED: &str = "405 Method Not Allowed";
+
+/// The part of an answer that a request asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Whole,
+    Head,
+}
+
+/// Returns what a request asks for of the metrics; the error is the status of the answer.
+fn asked(request: &[u8]) -> Result<Part, &'static str> {
     let line = request.split(|byte| *byte == b'\r').next().unwrap_or_default();
     let mut words = line.split(|byte| *byte == b' ');
     let (Some(method), Some(target), Some(version), None) =
@@ -133,9 +148,10 @@ fn asked(request: &[u8]) -> Result<(), &'static str> {
     let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
     match (method, path) {
         _ if !version.starts_with(b"HTTP/1.") => Err("400 Bad Request"),
-        (b"GET", path) if path == PATH.as_bytes() => Ok(()),
-        (b"GET", _) => Err("404 Not Found"),
-        _ => Err("405 Method Not Allowed"),
+        (b"GET", path) if path == PATH.as_bytes() => Ok(Part::Whole),
+        (b"HEAD", path) if path == PATH.as_bytes() => Ok(Part::Head),
+        (b"GET" | b"HEAD", _) => Err("404 Not Found"),
+        _ => Err(NOT_ALLOWED),
     }
 }
 
@@ -173,6 +189,16 @@ mod tests {
     const GET: &[u8] = b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n";
 
     #[tokio::test]
+    async fn a_head_has_the_length_and_no_body_and_other_methods_are_told_which_there_are() {
+        let address = endpoint().await;
+        let head = ask(address, b"HEAD /metrics HTTP/1.1\r\n\r\n").await;
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+        assert!(head.contains("Content-Length: 14\r\n") && head.ends_with("\r\n\r\n"), "{head}");
+        let other = ask(address, b"DELETE /metrics HTTP/1.1\r\n\r\n").await;
+        assert!(other.contains("\r\nAllow: GET, HEAD\r\n"), "{other}");
+    }
+
+    #[tokio::test]
     async fn it_answers_what_asks_for_the_metrics_and_nothing_else() {
         let address = endpoint().await;
         let page = ask(address, GET).await;
@@ -185,6 +211,7 @@ mod tests {
             (b"POST /metrics HTTP/1.1\r\n\r\n", "405 Method Not Allowed"),
             (b"GET /metrics\r\n\r\n", "400 Bad Request"),
             (b"GET /metrics SMTP\r\n\r\n", "400 Bad Request"),
+            (b"HEAD / HTTP/1.1\r\n\r\n", "404 Not Found"),
             (b"\0\xff\r\n\r\n", "400 Bad Request"),
         ] {
             let answer = ask(address, request).await;

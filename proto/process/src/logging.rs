@@ -40,6 +40,12 @@ impl Drop for Logging {
     }
 }
 
+/// Returns false where the user or the terminal wants no colours (no-color.org).
+fn wants_colour() -> bool {
+    let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|terminal| terminal != "dumb")
+}
+
 /// Starts logging to standard error, in the form that `--log-format` or its variable asks for: sentences with key-values.
 /// `RUST_LOG` overrides the level. The error is the code to end with; why has been logged.
 pub fn start_logging(default_level: &str, lines: Lines) -> Result<Logging, ExitCode> {
@@ -48,7 +54,7 @@ pub fn start_logging(default_level: &str, lines: Lines) -> Result<Logging, ExitC
     let asked = LogFormat::asked();
     let form = match asked {
         Ok(LogFormat::Json) => Form::Json,
-        _ if io::stderr().is_terminal() => Form::Coloured,
+        _ if io::stderr().is_terminal() && wants_colour() => Form::Coloured,
         _ => Form::Plain,
     };
     let places = (lines == Lines::FewASecond).then(Places::default);

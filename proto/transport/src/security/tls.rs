@@ -201,10 +201,10 @@ fn not_pem(path: &Path, what: &'static str, error: pem::Error) -> SecurityError 
 
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, SecurityError> {
     let not_pem = |error| not_pem(path, "certificate", error);
-    let text =
-        files::read(path, files::TEXT_BYTES).map_err(|error| not_pem(pem::Error::Io(error)))?;
-    let found: Vec<_> =
-        CertificateDer::pem_slice_iter(&text).collect::<Result<_, _>>().map_err(not_pem)?;
+    let text = files::read_text(path).map_err(|error| not_pem(pem::Error::Io(error)))?;
+    let found: Vec<_> = CertificateDer::pem_slice_iter(text.as_bytes())
+        .collect::<Result<_, _>>()
+        .map_err(not_pem)?;
     if found.is_empty() {
         return Err(not_pem(pem::Error::NoItemsFound));
     }
@@ -227,10 +227,18 @@ fn own_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Securit
 }
 
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError> {
-    let key = files::read(path, files::TEXT_BYTES)
-        .map_err(pem::Error::Io)
-        .and_then(|text| PrivateKeyDer::from_pem_slice(&text));
-    key.map_err(|error| not_pem(path, "private key", error))
+    let not_pem = |error| not_pem(path, "private key", error);
+    let text = files::read_text(path).map_err(|error| not_pem(pem::Error::Io(error)))?;
+    // PKCS #8, and the older form with a header.
+    if ["-----BEGIN ENCRYPTED PRIVATE KEY-----", "Proc-Type: 4,ENCRYPTED"]
+        .into_iter()
+        .any(|mark| text.contains(mark))
+    {
+        let why = "the key is encrypted, and nobody is there to give its password: decrypt it into a file of mode 600, \
+                   such as with `openssl pkey -in KEY -out PLAIN`";
+        return Err(unusable(path, why));
+    }
+    PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(not_pem)
 }
 
 fn roots(path: &Path) -> Result<RootCertStore, SecurityError> {
@@ -284,5 +292,30 @@ impl ServerCertVerifier for Anybody {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_encrypted_key_is_reported_as_encrypted() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("node.key");
+        for text in [
+            "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n",
+            "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nAAAA\n\
+             -----END RSA PRIVATE KEY-----\n",
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let error = private_key(&path).unwrap_err().to_string();
+            assert!(
+                error.contains("the key is encrypted") && error.contains("openssl pkey"),
+                "{error}"
+            );
+        }
+        std::fs::write(&path, "no key\n").unwrap();
+        assert!(!private_key(&path).unwrap_err().to_string().contains("encrypted"));
     }
 }

@@ -72,10 +72,12 @@ fn an_authority_that_cannot_sign_is_refused() {
     fs::write(&key, fs::read(other.path().join("ca.key")).unwrap()).unwrap();
     fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
     assert!(refusal(&one).contains("the key of another certificate"), "{}", refusal(&one));
-    for garbage in ["", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "\0"] {
+    for garbage in ["", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n"] {
         fs::write(&key, garbage).unwrap();
         assert!(refusal(&one).contains("ca.key cannot sign"), "{}", refusal(&one));
     }
+    fs::write(&key, "\0").unwrap();
+    assert!(refusal(&one).contains("ca.key: line 1, character 1: a NUL"), "{}", refusal(&one));
     fs::remove_file(&key).unwrap();
     assert!(refusal(&one).contains("--keep-authority"), "{}", refusal(&one));
     // A node's certificate and key in its place.
