@@ -423,19 +423,27 @@ fn text_from_other_systems_is_read_alike_or_refused_by_its_place() {
         (output.status.success(), text(&output.stdout) + &text(&output.stderr))
     };
     // LoadGen's log says what it read.
-    let run = |option: &str, path: &str| {
-        let run = LoadGen::new(&[&node.address], "server");
+    let run = |option: &str, path: &str, more: &[&str]| {
+        let run = LoadGen::new(&[&node.address], "server").args(more);
         let outcome = run
+            .args(&["--benchmark", "digits"])
             .args(&["--setting", "min_duration_ms=100", "--setting", "min_query_count=20"])
             .args(&["--setting", "server_target_latency_ns=1000000000", option, path])
             .run();
         (outcome.code != Some(2), outcome.read("mlperf_log_detail.txt") + &outcome.stderr)
     };
     let kinds: [(&str, &str, Reads<'_>); 5] = [
-        ("encoding = \"zstd\"\nscenario = \"offline\"\n", "zstd", &|path| {
-            say("loadgen-node", &["run", "--config", path, "--print-config"])
-        }),
-        ("name = \"b\"\nmax_batch = 37\n", "37", &|path| {
+        (
+            "benchmark = \"digits\"\nencoding = \"zstd\"\nscenario = \"offline\"\n",
+            "zstd",
+            &|path| {
+                say(
+                    "loadgen-node",
+                    &["run", "--config", path, "--nodes", &node.address, "--print-config"],
+                )
+            },
+        ),
+        ("engine = \"echo\"\nmax_batch = 37\n", "37", &|path| {
             say("sut-node", &["--config", path, "--print-config"])
         }),
         (&format!("# one = node\n{}\n", node.address), &node.address, &|path| {
@@ -444,12 +452,12 @@ fn text_from_other_systems_is_read_alike_or_refused_by_its_place() {
         (
             "*.Server.target_qps = 437\n# x\n",
             "\"requested_server_target_qps\", \"value\": 437",
-            &|path| run("--user-conf", path),
+            &|path| run("--user-conf", path, &[]),
         ),
         (
             "*.Server.min_query_count = 23\n# x\n",
             "\"effective_min_query_count\", \"value\": 23",
-            &|path| run("--audit-config", path),
+            &|path| run("--audit-config", path, &["--setting", "server_target_qps=1000"]),
         ),
     ];
     let path = folder.path().join("text").display().to_string();
