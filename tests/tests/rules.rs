@@ -90,6 +90,30 @@ fn a_run_that_breaks_rules_is_refused_before_it_starts() {
 }
 
 #[test]
+fn a_run_for_a_division_needs_a_rate_also_as_a_rehearsal() {
+    for division in [&["network", "--rehearsal"][..], &["open"]] {
+        let run = || {
+            LoadGen::new(&["127.0.0.1:9"], "server")
+                .args(&["--division"])
+                .args(division)
+                .args(&["--benchmark", "resnet50"])
+                .args(&["--dataset", "synthetic:1024x150528"])
+        };
+        let line = "the line `resnet50.Server.target_qps = RATE`: without it LoadGen takes 1 query";
+        run().run().expect_refusal(line);
+        for text in [
+            "resnet50.Server.min_duration = 600000\n",
+            "resnet50.Offline.target_qps = 9\n",
+            "# none\n",
+        ] {
+            let run = run();
+            let user_conf = run.file("user.conf", text);
+            run.args(&["--user-conf", &user_conf]).run().expect_refusal(line);
+        }
+    }
+}
+
+#[test]
 fn queries_that_loadgen_hands_over_together_break_nothing_and_are_reported() {
     let node = SutNode::echo("a", &["--echo-answer-bytes", "4"]);
     let run = LoadGen::new(&[&node.address], "server")

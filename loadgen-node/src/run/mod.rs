@@ -36,11 +36,12 @@ pub(crate) use self::{
     library::Library,
 };
 use netdiv_traces::Traces;
+use tracing::warn;
 
 use self::{
     loadgen_test::LoadGenTest,
     metrics::Endpoint,
-    test_settings::{announce, check_user_conf},
+    test_settings::{check_user_conf, long_accuracy_run},
 };
 use crate::{RunConfig, RunError, output, result::Verdict, settings::Target};
 
@@ -78,7 +79,9 @@ fn execute(test: &LoadGenTest) -> Result<Verdict, RunError> {
     )]
     let findings = eligibility::findings(test, &[], None)?;
     check_user_conf(&test.config, &test.user_conf)?;
-    announce(&test.config, &test.settings, test.library.total_samples());
+    if let Some(text) = long_accuracy_run(&test.settings, test.library.total_samples()) {
+        warn!("{text}");
+    }
     let _claim = output::prepare(output)?;
     fitness::has_room(output, *min_free_bytes)
         .map_err(|why| RunError::Usage(format!("--output: {why}")))?;

@@ -129,20 +129,19 @@ pub(crate) fn check_user_conf(config: &RunConfig, read: &UserConf) -> Result<(),
 const LONG: Duration = Duration::from_secs(600);
 
 /// Announces an accuracy run that its rate makes long: each sample of the data set is issued once.
-pub(super) fn announce(config: &RunConfig, settings: &TestSettings, samples: usize) {
-    if settings.mode() != Mode::Accuracy || config.scenario != Scenario::Server {
-        return;
+pub(super) fn long_accuracy_run(settings: &TestSettings, samples: usize) -> Option<String> {
+    if settings.mode() != Mode::Accuracy || settings.scenario() != Scenario::Server {
+        return None;
     }
-    let rate = settings.field("server_target_qps").and_then(|rate| rate.parse::<f64>().ok());
-    let Some(rate) = rate.filter(|rate| *rate > 0.0) else { return };
-    let time = Duration::try_from_secs_f64(samples as f64 / rate).unwrap_or(Duration::MAX);
-    if time >= LONG {
+    let rate = settings.field("server_target_qps")?.parse::<f64>().ok()?;
+    let time = Duration::try_from_secs_f64(samples as f64 / rate).ok()?;
+    (time >= LONG).then(|| {
         let about = humantime::format_duration(Duration::from_secs(time.as_secs() / 60 * 60));
-        warn!(
-            "this accuracy run takes {about}: {samples} samples, each once, at {rate} per second; a higher target_qps in a user.conf \
-             of its own makes it shorter"
-        );
-    }
+        format!(
+            "this accuracy run takes {about}: {samples} samples, each once, at {rate} per second; a higher target_qps makes it \
+             shorter"
+        )
+    })
 }
 
 /// Refuses what LoadGen does not survive, and a benchmark that its release does not know.
@@ -184,4 +183,24 @@ pub(super) fn token_bounds(settings: &TestSettings) -> Option<TokenBounds> {
             Some(TokenBounds { first, further })
         })
         .flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_accuracy_run_is_announced() {
+        let said = |scenario, mode, rate: &str, samples| {
+            let mut settings = TestSettings::new(scenario, mode);
+            settings.set("server_target_qps", rate).unwrap();
+            long_accuracy_run(&settings, samples)
+        };
+        let accuracy = |rate, samples| said(Scenario::Server, Mode::Accuracy, rate, samples);
+        assert!(accuracy("2", 1200).unwrap().starts_with("this accuracy run takes 10m:"));
+        assert!(accuracy("2", 50_000).unwrap().contains("6h 56m"));
+        assert_eq!(accuracy("3", 1200), None);
+        assert_eq!(said(Scenario::Offline, Mode::Accuracy, "2", 50_000), None);
+        assert_eq!(said(Scenario::Server, Mode::Performance, "2", 50_000), None);
+    }
 }
