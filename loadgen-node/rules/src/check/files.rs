@@ -57,6 +57,11 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         Ok(items) => items,
         Err(error) => return found.fail(N35, tree.home.root(), format!("cannot be read: {error}")),
     };
+    // No official program asks whether the sources of others have empty files.
+    let code = ["code", "src"].map(|folder| format!("{}/{folder}/", tree.home.root()));
+    let is_foreign = subject.is_foreign();
+    let is_of_others =
+        |path: &str| is_foreign && code.iter().any(|folder| path.starts_with(folder));
     for Item { path, is_garbled, kind } in items {
         let name = path.rsplit_once('/').map_or(path.as_str(), |(_, name)| name);
         let mut at = found.at(N35, &path);
@@ -81,7 +86,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
             );
         }
         match kind {
-            Kind::File(0) if says_something(name) => at.fail(EMPTY),
+            Kind::File(0) if says_something(name) && !is_of_others(&path) => at.fail(EMPTY),
             Kind::File(length) if length > LARGEST => {
                 at.fail(format!("has {length} bytes, more than 50 MiB: shorten or remove it"));
             }
