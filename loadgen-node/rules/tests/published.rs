@@ -371,7 +371,7 @@ fn results_of_the_edge_suite_may_be_inferred_from_a_stream() {
     }
 }
 
-/// Where the logs of the performance run of the tree `llama3.1-8b` are.
+/// Folder of the logs of the performance run in the tree `llama3.1-8b`.
 const PERFORMANCE: &str = "closed/X/results/S/llama3.1-8b/Offline/performance/run_1";
 
 #[test]

@@ -69,7 +69,7 @@ impl Judgement {
             }
         }
         let unreadable =
-            log.unreadable().iter().map(|line| format!("a line that is no entry: {line}"));
+            log.unreadable().iter().map(|line| format!("a line that is not an entry: {line}"));
         let errors: Vec<_> = log.errors().iter().cloned().chain(unreadable).collect();
         for error in errors.iter().take(SHOWN_ERRORS) {
             self.fault(format!("LoadGen's log has an error: {error}"));

@@ -32,14 +32,22 @@ pub fn companion(path: &Path, beside: impl Fn(&Path) -> PathBuf) -> io::Result<O
     }
 }
 
+/// Returns the path of a file that belongs to another one; where it is missing, the path beside the other as it was named.
+///
+/// # Errors
+///
+/// As [`companion`].
+pub fn expected(path: &Path, beside: impl Fn(&Path) -> PathBuf) -> io::Result<PathBuf> {
+    Ok(companion(path, &beside)?.unwrap_or_else(|| beside(path)))
+}
+
 /// Returns the path of a file that another one names, relative to its folder. One that is missing is where the other's name leads.
 ///
 /// # Errors
 ///
 /// As [`companion`].
 pub fn relative(path: &Path, file: &Path) -> io::Result<PathBuf> {
-    let beside = |path: &Path| path.parent().unwrap_or(Path::new("")).join(file);
-    Ok(companion(path, beside)?.unwrap_or_else(|| beside(path)))
+    expected(path, |path| path.parent().unwrap_or(Path::new("")).join(file))
 }
 
 fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
@@ -74,7 +82,7 @@ mod tests {
             let found = manifest(&at(name)).unwrap().unwrap();
             assert_eq!(fs::read_to_string(found).unwrap(), "one", "{name}");
         }
-        // The same content under another name is no other manifest.
+        // Equal content under another name is not a second manifest.
         fs::write(at("link.json"), "one").unwrap();
         assert_eq!(manifest(&at("link.npy")), Ok(Some(at("link.json"))));
         fs::write(at("link.json"), "two").unwrap();

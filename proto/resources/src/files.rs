@@ -61,7 +61,7 @@ pub fn read_short_text(path: &Path, most_bytes: u64) -> io::Result<String> {
     text::decode(read(path, most_bytes)?).map_err(invalid)
 }
 
-fn invalid(why: String) -> io::Error {
+pub(crate) fn invalid(why: String) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
 }
 

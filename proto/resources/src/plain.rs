@@ -27,8 +27,7 @@ impl PlainText {
     /// As [`files::read_text`].
     pub fn of(path: &Path) -> io::Result<Self> {
         let bytes = files::read(path, files::TEXT_BYTES)?;
-        let plain = text::decode(bytes.clone())
-            .map_err(|why| io::Error::new(io::ErrorKind::InvalidData, why))?;
+        let plain = text::decode(bytes.clone()).map_err(files::invalid)?;
         if plain.as_bytes() == bytes {
             return Ok(Self { path: path.into(), _copy: None });
         }

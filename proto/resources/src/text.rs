@@ -27,7 +27,7 @@ pub fn decode(bytes: Vec<u8>) -> Result<String, String> {
     Ok(text.replace(['\u{a0}', '\u{2007}', '\u{202f}'], " "))
 }
 
-/// Decodes UTF-8, and names the place of the first byte that is none.
+/// Decodes UTF-8, and names the place of the first invalid byte.
 pub(crate) fn of_utf8(bytes: Vec<u8>) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();

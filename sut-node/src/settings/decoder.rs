@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use netdiv_resources::companion::companion;
+use netdiv_resources::companion::expected;
 
 use crate::model::{manifest::ManifestError, served::ServedModel};
 
@@ -22,10 +22,8 @@ pub struct DecoderConfig {
 
 /// Returns the model that lies beside its description.
 fn model_beside(description: &Path) -> Result<PathBuf, ManifestError> {
-    let beside = |path: &Path| path.with_extension("onnx");
-    let found = companion(description, beside)
-        .map_err(|error| ManifestError { path: description.into(), why: error.to_string() })?;
-    Ok(found.unwrap_or_else(|| beside(description)))
+    expected(description, |path| path.with_extension("onnx"))
+        .map_err(|error| ManifestError { path: description.into(), why: error.to_string() })
 }
 
 impl DecoderConfig {

@@ -144,7 +144,7 @@ impl Row {
     }
 }
 
-/// Returns the text after the mark of an entry in a line of LoadGen's detail log; `None` where the line is no entry.
+/// Returns the text after the mark of an entry in a line of LoadGen's detail log; `None` where the line is not an entry.
 pub(crate) fn entry_of(line: &str) -> Option<&str> {
     let marks = BOOK.rows.iter().map(|row| row.mark.as_str()).filter(|mark| !mark.is_empty());
     marks.into_iter().find_map(|mark| line.strip_prefix(mark))

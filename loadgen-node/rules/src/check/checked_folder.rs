@@ -259,6 +259,14 @@ impl Subject<'_> {
         Formats::of(self.round.map(|round| round.name))
     }
 
+    /// Returns true if the system of a result is described as one of the edge suite, alone or among others.
+    pub(super) fn is_of_edge(&self, entry: &Entry) -> bool {
+        let mut systems = self.systems.iter();
+        let system = systems.find(|system| entry.system() == Some(&system.name));
+        let suites = system.and_then(|system| system.text("system_type"));
+        suites.is_some_and(|suites| suites.contains("edge"))
+    }
+
     /// Returns true if another program than netdiv made it: no run has a record, and netdiv's sources are not there.
     pub(super) fn is_foreign(&self) -> bool {
         let has_record = || self.runs().any(|(_, run)| run.record.is_some());

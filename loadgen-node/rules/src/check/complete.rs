@@ -84,7 +84,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 }
 
 fn is_figure(value: &Value) -> bool {
-    // LoadGen's rate of a single query is no number.
+    // LoadGen writes `nan` for the rate of a single query.
     value.is_number() || value.is_boolean() || value.is_null()
 }
 

@@ -112,7 +112,8 @@ fn by_construction(proven: bool, subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Of N12, or where a division does not ask for it of N33: each of two tests has figures, and readers differ in which they take.
+/// Judges by N12, or by N33 where a division does not ask for N12: each of two tests has figures, and readers differ in which they
+/// take.
 fn single_test(subject: &Subject, run: &Run, detail: &DetailLog, found: &mut Findings) {
     let rule = if subject.division == JudgedDivision::Network { N12 } else { N33 };
     let mut at = found.at(rule, &run.place);

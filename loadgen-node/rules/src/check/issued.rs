@@ -36,13 +36,9 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// Before this version LoadGen logged queries and samples of Offline otherwise than it issued them.
-const LOGS_AS_ISSUED: u64 = 5;
-
 /// Without an end by number or time LoadGen issues all that it generated.
 fn ended_early(scenario: Scenario, detail: &DetailLog) -> Option<String> {
-    let logs_as_issued = detail.major_version().is_some_and(|version| version >= LOGS_AS_ISSUED);
-    if scenario == Scenario::Offline && !logs_as_issued {
+    if scenario == Scenario::Offline && !detail.logs_as_issued() {
         return None;
     }
     let has_end = ["effective_max_query_count", "effective_max_duration_ms"]
@@ -104,9 +100,10 @@ fn not_all(detail: &DetailLog) -> Option<String> {
         ));
     }
     let scenario = detail.scenario()?;
-    let logs_as_issued = detail.major_version().is_some_and(|version| version >= LOGS_AS_ISSUED);
     // MultiStream fills its sets up.
-    if scenario == Scenario::MultiStream || (scenario == Scenario::Offline && !logs_as_issued) {
+    if scenario == Scenario::MultiStream
+        || (scenario == Scenario::Offline && !detail.logs_as_issued())
+    {
         return None;
     }
     let numbers =
@@ -124,8 +121,7 @@ fn not_all(detail: &DetailLog) -> Option<String> {
 
 /// Offline's only query is due after as much time as the rate gives one.
 fn scheduled_otherwise(detail: &DetailLog) -> Option<String> {
-    let logs_as_issued = detail.major_version().is_some_and(|version| version >= LOGS_AS_ISSUED);
-    if detail.scenario() != Some(Scenario::Offline) || !logs_as_issued {
+    if detail.scenario() != Some(Scenario::Offline) || !detail.logs_as_issued() {
         return None;
     }
     let logged = detail.number("generated_query_duration")?;

@@ -19,11 +19,11 @@ pub(super) struct Logs {
     pub(super) detail: Result<DetailLog, Unusable>,
     /// The summary, or why nothing can be judged by it.
     pub(super) summary: Result<Summary, Unusable>,
-    /// What tells the round of a detail log, also of one that is set aside.
+    /// Marks of the round in a detail log, also in one that is set aside.
     pub(super) marks: Option<Marks>,
 }
 
-/// What tells the round of a log.
+/// Marks of the round in a detail log.
 #[derive(Debug, Clone)]
 pub(super) struct Marks {
     /// The seeds in effect, in the order of [`Seeds::SETTINGS`].

@@ -43,12 +43,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 
 /// Returns true if the result of one scenario is inferred from the run of another one (`preprocess_submission.py`, in the edge suite).
 fn is_inferred(subject: &Subject, one: &Entry, other: &Entry) -> bool {
-    let mut systems = subject.systems.iter();
-    let system = systems.find(|system| one.system() == Some(&system.name));
-    let is_of_edge = system.and_then(|system| system.text("system_type"));
-    let is_of_edge = is_of_edge.is_some_and(|suites| suites.contains("edge"));
     let scenarios = one.scenario.zip(other.scenario);
-    is_of_edge
+    subject.is_of_edge(one)
         && one.system() == other.system()
         && one.name == other.name
         && scenarios

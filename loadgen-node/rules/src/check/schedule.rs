@@ -48,10 +48,8 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
 /// A result of the datacenter suite that is inferred from a run of another scenario.
 fn inferred(subject: &Subject, entry: &Entry, detail: &DetailLog) -> Option<String> {
     let (wanted, of) = entry.scenario.zip(detail.scenario())?;
-    let mut systems = subject.systems.iter();
-    let system = systems.find(|system| entry.system() == Some(&system.name))?;
-    let is_of_edge = system.text("system_type").is_some_and(|suites| suites.contains("edge"));
-    (wanted != of && !is_of_edge).then(|| {
+    entry.tree.as_ref()?;
+    (wanted != of && !subject.is_of_edge(entry)).then(|| {
         format!(
             "{} is inferred from a run of {}, and only results of the edge suite may be: run {}",
             wanted.word(),

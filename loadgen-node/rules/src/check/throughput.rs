@@ -44,13 +44,11 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     }
 }
 
-/// LoadGen logs a query with equal issue as it issues it from this version on. Before, it logged the samples that were asked for, and
-/// some revisions not even that the issue is equal.
-const LOGS_EQUAL_ISSUE: u64 = 5;
-
 /// LoadGen says how many samples a query had, and which settings made it so.
 fn generated_otherwise(detail: &DetailLog) -> Option<String> {
-    detail.major_version().filter(|version| *version >= LOGS_EQUAL_ISSUE)?;
+    if !detail.logs_as_issued() {
+        return None;
+    }
     let key = "generated_samples_per_query";
     let (generated, wanted) = (detail.integer(key)?, detail.samples_per_query()?);
     (generated != wanted).then(|| {
@@ -65,7 +63,9 @@ type Counted = (f64, f64, f64);
 
 /// The query's latency is the time of the whole test.
 fn offline(detail: &DetailLog) -> Option<Counted> {
-    detail.major_version().filter(|version| *version >= LOGS_EQUAL_ISSUE)?;
+    if !detail.logs_as_issued() {
+        return None;
+    }
     let time = elapsed::greatest_latency(detail)?;
     Some((samples(detail)?, time, time))
 }

@@ -38,7 +38,9 @@ fn validity(run: &Run, detail: &DetailLog, at: &mut At) {
         at.fail("the detail log does not begin with an entry (:::MLLOG)");
     }
     at.fail_each(detail.unreadable().iter().map(|line| {
-        format!("a line of the detail log is no entry: {line}: submit the log as LoadGen wrote it")
+        format!(
+            "a line of the detail log is not an entry: {line}: submit the log as LoadGen wrote it"
+        )
     }));
     at.fail_each(detail.errors().iter().map(|error| format!("{LOGGED_ERROR}{error}")));
     let is_asked = run.measures() && detail.mode() != Some(Mode::Accuracy);

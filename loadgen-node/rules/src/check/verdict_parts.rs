@@ -187,10 +187,7 @@ fn early_text(detail: &DetailLog) -> Option<String> {
     let said: Vec<_> = said.filter(|(_, text)| !text.is_empty()).collect();
     let failed = said.iter().find(|(_, text)| !text.starts_with("* Run successful"));
     match (is_met, failed, said.first()) {
-        (true, Some((key, text)), _) => {
-            Some(contradicts(part, is_met, &format!("{key} is `{text}`")))
-        }
-        (false, None, Some((key, text))) => {
+        (true, Some((key, text)), _) | (false, None, Some((key, text))) => {
             Some(contradicts(part, is_met, &format!("{key} is `{text}`")))
         }
         _ => None,

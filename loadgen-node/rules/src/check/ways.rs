@@ -142,7 +142,7 @@ fn supplied(who: &str, machine: &Machine) -> Vec<(Rule, String)> {
     };
     let strangers = machine.supplied.iter().filter(|path| !has(path));
     let text =
-        |path| format!("{who} was stated to have a `{path}`, which is no field of a machine");
+        |path| format!("{who} was stated to have a `{path}`, and a machine has no such field");
     strangers.map(|path| (N20, text(path))).collect()
 }
 
@@ -158,7 +158,7 @@ fn translated(evidence: &Evidence) -> Option<String> {
         .flat_map(|(name, machine)| machine.routes.iter().map(move |route| (name, &route.peer)));
     let (name, peer) = peers.find(|(_, peer)| !is_own(peer))?;
     Some(format!(
-        "node {name} saw the LoadGen node at {peer}, which is none of its addresses: something between them changes addresses; \
-         say in the documentation what it is"
+        "node {name} saw the LoadGen node at {peer}, which the LoadGen node does not have: something between them translates addresses; say \
+         in the documentation what it is"
     ))
 }

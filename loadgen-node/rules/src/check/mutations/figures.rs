@@ -11,7 +11,7 @@ pub(super) const ROWS: &[Row] = &[
     ("a verdict of INVALID", &[N33], |tree| {
         tree.record("Server/accuracy", |record| record.verdict = Verdict::Invalid);
     }),
-    ("a run that is none", &[], |tree| {
+    ("an exploratory run", &[], |tree| {
         tree.record("Server/performance", |record| record.division = Division::Exploratory);
     }),
     ("a run of the Open division", &[], |tree| {
@@ -89,7 +89,7 @@ pub(super) const ROWS: &[Row] = &[
             record.test_settings.insert("min_query_count".into(), "1".into());
         });
     }),
-    ("a setting that is none", &[N32], |tree| {
+    ("a setting that is not a number", &[N32], |tree| {
         tree.record("Server/accuracy", |record| {
             record.test_settings.insert("min_query_count".into(), "many".into());
         });

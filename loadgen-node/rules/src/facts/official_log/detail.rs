@@ -26,7 +26,7 @@ pub struct DetailLog {
     /// All entries of each key, in the order of the log.
     entries: BTreeMap<String, Vec<Logged>>,
     errors: Vec<String>,
-    /// Lines that are no entries, each with the reason.
+    /// Lines that are not entries, each with the reason.
     unreadable: Vec<String>,
     warnings: usize,
     begins_with_an_entry: bool,
@@ -133,7 +133,7 @@ impl DetailLog {
         &self.errors
     }
 
-    /// Lines that are no entries, each with the reason.
+    /// Lines that are not entries, each with the reason.
     pub fn unreadable(&self) -> &[String] {
         &self.unreadable
     }
@@ -213,9 +213,11 @@ impl DetailLog {
         self.value(key)?.as_u64()
     }
 
-    /// The first number of LoadGen's version.
-    pub(crate) fn major_version(&self) -> Option<u64> {
-        self.text("loadgen_version")?.split('.').next()?.parse().ok()
+    /// Returns true of LoadGen 5.0 and later. Before, it logged Offline's queries and samples otherwise than it issued them, and some
+    /// revisions did not log that samples are issued equally often.
+    pub(crate) fn logs_as_issued(&self) -> bool {
+        let version = self.text("loadgen_version").and_then(|version| version.split('.').next());
+        version.and_then(|major| major.parse::<u64>().ok()).is_some_and(|major| major >= 5)
     }
 
     /// Samples of a query. With equal issue Offline's has whole passes over the samples that are loaded, which LoadGen's settings in

@@ -45,7 +45,7 @@ impl TruncatedLog {
     }
 }
 
-/// The same, as the script writes it on Windows.
+/// Gap that the script writes on Windows.
 const GAP_OF_WINDOWS: &[u8] = b"\r\n\r\n...\r\n\r\n";
 
 /// Returns true if a log is not whole.
