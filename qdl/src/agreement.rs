@@ -83,6 +83,11 @@ fn fits(node: &NodeInfo, expected: &Expectation) -> Result<(), ConnectError> {
     Ok(())
 }
 
+/// What tells two nodes apart, by what they say of themselves.
+pub(crate) fn difference(one: &DescribeResponse, other: &DescribeResponse) -> Option<&'static str> {
+    if one.node_name == other.node_name { changed(one, other) } else { Some("name") }
+}
+
 /// What a node has changed that makes it another one than it was.
 pub(crate) fn changed(before: &DescribeResponse, now: &DescribeResponse) -> Option<&'static str> {
     let facts = |d: &DescribeResponse| {

@@ -84,6 +84,21 @@ pub enum ConnectError {
         /// Address of the second.
         second: String,
     },
+    /// Connections to one address that end at different nodes.
+    #[error(
+        "connections to {address} reach different nodes: the first one `{first}`, another one `{other}`, with another {what}; \
+         a load balancer, or a name with several addresses, stands between: give each node an address of its own"
+    )]
+    SeveralNodes {
+        /// The address.
+        address: String,
+        /// Name of the node that the first connection reaches.
+        first: String,
+        /// Name of the other one.
+        other: String,
+        /// What differs.
+        what: &'static str,
+    },
     /// Two nodes that would answer differently.
     #[error(
         "the nodes do not serve the same model: {first} has {theirs}, {second} has {ours}; \

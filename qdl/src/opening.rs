@@ -8,7 +8,7 @@ use netdiv_words::AnswerTokens;
 use tokio::task::JoinSet;
 
 use crate::{
-    agreement::{Expectation, agree},
+    agreement::{Expectation, agree, difference},
     calls::knows_digests,
     capacity,
     connect_error::ConnectError,
@@ -39,8 +39,11 @@ pub(crate) fn open(
     let nodes = interview(settings, threads, first.clone())?;
     agree(&nodes, expected)?;
     nodes.iter().try_for_each(|node| capacity::check(settings, &node.description))?;
-    let mut others =
-        connect(settings, threads, all.filter(|number| number % per_node != 0))?.into_iter();
+    let others = connect(settings, threads, all.filter(|number| number % per_node != 0))?;
+    for (node, others) in nodes.iter().zip(others.chunks(per_node.saturating_sub(1).max(1))) {
+        others.iter().try_for_each(|(_, other)| is_the_node(node, other))?;
+    }
+    let mut others = others.into_iter();
     let mut connections = Vec::with_capacity(settings.nodes.len() * per_node);
     for (connection, _) in first {
         connections.push(connection);
@@ -59,6 +62,19 @@ pub(crate) fn open(
         check_digests(settings, threads, &connections, &nodes)?;
     }
     Ok(Opened { nodes, connections })
+}
+
+/// Checks that a further connection to an address reaches the node that the first one reaches.
+fn is_the_node(first: &NodeInfo, other: &NodeInfo) -> Result<(), ConnectError> {
+    match difference(&first.description, &other.description) {
+        None => Ok(()),
+        Some(what) => Err(ConnectError::SeveralNodes {
+            address: first.address.clone(),
+            first: first.description.node_name.clone(),
+            other: other.description.node_name.clone(),
+            what,
+        }),
+    }
 }
 
 /// Opens the connections with these numbers at the same time, each on the thread that will serve it.

@@ -2,6 +2,7 @@
 //!
 //! The programs must be built first, with the same profile; `make test` does that.
 
+pub mod bombs;
 pub mod document;
 pub mod fake_engine;
 pub mod fake_node;
@@ -25,6 +26,7 @@ pub fn npy(descr: &str, shape: &str, data: impl IntoIterator<Item = u8>) -> Vec<
     file
 }
 
+pub use bombs::Bombs;
 pub use fake_engine::FakeEngine;
 pub use fake_node::{Behaviour, FakeNode};
 pub use flood::Flood;

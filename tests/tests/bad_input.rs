@@ -4,7 +4,7 @@ use std::{process::Command, time::Duration};
 
 use e2e::{
     Behaviour, FakeNode, LoadGen, SutNode,
-    fake_node::silent_port,
+    fake_node::{self, BEFORE_THE_RUN, silent_port},
     npy,
     process::{program, transport},
 };
@@ -62,6 +62,16 @@ fn nodes_that_do_not_fit_together() {
         .args(&["--benchmark", "fabric", "--dataset", "synthetic:8x64"])
         .run()
         .expect_refusal("the nodes do not serve the same model");
+    let changes: [(_, fake_node::Change); 3] = [
+        ("`other`, with another name", |node| node.node_name = "other".into()),
+        ("`fake`, with another machine", |node| node.machine_id = "other".into()),
+        ("`fake`, with another model", |node| node.model_sha256 = "2".repeat(64)),
+    ];
+    for (words, change) in changes {
+        let several = fake(|node| node.changes_after = Some((BEFORE_THE_RUN, change)));
+        let words = format!("reach different nodes: the first one `fake`, another one {words}");
+        fabric(&several.address).args(&["--connections", "3"]).run().expect_refusal(&words);
+    }
 }
 
 #[test]
@@ -432,7 +442,27 @@ fn text_from_other_systems_is_read_alike_or_refused_by_its_place() {
             .run();
         (outcome.code != Some(2), outcome.read("mlperf_log_detail.txt") + &outcome.stderr)
     };
-    let kinds: [(&str, &str, Reads<'_>); 5] = [
+    let sut_node = |options: &[&str]| say("sut-node", &[&["--print-config"], options].concat());
+    let served =
+        "name = \"mine\"\nvocabulary = 100\nmax_input_tokens = 9\nmax_tokens = 4\neos = [2]\n";
+    let manifest = include_str!("../models/digits.toml");
+    let kinds: [(&str, &str, Reads<'_>); 10] = [
+        ("correct-horse-battery-staple\n", "token_file = ", &|path| {
+            sut_node(&["--engine", "echo", "--token-file", path])
+        }),
+        ("operating_system = \"mine\"\n", "evidence = ", &|path| {
+            sut_node(&["--engine", "echo", "--evidence", path])
+        }),
+        (served, "model = ", &|path| {
+            sut_node(&["--engine", "openai", "--url", "http://127.0.0.1:9", "--model", path])
+        }),
+        (manifest, "model = ", &|path| sut_node(&["--model", path])),
+        ("submitted_by = \"mine\"\n", "submitted_by", &|path| {
+            let output = folder.path().join("tree").display().to_string();
+            let (_, said) =
+                say("loadgen-node", &["submission", "--settings", path, "--output", &output]);
+            (!said.contains("a NUL"), said)
+        }),
         (
             "benchmark = \"digits\"\nencoding = \"zstd\"\nscenario = \"offline\"\n",
             "zstd",
@@ -460,7 +490,7 @@ fn text_from_other_systems_is_read_alike_or_refused_by_its_place() {
             &|path| run("--audit-config", path, &["--setting", "server_target_qps=1000"]),
         ),
     ];
-    let path = folder.path().join("text").display().to_string();
+    let path = folder.path().join("text.toml").display().to_string();
     for (text, want, reads) in kinds {
         for (form, bytes) in written_elsewhere(text) {
             std::fs::write(&path, bytes).expect("the folder is ours");

@@ -14,10 +14,12 @@ use std::{
 };
 
 use bytes::Bytes;
-use e2e::{LoadGen, SutNode, process::transport, wait_until};
+use e2e::{Bombs, LoadGen, SutNode, process::transport, wait_until};
 use netdiv_contract::{
     SessionHeader,
-    v1::{DescribeRequest, InferResponse},
+    encoding::Encoding,
+    framing,
+    v1::{DescribeRequest, InferRequest, InferResponse},
 };
 use netdiv_transport::{Connection, Options, Transport, security::Token};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
@@ -264,4 +266,66 @@ fn idle_connections_to_the_metrics_take_nothing_from_the_clients() {
     drop(idle);
     let log = lines(node, log);
     assert!(log.len() < 20, "{log:#?}");
+}
+
+const MIB: usize = 1 << 20;
+
+#[test]
+fn samples_that_are_short_on_the_wire_take_no_more_memory_than_the_node_has_room_for() {
+    let limits = ["--max-in-flight-bytes", "32MiB"];
+    for (engine, args) in [
+        ("echo", &["--max-in-flight-samples", "1"][..]),
+        ("echo", &["--echo-answer-bytes", "8"]),
+        ("echo", &["--echo-answer-bytes", "0"]),
+        ("echo", &["--echo-answer-bytes", "8MiB", "--response-encoding", "lz4"]),
+        ("none", &[]),
+    ] {
+        for encoding in [Encoding::Zstd, Encoding::Lz4] {
+            let node = SutNode::start("a", &[&["--engine", engine], &limits[..], args].concat());
+            let before = node.peak_resident_bytes();
+            let payload = vec![0; 16 * MIB].into();
+            let hold = Duration::from_millis(300);
+            let bombs = Bombs { transport: transport(), encoding, samples: 32, payload, hold };
+            bombs.run(&node.address).expect("every answer");
+            let more = node.peak_resident_bytes().saturating_sub(before) as usize / MIB;
+            // In flight, owed, and an encoded message with what its decoder needs.
+            assert!(more < 2 * 32 + 24, "{engine} {args:?} {encoding}: {more} MiB");
+        }
+    }
+}
+
+#[test]
+fn clients_that_take_no_answers_hold_no_room_that_others_need_for_long_messages() {
+    let limits = ["--max-in-flight-bytes", "8MiB", "--echo-answer-bytes", "0"];
+    let node = SutNode::echo("a", &limits);
+    let greedy = e2e::Flood::start(&node.address, transport(), 4, 3 * MIB);
+    thread::sleep(Duration::from_secs(1));
+    LoadGen::new(&[&node.address], "offline")
+        .args(&["--benchmark", "fabric", "--dataset", "synthetic:8x3000000", "--mode", "accuracy"])
+        .run()
+        .expect(0);
+    drop(greedy);
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_lets_the_batches_of_others_fill_up() {
+    let node = SutNode::echo("a", &["--max-batch", "64", "--batch-timeout", "700ms"]);
+    let connection = Connection::open(&node.address, &options()).await.expect("connects");
+    let one = framing::encode(&InferRequest { id: 1, ..InferRequest::default() });
+    let (send, requests) = tokio::sync::mpsc::unbounded_channel();
+    let requests = tokio_stream::wrappers::UnboundedReceiverStream::new(requests);
+    let session = SessionHeader { name: "patient".into(), ..SessionHeader::default() };
+    let mut replies = connection.infer(&session, requests).await.expect("a stream");
+    send.send(one).expect("the stream is open");
+    let started = Instant::now();
+    for _ in 0..10 {
+        let ending = SessionHeader { name: "brief".into(), ..SessionHeader::default() };
+        let nothing = tokio_stream::empty::<Bytes>();
+        let mut ended = connection.infer(&ending, nothing).await.expect("a stream");
+        while ended.next_message::<InferResponse>().await.expect("no error").is_some() {}
+    }
+    let reply: Option<InferResponse> = replies.next_message().await.expect("no error");
+    assert_eq!(reply.expect("a reply").id, 1);
+    let waited = started.elapsed();
+    assert!(waited > Duration::from_millis(500), "the batch closed after {waited:?}");
 }

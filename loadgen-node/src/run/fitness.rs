@@ -6,8 +6,7 @@
 //! were written.
 
 use std::{
-    io,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -16,11 +15,9 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rustix::{
-    fs::statvfs,
-    io::retry_on_intr,
-    time::{ClockId, clock_gettime},
-};
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::run::free_space::FreeSpace;
 
 /// How far the wall clock may be from where it would be without corrections: what reading two clocks may take on a busy
 /// machine, and a thousandth of the time, twice what NTP corrects gradually (500 ppm). It holds from the start of the run
@@ -81,8 +78,7 @@ pub(crate) struct Fitness {
     cut: Cut,
     start: Clocks,
     last_look: Mutex<Clocks>,
-    output: PathBuf,
-    min_free_bytes: u64,
+    space: FreeSpace,
 }
 
 impl Fitness {
@@ -90,7 +86,8 @@ impl Fitness {
     pub(crate) fn new(output: &Path, min_free_bytes: u64) -> Self {
         let start = Clocks::now();
         let last_look = Mutex::new(start);
-        Self { cut: Cut::default(), start, last_look, output: output.into(), min_free_bytes }
+        let space = FreeSpace::new(output, min_free_bytes);
+        Self { cut: Cut::default(), start, last_look, space }
     }
 
     /// To be told of a file that cannot grow.
@@ -104,7 +101,7 @@ impl Fitness {
         let now = Clocks::now();
         even(self.start, now)?;
         even(std::mem::replace(&mut *self.last_look.lock(), now), now)?;
-        has_room(&self.output, self.min_free_bytes)
+        self.space.check()
     }
 }
 
@@ -121,21 +118,6 @@ fn even(start: Clocks, now: Clocks) -> Result<(), String> {
         "the system's clock went {direction} by {:.3} s during the test, and LoadGen measures with it: stop what sets the \
          clock or suspends the machine, and run again",
         off.as_secs_f64()
-    ))
-}
-
-/// Whether the file system of that folder has so much free space.
-pub(crate) fn has_room(folder: &Path, min_free_bytes: u64) -> Result<(), String> {
-    let system = retry_on_intr(|| statvfs(folder))
-        .map_err(|error| format!("{}: {}", folder.display(), io::Error::from(error)))?;
-    let free = system.f_bavail.saturating_mul(system.f_frsize);
-    if free >= min_free_bytes {
-        return Ok(());
-    }
-    Err(format!(
-        "the file system of {} has {free} bytes free, and LoadGen's logs need room: make some, or lower --min-free-bytes \
-         ({min_free_bytes})",
-        folder.display()
     ))
 }
 
@@ -167,13 +149,5 @@ mod tests {
         for _ in 0..2 {
             assert!(fitness.check().unwrap_err().contains("ulimit -f"));
         }
-    }
-
-    #[test]
-    fn a_file_system_without_room_is_named() {
-        has_room(Path::new("/"), 1).unwrap();
-        let error = has_room(Path::new("/"), u64::MAX).unwrap_err();
-        assert!(error.contains("bytes free"), "{error}");
-        assert!(has_room(Path::new("/nowhere"), 1).is_err());
     }
 }

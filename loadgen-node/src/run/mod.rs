@@ -7,6 +7,7 @@ mod eligibility;
 mod expected;
 mod fitness;
 mod footprint;
+mod free_space;
 #[cfg(feature = "in-process")]
 mod in_process;
 mod judgement;
@@ -31,10 +32,7 @@ mod watchdog;
 mod witness;
 
 pub use self::process::{cpu_seconds, process};
-pub(crate) use self::{
-    fitness::{UNEVEN, has_room},
-    library::Library,
-};
+pub(crate) use self::{fitness::UNEVEN, free_space::has_room, library::Library};
 use netdiv_traces::Traces;
 use tracing::warn;
 
@@ -83,7 +81,7 @@ fn execute(test: &LoadGenTest) -> Result<Verdict, RunError> {
         warn!("{text}");
     }
     let _claim = output::prepare(output)?;
-    fitness::has_room(output, *min_free_bytes)
+    free_space::has_room(output, *min_free_bytes)
         .map_err(|why| RunError::Usage(format!("--output: {why}")))?;
     let endpoint = observe.metrics.map(Endpoint::bind).transpose()?;
     match target {

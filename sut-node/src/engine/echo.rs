@@ -20,14 +20,15 @@ impl Echo {
         Self { settings }
     }
 
-    /// The first bytes of the sample, and zeros when it is too short.
+    /// The first bytes of the sample, followed by zeros where it is too short. A part is copied: a slice would keep the whole
+    /// sample in memory after its place was given to another one.
     fn answer(&self, sample: &Bytes) -> Bytes {
         let want = self.settings.answer_bytes;
         if want == 0 || want == sample.len() {
             return sample.clone();
         }
         if want < sample.len() {
-            return sample.slice(..want);
+            return Bytes::copy_from_slice(&sample[..want]);
         }
         sample.iter().copied().chain(std::iter::repeat(0)).take(want).collect()
     }
@@ -60,5 +61,15 @@ mod tests {
             let answers = Echo::new(settings).infer(&[sample]).unwrap();
             assert_eq!(answers.responses().unwrap(), [want]);
         }
+    }
+
+    #[test]
+    fn an_answer_keeps_no_longer_sample_in_memory() {
+        let settings =
+            EchoConfig { answer_bytes: 8, per_batch: Duration::ZERO, per_sample: Duration::ZERO };
+        let sample = Bytes::from(vec![7; 1 << 20]);
+        let answer = Echo::new(settings).answer(&sample);
+        assert_eq!(answer, [7; 8][..]);
+        assert!(sample.is_unique(), "the answer shares the sample's bytes");
     }
 }

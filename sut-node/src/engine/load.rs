@@ -25,7 +25,9 @@ pub fn load(config: &Config) -> Result<(Model, Vec<EngineKind>), EngineError> {
         EngineConfig::None => Ok((Model::any_bytes("none"), Vec::new())),
         EngineConfig::Echo(settings) => {
             let engine = || EngineKind::Batched(OneByOne::boxed(Echo::new(settings.clone())));
-            Ok((Model::any_bytes("echo"), (0..config.instances).map(|_| engine()).collect()))
+            let answer_bytes = settings.answer_bytes as u64;
+            let model = Model { answer_bytes, ..Model::any_bytes("echo") };
+            Ok((model, (0..config.instances).map(|_| engine()).collect()))
         }
         EngineConfig::Onnx(settings) => {
             let model = Arc::new(OnnxModel::load(settings)?);

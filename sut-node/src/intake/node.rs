@@ -154,7 +154,21 @@ impl Node {
             Encoding::Zstd | Encoding::Lz4 => request.decoded_bytes,
         };
         let allowed = Some(decoded).filter(|n| *n <= self.max_payload_bytes as u64).unwrap_or(0);
-        self.admission.cost(encoding::cost(request.payload.len(), allowed), allowed)
+        let bytes = encoding::cost(request.payload.len(), allowed);
+        self.admission.cost(bytes.saturating_add(self.model.working_bytes(allowed)), allowed)
+    }
+
+    /// Why the node never has room for a sample of so many bytes, decoded, that the model takes.
+    pub(super) fn refusal(&self, bytes: usize) -> Option<String> {
+        let (working, room) = (self.model.working_bytes(bytes as u64), self.max_in_flight_bytes);
+        let needed = working.saturating_add(bytes as u64);
+        if working > 0 && needed > room.into() {
+            return Some(format!(
+                "the model needs {needed} bytes for a sample of {bytes}, its answer included, and the node has room for {room}: \
+                 raise --max-in-flight-bytes of the node"
+            ));
+        }
+        self.admission.refusal(bytes)
     }
 }
 

@@ -33,8 +33,15 @@ use crate::{
 /// Messages up to this length are received without asking: as much as one frame of HTTP/2 brings.
 const ASSEMBLED_FREELY_BYTES: usize = 1 << 20;
 
-/// How long a longer one may take; meanwhile it holds memory that others wait for.
+/// A longer one may take so long, and a second more for each of so many bytes; meanwhile it holds memory that others wait for.
 const ASSEMBLY_TIME: Duration = Duration::from_secs(60);
+const ASSEMBLY_BYTES_PER_SECOND: u64 = 1 << 20;
+
+/// Leave to receive a long message: it holds room that other streams wait for.
+struct Assembly<'a> {
+    _room: Option<SemaphorePermit<'a>>,
+    time: Duration,
+}
 
 /// Reads one stream to its end, or until the node is asked to end; what was read is answered either way.
 pub(super) async fn read_stream<S>(
@@ -71,11 +78,11 @@ pub(super) async fn read_stream<S>(
         {
             more = Err(damage);
         }
-        if !intake.take_in(&mut burst, arrived).await {
+        if !intake.take_in(&mut burst, arrived, &mut assembling).await {
             return;
         }
         match more {
-            Ok(true) => assembling = None,
+            Ok(true) => {}
             Ok(false) => return,
             Err(status) => {
                 warn!(why = status.message(), "a stream broke");
@@ -97,8 +104,14 @@ struct Intake<'a> {
 }
 
 impl Intake<'_> {
-    /// Takes in what was read, and waits while the node is full; false when the client has gone meanwhile.
-    async fn take_in(&mut self, burst: &mut Vec<InferRequest>, arrived: Instant) -> bool {
+    /// Takes in what was read, and waits while the node is full; false when the client has gone meanwhile. A long message is
+    /// the first of its burst, and has its place at the node then.
+    async fn take_in(
+        &mut self,
+        burst: &mut Vec<InferRequest>,
+        arrived: Instant,
+        assembling: &mut Option<Assembly<'_>>,
+    ) -> bool {
         let Self { node, session, replies, .. } = *self;
         let received = burst.len();
         replies.backlog().read(received);
@@ -112,7 +125,7 @@ impl Intake<'_> {
             let digest = session.digests().map(|digests| digests.received(&request.payload));
             let admitted = match &mut places {
                 Some(places) => places.split_off(cost),
-                None => match self.admit_alone(cost).await {
+                None => match self.admit_alone(cost, assembling.is_some()).await {
                     Some(admitted) => admitted,
                     None => return false,
                 },
@@ -121,6 +134,7 @@ impl Intake<'_> {
                 Some(sample) => self.samples.push(sample),
                 None => refused += 1,
             }
+            *assembling = None;
             if places.is_none() && !node.admission.has_room_for(cost) {
                 self.hand_over_now();
             }
@@ -139,10 +153,11 @@ impl Intake<'_> {
         true
     }
 
-    /// A place for one sample, once there is one; `None` when the client has gone meanwhile.
-    async fn admit_alone(&mut self, cost: Cost) -> Option<Admitted> {
+    /// A place for one sample, once there is one; `None` when the client has gone meanwhile. A sample that holds room which
+    /// other streams wait for does not wait for a client that is slow to take its replies.
+    async fn admit_alone(&mut self, cost: Cost, holds_room: bool) -> Option<Admitted> {
         let (admission, backlog) = (&self.node.admission, self.replies.backlog());
-        if !backlog.is_long()
+        if (holds_room || !backlog.is_long())
             && let Some(admitted) = admission.try_admit([cost])
         {
             return Some(admitted);
@@ -151,7 +166,9 @@ impl Intake<'_> {
         self.hand_over_now();
         let admitted = async {
             // The rest of a burst adds no more to what a slow client has not taken.
-            backlog.is_short().await;
+            if !holds_room {
+                backlog.is_short().await;
+            }
             admission.admit(cost).await
         };
         tokio::select! {
@@ -185,19 +202,22 @@ async fn next_burst<'a, S>(
     requests: &mut Messages<S>,
     burst: &mut Vec<InferRequest>,
     replies: &ReplySender,
-    assembling: &mut Option<SemaphorePermit<'a>>,
+    assembling: &mut Option<Assembly<'a>>,
 ) -> Result<bool, Status>
 where
     S: Stream<Item = Result<Bytes, Status>> + Send + Unpin + 'static,
 {
     replies.backlog().has_room().await;
     loop {
-        let next = if assembling.is_some() {
-            timeout(ASSEMBLY_TIME, requests.next_burst(burst)).await.map_err(|_| {
-                Status::deadline_exceeded("a long message has not come within a minute")
-            })??
-        } else {
-            requests.next_burst(burst).await?
+        let next = match &assembling {
+            Some(Assembly { time, .. }) => {
+                timeout(*time, requests.next_burst(burst)).await.map_err(|_| {
+                    let seconds = time.as_secs();
+                    let why = format!("a long message has not arrived within {seconds} s");
+                    Status::deadline_exceeded(why)
+                })??
+            }
+            None => requests.next_burst(burst).await?,
         };
         let bytes = match next {
             Next::Burst => return Ok(true),
@@ -206,8 +226,12 @@ where
         };
         let most = node.max_in_flight_bytes;
         let bytes_asked = u32::try_from(bytes).unwrap_or(u32::MAX).min(most);
+        // A client that takes no replies holds no room that others wait for.
+        replies.backlog().is_short().await;
         // The semaphore is never closed.
-        *assembling = node.assembling.acquire_many(bytes_asked).await.ok();
+        let room = node.assembling.acquire_many(bytes_asked).await.ok();
+        let time = ASSEMBLY_TIME + Duration::from_secs(bytes as u64 / ASSEMBLY_BYTES_PER_SECOND);
+        *assembling = Some(Assembly { _room: room, time });
         requests.grant(bytes);
     }
 }
@@ -247,7 +271,7 @@ fn decode(node: &Node, request: InferRequest) -> Result<Payload, String> {
     let payload = encoding::decode_known(encoding, payload, decoded_bytes, limit)
         .map_err(|error| error.to_string())?;
     let payload = node.model.read(payload).map_err(|error| error.to_string())?;
-    match node.admission.refusal(payload.bytes().len()) {
+    match node.refusal(payload.bytes().len()) {
         None => Ok(payload),
         Some(why) => Err(why),
     }

@@ -44,6 +44,8 @@ pub struct Model {
     pub encodings: Vec<Encoding>,
     /// What is known of its tokens, where its outputs are made of them.
     pub tokens: Option<TokenLimits>,
+    /// Bytes of an answer, where the engine knows them before it has one; 0 elsewhere.
+    pub(crate) answer_bytes: u64,
     /// What the engine found out when it was loaded.
     pub(crate) found: Option<Found>,
     /// What happens around it, where that is not the engine's own matter.
@@ -61,6 +63,7 @@ impl Model {
             input: InputLayout::default(),
             encodings: Encoding::value_variants().to_vec(),
             tokens: None,
+            answer_bytes: 0,
             found: None,
             workload: None,
         }
@@ -90,6 +93,12 @@ impl Model {
     pub(crate) fn is_never_empty(&self) -> bool {
         let may_be_empty = self.workload.as_ref().is_some_and(|workload| workload.may_be_empty());
         (!self.sha256.is_empty() || self.tokens.is_some()) && !may_be_empty
+    }
+
+    /// Bytes that a sample of that length, decoded, needs beside its own until it is answered.
+    pub(crate) fn working_bytes(&self, decoded: u64) -> u64 {
+        let workload = self.workload.as_ref().map_or(0, |workload| workload.working_bytes(decoded));
+        workload.saturating_add(self.answer_bytes)
     }
 
     /// What a sample counts in its batch, besides one.

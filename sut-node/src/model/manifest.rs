@@ -9,7 +9,7 @@ use bytes::Bytes;
 use clap::ValueEnum as _;
 use netdiv_contract::{
     encoding::Encoding,
-    layout::{DataType, Tensor, TensorSpec, type_name},
+    layout::{DataType, Tensor, TensorSpec, element_bytes, type_name},
 };
 use netdiv_plugin::Precision;
 use netdiv_resources::{companion::relative, files};
@@ -245,6 +245,12 @@ impl Shape {
             data_type: self.data_type as i32,
             shape: self.dimensions.iter().map(length).collect(),
         }
+    }
+
+    /// Bytes of one row, when no dimension is free.
+    pub(crate) fn row_bytes(&self) -> Option<u64> {
+        let lengths = self.fixed()?.into_iter().map(|length| length as u64);
+        Some(lengths.product::<u64>().saturating_mul(element_bytes(self.data_type) as u64))
     }
 
     /// The lengths, when none is free.

@@ -21,6 +21,12 @@ pub(crate) trait Workload: Debug + Send + Sync {
         1
     }
 
+    /// Bytes that a sample of that length, decoded, needs beside its own from its first pass to its answer, and for that.
+    /// Those of a few numbers do not count.
+    fn working_bytes(&self, _decoded: u64) -> u64 {
+        0
+    }
+
     /// Whether a response may have no bytes, such as that to an image without objects.
     fn may_be_empty(&self) -> bool {
         false

@@ -69,7 +69,9 @@ pub(in crate::engine) fn load(
         },
     )?;
     let batches: usize = engines.iter().map(|engine| engine.in_flight()).sum();
-    if let Some(why) = starves(&workload.layout(), batches, config) {
+    if let Some(why) =
+        starves(&workload.layout(), |sample| workload.working_bytes(sample), batches, config)
+    {
         warn!("{why}");
     }
     let model = Model {
@@ -107,8 +109,14 @@ fn check_batching(
 
 /// What to do about a node that takes in too few bytes for the batches that its engines have under way, and one more that comes
 /// in meanwhile; nothing where samples have no fixed length.
-fn starves(layout: &InputLayout, batches: usize, config: &Config) -> Option<String> {
+fn starves(
+    layout: &InputLayout,
+    working_bytes: impl Fn(u64) -> u64,
+    batches: usize,
+    config: &Config,
+) -> Option<String> {
     let sample: u64 = layout.tensors.iter().map(fixed_bytes).sum::<Option<u64>>()?;
+    let sample = sample + working_bytes(sample);
     let needed = sample * (config.batching.max_batch * (batches + 1)) as u64;
     let room = u64::from(config.max_in_flight_bytes);
     (sample > 0 && needed > room).then(|| {
@@ -144,16 +152,16 @@ mod tests {
         let engine = serde_json::from_str("{\"engine\": \"echo\", \"max_batch\": 64}");
         let mut config = engine.map(|args: Args| args.resolve().unwrap()).unwrap();
         // 256 MiB hold two batches of RetinaNet's 64 images, and the third has to come while two are under way.
-        let why = starves(&layout(vec![image.clone()]), 2, &config).unwrap();
+        let why = starves(&layout(vec![image.clone()]), |_| 0, 2, &config).unwrap();
         assert!(
             why.contains("has room for 139 samples") && why.contains("Give 368640000"),
             "{why}"
         );
         config.max_in_flight_bytes = 368_640_000;
-        assert_eq!(starves(&layout(vec![image.clone()]), 2, &config), None);
+        assert_eq!(starves(&layout(vec![image.clone()]), |_| 0, 2, &config), None);
         config.max_in_flight_bytes = 1;
         let free = TensorSpec { shape: vec![-1, 3], ..image.clone() };
-        assert_eq!(starves(&layout(vec![image, free]), 2, &config), None);
-        assert_eq!(starves(&layout(Vec::new()), 2, &config), None);
+        assert_eq!(starves(&layout(vec![image, free]), |_| 0, 2, &config), None);
+        assert_eq!(starves(&layout(Vec::new()), |_| 0, 2, &config), None);
     }
 }

@@ -143,6 +143,12 @@ impl Workload for Segmentation {
         self.layout.clone()
     }
 
+    /// The sums of each class; then the largest of them, and the label, of each voxel.
+    fn working_bytes(&self, decoded: u64) -> u64 {
+        let voxels = decoded / F32 as u64;
+        voxels.saturating_mul(((self.classes + 1) * F32 + 1) as u64)
+    }
+
     fn job(self: Arc<Self>, batch: Arc<[Payload]>) -> Box<dyn Job> {
         let mut groups = Vec::new();
         let volume = |(place, payload): (usize, &Payload)| {

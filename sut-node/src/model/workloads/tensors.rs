@@ -7,7 +7,7 @@ use netdiv_contract::layout::InputLayout;
 use rayon::{ThreadPool, prelude::*};
 
 use crate::model::{
-    manifest::Manifest,
+    manifest::{Manifest, Shape},
     payload::Payload,
     workload::{Answer, Job, Pass, Workload, bad_sample, no_answer, rows_of},
     workloads::parameters,
@@ -43,6 +43,10 @@ pub(super) fn wire_layout(manifest: &Manifest) -> InputLayout {
 impl Workload for Tensors {
     fn layout(&self) -> InputLayout {
         self.layout.clone()
+    }
+
+    fn working_bytes(&self, _: u64) -> u64 {
+        self.manifest.outputs.first().and_then(Shape::row_bytes).unwrap_or(0)
     }
 
     fn may_be_empty(&self) -> bool {

@@ -17,6 +17,7 @@ use crate::model::{
 #[derive(Debug)]
 pub(super) struct TextToImage {
     layout: InputLayout,
+    image_bytes: u64,
     data_type: DataType,
     settings: Parameters,
 }
@@ -67,12 +68,12 @@ impl TextToImage {
         }
         let [output] = parameters::exactly("output", &manifest.outputs)?;
         parameters::expect(output, &[DataType::Uint8], 3)?;
-        parameters::fixed(output)?;
+        let image_bytes = parameters::fixed(output)?.into_iter().map(|n| n as u64).product();
         let mut layout = wire_layout(manifest);
         if settings.samples == Samples::Ids {
             layout.tensors.truncate(1);
         }
-        Ok(Self { layout, data_type, settings })
+        Ok(Self { layout, image_bytes, data_type, settings })
     }
 
     /// The ids of both tokenizers.
@@ -105,6 +106,10 @@ impl TextToImage {
 impl Workload for TextToImage {
     fn layout(&self) -> InputLayout {
         self.layout.clone()
+    }
+
+    fn working_bytes(&self, _: u64) -> u64 {
+        self.image_bytes
     }
 
     fn job(self: Arc<Self>, batch: Arc<[Payload]>) -> Box<dyn Job> {
@@ -172,7 +177,7 @@ mod tests {
     fn the_second_tokenizer_pads_with_zeros() {
         let settings = Parameters { vocabulary: 10, end: 9, samples: Samples::Ids };
         let layout = InputLayout::default();
-        let workload = TextToImage { layout, data_type: DataType::Int32, settings };
+        let workload = TextToImage { layout, image_bytes: 0, data_type: DataType::Int32, settings };
         let padded = |ids: &[i64]| workload.padded_with_zeros(ids);
         assert_eq!(padded(&[8, 3, 9, 9, 9]).unwrap(), [8, 3, 9, 0, 0]);
         assert_eq!(padded(&[8, 3, 9]).unwrap(), [8, 3, 9]);

@@ -19,7 +19,7 @@ const INBOX: u64 = 65_536 * 40;
 const SAMPLE: u64 = 512;
 
 /// The programs themselves: threads and their heaps, buffers of sockets, histograms.
-const PROGRAM: u64 = 64 * MIB;
+pub const PROGRAM: u64 = 64 * MIB;
 
 /// A LoadGen node with so many SUT nodes: beside what LoadGen needs and the samples that it has loaded.
 pub fn loadgen_node(alone: u64, dataset: u64, nodes: u64) -> u64 {

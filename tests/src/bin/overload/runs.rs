@@ -2,8 +2,13 @@
 
 use std::{collections::BTreeMap, error::Error, process::Command, thread, time::Duration};
 
-use e2e::{Flood, SutNode, process::program, slow_reader::SlowReader};
-use netdiv_contract::v1::Tokens;
+use bytes::Bytes;
+use e2e::{Bombs, Flood, SutNode, process::program, slow_reader::SlowReader};
+use netdiv_contract::{
+    encoding::Encoding,
+    layout::{DataType, Tensor, pack},
+    v1::Tokens,
+};
 use netdiv_rules::result::{RunResult, Verdict};
 use serde_json::Value;
 
@@ -99,6 +104,9 @@ pub fn all(largest: bool) -> Result<Vec<Row>, Box<dyn Error>> {
         }
         for tokens in [Tokens::Whole, Tokens::Every] {
             rows.push(slow_reader(transport, tokens));
+        }
+        for encoding in [Encoding::Zstd, Encoding::Lz4] {
+            rows.extend(BOMBED.iter().map(|engine| bombs(transport, encoding, engine)));
         }
     }
     if largest {
@@ -233,6 +241,81 @@ fn flood(transport: &'static str, sample_bytes: usize) -> Row {
         node: most,
         node_bound: bound::sut_node(FLOODS as u64, true),
         incomplete: other.code != Some(0),
+    }
+}
+
+/// An engine under samples that are short on the wire: what it is called in the table, its options, and a sample.
+struct Bombed {
+    engine: &'static str,
+    args: &'static [&'static str],
+    sample: fn() -> Bytes,
+}
+
+const BOMBED: [Bombed; 5] = [
+    Bombed { engine: "none", args: &["--engine", "none"], sample: zeros },
+    Bombed {
+        engine: "echo of 8 bytes",
+        args: &["--engine", "echo", "--echo-answer-bytes", "8"],
+        sample: zeros,
+    },
+    Bombed {
+        engine: "echo of the sample",
+        args: &["--engine", "echo", "--echo-answer-bytes", "0"],
+        sample: zeros,
+    },
+    Bombed {
+        engine: "echo of 8 MiB",
+        args: &["--engine", "echo", "--echo-answer-bytes", "8MiB"],
+        sample: zeros,
+    },
+    Bombed {
+        engine: "torch, segmentation",
+        args: &["--model", concat!(env!("CARGO_MANIFEST_DIR"), "/models/unet3d.toml")],
+        sample: volume,
+    },
+];
+
+/// Zeros, half as many as a node takes in.
+fn zeros() -> Bytes {
+    vec![0; (BYTES / 2) as usize].into()
+}
+
+/// A volume of zeros: the model needs four times its bytes for the sums of the classes.
+fn volume() -> Bytes {
+    const SIDE: usize = 96;
+    let data = vec![0; SIDE * SIDE * SIDE * size_of::<f32>()];
+    let shape = vec![1, SIDE, SIDE, SIDE];
+    pack(&[Tensor { data_type: DataType::Float32, shape, data: &data[..] }])
+}
+
+/// A client whose samples are short on the wire, and which takes its answers late.
+fn bombs(transport: &'static str, encoding: Encoding, engine: &Bombed) -> Row {
+    const SAMPLES: u64 = 64;
+    let payload = (engine.sample)();
+    let situation = format!(
+        "samples of {:.1} MiB that {encoding} makes short, {}",
+        payload.len() as f64 / MIB as f64,
+        engine.engine
+    );
+    eprintln!("{situation}, {transport}");
+    let limits = limits();
+    let limits: Vec<_> = limits.iter().map(String::as_str).collect();
+    let node = SutNode::start("bombed", &[&limits, engine.args].concat());
+    let before = node.peak_resident_bytes();
+    let hold = Duration::from_secs(2);
+    let bombs = Bombs { transport, encoding, samples: SAMPLES, payload, hold };
+    let outcome = bombs.run(&node.address);
+    Row {
+        situation,
+        transport,
+        samples: Some(SAMPLES),
+        incomplete: outcome.is_err(),
+        verdict: outcome.err().unwrap_or_else(|| "every answer".into()),
+        loadgen: None,
+        node: node.peak_resident_bytes(),
+        // A model's program and weights are there before.
+        node_bound: bound::sut_node(1, true)
+            .max(before + bound::sut_node(1, true) - bound::PROGRAM),
     }
 }
 

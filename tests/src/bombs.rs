@@ -1,0 +1,72 @@
+//! A client whose samples are short on the wire and long once they are decoded.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use netdiv_contract::{
+    SessionHeader,
+    burst::Next,
+    encoding::{Encoding, encode},
+    framing,
+    v1::{InferRequest, InferResponse, Status},
+};
+use netdiv_transport::{Connection, Options, Transport};
+use tokio::runtime::Builder;
+
+/// Such a client.
+#[derive(Debug, Clone)]
+pub struct Bombs {
+    /// `grpc` or `quic`.
+    pub transport: &'static str,
+    /// The encoding of the samples.
+    pub encoding: Encoding,
+    /// Number of samples.
+    pub samples: u64,
+    /// Each sample, decoded.
+    pub payload: Bytes,
+    /// Time for which the client takes no answer.
+    pub hold: Duration,
+}
+
+impl Bombs {
+    /// Sends all samples and takes all answers, of which each has to be good.
+    pub fn run(&self, address: &str) -> Result<(), String> {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        runtime.map_err(|error| error.to_string())?.block_on(self.talk(address))
+    }
+
+    async fn talk(&self, address: &str) -> Result<(), String> {
+        let transport = if self.transport == "quic" { Transport::Quic } else { Transport::Grpc };
+        // The smallest window of answers that wait for this client.
+        let options = Options { transport, window_bytes: 65_535, ..Options::default() };
+        let connection = Connection::open(address, &options).await.map_err(|e| e.to_string())?;
+        let encoded = encode(self.encoding, self.payload.clone()).map_err(|e| e.to_string())?;
+        let request = move |id| InferRequest {
+            id,
+            encoding: encoded.encoding as i32,
+            decoded_bytes: encoded.decoded_bytes,
+            payload: encoded.bytes.clone(),
+            ..InferRequest::default()
+        };
+        let requests =
+            tokio_stream::iter((0..self.samples).map(move |id| framing::encode(&request(id))));
+        let replies = connection.infer(&SessionHeader::default(), requests).await;
+        let mut replies = replies.map_err(|status| status.to_string())?;
+        tokio::time::sleep(self.hold).await;
+        let (mut burst, mut answered) = (Vec::<InferResponse>::new(), 0);
+        loop {
+            let next = replies.next_burst(&mut burst).await.map_err(|status| status.to_string())?;
+            for reply in burst.drain(..) {
+                if reply.status() != Status::Ok {
+                    return Err(format!("sample {}: {}", reply.id, reply.error));
+                }
+                answered += 1;
+            }
+            if next == Next::End {
+                break;
+            }
+        }
+        connection.close().await;
+        if answered == self.samples { Ok(()) } else { Err(format!("{answered} answers")) }
+    }
+}
