@@ -8,8 +8,6 @@ import os
 import pickle
 import signal
 import subprocess
-import sys
-import tempfile
 import time
 import unittest
 import zipfile
@@ -18,64 +16,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import sets
+from preparing import CASES, Case, end_of, prepare, start
 
-DATA = Path(__file__).parents[2] / "deploy" / "data"
 EXPECTED = json.loads((Path(__file__).with_name("expected.json")).read_text())
-CASES = json.loads((DATA / "netdiv_data" / "kits19_cases.json").read_text())
 
 
-LONGEST = 300  # seconds of one command; far more than any takes
-
-
-def command(*args: object) -> list[str]:
-    return [sys.executable, "-m", "netdiv_data", *map(str, args)]
-
-
-def start(*args: object) -> subprocess.Popen[str]:
-    """Starts the command as a shell does in the foreground: a test that runs in the background ignores SIGINT, and so would this."""
-    return subprocess.Popen(
-        command(*args), env=os.environ | {"PYTHONPATH": str(DATA), "PYTHONFAULTHANDLER": "1"}, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True, start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
-
-
-def end_of(running: subprocess.Popen[str]) -> subprocess.CompletedProcess[str]:
-    """Waits for the command and for all that it started. One that hangs says where each of its processes does, and fails."""
-    try:
-        output, errors = running.communicate(timeout=LONGEST)
-    except subprocess.TimeoutExpired:
-        os.killpg(running.pid, signal.SIGABRT)
-        output, errors = running.communicate()
-        raise AssertionError(f"hangs: {errors}") from None
-    return subprocess.CompletedProcess(running.args, running.returncode, output, errors)
-
-
-def prepare(*args: object) -> subprocess.CompletedProcess[str]:
-    """Runs the command."""
-    return end_of(start(*args))
-
-
-class Preparing(unittest.TestCase):
-    def setUp(self) -> None:
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.root = Path(folder.name)
-        self.source, self.output = self.root / "source", self.root / "out"
-
-    def made(self, *args: object) -> list[Path]:
-        """Runs the command, which has to succeed; gives the parts of the data set."""
-        ran = prepare(args[0], "--from", self.source, "--output", self.output, "--incomplete", *args[1:])
-        self.assertEqual(ran.returncode, 0, ran.stderr)
-        return [Path(path) for path in ran.stdout.removeprefix("--dataset ").strip().split("+")]
-
-    def refused(self, words: str, *args: object) -> None:
-        ran = prepare(args[0], "--from", self.source, "--output", self.output, *args[1:])
-        self.assertEqual((ran.returncode, ran.stdout), (2, ""), ran.stderr)
-        self.assertIn(words, ran.stderr)
-        self.assertNotIn("Traceback", ran.stderr)
-
-    def manifest(self, path: Path) -> dict:
-        return json.loads(path.with_name(path.name + ".manifest.json").read_text())
-
+class Preparing(Case):
     def check(self, name: str, paths: list[Path]) -> None:
         """The samples are those of the reference, and the manifest has their digests."""
         for path, expected in zip(paths, EXPECTED[name], strict=True):
@@ -131,7 +77,6 @@ class Preparing(unittest.TestCase):
         self.assertEqual((len(targets), [int(line.split("\t")[0]) for line in targets]), (4501, labels.tolist()))
 
     def test_lengths_are_those_of_the_published_trace(self) -> None:
-        sys.path.insert(0, str(DATA))
         from netdiv_data import criteo, facts
 
         places = criteo.borders((criteo.ROWS + 1) // 2)
@@ -168,7 +113,7 @@ class Preparing(unittest.TestCase):
         (path,) = self.made("stable-diffusion-xl", "--form", "text", "--calibration", chosen)
         self.assertEqual([file.read_text() for file in sorted(path.iterdir())], ["text 2", "text 0"])
         chosen.write_text("30\n7\n")
-        self.refused("1 of its 2 names are not in the data set, the first is 7", "stable-diffusion-xl", "--form", "text", "--calibration", chosen)
+        self.refused("1 of its 2 names are not in the data set, the first is 7", "stable-diffusion-xl", "--form", "text", "--incomplete", "--calibration", chosen)
 
     def test_igbh(self) -> None:
         numbers = sets.igbh(self.source)
@@ -241,7 +186,7 @@ class Preparing(unittest.TestCase):
         sets.igbh(self.source)
         processed = self.source / "tiny/processed"
         self.refused("has the size tiny, the benchmark needs full", "rgat", "--form", "graph")
-        self.refused("20 samples where IGBH", "rgat")
+        self.refused("has the size tiny, the benchmark needs full", "rgat")
         self.refused("leave out --calibration and --first", "rgat", "--form", "graph", "--first", 3)
         features = processed / "author/node_feat.npy"
         content = features.read_bytes()
@@ -444,7 +389,6 @@ class Preparing(unittest.TestCase):
         self.assertEqual(ran.returncode, 130, ran.stderr)
 
     def test_several_processes_make_what_one_makes(self) -> None:
-        sys.path.insert(0, str(DATA))
         from netdiv_data import workers
 
         items = list(range(50))
@@ -471,7 +415,6 @@ class Preparing(unittest.TestCase):
 
     def test_a_further_file_is_written_under_its_own_name(self) -> None:
         # The MD5 that is published of Criteo's trace goes by it.
-        sys.path.insert(0, str(DATA))
         from netdiv_data import facts, parts
         from netdiv_data.preparation import Choice, Preparation, prepare as prepare_here
 

@@ -22,10 +22,12 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
     """FOLDER has captions_source.tsv, and for calibration COCO's captions_train2014.json; the tokenizer's folder has `tokenizer` and
     `tokenizer_2`, as the checkpoint does."""
     if calibration:
-        files, name = [sources.file(folder, "captions_train2014.json"), calibration], "captions-calibration"
+        files, name = [sources.file(folder, "captions_train2014.json")], "captions-calibration"
+        files.append(sources.calibration_list(calibration, CAPTIONS, incomplete))
         names, captions = training(files[0], sources.lines(calibration), calibration)
     else:
-        files, name = [sources.published(sources.file(folder, "captions_source.tsv", "captions.tsv"), CAPTIONS, incomplete)], "captions"
+        table = sources.file(folder, "captions_source.tsv", "captions.tsv")
+        files, name = [sources.published(table, CAPTIONS, incomplete, "captions_source.tsv")], "captions"
         names, captions = read(files[0])
     if form == "text":
         return Preparation(

@@ -37,6 +37,7 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
             raise DataError(f"{folder}: an array of shape {array.shape} in place of {shape}")
     if rows != ROWS and not incomplete:
         raise DataError(f"{files[0]} has {rows} rows, day 23 has {ROWS}. Give --incomplete for practice")
+    sources.check_classes(labels[: (rows + 1) // 2, 0], CRITEO, lambda row: f"{files[1]}: the label of row {row}")
     places = borders((rows + 1) // 2)
     names = [f"{start}-{end}" for start, end in zip(places, places[1:])]
     ranges = list(zip(places, places[1:]))
@@ -90,7 +91,10 @@ def borders(pairs: int) -> list[int]:
 def make(dense: np.ndarray, sparse: list[np.ndarray], rows: tuple[int, int]) -> list[np.ndarray]:
     """One sample: float32 [pairs, 13] and int32 [pairs, 214]."""
     start, end = rows
-    return [np.float32(dense[start:end]), np.concatenate([feature[start:end] for feature in sparse], axis=1)]
+    numbers = np.float32(dense[start:end])
+    if not np.isfinite(numbers).all():
+        raise DataError(f"{DENSE}: rows {start} to {end - 1} hold what is not a number. Fetch it again")
+    return [numbers, np.concatenate([feature[start:end] for feature in sparse], axis=1)]
 
 
 def save_trace(ranges: list[tuple[int, int]], official: bool, path: Path) -> None:

@@ -1,7 +1,8 @@
 """What MLCommons publishes of each data set: counts, digests, licences.
 
-Counts: the rules v5.0 and the submission checker. MD5: mlcommons/mlperf-automations, `meta.yaml` and `checksums.txt` of the scripts
-that fetch the set, unless a comment names another place.
+Counts: the rules v5.0 and the submission checker. Classes: loadgen-node/rules/src/book/table.toml, which names their sources. MD5:
+mlcommons/mlperf-automations, `meta.yaml` and `checksums.txt` of the scripts that fetch the set, unless a comment names another place;
+of lists for calibration: the files in `calibration` of mlcommons/inference, tag v5.0.1.
 """
 
 from dataclasses import dataclass, field
@@ -15,14 +16,16 @@ class Facts:
     licence: str
     samples: int
     calibration: int | None = None  # where its size is published
+    classes: int | None = None  # numbers of classes are below it
     md5: dict[str, str] = field(default_factory=dict)  # of its files, by name
+    lists: dict[str, str] = field(default_factory=dict)  # MD5 of the lists for calibration, by name
 
 
 IMAGENET = Facts(
     "ImageNet 2012, validation",
     "image-net.org's terms of access: for non-commercial research and education; images must not be passed on",
-    50000, calibration=500,
-    md5={
+    50000, calibration=500, classes=1000,
+    lists={
         "cal_image_list_option_1.txt": "f09719174af3553119e2c621157773a6",
         "cal_image_list_option_2.txt": "e44582af00e3b4fc3fac30efd6bdd05f",
     },
@@ -30,17 +33,18 @@ IMAGENET = Facts(
 OPENIMAGES = Facts(
     "OpenImages v6, validation, 264 classes",
     "annotations CC BY 4.0, Google; images CC BY 2.0 by their own statement, each to be checked",
-    24781, calibration=500,
-    md5={"openimages_cal_images_list.txt": "5c3196ddcec4605c6a9fcf004d9615e6"},
+    24781, calibration=500, classes=264,
+    lists={"openimages_cal_images_list.txt": "5c3196ddcec4605c6a9fcf004d9615e6"},
 )
 SQUAD = Facts(
     "SQuAD v1.1, dev", "CC BY-SA 4.0", 10833, calibration=100,
     md5={"dev-v1.1.json": "3e85deb501d4e538b6bc56f786231552", "vocab.txt": "64800d5d8528ce344256daf115d4965e"},
+    lists={"bert_calibration_features.txt": "81fa69eb66f72831edccb624133bb4b3"},
 )
 # 3d-unet-kits19/meta of mlcommons/inference has MD5 of the reference's pickles, which depend on the versions of Python and numpy.
 KITS19 = Facts("KiTS 2019", "CC BY-NC-SA 4.0", 43, calibration=20)
 CRITEO = Facts(
-    "Criteo Terabyte click logs, day 23, synthetic multi-hot", "CC BY-NC-SA 4.0, Criteo's terms of use", 330067,
+    "Criteo Terabyte click logs, day 23, synthetic multi-hot", "CC BY-NC-SA 4.0, Criteo's terms of use", 330067, classes=2,
     md5={
         "day_23_dense.npy": "cdf7af87cbc7e9b468c0be46b1767601",
         "day_23_labels.npy": "dd68f93301812026ed6f58dfb0757fa7",
@@ -63,12 +67,13 @@ DEEPSEEK = Facts("AIME, MATH500, GPQA, MMLU-Pro, LiveCodeBench, tokenized for De
 CAPTIONS = Facts(
     "COCO 2014, validation, 5,000 captions", "annotations CC BY 4.0, COCO Consortium", 5000, calibration=500,
     md5={"captions_source.tsv": "24ba91c1e0fc04e70895385b4a57dca1"},
+    lists={"coco_cal_captions_list.txt": "35061c423b4219445777cd6db456d0dd"},
 )
 # MD5 of the files of the size full.
 IGBH = Facts(
     "IGBH, the Illinois Graph Benchmark's heterogeneous graph",
     "the terms of github.com/IllinoisGraphBenchmark/IGB-Datasets; made of the Microsoft Academic Graph and Semantic Scholar",
-    788379, calibration=5000,
+    788379, calibration=5000, classes=2983,
     md5={
         "paper/node_feat.npy": "71058b9ac8011bafa1c5467504452d13",
         "paper/node_label_2K.npy": "6eccab9a14f92f42be5b367c39002031",
@@ -84,4 +89,5 @@ IGBH = Facts(
         "paper__venue__conference/edge_index.npy": "541b8d43cd93579305cfb71961e10a7d",
         "paper__written_by__author/edge_index.npy": "df39fe44bbcec93a640400e6d81ffcb5",
     },
+    lists={"calibration.txt": "a9122f99edcc2bc2e7731507623e0df8"},
 )

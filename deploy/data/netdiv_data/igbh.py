@@ -41,10 +41,12 @@ class Table:
         return np.memmap(self.path, self.data_type, "r", self.header, (self.rows, self.width))
 
 
-def size_of(folder: Path) -> tuple[str, Path]:
+def size_of(folder: Path, incomplete: bool) -> tuple[str, Path]:
     """The largest of IGBH's sizes that is there, and its folder."""
     for size in SIZES:
         if (folder / size / "processed").is_dir():
+            if size != "full" and not incomplete:
+                raise DataError(f"{folder} has the size {size}, the benchmark needs full. Give --incomplete for practice")
             return size, folder / size / "processed"
     raise DataError(f"{folder} has no {'/processed, '.join(SIZES)}/processed: it is the folder that the reference's scripts download to")
 
@@ -76,11 +78,11 @@ def table(path: Path, width: int) -> Table:
 
 def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | None) -> Preparation:
     """FOLDER is what the reference's download script and split_seeds.py leave: `full/processed` with `val_idx.pt`."""
-    size, processed = size_of(folder)
-    labels = table(sources.published(sources.file(processed / "paper", "node_label_2K.npy"), IGBH, incomplete or size != "full"), 1)
+    size, processed = size_of(folder, incomplete)
+    labels = table(sources.published(sources.file(processed / "paper", "node_label_2K.npy"), IGBH, incomplete), 1)
     papers = NODES[size][0]
     if calibration:
-        read = [calibration]
+        read = [sources.calibration_list(calibration, IGBH, incomplete)]
         numbers = np.array([number_of(line, papers, calibration) for line in sources.lines(calibration)])
     else:
         read = [sources.file(processed, "val_idx.pt")]
@@ -90,9 +92,10 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
     wanted = labels.array()[numbers, 0]
     if not np.isfinite(wanted).all():
         raise DataError(f"{labels.path}: some papers of {read[0].name} have no label. Run split_seeds.py with --dataset_size {size}")
+    sources.check_classes(wanted, IGBH, lambda row: f"{labels.path}: the label of paper {numbers[row]}")
     return Preparation(
         "rgat", IGBH, form, REFERENCE, [Array("rgat-calibration" if calibration else "rgat", "int64", (1,))],
-        [str(number) for number in numbers], numbers, lambda number: [np.array([number], np.int64)], read,
+        [str(number) for number in numbers], numbers, lambda number: [np.array([number], np.int64)], [*read, labels.path],
         labels=wanted.astype(np.int64), calibration=calibration is not None, parallel=False)
 
 

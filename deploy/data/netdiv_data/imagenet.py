@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 from PIL import Image
 
-from . import sources
+from . import images, sources
 from .errors import DataError
 from .facts import IMAGENET
 from .parts import Array, Folder
@@ -18,7 +18,6 @@ REFERENCE = "vision/classification_and_detection/python/dataset.py"
 SIDE, SHORT_SIDE = 224, 256
 MEAN, DEVIATION = np.float32([0.485, 0.456, 0.406]), np.float32([0.229, 0.224, 0.225])  # pre_process_imagenet_pytorch
 TENSORFLOW_MEAN = np.float32([123.68, 116.78, 103.94])  # pre_process_vgg
-cv2.setNumThreads(1)  # a process for each core is enough
 
 
 def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | None) -> Preparation:
@@ -27,7 +26,7 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
     names, labels = read_map(val_map)
     read = [val_map]
     if calibration:
-        read.append(sources.published(calibration, IMAGENET, incomplete))
+        read.append(sources.calibration_list(calibration, IMAGENET, incomplete))
         places = sources.chosen(names, [line.split()[0] for line in sources.lines(calibration)], calibration)
         names, labels = [names[place] for place in places], labels[places]
     paths = [folder / name for name in names]
@@ -46,30 +45,22 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
 
 def read_map(path: Path) -> tuple[list[str], np.ndarray]:
     """Names and classes."""
-    rows = [line.split() for line in sources.lines(path)]
-    bad = next((n for n, row in enumerate(rows, 1) if len(row) != 2 or sources.number(row[1], 1000) is None), None)
-    if bad:
-        raise DataError(f"{path}: line {bad} is not `NAME CLASS` with a class from 0 to 999")
-    return [row[0] for row in rows], np.array([int(row[1]) for row in rows], dtype=np.int64)
+    rows = [(number, line.split()) for number, line in sources.numbered_lines(path)]
+    for number, row in rows:
+        if len(row) != 2 or sources.number(row[1], IMAGENET.classes) is None:
+            raise DataError(f"{path}: line {number} is not `NAME CLASS` with a class from 0 to {IMAGENET.classes - 1}: {' '.join(row)}")
+    return [name for _, (name, _) in rows], np.array([int(label) for _, (_, label) in rows], dtype=np.int64)
 
 
 def make(form: str, path: Path) -> list[np.ndarray | bytes]:
     """One sample."""
-    image = rgb(path)
+    data, image = images.read(path)
     if form == "jpeg":
-        return [path.read_bytes()]
+        return [data]
     if form == "tensorflow":
         return [normalised_for_tensorflow(image)]
     cropped = resized_and_cropped(image)
     return [cropped if form == "uint8" else normalised(cropped)]
-
-
-def rgb(path: Path) -> np.ndarray:
-    """The image as OpenCV decodes it, [H, W, 3]."""
-    image = cv2.imread(str(path))
-    if image is None:
-        raise DataError(f"{path}: OpenCV cannot decode it")
-    return cv2.cvtColor(image, cv2.COLOR_BGR2RGB)
 
 
 def resized_and_cropped(image: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import math
 from pathlib import Path
 
 import nibabel
@@ -28,7 +29,7 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
     """FOLDER is KiTS 2019's `data`, with a folder for each case."""
     cases = CASES["inference"]
     if calibration:
-        cases = sources.lines(calibration)
+        cases = sources.lines(sources.noted(calibration))
         if cases != CASES["calibration"]:
             raise DataError(f"{calibration} is not calibration_cases.txt of mlcommons/inference, calibration/KiTS")
     if incomplete:
@@ -50,14 +51,18 @@ def make(path: Path) -> list[np.ndarray]:
     """One volume, float32 [1, D, H, W]."""
     try:
         # With its checksum, which nibabel does not read.
-        image = nibabel.Nifti1Image.from_bytes(gzip.decompress(path.read_bytes()))
+        data = gzip.decompress(path.read_bytes())
+        image = nibabel.Nifti1Image.from_bytes(data)
+        voxels = math.prod(image.shape) * image.get_data_dtype().itemsize
+        if len(data) != image.dataobj.offset + voxels:
+            raise ValueError(f"voxels of shape {image.shape} take {voxels} bytes, it has {len(data) - image.dataobj.offset}")
         spacing = image.header["pixdim"][1:4].tolist()
         volume = image.get_fdata().astype(np.float32)
     except Exception as error:  # whatever reading something else as a volume leads to
-        raise DataError(f"{path}: not a NIfTI volume: {error}") from error
-    usable = volume.ndim == 3 and volume.size and all(np.isfinite(spacing)) and min(spacing) > 0
+        raise DataError(f"{path}: not a NIfTI volume: {error}. Fetch it again") from error
+    usable = volume.ndim == 3 and volume.size and np.isfinite(volume).all() and all(np.isfinite(spacing)) and min(spacing) > 0
     if not usable or volume.size * np.prod(np.array(spacing) / SPACING) > MOST_VOXELS:
-        raise DataError(f"{path}: a volume of shape {volume.shape} and spacing {spacing}")
+        raise DataError(f"{path}: a volume of shape {volume.shape} and spacing {spacing}, or voxels that are not numbers. Fetch it again")
     if spacing != list(SPACING):
         factors = np.array(spacing) / np.array(SPACING)
         volume = zoom(volume, factors, order=1, mode="constant", cval=volume.min(), grid_mode=False)

@@ -8,10 +8,9 @@ import cv2
 import numpy as np
 import pandas as pd
 
-from . import sources
+from . import images, sources
 from .errors import DataError
 from .facts import OPENIMAGES
-from .imagenet import rgb
 from .parts import Array, Folder
 from .preparation import Preparation
 
@@ -20,6 +19,8 @@ REFERENCE = "vision/classification_and_detection/python/dataset.py: pre_process_
 SIDE = 800
 ANNOTATIONS = "openimages-mlperf.json"
 BOXES, CLASSES = "validation-annotations-bbox.csv", "class-descriptions-boxable.csv"
+FLAGS = ["IsOccluded", "IsInside", "IsDepiction", "IsTruncated", "IsGroupOf"]
+COLUMNS = ["ImageID", "LabelName", "XMin", "XMax", "YMin", "YMax", *FLAGS]
 # The classes of the benchmark, in the order of their numbers: tools/openimages_mlperf.sh of the reference.
 NAMES = Path(__file__).with_name("openimages_classes.txt")
 
@@ -27,22 +28,22 @@ NAMES = Path(__file__).with_name("openimages_classes.txt")
 def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | None) -> Preparation:
     """FOLDER is what the reference's script leaves, `annotations/openimages-mlperf.json` and `validation/data/*.jpg`, or has
     OpenImages' own CSV files in `annotations` instead."""
-    images = folder / "validation" / "data"
+    pictures = folder / "validation" / "data"
     read, extra, name = [], {}, "openimages"
     if calibration:
-        read = [sources.published(calibration, OPENIMAGES, incomplete)]
+        read = [sources.calibration_list(calibration, OPENIMAGES, incomplete)]
         names, name = sources.lines(calibration), "openimages-calibration"
-        images = next((at for at in (folder / "calibration" / "data", folder / "train" / "data", images) if at.is_dir()), images)
+        pictures = next((at for at in (folder / "calibration" / "data", folder / "train" / "data") if at.is_dir()), pictures)
     elif (folder / "annotations" / ANNOTATIONS).is_file():
-        read = [folder / "annotations" / ANNOTATIONS]
+        read = [sources.file(folder / "annotations", ANNOTATIONS)]
         names = names_of(read[0])
         extra = {ANNOTATIONS: lambda path: path.write_bytes(read[0].read_bytes())}
     else:
         read = [sources.file(folder / "annotations", BOXES), sources.file(folder / "annotations", CLASSES)]
-        annotations = in_coco_form(*read, images)
+        annotations = in_coco_form(*read, pictures)
         names = [image["file_name"] for image in annotations["images"]]
         extra = {ANNOTATIONS: lambda path: path.write_text(json.dumps(annotations), encoding="utf-8")}
-    paths = [images / file_name for file_name in names]
+    paths = [pictures / file_name for file_name in names]
     sources.all_there(paths, read[0])
     part = {
         "uint8": Array(f"{name}-uint8", "uint8", (SIDE, SIDE, 3)),
@@ -55,11 +56,16 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
 
 
 def names_of(path: Path) -> list[str]:
-    """The images' file names, in the order of the reference's QSL."""
+    """The images' file names, in the order of the reference's QSL. Refuses annotations of other classes."""
+    content = sources.read_json(path)
     try:
-        names = [image["file_name"] for image in sources.read_json(path)["images"]]
+        names = [image["file_name"] for image in content["images"]]
+        labels = [row["category_id"] for row in content["annotations"]]
     except (KeyError, TypeError) as error:
-        raise DataError(f"{path} has no images with file_name") from error
+        raise DataError(f"{path} has no images with file_name, or no annotations with category_id") from error
+    for number, label in enumerate(labels):
+        if type(label) is not int or not 0 <= label < OPENIMAGES.classes:
+            raise DataError(f"{path}: the category_id of annotations[{number}] is {label!r}, and classes are 0 to {OPENIMAGES.classes - 1}")
     if not all(isinstance(name, str) for name in names):
         raise DataError(f"{path} has an image whose file_name is no text")
     return names
@@ -67,27 +73,31 @@ def names_of(path: Path) -> list[str]:
 
 def make(form: str, path: Path) -> list[np.ndarray | bytes]:
     """One sample."""
-    image = rgb(path)
+    data, image = images.read(path)
     if form == "jpeg":
-        return [path.read_bytes()]
+        return [data]
     pixels = cv2.resize(image.astype(np.float32), (SIDE, SIDE), interpolation=cv2.INTER_LINEAR)
     if form == "uint8":
         return [np.rint(pixels).astype(np.uint8)]
     return [np.ascontiguousarray((pixels / np.float32(255)).transpose(2, 0, 1))]
 
 
-def in_coco_form(boxes: Path, classes: Path, images: Path) -> dict:
+def in_coco_form(boxes: Path, classes: Path, pictures: Path) -> dict:
     """What export_to_coco of the reference's tools/openimages.py makes of OpenImages' CSV files."""
     wanted = sources.lines(NAMES)
     try:
         annotations = pd.read_csv(boxes)
+        partial = annotations.index[annotations[COLUMNS].isna().any(axis=1)]
         class_map = pd.read_csv(classes, names=["LabelName", "DisplayName"])
         labels = class_map[np.isin(class_map["DisplayName"], wanted)]["LabelName"]
         ids = annotations[np.isin(annotations["LabelName"], labels)]["ImageID"].unique()
     except (ValueError, KeyError) as error:
         raise DataError(f"{boxes} or {classes} is not OpenImages' table: {error}") from error
-    sources.all_there([images / f"{name}.jpg" for name in ids], boxes)
-    sizes = pd.DataFrame([(name, *rgb(images / f"{name}.jpg").shape[:2]) for name in ids], columns=["image_list", "height", "width"])
+    if len(partial):
+        raise DataError(f"{boxes}: line {partial[0] + 2} lacks values. Fetch it again")
+    sources.all_there([pictures / f"{name}.jpg" for name in ids], boxes)
+    sizes = [(name, *images.read(pictures / f"{name}.jpg")[1].shape[:2]) for name in ids]
+    sizes = pd.DataFrame(sizes, columns=["image_list", "height", "width"])
     categories = pd.DataFrame(list(enumerate(wanted)), columns=["category_id", "category_name"])
     class_map = class_map.merge(categories, left_on="DisplayName", right_on="category_name", how="inner")
     rows = pd.merge(annotations, sizes, how="inner", left_on="ImageID", right_on="image_list")
@@ -109,6 +119,6 @@ def annotation(number: int, row: pd.Series) -> dict:
     """A box in pixels."""
     box = [row["XMin"] * row["width"], row["YMin"] * row["height"],
            (row["XMax"] - row["XMin"]) * row["width"], (row["YMax"] - row["YMin"]) * row["height"]]
-    flags = {name: int(row[name]) for name in ("IsOccluded", "IsInside", "IsDepiction", "IsTruncated", "IsGroupOf")}
+    flags = {name: int(row[name]) for name in FLAGS}
     return {"id": int(number) + 1, "image_id": int(row["image_id"] + 1), "category_id": int(row["category_id"]), "bbox": box,
             "area": box[2] * box[3], "iscrowd": int(row["IsGroupOf"]), **flags}

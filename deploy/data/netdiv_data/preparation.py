@@ -3,6 +3,7 @@
 import hashlib
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import manifest
+from . import manifest, sources
 from .errors import DataError
 from .facts import Facts
 from .journal import Journal, NoJournal, locked
@@ -66,6 +67,9 @@ def prepare(it: Preparation, choice: Choice) -> list[Path]:
             f"{' for calibration' if it.calibration else ''}. For practice give --incomplete; the manifest will say so")
     if not count:
         raise DataError("no samples")
+    (name, times), *_ = Counter(it.names).most_common(1)
+    if times > 1 and not practice:
+        raise DataError(f"the sample {name} is there {times} times. For practice give --incomplete; the manifest will say so")
     about = {
         "benchmark": it.benchmark, "set": it.facts.name, "subset": "calibration" if it.calibration else "validation",
         "samples_form": it.samples_form, "complete": not practice, "licence": it.facts.licence, "reference": it.reference,
@@ -100,6 +104,7 @@ def in_folder(it: Preparation, choice: Choice, about: dict[str, Any]) -> list[Pa
             path = Path(unfinished_files) / name  # what is published goes by the name
             save(path)
             os.replace(path, folder / name)
+    sources.check_unchanged()
     for place, path in enumerate(data_sets):
         manifest.write(path, about, it.names, [row[place] for row in digests])
     for part in it.parts:
@@ -142,10 +147,7 @@ def already_there(data_sets: list[Path], files: list[Path], about: dict[str, Any
 
 def stamp(item: Any) -> str:
     """What changes with the file of a sample."""
-    if not isinstance(item, Path):
-        return "-"
-    status = item.stat()
-    return f"{status.st_size}/{status.st_mtime_ns}"
+    return sources.STAMPS[sources.noted(item)] if isinstance(item, Path) else "-"
 
 
 def digests_of(paths: list[Path]) -> dict[str, str]:

@@ -39,7 +39,7 @@ def pickled(benchmark: str, folder: Path, form: str, incomplete: bool, calibrati
 def llama_8b(folder: Path, form: str, incomplete: bool, calibration: bool) -> Preparation:
     """FOLDER has MLCommons' JSON list, whose entries have tok_input."""
     path = sources.file(folder, *(("cnn_dailymail_calibration.json",) if calibration else ("cnn_eval.json",)))
-    rows = field(sources.read_json(path), "tok_input", path)
+    rows = field(sources.read_json(path), "tok_input", list, path)
     return of_lists("llama3.1-8b", facts.CNN_LLAMA, "language/llama3.1-8b/dataset.py (v5.1.1)", [path], rows, calibration)
 
 
@@ -47,7 +47,7 @@ def gptj(folder: Path, form: str, incomplete: bool, calibration: bool, tokenizer
     """FOLDER has cnn_eval.json as the reference's script writes it; the tokenizer is GPT-J's, from a folder."""
     path = sources.file(folder, "cnn_dailymail_calibration.json" if calibration else "cnn_eval.json")
     content = sources.read_json(path)
-    asked, articles = field(content, "instruction", path), field(content, "input", path)
+    asked, articles = field(content, "instruction", str, path), field(content, "input", str, path)
     texts = [INSTRUCTION.format(instruction=question, input=text) for question, text in zip(asked, articles)]
     encode = tokenizer_of(tokenizer, "GPT-J")
     rows = (encode(text, truncation=True, max_length=GPTJ_TOKENS)["input_ids"] for text in texts)
@@ -69,10 +69,13 @@ def as_it_is(row: Any) -> list[Any]:
     return [row]
 
 
-def field(content: Any, key: str, path: Path) -> list[Any]:
+def field(content: Any, key: str, kind: type, path: Path) -> list[Any]:
     """What each entry of a JSON list has under a key."""
-    if not isinstance(content, list) or not all(isinstance(entry, dict) and key in entry for entry in content):
+    if not isinstance(content, list):
         raise DataError(f"{path}: not a list of objects with {key}")
+    for number, entry in enumerate(content):
+        if not isinstance(entry, dict) or not isinstance(entry.get(key), kind):
+            raise DataError(f"{path}: not a list of objects with {key}: see entry {number}")
     return [entry[key] for entry in content]
 
 
@@ -82,6 +85,7 @@ def tokenizer_of(folder: Path | None, model: str) -> Any:
 
     if folder is None:
         raise DataError(f"--tokenizer FOLDER is needed: a folder with {model}'s tokenizer")
+    tokenizer_files(folder)  # noted before they are read
     try:
         return AutoTokenizer.from_pretrained(folder, use_fast=False, local_files_only=True, trust_remote_code=False)
     except (OSError, ValueError, KeyError, TypeError, ImportError, AttributeError, RecursionError) as error:
@@ -91,4 +95,4 @@ def tokenizer_of(folder: Path | None, model: str) -> Any:
 def tokenizer_files(folder: Path) -> list[Path]:
     """Its files, for the manifest."""
     names = ("tokenizer_config.json", "vocab.json", "merges.txt", "tokenizer.json", "tokenizer.model", "spiece.model", "special_tokens_map.json", "added_tokens.json")
-    return [folder / name for name in names if (folder / name).is_file()]
+    return [sources.noted(folder / name) for name in names if (folder / name).is_file()]

@@ -23,7 +23,7 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
     names, features = features_of(questions, vocabulary)
     name = "squad"
     if calibration:
-        read.append(calibration)
+        read.append(sources.calibration_list(calibration, SQUAD, incomplete))
         numbers = [sources.number(line, len(features)) for line in sources.lines(calibration)]
         if None in numbers:
             raise DataError(f"{calibration}: not a list of numbers below {len(features)} (bert_calibration_features.txt)")

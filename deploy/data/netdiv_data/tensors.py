@@ -50,6 +50,8 @@ def vector(path: Path) -> np.ndarray:
             begin, end = offset * 8, (offset + length) * 8
             if stride != 1 or length < 1 or offset < 0 or info.compress_type != zipfile.ZIP_STORED or end > info.file_size:
                 raise DataError("it is not a plain vector")
+            if damaged := archive.testzip():
+                raise DataError(f"{damaged} is damaged: its checksum is another. Make it again")
             return np.memmap(path, "<i8", "r", sources.place(raw, info) + begin, (length,))
     except DataError as error:
         raise DataError(f"{path}: {error}") from error

@@ -35,7 +35,7 @@ pub(crate) fn evaluate(
     given: &[String],
 ) -> Result<Evaluation, RunError> {
     missing::options(script, reference, given)?;
-    missing::files(script, folder, reference, given)?;
+    missing::files(script, benchmark, folder, reference, given)?;
     let failed = |why: &dyn std::fmt::Display| RunError::Script(format!("{}: {why}", script.file));
     let Some(_claim) = Claim::of(folder).map_err(|error| failed(&error))? else {
         return usage(format!("{}: another process is at work there", folder.display()));

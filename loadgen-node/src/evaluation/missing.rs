@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use netdiv_rules::book::Benchmark;
+
 use crate::{
     RunError,
-    run::accuracy::{OfficialScript, Value},
+    run::accuracy::{OfficialScript, Value, label_map},
     settings::usage,
 };
 
@@ -60,18 +62,21 @@ pub(crate) fn options(
     }
 }
 
-/// Refuses a run without the files that the script reads, and paths that it cannot take.
+/// Refuses a run without the files that the script reads, labels beyond the benchmark's classes, and paths that it cannot take.
 pub(super) fn files(
     script: &OfficialScript,
+    benchmark: &Benchmark,
     run: &Path,
     reference: &Path,
     given: &[String],
 ) -> Result<(), RunError> {
     for (option, value) in script.known {
-        if let Value::LeftByRun(name, remedy) = value
-            && !run.join(name).exists()
-        {
+        let Value::LeftByRun(name, remedy) = value else { continue };
+        if !run.join(name).exists() {
             return usage(format!("{} has no {name}, for {option}: {remedy}", run.display()));
+        }
+        if let (label_map::NAME, Some(classes)) = (*name, benchmark.classes) {
+            label_map::check(run, classes)?;
         }
     }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/=+-".contains(c);

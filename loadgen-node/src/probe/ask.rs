@@ -12,7 +12,10 @@ use parking_lot::Mutex;
 use tracing::info;
 
 use super::{Answered, Findings, Probed};
-use crate::{RunConfig, RunError, run::Library};
+use crate::{
+    RunConfig, RunError,
+    run::{Library, labels},
+};
 
 /// The sample that is sent.
 const SAMPLE: usize = 0;
@@ -23,6 +26,8 @@ const TIMES: usize = 2;
 /// Asks all nodes that are there.
 pub(crate) fn ask(config: &RunConfig, settings: &Settings) -> Result<Findings, RunError> {
     let data = netdiv_dataset::open(&config.dataset)?;
+    // The answers are not compared with them, and a run would refuse what is wrong with them.
+    labels::of_run(config, data.sample_count())?;
     let (dataset, holds) = (data.name(), data.layout().map(|holds| layout::describe(&holds)));
     let library = Library::new(data, config.encoding, config.checksums, None, None);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

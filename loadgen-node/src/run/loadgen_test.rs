@@ -13,7 +13,7 @@ use netdiv_rules::user_conf::UserConf;
 
 use super::{
     expected::Expected,
-    footprint,
+    footprint, labels,
     library::Library,
     peak_search::{PeakSearch, Searching},
     phases::Phases,
@@ -22,10 +22,7 @@ use super::{
     test_settings::{RunSettings, check_settings, test_settings, token_bounds},
     witness::Witness,
 };
-use crate::{
-    RunError, output,
-    settings::{RunConfig, usage},
-};
+use crate::{RunError, output, settings::RunConfig};
 
 /// All that a run needs besides a system under test.
 pub(super) struct LoadGenTest {
@@ -54,7 +51,7 @@ impl LoadGenTest {
     pub(crate) fn new(config: RunConfig) -> Result<Self, RunError> {
         let phases = Phases::new("prepare");
         let data = dataset::open(&config.dataset)?;
-        let labels = labels(&config, data.sample_count())?;
+        let labels = labels::of_run(&config, data.sample_count())?;
         let RunSettings { given: settings, effective, user_conf, audit_config } =
             test_settings(&config)?;
         check_settings(&config, &effective)?;
@@ -120,29 +117,6 @@ fn check_memory(
     (settings.mode() == Mode::FindPeak).then(search).transpose().map_err(RunError::Usage)
 }
 
-/// The labels of the data set, if there are any; as many as samples.
-fn labels(config: &RunConfig, samples: usize) -> Result<Option<Labels>, RunError> {
-    let labels = match &config.labels {
-        Some(path) => Some(Labels::of_file(path)?),
-        None => Labels::of_dataset(&config.dataset)?,
-    };
-    let Some(labels) = labels else { return Ok(None) };
-    if labels.count() != samples {
-        let labels = labels.count();
-        return usage(format!("{labels} labels for {samples} samples"));
-    }
-    let is_answer = |label: &i64| i32::try_from(*label).is_ok();
-    if let Labels::Classes(classes) = &labels
-        && let Some(sample) = classes.iter().position(|label| !is_answer(label))
-    {
-        let label = classes[sample];
-        return usage(format!(
-            "the label of sample {sample} is {label}, and answers are int32: give the number of its class"
-        ));
-    }
-    Ok(Some(labels))
-}
-
 #[cfg(test)]
 mod tests {
     use loadgen_sys::{Abort, Samples};
@@ -192,28 +166,6 @@ mod tests {
         assert!(!test.library.owes_calls().load(Ordering::SeqCst));
         let error = test.start(&Asked(&test)).unwrap_err();
         assert_eq!(error.to_string(), "owes calls: true");
-    }
-
-    #[test]
-    fn labels_that_do_not_fit_are_refused() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("labels.npy");
-        let refused = |labels: &[i64]| {
-            let shape = labels.len();
-            let header =
-                format!("{{'descr': '<i8', 'fortran_order': False, 'shape': ({shape},), }}");
-            let header = format!("{header:<117}\n");
-            let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
-            bytes.extend(header.bytes());
-            bytes.extend(labels.iter().flat_map(|label| label.to_le_bytes()));
-            std::fs::write(&file, bytes).unwrap();
-            let labels = ("labels", file.to_str().unwrap());
-            test(folder.path(), &[labels]).err().map(|error| error.to_string())
-        };
-        assert_eq!(refused(&[0, -1, 2, i64::from(i32::MAX)]), None);
-        assert!(refused(&[0, 1, 2]).unwrap().contains("3 labels for 4 samples"));
-        let error = refused(&[0, 1, 1 << 31, 3]).unwrap();
-        assert!(error.contains("the label of sample 2 is 2147483648"), "{error}");
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod free_space;
 #[cfg(feature = "in-process")]
 mod in_process;
 mod judgement;
+pub(crate) mod labels;
 mod library;
 mod loadgen_bounds;
 mod loadgen_test;

@@ -58,6 +58,8 @@ pub struct Benchmark {
     pub token_latencies: Option<TokenLatencies>,
     /// Ids of tokens are below it, for language models.
     pub vocabulary: Option<u32>,
+    /// Numbers of classes, in its labels, are below it; `None` where labels are something else.
+    pub classes: Option<u32>,
     /// The scenarios that its suite requires.
     #[serde(default)]
     pub scenarios: Vec<Scenario>,

@@ -48,7 +48,7 @@ pub fn describe(benchmark: &Benchmark) -> String {
     )];
     let known = |number: u64| if number > 0 { number.to_string() } else { String::new() };
     let quality: Vec<_> = benchmark.quality.iter().map(|q| target(benchmark, q)).collect();
-    let rows: [(&str, &str, String); 20] = [
+    let rows: [(&str, &str, String); 21] = [
         ("names", "names", names(benchmark)),
         ("rounds", "rounds", rounds(benchmark)),
         ("LoadGen", "loadgen_since", since(benchmark)),
@@ -67,6 +67,7 @@ pub fn describe(benchmark: &Benchmark) -> String {
         ("parameters", "parameters", parameters(benchmark)),
         ("prompt", "bandwidth", prompt(benchmark)),
         ("vocabulary", "vocabulary", vocabulary(benchmark)),
+        ("classes", "classes", classes(benchmark)),
         ("compression", "compression", compression(benchmark)),
         ("compliance", "compliance", compliance(benchmark)),
     ];
@@ -123,6 +124,10 @@ fn prompt(benchmark: &Benchmark) -> String {
 
 fn vocabulary(benchmark: &Benchmark) -> String {
     benchmark.vocabulary.map(|size| format!("{size} token ids")).unwrap_or_default()
+}
+
+fn classes(benchmark: &Benchmark) -> String {
+    benchmark.classes.map(|count| count.to_string()).unwrap_or_default()
 }
 
 fn compliance(benchmark: &Benchmark) -> String {
@@ -288,6 +293,7 @@ mod tests {
         ] {
             assert!(text.contains(want), "{want}\n{text}");
         }
+        assert!(of("rgat").contains("classes          2983 [graph/R-GAT/tools/split_seeds.py"));
         assert!(of("dlrm-v2-99").contains("lossless; whole queries in server [6.2.4]"));
         assert!(of("bert-99").contains("no benchmark of the Network division"));
         assert!(!of("rnnt").contains("compression"));

@@ -171,6 +171,7 @@ fn check(benchmark: &Benchmark) -> Vec<String> {
         (1..=benchmark.dataset_samples).contains(&benchmark.qsl_size),
         "qsl_size must be from 1 to dataset_samples",
     );
+    require(benchmark.classes != Some(0), "classes must be above 0");
     require(!benchmark.quality.is_empty(), "there is no quality");
     for quality in &benchmark.quality {
         let share = quality.share.unwrap_or(benchmark.quality_share);
@@ -253,6 +254,7 @@ mod tests {
             ("server_latency_ms = 15", "", "Server needs server_latency_ms"),
             ("token_latencies = \"measured\"", "", "go with token_latencies"),
             ("data_type = \"uint8\"", "data_type = \"byte\"", "data types are"),
+            ("classes = 1000", "classes = 0", "classes must be above 0"),
             ("sampling = 256", "", "sampling goes with TEST01"),
             ("scenarios = [\"offline\"]", "scenarios = [\"ofline\"]", "unknown variant `ofline`"),
             ("qsl = \"60236", "qsl = \"x60236", "is no seed"),

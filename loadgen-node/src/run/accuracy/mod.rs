@@ -2,11 +2,11 @@
 
 mod answers;
 mod figures;
+pub(crate) mod label_map;
 mod official;
 mod scripts;
 
 use std::{
-    fmt::Write as _,
     hash::{BuildHasher as _, RandomState},
     path::Path,
 };
@@ -17,14 +17,9 @@ pub(crate) use official::{OfficialScript, Trial, Value};
 pub(crate) use scripts::script;
 
 use crate::{
-    RunError,
     official_log::{LogError, Response},
-    output,
     result::{Accuracy, Metric},
 };
-
-/// Name of the label map.
-const LABEL_MAP: &str = "val_map.txt";
 
 /// Compares responses with labels. An error text when a sample has no response. For classes it writes the official script's
 /// label map into the folder.
@@ -35,7 +30,7 @@ pub(crate) fn of_labels(
 ) -> Result<Accuracy, String> {
     match labels {
         Labels::Classes(labels) => {
-            write_label_map(folder, labels).map_err(|error| error.to_string())?;
+            label_map::write(folder, labels).map_err(|error| error.to_string())?;
             top1(responses, labels)
         }
         Labels::Outputs(outputs) => exact_match(responses, outputs),
@@ -110,17 +105,6 @@ fn one_for_each_sample<T: Clone + PartialEq>(
         kept.ok_or_else(|| format!("the accuracy log lacks sample {index}"))
     };
     found.into_iter().enumerate().map(response).collect()
-}
-
-/// Writes the label map that the official `accuracy-imagenet.py` reads: a name and a label for each sample,
-/// in the data set's order.
-fn write_label_map(folder: &Path, labels: &[i64]) -> Result<(), RunError> {
-    let mut map = String::new();
-    for (index, label) in labels.iter().enumerate() {
-        // Writing to a String cannot fail.
-        let _ = writeln!(map, "sample_{index:06} {label}");
-    }
-    output::write(&folder.join(LABEL_MAP), map.as_bytes())
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! The official scripts: those of mlcommons/inference, tag v5.0.1; of Llama 3.1 8B and DeepSeek-R1 v5.1.1.
 
 use super::{
-    LABEL_MAP,
     answers::Answers,
+    label_map,
     official::{OfficialScript, Trial, Value},
 };
 
@@ -49,7 +49,7 @@ const SCRIPTS: [OfficialScript; 13] = [
         known: &[
             (
                 "--imagenet-val-file",
-                Value::LeftByRun(LABEL_MAP, "make the accuracy run with --labels"),
+                Value::LeftByRun(label_map::NAME, "make the accuracy run with --labels"),
             ),
             INT32,
         ],
