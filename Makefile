@@ -96,9 +96,10 @@ bench-compare: build
 	fi; \
 	$(TARGET)/release/bench compare "$$base/target/release" $(ROUNDS)
 
-# Faults between hosts, on this machine; docs/TESTBED.md says what it needs.
+# Faults between hosts, on this machine, and file systems without room; docs/TESTBED.md says what it needs.
 testbed: build
 	BIN=$(TARGET)/release tests/testbed/faults.sh
+	BIN=$(TARGET)/release tests/testbed/exhausted.sh
 
 # A whole submission of ResNet50 on this machine, up to the official checker of MLCOMMONS, a checkout of mlcommons/inference, tag
 # v5.0.1; as root, with iproute2. PROGRAMS has programs that are built already, PYTHON is one with torch, torchvision and Pillow;

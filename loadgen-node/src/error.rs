@@ -2,6 +2,7 @@
 
 use netdiv_dataset::DatasetError;
 use netdiv_qdl::ConnectError;
+use netdiv_resources::remedy;
 
 /// Exit code when settings, files or nodes do not allow a run.
 const EXIT_USAGE: u8 = 2;
@@ -27,7 +28,7 @@ pub enum RunError {
     #[error("{0}")]
     Script(String),
     /// Results could not be written.
-    #[error("cannot write {path}: {error}")]
+    #[error("cannot write {path}: {error}{}", remedy(error))]
     Output {
         /// The file or folder.
         path: String,

@@ -34,6 +34,6 @@ mod sources;
 pub use commands::{Cli, Command, exit_code};
 pub use error::RunError;
 pub use netdiv_rules::{official_log, result};
-pub use run::{cpu_seconds, process, run};
+pub use run::{cpu_seconds, process};
 pub use settings::{DiscoveryArgs, NetworkArgs, ObserveArgs, RunArgs, RunConfig, TableArgs};
 pub use sources::SOURCES;

@@ -16,6 +16,9 @@ use crate::{RunError, claim::Claim};
 /// Name of our result file.
 pub(crate) const RESULT: &str = "result.json";
 
+/// What LoadGen's detail log of a failed run is called where it cannot say so itself: no reader takes it for one.
+const UNMARKED: &str = "mlperf_log_detail.failed.txt";
+
 /// How LoadGen's log begins to say why a run failed.
 pub(crate) const FAILED: &str = "netdiv: the run failed: ";
 
@@ -53,10 +56,25 @@ pub(crate) fn prepare(folder: &Path) -> Result<Claim, RunError> {
             )));
         }
     }
-    // LoadGen does not say much when it cannot write its logs.
-    let trial = folder.join("trial.part");
-    write_through(&trial, b"").and_then(|()| fs::remove_file(&trial)).map_err(failed)?;
+    try_files(folder)?;
     Ok(claim)
+}
+
+/// Files of a run: LoadGen's four logs, of which it makes the trace also where nobody asks for one, the series, the histograms
+/// and the result.
+const FILES: usize = 7;
+
+/// Checks that the files of a run can be made, by making and removing as many: LoadGen says neither which of its logs it cannot open
+/// nor why.
+pub(crate) fn try_files(folder: &Path) -> Result<(), RunError> {
+    let trials: Vec<_> = (0..FILES).map(|n| folder.join(format!("trial-{n}.part"))).collect();
+    // All are open at the same time.
+    let made: io::Result<Vec<_>> = trials.iter().map(|trial| create(trial, b"\n")).collect();
+    for trial in &trials {
+        // The first error is the one to report.
+        let _ = fs::remove_file(trial);
+    }
+    made.map(drop).map_err(|error| named(folder, error))
 }
 
 /// Writes a whole file or nothing.
@@ -84,11 +102,20 @@ pub(crate) fn mark_failed(folder: &Path, reason: &str) -> Result<(), RunError> {
         std::process::id(),
     );
     let log = fs::File::options().append(true).open(&path);
-    log.and_then(|mut log| writeln!(log, "{line}")).map_err(|error| named(&path, error))
+    log.and_then(|mut log| writeln!(log, "{line}")).map_err(|error| {
+        // Without the line the log may say VALID. A new name needs no room.
+        let _ = fs::rename(&path, folder.join(UNMARKED));
+        named(&path, error)
+    })
 }
 
 /// Writes a file and waits until it is on the disk: after a power cut the name must not lead to an empty file.
 fn write_through(path: &Path, content: &[u8]) -> io::Result<()> {
+    create(path, content)?.sync_all()
+}
+
+/// Makes a file with this content.
+fn create(path: &Path, content: &[u8]) -> io::Result<fs::File> {
     // Whatever is there, and be it a pipe, is not written to.
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -96,9 +123,40 @@ fn write_through(path: &Path, content: &[u8]) -> io::Result<()> {
     }
     let mut file = fs::File::create_new(path)?;
     file.write_all(content)?;
-    file.sync_all()
+    Ok(file)
 }
 
 fn named(path: &Path, error: io::Error) -> RunError {
     RunError::Output { path: path.display().to_string(), error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let names = folder.read_dir().unwrap().map(|file| file.unwrap().file_name());
+        names.map(|name| name.into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn files_that_cannot_all_be_made_leave_none() {
+        let folder = tempfile::tempdir().unwrap();
+        try_files(folder.path()).unwrap();
+        assert!(names(folder.path()).is_empty());
+        let obstacle = format!("trial-{}.part", FILES - 1);
+        fs::create_dir(folder.path().join(&obstacle)).unwrap();
+        let error = try_files(folder.path()).unwrap_err();
+        assert_eq!(error.exit_code(), crate::error::EXIT_FAILED, "{error}");
+        assert_eq!(names(folder.path()), [obstacle]);
+    }
+
+    #[test]
+    fn a_log_that_cannot_say_that_its_run_failed_is_no_log() {
+        let folder = tempfile::tempdir().unwrap();
+        // Nothing can be added to a folder.
+        fs::create_dir(folder.path().join(DETAIL)).unwrap();
+        mark_failed(folder.path(), "a cable was cut").unwrap_err();
+        assert_eq!(names(folder.path()), [UNMARKED]);
+    }
 }

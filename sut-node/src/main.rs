@@ -14,7 +14,7 @@ use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use netdiv_doctor::DoctorArgs;
 use netdiv_process::{SettingsFile, ShellCommand, say};
-use netdiv_resources::descriptors;
+use netdiv_resources::{descriptors, threads};
 use sut_node::{BenchArgs, Config, HealthError, NodeError, PluginFile, Sockets};
 use tracing::{error, warn};
 
@@ -150,6 +150,8 @@ fn serve(config: Config) -> anyhow::Result<()> {
     if let Err(error) = descriptors::raise_limit() {
         warn!(%error, "the soft limit of open files stays as it is");
     }
+    // One more loads the model, and one reads its files.
+    threads::check(config.io_threads.saturating_add(2))?;
     let (cores, workers) = (config.pin.clone(), config.io_threads);
     let started = Arc::new(AtomicUsize::new(0));
     let next = started.clone();

@@ -16,6 +16,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -104,11 +105,36 @@ struct OutOfMemory : std::bad_alloc {};
 // The thread that StartTest runs on.
 std::thread::id test_thread;
 
+// LoadGen has opened its logs: it asks for the name right after that. Before, its logging thread writes to standard error.
+std::atomic<bool> logs_are_open{false};
+
 void OnOutOfMemory() {
   std::set_new_handler(nullptr);
-  if (std::this_thread::get_id() != test_thread) throw std::bad_alloc();
+  if (std::this_thread::get_id() != test_thread || !logs_are_open) throw std::bad_alloc();
   if (!End("netdiv: LoadGen ran out of memory; ask for fewer queries")) throw std::bad_alloc();
   throw OutOfMemory();
+}
+
+// A thread that LoadGen left running would end the process with SIGABRT, once it ends otherwise.
+void StopLoggingThread() {
+  try {
+    mlperf::logging::GlobalLogger().StopIOThread();
+  } catch (const std::system_error&) {
+    // It was never started.
+  }
+}
+
+// What LoadGen throws on a thread of its own, such as the one that logs, ends the process.
+[[noreturn]] void OnTerminate() {
+  const char* what = "unknown exception";
+  try {
+    if (std::current_exception()) throw;
+  } catch (const std::exception& error) {
+    what = error.what();
+  } catch (...) {
+  }
+  std::fprintf(stderr, "LoadGen failed: %s\n", what);
+  _exit(3);
 }
 
 class Sut : public mlperf::QueryDispatchLibrary {
@@ -116,6 +142,7 @@ class Sut : public mlperf::QueryDispatchLibrary {
   explicit Sut(const nd_sut& callbacks) : callbacks_(callbacks) {}
 
   const std::string& Name() override {
+    logs_are_open = true;
     std::string answer;
     const int failed = callbacks_.name(callbacks_.user, &answer);
     if (failed) Abort(answer);
@@ -376,7 +403,7 @@ void nd_version(nd_sink sink, void* to) {
 int nd_start_test(const nd_sut* sut_callbacks, const nd_qsl* qsl_callbacks,
                   const mlperf::TestSettings* settings, const nd_log_settings* log,
                   const char* audit_config, nd_sink sink, void* to) noexcept {
-  const char* what = "unknown exception";
+  std::string what = "unknown exception";
   try {
     Sut sut(*sut_callbacks);
     Qsl qsl(*qsl_callbacks);
@@ -390,11 +417,20 @@ int nd_start_test(const nd_sut* sut_callbacks, const nd_qsl* qsl_callbacks,
     log_settings.log_mode_async_poll_interval_ms = log->log_mode_async_poll_interval_ms;
     log_settings.enable_trace = log->enable_trace;
     test_thread = std::this_thread::get_id();
+    logs_are_open = false;
+    std::set_terminate(OnTerminate);
     std::set_new_handler(OnOutOfMemory);
     IssueThreads issue_threads(*settings);
     mlperf::StartTest(&sut, &qsl, *settings, log_settings, audit_config);
-    issue_threads.Join();
     std::set_new_handler(nullptr);
+    if (!logs_are_open) {
+      // It has said so to standard error, and come back.
+      StopLoggingThread();
+      const std::string reason = "LoadGen cannot open its logs";
+      sink(to, reason.data(), reason.size());
+      return 1;
+    }
+    issue_threads.Join();
     return 0;
   } catch (const Aborted& aborted) {
     std::set_new_handler(nullptr);
@@ -408,9 +444,16 @@ int nd_start_test(const nd_sut* sut_callbacks, const nd_qsl* qsl_callbacks,
     what = error.what();
   } catch (...) {
   }
+  std::set_new_handler(nullptr);
+  if (!logs_are_open) {
+    StopLoggingThread();
+    const std::string reason = "LoadGen cannot start its test: " + what;
+    sink(to, reason.data(), reason.size());
+    return 1;
+  }
   // LoadGen failed by itself and left its logging thread running on streams that are gone: the process cannot
   // go on.
-  std::fprintf(stderr, "LoadGen failed: %s\n", what);
+  std::fprintf(stderr, "LoadGen failed: %s\n", what.c_str());
   _exit(3);
 }
 

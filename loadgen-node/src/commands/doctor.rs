@@ -9,6 +9,7 @@ use netdiv_rules::Scenario;
 use crate::{
     RunArgs, RunConfig, RunError, doctor,
     output::say,
+    run::Interruptions,
     settings::{Names, Target, usage},
 };
 
@@ -64,6 +65,7 @@ fn resolve(given: &RunArgs, names: Names) -> Result<Looked, RunError> {
 impl DoctorCommand {
     /// Looks, prints what was found, and returns the exit code.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
+        Interruptions::listen()?;
         let names = Names::of(&self.file);
         let looked = self.file.resolve(&self.run, |run: &RunArgs| resolve(run, names))?;
         let Some(Looked { settings, pin, run }) = looked else { return Ok(0) };

@@ -21,6 +21,7 @@ use crate::{
         watch::Times,
     },
     output, report,
+    run::Interruptions,
     settings::{Names, bytes, set_time, usage},
 };
 
@@ -283,6 +284,7 @@ impl FabricArgs {
 impl FabricCommand {
     /// Measures, prints the figures and writes them down.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
+        Interruptions::listen()?;
         let names = Names::of(&self.file);
         let config = self.file.resolve(&self.args, |args: &FabricArgs| args.resolve(names))?;
         let Some(FabricConfig { plan, json, output: folder }) = config else { return Ok(0) };

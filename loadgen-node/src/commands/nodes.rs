@@ -6,6 +6,7 @@ use crate::{
     NetworkArgs, RunError,
     output::say,
     report,
+    run::Interruptions,
     settings::{Names, usage},
 };
 use netdiv_process::SettingsFile;
@@ -22,6 +23,7 @@ pub struct NodesCommand {
 impl NodesCommand {
     /// Asks every node and prints the answers. An error when one does not answer.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
+        Interruptions::listen()?;
         let names = Names::of(&self.file);
         let settings = self.file.resolve(&self.args, |args: &NetworkArgs| args.resolve(names))?;
         let Some(settings) = settings else { return Ok(0) };

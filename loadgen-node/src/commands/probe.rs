@@ -13,6 +13,7 @@ use crate::{
     output::{self, say},
     probe::{self, Findings},
     report,
+    run::Interruptions,
     settings::{Names, usage},
 };
 
@@ -66,6 +67,7 @@ impl ProbeArgs {
 impl ProbeCommand {
     /// Asks every node and prints what it answered.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
+        Interruptions::listen()?;
         let names = Names::of(&self.file);
         let probe = self.file.resolve(&self.args, |args: &ProbeArgs| args.resolve(names))?;
         let Some(Probe { config, json }) = probe else { return Ok(0) };

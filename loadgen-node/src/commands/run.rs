@@ -1,6 +1,12 @@
 //! `loadgen-node run`: a run of LoadGen.
 
-use crate::{RunArgs, RunError, error::EXIT_FAILED, result::Verdict, settings::Names};
+use crate::{
+    RunArgs, RunError,
+    error::EXIT_FAILED,
+    result::Verdict,
+    run::{Interruptions, run},
+    settings::Names,
+};
 use netdiv_process::SettingsFile;
 
 /// `loadgen-node run`.
@@ -14,10 +20,10 @@ pub struct RunCommand {
 
 impl RunCommand {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
-        let names = Names::of(&self.file);
+        let (names, interruptions) = (Names::of(&self.file), Interruptions::listen()?);
         match self.file.resolve(&self.args, |args: &RunArgs| args.resolve_with(names))? {
             None => Ok(0),
-            Some(config) => crate::run(config).map(exit_code),
+            Some(config) => run(config, &interruptions).map(exit_code),
         }
     }
 }

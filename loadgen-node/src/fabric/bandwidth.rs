@@ -64,7 +64,10 @@ pub(super) fn drive<L: LoadGen>(
     thread::scope(|scope| {
         let (stop, stopped) = mpsc::channel();
         let sample_bytes = shape.sample_bytes();
-        let watcher = scope.spawn(move || watch(qdl, times, sample_bytes, &stopped, tell));
+        let watcher = thread::Builder::new()
+            .name("watcher".into())
+            .spawn_scoped(scope, move || watch(qdl, times, sample_bytes, &stopped, tell))
+            .map_err(|error| RunError::Failed(format!("cannot start a thread: {error}")))?;
         while !watcher.is_finished() {
             send().map_err(failed)?;
         }

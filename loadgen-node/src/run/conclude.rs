@@ -34,7 +34,11 @@ pub(super) fn finish(
     let result = result(test, counted, judgement, &log.unwrap_or_default())?;
     let json = serde_json::to_vec_pretty(&result)
         .map_err(|error| RunError::Failed(format!("result.json: {error}")))?;
-    output::write(&folder.join(output::RESULT), &json)?;
+    output::write(&folder.join(output::RESULT), &json).map_err(|error| match result.verdict {
+        // Why the run failed has no other place.
+        Verdict::Failed => RunError::Failed(format!("{}; and {error}", result.reasons.join("; "))),
+        _ => error,
+    })?;
     let table = report::run::render(&result);
     output::report(format_args!("{table}\n  logs in {}", folder.display()));
     Ok(result.verdict)

@@ -6,7 +6,7 @@
 //! were written.
 
 use std::{
-    path::Path,
+    path::{Path, PathBuf},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -17,7 +17,7 @@ use std::{
 use parking_lot::Mutex;
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::run::free_space::FreeSpace;
+use crate::{official_log, run::free_space::FreeSpace};
 
 /// How far the wall clock may be from where it would be without corrections: what reading two clocks may take on a busy
 /// machine, and a thousandth of the time, twice what NTP corrects gradually (500 ppm). It holds from the start of the run
@@ -78,21 +78,17 @@ pub(crate) struct Fitness {
     cut: Cut,
     start: Clocks,
     last_look: Mutex<Clocks>,
+    output: PathBuf,
     space: FreeSpace,
 }
 
 impl Fitness {
     /// From now on.
-    pub(crate) fn new(output: &Path, min_free_bytes: u64) -> Self {
+    pub(crate) fn new(cut: Cut, output: &Path, min_free_bytes: u64) -> Self {
         let start = Clocks::now();
         let last_look = Mutex::new(start);
         let space = FreeSpace::new(output, min_free_bytes);
-        Self { cut: Cut::default(), start, last_look, space }
-    }
-
-    /// To be told of a file that cannot grow.
-    pub(crate) fn cut(&self) -> Cut {
-        self.cut.clone()
+        Self { cut, start, last_look, output: output.into(), space }
     }
 
     /// Why the measurement is worthless, if it is.
@@ -102,6 +98,12 @@ impl Fitness {
         even(self.start, now)?;
         even(std::mem::replace(&mut *self.last_look.lock(), now), now)?;
         self.space.check()
+    }
+
+    /// Why a measurement that is over is worthless, if it is: also because its logs are not whole.
+    pub(crate) fn check_ended(&self) -> Result<(), String> {
+        self.check()?;
+        official_log::check_ends(&self.output).map_err(|error| error.to_string())
     }
 }
 
@@ -143,9 +145,10 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_grow_spoils_the_run_for_good() {
-        let fitness = Fitness::new(Path::new("/"), 0);
+        let cut = Cut::default();
+        let fitness = Fitness::new(cut.clone(), Path::new("/"), 0);
         fitness.check().unwrap();
-        fitness.cut().note();
+        cut.note();
         for _ in 0..2 {
             assert!(fitness.check().unwrap_err().contains("ulimit -f"));
         }

@@ -102,7 +102,7 @@ fn free_bytes(folder: &Path) -> io::Result<u64> {
 
 fn enough(free: io::Result<u64>, folder: &Path, min_free_bytes: u64) -> Result<(), String> {
     let free = free.map_err(|error| format!("{}: {error}", folder.display()))?;
-    if free >= min_free_bytes {
+    if free >= min_free_bytes.max(1) {
         return Ok(());
     }
     Err(format!(

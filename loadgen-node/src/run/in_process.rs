@@ -34,7 +34,7 @@ use super::{
     metrics::{Endpoint, Reading, RunFacts},
     progress, record,
     recorder::{self, Latest},
-    signals::end_on_signal,
+    signals::Interruptions,
     watchdog,
 };
 use crate::{RunError, output::FAILED, result::Verdict};
@@ -55,6 +55,7 @@ pub(super) fn run(
     config: &Config,
     findings: Vec<Finding>,
     endpoint: Option<Endpoint>,
+    interruptions: &Interruptions,
 ) -> Result<Verdict, RunError> {
     test.phases.begin("load");
     let library = &test.library;
@@ -79,13 +80,13 @@ pub(super) fn run(
     if let Some(endpoint) = endpoint {
         endpoint.serve(RunFacts::new(&test.config, &findings), read.clone())?;
     }
-    let fitness = Fitness::new(&test.config.output, test.config.min_free_bytes);
-    let cut = fitness.cut();
+    let fitness =
+        Fitness::new(interruptions.cut(), &test.config.output, test.config.min_free_bytes);
     let interrupted = {
         let shared = shared.clone();
         move |signal: &str| shared.fail(format!("interrupted by {signal}"))
     };
-    end_on_signal(interrupted, move || cut.note())?;
+    interruptions.end_run(interrupted);
     let (began, started) = (SystemTime::now(), Instant::now());
     let counted = || Counted {
         began,
@@ -111,7 +112,7 @@ pub(super) fn run(
         )
     });
     test.phases.begin("conclude");
-    let spoiled = |()| fitness.check().map_err(|reason| conclude::spoiled(test, reason));
+    let spoiled = |()| fitness.check_ended().map_err(|reason| conclude::spoiled(test, reason));
     conclude::finish(test, counted(), outcome.and_then(spoiled))
 }
 

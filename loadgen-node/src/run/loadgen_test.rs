@@ -8,7 +8,7 @@ use loadgen_sys::{
 };
 use netdiv_dataset::{self as dataset, Dataset, Labels};
 use netdiv_qdl::TokenBounds;
-use netdiv_resources::plain::PlainText;
+use netdiv_resources::{memory, plain::PlainText};
 use netdiv_rules::user_conf::UserConf;
 
 use super::{
@@ -23,6 +23,9 @@ use super::{
     witness::Witness,
 };
 use crate::{RunError, output, settings::RunConfig};
+
+/// The stack of LoadGen's own thread where `ulimit -s` is as usual, in bytes.
+const LOADGEN_BYTES: u64 = 8 << 20;
 
 /// All that a run needs besides a system under test.
 pub(super) struct LoadGenTest {
@@ -86,6 +89,11 @@ impl LoadGenTest {
             enable_trace: self.config.trace,
             ..LogSettings::default()
         };
+        // Connections have memory and descriptors that were free before.
+        memory::check_limits(LOADGEN_BYTES)
+            .map_err(|error| StartTestError::Aborted(error.to_string()))?;
+        output::try_files(&self.config.output)
+            .map_err(|error| StartTestError::Aborted(error.to_string()))?;
         let audit_config = self.audit_config.as_ref().map(PlainText::path);
         // It is preparing from here on, and may do so for long before its first call.
         self.library.owes_calls().store(true, Ordering::SeqCst);

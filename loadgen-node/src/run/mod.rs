@@ -33,7 +33,9 @@ mod watchdog;
 mod witness;
 
 pub use self::process::{cpu_seconds, process};
-pub(crate) use self::{fitness::UNEVEN, free_space::has_room, library::Library};
+pub(crate) use self::{
+    fitness::UNEVEN, free_space::has_room, library::Library, signals::Interruptions,
+};
 use netdiv_traces::Traces;
 use tracing::warn;
 
@@ -42,19 +44,19 @@ use self::{
     metrics::Endpoint,
     test_settings::{check_user_conf, long_accuracy_run},
 };
-use crate::{RunConfig, RunError, output, result::Verdict, settings::Target};
+use crate::{RunConfig, RunError, result::Verdict, settings::Target};
 
 /// Runs LoadGen against the nodes, writes `result.json`, prints the closing table, and returns the verdict.
 ///
 /// LoadGen is one per process, and a failed run leaves it unusable: one call per process.
-pub fn run(config: RunConfig) -> Result<Verdict, RunError> {
+pub(crate) fn run(config: RunConfig, interruptions: &Interruptions) -> Result<Verdict, RunError> {
     let traces = config.observe.traces.as_ref();
     let instance = std::process::id().to_string();
     let traces = traces.map(|to| Traces::start(to, "loadgen-node", &instance)).transpose();
     // Kept to the end.
     let _traces = traces.map_err(|error| RunError::Usage(error.to_string()))?;
     let test = LoadGenTest::new(config)?;
-    let outcome = execute(&test);
+    let outcome = execute(&test, interruptions);
     test.phases.record(&test.config, &outcome);
     outcome
 }
@@ -69,7 +71,7 @@ pub(crate) fn refusal(config: RunConfig) -> Option<RunError> {
     checked.and_then(|()| check_user_conf(&test.config, &test.user_conf)).err()
 }
 
-fn execute(test: &LoadGenTest) -> Result<Verdict, RunError> {
+fn execute(test: &LoadGenTest, interruptions: &Interruptions) -> Result<Verdict, RunError> {
     let RunConfig { output, min_free_bytes, target, observe, .. } = &test.config;
     // What is wrong without asking a node is said before one is asked.
     #[cfg_attr(
@@ -81,13 +83,13 @@ fn execute(test: &LoadGenTest) -> Result<Verdict, RunError> {
     if let Some(text) = long_accuracy_run(&test.settings, test.library.total_samples()) {
         warn!("{text}");
     }
-    let _claim = output::prepare(output)?;
+    let _claim = interruptions.prepare(output)?;
     free_space::has_room(output, *min_free_bytes)
         .map_err(|why| RunError::Usage(format!("--output: {why}")))?;
     let endpoint = observe.metrics.map(Endpoint::bind).transpose()?;
     match target {
-        Target::Nodes(settings) => over_network::run(test, settings, endpoint),
+        Target::Nodes(settings) => over_network::run(test, settings, endpoint, interruptions),
         #[cfg(feature = "in-process")]
-        Target::InProcess(node) => in_process::run(test, node, findings, endpoint),
+        Target::InProcess(node) => in_process::run(test, node, findings, endpoint, interruptions),
     }
 }

@@ -19,7 +19,7 @@ use super::{
     metrics::{Endpoint, Reading, RunFacts},
     progress, record,
     recorder::{self, Latest},
-    signals::end_on_signal,
+    signals::Interruptions,
     sut::{self, NetworkSut, OfficialLoadGen},
     watchdog,
 };
@@ -33,6 +33,7 @@ pub(super) fn run(
     test: &LoadGenTest,
     settings: &Settings,
     endpoint: Option<Endpoint>,
+    interruptions: &Interruptions,
 ) -> Result<Verdict, RunError> {
     test.phases.begin("connect");
     let qdl = connect(test, settings)?;
@@ -45,9 +46,9 @@ pub(super) fn run(
         endpoint.serve(RunFacts::new(&test.config, &findings), read.clone())?;
     }
     let (stop, unfit) = (qdl.stopper(), qdl.stopper());
-    let fitness = Fitness::new(&test.config.output, test.config.min_free_bytes);
-    let cut = fitness.cut();
-    end_on_signal(move |signal| stop(Failure::Interrupted(signal.into())), move || cut.note())?;
+    let fitness =
+        Fitness::new(interruptions.cut(), &test.config.output, test.config.min_free_bytes);
+    interruptions.end_run(move |signal| stop(Failure::Interrupted(signal.into())));
     let (began, started) = (SystemTime::now(), Instant::now());
     let traffic = Traffic::now(&evidence);
 
@@ -145,5 +146,5 @@ fn prove(
             Ok(Some(witness.compare(&received, &sent)))
         }
     };
-    fitness.check().and_then(|()| digests()).map_err(|reason| conclude::spoiled(test, reason))
+    fitness.check_ended().and_then(|()| digests()).map_err(|reason| conclude::spoiled(test, reason))
 }

@@ -27,6 +27,8 @@ const READINGS: u32 = 100;
 /// but never longer than this.
 const LONGEST: Duration = Duration::from_secs(10);
 
+const WITHOUT: &str = "the run goes on without a record of each second";
+
 /// Writes the series of a run into its folder while the work is done.
 pub(super) fn while_running<T>(
     folder: &Path,
@@ -38,11 +40,15 @@ pub(super) fn while_running<T>(
     // Before the work begins, so that nothing of it is missed.
     let begin = (Instant::now(), read());
     thread::scope(|scope| {
-        scope.spawn(move || {
+        let recording = move || {
             if let (started, Some(first)) = begin {
                 record(&mut Series::create(folder), started, first, &read, latest, &ended);
             }
-        });
+        };
+        let recorder = thread::Builder::new().name("recorder".into());
+        if let Err(error) = recorder.spawn_scoped(scope, recording) {
+            warn!("{WITHOUT}: {error}");
+        }
         let result = work();
         drop(done);
         result
@@ -69,7 +75,7 @@ impl Series {
     }
 
     fn give_up(&mut self, error: &std::io::Error) {
-        warn!("the run goes on without a record of each second: {error}");
+        warn!("{WITHOUT}: {error}");
         self.0 = None;
     }
 }

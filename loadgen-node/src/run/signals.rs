@@ -1,48 +1,105 @@
-//! What signals do to a run.
+//! What signals do to a run, before it and under way, and to other commands that ask nodes.
 
-use std::time::{Duration, Instant};
+use std::{
+    io,
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use netdiv_process::{Signal, Signals};
-use tracing::warn;
+use parking_lot::Mutex;
+use tracing::{error, warn};
 
-use super::progress;
-use crate::{RunError, error::EXIT_FAILED};
+use super::{fitness::Cut, progress};
+use crate::{
+    RunError,
+    claim::{self, Claim},
+    error::EXIT_FAILED,
+    output,
+};
 
 /// Signals so close together count as one: a shell may send one to a process and to its group.
 const ONE_REQUEST: Duration = Duration::from_secs(1);
 
-/// The first signal that asks for an end ends the run, a later one ends the process. Where a file cannot grow, `cut` is
-/// called: the run's logs have a hole.
-pub(crate) fn end_on_signal(
-    stop: impl Fn(&str) + Send + 'static,
-    cut: impl Fn() + Send + 'static,
-) -> Result<(), RunError> {
-    let failed = |error: std::io::Error| RunError::Failed(format!("signals: {error}"));
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-    // From here on no signal ends the process without a result.
-    let guard = runtime.enter();
-    let mut signals = Signals::listen(&Signal::ALL).map_err(failed)?;
-    drop(guard);
-    let watch = move || {
-        let mut first = None;
-        loop {
-            let signal = runtime.block_on(signals.next());
-            if signal == Signal::FileTooLarge {
-                cut();
-                continue;
+/// Signals that ask for an end, from now on: the first ends the run, once there is one, and else the process. A later one ends
+/// the process.
+#[derive(Clone, Default)]
+pub(crate) struct Interruptions {
+    reaction: Arc<Mutex<Reaction>>,
+    cut: Cut,
+}
+
+#[derive(Default)]
+struct Reaction {
+    /// The folder that this process has claimed.
+    claimed: Option<PathBuf>,
+    /// Ends the run.
+    stop: Option<Box<dyn Fn(&str) + Send>>,
+}
+
+impl Interruptions {
+    /// Waits for them on a thread of its own.
+    pub(crate) fn listen() -> Result<Self, RunError> {
+        let failed = |error: io::Error| RunError::Failed(format!("signals: {error}"));
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        // From here on no signal ends the process by itself.
+        let guard = runtime.enter();
+        let mut signals = Signals::listen(&Signal::ALL).map_err(failed)?;
+        drop(guard);
+        let interruptions = Self::default();
+        let Self { reaction, cut } = interruptions.clone();
+        let watch = move || {
+            let mut first = None;
+            loop {
+                let signal = runtime.block_on(signals.next());
+                if signal == Signal::FileTooLarge {
+                    cut.note();
+                    continue;
+                }
+                let since = first.get_or_insert_with(Instant::now).elapsed();
+                reaction.lock().react(signal.name(), since > ONE_REQUEST);
             }
-            let since = first.get_or_insert_with(Instant::now).elapsed();
-            if since > ONE_REQUEST {
-                progress::restore();
-                loadgen_sys::exit_now(EXIT_FAILED);
-            }
+        };
+        thread::Builder::new().name("signals".into()).spawn(watch).map_err(failed)?;
+        Ok(interruptions)
+    }
+
+    /// Makes the folder of a run, as [`output::prepare`]; a process that is ended gives up its claim.
+    pub(super) fn prepare(&self, folder: &Path) -> Result<Claim, RunError> {
+        let mut reaction = self.reaction.lock();
+        let claim = output::prepare(folder)?;
+        reaction.claimed = Some(folder.into());
+        Ok(claim)
+    }
+
+    /// From now on the first signal calls this.
+    pub(super) fn end_run(&self, stop: impl Fn(&str) + Send + 'static) {
+        self.reaction.lock().stop = Some(Box::new(stop));
+    }
+
+    /// Tells of files that cannot grow: the logs of a run have a hole then.
+    pub(super) fn cut(&self) -> Cut {
+        self.cut.clone()
+    }
+}
+
+impl Reaction {
+    fn react(&self, signal: &str, is_later: bool) {
+        if let (Some(stop), false) = (&self.stop, is_later) {
             warn!(
-                signal = signal.name(),
+                signal,
                 "ending the run, which takes up to 3 s; a second signal ends it at once, without a result"
             );
-            stop(signal.name());
+            return stop(signal);
         }
-    };
-    std::thread::Builder::new().name("signals".into()).spawn(watch).map(drop).map_err(failed)
+        progress::restore();
+        error!("interrupted by {signal}");
+        if let Some(folder) = &self.claimed {
+            claim::tidy(folder);
+        }
+        loadgen_sys::exit_now(EXIT_FAILED);
+    }
 }

@@ -10,6 +10,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use loadgen_sys::StartTestError;
+
 /// How often to look.
 const PERIOD: Duration = Duration::from_millis(100);
 
@@ -21,15 +23,15 @@ const CLOSING_TIME: Duration = Duration::from_secs(1);
 
 /// Does the work; calls `give_up` once, which does not come back, if it goes on for too long after a failure
 /// while LoadGen still owes calls. A failure that comes when LoadGen has all answers changes nothing.
-pub(crate) fn guard<T>(
+pub(crate) fn guard(
     failure: impl Fn() -> Option<String> + Send,
     owes_calls: &AtomicBool,
     give_up: impl FnOnce(String) -> std::convert::Infallible + Send,
-    work: impl FnOnce() -> T,
-) -> T {
+    work: impl FnOnce() -> Result<(), StartTestError>,
+) -> Result<(), StartTestError> {
     let (done, ended) = mpsc::channel::<()>();
     thread::scope(|scope| {
-        scope.spawn(move || {
+        let watch = move || {
             let mut failed_at = None;
             while ended.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
                 let Some(reason) = failure() else { continue };
@@ -38,7 +40,11 @@ pub(crate) fn guard<T>(
                     match give_up(reason) {}
                 }
             }
-        });
+        };
+        thread::Builder::new()
+            .name("watchdog".into())
+            .spawn_scoped(scope, watch)
+            .map_err(|error| StartTestError::Aborted(format!("cannot start a thread: {error}")))?;
         let result = work();
         drop(done);
         result

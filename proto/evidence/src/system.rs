@@ -4,7 +4,8 @@ use std::{
     fs,
     io::Read as _,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -139,25 +140,35 @@ impl System {
             .spawn()
             .ok()?;
         let mut pipe = child.stdout.take()?;
-        let reading = std::thread::spawn(move || {
+        let read_all = move || {
             let mut text = String::new();
             pipe.read_to_string(&mut text).map(|_| text)
-        });
+        };
+        let Ok(reading) = thread::Builder::new().name(program.into()).spawn(read_all) else {
+            end(&mut child);
+            return None;
+        };
         let deadline = Instant::now() + patience;
         let status = loop {
             match child.try_wait().ok()? {
                 Some(status) => break status,
                 None if Instant::now() > deadline => {
-                    let _ = child.kill();
-                    let _ = child.wait();
+                    end(&mut child);
                     return None;
                 }
-                None => std::thread::sleep(Duration::from_millis(5)),
+                None => thread::sleep(Duration::from_millis(5)),
             }
         };
         let text = reading.join().ok()?.ok()?;
         status.success().then_some(text)
     }
+}
+
+/// Ends a program whose answer is not waited for.
+fn end(child: &mut Child) {
+    // It may have ended by itself.
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 fn read(path: &Path) -> Option<String> {

@@ -9,6 +9,7 @@ mod kept_log;
 mod limited;
 mod log_format;
 mod logging;
+mod minimum;
 mod misspelt;
 mod old_keys;
 mod settings;

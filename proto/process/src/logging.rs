@@ -16,6 +16,7 @@ use crate::{
     kept_log::Sink,
     limited::{Limited, Places},
     log_format::LogFormat,
+    minimum,
     shown::{Form, Shown},
 };
 
@@ -47,8 +48,9 @@ fn wants_colour() -> bool {
 }
 
 /// Starts logging to standard error, in the form that `--log-format` or its variable asks for: sentences with key-values.
-/// `RUST_LOG` overrides the level. The error is the code to end with; why has been logged.
+/// `RUST_LOG` overrides the level. Refuses to go on below the minimum that a program needs. The error is the code to end with; why has been logged.
 pub fn start_logging(default_level: &str, lines: Lines) -> Result<Logging, ExitCode> {
+    minimum::share_a_heap();
     let filter =
         EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default_level));
     let asked = LogFormat::asked();
@@ -74,6 +76,10 @@ pub fn start_logging(default_level: &str, lines: Lines) -> Result<Logging, ExitC
         logging.event_format(Limited::new(Format::default(), places.clone())).init();
     }
     if let Err(why) = asked {
+        error!("{why}");
+        return Err(ExitCode::from(USAGE));
+    }
+    if let Err(why) = minimum::check() {
         error!("{why}");
         return Err(ExitCode::from(USAGE));
     }

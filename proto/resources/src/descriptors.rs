@@ -1,11 +1,14 @@
 //! Open files, of which connections are some: how many this process may have.
 
-use std::io;
+use std::{fs::File, io};
 
 use rustix::{
     io::Errno,
     process::{Resource, Rlimit, getrlimit, setrlimit},
 };
+
+/// What to do where they are exhausted.
+pub const REMEDY: &str = "raise the limit of open files (`ulimit -Hn`, LimitNOFILE)";
 
 /// Files that this process may have open at the same time.
 pub fn limit() -> u64 {
@@ -23,6 +26,12 @@ pub fn are_exhausted(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
+/// Checks that so many more files can be opened: for libraries that do not say what they lack.
+pub fn check(count: usize) -> io::Result<()> {
+    let opened: io::Result<Vec<_>> = (0..count).map(|_| File::open("/dev/null")).collect();
+    opened.map(drop)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,6 +41,7 @@ mod tests {
         let maximum = getrlimit(Resource::Nofile).maximum;
         setrlimit(Resource::Nofile, Rlimit { current: Some(100), maximum }).unwrap();
         assert_eq!(limit(), 100);
+        check(10).unwrap();
         raise_limit().unwrap();
         assert_eq!(limit(), maximum.unwrap_or(u64::MAX));
     }

@@ -8,7 +8,9 @@
 //! - `memory.rs`: memory whose size a user, a file or a peer chooses. What there is not is refused, by number.
 //! - `plain.rs`: a user's text for a library that opens it by its path.
 //! - `processor.rs`: processor time.
+//! - `remedy.rs`: what to do where the system refuses a file.
 //! - `text.rs`: text as people write it, also on other systems.
+//! - `threads.rs`: threads. tokio panics where it gets none.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
@@ -20,4 +22,8 @@ pub mod kernel;
 pub mod memory;
 pub mod plain;
 pub mod processor;
+mod remedy;
 pub mod text;
+pub mod threads;
+
+pub use remedy::remedy;

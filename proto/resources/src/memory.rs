@@ -3,6 +3,8 @@
 
 use std::{io, path::Path};
 
+use rustix::process::{Resource, getrlimit};
+
 use crate::{
     control_groups::{self, Version},
     kernel,
@@ -47,6 +49,17 @@ pub fn check(bytes: u64) -> Result<(), TooLittleMemory> {
     within(bytes, available())
 }
 
+/// Checks that the limits of this process (`ulimit -v`, `-d`) leave so much, with a reserve: beyond them the allocator gets nothing, however
+/// much the machine has.
+pub fn check_limits(bytes: u64) -> Result<(), TooLittleMemory> {
+    within(bytes, without_reserve(least(of_process(Path::new("/")))))
+}
+
+/// Returns true if this process has a limit of its address space (`ulimit -v`).
+pub fn is_address_space_limited() -> bool {
+    getrlimit(Resource::As).current.is_some()
+}
+
 fn within(needed: u64, available: Available) -> Result<(), TooLittleMemory> {
     if needed <= available.bytes { Ok(()) } else { Err(TooLittleMemory { needed, available }) }
 }
@@ -89,23 +102,36 @@ fn without_reserve(all: Available) -> Available {
 }
 
 fn of_system(root: &Path) -> Available {
+    let meminfo = kernel::read(root.join("proc/meminfo"));
+    let machine = kib(&meminfo, "MemAvailable:").map_or(UNLIMITED, |kib| kib.saturating_mul(1024));
+    let of_others = [
+        Available { bytes: machine, limit: "MemAvailable of this machine" },
+        Available { bytes: of_control_groups(root), limit: "the limit of its control group" },
+    ];
+    least(of_others.into_iter().chain(of_process(root)))
+}
+
+/// What the process's own limits leave.
+fn of_process(root: &Path) -> [Available; 2] {
     let read = |path: &str| kernel::read(root.join(path));
     let (status, limits) = (read("proc/self/status"), read("proc/self/limits"));
-    let unlimited = u64::MAX;
-    // What /proc does not tell limits nothing.
-    let in_kib = |text: &str, key| kib(text, key).map_or(unlimited, |kib| kib.saturating_mul(1024));
-    let left = |limit, key| {
+    let left = |name, key, limit| {
         let used = kib(&status, key).unwrap_or(0).saturating_mul(1024);
-        limit_of(&limits, limit).map_or(unlimited, |limit| limit.saturating_sub(used))
+        let bytes = limit_of(&limits, name).map_or(UNLIMITED, |bytes| bytes.saturating_sub(used));
+        Available { bytes, limit }
     };
-    let all = [
-        (in_kib(&read("proc/meminfo"), "MemAvailable:"), "MemAvailable of this machine"),
-        (of_control_groups(root), "the limit of its control group"),
-        (left("Max address space", "VmSize:"), "the limit of its address space, ulimit -v"),
-        (left("Max data size", "VmData:"), "the limit of its data, ulimit -d"),
-    ];
-    let least = all.into_iter().min_by_key(|(bytes, _)| *bytes).unwrap_or((unlimited, "nothing"));
-    Available { bytes: least.0, limit: least.1 }
+    [
+        left("Max address space", "VmSize:", "the limit of its address space, ulimit -v"),
+        left("Max data size", "VmData:", "the limit of its data, ulimit -d"),
+    ]
+}
+
+/// What /proc does not tell limits nothing.
+const UNLIMITED: u64 = u64::MAX;
+
+fn least(all: impl IntoIterator<Item = Available>) -> Available {
+    let unlimited = Available { bytes: UNLIMITED, limit: "nothing" };
+    all.into_iter().min_by_key(|available| available.bytes).unwrap_or(unlimited)
 }
 
 /// A figure of `/proc/meminfo` or `/proc/self/status`, in KiB.

@@ -1,6 +1,13 @@
 //! A node's address: `HOST:PORT`, or `NAME@IP:PORT` where its certificate is for a name and it is reached at an IP address.
 
-use std::{fmt, net::IpAddr};
+use std::{
+    fmt,
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
+
+use netdiv_resources::descriptors;
+use tokio::{net::lookup_host, time::timeout};
 
 use crate::open_error::OpenError;
 
@@ -55,6 +62,20 @@ impl Address {
     /// What the URI of a call names, `HOST:PORT`.
     pub(crate) fn authority(&self) -> String {
         format!("{}:{}", self.name.as_deref().unwrap_or(&self.host), self.port)
+    }
+
+    /// The addresses that the host has, by the system's resolver.
+    pub(crate) async fn look_up(&self, patience: Duration) -> Result<Vec<SocketAddr>, OpenError> {
+        let unreachable = |why: String| OpenError::Unreachable { address: self.to_string(), why };
+        let found = timeout(patience, lookup_host((self.bare_host(), self.port))).await;
+        match found.map_err(|_| unreachable("the name was not resolved in time".into()))? {
+            Ok(found) => Ok(found.collect()),
+            // Without a descriptor it does not find the name, and says no more.
+            Err(error) => Err(match descriptors::check(1) {
+                Ok(()) => unreachable(error.to_string()),
+                Err(exhausted) => OpenError::of_socket(self, &exhausted),
+            }),
+        }
     }
 
     /// The host without the brackets that an IPv6 address has in front of a port.

@@ -1,5 +1,10 @@
 //! Why a connection could not be opened.
 
+use std::io;
+
+use netdiv_resources::descriptors;
+use rustix::io::Errno;
+
 /// Why a connection could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -27,7 +32,53 @@ pub enum OpenError {
         /// What TLS says.
         why: String,
     },
-    /// The socket could not be created.
+    /// This machine makes no connection, and waiting does not change that.
     #[error("cannot make a socket: {0}")]
     Local(String),
+}
+
+impl OpenError {
+    /// The error of a socket that cannot be opened or connected to an address.
+    ///
+    /// Final is what stays as it is while this program waits: its descriptors, and rules of this machine (`EACCES`). A network or
+    /// an address may come up (`ENETUNREACH`, `EADDRNOTAVAIL`), memory and ports may become free (`ENOBUFS`, `EADDRNOTAVAIL`), a
+    /// name may have addresses of a family that this machine lacks beside others (`EAFNOSUPPORT`), and some load balancers answer
+    /// `EPERM` until a node is ready.
+    pub(crate) fn of_socket(address: impl ToString, error: &io::Error) -> Self {
+        if descriptors::are_exhausted(error) {
+            return Self::Local(format!("{error}; {}", descriptors::REMEDY));
+        }
+        match Errno::from_io_error(error) {
+            // One of this program's own words, such as the name of an option.
+            None | Some(Errno::ACCESS) => Self::Local(error.to_string()),
+            Some(_) => Self::Unreachable { address: address.to_string(), why: error.to_string() },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_waiting_does_not_change_is_final() {
+        for (error, is_final) in [
+            (io::Error::from(Errno::MFILE), true),
+            (Errno::NFILE.into(), true),
+            (Errno::ACCESS.into(), true),
+            (io::Error::other("--interface none0: No such device"), true),
+            (Errno::CONNREFUSED.into(), false),
+            (Errno::NETUNREACH.into(), false),
+            (Errno::ADDRNOTAVAIL.into(), false),
+            (Errno::AFNOSUPPORT.into(), false),
+            (Errno::NOBUFS.into(), false),
+            (Errno::PERM.into(), false),
+        ] {
+            let opened = OpenError::of_socket("node:1", &error);
+            assert_eq!(matches!(opened, OpenError::Local(_)), is_final, "{opened}");
+            assert!(opened.to_string().contains(&error.to_string()), "{opened}");
+        }
+        let few = OpenError::of_socket("node:1", &Errno::MFILE.into()).to_string();
+        assert!(few.contains("ulimit -Hn"), "{few}");
+    }
 }

@@ -14,7 +14,7 @@ use std::{
 
 use netdiv_process::LogFormat;
 use netdiv_qdl::Progress;
-use tracing::info;
+use tracing::{info, warn};
 
 use self::line::{PERIOD, draw, latency_ms};
 #[cfg(feature = "live")]
@@ -40,13 +40,17 @@ pub(super) fn while_running<T>(
     let (done, ended) = mpsc::channel::<()>();
     thread::scope(|scope| {
         let glance = &glance;
-        scope.spawn(move || {
+        let showing = move || {
             if is_drawn {
                 show(config, glance, latest, expected, &ended);
             } else {
                 log(glance, &ended, expected, LOGGED, log_line);
             }
-        });
+        };
+        let progress = thread::Builder::new().name("progress".into());
+        if let Err(error) = progress.spawn_scoped(scope, showing) {
+            warn!("the run goes on without showing its progress: {error}");
+        }
         let result = work();
         drop(done);
         result

@@ -23,9 +23,9 @@ use netdiv_contract::{
     },
 };
 use tokio::{
-    net::{TcpSocket, TcpStream, lookup_host},
+    net::{TcpSocket, TcpStream},
     runtime::Handle,
-    time::{Instant, timeout, timeout_at},
+    time::{Instant, timeout_at},
 };
 use tonic::{
     Status,
@@ -59,11 +59,8 @@ pub(crate) struct Client {
 impl Client {
     /// Opens a connection to the first of a name's addresses that answers, once. Each address has the whole connect timeout.
     pub(crate) async fn open(address: &Address, options: &Options) -> Result<Self, OpenError> {
-        let looking = lookup_host((address.bare_host(), address.port));
-        let found = timeout(options.connect_timeout, looking).await;
-        let found = found.map_err(|_| unreachable(address, "the name was not resolved in time"))?;
         let mut last = unreachable(address, "the name has no address");
-        for peer in found.map_err(|error| unreachable(address, error))? {
+        for peer in address.look_up(options.connect_timeout).await? {
             match Self::open_at(peer, address, options).await {
                 Err(error @ OpenError::Unreachable { .. }) => last = error,
                 outcome => return outcome,
@@ -209,9 +206,10 @@ async fn dial(
 ) -> Result<TcpStream, OpenError> {
     // This machine may have no IPv6.
     let socket = if peer.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
-    let socket = socket.map_err(|error| unreachable(address, error))?;
+    let failed = |error| OpenError::of_socket(address, &error);
+    let socket = socket.map_err(failed)?;
     options.way_out.apply(&socket, &peer).map_err(OpenError::Local)?;
-    let stream = socket.connect(peer).await.map_err(|error| unreachable(address, error))?;
+    let stream = socket.connect(peer).await.map_err(failed)?;
     stream.set_nodelay(true).map_err(|error| unreachable(address, error))?;
     Ok(stream)
 }

@@ -66,10 +66,6 @@ impl Client {
         let unreachable =
             |why: String| OpenError::Unreachable { address: address.to_string(), why };
         let local = |why: String| OpenError::Local(why);
-        let host = address.bare_host();
-        let found = tokio::net::lookup_host((host, address.port))
-            .await
-            .map_err(|error| unreachable(error.to_string()))?;
         let tls = match &options.tls {
             Some(tls) => tls.clone(),
             None => ClientTls::trusting().map_err(|error| local(error.to_string()))?,
@@ -82,7 +78,7 @@ impl Client {
         let chosen = options.way_out.congestion_control.as_deref();
         let congestion = chosen.and_then(endpoint::congestion_control);
         let mut last = unreachable("the name has no address".into());
-        for peer in found {
+        for peer in address.look_up(options.connect_timeout).await? {
             let path = Path {
                 mtu: options.quic_mtu.unwrap_or_else(|| default_mtu(peer.ip())),
                 window_bytes: options.window_bytes,
@@ -98,9 +94,16 @@ impl Client {
                 SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
                 SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
             };
-            let endpoint = endpoint::bind_by(any, &options.way_out)
+            let bound = endpoint::bind_by(any, &options.way_out)
                 .and_then(|socket| endpoint::open(socket, None))
-                .map_err(|error| local(error.to_string()))?;
+                .map_err(|error| OpenError::of_socket(address, &error));
+            let endpoint = match bound {
+                Err(error @ OpenError::Unreachable { .. }) => {
+                    last = error;
+                    continue;
+                }
+                bound => bound?,
+            };
             let connecting = endpoint
                 .connect_with(config.clone(), peer, &name.to_str())
                 .map_err(|error| unreachable(error.to_string()))?;

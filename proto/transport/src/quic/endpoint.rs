@@ -8,6 +8,8 @@ use std::{
 };
 
 use netdiv_contract::limits::UDP_PAYLOAD_BYTES;
+use netdiv_resources::memory;
+use parking_lot::Mutex;
 use quinn::{
     Endpoint, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TokioRuntime, TransportConfig,
     VarInt,
@@ -122,8 +124,17 @@ pub(super) fn bind_by(local: SocketAddr, way_out: &WayOut) -> io::Result<UdpSock
     Ok(socket.into())
 }
 
+/// What quinn has for what a socket receives at once, in bytes of which few are ever used: 32 times 64 datagrams that the kernel
+/// has joined.
+const RECEIVE_BYTES: u64 = *UDP_PAYLOAD_BYTES.end() as u64 * 64 * 32;
+
 /// QUIC on a socket.
 pub(super) fn open(socket: UdpSocket, server: Option<quinn::ServerConfig>) -> io::Result<Endpoint> {
+    /// What is checked for one socket must not be taken by another.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _alone = ONE_AT_A_TIME.lock();
+    memory::check_limits(RECEIVE_BYTES)
+        .map_err(|error| io::Error::other(format!("QUIC: {error}; gRPC needs less")))?;
     let mut config = EndpointConfig::default();
     config.max_udp_payload_size(*UDP_PAYLOAD_BYTES.end()).map_err(io::Error::other)?;
     Endpoint::new(config, server, socket, Arc::new(TokioRuntime))

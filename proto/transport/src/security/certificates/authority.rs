@@ -121,15 +121,15 @@ impl Authority {
             output.will_hold(&subject.file("pem"))?;
             output.will_hold(&subject.file("key"))?;
         }
-        self.write_own(&mut output, is_lacking)?;
+        self.add_own(&mut output, is_lacking);
         for subject in subjects {
             let key = KeyPair::generate()?;
             let mut parameters = subject.parameters()?;
             (parameters.not_before, parameters.not_after) = (lifetime.begin, lifetime.end);
-            output.write(&subject.file("pem"), &parameters.signed_by(&key, &self.issuer)?.pem())?;
-            output.write_secret(&subject.file("key"), &key.serialize_pem())?;
+            output.add(subject.file("pem"), parameters.signed_by(&key, &self.issuer)?.pem());
+            output.add_secret(subject.file("key"), key.serialize_pem());
         }
-        Ok(output.written())
+        output.write()
     }
 
     /// Writes a certificate for each request that was read, in the same way. Gives the names of the files, and whom they name.
@@ -147,12 +147,13 @@ impl Authority {
                 return Err(CertificateError::FileName(subject.file("csr")));
             }
         }
-        self.write_own(&mut output, is_lacking)?;
+        self.add_own(&mut output, is_lacking);
         for (subject, key) in requests {
             let mut parameters = subject.parameters()?;
             (parameters.not_before, parameters.not_after) = (lifetime.begin, lifetime.end);
-            output.write(&subject.file("pem"), &parameters.signed_by(key, &self.issuer)?.pem())?;
+            output.add(subject.file("pem"), parameters.signed_by(key, &self.issuer)?.pem());
         }
+        output.write()?;
         let own = is_lacking.then(|| CERTIFICATE.to_owned());
         Ok(own.into_iter().chain(requests.iter().map(|(subject, _)| subject.words())).collect())
     }
@@ -175,14 +176,13 @@ impl Authority {
         Ok((output, false))
     }
 
-    fn write_own(&self, output: &mut Folder, is_lacking: bool) -> Result<(), CertificateError> {
+    fn add_own(&self, output: &mut Folder, is_lacking: bool) {
         if is_lacking {
-            output.write(CERTIFICATE, &self.certificate)?;
+            output.add(CERTIFICATE.into(), self.certificate.clone());
         }
         if self.new == Some(Keep::KeyToo) {
-            output.write_secret(KEY, &self.issuer.key().serialize_pem())?;
+            output.add_secret(KEY.into(), self.issuer.key().serialize_pem());
         }
-        Ok(())
     }
 
     /// A lifetime for certificates, which do not outlive their authority.

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use netdiv_resources::remedy;
+
 /// Why certificates could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
@@ -25,7 +27,7 @@ pub enum CertificateError {
     #[error("cannot make a key or certificate: {0}")]
     Library(#[from] rcgen::Error),
     /// A file could not be written.
-    #[error("cannot write {path}: {error}")]
+    #[error("cannot write {path}: {error}{}", remedy(error))]
     Write {
         /// The file.
         path: String,

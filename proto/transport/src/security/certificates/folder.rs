@@ -9,15 +9,21 @@ use std::{
 
 use super::CertificateError;
 
-/// A folder, and what was written into it. It is made with the first file.
+/// A folder, and the files that it will hold: all of them or none.
 pub(super) struct Folder {
     path: PathBuf,
-    written: Vec<String>,
+    files: Vec<NewFile>,
+}
+
+struct NewFile {
+    name: String,
+    text: String,
+    mode: u32,
 }
 
 impl Folder {
     pub(super) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), written: Vec::new() }
+        Self { path: path.to_owned(), files: Vec::new() }
     }
 
     /// Refuses a file that exists, so that nothing is written where not all can be.
@@ -30,32 +36,62 @@ impl Folder {
         }
     }
 
-    /// A file that everybody may read.
-    pub(super) fn write(&mut self, name: &str, text: &str) -> Result<(), CertificateError> {
-        self.write_as(name, text, 0o644)
+    /// Adds a file that everybody may read.
+    pub(super) fn add(&mut self, name: String, text: String) {
+        self.files.push(NewFile { name, text, mode: 0o644 });
     }
 
-    /// A file that only its owner may read.
-    pub(super) fn write_secret(&mut self, name: &str, text: &str) -> Result<(), CertificateError> {
-        self.write_as(name, text, 0o600)
+    /// Adds a file that only its owner may read.
+    pub(super) fn add_secret(&mut self, name: String, text: String) {
+        self.files.push(NewFile { name, text, mode: 0o600 });
     }
 
-    fn write_as(&mut self, name: &str, text: &str, mode: u32) -> Result<(), CertificateError> {
+    /// Makes the folder and writes the files, each beside its place first. Gives their names, in order.
+    pub(super) fn write(self) -> Result<Vec<String>, CertificateError> {
         let failed = |path: &Path| {
             let path = path.display().to_string();
             move |error: io::Error| CertificateError::Write { path, error }
         };
         fs::create_dir_all(&self.path).map_err(failed(&self.path))?;
-        let path = self.path.join(name);
-        let mut options = fs::OpenOptions::new();
-        let file = options.write(true).create_new(true).mode(mode).open(&path);
-        file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed(&path))?;
-        self.written.push(name.into());
-        Ok(())
+        let mut made = Made::default();
+        for file in &self.files {
+            let beside = self.path.join(format!("{}.part", file.name));
+            made.0.push(beside.clone());
+            file.write(&beside).map_err(failed(&beside))?;
+        }
+        for (file, made) in self.files.iter().zip(&mut made.0) {
+            let path = self.path.join(&file.name);
+            fs::rename(&*made, &path).map_err(failed(&path))?;
+            *made = path;
+        }
+        made.0.clear();
+        Ok(self.files.into_iter().map(|file| file.name).collect())
     }
+}
 
-    /// The names of the files that were written, in order.
-    pub(super) fn written(self) -> Vec<String> {
-        self.written
+impl NewFile {
+    fn write(&self, path: &Path) -> io::Result<()> {
+        // Left by a process that was killed.
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut file =
+            fs::OpenOptions::new().write(true).create_new(true).mode(self.mode).open(path)?;
+        file.write_all(self.text.as_bytes())?;
+        file.sync_all()
+    }
+}
+
+/// Files that were made, which go with this value: one without the others would be in the way of the next attempt.
+#[derive(Default)]
+struct Made(Vec<PathBuf>);
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            // The error that led here is the one to report.
+            let _ = fs::remove_file(path);
+        }
     }
 }

@@ -36,8 +36,8 @@ pub fn make_requests(folder: &Path, subjects: &[Subject]) -> Result<Vec<String>,
     for subject in subjects {
         let key = rcgen::KeyPair::generate()?;
         let request = subject.parameters()?.serialize_request(&key)?;
-        folder.write_secret(&subject.file("key"), &key.serialize_pem())?;
-        folder.write(&subject.file("csr"), &request.pem()?)?;
+        folder.add_secret(subject.file("key"), key.serialize_pem());
+        folder.add(subject.file("csr"), request.pem()?);
     }
-    Ok(folder.written())
+    folder.write()
 }

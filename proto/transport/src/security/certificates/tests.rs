@@ -64,6 +64,34 @@ fn a_kept_authority_adds_certificates_and_leaves_the_others_alone() {
 }
 
 #[test]
+fn files_that_cannot_all_be_written_leave_none() {
+    let names = |folder: &TempDir| {
+        let names = fs::read_dir(folder).unwrap().map(|file| file.unwrap().file_name());
+        let mut names: Vec<_> = names.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    };
+    let all = subjects(&["a"], &["client"]);
+    for obstacle in
+        ["ca.pem.part", "a.pem.part", "a.key.part", "client.pem.part", "client.key.part"]
+    {
+        let folder = folder();
+        // A folder cannot be written to.
+        fs::create_dir(folder.path().join(obstacle)).unwrap();
+        let authority = Authority::new(DAY).unwrap();
+        let error = authority.certify(folder.path(), &all, DAY).unwrap_err().to_string();
+        assert!(error.contains("cannot write") && error.contains(obstacle), "{error}");
+        assert_eq!(names(&folder), [obstacle]);
+        fs::remove_dir(folder.path().join(obstacle)).unwrap();
+        // What a process that was killed has left is in nobody's way.
+        fs::write(folder.path().join(obstacle), "half a fi").unwrap();
+        authority.certify(folder.path(), &all, DAY).unwrap();
+        assert_eq!(names(&folder), ["a.key", "a.pem", "ca.pem", "client.key", "client.pem"]);
+        assert_eq!(mode(folder.path().join("a.key")), 0o600);
+    }
+}
+
+#[test]
 fn an_authority_that_cannot_sign_is_refused() {
     let (one, other) = (kept(), kept());
     let key = one.path().join("ca.key");

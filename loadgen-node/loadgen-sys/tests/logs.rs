@@ -1,0 +1,19 @@
+//! Logs that LoadGen cannot open: it says so and comes back, with a thread that it leaves running.
+
+#![allow(clippy::expect_used, reason = "helpers of a test")]
+
+mod common;
+
+use common::{Library, Queue, settings};
+use loadgen_sys::{LogSettings, StartTestError, start_test};
+
+#[test]
+fn logs_that_cannot_be_opened_are_an_error_and_the_process_ends_well() {
+    let log = LogSettings { outdir: "/nowhere".into(), ..Default::default() };
+    let queue = Queue::closed();
+    let error = start_test(&queue, &Library, &settings(), &log, None).expect_err("no folder");
+    assert_eq!(error.to_string(), "LoadGen cannot open its logs");
+    let again = start_test(&queue, &Library, &settings(), &log, None);
+    assert!(matches!(again, Err(StartTestError::Spent)), "{again:?}");
+    // With that thread the end of this process would be SIGABRT.
+}

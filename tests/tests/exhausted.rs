@@ -1,0 +1,209 @@
+//! What both programs do where the system gives them too little: descriptors, memory, files that grow; and what a signal does
+//! before a run has begun. Each ends with a code of its own and with words, and nothing is in the way of the next attempt.
+
+use std::{
+    path::Path,
+    process::{Command, Output, Stdio},
+    thread,
+    time::Duration,
+};
+
+use e2e::{
+    LoadGen, Outcome, SutNode,
+    process::{program, send_signal, transport},
+    sut_node::wait_until_ready,
+    wait_until,
+};
+
+/// A short run of 64 samples.
+fn run(address: &str) -> LoadGen {
+    LoadGen::new(&[address], "offline")
+        .args(&["--benchmark", "fabric", "--dataset", "synthetic:64x100", "--quiet"])
+        .args(&["--mode", "accuracy", "--connect-timeout", "60s"])
+}
+
+/// Asserts that a program has ended by itself with one of these codes, and that there are words where it is not 0.
+fn assert_ended(code: Option<i32>, codes: &[i32], said: &str, limit: &str) {
+    assert!(code.is_some_and(|code| codes.contains(&code)), "{limit}: {code:?}\n{said}");
+    assert!(code == Some(0) || said.contains("ERROR"), "{limit}: nothing said\n{said}");
+    for wrong in ["panicked", "memory allocation of", "terminate called"] {
+        assert!(!said.contains(wrong), "{limit}:\n{said}");
+    }
+}
+
+/// Asserts the same of a run, that it does not look complete unless it is, and that it has not waited for what cannot come.
+fn assert_run_ended(outcome: &Outcome, limit: &str) {
+    let said = [outcome.stderr.as_str(), &outcome.stdout].concat();
+    assert!(outcome.code == Some(0) || said.contains("limit") || said.contains("memory"), "{said}");
+    assert_ended(outcome.code, &[0, 2, 3], &said.replace("FAILED", "ERROR"), limit);
+    assert!(outcome.time < Duration::from_secs(30), "{limit}: {outcome:#?}");
+    let left = |name: &str| outcome.path(name).exists();
+    assert!(!left("run.lock") && !left("trial-0.part"), "{limit}: {outcome:#?}");
+    let is_complete = left("result.json") && outcome.result()["verdict"] == "COMPLETE";
+    assert_eq!(is_complete, outcome.code == Some(0), "{limit}: {outcome:#?}");
+    // What was refused can be tried again in the same folder.
+    let has_logs = left("mlperf_log_detail.txt") || left("result.json");
+    assert!(outcome.code != Some(2) || !has_logs, "{limit}: {outcome:#?}");
+}
+
+/// Calls it with each number, in four threads.
+fn for_each(numbers: impl Iterator<Item = u32>, call: impl Fn(u32) + Sync) {
+    let numbers: Vec<_> = numbers.collect();
+    thread::scope(|scope| {
+        for part in numbers.chunks(numbers.len().div_ceil(4)) {
+            let call = &call;
+            scope.spawn(move || part.iter().for_each(|number| call(*number)));
+        }
+    });
+}
+
+#[test]
+fn a_run_with_too_few_descriptors_ends_with_words_wherever_it_finds_out() {
+    let node = SutNode::echo("a", &[]);
+    for_each(8..=40, |files| {
+        let limit = format!("ulimit -n {files}");
+        let outcome = run(&node.address).after(&limit).run();
+        assert_run_ended(&outcome, &limit);
+        assert!(files < 40 || outcome.code == Some(0), "{outcome:#?}");
+    });
+}
+
+#[test]
+fn too_few_descriptors_for_connections_are_reported_at_once() {
+    let node = SutNode::echo("a", &[]);
+    let localhost = node.address.replace("127.0.0.1", "localhost");
+    for address in [&node.address, &localhost] {
+        let run = run(address).args(&["--connections", "60"]).after("ulimit -n 40").run();
+        assert_run_ended(&run, "60 connections");
+        run.expect_refusal("raise the limit of open files");
+    }
+}
+
+/// Runs a program to its end, after these commands of a shell.
+fn after(commands: &str, name: &str, args: &[&str]) -> Output {
+    let script = format!("{commands}; exec \"$0\" \"$@\"");
+    let mut command = Command::new("bash");
+    command.args(["-c", &script]).arg(program(name)).args(args).env_remove("RUST_LOG");
+    command.output().expect("bash starts")
+}
+
+#[test]
+fn a_run_with_too_little_memory_is_refused() {
+    let node = SutNode::echo("a", &[]);
+    for_each((1..=25).map(|step| step * 16), |mebibytes| {
+        let limit = format!("ulimit -v {}", mebibytes << 10);
+        if is_loaded(&limit, "loadgen-node") {
+            assert_run_ended(&run(&node.address).after(&limit).run(), &limit);
+        }
+    });
+}
+
+/// Returns whether the system loads the program within the limit: below that, the loader speaks.
+fn is_loaded(limit: &str, name: &str) -> bool {
+    after(limit, name, &["--version"]).status.code().is_some_and(|code| code <= 2)
+}
+
+#[test]
+fn a_node_with_too_little_memory_or_too_few_descriptors_does_not_start() {
+    let memory = (1..=25).map(|step| format!("ulimit -v {}", step * (16 << 10)));
+    let files = (8..=40).map(|files| format!("ulimit -n {files}"));
+    let limits: Vec<_> = memory.chain(files).collect();
+    for_each(0..limits.len() as u32, |number| {
+        let limit = limits[number as usize].as_str();
+        if !is_loaded(limit, "sut-node") {
+            return;
+        }
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let ready = folder.path().join("ready.json");
+        let script = format!("{limit}; exec \"$0\" \"$@\"");
+        let mut node = Command::new("bash")
+            .args(["-c", &script])
+            .arg(program("sut-node"))
+            .args(["--engine", "echo", "--name", "a", "--listen", "127.0.0.1:0", "--ready-file"])
+            .arg(&ready)
+            .env_remove("RUST_LOG")
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("bash starts");
+        let is_ready = wait_until_ready(&ready, &mut node).is_some();
+        if is_ready {
+            send_signal(node.id(), "-TERM");
+        }
+        let output = node.wait_with_output().expect("our child");
+        let said = String::from_utf8_lossy(&output.stderr);
+        let code = if is_ready { 0 } else { 2 };
+        assert_ended(output.status.code(), &[code], &said, limit);
+    });
+}
+
+#[test]
+fn certificates_that_cannot_be_written_are_in_nobodys_way() {
+    // The system refuses each write, with a signal that ends the program unless the shell ignores it.
+    for (commands, code) in [("trap '' XFSZ; ulimit -f 0", Some(2)), ("ulimit -f 0", None)] {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let output = folder.path().display().to_string();
+        let args = ["certificates", "--hosts", "a,b", "--keep-authority", "--output", &output];
+        let refused = after(commands, "loadgen-node", &args);
+        assert_eq!(refused.status.code(), code, "{refused:?}");
+        let said = String::from_utf8_lossy(&refused.stderr);
+        assert!(code.is_none() || said.contains("raise the limit of the size of files"), "{said}");
+        let made = after("true", "loadgen-node", &args);
+        assert_eq!(made.status.code(), Some(0), "{made:?}");
+        assert_eq!(folder.path().read_dir().expect("ours").count(), 8);
+    }
+}
+
+/// Waits until a process has taken SIGINT into its own hands.
+fn wait_until_it_listens(process: u32) {
+    wait_until("it listens to SIGINT", || {
+        let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+        let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+        caught.is_some_and(|mask| mask >> 1 & 1 == 1)
+    });
+}
+
+#[test]
+fn a_signal_ends_a_run_that_has_not_begun() {
+    let frozen = SutNode::echo("a", &[]);
+    frozen.signal("-STOP");
+    // Nobody answers at the first, the second takes connections and says nothing.
+    for (address, signal) in [("127.0.0.1:1", "INT"), (frozen.address.as_str(), "TERM")] {
+        let running = run(address).args(&["--control-timeout", "60s"]).start();
+        let lock = running.log().with_file_name("run.lock");
+        wait_until("the run has its folder", || lock.exists());
+        send_signal(running.id(), &format!("-{signal}"));
+        let outcome = running.wait().expect(3);
+        assert!(outcome.stderr.contains(&format!("interrupted by SIG{signal}")), "{outcome:#?}");
+        let left: Vec<_> = outcome.path("").read_dir().expect("its folder").collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+    frozen.signal("-CONT");
+}
+
+#[test]
+fn a_signal_ends_every_command_that_waits_for_nodes() {
+    let names = ["run", "nodes", "probe", "fabric", "doctor"];
+    let digits = ["--benchmark", "digits"];
+    let of_a_run =
+        |name| if matches!(name, "run" | "probe" | "doctor") { &digits[..] } else { &[] };
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let start = |name: &'static str| {
+        let mut command = Command::new(program("loadgen-node"));
+        command.arg(name).args(["--nodes", "127.0.0.1:1", "--transport", transport()]);
+        command.args(["--connect-timeout", "60s"]).args(of_a_run(name));
+        command.args(if name == "run" { &["--scenario", "offline"][..] } else { &[] });
+        command.current_dir(folder.path()).env_remove("RUST_LOG").stderr(Stdio::piped());
+        (name, command.spawn().expect("loadgen-node starts"))
+    };
+    for (name, child) in names.map(start) {
+        wait_until_it_listens(child.id());
+        send_signal(child.id(), "-INT");
+        let output = child.wait_with_output().expect("our child");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{name}: {said}");
+        assert!(said.contains("interrupted by SIGINT"), "{name}: {said}");
+    }
+    let is_locked = |folder: &Path| folder.join("run.lock").exists();
+    assert!(!is_locked(&folder.path().join("out/digits-offline-performance")));
+}
