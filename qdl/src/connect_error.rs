@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use netdiv_contract::PROTOCOL_VERSION;
-use netdiv_transport::OpenError;
+use netdiv_transport::{Http2Close, OpenError};
 
 /// Why a run cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +41,14 @@ pub enum ConnectError {
         address: String,
         /// What the transport says.
         why: String,
+    },
+    /// A peer of HTTP/2 ended the call or its connection, with a code.
+    #[error("no SUT node answers at {address}: {close}")]
+    Closed {
+        /// The address.
+        address: String,
+        /// The code, and its meaning.
+        close: Http2Close,
     },
     /// The connection is there, an answer is not.
     #[error(
@@ -198,6 +206,13 @@ pub enum ConnectError {
     /// Local trouble: no thread or socket could be made.
     #[error("cannot start the network threads: {0}")]
     Local(String),
+}
+
+impl ConnectError {
+    /// Returns whether no node answered, rather than a wrong one.
+    pub fn is_loss(&self) -> bool {
+        matches!(self, Self::Unreachable { .. } | Self::Closed { .. } | Self::Silent { .. })
+    }
 }
 
 impl From<OpenError> for ConnectError {

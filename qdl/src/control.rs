@@ -11,7 +11,6 @@ use netdiv_transport::Connection;
 use crate::{
     agreement::changed,
     calls::{self, is_gone, unless_idle, words},
-    connect_error::ConnectError,
     failure::Failure,
     loadgen::LoadGen,
     node,
@@ -83,11 +82,13 @@ impl<L: LoadGen> Qdl<L> {
                 let address = addresses[node].clone();
                 async move {
                     let answer = node::describe(&connection, &address, limit).await;
-                    answer.map(|info| info.description).map_err(|error| match error {
-                        ConnectError::Silent { .. } | ConnectError::Unreachable { .. } => {
-                            tonic::Status::unavailable(error.to_string())
-                        }
-                        wrong => tonic::Status::failed_precondition(wrong.to_string()),
+                    answer.map(|info| info.description).map_err(|error| {
+                        let code = if error.is_loss() {
+                            tonic::Code::Unavailable
+                        } else {
+                            tonic::Code::FailedPrecondition
+                        };
+                        tonic::Status::new(code, error.to_string())
                     })
                 }
             },

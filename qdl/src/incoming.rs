@@ -4,11 +4,14 @@ use std::{pin::pin, sync::Arc};
 
 use netdiv_contract::{
     SessionHeader,
-    burst::{self, Next},
+    burst::{self, Messages, Next},
     framing::Decoder,
 };
-use netdiv_transport::Connection;
-use tokio::sync::watch;
+use netdiv_transport::{Connection, Http2Close, Replies};
+use tokio::{
+    sync::watch,
+    time::{Instant, sleep},
+};
 
 use crate::{
     calls::{is_gone, words},
@@ -16,6 +19,7 @@ use crate::{
     failure::Failure,
     lane::Lane,
     loadgen::LoadGen,
+    node::PAUSE,
     outgoing::Outgoing,
     replies::{Answers, handle},
     run::Stop,
@@ -47,7 +51,7 @@ pub(crate) async fn serve<L: LoadGen>(
     let mut clock = Deadlines::new(&limits);
 
     // A node may answer the call with the first reply only, so samples flow before it has.
-    let mut opening = pin!(connection.infer(&session, Outgoing::new(lane.clone())));
+    let mut opening = pin!(open(&lane, &connection, &session, &limits));
     let mut replies = loop {
         tokio::select! {
             opened = &mut opening => break opened.map_err(lost)?,
@@ -95,6 +99,29 @@ pub(crate) async fn serve<L: LoadGen>(
         }
     };
     Err(cut_off(&lane, replies.decoder(), failure, session.checksums))
+}
+
+/// Opens a stream. One that the node refuses unprocessed is opened again as long as no sample was taken for it, which could go out
+/// twice; a connection that it closes is not, because it is this connection over which the node was agreed with.
+async fn open<L: LoadGen>(
+    lane: &Arc<Lane<L>>,
+    connection: &Connection,
+    session: &SessionHeader,
+    limits: &NetworkSettings,
+) -> Result<Messages<Replies>, tonic::Status> {
+    let deadline = Instant::now() + limits.options.connect_timeout;
+    loop {
+        let status = match connection.infer(session, Outgoing::new(lane.clone())).await {
+            Ok(replies) => return Ok(replies),
+            Err(status) => status,
+        };
+        let is_refused = Http2Close::of(&status).is_some_and(|close| close.refuses_call());
+        let is_unused = lane.state.lock().report.sent == 0;
+        if !(is_refused && is_unused && Instant::now() < deadline) {
+            return Err(status);
+        }
+        sleep(PAUSE).await;
+    }
 }
 
 /// Ends a stream before the run ends. Whole messages that are here still count; what is left then is a part of one.

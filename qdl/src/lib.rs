@@ -20,6 +20,8 @@
 mod agreement;
 mod calls;
 mod capacity;
+#[cfg(test)]
+mod closing_peers;
 mod cluster;
 mod connect_error;
 mod control;

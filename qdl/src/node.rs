@@ -11,7 +11,7 @@ use netdiv_contract::{
     said::{is_plain, said},
     v1::{DescribeRequest, DescribeResponse},
 };
-use netdiv_transport::{Connection, OpenError};
+use netdiv_transport::{Connection, Http2Close, OpenError};
 
 use crate::{
     calls::{within, words},
@@ -35,12 +35,12 @@ pub(crate) fn nonce() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// Pause between two attempts to reach a node.
-const PAUSE: Duration = Duration::from_millis(200);
+/// Pause between two attempts to reach a node, or to open a stream.
+pub(crate) const PAUSE: Duration = Duration::from_millis(200);
 
 /// Opens one connection and asks the node who it is, trying again until the time is up: the node may still be loading its
-/// model, have no room for another client, or have closed a connection without a call for somebody else's. It keeps a place
-/// for those who have made a call.
+/// model, have no room for another client, have closed a connection without a call for somebody else's, or ask for another
+/// connection. It keeps a place for those who have made a call.
 pub(crate) async fn connect(
     address: &str,
     settings: &NetworkSettings,
@@ -59,8 +59,11 @@ pub(crate) async fn connect(
             }
             Err(error) => error.into(),
         };
-        let may_come =
-            matches!(error, ConnectError::Unreachable { .. } | ConnectError::Full { .. });
+        let may_come = match &error {
+            ConnectError::Unreachable { .. } | ConnectError::Full { .. } => true,
+            ConnectError::Closed { close, .. } => close.invites_retry(),
+            _ => false,
+        };
         if !may_come || Instant::now() >= deadline {
             return Err(error);
         }
@@ -110,6 +113,11 @@ async fn ask(
     let request = DescribeRequest { protocol_version: PROTOCOL_VERSION, nonce, evidence };
     let answer = within(timeout, connection.describe(request)).await;
     let round_trip = started.elapsed();
+    if let Err(status) = &answer
+        && let Some(close) = Http2Close::of(status)
+    {
+        return Err(ConnectError::Closed { address: address.into(), close });
+    }
     let description = match answer {
         Ok(description) => description,
         Err(status) if status.code() == tonic::Code::DeadlineExceeded => {

@@ -5,9 +5,7 @@ use std::{sync::Arc, time::Instant};
 use bytes::Bytes;
 use loadgen_sys::{Abort, QuerySampleLibrary as _};
 use netdiv_contract::layout;
-use netdiv_qdl::{
-    AnswerTokens, ConnectError, Failure, LoadGen, NodeInfo, Qdl, SampleSource, Settings,
-};
+use netdiv_qdl::{AnswerTokens, Failure, LoadGen, NodeInfo, Qdl, SampleSource, Settings};
 use parking_lot::Mutex;
 use tracing::info;
 
@@ -45,7 +43,7 @@ pub(crate) fn ask(config: &RunConfig, settings: &Settings) -> Result<Findings, R
             }
             Err(error) => {
                 let silent = Probed { address: address.clone(), ..Probed::default() };
-                (silent, Err((error.to_string(), is_loss(&error))))
+                (silent, Err((error.to_string(), error.is_loss())))
             }
         });
     }
@@ -77,11 +75,6 @@ fn described(node: &NodeInfo) -> Probed {
     }
 }
 
-/// Whether nobody was there, rather than somebody wrong.
-fn is_loss(error: &ConnectError) -> bool {
-    matches!(error, ConnectError::Unreachable { .. } | ConnectError::Silent { .. })
-}
-
 /// Sends the sample to one node, over one stream.
 fn one(settings: &Settings, node: &NodeInfo, library: &Arc<Library>, probed: Probed) -> Probed {
     let d = &node.description;
@@ -100,7 +93,7 @@ fn one(settings: &Settings, node: &NodeInfo, library: &Arc<Library>, probed: Pro
     let source: Arc<dyn SampleSource> = library.clone();
     let qdl = match Qdl::connect(alone, &library.expectation(), heard.clone(), source) {
         Ok(qdl) => qdl,
-        Err(error) => return probed.failed(&error, is_loss(&error)),
+        Err(error) => return probed.failed(&error, error.is_loss()),
     };
     let mut answers = Vec::with_capacity(TIMES);
     for _ in 0..TIMES {

@@ -19,10 +19,15 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 
 /// What a peer says, on one line and at most [`MAX_ERROR_BYTES`] long.
 pub fn said(text: &str) -> String {
-    let cut = &text[..text.floor_char_boundary(MAX_ERROR_BYTES)];
+    said_within(MAX_ERROR_BYTES, text)
+}
+
+/// Like [`said`], with another maximum length, for a part of a message.
+pub fn said_within(max_bytes: usize, text: &str) -> String {
+    let cut = &text[..text.floor_char_boundary(max_bytes)];
     let mut said = escaped(cut, is_unprintable);
-    if cut.len() < text.len() || said.len() > MAX_ERROR_BYTES {
-        said.truncate(said.floor_char_boundary(MAX_ERROR_BYTES - ELLIPSIS.len_utf8()));
+    if cut.len() < text.len() || said.len() > max_bytes {
+        said.truncate(said.floor_char_boundary(max_bytes - ELLIPSIS.len_utf8()));
         said.push(ELLIPSIS);
     }
     said

@@ -38,6 +38,7 @@ use tower::{Service, service_fn};
 use super::{
     body::{BodyChunks, RequestBody, status},
     ending::Ending,
+    http2_close::Http2Close,
     service::{INFER, is_grpc},
     wire::Wire,
 };
@@ -128,7 +129,9 @@ impl Client {
             return Status::unauthenticated(error);
         }
         let status = self.ending.explain(status);
-        if self.has_tls || self.answered.load(Ordering::Relaxed) {
+        let speaks_http2 =
+            self.answered.load(Ordering::Relaxed) || Http2Close::of(&status).is_some();
+        if self.has_tls || speaks_http2 {
             return status;
         }
         // A node with TLS closes a connection that begins in plaintext.

@@ -11,10 +11,18 @@ use std::{
     task::Poll,
 };
 
+use parking_lot::Mutex;
 use tonic::{Code, Status};
+
+use super::{
+    frames::{Found, Frames},
+    http2_close::Http2Close,
+};
 
 /// hyper drops a connection that does not answer a ping.
 const NO_PONG: &str = "it did not answer a ping within --keepalive-timeout";
+
+const HTTP1: &str = "it answers over HTTP/1.1, as a web server does";
 
 /// How a connection ended. Clones are the same connection's.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +31,8 @@ pub(super) struct Ending {
     error: Arc<OnceLock<String>>,
     /// The peer has closed its end.
     closed: Arc<AtomicBool>,
+    /// Latest GOAWAY frame.
+    go_away: Arc<Mutex<Option<Http2Close>>>,
 }
 
 impl Ending {
@@ -43,6 +53,15 @@ impl Ending {
         self.closed.store(true, Ordering::Relaxed);
     }
 
+    /// Follows the frames that the peer sends, for the reason of its end.
+    pub(super) fn follow(&self, frames: &mut Frames, bytes: &[u8]) {
+        match frames.follow(bytes) {
+            Some(Found::GoAway(close)) => *self.go_away.lock() = Some(close),
+            Some(Found::Http1) => drop(self.error.set(HTTP1.into())),
+            None => {}
+        }
+    }
+
     /// The error that broke the connection.
     pub(super) fn error(&self) -> Option<&str> {
         self.error.get().map(String::as_str)
@@ -50,8 +69,15 @@ impl Ending {
 
     /// Explains a broken call by the end of its connection. A status that the node sent is not changed.
     pub(super) fn explain(&self, status: Status) -> Status {
+        if status.source().is_none() {
+            return status;
+        }
+        if let Some(close) = Http2Close::of(&status).or_else(|| self.go_away.lock().clone()) {
+            let mut status = Status::unavailable(close.to_string());
+            status.set_source(Arc::new(close));
+            return status;
+        }
         let how = match self.error() {
-            _ if status.source().is_none() => return status,
             Some(error) => error,
             None if !is_cut_off(&status) => return status,
             None if self.closed.load(Ordering::Relaxed) => "it closed the connection",

@@ -6,7 +6,9 @@
 mod body;
 mod client;
 mod ending;
+mod frames;
 mod guarded;
+mod http2_close;
 mod listener;
 mod newcomer;
 mod service;
@@ -14,6 +16,7 @@ mod wire;
 
 pub(crate) use client::Client;
 pub use guarded::Guarded;
+pub use http2_close::Http2Close;
 pub use listener::{Incoming, incoming};
 pub use service::SutNodeService;
 pub use wire::Wire;

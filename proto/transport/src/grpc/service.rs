@@ -175,10 +175,12 @@ fn infer<H: Handler>(
     Ok(response)
 }
 
-/// Whether these are headers of gRPC.
+/// Returns whether these are headers of gRPC: `application/grpc`, or that with a message format such as `+proto`. Media types have
+/// no case, and may have parameters.
 pub(super) fn is_grpc(headers: &HeaderMap) -> bool {
-    let content_type = headers.get(header::CONTENT_TYPE).map(|value| value.as_bytes());
-    content_type.is_some_and(|value| value.starts_with(b"application/grpc"))
+    let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let media_type = content_type.and_then(|value| value.split([';', '+']).next());
+    media_type.is_some_and(|name| name.trim().eq_ignore_ascii_case("application/grpc"))
 }
 
 type Answer<T> = Pin<Box<dyn Future<Output = Result<tonic::Response<T>, Status>> + Send>>;
@@ -235,5 +237,34 @@ impl<H: Handler> UnaryService<MeasureRequest> for Measure<H> {
         Box::pin(
             async move { handler.measure(request.into_inner()).await.map(tonic::Response::new) },
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn media_types_of_grpc_have_no_case_and_may_have_parameters() {
+        let is_grpc = |value: &'static str| {
+            is_grpc(
+                &[(header::CONTENT_TYPE, HeaderValue::from_static(value))].into_iter().collect(),
+            )
+        };
+        for value in [
+            "application/grpc",
+            "Application/GRPC",
+            "application/grpc+proto",
+            "application/grpc;charset=utf-8",
+            "application/grpc ; charset=utf-8",
+            "application/grpc+proto; x=y",
+        ] {
+            assert!(is_grpc(value), "{value}");
+        }
+        for value in ["", "text/html", "application/grpc-web", "application/grpc-web+proto"] {
+            assert!(!is_grpc(value), "{value}");
+        }
     }
 }

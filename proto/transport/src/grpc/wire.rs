@@ -19,7 +19,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 use tonic::transport::server::Connected;
 use tracing::{field::display, warn};
 
-use super::{ending::Ending, newcomer::Newcomer};
+use super::{ending::Ending, frames::Frames, newcomer::Newcomer};
 use crate::{
     connections::Guest,
     security::{self, ClientTls, ServerTls},
@@ -46,6 +46,8 @@ pub struct Wire {
     refused: bool,
     caller: Caller,
     ending: Ending,
+    /// At the client: what the node sends.
+    frames: Option<Frames>,
     /// Since the node has closed its half.
     lingering: Option<Pin<Box<Sleep>>>,
 }
@@ -72,8 +74,9 @@ enum Inner {
 }
 
 impl Wire {
+    /// A client's end without TLS.
     pub(super) fn plain(stream: TcpStream, ending: Ending) -> Self {
-        Self::new(Inner::Plain(stream), ending)
+        Self { frames: Some(Frames::default()), ..Self::new(Inner::Plain(stream), ending) }
     }
 
     /// Makes the TLS handshake as the client.
@@ -85,12 +88,13 @@ impl Wire {
     ) -> io::Result<Self> {
         let name = security::server_name(host)?;
         let stream = TlsConnector::from(Arc::new(tls.config(HTTP2))).connect(name, stream).await?;
-        Ok(Self::new(Inner::Tls(Box::new(stream.into())), ending))
+        let stream = Inner::Tls(Box::new(stream.into()));
+        Ok(Self { frames: Some(Frames::default()), ..Self::new(stream, ending) })
     }
 
     fn new(stream: Inner, ending: Ending) -> Self {
         let (newcomer, caller) = (None, Caller::default());
-        Self { stream, newcomer, refused: false, caller, ending, lingering: None }
+        Self { stream, newcomer, refused: false, caller, ending, frames: None, lingering: None }
     }
 
     /// Accepts a connection as the node.
@@ -147,6 +151,9 @@ impl Wire {
             Inner::Tls(stream) => Pin::new(stream).poll_read(context, into),
         };
         let read = self.ending.note(read);
+        if let Some(frames) = &mut self.frames {
+            self.ending.follow(frames, &into.filled()[before..]);
+        }
         let nothing = into.filled().len() == before && into.remaining() > 0;
         if nothing && matches!(read, Poll::Ready(Ok(()))) {
             self.ending.close();

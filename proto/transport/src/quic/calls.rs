@@ -14,7 +14,10 @@ use quinn::{RecvStream, SendStream};
 use tokio::time::timeout;
 use tonic::Status;
 
-use super::chunks::{Received, send_all};
+use super::{
+    chunks::{Received, send_all},
+    ending::explain,
+};
 use crate::{connections::Guest, handler::Handler, security::ServerToken};
 
 /// How long a call may take to send its header, or its only request.
@@ -117,5 +120,5 @@ async fn reply<M: Message>(
         _ = stopped => return Err(Status::cancelled("the caller is gone")),
     };
     let sent = send.write_chunk(framing::encode(&message)).await;
-    sent.map_err(|error| Status::unavailable(error.to_string()))
+    sent.map_err(|error| Status::unavailable(explain(&error)))
 }

@@ -9,8 +9,10 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::Stream;
-use quinn::{ConnectionError, RecvStream, SendStream, VarInt, WriteError};
+use quinn::{RecvStream, SendStream, VarInt, WriteError};
 use tonic::Status;
+
+use super::ending::explain;
 
 /// Chunks that go from or to quinn together, as each call locks its connection.
 const CHUNKS: usize = 32;
@@ -50,7 +52,7 @@ impl Stream for Received {
             Ok(Some(count)) => count,
             Ok(None) => return Poll::Ready(None),
             Err(error) => {
-                return Poll::Ready(Some(Err(Status::unavailable(deepest_cause(&error)))));
+                return Poll::Ready(Some(Err(Status::unavailable(explain(&error)))));
             }
         };
         self.ready.extend(chunks.into_iter().take(count));
@@ -86,17 +88,5 @@ where
         if let Some(end) = end {
             return Ok(end);
         }
-    }
-}
-
-/// The text of an error's deepest cause, which says most.
-pub(super) fn deepest_cause(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut deepest = error;
-    while let Some(cause) = deepest.source() {
-        deepest = cause;
-    }
-    match deepest.downcast_ref() {
-        Some(ConnectionError::TimedOut) => "nothing was heard of it for too long".into(),
-        _ => deepest.to_string(),
     }
 }

@@ -20,14 +20,13 @@ use netdiv_contract::{
     },
 };
 use prost::Message;
-use quinn::{
-    Connection, ConnectionError, Endpoint, VarInt, WriteError, crypto::rustls::QuicClientConfig,
-};
+use quinn::{Connection, ConnectionError, Endpoint, WriteError, crypto::rustls::QuicClientConfig};
 use tokio::sync::oneshot;
 use tonic::Status;
 
 use super::{
-    chunks::{Received, deepest_cause, send_all},
+    chunks::{Received, send_all},
+    ending::{NETDIV_CLOSES, explain, is_distrust},
     endpoint::{self, ALPN, Path, default_mtu},
     replies::Replies,
 };
@@ -37,9 +36,6 @@ use crate::{
     options::Options,
     security::{ClientTls, Token, server_name},
 };
-
-/// Error codes for alerts of TLS (RFC 9001, section 4.8).
-const CRYPTO_ERRORS: std::ops::Range<u64> = 0x100..0x200;
 
 /// What QUIC knows of the way of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -112,13 +108,13 @@ impl Client {
                     return Ok(Self { endpoint, connection, token: options.token.clone() });
                 }
                 Ok(Err(error)) if is_distrust(&error) => {
-                    let why = deepest_cause(&error);
+                    let why = explain(&error);
                     return Err(OpenError::Untrusted { address: address.to_string(), why });
                 }
                 Ok(Err(ConnectionError::TimedOut)) | Err(_) => {
                     last = unreachable("no answer".into())
                 }
-                Ok(Err(error)) => last = unreachable(deepest_cause(&error)),
+                Ok(Err(error)) => last = unreachable(explain(&error)),
             }
         }
         Err(last)
@@ -126,7 +122,7 @@ impl Client {
 
     /// Closes the connection, and waits until the close frame is sent.
     pub(crate) async fn close(&self) {
-        self.connection.close(VarInt::from_u32(0), b"done");
+        self.connection.close(NETDIV_CLOSES, b"done");
         self.endpoint.wait_idle().await;
     }
 
@@ -200,9 +196,7 @@ impl Client {
     ) -> Result<Replies, Status> {
         let (mut send, receive) = self.connection.open_bi().await.map_err(|e| lost(&e))?;
         let header = self.header("Infer", session);
-        send.write_chunk(header)
-            .await
-            .map_err(|error| Status::unavailable(deepest_cause(&error)))?;
+        send.write_chunk(header).await.map_err(|error| Status::unavailable(explain(&error)))?;
         let (stopping, stopped) = oneshot::channel();
         tokio::spawn(async move {
             let stop = send.stopped();
@@ -223,20 +217,10 @@ impl Client {
 fn lost(error: &ConnectionError) -> Status {
     if is_distrust(error) {
         // A client has finished its handshake before the node has checked its certificate.
-        Status::unauthenticated(deepest_cause(error))
+        Status::unauthenticated(explain(error))
     } else {
-        Status::unavailable(deepest_cause(error))
+        Status::unavailable(explain(error))
     }
-}
-
-/// Whether TLS ended the connection.
-fn is_distrust(error: &ConnectionError) -> bool {
-    let code = match error {
-        ConnectionError::TransportError(error) => error.code,
-        ConnectionError::ConnectionClosed(close) => close.error_code,
-        _ => return false,
-    };
-    CRYPTO_ERRORS.contains(&u64::from(code))
 }
 
 /// A stream without errors, as a stream of results.

@@ -3,6 +3,7 @@
 mod calls;
 mod chunks;
 mod client;
+mod ending;
 mod endpoint;
 mod replies;
 mod server;

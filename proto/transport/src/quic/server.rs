@@ -8,12 +8,13 @@ use std::{
 };
 
 use netdiv_contract::limits::MAX_CALLS;
-use quinn::{Connection, Endpoint, Incoming, VarInt, crypto::rustls::QuicServerConfig};
+use quinn::{Connection, Endpoint, Incoming, crypto::rustls::QuicServerConfig};
 use tokio::{sync::watch, task::JoinSet, time::sleep};
 use tracing::{debug, warn};
 
 use super::{
     calls::call,
+    ending::{NETDIV_CLOSES, explain},
     endpoint::{self, ALPN, Path, default_mtu},
 };
 use crate::{
@@ -127,7 +128,7 @@ async fn accept<H: Handler>(
     // Requests that were read are answered before the connections are closed.
     endpoint.set_server_config(None);
     while connections.join_next().await.is_some() {}
-    endpoint.close(VarInt::from_u32(0), b"the node ends");
+    endpoint.close(NETDIV_CLOSES, b"the node ends");
     endpoint.wait_idle().await;
 }
 
@@ -162,9 +163,9 @@ async fn shake_hands(
     config: quinn::ServerConfig,
     guest: &Guest,
 ) -> Result<Connection, String> {
-    let connecting = incoming.accept_with(Arc::new(config)).map_err(|error| error.to_string())?;
+    let connecting = incoming.accept_with(Arc::new(config)).map_err(|error| explain(&error))?;
     tokio::select! {
-        shaken = connecting => shaken.map_err(|error| error.to_string()),
+        shaken = connecting => shaken.map_err(|error| explain(&error)),
         () = sleep(PATIENCE) => Err("no handshake in time".into()),
         Err(why) = guest.judged() => Err(why.into()),
     }
@@ -198,7 +199,7 @@ async fn answer_calls<H: Handler>(
                     continue;
                 }
                 Err(why) => {
-                    connection.close(VarInt::from_u32(0), why.as_bytes());
+                    connection.close(NETDIV_CLOSES, why.as_bytes());
                     refused = Err(why.into());
                     break;
                 }

@@ -87,8 +87,33 @@ impl ServerToken {
     }
 }
 
-/// The token in a call's headers, or an empty text, which is none.
+/// Returns the token in a call's headers, or an empty text. The name of the scheme has no case (RFC 9110, section 11.1).
 pub(crate) fn token_in(headers: &HeaderMap) -> &str {
     let value = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-    value.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default()
+    match value.and_then(|value| value.split_once(' ')) {
+        Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scheme_of_a_token_has_no_case() {
+        for (value, token) in [
+            ("Bearer a-secret", "a-secret"),
+            ("bearer a-secret", "a-secret"),
+            ("BEARER  a-secret ", "a-secret"),
+            ("Bearera-secret", ""),
+            ("Bearer", ""),
+            ("Basic a-secret", ""),
+            ("a-secret", ""),
+        ] {
+            let value = HeaderValue::from_static(value);
+            let headers = [(header::AUTHORIZATION, value)].into_iter().collect();
+            assert_eq!(token_in(&headers), token);
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //! no library would and breaks off where it likes.
 
 mod at_once;
+mod closes;
 mod fake_client;
 mod fake_node;
 mod framing;

@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use http::{HeaderValue, Uri};
 use netdiv_contract::{limits, said::said};
+use netdiv_transport::Http2Close;
 use tonic::{
-    Code, Request, Status,
+    Request, Status,
     metadata::{Ascii, MetadataValue},
     transport::{Channel, Endpoint},
 };
@@ -74,11 +75,11 @@ fn metadata(header: &HeaderValue) -> Option<MetadataValue<Ascii>> {
 
 impl From<Status> for Refused {
     fn from(status: Status) -> Self {
+        if Http2Close::of(&status).is_some() {
+            return Self::without_answer(&status);
+        }
         let text = format!("{:?}: {}", status.code(), status.message());
         let why = said(&with_causes(text, &status));
-        match status.code() {
-            Code::Unavailable | Code::ResourceExhausted => Self::Busy { pause: None, why },
-            _ => Self::Failed(why),
-        }
+        Self::by_status(&status, why)
     }
 }

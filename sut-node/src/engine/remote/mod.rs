@@ -5,6 +5,8 @@
 //! by its `ids.rs`.
 
 pub(super) mod connector;
+#[cfg(test)]
+pub(super) mod http2_peer;
 pub(super) mod ids;
 pub(super) mod refused;
 pub(super) mod servers;

@@ -2,6 +2,9 @@
 
 use std::{error::Error, iter, time::Duration};
 
+use netdiv_transport::Http2Close;
+use tonic::{Code, Status};
+
 /// Why a request has no answer.
 #[derive(Debug)]
 pub(crate) enum Refused {
@@ -12,19 +15,50 @@ pub(crate) enum Refused {
         /// What it says.
         why: String,
     },
+    /// The server did not process the request, and invites another try.
+    NotProcessed(String),
     /// The prompt is to blame.
     BadSample(String),
     /// Anything else.
     Failed(String),
 }
 
+/// Header in which a server of gRPC names the time until the next try, in milliseconds; anything but a number: no next try.
+const PUSHBACK: &str = "grpc-retry-pushback-ms";
+
 /// Longest text of a server's that is passed on.
 const MOST_CHARS: usize = 300;
 
 impl Refused {
+    /// The refusal of a request for which no answer came.
+    pub(crate) fn without_answer(error: &(dyn Error + 'static)) -> Self {
+        let why = format!("no answer: {}", causes(error));
+        match Http2Close::of(error) {
+            Some(close) if close.invites_retry() => Self::NotProcessed(why),
+            Some(close) if close.limits_load() => Self::Busy { pause: None, why },
+            _ => Self::Failed(why),
+        }
+    }
+
+    /// The refusal by a status of gRPC, which a server sent.
+    pub(crate) fn by_status(status: &Status, why: String) -> Self {
+        let pushback = status.metadata().get(PUSHBACK);
+        let pause =
+            pushback.map(|text| text.to_str().ok()?.parse().ok().map(Duration::from_millis));
+        match (status.code(), pause) {
+            (Code::Unavailable | Code::ResourceExhausted, None | Some(Some(_))) => {
+                Self::Busy { pause: pause.flatten(), why }
+            }
+            _ => Self::Failed(why),
+        }
+    }
+
     /// What there is to say of it.
     pub(crate) fn why(self) -> String {
-        let (Self::Busy { why, .. } | Self::BadSample(why) | Self::Failed(why)) = self;
+        let (Self::Busy { why, .. }
+        | Self::NotProcessed(why)
+        | Self::BadSample(why)
+        | Self::Failed(why)) = self;
         why
     }
 }
@@ -41,9 +75,12 @@ pub(crate) fn blames_prompt(text: &str) -> bool {
     ["prompt", "input", "exceed_context"].iter().any(|word| text.contains(word))
 }
 
-/// An error with its causes.
-pub(crate) fn causes(error: &dyn Error) -> String {
-    with_causes(error.to_string(), error)
+/// An error with its causes, or the code of HTTP/2 that is behind it.
+pub(crate) fn causes(error: &(dyn Error + 'static)) -> String {
+    match Http2Close::of(error) {
+        Some(close) => close.to_string(),
+        None => with_causes(error.to_string(), error),
+    }
 }
 
 /// What is said of an error, with its causes.

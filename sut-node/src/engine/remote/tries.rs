@@ -1,4 +1,4 @@
-//! What to do when a server has too much to do: to try again, at another one if there is one.
+//! What to do when a server has too much to do, or did not process a request: to try again, at another one if there is one.
 
 use std::time::Duration;
 
@@ -48,28 +48,26 @@ impl<'a, C> Tries<'a, C> {
         refused: Refused,
         taker: &impl Taker,
     ) -> Result<(), EngineError> {
-        let why = match refused {
+        let failed = |why| Err(EngineError::Failed(format!("{}: {why}", *server)));
+        let (wanted, time, why) = match refused {
             Refused::BadSample(why) => {
                 return Err(EngineError::BadSample(format!("{} says {why}", *server)));
             }
-            Refused::Failed(why) => why,
-            Refused::Busy { pause: wanted, why } => {
-                let time = wanted.unwrap_or(PAUSE);
-                self.refused += 1;
-                if self.refused <= RETRIES && time <= LONGEST_PAUSE {
-                    pause(time, taker).await.map_err(EngineError::Failed)?;
-                    // It counts as under way meanwhile, so that it does not draw the next samples.
-                    self.busy = Some(server);
-                    return Ok(());
-                }
-                let wants = |time: Duration| {
-                    let seconds = time.as_secs_f64();
-                    format!("it wants a pause of {seconds} s, ")
-                };
-                let (wants, tries) = (wanted.map_or_else(String::new, wants), self.refused);
-                format!("{why}; {wants}tried {tries} times")
-            }
+            Refused::Failed(why) => return failed(why),
+            // It most likely wants another connection, which is there at once.
+            Refused::NotProcessed(why) if self.refused == 0 => (None, Duration::ZERO, why),
+            Refused::NotProcessed(why) => (None, PAUSE, why),
+            Refused::Busy { pause, why } => (pause, pause.unwrap_or(PAUSE), why),
         };
-        Err(EngineError::Failed(format!("{}: {why}", *server)))
+        self.refused += 1;
+        if self.refused <= RETRIES && time <= LONGEST_PAUSE {
+            pause(time, taker).await.map_err(EngineError::Failed)?;
+            // It counts as under way meanwhile, so that it does not draw the next samples.
+            self.busy = Some(server);
+            return Ok(());
+        }
+        let wants = |time: Duration| format!("it wants a pause of {} s, ", time.as_secs_f64());
+        let (wants, tries) = (wanted.map_or_else(String::new, wants), self.refused);
+        failed(format!("{why}; {wants}tried {tries} times"))
     }
 }

@@ -2,8 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
+use netdiv_transport::security::ClientTls;
 use tokio::runtime::Builder;
-use tonic::Status;
+use tonic::{Code, Status, metadata::MetadataMap};
 
 use super::fake::{Act, Fake, answer, end, of, tensor, tensors, tiny, tokens};
 use crate::{
@@ -14,7 +15,13 @@ use crate::{
             tensors::{Tensors, has_batch},
             tokens::Tokens,
         },
-        remote::{self, refused::Refused, taker::Taken, testing::PROMPT},
+        remote::{
+            self,
+            http2_peer::{Http2Peer, go_away},
+            refused::Refused,
+            taker::Taken,
+            testing::PROMPT,
+        },
     },
     model::{
         decoupled::{DecoupledModel, Given},
@@ -22,6 +29,7 @@ use crate::{
         workload::Pass,
         workloads::by_name::of_manifest,
     },
+    settings::served::ServersConfig,
 };
 
 /// Until a server counts as silent, where it is.
@@ -193,7 +201,14 @@ fn every_fault_is_a_failure_with_its_name() {
 
 #[test]
 fn only_a_server_with_too_much_to_do_is_asked_again() {
+    let pushback = |said: &str| {
+        let mut metadata = MetadataMap::new();
+        metadata.insert("grpc-retry-pushback-ms", said.parse().unwrap());
+        Status::with_metadata(Code::ResourceExhausted, "queue full", metadata)
+    };
     for (status, again) in [
+        (pushback("700"), true),
+        (pushback("-1"), false),
         (Status::unavailable("loading"), true),
         (Status::resource_exhausted("queue"), true),
         (Status::unimplemented("decoupled"), false),
@@ -203,6 +218,33 @@ fn only_a_server_with_too_much_to_do_is_asked_again() {
         let (_, outcome) = ask(&server, tiny(3, &[]));
         let is_busy = matches!(outcome.unwrap_err(), Refused::Busy { .. });
         assert_eq!(is_busy, again);
+    }
+}
+
+#[test]
+fn a_request_that_was_not_processed_may_be_sent_again() {
+    for (code, again, name) in [(0, true, "NO_ERROR"), (2, false, "INTERNAL_ERROR")] {
+        let peer = Http2Peer::start(move |_, _| go_away(code, ""));
+        let settings = ServersConfig {
+            urls: vec![format!("http://{}", peer.address).parse().unwrap()],
+            token: None,
+            tls: ClientTls::trusting_nobody().unwrap(),
+            timeout: 30 * SHORT,
+        };
+        let [inputs, outputs] = tensors();
+        let tokens = Tokens::new(Arc::new(tiny(3, &[])), &inputs, &outputs).unwrap();
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        let outcome = runtime.block_on(async {
+            let servers = remote::servers::Servers::new(&settings.urls);
+            let servers = servers.with(|url| Caller::new(url, &settings));
+            let (server, mut taken) = (&servers.all()[0], Taken::default());
+            tokens.attempt(server, &PROMPT, &mut taken, settings.timeout).await
+        });
+        let refused = outcome.unwrap_err();
+        assert_eq!(matches!(refused, Refused::NotProcessed(_)), again, "{refused:?}");
+        let why = refused.why();
+        let words = format!("it closed the connection with GOAWAY {name}: ");
+        assert!(why.contains(&words), "{why}");
     }
 }
 

@@ -3,11 +3,11 @@
 use std::{
     error::Error as _,
     sync::atomic::{AtomicU64, Ordering},
-    time::{Duration, SystemTime},
+    time::SystemTime,
 };
 
 use http::{HeaderValue, header};
-use tonic::{Code, Request, Status, body::Body, metadata::AsciiMetadataValue};
+use tonic::{Code, Request, Status, body::Body};
 
 use crate::{
     engine::{
@@ -30,9 +30,6 @@ use crate::{
     model::served::ServedModel,
     settings::served::{GrpcService, ServedConfig},
 };
-
-/// Where a server that has too much to do says when to come back, in milliseconds; anything but a number: not at all.
-const PUSHBACK: &str = "grpc-retry-pushback-ms";
 
 pub(crate) struct Client {
     pub(crate) service: GrpcService,
@@ -147,21 +144,12 @@ impl Client {
 }
 
 fn refused(status: &Status) -> Refused {
+    if let Some(error) = status.source() {
+        return Refused::without_answer(error);
+    }
     let why = told(status);
-    if status.source().is_some() {
-        return Refused::Failed(format!("no answer: {why}"));
+    if status.code() == Code::InvalidArgument && blames_prompt(status.message()) {
+        return Refused::BadSample(why);
     }
-    let pause = status.metadata().get(PUSHBACK).map(pause);
-    match (status.code(), pause) {
-        (Code::Unavailable | Code::ResourceExhausted, None | Some(Some(_))) => {
-            Refused::Busy { pause: pause.flatten(), why }
-        }
-        (Code::InvalidArgument, _) if blames_prompt(status.message()) => Refused::BadSample(why),
-        _ => Refused::Failed(why),
-    }
-}
-
-/// How long a server wants to be left alone; `None`: for good.
-fn pause(said: &AsciiMetadataValue) -> Option<Duration> {
-    said.to_str().ok()?.parse().ok().map(Duration::from_millis)
+    Refused::by_status(status, why)
 }

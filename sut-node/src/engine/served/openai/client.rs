@@ -1,11 +1,9 @@
 //! Requests over HTTP, and what a server says before its first event.
 
-use std::{mem, time::Duration};
+use std::mem;
 
 use bytes::Bytes;
-use http::{
-    HeaderMap, HeaderValue, Method, Request, Response, StatusCode, Uri, header, uri::Scheme,
-};
+use http::{HeaderValue, Method, Request, Response, StatusCode, Uri, header, uri::Scheme};
 use http_body_util::{BodyExt as _, Either, Full, Limited};
 use hyper::body::Incoming;
 use netdiv_words::PrefixCaching;
@@ -14,7 +12,7 @@ use crate::{
     engine::{
         remote::{
             connector::Version,
-            refused::{Refused, blames_prompt, causes, short},
+            refused::{Refused, blames_prompt, short},
             servers::Server,
         },
         served::{
@@ -24,6 +22,7 @@ use crate::{
                 dialect::{Api, api},
                 fault::refusal,
                 links::{AnswerBody, Links},
+                retry_after::pause,
             },
         },
     },
@@ -88,7 +87,7 @@ impl Client {
         let (status, headers) = (response.status(), response.headers());
         let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
         let kind = kind.unwrap_or("no content-type").to_owned();
-        if status == StatusCode::OK && kind.starts_with("text/event-stream") {
+        if status == StatusCode::OK && is_stream_of_events(&kind) {
             return Ok(Answer::new(self.api, response.into_body()));
         }
         let pause = pause(headers);
@@ -121,14 +120,14 @@ impl Client {
     async fn page(&self, url: Uri) -> Result<String, String> {
         let mut request = Request::new(Full::default());
         *request.uri_mut() = url;
-        let response = self.send(request).await?;
+        let response = self.send(request).await.map_err(Refused::why)?;
         match response.status() {
             StatusCode::OK => text(response, MOST_METRICS_BYTES).await,
             status => Err(format!("status {status}")),
         }
     }
 
-    async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Response<Content>, String> {
+    async fn send(&self, mut request: Request<Full<Bytes>>) -> Result<Response<Content>, Refused> {
         if let Some(token) = &self.token {
             request.headers_mut().insert(header::AUTHORIZATION, token.clone());
         }
@@ -142,7 +141,7 @@ impl Client {
             Some("https") => self.agreed.request(request).await,
             _ => self.links.request(request).await.map(|response| response.map(Either::Left)),
         };
-        response.map_err(|error| format!("no answer: {}", causes(error.as_ref())))
+        response.map_err(|error| Refused::without_answer(error.as_ref()))
     }
 }
 
@@ -162,9 +161,8 @@ async fn text(response: Response<Content>, most_bytes: usize) -> Result<String, 
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// How long a server wants to be left alone, if it says so.
-fn pause(headers: &HeaderMap) -> Option<Duration> {
-    let said = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
-    let seconds = said.and_then(|text| text.trim().parse().ok());
-    seconds.map(Duration::from_secs)
+/// Returns whether a content-type is that of events. Media types have no case, and may have parameters.
+fn is_stream_of_events(content_type: &str) -> bool {
+    let media_type = content_type.split(';').next().unwrap_or_default();
+    media_type.trim().eq_ignore_ascii_case("text/event-stream")
 }

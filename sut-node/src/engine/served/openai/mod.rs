@@ -8,4 +8,5 @@ pub(super) mod events;
 mod fault;
 mod links;
 mod llamacpp;
+mod retry_after;
 mod sglang;

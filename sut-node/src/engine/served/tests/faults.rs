@@ -152,9 +152,28 @@ fn every_fault_is_a_failure_with_its_name() {
             "no stream of events, but text/html: <p>hello",
         ),
         (
+            "another type that begins alike",
+            refusal("200 OK", "content-type: text/event-stream-x\r\n", ""),
+            "no stream of events, but text/event-stream-x: ",
+        ),
+        (
             "busy",
             refusal("503 Service Unavailable", "retry-after: 0\r\n", "Loading"),
             "status 503 Service Unavailable: Loading; it wants a pause of 0 s, tried 4 times",
+        ),
+        (
+            "busy until a date that is past",
+            refusal(
+                "503 Service Unavailable",
+                "retry-after: Sun, 06 Nov 1994 08:49:37 GMT\r\n",
+                "Loading",
+            ),
+            "it wants a pause of 0 s, tried 4 times",
+        ),
+        (
+            "busy for ever",
+            refusal("503 Service Unavailable", "retry-after: 99999999999999999999\r\n", "Loading"),
+            "s, tried 1 times",
         ),
         (
             "busy for long",

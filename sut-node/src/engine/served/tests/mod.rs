@@ -3,6 +3,7 @@
 mod fake;
 mod faults;
 mod grpc;
+mod http2;
 mod instance;
 mod pieces;
 mod recorded;

@@ -1,0 +1,139 @@
+//! The frames that a node sends, followed for what hyper does not pass on: why the node closes the connection.
+//!
+//! hyper tells a call the code of GOAWAY only where the frame comes while the call is open and names an earlier stream.
+
+use super::http2_close::Http2Close;
+
+/// Length of a frame's header, in bytes.
+const HEADER_BYTES: usize = 9;
+
+/// The type of GOAWAY frames.
+const GO_AWAY: u8 = 7;
+
+/// Bytes of GOAWAY before its text: the last stream, and the code.
+const FIXED_BYTES: usize = 8;
+
+/// Maximum number of bytes kept of a GOAWAY frame.
+const MAX_KEPT_BYTES: usize = 512;
+
+/// The beginning of an answer of HTTP/1, which takes the place of the first frame's header.
+const HTTP1: &[u8] = b"HTTP/1.";
+
+/// A position in the frames of a connection.
+#[derive(Debug, Default)]
+pub(super) struct Frames {
+    header: [u8; HEADER_BYTES],
+    /// Bytes of the header that have come.
+    header_bytes: usize,
+    /// Bytes of the payload that have not come.
+    missing: usize,
+    /// Beginning of the payload, if this is GOAWAY.
+    kept: Vec<u8>,
+    has_begun: bool,
+}
+
+/// A finding among the frames.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    GoAway(Http2Close),
+    /// The peer speaks HTTP/1.
+    Http1,
+}
+
+impl Frames {
+    /// Follows the bytes that come next, and returns the last finding among them.
+    pub(super) fn follow(&mut self, mut bytes: &[u8]) -> Option<Found> {
+        let mut found = None;
+        while !bytes.is_empty() {
+            if self.header_bytes < HEADER_BYTES {
+                let (new, rest) = bytes.split_at(bytes.len().min(HEADER_BYTES - self.header_bytes));
+                self.header[self.header_bytes..][..new.len()].copy_from_slice(new);
+                self.header_bytes += new.len();
+                bytes = rest;
+                if self.header_bytes < HEADER_BYTES {
+                    break;
+                }
+                let [a, b, c, ..] = self.header;
+                self.missing = u32::from_be_bytes([0, a, b, c]) as usize;
+                if !self.has_begun && self.header.starts_with(HTTP1) {
+                    found = Some(Found::Http1);
+                }
+                self.has_begun = true;
+            }
+            let (payload, rest) = bytes.split_at(bytes.len().min(self.missing));
+            let is_go_away = self.header[3] == GO_AWAY;
+            if is_go_away {
+                let room = MAX_KEPT_BYTES - self.kept.len();
+                self.kept.extend(&payload[..payload.len().min(room)]);
+            }
+            self.missing -= payload.len();
+            bytes = rest;
+            if self.missing == 0 {
+                self.header_bytes = 0;
+                if is_go_away && let Some(close) = close(&self.kept) {
+                    found = Some(Found::GoAway(close));
+                }
+                self.kept.clear();
+            }
+        }
+        found
+    }
+}
+
+fn close(payload: &[u8]) -> Option<Http2Close> {
+    let (fixed, debug_data) = payload.split_first_chunk::<FIXED_BYTES>()?;
+    let [.., a, b, c, d] = *fixed;
+    Some(Http2Close::go_away(u32::from_be_bytes([a, b, c, d]), debug_data))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
+        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
+        [&length[1..], &[kind, 0, 0, 0, 0, 0], payload].concat()
+    }
+
+    #[test]
+    fn go_away_is_found_however_its_bytes_are_cut() {
+        let go_away =
+            |code: u8, text: &[u8]| frame(GO_AWAY, &[&[0, 0, 0, 1, 0, 0, 0, code], text].concat());
+        let bytes = [
+            frame(4, b""),
+            // A payload that looks like the frame.
+            frame(0, &go_away(1, b"")),
+            go_away(0, b""),
+            go_away(11, b"too_many_pings"),
+            frame(6, &[7; 8]),
+        ]
+        .concat();
+        for piece in 1..=bytes.len() {
+            let mut frames = Frames::default();
+            let found: Vec<_> =
+                bytes.chunks(piece).filter_map(|piece| frames.follow(piece)).collect();
+            let calm = Found::GoAway(Http2Close::go_away(11, b"too_many_pings"));
+            assert_eq!(found.last(), Some(&calm), "{piece}");
+            assert!(found.len() <= 2, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_short_or_a_long_go_away_does_no_harm() {
+        let mut frames = Frames::default();
+        assert_eq!(frames.follow(&frame(GO_AWAY, &[0; 7])), None);
+        let long = [&[0; 8][..], &[b'x'; 70_000]].concat();
+        let Some(Found::GoAway(close)) = frames.follow(&frame(GO_AWAY, &long)) else {
+            panic!("it is found")
+        };
+        assert!(close.to_string().len() < 400, "{close}");
+    }
+
+    #[test]
+    fn only_a_peer_that_begins_with_http_1_speaks_it() {
+        let answer = b"HTTP/1.1 400 Bad Request\r\n\r\n";
+        assert_eq!(Frames::default().follow(answer), Some(Found::Http1));
+        let later = [frame(4, b""), answer.to_vec()].concat();
+        assert_eq!(Frames::default().follow(&later), None);
+    }
+}

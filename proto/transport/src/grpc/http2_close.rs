@@ -1,0 +1,131 @@
+//! Why a peer closed a connection of HTTP/2, or ended one call on it.
+
+use std::{error::Error, fmt, iter};
+
+use h2::Reason;
+
+use crate::peer_reason::shown;
+
+/// Remedy for a peer that detects a violation of HTTP/2.
+const VIOLATION: &str =
+    "connect without a proxy, install current releases at both ends, and see the log there";
+
+/// The reason with which a peer closed a connection (GOAWAY) or ended one call on it (RST_STREAM): an error code of RFC 9113,
+/// section 7.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Http2Close {
+    frame: Frame,
+    reason: Reason,
+    /// Text beside the code, escaped and cut; only GOAWAY has one.
+    debug_data: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Frame {
+    GoAway,
+    RstStream,
+}
+
+impl Http2Close {
+    /// The reason in a GOAWAY frame.
+    pub(super) fn go_away(code: u32, debug_data: &[u8]) -> Self {
+        Self { frame: Frame::GoAway, reason: code.into(), debug_data: shown(debug_data) }
+    }
+
+    /// Returns the reason that caused an error. Where the error is one of a call, GOAWAY means that the peer did not process the
+    /// call: its stream is above the last one that the frame names.
+    pub fn of(error: &(dyn Error + 'static)) -> Option<Self> {
+        iter::successors(Some(error), |cause| (*cause).source()).find_map(|cause| {
+            let known = cause.downcast_ref::<Self>().cloned();
+            known.or_else(|| cause.downcast_ref().and_then(Self::of_library))
+        })
+    }
+
+    fn of_library(error: &h2::Error) -> Option<Self> {
+        let reason = error.reason().filter(|_| error.is_remote())?;
+        let frame = if error.is_go_away() { Frame::GoAway } else { Frame::RstStream };
+        // The library exposes the text only here, as in `… (b"too_many_pings")`.
+        let text = error.to_string();
+        let debug_data = text.split_once(" (b\"").and_then(|(_, text)| text.strip_suffix("\")"));
+        let debug_data = shown(debug_data.unwrap_or_default().as_bytes());
+        Some(Self { frame, reason, debug_data })
+    }
+
+    /// Returns whether the peer invites another try: on a new connection, or of a call that it has not processed.
+    pub fn invites_retry(&self) -> bool {
+        self.refuses_call() || (self.frame, self.reason) == (Frame::GoAway, Reason::NO_ERROR)
+    }
+
+    /// Returns whether the peer refused one call without processing it; its connection stays open.
+    pub fn refuses_call(&self) -> bool {
+        (self.frame, self.reason) == (Frame::RstStream, Reason::REFUSED_STREAM)
+    }
+
+    /// Returns whether the peer limits what this program sends.
+    pub fn limits_load(&self) -> bool {
+        self.reason == Reason::ENHANCE_YOUR_CALM
+    }
+
+    /// Meaning of the code, and the remedy.
+    fn advice(&self) -> (&'static str, &'static str) {
+        match self.reason {
+            Reason::NO_ERROR if self.frame == Frame::RstStream => {
+                ("it does not want the rest of the call", "see the log there")
+            }
+            Reason::NO_ERROR => {
+                ("it is ending, or it limits how long connections live", "try again")
+            }
+            Reason::PROTOCOL_ERROR => ("it detected a violation of HTTP/2", VIOLATION),
+            Reason::INTERNAL_ERROR => ("it failed", "see the log there"),
+            Reason::FLOW_CONTROL_ERROR => ("it received more than its windows allow", VIOLATION),
+            Reason::SETTINGS_TIMEOUT => (
+                "it received no acknowledgement of its settings in time",
+                "check the network, and the load of both machines",
+            ),
+            Reason::STREAM_CLOSED => ("it received a frame of a call that had ended", VIOLATION),
+            Reason::FRAME_SIZE_ERROR => ("it received a frame of an invalid length", VIOLATION),
+            Reason::REFUSED_STREAM => (
+                "it is ending, or has as many calls as it takes",
+                "try again, or raise its limit of concurrent streams",
+            ),
+            Reason::CANCEL => ("it gave up the call", "look for a time limit there, or in a proxy"),
+            Reason::COMPRESSION_ERROR => ("it cannot decode the headers", VIOLATION),
+            Reason::CONNECT_ERROR => (
+                "it is a proxy, and lost its connection to the server",
+                "connect without the proxy, or see its log",
+            ),
+            Reason::ENHANCE_YOUR_CALM => (
+                "this program exceeds its limit of pings, calls or resets",
+                "connect without the proxy that has such a limit, or raise it (a ping each second is normal)",
+            ),
+            Reason::INADEQUATE_SECURITY => {
+                ("it demands stronger encryption", "connect with TLS 1.3")
+            }
+            Reason::HTTP_1_1_REQUIRED => (
+                "it serves HTTP/1.1 alone",
+                "name a port that serves HTTP/2, or an http:// URL where a serving engine is meant",
+            ),
+            _ => ("RFC 9113 does not define this code", "see the log there"),
+        }
+    }
+}
+
+impl fmt::Display for Http2Close {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.frame {
+            Frame::GoAway => "it closed the connection with GOAWAY ",
+            Frame::RstStream => "it ended the call with RST_STREAM ",
+        })?;
+        match u32::from(self.reason) {
+            ..=13 => write!(f, "{:?}", self.reason)?,
+            code => write!(f, "{code:#x}")?,
+        }
+        if !self.debug_data.is_empty() {
+            write!(f, " (\"{}\")", self.debug_data)?;
+        }
+        let (meaning, remedy) = self.advice();
+        write!(f, ": {meaning}; {remedy}")
+    }
+}
+
+impl Error for Http2Close {}
