@@ -82,6 +82,18 @@ pub enum ConnectError {
         /// What it answered.
         why: String,
     },
+    /// A node says of itself what no node is.
+    #[error(
+        "node {node} at {address} sends an invalid description: {why}; check its settings, or install this release there"
+    )]
+    InvalidDescription {
+        /// Its name.
+        node: String,
+        /// The address.
+        address: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Two nodes with one name (rules, section 6.2.1).
     #[error("{first} and {second} are both called `{name}`; give each node its own --name")]
     DuplicateName {

@@ -7,11 +7,11 @@ use std::{
 
 use netdiv_contract::{
     NAME_RULE, PROTOCOL_VERSION, is_name,
-    limits::MAX_ERROR_BYTES,
+    limits::{MAX_BATCH, MAX_ERROR_BYTES, MAX_PAYLOAD_BYTES},
     said::{is_plain, said},
     v1::{DescribeRequest, DescribeResponse},
 };
-use netdiv_transport::{Connection, Http2Close, OpenError};
+use netdiv_transport::{Connection, Http2Close, OpenError, Wait};
 
 use crate::{
     calls::{within, words},
@@ -40,16 +40,20 @@ pub(crate) const PAUSE: Duration = Duration::from_millis(200);
 
 /// Opens one connection and asks the node who it is, trying again until the time is up: the node may still be loading its
 /// model, have no room for another client, have closed a connection without a call for somebody else's, or ask for another
-/// connection. It keeps a place for those who have made a call.
+/// connection. It keeps a place for those who have made a call. The wait is announced when it lasts.
 pub(crate) async fn connect(
     address: &str,
     settings: &NetworkSettings,
+    mut wait: Wait,
 ) -> Result<(Connection, NodeInfo), ConnectError> {
-    let deadline = Instant::now() + settings.options.connect_timeout;
+    let (limit, answer_limit) = (settings.options.connect_timeout, settings.control_timeout);
+    let deadline = Instant::now() + limit;
     loop {
-        let error = match Connection::open(address, &settings.options).await {
+        let opening = Connection::open(address, &settings.options);
+        let error = match wait.during(address, limit, opening).await {
             Ok(connection) => {
-                match describe(&connection, address, settings.control_timeout).await {
+                let answer = describe(&connection, address, answer_limit);
+                match wait.during(address, answer_limit, answer).await {
                     Ok(node) => return Ok((connection, node)),
                     Err(error) => {
                         connection.close().await;
@@ -68,7 +72,8 @@ pub(crate) async fn connect(
             return Err(error);
         }
         // The last attempt is made when the time is up.
-        tokio::time::sleep(PAUSE.min(deadline.saturating_duration_since(Instant::now()))).await;
+        let pause = PAUSE.min(deadline.saturating_duration_since(Instant::now()));
+        wait.during(address, limit, tokio::time::sleep(pause)).await;
     }
 }
 
@@ -146,25 +151,45 @@ async fn ask(
         let why = "it does not return the nonce".into();
         return Err(ConnectError::NotANode { address: address.into(), why });
     }
-    if let Some(why) = nonsense(&description) {
+    if !is_name(&description.node_name) {
+        let why = format!("it calls itself `{}`; {NAME_RULE}", said(&description.node_name));
         return Err(ConnectError::NotANode { address: address.into(), why });
+    }
+    if let Some(why) = nonsense(&description) {
+        let node = description.node_name;
+        return Err(ConnectError::InvalidDescription { node, address: address.into(), why });
     }
     Ok(NodeInfo { address: address.into(), description, round_trip })
 }
 
+/// Token ids are int32, and 0 and up.
+const MAX_IDS: u64 = 1 << 31;
+
 /// What no node says of itself.
 fn nonsense(description: &DescribeResponse) -> Option<String> {
-    let DescribeResponse { node_name, max_payload_bytes, max_in_flight_samples, .. } = description;
-    if !is_name(node_name) {
-        return Some(format!("it calls itself `{}`; {NAME_RULE}", said(node_name)));
-    }
-    for (limit, value) in [
-        ("max_payload_bytes", *max_payload_bytes),
-        ("max_in_flight_samples", u64::from(*max_in_flight_samples)),
-        ("max_in_flight_bytes", description.max_in_flight_bytes),
+    let d = description;
+    let max_u32 = u64::from(u32::MAX);
+    for (limit, value, allowed) in [
+        ("max_payload_bytes", d.max_payload_bytes, 1..=MAX_PAYLOAD_BYTES as u64),
+        ("max_in_flight_samples", d.max_in_flight_samples.into(), 1..=max_u32),
+        ("max_in_flight_bytes", d.max_in_flight_bytes, 1..=max_u32),
+        ("max_batch", d.max_batch.into(), 1..=MAX_BATCH as u64),
+        ("vocabulary", d.vocabulary.into(), 0..=MAX_IDS),
     ] {
-        if value == 0 {
-            return Some(format!("its {limit} is 0, so that it would take no sample"));
+        if !allowed.contains(&value) {
+            let (minimum, maximum) = allowed.into_inner();
+            return Some(format!("its {limit} is {value}; expected {minimum} to {maximum}"));
+        }
+    }
+    let (room, output) = (d.max_in_flight_tokens, d.max_output_tokens);
+    if room > 0 && !(1..room).contains(&output) {
+        return Some(format!(
+            "its max_output_tokens is {output}, and its max_in_flight_tokens {room}"
+        ));
+    }
+    for (what, name) in [("engine", &d.engine), ("model", &d.model_name)] {
+        if name.trim().is_empty() {
+            return Some(format!("its {what} has no name"));
         }
     }
     let tensors = description.input.iter().flat_map(|input| &input.tensors);
@@ -188,7 +213,7 @@ pub async fn survey(
     settings: &NetworkSettings,
 ) -> Vec<Result<NodeInfo, ConnectError>> {
     let ask = |address: String, settings: NetworkSettings| async move {
-        let (connection, node) = connect(&address, &settings).await?;
+        let (connection, node) = connect(&address, &settings, Wait::begin()).await?;
         let node = interview(&connection, node, settings.control_timeout).await;
         connection.close().await;
         node
@@ -200,4 +225,46 @@ pub async fn survey(
         answers.push(answer.await.unwrap_or_else(|e| Err(ConnectError::Local(e.to_string()))));
     }
     answers
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Changes what a node says of itself.
+    type Change = fn(&mut DescribeResponse);
+
+    #[test]
+    fn what_no_node_says_of_itself_is_refused_with_the_figure() {
+        let good = DescribeResponse {
+            engine: "onnx".into(),
+            model_name: "digits".into(),
+            max_payload_bytes: 1,
+            max_in_flight_samples: u32::MAX,
+            max_in_flight_bytes: u32::MAX.into(),
+            max_batch: 1,
+            ..DescribeResponse::default()
+        };
+        assert_eq!(nonsense(&good), None);
+        let cases: [(Change, &str); 12] = [
+            (|d| d.max_batch = 0, "its max_batch is 0; expected 1 to 65536"),
+            (|d| d.max_batch = u32::MAX, "its max_batch is 4294967295; expected 1 to 65536"),
+            (|d| d.max_payload_bytes = 0, "its max_payload_bytes is 0; expected 1 to 268435456"),
+            (|d| d.max_payload_bytes = u64::MAX, "its max_payload_bytes is 18446744073709551615"),
+            (|d| d.max_in_flight_samples = 0, "its max_in_flight_samples is 0; expected 1"),
+            (|d| d.max_in_flight_bytes = 0, "its max_in_flight_bytes is 0; expected 1"),
+            (|d| d.max_in_flight_bytes = u64::MAX, "its max_in_flight_bytes is 184467"),
+            (|d| d.vocabulary = u32::MAX, "its vocabulary is 4294967295; expected 0 to 2147483648"),
+            (|d| d.max_in_flight_tokens = 9, "its max_output_tokens is 0, and its max_in_flight_"),
+            (|d| d.engine = String::new(), "its engine has no name"),
+            (|d| d.model_name = " ".into(), "its model has no name"),
+            (|d| d.host_name = "\u{1b}[2J".into(), "which is no short plain text"),
+        ];
+        for (change, words) in cases {
+            let mut said = good.clone();
+            change(&mut said);
+            let why = nonsense(&said).unwrap();
+            assert!(why.contains(words), "{why}");
+        }
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use netdiv_contract::limits;
-use netdiv_transport::Connection;
+use netdiv_transport::{Connection, Wait};
 use netdiv_words::AnswerTokens;
 use tokio::task::JoinSet;
 
@@ -84,11 +84,18 @@ fn connect(
     numbers: impl Iterator<Item = usize>,
 ) -> Result<Vec<(Connection, NodeInfo)>, ConnectError> {
     let per_node = settings.connections_per_node.max(1);
+    let mut announced = None;
     let opening: Vec<_> = numbers
         .map(|number| {
-            let (address, network) =
-                (settings.nodes[number / per_node].clone(), settings.network.clone());
-            threads.runtime(number).spawn(async move { node::connect(&address, &network).await })
+            let node = number / per_node;
+            let (address, network) = (settings.nodes[node].clone(), settings.network.clone());
+            // Several connections wait for one node.
+            let wait = match announced.replace(node) {
+                Some(before) if before == node => Wait::unannounced(),
+                _ => Wait::begin(),
+            };
+            let connecting = async move { node::connect(&address, &network, wait).await };
+            threads.runtime(number).spawn(connecting)
         })
         .collect();
     threads.runtime(0).block_on(async {

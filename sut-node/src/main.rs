@@ -13,7 +13,7 @@ use std::{
 use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use netdiv_doctor::DoctorArgs;
-use netdiv_process::{SettingsFile, ShellCommand, say};
+use netdiv_process::{SettingsFile, ShellCommand, columns, folded, say};
 use netdiv_resources::{descriptors, threads};
 use sut_node::{BenchArgs, Config, HealthError, NodeError, PluginFile, Sockets};
 use tracing::{error, warn};
@@ -110,7 +110,8 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
             } else {
                 PluginFile::File(engine)
             };
-            say(sut_node::engine::devices(&file)?.trim_end()).context("standard output")?;
+            let devices = sut_node::engine::devices(&file)?;
+            say(folded(devices.trim_end(), columns())).context("standard output")?;
             Ok(())
         }
         Some(Command::Health(settings)) => {
@@ -130,7 +131,8 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
         }
         Some(Command::Bench { settings, bench }) => {
             if let Some(config) = settings.resolve()? {
-                say(sut_node::bench(&config, &bench)?).context("standard output")?;
+                let measured = sut_node::bench(&config, &bench)?.to_string();
+                say(folded(&measured, columns())).context("standard output")?;
             }
             Ok(())
         }

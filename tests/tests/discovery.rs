@@ -113,11 +113,29 @@ fn a_name_stands_for_all_of_its_addresses_and_is_the_one_that_certificates_are_f
 fn a_name_that_has_no_address_is_waited_for_and_then_named() {
     let started = std::time::Instant::now();
     let wait = ["--insecure", "--connect-timeout-ms", "1200"];
-    run("dns:nodes.invalid:1").args(&wait).run().expect_refusal("no address after 1.2 s");
+    let outcome = run("dns4:nodes.invalid:1").args(&wait).run();
+    let outcome = outcome.expect_refusal("--nodes dns4:nodes.invalid:1: no address after 1.2 s");
+    assert_eq!(outcome.stderr.matches("waiting for dns4:nodes.invalid:1 (up to 1.2 s)").count(), 1);
     assert!(started.elapsed() >= Duration::from_millis(1200));
     let few = ["--connect-timeout-ms", "700", "--nodes-expected", "9"];
     let outcome = run("dns:localhost:1").args(&few).run();
     outcome.expect_refusal("--nodes-expected 9: --nodes stands for ");
+}
+
+#[test]
+fn a_node_that_does_not_answer_is_announced_once() {
+    let wait = ["--connect-timeout-ms", "1200", "--connections", "3"];
+    for transport in ["grpc", "quic"] {
+        let outcome = run("127.0.0.1:1,127.0.0.2:1").over(transport).args(&wait).run();
+        let said = outcome.expect_refusal("no node answers at 127.0.0.1:1").stderr;
+        for node in ["127.0.0.1:1", "127.0.0.2:1"] {
+            let words = format!("waiting for {node} (up to 1.2 s)");
+            assert_eq!(said.matches(&words).count(), 1, "{said}");
+        }
+    }
+    let output = e2e::nodes(&["127.0.0.1:1"], Duration::from_millis(1200));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("waiting for 127.0.0.1:1 (up to 1.2 s)"), "{said}");
 }
 
 #[test]

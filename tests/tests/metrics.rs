@@ -99,7 +99,7 @@ fn an_endpoint_that_cannot_be_is_refused() {
     let busy = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let busy = busy.local_addr().map(|address| (address.to_string(), busy)).expect("bound");
     for (address, why) in [
-        ("here", "--metrics `here`: not an address; write IP:PORT"),
+        ("here", "--metrics here: not an address of the form IP:PORT"),
         ("127.0.0.1:0", "name a port"),
         ("203.0.113.1:9000", "--metrics 203.0.113.1:9000: "),
         (&busy.0, "Address already in use"),

@@ -52,6 +52,9 @@ fn path(run: &Outcome) -> String {
 fn a_run_leaves_what_it_counted_in_each_second() {
     let nodes = nodes();
     let run = server(&nodes);
+    let next =
+        format!("  for a report: loadgen-node report {}\n", path(&run).trim_end_matches('/'));
+    assert!(run.stdout.ends_with(&next), "{}", run.stdout);
     let result = run.result();
     let rows = series(&run.path(""));
     let number = |row: &BTreeMap<String, String>, column: &str| -> f64 {

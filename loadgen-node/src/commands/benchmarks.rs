@@ -1,5 +1,6 @@
 //! `loadgen-node benchmarks`: the table of benchmarks, or one of them.
 
+use netdiv_process::{columns, folded};
 use netdiv_rules::book::listing;
 
 use crate::{
@@ -22,7 +23,7 @@ impl BenchmarksArgs {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         let table = self.table.read()?;
         let Some(name) = &self.name else {
-            say(listing::list(&table))?;
+            say(listing::list(&table, columns()))?;
             return Ok(0);
         };
         let Some(benchmark) = table.find(name) else {
@@ -30,7 +31,7 @@ impl BenchmarksArgs {
                 || format!("there is no benchmark {name}; `loadgen-node benchmarks` lists all");
             return usage(table.refusal(name).unwrap_or_else(unknown));
         };
-        say(listing::describe(benchmark))?;
+        say(folded(&listing::describe(benchmark), columns()))?;
         Ok(0)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use netdiv_process::{columns, folded};
 use netdiv_rules::{
     Outcome, Rule,
     book::RoundName,
@@ -48,7 +49,7 @@ impl CheckArgs {
             let json = serde_json::to_string_pretty(&report);
             say(json.map_err(|error| RunError::Failed(error.to_string()))?)?;
         } else {
-            say(report.text())?;
+            say(folded(&report.text(), columns()))?;
         }
         // Without --against there is nothing to compare with.
         let counts = |rule: &Rule| *rule != Rule::N37 || self.against.is_some();

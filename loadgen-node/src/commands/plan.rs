@@ -1,5 +1,6 @@
 //! `loadgen-node plan`: how long a run takes, how many queries it has, and what it needs.
 
+use netdiv_process::{columns, folded};
 use netdiv_rules::{
     Scenario,
     plan::{self, Rate},
@@ -46,7 +47,7 @@ impl PlanArgs {
             let json = serde_json::to_string_pretty(&plan);
             say(json.map_err(|error| RunError::Failed(format!("the plan as JSON: {error}")))?)?;
         } else {
-            say(plan.text())?;
+            say(folded(&plan.text(), columns()))?;
         }
         Ok(0)
     }

@@ -1,6 +1,13 @@
-//! Tables for the terminal: without borders, each column as wide as what it holds, never wrapped.
+//! Tables for the terminal: without borders, and each column as wide as what it holds. On a terminal, a table that is too wide is
+//! folded: figures that have no room continue in another block below, beside the same names, and a long name on another line.
 
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use std::ops::Range;
+
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
+use netdiv_process::folded;
+
+/// Spaces between columns.
+const GAP: u16 = 2;
 
 /// Rows under titles. The first `names` columns are aligned to the left; the others hold figures.
 pub(crate) fn table<const N: usize>(
@@ -8,28 +15,87 @@ pub(crate) fn table<const N: usize>(
     names: usize,
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {
-    wide(titles, names, rows)
+    wide(titles.map(str::to_owned).into(), names, rows.into_iter().map(Vec::from))
 }
 
 /// The same with as many columns as there are titles.
-pub(crate) fn wide<Row: Into<comfy_table::Row>>(
-    titles: impl Into<comfy_table::Row>,
+pub(crate) fn wide(
+    titles: Vec<String>,
     names: usize,
-    rows: impl IntoIterator<Item = Row>,
+    rows: impl IntoIterator<Item = Vec<String>>,
 ) -> String {
-    let mut table = bare();
-    table.set_header(titles).add_rows(rows);
-    table.column_iter_mut().skip(names).for_each(|column| {
-        column.set_cell_alignment(CellAlignment::Right);
-    });
-    text(table)
+    within(columns(), titles, names, rows)
 }
 
 /// Facts, each with a label before it.
 pub(crate) fn facts<'a>(rows: impl IntoIterator<Item = (&'a str, String)>) -> String {
     let mut table = bare();
     table.add_rows(rows.into_iter().map(|(label, fact)| [label.to_owned(), fact]));
-    text(table)
+    folded(&text(table), columns())
+}
+
+/// The width that tables fold at. Unit tests get the form of a file, wherever they run.
+fn columns() -> Option<u16> {
+    if cfg!(test) { None } else { netdiv_process::columns() }
+}
+
+fn within(
+    columns: Option<u16>,
+    titles: Vec<String>,
+    names: usize,
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> String {
+    // A title under another one belongs to its group.
+    let starts: Vec<_> = titles.iter().map(|title| !title.starts_with('\n')).collect();
+    let mut table = bare();
+    table.set_header(titles).add_rows(rows);
+    table.column_iter_mut().skip(names).for_each(|column| {
+        column.set_cell_alignment(CellAlignment::Right);
+    });
+    let Some(columns) = columns else { return text(table) };
+    let widths: Vec<_> = table.column_max_content_widths().iter().map(|one| one + GAP).collect();
+    // Figures mean nothing without the first column.
+    let names = names.max(1);
+    let blocks = blocks(columns, &widths, names, &starts);
+    let shown: Vec<_> =
+        blocks.iter().map(|block| text(part(&table, names, block, columns))).collect();
+    shown.join("\n\n")
+}
+
+/// The figures of each block. Groups stay together if they can.
+fn blocks(columns: u16, widths: &[u16], names: usize, starts: &[bool]) -> Vec<Range<usize>> {
+    let named = widths.iter().take(names).fold(0, |sum: u16, width| sum.saturating_add(*width));
+    let room = columns - named.min(columns / 2);
+    let (mut blocks, mut from) = (Vec::new(), names);
+    while from < widths.len() {
+        let (mut to, mut used) = (from + 1, widths[from]);
+        while to < widths.len() && used.saturating_add(widths[to]) <= room {
+            used += widths[to];
+            to += 1;
+        }
+        if to < widths.len() {
+            to = (from + 1..=to).rev().find(|column| starts[*column]).unwrap_or(to);
+        }
+        blocks.push(from..to);
+        from = to;
+    }
+    if blocks.is_empty() {
+        blocks.push(names..names);
+    }
+    blocks
+}
+
+/// The names and some of the figures. Only names are folded.
+fn part(table: &Table, names: usize, figures: &Range<usize>, columns: u16) -> Table {
+    let mut part = table.clone();
+    part.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
+    for (number, column) in part.column_iter_mut().enumerate().skip(names) {
+        column.set_constraint(match figures.contains(&number) {
+            true => ColumnConstraint::ContentWidth,
+            false => ColumnConstraint::Hidden,
+        });
+    }
+    part
 }
 
 fn bare() -> Table {
@@ -40,7 +106,7 @@ fn bare() -> Table {
 
 fn text(mut table: Table) -> String {
     for column in table.column_iter_mut() {
-        column.set_padding((2, 0));
+        column.set_padding((GAP, 0));
     }
     table.trim_fmt()
 }
@@ -61,5 +127,59 @@ mod tests {
         assert_eq!(lines[2], format!("  {long}         1"));
         assert_eq!(lines[3], format!("  {:<63}     20000", "b"));
         assert_eq!(facts([("a", "1".into()), ("long", "2".into())]), "  a     1\n  long  2");
+    }
+
+    const TITLES: [&str; 7] = [
+        "\nnode",
+        "\nanswered",
+        "latency, ms\np50",
+        "\np99",
+        "mean ms in\nQDL",
+        "\nnetwork",
+        "\nqueue",
+    ];
+
+    fn at(columns: u16, name: &str) -> String {
+        let row = [name, "2491", "1.25", "3.32", "0.01", "0.14", "0.94"];
+        let titles = TITLES.map(str::to_owned).to_vec();
+        within(Some(columns), titles, 1, [row.map(str::to_owned).to_vec()])
+    }
+
+    #[test]
+    fn figures_without_room_continue_below_beside_the_same_names() {
+        let whole = "                    latency, ms        mean ms in
+  node    answered          p50   p99         QDL  network  queue
+  node-a      2491         1.25  3.32        0.01     0.14   0.94";
+        assert_eq!(at(80, "node-a"), whole);
+        assert_eq!(at(65, "node-a"), whole);
+        let folded = "                    latency, ms
+  node    answered          p50   p99
+  node-a      2491         1.25  3.32
+
+          mean ms in
+  node           QDL  network  queue
+  node-a        0.01     0.14   0.94";
+        assert_eq!(at(64, "node-a"), folded);
+    }
+
+    #[test]
+    fn a_table_fits_into_any_terminal_and_loses_nothing() {
+        let name = "a-host-whose-name-has-many-letters.example.org";
+        for columns in 40..120 {
+            let text = at(columns, name);
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(columns.into()), "{columns}\n{text}");
+            for figure in ["2491", "1.25", "3.32", "0.01", "0.14", "0.94"] {
+                assert_eq!(text.matches(figure).count(), 1, "{columns}\n{text}");
+            }
+            let letters: String = text.split_whitespace().collect();
+            assert!(letters.contains("a-host"), "{text}");
+        }
+        // Texts alone.
+        let titles = ["differs", "", "values"].map(str::to_owned).to_vec();
+        let row = ["batch", "A", "one | another | a third | a fourth | a fifth"];
+        let text = within(Some(40), titles, 3, [row.map(str::to_owned).to_vec()]);
+        assert!(text.lines().count() > 2, "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 40), "{text}");
     }
 }

@@ -1,7 +1,12 @@
 //! From LoadGen's logs and our own counts to `result.json`.
 
+use std::path::Path;
+
 use loadgen_sys::{Mode, StartTestError};
-use netdiv_contract::layout::{self, InputLayout};
+use netdiv_contract::{
+    layout::{self, InputLayout},
+    said::shell_word,
+};
 use netdiv_rules::policy;
 use tracing::{error, warn};
 
@@ -40,8 +45,17 @@ pub(super) fn finish(
         _ => error,
     })?;
     let table = report::run::render(&result);
-    output::report(format_args!("{table}\n  logs in {}", folder.display()));
+    let (logs, next) = (folder.display(), report_command(folder));
+    output::report(format_args!("{table}\n  logs in {logs}\n  for a report: {next}"));
     Ok(result.verdict)
+}
+
+/// The command that makes a report of the run, for a shell.
+fn report_command(folder: &Path) -> String {
+    // A name may look like an option.
+    let is_option = folder.as_os_str().as_encoded_bytes().starts_with(b"-");
+    let folder = if is_option { Path::new(".").join(folder) } else { folder.to_owned() };
+    format!("loadgen-node report {}", shell_word(&folder.to_string_lossy()))
 }
 
 /// The error for what spoils a run although LoadGen has ended its test well. LoadGen has closed its logs, which may say VALID, so
@@ -144,4 +158,22 @@ fn input(holds: Option<InputLayout>, takes: Option<InputLayout>) -> Vec<String> 
             format!("{} {}", name(place), layout::in_words(tensor)).trim().into()
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_of_the_report_is_for_a_shell() {
+        for (folder, want) in [
+            ("out/demo/server", "out/demo/server"),
+            ("my runs/it's", r"'my runs/it'\''s'"),
+            ("-out", "./-out"),
+            ("~/out", "'~/out'"),
+        ] {
+            let command = report_command(Path::new(folder));
+            assert_eq!(command, format!("loadgen-node report {want}"));
+        }
+    }
 }

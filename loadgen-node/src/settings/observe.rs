@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use netdiv_traces::Settings;
+use netdiv_transport::socket_address;
 use serde::{Deserialize, Serialize};
 
 use super::usage;
@@ -42,11 +43,11 @@ impl ObserveArgs {
 }
 
 fn address(text: &str) -> Result<SocketAddr, RunError> {
-    match text.parse::<SocketAddr>() {
+    match socket_address(text) {
         Ok(address) if address.port() == 0 => {
             usage("--metrics with port 0 takes any free port, which nobody would know; name a port")
         }
         Ok(address) => Ok(address),
-        Err(_) => usage(format!("--metrics `{text}`: not an address; write IP:PORT")),
+        Err(why) => usage(format!("--metrics {text}: {why}")),
     }
 }

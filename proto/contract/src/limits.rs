@@ -24,6 +24,9 @@ pub const DIGESTS_IN_ANSWER: usize = 16 << 10;
 /// Longest message of a stream of samples or replies, in bytes.
 pub const MAX_MESSAGE_BYTES: usize = MAX_PAYLOAD_BYTES + MAX_HEADER_BYTES;
 
+/// Longest batch of a node, in samples; the samples in flight, a few times as many, still fit 32 bits.
+pub const MAX_BATCH: usize = 1 << 16;
+
 /// Longest error text that a node sends, in bytes. Errors of engines can hold whole tensors.
 pub const MAX_ERROR_BYTES: usize = 2 << 10;
 

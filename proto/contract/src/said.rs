@@ -41,6 +41,15 @@ pub fn is_plain(text: &str) -> bool {
     !text.contains(is_unprintable)
 }
 
+/// A text as one word of a command for a shell.
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:@/".contains(c);
+    if !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain) {
+        return text.into();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 fn escaped(text: &str, is_wrong: impl Fn(char) -> bool) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -52,6 +61,21 @@ fn escaped(text: &str, is_wrong: impl Fn(char) -> bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_stays_one_word_of_the_shell() {
+        for (text, want) in [
+            ("eth0.100", "eth0.100"),
+            ("out/a_b", "out/a_b"),
+            ("a;reboot", "'a;reboot'"),
+            ("$(id)", "'$(id)'"),
+            ("it's", r"'it'\''s'"),
+            ("", "''"),
+            ("-a", "'-a'"),
+        ] {
+            assert_eq!(shell_word(text), want);
+        }
+    }
 
     #[test]
     fn what_is_not_shown_is_escaped() {

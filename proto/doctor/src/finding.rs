@@ -97,31 +97,3 @@ impl Remedy {
         }
     }
 }
-
-/// A name as a word of the shell.
-pub(crate) fn quoted(name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '@');
-    if !name.is_empty() && !name.starts_with('-') && name.chars().all(is_plain) {
-        return name.into();
-    }
-    format!("'{}'", name.replace('\'', r"'\''"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_stays_one_word_of_the_shell() {
-        for (name, want) in [
-            ("eth0.100", "eth0.100"),
-            ("a;reboot", "'a;reboot'"),
-            ("$(id)", "'$(id)'"),
-            ("it's", r"'it'\''s'"),
-            ("", "''"),
-            ("-a", "'-a'"),
-        ] {
-            assert_eq!(quoted(name), want);
-        }
-    }
-}

@@ -37,7 +37,11 @@ fn resolved(address: &str) -> Option<SocketAddr> {
 }
 
 fn all(address: &str) -> Vec<SocketAddr> {
-    address.to_socket_addrs().map(Iterator::collect).unwrap_or_default()
+    let Some((host, port)) = address.rsplit_once(':') else { return Vec::new() };
+    let Ok(port) = port.parse::<u16>() else { return Vec::new() };
+    // The standard library takes no zone, such as %eth0, in brackets.
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    (host, port).to_socket_addrs().map(Iterator::collect).unwrap_or_default()
 }
 
 /// The address that this machine sends from. Connecting a UDP socket sends nothing.
@@ -68,6 +72,16 @@ mod tests {
             assert_eq!(way.local_address.as_deref(), Some("127.0.0.1"));
         }
         assert_eq!(route("nowhere.invalid:1").interface, None);
+    }
+
+    #[test]
+    fn an_address_of_one_link_is_resolved_with_its_zone() {
+        for address in ["[fe80::1%lo]:5", "n.lab@[fe80::1%lo]:5"] {
+            let place = address.rsplit_once('@').map_or(address, |(_, place)| place);
+            let found = resolved(place).unwrap();
+            assert!(matches!(found, SocketAddr::V6(found) if found.scope_id() > 0), "{found}");
+        }
+        assert_eq!(resolved("[fe80::1%nope]:5"), None);
     }
 
     #[test]

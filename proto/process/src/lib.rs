@@ -16,6 +16,7 @@ mod settings;
 mod shell;
 mod shown;
 mod signals;
+mod terminal;
 mod units;
 mod variables;
 
@@ -31,6 +32,7 @@ pub use old_keys::renew;
 pub use settings::{SettingsError, layered};
 pub use shell::ShellCommand;
 pub use signals::{Signal, Signals};
+pub use terminal::{columns, folded};
 use tokio::signal::unix::{SignalKind, signal};
 pub use units::{ByteCount, TimeSpan, finite};
 

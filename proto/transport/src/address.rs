@@ -1,8 +1,10 @@
 //! A node's address: `HOST:PORT`, or `NAME@IP:PORT` where its certificate is for a name and it is reached at an IP address.
+//! A link-local IPv6 address has the zone behind a `%`, which means something on this machine alone.
 
 use std::{
+use std::{
     fmt,
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, SocketAddr, ToSocketAddrs as _},
     time::Duration,
 };
 
@@ -39,6 +41,13 @@ impl Address {
             return Err(bad("a space or a control character is no part of an address"));
         }
         let address = Self { name: name.map(str::to_owned), host: host.into(), port };
+        match address.zone() {
+            Some("") => return Err(bad("the zone behind the % is missing")),
+            Some(_) if address.ip().is_none() => {
+                return Err(bad("a zone belongs to an IPv6 address, [fe80::1%eth0]:50051"));
+            }
+            _ => {}
+        }
         match name {
             Some("") => Err(bad("there is no name in front of the @")),
             Some(_) if address.ip().is_none() => {
@@ -50,38 +59,84 @@ impl Address {
 
     /// The host, where it is an IP address.
     pub(crate) fn ip(&self) -> Option<IpAddr> {
-        // An address of one link has the interface behind a %.
-        self.bare_host().split('%').next()?.parse::<IpAddr>().ok().map(|ip| ip.to_canonical())
+        ip(&self.host)
+    }
+
+    /// The host in one form, for comparisons.
+    pub(crate) fn canonical_host(&self) -> String {
+        let zone = self.zone().map(|zone| format!("%{zone}")).unwrap_or_default();
+        self.ip().map_or_else(|| self.host.to_lowercase(), |ip| format!("{ip}{zone}"))
     }
 
     /// The name that the node's certificate has to be for.
     pub(crate) fn certified_host(&self) -> &str {
-        self.name.as_deref().unwrap_or(self.bare_host())
+        self.name.as_deref().unwrap_or_else(|| without_zone(&self.host).0)
     }
 
-    /// What the URI of a call names, `HOST:PORT`.
+    /// What the URI of a call names, `HOST:PORT`. A zone stays on this machine (RFC 9110, section 4.2; RFC 6874).
     pub(crate) fn authority(&self) -> String {
-        format!("{}:{}", self.name.as_deref().unwrap_or(&self.host), self.port)
+        match (&self.name, self.zone()) {
+            (None, Some(_)) => format!("[{}]:{}", self.certified_host(), self.port),
+            (name, _) => format!("{}:{}", name.as_ref().unwrap_or(&self.host), self.port),
+        }
     }
 
-    /// The addresses that the host has, by the system's resolver.
+    /// The addresses that the host has, by the system's resolver; a zone becomes the number of the interface.
     pub(crate) async fn look_up(&self, patience: Duration) -> Result<Vec<SocketAddr>, OpenError> {
         let unreachable = |why: String| OpenError::Unreachable { address: self.to_string(), why };
-        let found = timeout(patience, lookup_host((self.bare_host(), self.port))).await;
+        let found = timeout(patience, lookup_host((bare(&self.host), self.port))).await;
         match found.map_err(|_| unreachable("the name was not resolved in time".into()))? {
             Ok(found) => Ok(found.collect()),
             // Without a descriptor it does not find the name, and says no more.
-            Err(error) => Err(match descriptors::check(1) {
-                Ok(()) => unreachable(error.to_string()),
-                Err(exhausted) => OpenError::of_socket(self, &exhausted),
+            Err(error) => Err(match (descriptors::check(1), self.zone()) {
+                (Err(exhausted), _) => OpenError::of_socket(self, &exhausted),
+                (Ok(()), Some(zone)) => unreachable(no_interface(zone)),
+                (Ok(()), None) => unreachable(error.to_string()),
             }),
         }
     }
 
-    /// The host without the brackets that an IPv6 address has in front of a port.
-    pub(crate) fn bare_host(&self) -> &str {
-        self.host.trim_start_matches('[').trim_end_matches(']')
+    fn zone(&self) -> Option<&str> {
+        without_zone(&self.host).1
     }
+}
+
+/// The socket address in `IP:PORT`. An IPv6 address may have a zone, `[fe80::1%eth0]:50051`; no name is looked up.
+pub fn socket_address(text: &str) -> Result<SocketAddr, String> {
+    // The standard library takes a zone that is a number.
+    if let Ok(address) = text.parse() {
+        return Ok(address);
+    }
+    let has_zone = |address: &Address| address.zone().is_some() && address.name.is_none();
+    let address = Address::parse(text).ok().filter(has_zone).filter(|_| text.starts_with('['));
+    let address = address.ok_or("not an address of the form IP:PORT")?;
+    let found = (bare(&address.host), address.port).to_socket_addrs();
+    let first = found.ok().and_then(|mut all| all.next());
+    first.ok_or_else(|| no_interface(address.zone().unwrap_or_default()))
+}
+
+/// The IP address in `10.0.0.1`, `::1`, `[::1]` or `[fe80::1%eth0]`.
+pub(crate) fn ip(host: &str) -> Option<IpAddr> {
+    let (host, zone) = without_zone(host);
+    let ip = host.parse::<IpAddr>().ok()?;
+    (zone.is_none() || ip.is_ipv6()).then(|| ip.to_canonical())
+}
+
+/// The host without the brackets that an IPv6 address has in front of a port.
+fn bare(host: &str) -> &str {
+    host.trim_start_matches('[').trim_end_matches(']')
+}
+
+/// The host and its zone.
+fn without_zone(host: &str) -> (&str, Option<&str>) {
+    match bare(host).split_once('%') {
+        Some((host, zone)) => (host, Some(zone)),
+        None => (bare(host), None),
+    }
+}
+
+fn no_interface(zone: &str) -> String {
+    format!("this machine has no interface {zone}")
 }
 
 impl fmt::Display for Address {
@@ -103,8 +158,53 @@ mod tests {
             ("[::1]:65535", "::1", 65535),
         ] {
             let address = Address::parse(text).unwrap();
-            assert_eq!((address.bare_host(), address.port), (host, port));
+            assert_eq!((bare(&address.host), address.port), (host, port));
             assert_eq!(address.to_string(), text);
+        }
+    }
+
+    /// Linux, and so the tests, always have `lo`.
+    #[tokio::test]
+    async fn a_zone_chooses_the_interface_and_stays_on_this_machine() {
+        let scope = |found: SocketAddr| match found {
+            SocketAddr::V6(found) => found.scope_id(),
+            SocketAddr::V4(_) => 0,
+        };
+        let named = Address::parse("[fe80::1%lo]:5").unwrap();
+        assert_eq!(named.to_string(), "[fe80::1%lo]:5");
+        assert_eq!(
+            (named.authority().as_str(), named.certified_host()),
+            ("[fe80::1]:5", "fe80::1")
+        );
+        assert_eq!(named.ip(), "fe80::1".parse().ok());
+        assert!(named.authority().parse::<http::uri::Authority>().is_ok());
+        assert!(crate::security::server_name(named.certified_host()).is_ok());
+        let found = named.look_up().await.unwrap();
+        assert!(found.iter().all(|found| found.port() == 5 && scope(*found) > 0), "{found:?}");
+        let numbered = format!("[fe80::1%{}]:5", scope(found[0]));
+        assert_eq!(Address::parse(&numbered).unwrap().look_up().await.unwrap(), found);
+        for text in ["[fe80::1%lo]:5", &numbered] {
+            assert_eq!(socket_address(text), Ok(found[0]), "{text}");
+        }
+        let certified = Address::parse("n.lab@[fe80::1%lo]:5").unwrap();
+        assert_eq!(certified.authority(), "n.lab:5");
+        let stranger = Address::parse("[fe80::1%nope]:5").unwrap().look_up().await.unwrap_err();
+        assert_eq!(stranger.to_string(), "this machine has no interface nope");
+    }
+
+    #[test]
+    fn addresses_to_listen_on_are_ip_addresses() {
+        for text in ["127.0.0.1:0", "0.0.0.0:50051", "[::1]:50051", "[fe80::1%7]:1"] {
+            assert_eq!(socket_address(text).unwrap().to_string(), text);
+        }
+        for (text, why) in [
+            ("localhost:1", "not an address of the form IP:PORT"),
+            ("fe80::1%lo:1", "not an address of the form IP:PORT"),
+            ("a@[fe80::1%lo]:1", "not an address of the form IP:PORT"),
+            ("[fe80::1%]:1", "not an address of the form IP:PORT"),
+            ("[fe80::1%nope]:1", "this machine has no interface nope"),
+        ] {
+            assert_eq!(socket_address(text), Err(why.into()), "{text}");
         }
     }
 
@@ -112,7 +212,7 @@ mod tests {
     fn a_name_beside_an_ip_address_is_the_one_of_the_certificate() {
         for (text, ip) in [("nodes.lab@10.0.0.1:5", "10.0.0.1"), ("nodes.lab@[::1]:5", "::1")] {
             let address = Address::parse(text).unwrap();
-            assert_eq!((address.bare_host(), address.certified_host()), (ip, "nodes.lab"));
+            assert_eq!((bare(&address.host), address.certified_host()), (ip, "nodes.lab"));
             assert_eq!(address.authority(), "nodes.lab:5");
             assert_eq!(address.to_string(), text);
         }
@@ -133,6 +233,10 @@ mod tests {
             ("a\u{7}:1", "a space or a control"),
             ("@10.0.0.1:1", "no name in front of the @"),
             ("me@node:1", "stands an IP address"),
+            ("[fe80::1%]:1", "the zone behind the % is missing"),
+            ("10.0.0.1%eth0:1", "a zone belongs to an IPv6 address"),
+            ("node%eth0:1", "a zone belongs to an IPv6 address"),
+            ("me@10.0.0.1%eth0:1", "a zone belongs to an IPv6 address"),
         ] {
             let error = Address::parse(text).unwrap_err().to_string();
             assert!(error.contains(text) && error.contains(why), "{error}");

@@ -7,6 +7,7 @@
 //! an HTTP/2 stream or a bidirectional QUIC stream. The QDL calls each of its streams of samples a *lane*.
 //!
 //! - [`Connection`] (`connection.rs`): a client's connection to a node, over either transport; [`Options`] (`options.rs`)
+//! - [`Wait`] (`waiting.rs`): announcing that a node is waited for
 //! - [`WayOut`] (`way_out.rs`): interface, code point and congestion control of what a client sends
 //! - [`discovery`]: from what an operator names, such as `rack[1-8]`, to the addresses of nodes
 //! - [`send_at_once`] (`at_once.rs`): sending on the thread that has something to send
@@ -34,10 +35,12 @@ pub mod security;
 mod strangers;
 #[cfg(test)]
 mod tests;
+mod waiting;
 mod way_out;
 
 pub use netdiv_words::Transport;
 
+pub use address::socket_address;
 pub use at_once::send_at_once;
 pub use connection::{Connection, Replies};
 pub use connections::Connections;
@@ -47,4 +50,5 @@ pub use open_error::OpenError;
 pub use options::Options;
 pub use polling::busy_poll;
 pub use quic::QuicPath;
+pub use waiting::Wait;
 pub use way_out::{CONGESTION_CONTROLS, WayOut};

@@ -78,7 +78,12 @@ fn page(address: SocketAddr) -> io::Result<Vec<u8>> {
     };
     let mut stream = TcpStream::connect_timeout(&address, PATIENCE)?;
     stream.set_write_timeout(Some(left()?))?;
-    stream.write_all(format!("GET {PATH} HTTP/1.1\r\nHost: {address}\r\n\r\n").as_bytes())?;
+    let mut host = address;
+    if let SocketAddr::V6(host) = &mut host {
+        // A zone means something on this machine alone.
+        host.set_scope_id(0);
+    }
+    stream.write_all(format!("GET {PATH} HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes())?;
     let mut page = Vec::new();
     let mut part = [0; 16 << 10];
     while page.len() < MOST_BYTES {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use netdiv_contract::limits::MAX_BATCH;
 use netdiv_process::{ByteCount, TimeSpan};
 use serde::{Deserialize, Serialize};
 
@@ -50,9 +51,6 @@ pub struct Batching {
     /// Lengths that samples are sorted by, ascending.
     pub buckets: Vec<usize>,
 }
-
-/// Longest batch; the samples in flight, a few times as many, still fit 32 bits.
-const MAX_BATCH: usize = 1 << 16;
 
 impl BatchingArgs {
     /// These, and what they leave open from `other`.

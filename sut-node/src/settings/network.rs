@@ -5,7 +5,10 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 use clap::ValueEnum;
 use netdiv_contract::limits;
 use netdiv_process::ByteCount;
-use netdiv_transport::security::{SecurityError, ServerTls, ServerToken, TlsFiles};
+use netdiv_transport::{
+    security::{SecurityError, ServerTls, ServerToken, TlsFiles},
+    socket_address,
+};
 use netdiv_words::Transport;
 use serde::{Deserialize, Serialize};
 
@@ -18,8 +21,8 @@ const SECURITY: &str = "Security";
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Network")]
 pub struct NetworkArgs {
-    /// Address to listen on: gRPC on the TCP port, QUIC on the UDP port of that number
-    /// [default: 127.0.0.1:50051]
+    /// Address to listen on: gRPC on the TCP port, QUIC on the UDP port of that number. A link-local one has its interface
+    /// behind a %, [fe80::1%eth0]:50051 [default: 127.0.0.1:50051]
     #[arg(long, value_name = "IP:PORT")]
     pub listen: Option<String>,
     /// What to serve [default: both]
@@ -105,12 +108,14 @@ pub struct Network {
 #[derive(Debug, thiserror::Error)]
 pub enum NetworkError {
     /// Not an address.
-    #[error("--{key} {value}: not an address of the form IP:PORT")]
+    #[error("--{key} {value}: {why}")]
     Address {
         /// The key.
         key: &'static str,
         /// The refused value.
         value: String,
+        /// The reason.
+        why: String,
     },
     /// Certificates, keys or tokens cannot be used.
     #[error(transparent)]
@@ -175,7 +180,7 @@ impl NetworkArgs {
 }
 
 pub(crate) fn address(key: &'static str, text: &str) -> Result<SocketAddr, NetworkError> {
-    text.parse().map_err(|_| NetworkError::Address { key, value: text.into() })
+    socket_address(text).map_err(|why| NetworkError::Address { key, value: text.into(), why })
 }
 
 #[cfg(test)]
@@ -191,5 +196,25 @@ mod tests {
             assert!(Transports::Both.serves(*transport));
         }
         assert_eq!(Transports::value_variants().len(), Transport::value_variants().len() + 1);
+    }
+
+    #[test]
+    fn a_node_listens_on_an_address_of_one_link() {
+        let listen = |text: &str| {
+            let given = NetworkArgs {
+                listen: Some(text.into()),
+                insecure: Some(true),
+                ..NetworkArgs::default()
+            };
+            given.resolve().map(|network| network.listen).map_err(|error| error.to_string())
+        };
+        let found = listen("[fe80::1%lo]:7").unwrap();
+        assert!(matches!(found, SocketAddr::V6(found) if found.scope_id() > 0), "{found}");
+        for (text, why) in [
+            ("[fe80::1%nope]:7", "--listen [fe80::1%nope]:7: this machine has no interface nope"),
+            ("localhost:7", "--listen localhost:7: not an address of the form IP:PORT"),
+        ] {
+            assert_eq!(listen(text).unwrap_err(), why);
+        }
     }
 }

@@ -1,14 +1,14 @@
 //! The benchmarks as text, for the terminal.
 
-use comfy_table::presets::NOTHING;
+use comfy_table::{ContentArrangement, presets::NOTHING};
 
 use super::{
     benchmark::{Benchmark, Compression, Difference, Quality, Suite, TokenLatencies, as_written},
     table::Table,
 };
 
-/// All benchmarks, one on a line.
-pub fn list(table: &Table) -> String {
+/// All benchmarks, one on a line, or in as many columns as a terminal has.
+pub fn list(table: &Table, columns: Option<u16>) -> String {
     let titles = ["benchmark", "suite", "scenarios", "QSL", "Server, ms", "compression", "tests"];
     let rows = table.benchmarks.iter().map(|benchmark| {
         [
@@ -26,6 +26,9 @@ pub fn list(table: &Table) -> String {
     });
     let mut list = comfy_table::Table::new();
     list.load_preset(NOTHING).set_header(titles).add_rows(rows);
+    if let Some(columns) = columns {
+        list.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
+    }
     for column in list.column_iter_mut() {
         column.set_padding((0, 2));
     }
@@ -243,7 +246,7 @@ mod tests {
 
     #[test]
     fn every_benchmark_is_on_a_line_of_its_own() {
-        let text = list(Table::builtin().unwrap());
+        let text = list(Table::builtin().unwrap(), None);
         assert_eq!(text.lines().count(), Table::builtin().unwrap().benchmarks.len() + 1, "{text}");
         let words = |name: &str| {
             let line = text.lines().find(|line| line.starts_with(name)).unwrap();
@@ -257,6 +260,8 @@ mod tests {
             assert_eq!(words(want.split_inclusive(' ').next().unwrap()), want);
         }
         assert!(text.lines().all(|line| line.len() < 120), "{text}");
+        let narrow = list(Table::builtin().unwrap(), Some(80));
+        assert!(narrow.lines().all(|line| line.len() <= 80), "{narrow}");
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The interfaces that are used.
 
+use netdiv_contract::said::shell_word;
 use netdiv_evidence::{Interface, LinkState};
 
 use crate::{
     facts::{Facts, interface, mtu, speed},
-    finding::{Finding, Remedy, Severity, quoted},
+    finding::{Finding, Remedy, Severity},
     id::Id,
     needs::Needs,
     report::Report,
@@ -40,7 +41,7 @@ fn frames(link: &Interface, needs: &Needs, report: &mut Report) {
     let Some(mtu) = mtu(link) else { return report.unknown(format!("the MTU of {name}")) };
     if speed(link).is_some_and(|speed| speed >= FAST) && mtu <= STANDARD {
         let seen = format!("the MTU is {mtu} bytes");
-        let remedy = Remedy::command(format!("ip link set dev {} mtu {JUMBO}", quoted(name)));
+        let remedy = Remedy::command(format!("ip link set dev {} mtu {JUMBO}", shell_word(name)));
         report.add(Finding::new(Id::StandardFrames, Severity::Note, name, seen, remedy));
     }
     let payload = needs.quic_mtu.filter(|_| needs.udp_buffer_bytes.is_some());
@@ -61,7 +62,7 @@ fn hardware(state: &LinkState, report: &mut Report) {
     match state.duplex.as_deref() {
         None => report.unknown(format!("the duplex of {name}")),
         Some("half") => {
-            let remedy = Remedy::command(format!("ethtool -s {} autoneg on", quoted(name)));
+            let remedy = Remedy::command(format!("ethtool -s {} autoneg on", shell_word(name)));
             let seen = "it sends and receives in turn (half duplex)";
             report.add(Finding::new(Id::HalfDuplex, Severity::Problem, name, seen, remedy));
         }
@@ -74,7 +75,7 @@ fn hardware(state: &LinkState, report: &mut Report) {
             let off: Vec<_> = off.map(|offload| offload.word).collect();
             if !off.is_empty() {
                 let words: Vec<_> = off.iter().map(|word| format!("{word} on")).collect();
-                let command = format!("ethtool -K {} {}", quoted(name), words.join(" "));
+                let command = format!("ethtool -K {} {}", shell_word(name), words.join(" "));
                 let seen = format!("off: {}", off.join(", "));
                 let remedy = Remedy::command(command);
                 report.add(Finding::new(Id::Offloads, Severity::Warning, name, seen, remedy));
@@ -95,7 +96,7 @@ fn missed(state: &LinkState, report: &mut Report) {
     let seen = format!("{missed} frames found no room since it came up");
     let remedy = match state.receive_ring {
         Some((now, most)) if now < most => {
-            Remedy::command(format!("ethtool -G {} rx {most}", quoted(name)))
+            Remedy::command(format!("ethtool -G {} rx {most}", shell_word(name)))
         }
         Some((now, _)) => Remedy::advice(format!(
             "its receive ring has all of its {now} entries already: spread its interrupts over more cores (ethtool -l, -L), or look \
@@ -103,7 +104,7 @@ fn missed(state: &LinkState, report: &mut Report) {
         )),
         None => Remedy::advice(format!(
             "lengthen its receive ring: ethtool -g {0} shows how far it goes, ethtool -G {0} rx N sets it",
-            quoted(name)
+            shell_word(name)
         )),
     };
     report.add(Finding::new(Id::MissedFrames, Severity::Note, name, seen, remedy));

@@ -1,11 +1,11 @@
 //! The ways to the nodes, and the nodes.
 
-use netdiv_contract::said::said;
+use netdiv_contract::said::{said, shell_word};
 use netdiv_evidence::{Interface, Machine};
 
 use crate::{
     facts::{Facts, Peer, PeerFacts, interface, mtu, speed},
-    finding::{Finding, Remedy, Severity, quoted},
+    finding::{Finding, Remedy, Severity},
     id::Id,
     needs::Needs,
     report::Report,
@@ -73,7 +73,7 @@ fn ends(about: &str, here: &Interface, there: &Interface, report: &mut Report) {
             );
             let (link, wanted) =
                 if ours < theirs { (&here.name, theirs) } else { (&there.name, ours) };
-            let command = format!("ip link set dev {} mtu {wanted}", quoted(link));
+            let command = format!("ip link set dev {} mtu {wanted}", shell_word(link));
             // What a node says is not made a command of this machine's shell.
             let remedy = if ours < theirs {
                 Remedy::command(command)

@@ -1,6 +1,6 @@
 //! What is named for nodes, taken apart.
 
-use std::path::Path;
+use std::{net::Ipv6Addr, path::Path};
 
 use netdiv_resources::files;
 
@@ -13,8 +13,16 @@ pub const MOST_NODES: usize = 65_535;
 pub const FILE_BYTES: u64 = 4 << 20;
 
 /// A node, or a name that stands for some.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Entry {
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// The user's text; of an entry in a file with its place there.
+    pub(super) written: String,
+    pub(super) target: Target,
+}
+
+/// The nodes that an entry stands for.
+#[derive(Debug)]
+pub(super) enum Target {
     /// `HOST:PORT`, or `NAME@IP:PORT`; not checked yet.
     Address(String),
     /// Every address of a name.
@@ -22,13 +30,25 @@ pub(super) enum Entry {
 }
 
 impl Entry {
-    /// The address, where no name has to be looked up.
-    pub(super) fn address(&self) -> Option<&String> {
-        match self {
-            Self::Address(address) => Some(address),
-            Self::Name { .. } => None,
+    /// The node, where no name has to be looked up.
+    pub(super) fn node(&self) -> Option<Found<'_>> {
+        match &self.target {
+            Target::Address(address) => Some(Found { entry: self, address: address.clone() }),
+            Target::Name { .. } => None,
         }
     }
+
+    /// Returns the error that refuses this entry.
+    pub(super) fn refused(&self, why: String) -> DiscoveryError {
+        DiscoveryError::Named { named: self.written.clone(), why }
+    }
+}
+
+/// A node's address, and the entry that stands for it.
+#[derive(Debug)]
+pub(super) struct Found<'a> {
+    pub(super) entry: &'a Entry,
+    pub(super) address: String,
 }
 
 /// All entries of these texts; files are read, host lists expanded.
@@ -38,8 +58,7 @@ pub(super) fn read(named: &[String], port: u16) -> Result<Vec<Entry>, DiscoveryE
         for named in split(text) {
             match named.strip_prefix('@') {
                 Some(path) => add_file(Path::new(path), port, &mut entries)?,
-                None => add(named, port, &mut entries)
-                    .map_err(|why| DiscoveryError::Named { named: named.into(), why })?,
+                None => add(named, named.to_owned(), port, &mut entries)?,
             }
         }
     }
@@ -58,12 +77,12 @@ fn add_file(path: &Path, port: u16, entries: &mut Vec<Entry>) -> Result<(), Disc
             continue;
         }
         for named in split(line) {
-            let added = if named.starts_with('@') {
-                Err("a file of nodes names no other file".into())
-            } else {
-                add(named, port, entries)
-            };
-            added.map_err(|why| unusable(format!("line {number}: `{named}`: {why}")))?;
+            let written = format!("@{}, line {number}: `{named}`", path.display());
+            if named.starts_with('@') {
+                let why = "a file of nodes names no other file".into();
+                return Err(DiscoveryError::Named { named: written, why });
+            }
+            add(named, written, port, entries)?;
         }
     }
     if entries.len() == before { Err(unusable("it names no node".into())) } else { Ok(()) }
@@ -83,34 +102,62 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     .map(str::trim)
 }
 
-fn add(named: &str, port: u16, entries: &mut Vec<Entry>) -> Result<(), String> {
+/// Adds what is named, for which errors quote what was written.
+fn add(
+    named: &str,
+    written: String,
+    port: u16,
+    entries: &mut Vec<Entry>,
+) -> Result<(), DiscoveryError> {
+    match targets(named, port, MOST_NODES.saturating_sub(entries.len())) {
+        Ok(targets) => {
+            let entry = |target| Entry { written: written.clone(), target };
+            entries.extend(targets.into_iter().map(entry));
+            Ok(())
+        }
+        Err(why) => Err(DiscoveryError::Named { named: written, why }),
+    }
+}
+
+/// Takes an entry apart, which stands for at most `limit` nodes.
+fn targets(named: &str, port: u16, limit: usize) -> Result<Vec<Target>, String> {
     if named.is_empty() {
         return Err("a node is missing; there may be a comma too many".into());
     }
     if named.contains('/') {
         return Err("give host and port, without a scheme or a path".into());
     }
-    if let Some((family, rest)) = dns(named) {
+    if let Some((word, family, rest)) = dns(named) {
         let (name, port) = with_port(rest, port)?;
         let name = name.to_owned();
         if name.is_empty() || name.contains(['[', ']', '@']) {
-            return Err("write dns:NAME:PORT".into());
+            return Err(format!("write {word}:NAME:PORT"));
         }
-        entries.push(Entry::Name { name, port, family });
-        return Ok(());
+        return Ok(vec![Target::Name { name, port, family }]);
     }
-    let most = MOST_NODES.saturating_sub(entries.len());
-    let hosts =
-        if is_ipv6(named) { vec![named.to_owned()] } else { host_list::expand(named, most)? };
-    for host in hosts {
+    let hosts = if is_zoned(named) {
+        vec![format!("[{named}]")]
+    } else if is_ipv6(named) {
+        vec![named.to_owned()]
+    } else {
+        host_list::expand(named, limit)?
+    };
+    let address = |host: String| {
         let (host, port) = with_port(&host, port)?;
-        entries.push(Entry::Address(format!("{host}:{port}")));
-    }
-    Ok(())
+        Ok(Target::Address(format!("{host}:{port}")))
+    };
+    hosts.into_iter().map(address).collect()
+}
+
+/// Detects an IPv6 address with a zone and without brackets, `fe80::1%eth0`. It cannot have a port, so nothing is ambiguous.
+fn is_zoned(named: &str) -> bool {
+    let parts = named.split_once('%');
+    parts
+        .is_some_and(|(ip, zone)| ip.parse::<Ipv6Addr>().is_ok() && !zone.contains([':', '[', ']']))
 }
 
 /// `dns:NAME`, with a port or without; `dns:50051` is a host of that name.
-fn dns(named: &str) -> Option<(Family, &str)> {
+fn dns(named: &str) -> Option<(&str, Family, &str)> {
     let (word, rest) = named.split_once(':')?;
     let family = match word {
         "dns" => Family::Any,
@@ -119,7 +166,7 @@ fn dns(named: &str) -> Option<(Family, &str)> {
         _ => return None,
     };
     let is_port = !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
-    (!is_port).then_some((family, rest))
+    (!is_port).then_some((word, family, rest))
 }
 
 /// Whether brackets hold an IPv6 address, `[::1]`, rather than numbers.

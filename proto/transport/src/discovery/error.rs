@@ -2,8 +2,6 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::open_error::OpenError;
-
 /// Why there are no nodes to talk to.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoveryError {
@@ -15,7 +13,7 @@ pub enum DiscoveryError {
     /// What was named makes no sense.
     #[error("--nodes {named}: {why}")]
     Named {
-        /// What was named.
+        /// The user's text; of an entry in a file with its place there.
         named: String,
         /// What is wrong with it.
         why: String,
@@ -28,21 +26,25 @@ pub enum DiscoveryError {
         /// Why not.
         why: String,
     },
-    /// One of the addresses is none.
-    #[error(transparent)]
-    Address(#[from] OpenError),
     /// The same address twice.
-    #[error("--nodes: {0} is given twice")]
-    Twice(String),
+    #[error("--nodes {second}: {address} is given twice{}", beside(first, second))]
+    Twice {
+        /// The address.
+        address: String,
+        /// The first text that stands for it.
+        first: String,
+        /// The second text.
+        second: String,
+    },
     /// A name has no address.
     #[error(
-        "--nodes dns:{name}: no address after {} s: {why}. Are the nodes up, and is the name right? --connect-timeout says \
+        "--nodes {named}: no address after {} s: {why}. Are the nodes up, and is the name right? --connect-timeout says \
          how long to wait",
         waited.as_secs_f64()
     )]
     NoRecord {
-        /// The name.
-        name: String,
+        /// The user's text; of an entry in a file with its place there.
+        named: String,
         /// What the resolver says.
         why: String,
         /// How long it was asked.
@@ -58,6 +60,10 @@ pub enum DiscoveryError {
         /// How long more were waited for.
         waited: Option<Duration>,
     },
+}
+
+fn beside(first: &str, second: &str) -> String {
+    if first == second { String::new() } else { format!(", also as {first}") }
 }
 
 fn after(waited: Option<Duration>) -> String {

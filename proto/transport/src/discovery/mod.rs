@@ -10,18 +10,18 @@ mod host_list;
 mod records;
 
 use std::{
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     net::SocketAddr,
     thread,
     time::{Duration, Instant},
 };
 
-use self::entry::Entry;
+use self::entry::{Entry, Found, Target};
 pub use self::{
     entry::{FILE_BYTES, MOST_NODES},
     error::DiscoveryError,
 };
-use crate::{address::Address, open_error::OpenError};
+use crate::{address::Address, open_error::OpenError, waiting::Wait};
 
 /// The port of a node that is named without one; `sut-node` listens there by default.
 pub const PORT: u16 = 50_051;
@@ -53,7 +53,7 @@ impl Nodes<'_> {
     /// expected number where there are some.
     pub fn addresses(&self) -> Result<Vec<String>, DiscoveryError> {
         let entries = entry::read(self.named, self.port)?;
-        let found = self.checked(entries.iter().filter_map(Entry::address).cloned().collect())?;
+        let found = self.checked(entries.iter().filter_map(Entry::node).collect())?;
         if found.len() < entries.len() { Ok(found) } else { self.counted(found, None) }
     }
 
@@ -61,16 +61,16 @@ impl Nodes<'_> {
     /// into it.
     pub fn hosts(&self) -> Result<Vec<(String, u16)>, DiscoveryError> {
         let entries = entry::read(self.named, self.port)?;
-        self.checked(entries.iter().filter_map(Entry::address).cloned().collect())?;
+        self.checked(entries.iter().filter_map(Entry::node).collect())?;
         let mut seen = HashSet::new();
-        let host = |entry: &Entry| match entry {
-            Entry::Address(text) => {
-                let address = Address::parse(text)?;
+        let host = |entry: &Entry| match &entry.target {
+            Target::Address(text) => {
+                let address = parsed(entry, text)?;
                 Ok((address.certified_host().to_owned(), address.port))
             }
-            Entry::Name { name, port, .. } => Ok((name.trim_end_matches('.').to_owned(), *port)),
+            Target::Name { name, port, .. } => Ok((name.trim_end_matches('.').to_owned(), *port)),
         };
-        let hosts: Vec<_> = entries.iter().map(host).collect::<Result<_, OpenError>>()?;
+        let hosts: Vec<_> = entries.iter().map(host).collect::<Result<_, DiscoveryError>>()?;
         Ok(hosts.into_iter().filter(|(host, _)| seen.insert(host.clone())).collect())
     }
 
@@ -79,32 +79,33 @@ impl Nodes<'_> {
         look_up: impl Fn(&str, u16, Duration) -> Result<Vec<SocketAddr>, String>,
     ) -> Result<Vec<String>, DiscoveryError> {
         let entries = entry::read(self.named, self.port)?;
-        let waits = entries.iter().any(|entry| entry.address().is_none());
+        let waits = entries.iter().any(|entry| entry.node().is_none());
         let deadline = Instant::now() + self.patience;
+        let mut wait = Wait::begin();
         loop {
             let (mut found, mut missing) = (Vec::new(), None);
             for entry in &entries {
-                match entry {
-                    Entry::Address(address) => found.push(address.clone()),
-                    Entry::Name { name, port, family } => {
-                        let left = deadline.saturating_duration_since(Instant::now());
-                        match look_up(name, *port, left).map(|all| family.of(all)) {
-                            Ok(all) if !all.is_empty() => found.extend(all.iter().map(|peer| {
-                                // A certificate has no dot at its end.
-                                format!("{}@{peer}", name.trim_end_matches('.'))
-                            })),
-                            Ok(_) => missing = Some((name, "it has none of that family".into())),
-                            Err(why) => missing = Some((name, why)),
-                        }
-                    }
+                let Target::Name { name, port, family } = &entry.target else {
+                    found.extend(entry.node());
+                    continue;
+                };
+                let left = deadline.saturating_duration_since(Instant::now());
+                let left = wait.before_announcement(left);
+                match look_up(name, *port, left).and_then(|all| family.of(all)) {
+                    Ok(all) => found.extend(all.iter().map(|peer| {
+                        // A certificate has no dot at its end.
+                        let address = format!("{}@{peer}", name.trim_end_matches('.'));
+                        Found { entry, address }
+                    })),
+                    Err(why) => missing = Some((&entry.written, why)),
                 }
             }
             let is_late = Instant::now() >= deadline;
             let few = self.expected.is_some_and(|expected| found.len() < expected);
             match missing {
-                Some((name, why)) if is_late => {
-                    let (name, waited) = (name.clone(), self.patience);
-                    return Err(DiscoveryError::NoRecord { name, why, waited });
+                Some((named, why)) if is_late => {
+                    let (named, waited) = (named.clone(), self.patience);
+                    return Err(DiscoveryError::NoRecord { named, why, waited });
                 }
                 None if is_late || !waits || !few => {
                     let found = self.checked(found)?;
@@ -112,6 +113,10 @@ impl Nodes<'_> {
                 }
                 _ => {}
             }
+            let named = missing.map(|(named, _)| named.clone());
+            let expected = self.expected.unwrap_or_default();
+            let more = || format!("{expected} nodes, of which {} are there", found.len());
+            wait.announce(named.unwrap_or_else(more), self.patience);
             thread::sleep(PAUSE.min(deadline.saturating_duration_since(Instant::now())));
         }
     }
@@ -130,25 +135,33 @@ impl Nodes<'_> {
     }
 
     /// Addresses that are addresses, each once.
-    fn checked(&self, addresses: Vec<String>) -> Result<Vec<String>, DiscoveryError> {
-        let mut seen = HashSet::new();
-        for text in &addresses {
-            let address = Address::parse(text)?;
-            let host =
-                address.ip().map_or_else(|| address.host.to_lowercase(), |ip| ip.to_string());
-            if !seen.insert((host, address.port)) {
-                return Err(DiscoveryError::Twice(text.clone()));
+    fn checked(&self, found: Vec<Found<'_>>) -> Result<Vec<String>, DiscoveryError> {
+        let mut seen = HashMap::new();
+        for Found { entry, address: text } in &found {
+            let address = parsed(entry, text)?;
+            let place = (address.canonical_host(), address.port);
+            if let Some(first) = seen.insert(place, &entry.written) {
+                let (first, second) = (first.clone(), entry.written.clone());
+                return Err(DiscoveryError::Twice { address: text.clone(), first, second });
             }
         }
-        if addresses.len() > MOST_NODES {
-            let named = format!("({} nodes)", addresses.len());
+        if found.len() > MOST_NODES {
+            let named = format!("({} nodes)", found.len());
             return Err(DiscoveryError::Named {
                 named,
                 why: format!("a run has at most {MOST_NODES}"),
             });
         }
-        Ok(addresses)
+        Ok(found.into_iter().map(|found| found.address).collect())
     }
+}
+
+/// The address of an entry.
+fn parsed(entry: &Entry, text: &str) -> Result<Address, DiscoveryError> {
+    Address::parse(text).map_err(|error| match error {
+        OpenError::BadAddress { why, .. } => entry.refused(why),
+        error => entry.refused(error.to_string()),
+    })
 }
 
 #[cfg(test)]

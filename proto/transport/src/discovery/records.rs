@@ -17,8 +17,9 @@ pub(super) enum Family {
 }
 
 impl Family {
-    /// Those of the family in ascending order, each once: runs with the same records are the same.
-    pub(super) fn of(self, mut all: Vec<SocketAddr>) -> Vec<SocketAddr> {
+    /// Those of the family in ascending order, each once: runs with the same records are the same. An error text where there is
+    /// none.
+    pub(super) fn of(self, mut all: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, String> {
         all.retain(|peer| match self {
             Self::Any => true,
             Self::V4 => peer.is_ipv4(),
@@ -26,7 +27,12 @@ impl Family {
         });
         all.sort_unstable();
         all.dedup();
-        all
+        let what = match self {
+            Self::Any => "address",
+            Self::V4 => "IPv4 address",
+            Self::V6 => "IPv6 address",
+        };
+        if all.is_empty() { Err(format!("it has no {what}")) } else { Ok(all) }
     }
 }
 

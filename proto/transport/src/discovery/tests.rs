@@ -13,7 +13,7 @@ fn found(text: &str) -> Result<Vec<String>, String> {
 
 #[test]
 fn hosts_lists_and_addresses_are_mixed_in_the_order_in_which_they_are_named() {
-    let text = " rack[1-2,7]-gpu[01-02]:7 ,[::1]:8,10.0.0.1,[fe80::1%eth0],dns:9,a@[::2]:1";
+    let text = " rack[1-2,7]-gpu[01-02]:7 ,[::1]:8,10.0.0.1,[fe80::1%eth0],[fe80::1%eth1]:50051,fe80::1%2,dns:9,a@[::2]:1";
     assert_eq!(
         found(text).unwrap(),
         [
@@ -26,6 +26,8 @@ fn hosts_lists_and_addresses_are_mixed_in_the_order_in_which_they_are_named() {
             "[::1]:8",
             "10.0.0.1:50051",
             "[fe80::1%eth0]:50051",
+            "[fe80::1%eth1]:50051",
+            "[fe80::1%2]:50051",
             "dns:9",
             "a@[::2]:1",
         ]
@@ -41,14 +43,19 @@ fn what_is_no_node_is_refused_with_the_reason() {
         ("", "a node is missing"),
         ("a,,b", "a node is missing"),
         ("a,", "a node is missing"),
-        ("a:1,A:1", "A:1 is given twice"),
-        ("a,a:50051", "a:50051 is given twice"),
+        ("a:1,A:1", "--nodes A:1: A:1 is given twice, also as a:1"),
+        ("a,a:50051", "--nodes a:50051: a:50051 is given twice, also as a"),
+        ("fe80::1%2,[fe80::1%2]", "is given twice, also as fe80::1%2"),
         ("[::1]:1,[0::1]:1", "[0::1]:1 is given twice"),
         ("127.0.0.1:1,[::ffff:127.0.0.1]:1", "is given twice"),
         ("x@127.0.0.1:1,127.0.0.1:1", "127.0.0.1:1 is given twice"),
-        ("n[1-3,3]", "n3:50051 is given twice"),
+        ("n[1-3,3]", "--nodes n[1-3,3]: n3:50051 is given twice"),
         ("::1", "several colons; write an IPv6 address in brackets"),
         ("::1:50051", "several colons"),
+        ("fe80::1%2:50051", "several colons"),
+        ("[fe80::1%]:1", "--nodes [fe80::1%]:1: the zone behind the % is missing"),
+        ("10.0.0.1%eth0", "--nodes 10.0.0.1%eth0: a zone belongs to an IPv6 address"),
+        ("a b", "--nodes a b: a space or a control character"),
         ("a:b", "the port is not a number"),
         ("a:65536", "the port is not a number from 0 to 65535"),
         ("n[1-2:5", "opened and not closed"),
@@ -59,10 +66,14 @@ fn what_is_no_node_is_refused_with_the_reason() {
         ("n[1-65535],m", "there is room for 0 more nodes"),
         ("http://a:1", "without a scheme or a path"),
         ("a/b", "without a scheme or a path"),
-        ("dns:", "write dns:NAME:PORT"),
+        ("dns:", "--nodes dns:: write dns:NAME:PORT"),
+        ("dns4:", "write dns4:NAME:PORT"),
+        ("dns6:rack[1-2]:5", "write dns6:NAME:PORT"),
         ("dns:a:b", "the port is not a number"),
         ("dns:rack[1-2]:5", "write dns:NAME:PORT"),
-        ("dns:a:5", "dns:a: no address after 0 s: unknown"),
+        ("dns:a:5", "--nodes dns:a:5: no address after 0 s: unknown"),
+        ("dns4:a.lab.", "--nodes dns4:a.lab.: no address after 0 s: unknown"),
+        ("b,dns6:a", "--nodes dns6:a: no address after 0 s: unknown"),
         (":5", "the host is missing"),
         ("@/nowhere", "--nodes @/nowhere: "),
         ("@/dev/zero", "it is a device"),
@@ -89,7 +100,8 @@ fn a_file_has_entries_on_lines_and_comments() {
         ("a\nb,,c\n", "line 2: ``: a node is missing"),
         ("a\n@other\n", "line 2: `@other`: a file of nodes names no other file"),
         ("a\n\nn[1\n", "line 3: `n[1`: a bracket"),
-        ("z:1\n", "z:1 is given twice"),
+        ("z:1\n", "line 1: `z:1`: z:1 is given twice, also as z:1"),
+        ("a\ndns4:n:5\n", "line 2: `dns4:n:5`: no address after 0 s: unknown"),
     ] {
         let error = of(text).unwrap_err();
         assert!(error.contains(why), "{text}: {error}");
@@ -128,7 +140,10 @@ fn names_are_looked_up_until_the_expected_number_is_there() {
     assert!(error.starts_with("--nodes-expected 9: --nodes stands for "), "{error}");
     assert!(error.contains(" after 1 s; --connect-timeout says"), "{error}");
     let error = discover("dns6:n", None, 1).unwrap_err();
-    assert!(error.contains("no address after 1 s: it has none of that family"), "{error}");
+    assert!(
+        error.contains("--nodes dns6:n: no address after 1 s: it has no IPv6 address"),
+        "{error}"
+    );
     let error = discover("dns:n:5,10.0.0.1:5", None, 60).unwrap_err();
     assert!(error.contains("10.0.0.1:5 is given twice"), "{error}");
     // What needs no look is not waited for, and too many are not let through.
@@ -152,8 +167,17 @@ fn the_system_knows_this_machine() {
 #[test]
 fn what_needs_no_look_into_the_dns_is_checked_without_one() {
     let hosts = |text: &str| nodes(&[text.to_owned()]).hosts();
-    let named = hosts("dns:nowhere.invalid.:5,a[1-2],[::1]:7,x@10.0.0.1:1,x@10.0.0.2:1").unwrap();
-    let want = [("nowhere.invalid", 5), ("a1", PORT), ("a2", PORT), ("::1", 7), ("x", 1)];
+    let named = "dns:nowhere.invalid.:5,a[1-2],[::1]:7,x@10.0.0.1:1,x@10.0.0.2:1,fe80::1%eth0";
+    let named = hosts(named).unwrap();
+    let want = [
+        ("nowhere.invalid", 5),
+        ("a1", PORT),
+        ("a2", PORT),
+        ("::1", 7),
+        ("x", 1),
+        // A certificate is for the address on any link.
+        ("fe80::1", PORT),
+    ];
     assert_eq!(named, want.map(|(host, port)| (host.to_owned(), port)));
     assert!(hosts("a,a").is_err() && hosts("n[1").is_err());
     let addresses = |text: &str, expected| {

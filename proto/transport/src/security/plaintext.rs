@@ -1,13 +1,12 @@
 //! Where plaintext is allowed.
 
-use std::net::IpAddr;
+use crate::address::ip;
 
 /// Whether an address, `HOST:PORT` or `NAME@IP:PORT`, can only be on this machine.
 pub fn is_loopback(address: &str) -> bool {
     let place = address.rsplit_once('@').map_or(address, |(_, place)| place);
     let host = place.rsplit_once(':').map_or(place, |(host, _)| host);
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    host == "localhost" || ip(host).is_some_and(|ip| ip.is_loopback())
 }
 
 #[cfg(test)]
@@ -16,9 +15,15 @@ mod tests {
 
     #[test]
     fn only_this_machine_is_loopback() {
-        for address in
-            ["localhost:1", "127.0.0.1:1", "127.8.9.1:1", "[::1]:1", "localhost", "a@127.0.0.1:1"]
-        {
+        for address in [
+            "localhost:1",
+            "127.0.0.1:1",
+            "127.8.9.1:1",
+            "[::1]:1",
+            "[::1%lo]:1",
+            "localhost",
+            "a@127.0.0.1:1",
+        ] {
             assert!(is_loopback(address), "{address}");
         }
         for address in [
@@ -27,6 +32,7 @@ mod tests {
             "10.0.0.1:1",
             "localhost.example:1",
             "localhost@10.0.0.1:1",
+            "[fe80::1%lo]:1",
             ":1",
             "",
         ] {

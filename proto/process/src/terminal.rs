@@ -1,0 +1,96 @@
+//! The terminal that standard output is, and tables that fit into it.
+
+use std::{
+    io,
+    os::fd::{AsFd, BorrowedFd},
+};
+
+/// A narrower terminal gets tables of this width: in less room a table is not readable in any form.
+const MIN_COLUMNS: u16 = 40;
+
+/// From this indentation on, a line without another cell is the continuation of a last cell.
+const INDENTED: usize = 8;
+
+/// Columns of the terminal that standard output is; `None` if it is a file or a pipe.
+pub fn columns() -> Option<u16> {
+    columns_of(io::stdout().as_fd())
+}
+
+fn columns_of(output: BorrowedFd<'_>) -> Option<u16> {
+    // Anything but a terminal has no size, and some that are one do not know theirs.
+    let size = rustix::termios::tcgetwinsize(output).ok()?;
+    (size.ws_col > 0).then_some(size.ws_col.max(MIN_COLUMNS))
+}
+
+/// Folds the rows of tables in a text: the last cell of a row continues on lines of its own, under itself. Cells are two spaces
+/// apart or more. Sentences, and words without a space, are left to the terminal.
+pub fn folded(text: &str, columns: Option<u16>) -> String {
+    let Some(columns) = columns.map(usize::from) else { return text.into() };
+    text.split('\n').map(|line| folded_row(line, columns)).collect::<Vec<_>>().join("\n")
+}
+
+fn folded_row(row: &str, columns: usize) -> String {
+    let width = |text: &str| text.chars().count();
+    let last = row.trim_end().rfind("  ").map_or(0, |gap| gap + 2);
+    let (before, cell) = row.split_at(last);
+    let room = columns.saturating_sub(width(before));
+    let is_sentence = before.trim().is_empty() && width(before) < INDENTED;
+    if width(row) <= columns || is_sentence || width(before) > columns / 2 {
+        return row.into();
+    }
+    let (mut folded, mut used) = (before.to_owned(), 0);
+    for word in cell.split(' ') {
+        if used > 0 && used + 1 + width(word) > room {
+            folded.push('\n');
+            folded.extend(std::iter::repeat_n(' ', width(before)));
+            used = 0;
+        } else if used > 0 {
+            folded.push(' ');
+            used += 1;
+        }
+        folded.push_str(word);
+        used += width(word);
+    }
+    folded
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use rustix::termios::{Winsize, tcsetwinsize};
+
+    use super::*;
+
+    #[test]
+    fn a_terminal_has_columns_and_a_file_has_none() {
+        let terminal = File::options().read(true).write(true).open("/dev/ptmx").unwrap();
+        for (given, want) in [(0, None), (7, Some(MIN_COLUMNS)), (110, Some(110))] {
+            let size = Winsize { ws_row: 24, ws_col: given, ws_xpixel: 0, ws_ypixel: 0 };
+            tcsetwinsize(&terminal, size).unwrap();
+            assert_eq!(columns_of(terminal.as_fd()), want);
+        }
+        assert_eq!(columns_of(File::open("/dev/null").unwrap().as_fd()), None);
+    }
+
+    #[test]
+    fn the_last_cell_of_a_row_continues_under_itself() {
+        let text = "digits server: a sentence, whose line the terminal may break where it likes to\n  \
+                    samples  10 issued, 10 completed, 0 lost, µs and more\n  \
+                    path     /a/path/without/a/space/in/it/that/is/long\n  short    1";
+        let want = "digits server: a sentence, whose line the terminal may break where it likes to\n  \
+                    samples  10 issued, 10 completed, 0\n           lost, µs and more\n  \
+                    path     /a/path/without/a/space/in/it/that/is/long\n  short    1";
+        assert_eq!(folded(text, Some(40)), want);
+        let continued = format!("{:19}a further line of the last cell", "");
+        let want = format!("{:19}a further line of the\n{:19}last cell", "", "");
+        assert_eq!(folded(&continued, Some(42)), want);
+        assert_eq!(folded(text, None), text);
+        assert_eq!(folded(text, Some(200)), text);
+        // Nothing is lost where there is no room.
+        for columns in 0..60 {
+            let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+            assert_eq!(words(&folded(text, Some(columns))), words(text));
+        }
+    }
+}
