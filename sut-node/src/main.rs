@@ -15,7 +15,9 @@ use clap::{CommandFactory as _, Parser, Subcommand};
 use netdiv_doctor::DoctorArgs;
 use netdiv_process::{SettingsFile, ShellCommand, columns, folded, say};
 use netdiv_resources::{descriptors, threads};
-use sut_node::{BenchArgs, Config, HealthError, NodeError, PluginFile, Sockets};
+use sut_node::{
+    BenchArgs, Config, EngineChoice, EngineWord, HealthError, NodeError, PluginFile, Sockets,
+};
 use tracing::{error, warn};
 
 /// A SUT node of the MLPerf Inference Network division: takes samples from a LoadGen node, batches them, runs
@@ -40,7 +42,7 @@ enum Command {
     Devices {
         /// torch, or the file of a plug-in
         #[arg(long, default_value = "torch")]
-        engine: PathBuf,
+        engine: EngineChoice,
         /// torch: where libtorch 2.11 is [default: $LIBTORCH, else python3's torch]
         #[arg(long, value_name = "DIR")]
         libtorch: Option<PathBuf>,
@@ -105,10 +107,12 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
     let done = match cli.command {
         None => cli.settings.resolve()?.map_or(Ok(()), serve),
         Some(Command::Devices { engine, libtorch }) => {
-            let file = if engine.as_os_str() == "torch" {
-                PluginFile::Torch { libtorch }
-            } else {
-                PluginFile::File(engine)
+            let file = match engine {
+                EngineChoice::Word(EngineWord::Torch) => PluginFile::Torch { libtorch },
+                EngineChoice::File(file) => PluginFile::File(file),
+                EngineChoice::Word(word) => anyhow::bail!(
+                    "--engine {word}: it has no devices to list; write torch, or the file of a plug-in"
+                ),
             };
             let devices = sut_node::engine::devices(&file)?;
             say(folded(devices.trim_end(), columns())).context("standard output")?;

@@ -61,8 +61,8 @@ rate = "10 Gb/s"
 
 
 def change(file: Path, tables: dict[str, dict[str, str | None]], more: str = "") -> None:
-    """Sets keys that the file has, with a # before them or not, in each table of the name; None takes one away. `more` goes before
-    the first table, or behind the last one where it has tables itself."""
+    """Sets keys, with a # before them or not, in each table of the name, and adds those that the table lacks; None takes one away.
+    `more` goes to the end of the file."""
     lines, table, left = [], "", {(name, key) for name, keys in tables.items() for key in keys}
     for line in file.read_text().splitlines():
         head = re.match(r"\[+([\w.]+)\]", line)
@@ -73,7 +73,9 @@ def change(file: Path, tables: dict[str, dict[str, str | None]], more: str = "")
             value = tables[table][key[1]]
             line = f"# no {key[1]}" if value is None else f"{key[1]} = {value}"
         lines.append(line)
-    assert not left, f"{file} has no {left}"
+    for name, key in sorted(left):
+        assert f"[{name}]" in lines, f"{file} has no {key}"
+        lines.insert(lines.index(f"[{name}]") + 1, f"{key} = {tables[name][key]}")
     file.write_text("\n".join(lines) + "\n" + more)
 
 

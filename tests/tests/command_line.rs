@@ -239,6 +239,33 @@ fn the_words_of_an_engine_are_in_help_and_completions_and_a_file_is_one_too() {
 }
 
 #[test]
+fn a_word_that_nobody_knows_is_refused_with_the_one_that_was_meant() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (program, args, text, want) in [
+        ("loadgen-node", &RUN[..], "encoding = 'lz5'", "(did you mean lz4?)"),
+        ("loadgen-node", &RUN, "window_sample = 5", "(did you mean window_samples?)"),
+        ("sut-node", &[], "engine = 'vllm'", "(vLLM: openai (HTTP) or vllm-grpc)"),
+        ("sut-node", &[], "response_encoding = 'zst'", "(did you mean zstd?)"),
+    ] {
+        let path = file(folder.path(), text);
+        let args = [args, &["--config", &path]].concat();
+        refused(program, &args, &[], &["settings.toml, line 1: ", want]);
+    }
+    let plan = ["plan", "resnt50", "--scenario", "server", "--rate", "5"];
+    let with = |option, value| [&RUN[..6], &[option, value]].concat();
+    for (program, args, want) in [
+        ("sut-node", &["--engine", "tensorrt-llm"][..], "or trtllm-grpc)"),
+        ("sut-node", &["devices", "--engine", "onnx"], "it has no devices to list; write torch"),
+        ("loadgen-node", &["benchmarks", "llama2-70b"], "(did you mean llama2-70b-99 or "),
+        ("loadgen-node", &plan, "there is no benchmark resnt50 (did you mean resnet50?)"),
+        ("loadgen-node", &with("--benchmark", "resnt50"), "for resnt50 (did you mean resnet50?)"),
+        ("loadgen-node", &["fabric", "--nodes=a:1", "--target=gpt=5"], "(did you mean gptj?)"),
+    ] {
+        refused(program, args, &[], &[want]);
+    }
+}
+
+#[test]
 fn nothing_is_chosen_that_was_forgotten() {
     refused("loadgen-node", &["probe"], &[], &["no nodes; give --nodes"]);
     refused("sut-node", &[], &[], &["no model; give --model FILE, or --model digits"]);

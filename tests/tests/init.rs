@@ -53,6 +53,8 @@ fn the_programs_read_what_is_written_for_every_benchmark_round_and_scenario() {
                     &[&[benchmark.name.as_str()], &args[..], &["--output", "."]].concat(),
                 );
                 assert!(output.status.success(), "{}", words(&output));
+                ["run.toml", "node.toml"].iter().for_each(|name| fill(&at(name), "done"));
+                fill(&at("user.conf"), "7");
                 let read = ["run", "--config", "run.toml", "--print-config"];
                 let output = loadgen_node(folder.path(), &read);
                 assert!(output.status.success(), "{} {args:?}: {}", benchmark.name, words(&output));
@@ -81,6 +83,12 @@ fn the_programs_read_what_is_written_for_every_benchmark_round_and_scenario() {
     assert!(tried > 50, "{tried}");
 }
 
+/// Writes a value in place of each placeholder.
+fn fill(file: &Path, value: &str) {
+    let text = fs::read_to_string(file).expect("a file");
+    fs::write(file, text.replace("TODO", value)).expect("our file");
+}
+
 /// Keys that a file only suggests, behind a `#`, are keys of the program as well.
 fn whole<E: std::fmt::Debug>(whole: &Path, file: &Path, read: impl Fn(&Path) -> Result<(), E>) {
     let line = |line: &str| match line.strip_prefix('#') {
@@ -94,9 +102,13 @@ fn whole<E: std::fmt::Debug>(whole: &Path, file: &Path, read: impl Fn(&Path) -> 
 
 /// The files for these nodes, at a rate at which a test does not take long, and what was printed.
 fn new_folder(nodes: &str) -> (TempDir, String) {
+    new_folder_with(nodes, &["--rate", "2000"])
+}
+
+fn new_folder_with(nodes: &str, options: &[&str]) -> (TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder");
-    let args = ["resnet50", "--scenario", "server", "--rate", "2000", "--nodes", nodes];
-    let output = init(folder.path(), &args);
+    let args = ["resnet50", "--scenario", "server", "--nodes", nodes];
+    let output = init(folder.path(), &[&args, options].concat());
     assert!(output.status.success(), "{}", words(&output));
     (folder, String::from_utf8_lossy(&output.stdout).into_owned())
 }
@@ -105,21 +117,69 @@ fn new_folder(nodes: &str) -> (TempDir, String) {
 fn what_is_still_to_be_written_is_named_by_the_program_that_needs_it() {
     let (folder, _) = new_folder("127.0.0.1:50051");
     let own = folder.path().join("resnet50");
-    let output = sut_node(&own, &["--config", "node.toml"]);
-    assert!(!output.status.success() && words(&output).contains("TODO-manifest.toml"));
-    let output = loadgen_node(&own, &["run", "--config", "run.toml", "--rehearsal"]);
-    assert_eq!(output.status.code(), Some(2));
-    assert!(words(&output).contains("TODO-dataset.npy"), "{}", words(&output));
+    let line = |file: &str, key: &str| {
+        let text = fs::read_to_string(own.join(file)).expect("a file");
+        let line = text.lines().position(|line| line.starts_with(&format!("{key} = \"TODO")));
+        format!("line {}: {key} is still TODO: write it. ", 1 + line.expect("a placeholder"))
+    };
+    let model = format!("node.toml, {}The model", line("node.toml", "model"));
+    for command in [&[][..], &["doctor"], &["bench"]] {
+        let output = sut_node(&own, &[command, &["--config", "node.toml"]].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", words(&output));
+        assert!(words(&output).contains(&model), "{model}: {}", words(&output));
+    }
+    let data = ["dataset", "labels"].map(|key| format!("run.toml, {}", line("run.toml", key)));
+    for command in [&["run", "--rehearsal"][..], &["probe"], &["doctor"]] {
+        let output = loadgen_node(&own, &[command, &["--config", "run.toml"]].concat());
+        assert_eq!(output.status.code(), Some(2), "{}", words(&output));
+        for named in &data {
+            assert!(words(&output).contains(named), "{named}: {}", words(&output));
+        }
+    }
+    // What the command line has needs no line in the file.
+    let given =
+        ["run", "--print-config", "--config", "run.toml", "--dataset", "d", "--labels", "l"];
+    let output = loadgen_node(&own, &given);
+    assert!(output.status.success(), "{}", words(&output));
     let output = loadgen_node(&own, &["submission", "--output", "tree"]);
     let text = words(&output);
     assert_eq!(output.status.code(), Some(2), "{text}");
+    let (submitter, cooling) =
+        (line("submission.toml", "submitter"), line("submission.toml", "cooling"));
     for named in [
-        "`TODO` says nothing: write submitter",
-        "`TODO` says nothing: [system] write id",
-        "[system] cooling: `TODO` says nothing",
-        "calibration.md",
+        "  submission.toml\n",
+        &format!("    {submitter}Your organization"),
+        &format!("    {cooling}Such as: air, liquid."),
+        "  calibration.md\n    calibration: No such file",
+        "  runs/offline/digests\n",
     ] {
         assert!(text.contains(named), "{named}: {text}");
+    }
+    assert!(text.trim_end().ends_with(" things to do"), "{text}");
+}
+
+#[test]
+fn a_rate_that_nobody_has_given_is_not_invented() {
+    let (folder, steps) = new_folder_with("127.0.0.1:50051", &[]);
+    for scenario in ["server", "offline"] {
+        let plan = format!("loadgen-node plan resnet50 --scenario {scenario} --rate RATE    # ");
+        assert!(steps.contains(&plan), "{plan}: {steps}");
+    }
+    let own = folder.path().join("resnet50");
+    fs::write(own.join("labels.npy"), e2e::npy("<i4", "(1100,)", vec![0; 4 * 1100])).expect("ours");
+    let args = [
+        ["--config", "run.toml"],
+        ["--dataset", "synthetic:1100x64"],
+        ["--labels", "labels.npy"],
+        ["--connect-timeout", "300ms"],
+    ];
+    let args = args.concat();
+    for (command, code) in [(&["run", "--rehearsal"][..], 2), (&["doctor"], 1)] {
+        let output = loadgen_node(&own, &[command, &args].concat());
+        assert_eq!(output.status.code(), Some(code), "{}", words(&output));
+        let text = words(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        let todo = "target_qps is still TODO: write the queries per second that your nodes sustain";
+        assert!(text.contains("user.conf, line ") && text.contains(todo), "{text}");
     }
 }
 
@@ -147,7 +207,8 @@ fn what_cannot_be_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = ["--scenario", "server", "--nodes", "127.0.0.1:1"];
     for (args, want) in [
-        (&["resnet51"][..], "there is no benchmark resnet51"),
+        (&["resnet51"][..], "there is no benchmark resnet51 (did you mean resnet50?)"),
+        (&["llama2-70b"], "(did you mean llama2-70b-99 or llama2-70b-99.9?)"),
         (&["gpt-oss-120b"], "gpt-oss-120b cannot be run"),
         (&["bert-99"], "is no benchmark of the Network division"),
         (&["3d-unet-99"], "--scenario server: the suite has 3d-unet-99 in offline"),

@@ -191,6 +191,7 @@ fn batch_settings_of_a_manifest_are_checked_and_used() {
     for (table, args, want) in [
         ("[batching.server]\nmax_bach = 5", &[][..], "`max_bach`: there is no such setting"),
         ("[batching.night]\nmax_batch = 5", &[], "choose one of offline, server"),
+        ("[batching.ofline]\nmax_batch = 5", &[], "(did you mean offline?)"),
         ("", &["--scenario", "offline"], "has no table [batching.offline]"),
         ("", &["--buckets", "5"], "all samples of tensors count alike"),
     ] {

@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-use netdiv_words::{AnswerTokens, Mode, Scenario};
+use netdiv_words::{AnswerTokens, Mode, Scenario, did_you_mean};
 
 use crate::ffi;
 
@@ -35,8 +35,13 @@ const fn mode_number(mode: Mode) -> i32 {
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
     /// LoadGen has no such field.
-    #[error("LoadGen has no setting `{0}`")]
-    UnknownField(String),
+    #[error("LoadGen has no setting `{name}`{meant}")]
+    UnknownField {
+        /// The name.
+        name: String,
+        /// A field of a similar name.
+        meant: String,
+    },
     /// The field has another type.
     #[error("`{value}` is not a value of LoadGen's setting `{name}`")]
     WrongType {
@@ -140,7 +145,11 @@ impl TestSettings {
             unsafe { ffi::nd_settings_set(self.raw.as_ptr(), c_name.as_ptr(), c_value.as_ptr()) };
         match outcome {
             0 => Ok(()),
-            1 => Err(SettingsError::UnknownField(name.into())),
+            1 => {
+                let fields = self.fields();
+                let meant = did_you_mean(name, fields.iter().map(|(field, _)| field.as_str()));
+                Err(SettingsError::UnknownField { name: name.into(), meant })
+            }
             _ => Err(SettingsError::WrongType { name: name.into(), value: value.into() }),
         }
     }
@@ -258,7 +267,10 @@ mod tests {
     fn unknown_fields_and_wrong_types_are_refused() {
         let mut settings = TestSettings::new(Scenario::Server, Mode::Performance);
         let unknown = settings.set("min_duration", "1").unwrap_err().to_string();
-        assert_eq!(unknown, "LoadGen has no setting `min_duration`");
+        assert_eq!(
+            unknown,
+            "LoadGen has no setting `min_duration` (did you mean min_duration_ms?)"
+        );
         for (name, value) in [
             ("min_duration_ms", "-1"),
             ("min_duration_ms", "99999999999999999999999"),

@@ -3,6 +3,8 @@
 
 use std::{collections::BTreeSet, path::Path};
 
+use netdiv_words::{TODO, did_you_mean, is_todo};
+
 use crate::facts::files;
 
 /// The keys that LoadGen reads from a user.conf (`TestSettings::FromConfig`).
@@ -53,15 +55,21 @@ pub struct UserConf {
 ///
 /// # Errors
 ///
-/// A file that cannot be read, or a line that LoadGen would misread: where, and what to write.
+/// A file that cannot be read, or all lines that LoadGen would misread and placeholders: where, and what to write.
 pub fn check(path: &Path, benchmark: &str, scenario: &str) -> Result<UserConf, String> {
     let name = path.display();
     let text = files::read_text(path).map_err(|error| format!("cannot read {name}: {error}"))?;
     let mut read = UserConf::default();
-    let mut others = Vec::new();
+    let (mut others, mut wrong) = (Vec::new(), Vec::new());
     for (line, number) in text.lines().zip(1..) {
         let place = format!("{name}, line {number}");
-        let warning = check_line(line).map_err(|why| format!("{place}: {why}"))?;
+        let warning = match check_line(line) {
+            Ok(warning) => warning,
+            Err(why) => {
+                wrong.push(format!("{place}: {why}"));
+                continue;
+            }
+        };
         let is_known = warning.is_none();
         read.warnings.extend(warning.map(|warning| format!("{place}: {warning}")));
         let key = line.split_whitespace().next().filter(|word| !word.starts_with('#'));
@@ -72,6 +80,9 @@ pub fn check(path: &Path, benchmark: &str, scenario: &str) -> Result<UserConf, S
             }
             None => others.push(number.to_string()),
         }
+    }
+    if !wrong.is_empty() {
+        return Err(wrong.join("\n"));
     }
     if read.keys.is_empty() {
         read.warnings.push(format!("{name}: no line applies to {benchmark} in {scenario}"));
@@ -116,18 +127,29 @@ pub(crate) fn check_line(line: &str) -> Result<Option<String>, String> {
         return Err(format!("`{key}`: a key has three parts, MODEL.SCENARIO.KEY"));
     };
     if !SCENARIOS.contains(&scenario) {
-        return Err(format!("`{scenario}` is not a scenario; use one of {}", SCENARIOS.join(", ")));
+        let meant = did_you_mean(scenario, SCENARIOS);
+        let known = SCENARIOS.join(", ");
+        return Err(format!("`{scenario}` is not a scenario; use one of {known}{meant}"));
     }
     check_value(scenario, setting, value)?;
     if setting == "mode" {
         return Err("the mode is chosen with --mode, not in user.conf".into());
     }
-    Ok((!KEYS.contains(&setting))
-        .then(|| format!("LoadGen does not read `{setting}`; it has no effect")))
+    Ok((!KEYS.contains(&setting)).then(|| {
+        let meant = did_you_mean(setting, KEYS);
+        format!("LoadGen does not read `{setting}`{meant}; it has no effect")
+    }))
 }
 
 /// LoadGen reads most keys as whole numbers, and makes 6 of `6e5` and 8 of `010` without a word.
 fn check_value(scenario: &str, setting: &str, value: &str) -> Result<(), String> {
+    if is_todo(value) {
+        let what = match setting {
+            "target_qps" => "the queries per second that your nodes sustain",
+            _ => "a number",
+        };
+        return Err(format!("{setting} is still {TODO}: write {what}"));
+    }
     let is_stream = matches!(scenario, "SingleStream" | "MultiStream");
     let is_real = matches!(setting, "target_qps" | "target_latency_percentile")
         || setting == "target_latency" && is_stream;
@@ -175,10 +197,34 @@ mod tests {
             ("*.Server.target_qps = 1 2", "write MODEL"),
             ("*.Server.target_qps = 1 # one", "line of its own"),
             ("#a comment", "space behind"),
+            (
+                "*.Server.target_qps = TODO",
+                "target_qps is still TODO: write the queries per second",
+            ),
+            ("*.Server.min_duration = TODO", "min_duration is still TODO: write a number"),
+            ("*.Servr.target_qps = 1", "(did you mean Server?)"),
         ] {
             assert!(check_line(bad).unwrap_err().contains(want), "{bad}");
         }
-        assert!(check_line("*.Server.target_qsp = 1").unwrap().unwrap().contains("no effect"));
+        assert_eq!(
+            check_line("*.Server.target_qsp = 1").unwrap().unwrap(),
+            "LoadGen does not read `target_qsp` (did you mean target_qps?); it has no effect"
+        );
+    }
+
+    #[test]
+    fn all_lines_that_are_wrong_are_named_also_those_of_other_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("user.conf");
+        let text = "# A rate.\nbert.Server.target_qps = TODO\nbert.Server.min_duration = 1\nbert.Offline.target_qps = TODO\n";
+        std::fs::write(&path, text).unwrap();
+        let refused = check(&path, "bert", "Server").unwrap_err();
+        let line = |number: usize| {
+            let todo =
+                "target_qps is still TODO: write the queries per second that your nodes sustain";
+            format!("{}, line {number}: {todo}", path.display())
+        };
+        assert_eq!(refused, format!("{}\n{}", line(2), line(4)));
     }
 
     #[test]

@@ -2,7 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use netdiv_rules::{Mode, book::Benchmark};
+use netdiv_rules::{
+    Mode,
+    book::{Benchmark, Table},
+};
 
 use crate::{
     RunError,
@@ -47,7 +50,8 @@ impl AccuracyArgs {
         match (&self.run, &self.benchmark) {
             (Some(run), _) => self.evaluate(run),
             (None, Some(name)) => {
-                let script = accuracy::script(name).map_or_else(|| unknown(name), Ok)?;
+                let unknown = || unknown(&self.table.read()?, name);
+                let script = accuracy::script(name).map_or_else(unknown, Ok)?;
                 check_options(script, &self.reference, &self.options)?;
                 if let Some(trial) = &script.trial {
                     try_out(script, trial, &self.reference, &self.environment(script)?)?;
@@ -71,7 +75,7 @@ impl AccuracyArgs {
         let table = self.table.read()?;
         let known = accuracy::script(&run.benchmark).zip(table.find(&run.benchmark));
         let (script, benchmark): (&OfficialScript, &Benchmark) =
-            known.map_or_else(|| unknown(&run.benchmark), Ok)?;
+            known.map_or_else(|| unknown(&table, &run.benchmark), Ok)?;
         let Evaluation { file, metrics } = evaluate(
             script,
             (folder, log),
@@ -92,8 +96,9 @@ impl AccuracyArgs {
     }
 }
 
-fn unknown<T>(benchmark: &str) -> Result<T, RunError> {
-    usage(format!("no official script is known for {benchmark}"))
+fn unknown<T>(table: &Table, benchmark: &str) -> Result<T, RunError> {
+    let meant = table.meant(benchmark);
+    usage(format!("no official script is known for {benchmark}{meant}"))
 }
 
 /// The SHA-256 of a run's accuracy log. Refuses a run that lacks answers.

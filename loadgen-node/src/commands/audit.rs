@@ -60,7 +60,7 @@ impl AuditArgs {
         refuse_own(&self.options)?;
         let table = self.table.read()?;
         let Some(benchmark) = table.find(&performance.benchmark) else {
-            return usage(format!("{} is not in the table of benchmarks", performance.benchmark));
+            return usage(table.unknown(&performance.benchmark));
         };
         let tests = chosen(benchmark, &self.tests)?;
         if tests.is_empty() {

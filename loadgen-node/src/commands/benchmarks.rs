@@ -27,9 +27,7 @@ impl BenchmarksArgs {
             return Ok(0);
         };
         let Some(benchmark) = table.find(name) else {
-            let unknown =
-                || format!("there is no benchmark {name}; `loadgen-node benchmarks` lists all");
-            return usage(table.refusal(name).unwrap_or_else(unknown));
+            return usage(table.unknown(name));
         };
         say(folded(&listing::describe(benchmark), columns()))?;
         Ok(0)

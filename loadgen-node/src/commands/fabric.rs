@@ -10,6 +10,7 @@ use netdiv_process::{ByteCount, SettingsFile, TimeSpan};
 use netdiv_qdl::{Settings, Transport};
 use netdiv_rules::book::{Need, Table};
 use netdiv_transport::WayOut;
+use netdiv_words::did_you_mean;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -363,7 +364,8 @@ fn find<'a>(
     let found = needs.iter().find(|need| need.name == name);
     found.ok_or_else(|| {
         let names: Vec<_> = needs.iter().map(|need| need.name.as_str()).collect();
-        RunError::Usage(format!("{option} {given}: choose one of {}", names.join(", ")))
+        let meant = did_you_mean(name, names.iter().copied());
+        RunError::Usage(format!("{option} {given}: choose one of {}{meant}", names.join(", ")))
     })
 }
 

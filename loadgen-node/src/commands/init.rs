@@ -9,12 +9,13 @@ use std::{
 use netdiv_rules::{
     Division, Scenario,
     book::{Benchmark, Round, RoundName, Table},
-    template::{self, NODE, RUN, SUBMISSION, TODO, Template, USER_CONF},
+    template::{self, NODE, RUN, SUBMISSION, Template, USER_CONF},
 };
 use netdiv_transport::{
     discovery::{self, Nodes},
     security::is_loopback,
 };
+use netdiv_words::TODO;
 
 use crate::{
     RunError,
@@ -43,7 +44,7 @@ pub struct InitArgs {
     /// The round, such as v5.0 [default: that of LoadGen in this program]
     #[arg(long, value_name = "ROUND")]
     round: Option<RoundName>,
-    /// The rate that all nodes together are expected to reach [default: the least that the rules ask of a run]
+    /// Rate that all nodes together are expected to reach: target_qps in user.conf. Without it, user.conf has TODO in its place
     #[arg(long, value_name = "SAMPLES_PER_SECOND")]
     rate: Option<f64>,
     /// Folder for the files; none of them may exist [default: the benchmark's name]
@@ -90,9 +91,7 @@ impl InitArgs {
     fn benchmark<'a>(&self, table: &'a Table) -> Result<&'a Benchmark, RunError> {
         let name = &self.benchmark;
         let Some(benchmark) = table.find(name) else {
-            let unknown =
-                || format!("there is no benchmark {name}; `loadgen-node benchmarks` lists all");
-            return usage(table.refusal(name).unwrap_or_else(unknown));
+            return usage(table.unknown(name));
         };
         if benchmark.rounds.is_empty() {
             return usage(format!("{name} is no benchmark of the Network division (6.2)"));
@@ -202,7 +201,8 @@ fn next_steps(
         lines.push(other_loadgen(template, table));
     }
     lines.push(format!("cd {}", folder.display()));
-    lines.push(format!("grep -n {TODO} {RUN} {NODE} {SUBMISSION}    # write what is missing, and the rates in {USER_CONF}"));
+    let files = format!("{RUN} {NODE} {USER_CONF} {SUBMISSION}");
+    lines.push(format!("grep -n {TODO} {files}    # write each value that is still {TODO}"));
     let mut node = format!("sut-node --config {NODE}");
     if !template.is_local {
         let hosts: Vec<_> = hosts.iter().map(|(host, _)| host.as_str()).collect();
@@ -211,13 +211,16 @@ fn next_steps(
     }
     lines.push(format!("{node}    # on each node"));
     lines.push(format!("loadgen-node probe --config {RUN}    # one sample to every node"));
+    let (rate, origin) = match template.rate {
+        Some(rate) => (rate.to_string(), "the rate is that of --rate, as target_qps in"),
+        None => ("RATE".into(), "RATE is the target_qps that you write into"),
+    };
     for scenario in &template.benchmark.scenarios {
-        let rate = template.rate_of(*scenario);
         let run = format!("loadgen-node run --config {RUN} --scenario {scenario}");
         let output = |kind| Template::folder(*scenario, kind);
         lines.extend([
             String::new(),
-            format!("loadgen-node plan {benchmark} --scenario {scenario} --rate {rate}    # how long it takes"),
+            format!("loadgen-node plan {benchmark} --scenario {scenario} --rate {rate}    # how long it takes; {origin} {USER_CONF}"),
             format!("{run} --mode accuracy --output {}", output("accuracy")),
             format!("{run} --output {}", output("performance")),
             format!("{run} --digests --setting min_duration_ms=60000 --output {}", output("digests")),

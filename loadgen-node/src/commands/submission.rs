@@ -37,8 +37,8 @@ impl SubmissionArgs {
             return usage(format!("--output {output}: it exists already; choose a new folder"));
         }
         let table = self.table.read()?;
-        let refused = |problems| RunError::Usage(MakeError::Refused(problems).to_string());
-        let settings = Settings::read(&self.settings).map_err(|problem| refused(vec![problem]))?;
+        let refused = |gaps| RunError::Usage(MakeError::Refused(gaps).to_string());
+        let settings = Settings::read(&self.settings).map_err(|gap| refused(vec![gap]))?;
         let base = self.settings.parent().unwrap_or(Path::new("."));
         let strictness = match (self.strict, self.rehearsal) {
             (true, _) => Strictness::Strict,
@@ -47,7 +47,7 @@ impl SubmissionArgs {
         };
         let made = submission::make(&settings, base, &table, SOURCES, strictness, &self.output);
         let Made { tree, open } = made.map_err(|error| match error {
-            MakeError::Refused(problems) => refused(problems),
+            MakeError::Refused(gaps) => refused(gaps),
             MakeError::Folder(error) => {
                 RunError::Output { path: self.output.display().to_string(), error }
             }

@@ -6,7 +6,7 @@ use netdiv_contract::{NAME_RULE, encoding::Encoding, is_name};
 use netdiv_dataset as dataset;
 use netdiv_evidence::Statement;
 use netdiv_qdl::{OnNodeLoss, Policy, Settings};
-use netdiv_rules::{Division, Mode, Scenario};
+use netdiv_rules::{Division, Mode, Scenario, book::Table};
 
 use super::{
     RunArgs, RunConfig, Target,
@@ -49,7 +49,7 @@ impl RunArgs {
         let target = self.target(scenario, names)?;
         Ok(RunConfig {
             loadgen_model: known.map_or(&benchmark, |known| &known.loadgen_model).clone(),
-            dataset: self.dataset_of(&benchmark)?,
+            dataset: self.dataset_of(&benchmark, &benchmarks)?,
             output: self.output.clone().unwrap_or_else(default_output),
             performance_samples: performance_samples
                 .map(|samples| at_least_one("performance-samples", samples))
@@ -112,11 +112,14 @@ impl RunArgs {
         Ok((division, rehearsal, strict))
     }
 
-    fn dataset_of(&self, benchmark: &str) -> Result<String, RunError> {
+    fn dataset_of(&self, benchmark: &str, table: &Table) -> Result<String, RunError> {
         match &self.dataset {
             Some(dataset) => Ok(dataset.clone()),
             None if dataset::EMBEDDED.contains(&benchmark) => Ok(benchmark.into()),
-            None => usage(format!("no data set for {benchmark}; give --dataset PATH")),
+            None => {
+                let meant = table.meant(benchmark);
+                usage(format!("no data set for {benchmark}{meant}; give --dataset PATH"))
+            }
         }
     }
 

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use netdiv_words::{Todo, did_you_mean, todos, with_suggestion};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use toml::de::DeTable;
@@ -43,6 +44,14 @@ pub enum SettingsError {
         /// What is wrong with it.
         why: String,
     },
+    /// The file has placeholders, and nothing else has a value for their keys.
+    #[error("{}", todos.iter().map(|todo| format!("{}, {todo}", path.display())).collect::<Vec<_>>().join("\n"))]
+    Unwritten {
+        /// The file.
+        path: PathBuf,
+        /// The placeholders.
+        todos: Vec<Todo>,
+    },
     /// Settings cannot be printed.
     #[error("cannot print the settings: {0}")]
     Unprinted(String),
@@ -66,6 +75,9 @@ pub(crate) struct FromFile {
     table: toml::Table,
     /// The line of each key.
     pub(crate) lines: BTreeMap<String, usize>,
+    /// Placeholders; their keys are not in the table.
+    todos: Vec<Todo>,
+    path: PathBuf,
 }
 
 /// What is given, over what a file says.
@@ -77,6 +89,11 @@ pub(crate) fn over<T: Serialize + DeserializeOwned>(
     // As JSON, which has room for any number that the command line may hold.
     let mut settings = serde_json::to_value(file.table).map_err(|e| layering(&e))?;
     let on_top = serde_json::to_value(given).map_err(|e| layering(&e))?;
+    let is_open = |todo: &Todo| on_top.get(&todo.key).is_none_or(Value::is_null);
+    let todos: Vec<_> = file.todos.into_iter().filter(is_open).collect();
+    if !todos.is_empty() {
+        return Err(SettingsError::Unwritten { path: file.path, todos });
+    }
     if let (Value::Object(settings), Value::Object(on_top)) = (&mut settings, on_top) {
         settings.extend(on_top.into_iter().filter(|(_, value)| !value.is_null()));
     }
@@ -93,7 +110,8 @@ pub(crate) fn read<T: clap::Args + DeserializeOwned>(
     let not_toml = |error| SettingsError::NotToml { path: path_buf(), error: Box::new(error) };
     let table: toml::Table = toml::from_str(&text).map_err(not_toml)?;
     let known = T::augment_args(clap::Command::new(""));
-    let mut file = FromFile::default();
+    let keys: Vec<_> = known.get_arguments().map(|argument| argument.get_id().as_str()).collect();
+    let mut file = FromFile { todos: todos(&text), path: path_buf(), ..FromFile::default() };
     for key in DeTable::parse(&text).map_err(not_toml)?.get_ref().keys() {
         let line = 1 + text[..key.span().start].matches('\n').count();
         let written = key.get_ref().to_string();
@@ -105,15 +123,19 @@ pub(crate) fn read<T: clap::Args + DeserializeOwned>(
             Some(Err(why)) => return Err(invalid(why)),
             None => (written, value.clone()),
         };
-        if !known.get_arguments().any(|argument| argument.get_id() == key.as_str()) {
-            return Err(invalid("there is no such setting; see --help".into()));
+        if !keys.contains(&key.as_str()) {
+            let meant = did_you_mean(&key, keys);
+            return Err(invalid(format!("there is no such setting{meant}; see --help")));
         }
         if file.table.contains_key(&key) {
             return Err(invalid(both(&key)));
         }
+        if file.todos.iter().any(|todo| todo.key == key) {
+            continue;
+        }
         let only = toml::Table::from_iter([(key.clone(), value.clone())]);
         if let Err(error) = only.try_into::<T>() {
-            return Err(invalid(error.message().into()));
+            return Err(invalid(with_suggestion(error.message())));
         }
         file.lines.insert(key.clone(), line);
         file.table.insert(key, value);
@@ -137,8 +159,17 @@ mod tests {
         more: MoreKeys,
     }
 
+    #[derive(Debug, Clone, PartialEq, clap::ValueEnum, Serialize, Deserialize)]
+    #[serde(rename_all = "kebab-case")]
+    enum Colour {
+        Red,
+        Blue,
+    }
+
     #[derive(Debug, Default, PartialEq, clap::Args, Serialize, Deserialize)]
     struct MoreKeys {
+        #[arg(long)]
+        colour: Option<Colour>,
         #[arg(long)]
         size: Option<u32>,
         #[arg(long)]
@@ -154,7 +185,7 @@ mod tests {
     #[test]
     fn the_command_line_wins_over_the_file() {
         let wait = |millis| Some(TimeSpan::from_millis(millis));
-        let more = |size, millis| MoreKeys { size: Some(size), wait: wait(millis) };
+        let more = |size, millis| MoreKeys { colour: None, size: Some(size), wait: wait(millis) };
         for wait in ["wait = '1ms'", "wait_ms = 1", "wait_us = 1000"] {
             let file = file(&format!("name = 'a'\nsize = 1\n{wait}\n"));
             let below = layered(&Keys::default(), Some(file.path())).unwrap();
@@ -168,7 +199,14 @@ mod tests {
     #[test]
     fn a_key_that_is_wrong_is_named_with_its_line() {
         for (text, want) in [
-            ("name = 'a'\nsizes = 1\n", "line 2: `sizes`: there is no such setting"),
+            (
+                "name = 'a'\nsizes = 1\n",
+                "line 2: `sizes`: there is no such setting (did you mean size?); see --help",
+            ),
+            (
+                "colour = 'rod'\n",
+                "line 1: `colour`: unknown variant `rod`, expected `red` or `blue` (did you mean red?)",
+            ),
             ("name_ms = 1\n", "line 1: `name_ms`: there is no such setting"),
             (
                 "name = 'a'\n\nsize = 'b'\n",
@@ -191,6 +229,21 @@ mod tests {
             let error = layered(&Keys::default(), Some(file.path())).unwrap_err().to_string();
             assert!(error.contains(want), "{error}");
         }
+    }
+
+    #[test]
+    fn placeholders_are_refused_all_at_once_unless_the_command_line_has_the_values() {
+        let file = file("# A name.\nname = 'TODO-name'\nsize = 'TODO'\nwait = '5ms'\n");
+        let read = |name: Option<&str>, size| {
+            let more = MoreKeys { size, ..MoreKeys::default() };
+            layered(&Keys { name: name.map(Into::into), more }, Some(file.path()))
+        };
+        let (path, error) = (file.path().display(), read(None, None).unwrap_err());
+        let name = format!("{path}, line 2: name is still TODO: write it. A name.");
+        let size = format!("{path}, line 3: size is still TODO: write it");
+        assert_eq!(error.to_string(), format!("{name}\n{size}"));
+        assert_eq!(read(Some("a"), None).unwrap_err().to_string(), size);
+        assert_eq!(read(Some("a"), Some(1)).unwrap().more.size, Some(1));
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! [`Display`](std::fmt::Display) prints it, and no list of words stands anywhere else. The encodings of payloads are words
 //! as well; they are part of the wire contract, so `netdiv.v1.Encoding` is generated with the same derives. [`AnswerTokens`] is
 //! no word: LoadGen's settings decide it, and nobody writes it down.
+//!
+//! [`did_you_mean`] suggests a word for one that is unknown, and [`todos`] finds the placeholders that stand for values.
 
 mod answer_tokens;
 mod division;
@@ -11,6 +13,8 @@ mod mode;
 mod prefix_caching;
 mod scenario;
 mod served_engine;
+mod suggestion;
+mod todo;
 mod transport;
 
 pub use answer_tokens::AnswerTokens;
@@ -19,6 +23,8 @@ pub use mode::Mode;
 pub use prefix_caching::{Found, PrefixCaching};
 pub use scenario::Scenario;
 pub use served_engine::ServedEngine;
+pub use suggestion::{did_you_mean, with_suggestion};
+pub use todo::{TODO, Todo, is_todo, todos};
 pub use transport::Transport;
 
 #[cfg(test)]

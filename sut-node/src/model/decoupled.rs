@@ -2,10 +2,13 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use netdiv_resources::files;
+use netdiv_words::with_suggestion;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{manifest::ManifestError, served::ServedModel};
+use crate::model::{
+    manifest::{ManifestError, read_text},
+    served::ServedModel,
+};
 
 /// Such a model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -61,13 +64,13 @@ impl DecoupledModel {
     /// Reads such a file.
     pub fn read(path: &Path) -> Result<Self, ManifestError> {
         let refused = |why| ManifestError { path: path.to_path_buf(), why };
-        let text = files::read_text(path).map_err(|error| refused(error.to_string()))?;
-        Self::of(&text).map_err(refused)
+        Self::of(&read_text(path)?).map_err(refused)
     }
 
     fn of(text: &str) -> Result<Self, String> {
-        let File { output, inputs, served } = toml::from_str(text).map_err(|e| e.to_string())?;
-        let served: ServedModel = served.try_into().map_err(|e| e.to_string())?;
+        let refused = |error: toml::de::Error| with_suggestion(&error.to_string());
+        let File { output, inputs, served } = toml::from_str(text).map_err(refused)?;
+        let served: ServedModel = served.try_into().map_err(refused)?;
         let served = served.checked()?;
         let given = |(name, value): (String, toml::Value)| {
             let given = value.clone().try_into().map_err(|_| {

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use netdiv_plugin::Precision;
 use netdiv_resources::{companion::relative, files};
+use netdiv_words::with_suggestion;
 use serde::Deserialize;
 
 use crate::model::{
-    manifest::{ManifestError, precision},
+    manifest::{ManifestError, precision, read_text},
     served::{MOST_TOKENS, ServedModel, within},
 };
 
@@ -86,10 +87,9 @@ impl LanguageModel {
     /// Reads and checks such a manifest.
     pub fn read(path: &Path) -> Result<Self, ManifestError> {
         let refused = |why: String| ManifestError { path: path.into(), why };
-        let text =
-            files::read_text(path).map_err(|error| refused(format!("cannot be read: {error}")))?;
-        let file: File = toml::from_str(&text).map_err(|error| {
-            refused(format!("not a manifest of a language model (docs/MODELS.md): {error}"))
+        let file: File = toml::from_str(&read_text(path)?).map_err(|error| {
+            let why = with_suggestion(&error.to_string());
+            refused(format!("not a manifest of a language model (docs/MODELS.md): {why}"))
         })?;
         file.check(path).map_err(refused)
     }
@@ -106,8 +106,9 @@ impl File {
         if served.insert("name".into(), self.name.into()).is_some() {
             return Err(in_tokens("name: it belongs at the top of the manifest".into()));
         }
-        let served: ServedModel =
-            served.try_into().map_err(|e: toml::de::Error| in_tokens(e.message().into()))?;
+        let served: ServedModel = served
+            .try_into()
+            .map_err(|e: toml::de::Error| in_tokens(with_suggestion(e.message())))?;
         let served = served.checked().map_err(in_tokens)?;
         let fault = within("slots", slots, 1, MOST_SLOTS)
             .or_else(|| within("chunk", chunk, 1, MOST_TOKENS))

@@ -13,7 +13,7 @@ use netdiv_contract::{
 };
 use netdiv_plugin::Precision;
 use netdiv_resources::{companion::relative, files};
-use netdiv_words::Scenario;
+use netdiv_words::{Scenario, Todo, did_you_mean, todos, with_suggestion};
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use crate::settings::batching::BatchingArgs;
@@ -107,6 +107,17 @@ pub struct ManifestError {
     pub why: String,
 }
 
+/// Reads the text of a model's file, and refuses placeholders in it.
+pub(crate) fn read_text(path: &Path) -> Result<String, ManifestError> {
+    let refused = |why| ManifestError { path: path.into(), why };
+    let text =
+        files::read_text(path).map_err(|error| refused(format!("cannot be read: {error}")))?;
+    match todos(&text).as_slice() {
+        [] => Ok(text),
+        todos => Err(refused(todos.iter().map(Todo::to_string).collect::<Vec<_>>().join("; "))),
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -177,7 +188,8 @@ impl BatchingTables {
             } else {
                 let scenario = Scenario::from_str(&name, false).map_err(|_| {
                     let scenarios = Scenario::ALL.map(Scenario::word).join(", ");
-                    bad(format!("choose one of {scenarios}, default"))
+                    let meant = did_you_mean(&name, Scenario::ALL.map(Scenario::word));
+                    bad(format!("choose one of {scenarios}, default{meant}"))
                 })?;
                 all.scenarios.insert(scenario, args);
             }
@@ -190,10 +202,10 @@ impl Manifest {
     /// Reads and checks a manifest.
     pub fn read(path: &Path) -> Result<Self, ManifestError> {
         let bad = |why: String| ManifestError { path: path.into(), why };
-        let text =
-            files::read_text(path).map_err(|error| bad(format!("cannot be read: {error}")))?;
-        let file: File = toml::from_str(&text)
-            .map_err(|error| bad(format!("not a manifest (docs/MODELS.md): {error}")))?;
+        let file: File = toml::from_str(&read_text(path)?).map_err(|error| {
+            let why = with_suggestion(&error.to_string());
+            bad(format!("not a manifest (docs/MODELS.md): {why}"))
+        })?;
         file.check(path).map_err(bad)
     }
 

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use netdiv_resources::files;
+use netdiv_words::with_suggestion;
 use serde::{Deserialize, Serialize};
 
-use crate::model::manifest::ManifestError;
+use crate::model::manifest::{ManifestError, read_text};
 
 /// A served language model, and what is asked of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,17 +41,14 @@ fn one() -> u32 {
 impl ServedModel {
     /// Reads such a file.
     pub fn read(path: &Path) -> Result<Self, ManifestError> {
-        let unreadable = |error: std::io::Error| ManifestError {
-            path: path.to_path_buf(),
-            why: error.to_string(),
-        };
-        Self::parse(path, &files::read_text(path).map_err(unreadable)?)
+        Self::parse(path, &read_text(path)?)
     }
 
     /// Reads the text of such a file.
     pub(crate) fn parse(path: &Path, text: &str) -> Result<Self, ManifestError> {
         let refused = |why| ManifestError { path: path.to_path_buf(), why };
-        let model: Self = toml::from_str(text).map_err(|error| refused(error.to_string()))?;
+        let model: Self =
+            toml::from_str(text).map_err(|error| refused(with_suggestion(&error.to_string())))?;
         model.checked().map_err(refused)
     }
 
@@ -107,7 +104,7 @@ mod tests {
     fn a_model_that_cannot_be_is_refused_by_name() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("tiny.toml");
-        let good = "name = 'tiny'\nvocabulary = 2048\nmax_input_tokens = 512\nmax_tokens = 64\neos = [2]\n";
+        let good = "name = 'tiny'\nvocabulary = 2048\nmax_input_tokens = 512\n# Most tokens of an output.\nmax_tokens = 64\neos = [2]\n";
         std::fs::write(&path, good).unwrap();
         assert_eq!(ServedModel::read(&path).unwrap().min_tokens, 1);
         for (from, to, words) in [
@@ -120,7 +117,12 @@ mod tests {
             ("eos", "min_tokens = 0\neos", "min_tokens = 0"),
             ("[2]", "[2048]", "eos has 2048; ids go from 0 to 2047"),
             ("eos", "sha256 = 'A'\neos", "64 digits"),
-            ("eos", "end", "unknown field"),
+            ("eos", "eso", "unknown field `eso`, expected one of"),
+            (
+                "= 64",
+                "= 'TODO'",
+                "line 5: max_tokens is still TODO: write it. Most tokens of an output.",
+            ),
         ] {
             std::fs::write(&path, good.replace(from, to)).unwrap();
             let error = ServedModel::read(&path).unwrap_err().to_string();

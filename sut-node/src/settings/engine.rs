@@ -11,7 +11,7 @@ use clap::{
     Arg, Command, ValueEnum,
     builder::{PossibleValue, TypedValueParser},
 };
-use netdiv_words::Scenario;
+use netdiv_words::{Scenario, did_you_mean};
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -159,12 +159,36 @@ impl FromStr for EngineChoice {
         EngineWord::from_str(text, false).map(Self::Word).map_err(|_| {
             let words: Vec<_> =
                 EngineWord::value_variants().iter().map(ToString::to_string).collect();
+            let meant = match named_otherwise(text) {
+                Some(engines) => format!(" ({engines})"),
+                None => did_you_mean(text, words.iter().map(String::as_str)),
+            };
             format!(
-                "choose one of {}, or the file of a plug-in (with a / or ending in .so)",
+                "choose one of {}, or the file of a plug-in (with a / or ending in .so){meant}",
                 words.join(", ")
             )
         })
     }
+}
+
+/// Returns what to choose for a program that is known by another name than its engine.
+fn named_otherwise(text: &str) -> Option<&'static str> {
+    let letters = text.to_lowercase().replace(|c: char| !c.is_alphanumeric(), "");
+    Some(match letters.as_str() {
+        "vllm" => "vLLM: openai (HTTP) or vllm-grpc",
+        "sglang" | "sgl" => "SGLang: openai (HTTP) with --openai-dialect sglang, or sglang-grpc",
+        "trtllm" | "tensorrtllm" | "tensorrt" => {
+            "TensorRT-LLM: openai (HTTP) with --openai-dialect trtllm, or trtllm-grpc"
+        }
+        "llamacpp" | "llamaserver" => "llama.cpp: openai with --openai-dialect llamacpp",
+        "triton" | "tritonserver" => "Triton: kserve",
+        "pytorch" | "libtorch" | "torchscript" => "PyTorch: torch",
+        "onnxruntime" | "ort" => "models in ONNX format: onnx",
+        "tgi" | "textgenerationinference" | "ollama" | "lmdeploy" => {
+            "openai sends token ids to vLLM, SGLang, TensorRT-LLM and llama.cpp only: no engine is known to work with this server"
+        }
+        _ => return None,
+    })
 }
 
 impl TryFrom<String> for EngineChoice {
@@ -488,4 +512,30 @@ impl EngineArgs {
 
 fn some_threads(key: &'static str, threads: Option<usize>) -> Result<Option<usize>, OutOfRange> {
     threads.map(|threads| within(key, threads, 1..=MAX_THREADS)).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_by_another_name_is_said_by_its_word() {
+        for (text, want) in [
+            ("vllm", "(vLLM: openai (HTTP) or vllm-grpc)"),
+            ("vLLM", "(vLLM: openai (HTTP) or vllm-grpc)"),
+            ("tensorrt-llm", "or trtllm-grpc)"),
+            ("TensorRT_LLM", "or trtllm-grpc)"),
+            ("sglang", "or sglang-grpc)"),
+            ("llama.cpp", "(llama.cpp: openai with --openai-dialect llamacpp)"),
+            ("triton", "(Triton: kserve)"),
+            ("tgi", "no engine is known to work with this server)"),
+            ("vlm-grpc", "(did you mean vllm-grpc?)"),
+            ("onx", "(did you mean onnx?)"),
+            ("abacus", "(with a / or ending in .so)"),
+        ] {
+            let error = text.parse::<EngineChoice>().unwrap_err();
+            assert!(error.ends_with(want), "{text}: {error}");
+            assert!(error.starts_with("choose one of onnx, decoder, "), "{error}");
+        }
+    }
 }

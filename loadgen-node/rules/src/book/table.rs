@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use netdiv_words::did_you_mean;
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -60,6 +61,22 @@ impl Table {
         let is_it = |refused: &&Refused| refused.names.iter().any(|known| known == name);
         let Refused { why, .. } = self.refused.iter().find(is_it)?;
         Some(format!("{name} cannot be run: {why}"))
+    }
+
+    /// Says that there is no benchmark of that name, or why it cannot be run.
+    pub fn unknown(&self, name: &str) -> String {
+        self.refusal(name).unwrap_or_else(|| {
+            let meant = self.meant(name);
+            format!("there is no benchmark {name}{meant}; `loadgen-node benchmarks` lists all")
+        })
+    }
+
+    /// Suggests benchmarks for a name that none has: ` (did you mean …?)`, or nothing.
+    pub fn meant(&self, name: &str) -> String {
+        match self.find(name) {
+            Some(_) => String::new(),
+            None => did_you_mean(name, self.benchmarks.iter().map(|one| one.name.as_str())),
+        }
     }
 
     /// The interactive variant of a benchmark.
@@ -135,6 +152,12 @@ mod tests {
             refused.starts_with("gpt-oss-120b-interactive cannot be run: its outputs are sampled")
         );
         assert_eq!(table.refusal("gpt-oss"), None);
+        assert_eq!(table.unknown("gpt-oss-120b"), table.refusal("gpt-oss-120b").unwrap());
+        assert_eq!(
+            table.unknown("llama2-70b"),
+            "there is no benchmark llama2-70b (did you mean llama2-70b-99 or llama2-70b-99.9?); \
+             `loadgen-node benchmarks` lists all"
+        );
     }
 
     #[test]

@@ -6,11 +6,16 @@ use crate::book::{Benchmark, Round, Suite, Table};
 pub(crate) fn outside(table: &Table, name: &str) -> Option<String> {
     let what = match table.find(name).map(|benchmark| benchmark.suite) {
         Some(Suite::Datacenter) => return None,
-        Some(Suite::Edge) => "belongs to the edge suite only",
-        Some(Suite::Retired) => "is no benchmark any more",
-        None => return Some(table.refusal(name).unwrap_or_else(|| unknown(table, name))),
+        Some(Suite::Edge) => "belongs to the edge suite only".to_owned(),
+        Some(Suite::Retired) => "is no benchmark any more".into(),
+        None => match table.refusal(name) {
+            Some(why) => return Some(why),
+            None => format!("is not a benchmark{}", table.meant(name)),
+        },
     };
-    Some(format!("{name} {what}; the Network division has {}", datacenter(table, |_| true)))
+    let names = table.benchmarks.iter().filter(|benchmark| benchmark.suite == Suite::Datacenter);
+    let names: Vec<_> = names.map(|benchmark| benchmark.name.as_str()).collect();
+    Some(format!("{name} {what}; the Network division has {}", names.join(", ")))
 }
 
 /// Why a benchmark of the datacenter suite is none of a round.
@@ -20,23 +25,4 @@ pub(crate) fn outside_round(benchmark: &Benchmark, round: &Round) -> Option<Stri
         let rounds: Vec<_> = rounds.iter().map(ToString::to_string).collect();
         format!("{name} is no benchmark of round {}, but of {}", round.name, rounds.join(", "))
     })
-}
-
-fn unknown(table: &Table, name: &str) -> String {
-    let alike = |other: &str| {
-        let family = name.split('-').next().unwrap_or(name);
-        !family.is_empty() && other.starts_with(family)
-    };
-    let names = match datacenter(table, alike) {
-        alike if !alike.is_empty() => alike,
-        _ => datacenter(table, |_| true),
-    };
-    format!("there is no benchmark `{name}`; choose one of {names}")
-}
-
-/// Names of the datacenter suite that a test holds for.
-fn datacenter(table: &Table, holds: impl Fn(&str) -> bool) -> String {
-    let names = table.benchmarks.iter().filter(|benchmark| benchmark.suite == Suite::Datacenter);
-    let names = names.map(|benchmark| benchmark.name.as_str()).filter(|name| holds(name));
-    names.collect::<Vec<_>>().join(", ")
 }

@@ -147,6 +147,11 @@ pub(crate) mod tests {
         assert!(unlike("*.*.min_duration = 1\n*.Server.min_duration = 600000\n").is_empty());
         assert!(unlike("gptj.Server.target_qps = 1\nresnet50.Offline.target_qps = 1\n").is_empty());
         assert!(unlike("resnet50.Server.target_qps=18000.5\n")[0].starts_with("line 1: "));
+        let todo = unlike("\nresnet50.Offline.target_qps = TODO\n");
+        assert!(
+            todo[0].starts_with("line 2: target_qps is still TODO: write the queries"),
+            "{todo:?}"
+        );
         // LoadGen takes the last of several lines, and its default where there is none.
         let twice = "*.Server.target_qps = 18000.5\n*.Server.target_qps = 1\n";
         assert_eq!(unlike(twice), ["target_qps"]);

@@ -118,8 +118,7 @@ pub fn plan(
     output_tokens: Option<f64>,
 ) -> Result<Plan, PlanError> {
     let Some(benchmark) = table.find(benchmark) else {
-        let unknown = || format!("the table of benchmarks has no `{benchmark}`");
-        return Err(PlanError(table.refusal(benchmark).unwrap_or_else(unknown)));
+        return Err(PlanError(table.unknown(benchmark)));
     };
     let (samples_per_second, mean) =
         tokens::rates(benchmark, rate, output_tokens).map_err(PlanError)?;
@@ -324,7 +323,7 @@ mod tests {
             let table = Table::builtin().unwrap();
             plan(table, name, Scenario::Offline, rate, None).unwrap_err().to_string()
         };
-        assert!(error("gptk", 1.0).contains("no `gptk`"));
+        assert!(error("gptk", 1.0).starts_with("there is no benchmark gptk (did you mean gptj-99"));
         assert!(error("gpt-oss-120b", 1.0).contains("its outputs are sampled"));
         assert!(error("rgat", 0.0).contains("above 0"));
         assert!(error("rgat", f64::NAN).contains("above 0"));

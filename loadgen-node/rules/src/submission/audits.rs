@@ -52,7 +52,7 @@ pub(super) fn load(
             Ok(bytes) => drop(accuracy.insert(name.to_owned(), bytes)),
             // Scores are there where somebody made them.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => problems.fault(format!("{}/{name}: {error}", run.name)),
+            Err(error) => problems.fault_in(&run.name, format!("{name}: {error}")),
         };
         match test {
             Test::Test01 => BASELINE.into_iter().for_each(keep),

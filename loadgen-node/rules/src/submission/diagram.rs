@@ -171,7 +171,7 @@ mod tests {
         let (cluster, topology) = large();
         let mut problems = Problems::default();
         let cables = topology::cables(&topology, &cluster, &mut problems);
-        assert_eq!(problems.faults(), [""; 0]);
+        assert_eq!(problems.gaps(), []);
         let layout = layout::place(devices(&cluster, &topology, &cables), &cables);
         assert_eq!((layout.boxes.len(), layout.lines.len()), (1 + 3 + 16, topology.links.len()));
         let boxes: Vec<_> = layout.boxes.iter().map(|placed| placed.rect).collect();

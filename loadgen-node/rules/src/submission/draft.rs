@@ -1,10 +1,11 @@
-//! Drafts a submission: the files that settings, runs and machines make, and what has to be mended in the settings.
+//! Drafts a submission: the files that settings, runs and machines make, and what is missing or wrong in the settings.
 
 use std::path::Path;
 
 use super::{
     documents,
     folder::{Tree, is_folder_name},
+    gap::Gap,
     parts::Parts,
     problems::Problems,
     results::{self, Common, Loaded},
@@ -23,8 +24,8 @@ use crate::{
 pub(super) struct Draft {
     pub(super) tree: Tree,
     pub(super) home: Home,
-    /// What has to be mended in the settings and the files they name.
-    pub(super) faults: Vec<String>,
+    /// What is missing or wrong in the settings and the files they name.
+    pub(super) gaps: Vec<Gap>,
     /// Folders and files of the tree, each with the run folder that it was made of.
     pub(super) runs: Vec<(String, String)>,
     /// Runs that were rehearsals.
@@ -47,7 +48,7 @@ pub(super) fn draft(
     table: &Table,
     sources: &[Source<'_>],
 ) -> Draft {
-    let mut problems = Problems::default();
+    let mut problems = Problems::of(settings);
     let (home, system) = home(settings, table, &mut problems);
     let round = settings.round.and_then(|name| table.round(name));
     let common = Common { base, table, round };
@@ -95,7 +96,7 @@ pub(super) fn draft(
     };
     let rehearsed = named(|result| result.rehearsal);
     let open = named(|result| result.division == Division::Open);
-    Draft { tree, home, faults: problems.faults(), runs, rehearsed, open }
+    Draft { tree, home, gaps: problems.gaps(), runs, rehearsed, open }
 }
 
 /// Where the submission lies, and the name of its system.

@@ -6,6 +6,7 @@ use super::{
     documents,
     draft::draft,
     folder::{Beside, Tree, is_folder_name, is_inside},
+    gap::{Gap, listed},
     refusals::Refusals,
     submission_toml::Settings,
 };
@@ -20,8 +21,8 @@ use crate::{
 #[derive(Debug, thiserror::Error)]
 pub enum MakeError {
     /// Everything that stands against it, each with what to do.
-    #[error("no submission was made:\n{}", .0.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n"))]
-    Refused(Vec<String>),
+    #[error("no submission was made:\n{}", listed(.0))]
+    Refused(Vec<Gap>),
     /// The folder is there already, or cannot be written.
     #[error(transparent)]
     Folder(#[from] io::Error),
@@ -63,8 +64,9 @@ pub fn make(
     output: &Path,
 ) -> Result<Made, MakeError> {
     let mut draft = draft(settings, base, table, sources);
-    let mut refused = std::mem::take(&mut draft.faults);
-    // What has no place, or would lie outside of it, is not even written to be checked; the faults say why.
+    let mut refused = std::mem::take(&mut draft.gaps);
+    let of_rules = |text: String| Gap { file: None, text };
+    // What has no place, or would lie outside of it, is not even written to be checked; the gaps say why.
     let has_division = matches!(settings.division, Some(Division::Network | Division::Open));
     let has_place = has_division && is_folder_name(&draft.home.submitter);
     if !has_place || !draft.tree.keys().all(|path| is_inside(path)) {
@@ -80,7 +82,7 @@ pub fn make(
     let report = match check(beside.path(), table, &Options::default()) {
         Ok(report) => report,
         Err(error) => {
-            refused.push(error.to_string());
+            refused.push(of_rules(error.to_string()));
             return Err(MakeError::Refused(refused));
         }
     };
@@ -90,14 +92,14 @@ pub fn make(
     let is_rehearsal = strictness == Strictness::Rehearsal;
     if refused.is_empty() {
         if !is_rehearsal {
-            refused = found.refused(is_open);
+            refused.extend(found.refused(is_open).into_iter().map(of_rules));
         }
         if strictness == Strictness::Strict {
-            refused.extend(open.iter().cloned());
+            refused.extend(open.iter().cloned().map(of_rules));
         }
     } else {
-        // What is missing in the tree is missing because of the faults.
-        refused.extend(found.of_runs(is_open));
+        // What is missing in the tree is missing because of the gaps.
+        refused.extend(found.of_runs(is_open).into_iter().map(of_rules));
     }
     if !refused.is_empty() {
         return Err(MakeError::Refused(refused));

@@ -49,7 +49,7 @@ fn given(
     let Some((benchmark, formats)) = benchmark else {
         let text = files::read_to_string(path);
         return text
-            .map_err(|error| problems.fault(format!("accuracy_txt {}: {error}", path.display())))
+            .map_err(|error| problems.fault_in(path.display(), format!("accuracy_txt: {error}")))
             .ok();
     };
     match compliance::printed_accuracy(path, benchmark, formats) {

@@ -12,6 +12,7 @@ pub(crate) mod documents;
 mod draft;
 mod drawing;
 mod folder;
+mod gap;
 mod graph;
 mod layout;
 mod make;
@@ -36,6 +37,7 @@ mod topology;
 
 use crate::derived::{cluster, markdown};
 pub use folder::Tree;
+pub use gap::Gap;
 pub use make::{Made, MakeError, Strictness, make};
 pub use submission_toml::{
     Architecture, Link, Power, ResultSettings, Retrained, Retraining, Settings, Status, Switch,

@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use netdiv_contract::encoding::Encoding;
+use netdiv_words::is_todo;
 use serde::Serialize;
 
 use super::{
@@ -48,19 +49,22 @@ impl Parts<'_> {
 
     /// A file of the settings, which has something in it.
     pub(super) fn bytes(&mut self, key: &str, path: &Path) -> Option<Vec<u8>> {
+        if path.to_str().is_some_and(is_todo) {
+            return None;
+        }
         let why = match files::read(&self.base.join(path)) {
             Ok(bytes) if !bytes.trim_ascii().is_empty() => return Some(bytes),
             Ok(_) => "the file is empty".to_owned(),
             Err(error) => error.to_string(),
         };
-        self.problems.fault(format!("{key} {}: {why}", path.display()));
+        self.problems.fault_in(path.display(), format!("{key}: {why}"));
         None
     }
 
     /// The same, of a text.
     fn file(&mut self, key: &str, path: &Path) -> Option<String> {
         let text = String::from_utf8(self.bytes(key, path)?);
-        let fault = |_| self.problems.fault(format!("{key} {}: it is no UTF-8", path.display()));
+        let fault = |_| self.problems.fault_in(path.display(), format!("{key}: it is no UTF-8"));
         text.map_err(fault).ok()
     }
 

@@ -34,12 +34,12 @@ impl Parts<'_> {
         let measured = folder.join("run_1").join(tree::DETAIL);
         if files::read(&self.base.join(&measured)).ok().as_ref() != Some(&result.performance.detail)
         {
-            self.problems.fault(format!(
-                "power {}: its log is not that of {}; write performance = \"{}\"",
-                measured.display(),
+            let why = format!(
+                "power: its log is not that of {}; write performance = \"{}\"",
                 result.performance.name,
                 folder.join("run_1").display()
-            ));
+            );
+            self.problems.fault_in(measured.display(), why);
         }
         let about = self.settings.power.clone().unwrap_or_default();
         for (key, path) in

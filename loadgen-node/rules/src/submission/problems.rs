@@ -1,39 +1,54 @@
-//! What has to be mended in the settings and the files they name, collected until all of it is known.
+//! What is missing or wrong in the settings and the files they name, collected until all of it is known.
 
+use netdiv_words::is_todo;
+
+use super::{gap::Gap, submission_toml::Settings};
 use crate::placeholder::is_placeholder;
 
-/// Faults, each with what to do about it.
+/// Gaps, in the order in which they are found.
 #[derive(Debug, Default)]
 pub(super) struct Problems {
-    faults: Vec<String>,
+    /// The name of the settings' file.
+    settings: String,
+    gaps: Vec<Gap>,
 }
 
 impl Problems {
-    /// Something must be mended; the text says what to do.
+    /// Begins with the placeholders in the settings' file.
+    pub(super) fn of(settings: &Settings) -> Self {
+        let mut problems = Self { settings: settings.file.clone(), gaps: Vec::new() };
+        settings.todos.iter().for_each(|todo| problems.fault(todo.to_string()));
+        problems
+    }
+
+    /// Adds a gap in the settings; the text says what to do.
     pub(super) fn fault(&mut self, text: impl Into<String>) {
-        let text = text.into();
-        if !self.faults.contains(&text) {
-            self.faults.push(text);
+        self.fault_in(self.settings.clone(), text);
+    }
+
+    /// Adds a gap in another file, or in a folder.
+    pub(super) fn fault_in(&mut self, file: impl ToString, text: impl Into<String>) {
+        let gap = Gap { file: Some(file.to_string()), text: text.into() };
+        if !self.gaps.contains(&gap) {
+            self.gaps.push(gap);
         }
     }
 
-    /// The text, or a fault that says what to write in place of nothing or a placeholder.
+    /// Returns the text, or adds a gap that says what to write in place of nothing or a placeholder. Placeholders of
+    /// `loadgen-node init` are gaps already.
     pub(super) fn need<'a>(&mut self, value: &'a Option<String>, what: &str) -> &'a str {
-        match value.as_deref().map(str::trim) {
-            Some(text) if !is_placeholder(text) => text,
-            None | Some("") => {
-                self.fault(what);
-                ""
-            }
-            Some(text) => {
-                self.fault(format!("`{text}` says nothing: {what}"));
-                ""
-            }
+        match value.as_deref() {
+            Some(text) if is_todo(text) => {}
+            Some(text) if !is_placeholder(text) => return text.trim(),
+            None => self.fault(what),
+            Some(text) if text.trim().is_empty() => self.fault(what),
+            Some(text) => self.fault(format!("`{}` says nothing: {what}", text.trim())),
         }
+        ""
     }
 
-    /// All of them.
-    pub(super) fn faults(self) -> Vec<String> {
-        self.faults
+    /// Returns all gaps.
+    pub(super) fn gaps(self) -> Vec<Gap> {
+        self.gaps
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn load<'a>(
     let digests = settings.digests.as_ref().and_then(|folder| {
         let run = runs::load(common.base, folder, problems)?;
         if run.result.digests.is_none() {
-            problems.fault(format!("{}: that run was made without --digests", run.name));
+            problems.fault_in(&run.name, "that run was made without --digests");
         }
         Some(run)
     });

@@ -5,6 +5,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use netdiv_words::is_todo;
+
 use super::problems::Problems;
 use crate::{
     facts::files,
@@ -33,8 +35,11 @@ pub(super) struct Run {
 pub(super) fn load(base: &Path, folder: &Path, problems: &mut Problems) -> Option<Run> {
     let name = folder.display().to_string();
     let folder = base.join(folder);
+    if is_todo(&name) {
+        return None;
+    }
     let mut fault = |what: &str, error: &dyn std::fmt::Display| {
-        problems.fault(format!("{name}: {what}: {error}"));
+        problems.fault_in(&name, format!("{what}: {error}"));
     };
     let record = files::read(&folder.join(RunResult::FILE))
         .map_err(|error| fault("no result.json of a run can be read there", &error))

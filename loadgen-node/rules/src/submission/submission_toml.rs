@@ -7,9 +7,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use netdiv_words::{Todo, todos, with_suggestion};
 use serde::{Deserialize, Deserializer, Serialize, de::IntoDeserializer as _};
 use strum::Display;
 
+use super::gap::Gap;
 use crate::{Division, Scenario, book::RoundName, facts::files};
 
 /// The file. Paths in it are relative to its folder.
@@ -43,6 +45,11 @@ pub struct Settings {
     pub results: Vec<ResultSettings>,
     /// What the retraining rules ask a result with a retrained model to report (their section 10).
     pub retraining: Option<Retraining>,
+    /// The name of the file, and its placeholders.
+    #[serde(skip)]
+    pub(super) file: String,
+    #[serde(skip)]
+    pub(super) todos: Vec<Todo>,
 }
 
 /// Whether others can have a system.
@@ -207,9 +214,12 @@ impl Settings {
     /// # Errors
     ///
     /// When it cannot be read or is no `submission.toml`, with the line.
-    pub fn read(path: &Path) -> Result<Self, String> {
-        let named = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
-        let text = files::read_text(path).map_err(|error| named(&error))?;
-        toml::from_str(&text).map_err(|error| named(&error))
+    pub fn read(path: &Path) -> Result<Self, Gap> {
+        let file = path.display().to_string();
+        let refused = |text| Gap { file: Some(file.clone()), text };
+        let text = files::read_text(path).map_err(|error| refused(error.to_string()))?;
+        let settings: Self =
+            toml::from_str(&text).map_err(|error| refused(with_suggestion(&error.to_string())))?;
+        Ok(Self { todos: todos(&text), file, ..settings })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use netdiv_words::{did_you_mean, is_todo};
 use serde_json::{Map, Value};
 
 use super::{problems::Problems, submission_toml::Settings};
@@ -35,8 +36,9 @@ pub(super) fn description(
         if let Some((_, why)) = ELSEWHERE.iter().find(|(name, _)| name == key) {
             problems.fault(format!("[system] {key}: {why}"));
         } else if key != "id" && !FIELDS.iter().any(|field| field.name == key) {
-            problems
-                .fault(format!("[system] {key}: there is no such field of a system description"));
+            let meant = did_you_mean(key, FIELDS.iter().map(|field| field.name));
+            let why = "there is no such field of a system description";
+            problems.fault(format!("[system] {key}: {why}{meant}"));
         }
     }
     let word = |value: Option<String>| Value::from(value.unwrap_or_default());
@@ -66,6 +68,7 @@ fn given(
     let Field { name, kind, example } = field;
     let value = match settings.system.get(*name) {
         None => derived.get(name).cloned().unwrap_or_default(),
+        Some(toml::Value::String(text)) if is_todo(text) => return String::new(),
         Some(toml::Value::String(text)) => text.trim().to_owned(),
         Some(toml::Value::Integer(number)) => number.to_string(),
         Some(toml::Value::Float(number)) => number.to_string(),
@@ -102,13 +105,16 @@ mod tests {
     #[test]
     fn fields_that_say_nothing_and_unknown_ones_are_faults() {
         let text = "[system]\nid = \"x\"\ncooling = \"TBD\"\nhw_notes = \"n/a\"\ncolour = \"red\"\n\
+                    acelerator_model_name = \"H100\"\n\
                     status = \"available\"\nhost_storage_type = [1]\n";
         let settings: Settings = toml::from_str(text).unwrap();
         let mut problems = Problems::default();
         description(&settings, &BTreeMap::new(), &mut problems);
-        let problems = problems.faults().join("\n");
+        let problems: Vec<_> = problems.gaps().into_iter().map(|gap| gap.text).collect();
+        let problems = problems.join("\n");
         for want in [
             "[system] colour: there is no such field",
+            "system description (did you mean accelerator_model_name?)",
             "[system] status: write it above",
             "[system] cooling: `TBD` says nothing; write it, such as \"air, liquid\"",
             "[system] hw_notes: `n/a` says nothing",

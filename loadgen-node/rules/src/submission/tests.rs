@@ -8,7 +8,7 @@ mod trees;
 
 use std::{fs, path::Path};
 
-use super::{MakeError, Settings, Strictness, Tree, folder::Beside, make};
+use super::{Gap, MakeError, Settings, Strictness, Tree, folder::Beside, make};
 use crate::{
     book::Table,
     fixture::{self, SOURCES},
@@ -22,7 +22,12 @@ fn build_in(folder: &Path, rehearsal: bool) -> Result<Tree, Vec<String>> {
     let strictness = if rehearsal { Strictness::Rehearsal } else { Strictness::Usual };
     let made = make(&settings, folder, table, &SOURCES, strictness, &out.path().join("tree"));
     made.map(|made| made.tree).map_err(|error| match error {
-        MakeError::Refused(problems) => problems,
+        // What is wrong in the settings is told by its text.
+        MakeError::Refused(gaps) => {
+            let is_of_settings = |gap: &Gap| gap.file.as_ref() == Some(&settings.file);
+            let told = |gap: Gap| if is_of_settings(&gap) { gap.text } else { gap.to_string() };
+            gaps.into_iter().map(told).collect()
+        }
         MakeError::Folder(error) => panic!("{error}"),
     })
 }

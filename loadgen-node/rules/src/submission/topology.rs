@@ -172,7 +172,7 @@ pub(super) mod tests {
         let topology: Topology = toml::from_str(text).unwrap();
         let mut problems = Problems::default();
         cables(&topology, &cluster(), &mut problems);
-        problems.faults()
+        problems.gaps().into_iter().map(|gap| gap.text).collect()
     }
 
     pub(in crate::submission) const SWITCH: &str =

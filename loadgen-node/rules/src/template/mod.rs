@@ -12,4 +12,4 @@ mod text;
 mod user_conf;
 
 pub use files::files;
-pub use known::{NODE, RUN, SUBMISSION, TODO, Template, USER_CONF};
+pub use known::{NODE, RUN, SUBMISSION, Template, USER_CONF};

@@ -1,9 +1,8 @@
 //! `node.toml`: settings of a SUT node, the same on all.
 
-use super::{
-    known::{TODO, Template},
-    text::Text,
-};
+use netdiv_words::TODO;
+
+use super::{known::Template, text::Text};
 
 /// What a node takes by default, in bytes: `--max-payload-bytes` of `sut-node`.
 const MAX_PAYLOAD_BYTES: u64 = 64 << 20;

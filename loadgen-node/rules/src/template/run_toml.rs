@@ -1,7 +1,9 @@
 //! `run.toml`: settings of `loadgen-node run`.
 
+use netdiv_words::TODO;
+
 use super::{
-    known::{TODO, Template, USER_CONF},
+    known::{Template, USER_CONF},
     text::Text,
 };
 use crate::{Division, book::Compression};

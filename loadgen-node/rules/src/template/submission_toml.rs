@@ -1,9 +1,8 @@
 //! `submission.toml`: what a submitter has to say.
 
-use super::{
-    known::{TODO, Template, USER_CONF},
-    text::Text,
-};
+use netdiv_words::TODO;
+
+use super::{known::Template, text::Text};
 use crate::{
     Division, Scenario,
     book::system_fields::{FIELDS, Field, Kind},
@@ -23,30 +22,33 @@ pub(super) fn text(template: &Template<'_>) -> String {
     let Template { benchmark, round, division, .. } = template;
     let mut text = Text::default();
     text.comment(&format!(
-        "Settings of loadgen-node submission, for {}: what no machine knows, and where the runs are. Paths are relative to this \
-         file. Lines with # in front of a key may be set; write what says {TODO}.",
+        "Settings of loadgen-node submission, for {}: what no machine knows, and where the runs are. In each table, first comes \
+         what is {TODO}: write it. The rest may stay; docs/SUBMISSION.md explains all keys. Lines with # in front of a key may be \
+         set. Paths are relative to this file.",
         benchmark.name
     ))
     .line("")
-    .key("submitter", TODO, "Your organization: the name of your folder, without spaces.")
-    .key("division", division.to_string(), "network or open, as the runs were made.")
-    .key("status", "available", "available, preview or rdi: whether others can have the system [2.1].")
-    .key("round", round.name.to_string(), "The round: it decides the layout of the submission.")
-    .key(
+    .key("submitter", TODO, "Your organization: the name of your folder, without spaces.");
+    if *division == Division::Open {
+        text.key("reason", TODO, "Why the submission is in the Open division.");
+    }
+    text.key(
         "calibration",
         "calibration.md",
-        "How quantization was calibrated, a Markdown file; if nothing was quantized, it says so [2.3].",
+        "How quantization was calibrated, a Markdown file that you write; if nothing was quantized, it says so [2.3].",
     )
+    .comment("The division of the runs; whether others can have the system: available, preview or rdi [2.1]; the round.")
+    .set("division", division.to_string())
+    .set("status", "available")
+    .set("round", round.name.to_string())
     .maybe(
         "compression_approval",
-        TODO,
-        "Who approved the compression of samples, when, and how to find that; needed with an encoding [6.2.4].",
+        "NAME, DATE, where to find it",
+        "Who approved the compression of samples; needed with an encoding [6.2.4].",
     );
-    let why = "Why the submission is in the Open division; needed there.";
-    match division {
-        Division::Open => text.key("reason", TODO, why),
-        Division::Network | Division::Exploratory => text.maybe("reason", TODO, why),
-    };
+    if *division != Division::Open {
+        text.maybe("reason", "pruned weights", "Needed in the Open division alone.");
+    }
     system(&mut text);
     topology(&mut text);
     for scenario in &benchmark.scenarios {
@@ -57,30 +59,26 @@ pub(super) fn text(template: &Template<'_>) -> String {
 }
 
 fn system(text: &mut Text) {
-    text.line("")
-        .comment("The system description. What is left out is filled from the evidence of the runs [6.2.2].")
-        .line("[system]")
-        .key("id", TODO, "Name of the system's folder, without spaces, such as rack1.");
-    for Field { name, kind, example } in &FIELDS {
-        if is_said_elsewhere(name) {
-            continue;
-        }
-        match kind {
-            Kind::Filled if UNTOLD.contains(name) => {
-                text.key(name, TODO, &format!("Such as: {example}."));
-            }
-            Kind::Filled | Kind::Network => {
-                text.maybe(
-                    name,
-                    *example,
-                    "Filled from the evidence where that tells it; else write it, such as:",
-                );
-            }
-            Kind::Free => {
-                text.maybe(name, "", "May stay empty.");
-            }
-        }
+    text.line("").comment("The system description.").line("[system]").key(
+        "id",
+        TODO,
+        "Name of the system's folder, without spaces, such as rack1.",
+    );
+    let is_untold = |field: &&Field| UNTOLD.contains(&field.name);
+    for Field { name, example, .. } in FIELDS.iter().filter(is_untold) {
+        text.key(name, TODO, &format!("Such as: {example}."));
     }
+    let others = |is_free: bool| {
+        let fields =
+            FIELDS.iter().filter(|field| !is_untold(field) && !is_said_elsewhere(field.name));
+        let names = fields.filter(|field| (field.kind == Kind::Free) == is_free);
+        names.map(|field| field.name).collect::<Vec<_>>().join(", ")
+    };
+    text.comment(&format!(
+        "The evidence of the runs fills in the following; loadgen-node submission asks for what it lacks [6.2.2]: {}.",
+        others(false)
+    ))
+    .comment(&format!("Optional: {}.", others(true)));
 }
 
 fn topology(text: &mut Text) {
@@ -88,21 +86,18 @@ fn topology(text: &mut Text) {
         .comment("What is between the machines [6.2.3].")
         .line("[topology]")
         .key("text", TODO, "What the system diagram shows, such as: Two nodes and the LoadGen node on one switch.")
-        .line("")
-        .comment("Each switch.")
+        .comment("Each switch, and each link that samples cross. The LoadGen node is loadgen, nodes have their names.")
         .line("#[[topology.switch]]")
-        .maybe("name", "leaf1", "Its name in this file.")
-        .maybe("model", "SN5600", "Vendor and model.")
-        .maybe("ports", 64, "Number of its ports.")
-        .maybe("speed", "800 Gb/s", "What a port can do.")
-        .line("")
-        .comment("Each link that samples cross: every interface on a route has one.")
+        .suggest("name", "leaf1")
+        .suggest("model", "SN5600")
+        .suggest("ports", 64)
+        .suggest("speed", "800 Gb/s")
         .line("#[[topology.link]]")
-        .maybe("from", "loadgen:eth2", "One end, MACHINE:INTERFACE or SWITCH:PORT. The LoadGen node is loadgen, nodes have their names.")
-        .maybe("to", "leaf1:1", "The other end.")
-        .maybe("media", "copper DAC", "What it is made of.")
-        .maybe("rate", "400 Gb/s", "What it carries.")
-        .maybe("length", "2 m", "Its length.")
+        .suggest("from", "loadgen:eth2")
+        .suggest("to", "leaf1:1")
+        .suggest("media", "copper DAC")
+        .suggest("rate", "400 Gb/s")
+        .suggest("length", "2 m")
         .line("")
         .comment("The way from the network to the accelerators (N28) [5.1].")
         .line("[architecture]")
@@ -116,33 +111,46 @@ fn result(template: &Template<'_>, scenario: Scenario, text: &mut Text) {
     text.line("")
         .comment(&format!("The result of {} in {}.", benchmark.name, scenario.official_name()))
         .line("[[result]]")
-        .key("benchmark", benchmark.name.as_str(), "The benchmark.")
-        .key("scenario", scenario.to_string(), "The scenario.")
-        .key("performance", folder("performance"), "Folder of the performance run.")
-        .key("accuracy", folder("accuracy"), "Folder of the accuracy run.")
-        .maybe(
-            "accuracy_txt",
-            format!("{}/accuracy.txt", folder("accuracy")),
-            "What the official accuracy script printed, where that is another file than the one that loadgen-node accuracy wrote.",
-        );
-    let tests: Vec<_> = benchmark.compliance.iter().map(|test| test.name()).collect();
-    let compliance = "Folder that loadgen-node audit made";
-    if tests.is_empty() {
-        let comment = format!("{compliance}; the benchmark demands no compliance test.");
-        text.maybe("compliance", folder("compliance"), &comment);
-    } else {
-        let source = template.source("compliance");
-        let comment = format!("{compliance}, with {}{source}.", tests.join(" and "));
-        text.key("compliance", folder("compliance"), &comment);
-    }
-    text.key("digests", folder("digests"), "Folder of a run with --digests, which proves that every byte arrived (N7 to N10).")
-        .maybe("power", "power-runs/DATE_resnet50", "Folder that the measurement client of power-dev made, with the table [power].")
-        .key("starting_weights_filename", TODO, "The file with the weights that the model was made of, such as resnet50_v1.pth.")
+        .key(
+            "starting_weights_filename",
+            TODO,
+            "The file with the weights that the model was made of, such as resnet50_v1.pth.",
+        )
         .key("weight_data_types", TODO, "Data types of the weights, such as fp16.")
-        .key("weight_transformations", TODO, "What was done to the weights, such as: fp16 conversion; or none.")
-        .key("input_data_types", TODO, &inputs(template))
-        .maybe("retraining", "Yes", "Whether the model was retrained, in the Open division, with the table [retraining].")
-        .maybe("readme", "how-to.md", &format!("How to do it again, a Markdown file or a text; commands and {USER_CONF} are put there without it."));
+        .key(
+            "weight_transformations",
+            TODO,
+            "What was done to the weights, such as: fp16 conversion; or none.",
+        )
+        .key("input_data_types", TODO, &inputs(template));
+    let tests: Vec<_> = benchmark.compliance.iter().map(|test| test.name()).collect();
+    let compliance = match tests.as_slice() {
+        [] => String::new(),
+        tests => {
+            format!(
+                "; that of loadgen-node audit has {}{}",
+                tests.join(" and "),
+                template.source("compliance")
+            )
+        }
+    };
+    text.comment(&format!("The folders of the runs, as loadgen-node init named them{compliance}."))
+        .set("benchmark", benchmark.name.as_str())
+        .set("scenario", scenario.to_string())
+        .set("performance", folder("performance"))
+        .set("accuracy", folder("accuracy"))
+        .set("digests", folder("digests"));
+    if !tests.is_empty() {
+        text.set("compliance", folder("compliance"));
+    }
+    text.comment("Optional.")
+        .suggest("accuracy_txt", format!("{}/accuracy.txt", folder("accuracy")))
+        .suggest("power", "power-runs/DATE_resnet50")
+        .suggest("retraining", "Yes")
+        .suggest("readme", "how-to.md");
+    if tests.is_empty() {
+        text.suggest("compliance", folder("compliance"));
+    }
 }
 
 fn inputs(template: &Template<'_>) -> String {
@@ -152,18 +160,16 @@ fn inputs(template: &Template<'_>) -> String {
 
 fn optional_tables(text: &mut Text) {
     text.line("")
-        .comment("How power was measured, where it was.")
+        .comment("Optional: how power was measured; and a model that was retrained by the restricted rules, in the Open division.")
         .line("#[power]")
-        .maybe("text", TODO, "The setup.")
-        .maybe("analyzer_table", "analyzer.csv", "The analyzers: a file.")
-        .maybe("power_settings", "power_settings.md", "Settings that bear on power: a file.")
-        .line("")
-        .comment("A model that was retrained by the restricted rules, in the Open division.")
+        .suggest("text", "The setup.")
+        .suggest("analyzer_table", "analyzer.csv")
+        .suggest("power_settings", "power_settings.md")
         .line("#[retraining]")
-        .maybe("retraining_data_fraction", 0.1, "Share of the training data that was used.")
-        .maybe("retraining_epoch_fraction", 0.1, "Share of the epochs of the original training.")
-        .maybe("non_zero_parameters", 25_000_000, "Parameters that are not zero.")
-        .maybe("model_size_bytes", 50_000_000, "Size of the model, in bytes.")
-        .maybe("numerics", "int8", "Its number formats.")
-        .maybe("quantization", TODO, "How it was quantized, so that others can do the same.");
+        .suggest("retraining_data_fraction", 0.1)
+        .suggest("retraining_epoch_fraction", 0.1)
+        .suggest("non_zero_parameters", 25_000_000)
+        .suggest("model_size_bytes", 50_000_000)
+        .suggest("numerics", "int8")
+        .suggest("quantization", "How it was quantized, so that others can do the same.");
 }

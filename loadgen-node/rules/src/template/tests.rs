@@ -1,5 +1,7 @@
 use std::collections::BTreeSet;
 
+use netdiv_words::{TODO, todos};
+
 use super::*;
 use crate::{
     Division, Scenario, book::Table, placeholder::is_placeholder, submission::Settings, user_conf,
@@ -44,14 +46,18 @@ fn uncommented(text: &str) -> String {
 }
 
 #[test]
-fn every_key_has_a_comment_before_it() {
+fn every_key_is_under_a_comment_and_each_placeholder_has_its_own() {
     for_all(|_, files| {
         for (name, text) in files {
             let lines: Vec<_> = text.lines().collect();
             for two in lines.windows(2) {
                 let is_key = |line: &str| line.contains(" = ") && !line.starts_with("# ");
-                assert!(!is_key(two[1]) || two[0].starts_with("# "), "{name}: {two:?}");
+                let is_headed =
+                    is_key(two[0]) || two[0].starts_with("# ") || two[0].starts_with("#[");
+                assert!(!is_key(two[1]) || is_headed, "{name}: {two:?}");
             }
+            let todos = todos(text);
+            assert!(todos.iter().all(|todo| todo.to_string().contains("write it. ")), "{todos:?}");
             assert!(lines.iter().all(|line| !line.ends_with(' ') && line.len() < 200), "{text}");
         }
     });
@@ -108,6 +114,23 @@ fn unset(file: &toml::Table) -> BTreeSet<String> {
 }
 
 #[test]
+fn what_has_to_be_written_comes_first_in_each_table_of_a_submission() {
+    for_all(|template, files| {
+        let text = &files[3].1;
+        let todos: BTreeSet<_> = todos(text).into_iter().map(|todo| todo.line).collect();
+        let mut is_first = true;
+        for (line, number) in text.lines().zip(1..) {
+            let is_set = line.contains(" = ") && !line.starts_with('#');
+            is_first = line.starts_with('[') || is_first && (!is_set || todos.contains(&number));
+            assert!(is_first || !todos.contains(&number), "line {number}: {text}");
+        }
+        let results = template.benchmark.scenarios.len();
+        assert_eq!(todos.len(), 9 + 4 * results + usize::from(template.division == Division::Open));
+        assert!(text.lines().count() < 90 + 25 * results, "{text}");
+    });
+}
+
+#[test]
 fn what_cannot_be_known_is_a_placeholder() {
     assert!(is_placeholder(TODO) && is_placeholder(&format!("{TODO}-dataset.npy")));
     for_all(|_, files| {
@@ -132,12 +155,23 @@ fn figures_are_those_of_the_table() {
         std::fs::write(&path, conf).unwrap();
         for scenario in &benchmark.scenarios {
             let name = scenario.official_name();
-            let warnings = user_conf::check(&path, &benchmark.loadgen_model, name);
-            assert_eq!(warnings.map(|read| read.warnings), Ok(Vec::new()), "{conf}");
+            let check = || user_conf::check(&path, &benchmark.loadgen_model, name);
+            let refused = check().unwrap_err();
+            assert_eq!(refused.lines().count(), benchmark.scenarios.len(), "{refused}");
+            assert!(refused.contains("target_qps is still TODO: write the queries"), "{refused}");
+            std::fs::write(&path, conf.replace(TODO, "7")).unwrap();
+            assert_eq!(check().map(|read| read.warnings), Ok(Vec::new()), "{conf}");
+            std::fs::write(&path, conf).unwrap();
             let model = format!("{}.{name}", benchmark.loadgen_model);
             let duration = template.round.min_duration_ms;
             assert!(conf.contains(&format!("{model}.min_duration = {duration}\n")), "{conf}");
-            assert!(conf.contains(&format!("{model}.target_qps = ")), "{conf}");
+            assert!(conf.contains(&format!("{model}.target_qps = TODO\n")), "{conf}");
+            let known = Template { rate: Some(1.5), ..template.clone() };
+            let conf = &super::files(&known)[2].1;
+            assert!(conf.contains(&format!("{model}.target_qps = 1.5\n")), "{conf}");
+            assert!(
+                conf.replace("\n#", "").contains("The figure comes from loadgen-node init --rate.")
+            );
         }
         for bound in [benchmark.server_latency_ms, benchmark.ttft_ms, benchmark.tpot_ms] {
             let is_bound = benchmark.scenarios.contains(&Scenario::Server);

@@ -1,4 +1,4 @@
-//! TOML with a comment before every key.
+//! TOML with comments before its keys.
 
 use std::fmt::Write as _;
 
@@ -37,7 +37,12 @@ impl Text {
         value: impl Into<toml::Value>,
         comment: &str,
     ) -> &mut Self {
-        self.comment(comment).line(&format!("{key} = {}", value.into()))
+        self.comment(comment).set(key, value)
+    }
+
+    /// A key that is set, under a comment that it shares with others.
+    pub(super) fn set(&mut self, key: &str, value: impl Into<toml::Value>) -> &mut Self {
+        self.line(&format!("{key} = {}", value.into()))
     }
 
     /// A key that may be set: without its `#` the line sets it.
@@ -47,7 +52,12 @@ impl Text {
         value: impl Into<toml::Value>,
         comment: &str,
     ) -> &mut Self {
-        self.comment(comment).line(&format!("#{key} = {}", value.into()))
+        self.comment(comment).suggest(key, value)
+    }
+
+    /// A key that may be set, under a comment that it shares with others.
+    pub(super) fn suggest(&mut self, key: &str, value: impl Into<toml::Value>) -> &mut Self {
+        self.line(&format!("#{key} = {}", value.into()))
     }
 
     /// All of it.

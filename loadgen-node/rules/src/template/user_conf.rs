@@ -1,5 +1,7 @@
 //! `user.conf`: LoadGen's own settings. LoadGen wants a comment on a line of its own, with a space behind its `#`.
 
+use netdiv_words::TODO;
+
 use super::{known::Template, text::Text};
 use crate::Scenario;
 
@@ -7,19 +9,19 @@ pub(super) fn text(template: &Template<'_>) -> String {
     let Template { benchmark, round, .. } = template;
     let mut text = Text::default();
     text.comment(&format!(
-        "LoadGen's user.conf for {}, round {}. The rates are yours to set; the rest is what the rules ask, and LoadGen has it so \
-         from its own configuration. In brackets is where a figure comes from.",
+        "LoadGen's user.conf for {}, round {}. The rates are yours to set; the rest is what the rules ask, and LoadGen has the same \
+         in its own configuration. In brackets is where a figure comes from.",
         benchmark.name, round.name
     ));
     for scenario in &benchmark.scenarios {
         text.line("");
         rate(template, *scenario, &mut text);
         let model = format!("{}.{}", benchmark.loadgen_model, scenario.official_name());
-        text.comment("Least duration of a performance run, in ms [3]. Leave it.")
+        text.comment("Minimum duration of a performance run, in ms [3]. Leave it.")
             .line(&format!("{model}.min_duration = {}", round.min_duration_ms));
         if *scenario == Scenario::Offline {
             let source = template.source("offline_samples");
-            text.comment(&format!("Least number of samples in the query{source}. Leave it."))
+            text.comment(&format!("Minimum number of samples in the query{source}. Leave it."))
                 .line(&format!("{model}.min_query_count = {}", benchmark.offline_samples));
         }
     }
@@ -28,10 +30,9 @@ pub(super) fn text(template: &Template<'_>) -> String {
 
 fn rate(template: &Template<'_>, scenario: Scenario, text: &mut Text) {
     let benchmark = template.benchmark;
-    let rate = template.rate_of(scenario);
     let what = match scenario {
         Scenario::Offline => {
-            "Samples per second that all nodes together reach. LoadGen issues a tenth more than the least duration takes at this \
+            "Samples per second that all nodes together reach. LoadGen issues a tenth more than the minimum duration takes at this \
              rate; where the nodes are faster, the run is too short, and LoadGen says to increase it."
         }
         Scenario::Server | Scenario::SingleStream | Scenario::MultiStream => {
@@ -39,14 +40,11 @@ fn rate(template: &Template<'_>, scenario: Scenario, text: &mut Text) {
              --mode find-peak searches the highest rate."
         }
     };
-    let origin = match template.rate {
-        Some(_) => "This is the rate that was given.".to_owned(),
-        None => format!(
-            "CHANGE IT: {rate} is only the least that has {} samples in the least duration.",
-            template.least_samples(scenario)
-        ),
+    let (rate, origin) = match template.rate {
+        Some(rate) => (rate.to_string(), " The figure comes from loadgen-node init --rate."),
+        None => (TODO.to_owned(), ""),
     };
-    text.comment(&format!("{what} {origin}"));
+    text.comment(&format!("{what}{origin}"));
     if let Some(bounds) = bounds(template, scenario) {
         text.comment(&bounds);
     }

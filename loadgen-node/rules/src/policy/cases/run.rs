@@ -59,14 +59,14 @@ fn only_the_datacenter_suite() {
         images(),
         Rule::N1,
         "benchmark",
-        "no benchmark `gptj`; choose one of gptj-99, gptj-99.9",
+        "gptj is not a benchmark (did you mean gptj-99 or gptj-99.9?); the Network division has resnet50",
         everything("gptj"),
     );
     fails(
         images(),
         Rule::N1,
         "benchmark",
-        "choose one of resnet50, retinanet",
+        "digits is not a benchmark; the Network division has resnet50, retinanet",
         everything("digits"),
     );
     let mut bert = images();

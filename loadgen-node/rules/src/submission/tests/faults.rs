@@ -87,7 +87,7 @@ fn settings_that_do_not_fit_are_said() {
         "[[result]] resnet50 Offline is there twice",
         "write weight_data_types, such as \"fp16\"",
         "retraining is for the Open division",
-        "calibration calibration.md",
+        "calibration.md: calibration: No such file",
     ] {
         assert!(all.contains(want), "{want}: {all}");
     }
@@ -152,19 +152,40 @@ fn unknown_keys_and_wrong_types_are_named_with_their_line() {
     let path = folder.path().join("submission.toml");
     for (text, want) in [
         ("colour = 1", "unknown field `colour`"),
+        ("submiter = 'a'", "(did you mean submitter?)"),
         ("submitter = 1", "invalid type"),
         ("status = \"soon\"", "unknown variant `soon`, expected one of `available`"),
         ("division = \"closed\"", "unknown variant `closed`"),
         ("round = \"5\"", "`5` is not the name of a round; write one such as v5.0"),
-        ("[[result]]\nscenario = \"ofline\"", "unknown variant `ofline`"),
+        ("[[result]]\nscenario = \"ofline\"", "(did you mean offline?)"),
         ("[[result]]\nbenchmrk = \"x\"", "unknown field `benchmrk`"),
         ("[[topology.link]]\nfrom = \"a\"", "missing field `to`"),
     ] {
         fs::write(&path, text).unwrap();
-        let error = Settings::read(&path).unwrap_err();
+        let error = Settings::read(&path).unwrap_err().to_string();
         assert!(error.contains(want) && error.contains("line"), "{error}");
     }
-    assert!(Settings::read(Path::new("/no/such/file")).unwrap_err().contains("/no/such/file"));
+    let missing = Settings::read(Path::new("/no/such/file")).unwrap_err();
+    assert!(missing.to_string().starts_with("/no/such/file: "), "{missing}");
+}
+
+#[test]
+fn each_placeholder_is_one_gap_with_its_line_and_is_no_path() {
+    let all = problems_of(|folder| {
+        change_settings(folder, "calibration = \"calibration.md\"", "calibration = \"TODO.md\"");
+        change_settings(folder, "cooling = \"air\"", "# Air or liquid.\ncooling = \"TODO\"");
+        change_settings(folder, "\"offline/digests\"", "\"TODO-digests\"");
+        change_settings(folder, "How we ran it.", "TODO-how-to.md");
+    });
+    let is_todo =
+        |text: &&String| text.starts_with("line ") && text.contains(" is still TODO: write it");
+    let told: Vec<_> = all.iter().filter(is_todo).collect();
+    assert_eq!(told.len(), 5, "{all:#?}");
+    assert!(
+        told.iter().any(|text| text.ends_with("cooling is still TODO: write it. Air or liquid.")),
+        "{told:#?}"
+    );
+    assert!(!all.iter().any(|text| text.contains("No such file")), "{all:#?}");
 }
 
 #[test]
@@ -220,8 +241,11 @@ fn files_that_are_named_have_to_be_there() {
         change_settings(folder, "How we ran it.", "HOWTO.md");
     })
     .join("\n");
-    for want in ["measurement fabric.json", "calibration.md: the file is empty", "readme HOWTO.md"]
-    {
+    for want in [
+        "fabric.json: [architecture] measurement: No such file",
+        "calibration.md: calibration: the file is empty",
+        "HOWTO.md: readme: No such file",
+    ] {
         assert!(all.contains(want), "{want}: {all}");
     }
 }

@@ -70,10 +70,10 @@ fn what_a_measurement_lacks_is_said_at_once() {
     });
     let all = problems.join("\n");
     for want in [
-        "power other/power/server.log: No such file",
-        "power other/ranging/spl.txt: No such file",
-        "power other/run_1/mlperf_log_detail.txt: its log is not that of watts/run_1",
-        "analyzer_table table.md: No such file",
+        "other/power/server.log: power: No such file",
+        "other/ranging/spl.txt: power: No such file",
+        "other/run_1/mlperf_log_detail.txt: power: its log is not that of watts/run_1",
+        "table.md: analyzer_table: No such file",
         "[power] write power_settings",
     ] {
         assert!(all.contains(want), "{want}: {all}");

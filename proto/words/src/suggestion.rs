@@ -1,0 +1,60 @@
+//! "Did you mean": the known words that are most like one that is not known.
+
+/// Minimum likeness of a suggestion, from 0 to 1, as clap has it for options.
+const ALIKE: f64 = 0.7;
+
+/// Words that are less like than the best one by more than this are not suggested.
+const NEAR_THE_BEST: f64 = 0.05;
+
+/// Returns ` (did you mean a or b?)`, for the end of a message; nothing where no known word is like the given one.
+pub fn did_you_mean<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let word = word.to_lowercase();
+    let likeness =
+        known.into_iter().map(|known| (strsim::jaro(&word, &known.to_lowercase()), known));
+    let mut alike: Vec<_> = likeness.filter(|(likeness, _)| *likeness > ALIKE).collect();
+    alike.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+    let Some((best, _)) = alike.first().copied() else { return String::new() };
+    let nearest = alike.iter().filter(|(likeness, _)| best - likeness < NEAR_THE_BEST);
+    let nearest: Vec<_> = nearest.map(|(_, known)| *known).collect();
+    format!(" (did you mean {}?)", nearest.join(" or "))
+}
+
+/// Adds a suggestion to a message of serde such as "unknown variant `x`, expected one of `a`, `b`". Any other message stays as it
+/// is.
+pub fn with_suggestion(message: &str) -> String {
+    let message = message.trim_end();
+    let about = message.rsplit_once("unknown ").map_or("", |(_, about)| about);
+    let mut words = about.split('`').skip(1).step_by(2);
+    let word = words.next().unwrap_or_default();
+    format!("{message}{}", did_you_mean(word, words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_words_are_suggested() {
+        let known =
+            ["llama2-70b-99", "llama2-70b-interactive-99", "llama2-70b-99.9", "resnet50", "none"];
+        for (word, want) in [
+            ("llama2-70b", " (did you mean llama2-70b-99 or llama2-70b-99.9?)"),
+            ("resnt50", " (did you mean resnet50?)"),
+            ("ResNet", " (did you mean resnet50?)"),
+            ("zip", ""),
+            ("", ""),
+        ] {
+            assert_eq!(did_you_mean(word, known), want, "{word}");
+        }
+    }
+
+    #[test]
+    fn messages_of_serde_get_a_suggestion() {
+        let toml = "TOML parse error at line 1, column 1\n  |\n1 | sead = 1\n  | ^^^^\n";
+        let unknown = format!("{toml}unknown field `sead`, expected `seed` or `rate`\n");
+        assert!(with_suggestion(&unknown).ends_with("`seed` or `rate` (did you mean seed?)"));
+        for message in ["invalid type: integer `5`", "unknown variant `x`, there are no variants"] {
+            assert_eq!(with_suggestion(message), message);
+        }
+    }
+}
