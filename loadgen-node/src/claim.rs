@@ -18,10 +18,25 @@ const LOCK: &str = "run.lock";
 #[derive(Debug)]
 pub(crate) struct Claim {
     folder: PathBuf,
+    /// Folders that were made for it, the innermost first.
+    made: Vec<PathBuf>,
     _lock: File,
 }
 
 impl Claim {
+    /// Claims a folder, which is made where it is missing; `None` when another process has it. A folder that was made and is still
+    /// empty in the end is removed again.
+    pub(crate) fn make(folder: &Path) -> io::Result<Option<Self>> {
+        // The last ancestor of a relative path is empty.
+        let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+        let made: Vec<_> =
+            folder.ancestors().take_while(is_missing).map(Path::to_path_buf).collect();
+        fs::create_dir_all(folder)?;
+        let Some(mut claim) = Self::of(folder)? else { return Ok(None) };
+        claim.made = made;
+        Ok(Some(claim))
+    }
+
     /// Claims a folder; `None` when another process has it.
     pub(crate) fn of(folder: &Path) -> io::Result<Option<Self>> {
         let path = folder.join(LOCK);
@@ -38,7 +53,7 @@ impl Claim {
                 // Some network file systems lock nothing.
                 Err(TryLockError::Error(error)) if has_no_locks(&error) => {
                     warn!(folder = %folder.display(), "the file system has no locks: start no other run into this folder");
-                    return Ok(Some(Self { folder: folder.into(), _lock: lock }));
+                    return Ok(Some(Self { folder: folder.into(), made: Vec::new(), _lock: lock }));
                 }
                 Err(TryLockError::Error(error)) => return Err(error),
                 Ok(()) => {}
@@ -47,7 +62,7 @@ impl Claim {
             let place = |file: &fs::Metadata| (file.dev(), file.ino());
             let ours = lock.metadata()?;
             if fs::metadata(&path).is_ok_and(|now| place(&now) == place(&ours)) {
-                return Ok(Some(Self { folder: folder.into(), _lock: lock }));
+                return Ok(Some(Self { folder: folder.into(), made: Vec::new(), _lock: lock }));
             }
         }
     }
@@ -67,6 +82,10 @@ pub(crate) fn tidy(folder: &Path) {
 impl Drop for Claim {
     fn drop(&mut self) {
         tidy(&self.folder);
+        for folder in &self.made {
+            // One that holds anything stays.
+            let _ = fs::remove_dir(folder);
+        }
     }
 }
 
@@ -90,6 +109,27 @@ mod tests {
         fs::write(folder.path().join(LOCK), "").unwrap();
         drop(Claim::of(folder.path()).unwrap().unwrap());
         assert!(Claim::of(Path::new("/nowhere")).is_err());
+    }
+
+    #[test]
+    fn a_folder_that_was_made_for_nothing_is_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let (outer, inner) = (root.path().join("out"), root.path().join("out/fabric"));
+        let made = || Claim::make(&inner).unwrap().unwrap();
+        drop(made());
+        assert!(!outer.exists());
+        let claim = made();
+        fs::write(outer.join("other.txt"), "1").unwrap();
+        drop(claim);
+        assert!(!inner.exists() && outer.exists(), "what another wrote stays");
+        let claim = made();
+        fs::write(inner.join("fabric.json"), "{}").unwrap();
+        drop(claim);
+        drop(made());
+        assert!(inner.join("fabric.json").exists());
+        fs::remove_file(inner.join("fabric.json")).unwrap();
+        drop(made());
+        assert!(inner.exists(), "it was there before");
     }
 
     #[test]

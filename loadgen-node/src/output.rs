@@ -35,12 +35,12 @@ pub(crate) fn report(text: impl std::fmt::Display) {
     }
 }
 
-/// Makes the folder, for this process alone; refuses one that holds another run, or into which another run writes.
+/// Makes the folder, for this process alone; refuses one that holds another run, or into which another run writes. The folder goes
+/// with the claim if nothing was written into it.
 pub(crate) fn prepare(folder: &Path) -> Result<Claim, RunError> {
     let failed =
         |error: io::Error| RunError::Usage(format!("--output {}: {error}", folder.display()));
-    fs::create_dir_all(folder).map_err(failed)?;
-    let Some(claim) = Claim::of(folder).map_err(failed)? else {
+    let Some(claim) = Claim::make(folder).map_err(failed)? else {
         return Err(RunError::Usage(format!(
             "another run is writing into {}; choose another --output",
             folder.display()

@@ -261,10 +261,13 @@ impl Outcome {
         outcome
     }
 
-    /// Asserts that the run was refused, with this text.
+    /// Asserts that the run was refused, with this text, and that it left no empty folder.
     pub fn expect_refusal(self, text: &str) -> Self {
         let outcome = self.expect(2);
         assert!(outcome.stderr.contains(text), "{}", outcome.stderr);
+        let is_empty =
+            |folder: PathBuf| folder.read_dir().is_ok_and(|mut files| files.next().is_none());
+        assert!(!is_empty(outcome.path("")), "{}", outcome.stderr);
         outcome
     }
 }

@@ -1,6 +1,12 @@
 //! The bandwidth test of the fabric, and messages as long as the longest of the benchmarks.
 
-use std::{fs, path::Path, process::Command};
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    path::Path,
+    process::{Command, Stdio},
+    time::{Duration, Instant},
+};
 
 use e2e::{
     LoadGen, SutNode,
@@ -33,7 +39,10 @@ fn fabric(nodes: &[&SutNode], args: &[&str]) -> (Option<i32>, String, Value) {
             assert_eq!(read("fabric.svg").is_ok_and(|svg| svg.starts_with("<svg")), measured);
             report
         }
-        Err(_) => Value::Null,
+        Err(_) => {
+            assert!(!folder.path().join("out").exists(), "a folder for nothing: {text}");
+            Value::Null
+        }
     };
     (output.status.code(), text, report)
 }
@@ -137,6 +146,30 @@ fn what_cannot_be_measured_is_refused() {
 }
 
 #[test]
+fn the_first_figure_comes_soon() {
+    let node = SutNode::start("a", &["--engine", "none"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let begin = Instant::now();
+    let mut measuring = Command::new(program("loadgen-node"))
+        .args(["fabric", "--nodes", &node.address, "--transport", transport()])
+        .current_dir(folder.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("loadgen-node starts");
+    let mut log = BufReader::new(measuring.stderr.take().expect("its log"));
+    let mut text = String::new();
+    while !text.contains("round trip of 64 B to a: p50 ") {
+        assert_ne!(log.read_line(&mut text).expect("a line"), 0, "{text}");
+    }
+    let took = begin.elapsed();
+    measuring.kill().expect("our child");
+    measuring.wait().expect("our child");
+    assert!(took < Duration::from_secs(5), "{took:?}");
+    assert!(text.contains("this takes about ") && text.contains("--thorough"), "{text}");
+}
+
+#[test]
 fn connections_are_added_while_that_helps() {
     let node = SutNode::start("a", &["--engine", "none"]);
     let args = ["--transport", transport(), "--sizes", "300000", "--rounds", "1"];
@@ -145,6 +178,9 @@ fn connections_are_added_while_that_helps() {
     let tried = report["tried"].as_array().expect("what was tried");
     assert_eq!(tried[0]["connections"], 1);
     assert!(text.contains("connections tried, both ways: 1 "), "{text}");
+    assert!(text.contains("1 round of 50 ms") && text.contains("Gbit/s"), "{text}");
+    assert!(text.contains("round 1 of 1, 300000 B both ways: to "), "{text}");
+    assert!(!text.contains("Appendix B"), "nobody asked for it: {text}");
     let most = tried.last().and_then(|tried| tried["connections"].as_u64());
     assert!(report["connections_per_node"].as_u64() <= most, "{report}");
     assert_eq!(report["connections_per_node"], report["io_threads"]);
@@ -178,9 +214,9 @@ fn a_soak_has_its_longest_gap() {
     let relay = Relay::start(&node.address, transport() == "quic", 1);
     let address = relay.address.clone();
     let cut = std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(1500));
+        std::thread::sleep(Duration::from_millis(1500));
         relay.set(Faults::cut());
-        std::thread::sleep(std::time::Duration::from_millis(600));
+        std::thread::sleep(Duration::from_millis(600));
         relay.set(Faults::none());
         relay
     });
@@ -245,16 +281,18 @@ fn measurements_are_compared() {
     let relay = Relay::tcp(&node.address);
     relay.set(Faults { bytes_per_second: Some(2_500_000), ..Faults::none() });
     measure("after", &relay.address);
-    let compare = |sides: [&str; 2]| {
+    let run = |args: &[&str]| {
         let output = Command::new(program("loadgen-node"))
-            .arg("compare")
-            .args(sides)
-            .args(["--json", "-"])
+            .args(args)
             .current_dir(folder.path())
             .output()
             .expect("loadgen-node starts");
-        let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        (output.status.code(), found)
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let compare = |sides: [&str; 2]| {
+        let (code, json, _) = run(&["compare", sides[0], sides[1], "--json", "-"]);
+        (code, serde_json::from_str::<Value>(&json).expect("JSON"))
     };
     let (code, found) = compare(["before", "after"]);
     assert_eq!(code, Some(1), "{found}");
@@ -263,6 +301,28 @@ fn measurements_are_compared() {
     assert_eq!((&rate["spreads"][0]["runs"], &rate["more_is_better"]), (&3.into(), &true.into()));
     assert_eq!(rate["changes"][0]["judgement"], "worse", "{rate}");
     assert_eq!(compare(["before", "before"]).0, Some(0));
+
+    // The same of one round each: nobody knows how much is chance, unless a tolerance is to decide.
+    for name in ["before", "after"] {
+        let path = folder.path().join(name).join("fabric.json");
+        let text = fs::read_to_string(&path).expect("a report");
+        let mut report: Value = serde_json::from_str(&text).expect("JSON");
+        for cell in report["bandwidth"].as_array_mut().expect("cells") {
+            cell["rounds_bytes_per_second"].as_array_mut().expect("rounds").truncate(1);
+        }
+        fs::write(&path, report.to_string()).expect("our folder");
+    }
+    let (code, text, _) = run(&["compare", "before", "after"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("NOISE UNKNOWN: ") && text.contains("before: 1 measurement\n"), "{text}");
+    let (code, text, _) = run(&["compare", "before", "after", "--tolerance", "5%"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("WORSE: ") && text.contains("--tolerance alone decided"), "{text}");
+
+    // There is no page of it.
+    let (code, _, text) = run(&["report", "before"]);
+    assert_eq!(code, Some(2), "{text}");
+    assert!(text.contains("before holds a measurement of a network"), "{text}");
 }
 
 #[test]

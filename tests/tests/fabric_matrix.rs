@@ -65,7 +65,10 @@ impl Cluster {
                 assert!(read("matrix.svg").is_ok_and(|svg| svg.starts_with("<svg")));
                 serde_json::from_str(&json).expect("JSON")
             }
-            Err(_) => Value::Null,
+            Err(_) => {
+                assert!(!self.folder.path().join("out").exists(), "a folder for nothing: {text}");
+                Value::Null
+            }
         };
         (output.status.code(), text, report)
     }
@@ -164,6 +167,7 @@ fn what_fails_is_named_and_the_rest_is_measured() {
     };
     assert!(measured("a", "b") > Some(0.0) && measured("b", "a") > Some(0.0), "{text}");
     assert_eq!(measured("a", "lost"), None, "{text}");
+    assert!(text.contains("from one round"), "{text}");
 }
 
 /// Nothing here may take long; a hang is a failure.

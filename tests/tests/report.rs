@@ -216,6 +216,16 @@ fn runs_are_compared_with_a_baseline() {
     let html = fs::read_to_string(page).expect("a page");
     assert!(html.contains("<svg ") && html.contains("worse"));
 
+    // Of one run on each side the noise is unknown, unless a tolerance is to decide.
+    let (one, other) = (format!("{base}/0"), format!("{worse}/0"));
+    for (more, judgement) in [(&[][..], "unknown"), (&["--tolerance", "5%"], "worse")] {
+        let args = [&["compare", &one, &other, "--json", "-"][..], more].concat();
+        let found: Value = serde_json::from_str(&loadgen_node(&args).1).expect("JSON");
+        let figures = found["figures"].as_array().expect("figures");
+        let p50 = figures.iter().find(|figure| figure["name"] == "latency p50").expect("a figure");
+        assert_eq!(p50["changes"][0]["judgement"], judgement, "{p50}");
+    }
+
     // The other way round it is better, and beside itself nothing has changed.
     let (code, table, _) = loadgen_node(&["compare", &worse, &base, "--tolerance", "1000%"]);
     assert_eq!(code, Some(0), "{table}");

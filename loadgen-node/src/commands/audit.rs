@@ -121,8 +121,7 @@ fn run_test(
     options: &[String],
 ) -> Result<(), RunError> {
     let failed = |error: &dyn std::fmt::Display| RunError::Failed(error.to_string());
-    // The run that is started below claims the folder for itself.
-    drop(output::prepare(folder)?);
+    let claim = output::prepare(folder)?;
     let (config, audit_config) = (folder.join("run.toml"), folder.join("audit.config"));
     let settings = toml::Table::try_from(settings).map_err(|error| failed(&error))?;
     let settings = netdiv_process::renew::<RunArgs>(settings).map_err(|error| failed(&error))?;
@@ -133,6 +132,8 @@ fn run_test(
     let settings = toml::to_string(&settings).map_err(|error| failed(&error))?;
     output::write(&config, settings.as_bytes())?;
     output::write(&audit_config, compliance::audit_config(test, benchmark).as_bytes())?;
+    // The run claims the folder for itself.
+    drop(claim);
     info!(test = test.name(), "running");
     let program = std::env::current_exe().map_err(|error| failed(&error))?;
     // The test has the settings of the performance run, not those of this environment.

@@ -16,22 +16,16 @@ use serde::{Deserialize, Serialize};
 use crate::{
     NetworkArgs, RunError,
     fabric::{
+        defaults::{Defaults, ONE_SIZE, OPEN_LOOP_SIZES, QUICK, ROUNDS, THOROUGH},
         figures::{Direction, Shape},
         plan::{Kind, Plan},
-        report::Report,
+        report::{FILE, Report},
         watch::Times,
     },
     output, report,
     run::Interruptions,
     settings::{Names, bytes, set_time, usage},
 };
-
-/// Message sizes when none are given, in bytes: from 64 B to 64 MiB.
-const SIZES: [usize; 5] = [64, 16 << 10, 128 << 10, 1 << 20, 64 << 20];
-
-/// Message sizes of a matrix and a soak, and of an open loop, when none are given, in bytes.
-const ONE_SIZE: [usize; 1] = [1 << 20];
-const OPEN_LOOP_SIZES: [usize; 3] = [64, 16 << 10, 128 << 10];
 
 /// Rates of an open loop, in messages per second.
 const RATES: &str = "must be above 0 and at most 100000000";
@@ -44,8 +38,7 @@ fn rate(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|rate| is_rate(*rate)).ok_or_else(|| RATES.into())
 }
 
-/// Rounds when none are given, and at most.
-const ROUNDS: usize = 3;
+/// Rounds at most.
 const MOST_ROUNDS: usize = 1000;
 
 /// Headings of options in the help.
@@ -68,13 +61,17 @@ struct FabricArgs {
     #[command(flatten)]
     #[serde(flatten)]
     network: NetworkArgs,
-    /// Message sizes [default: 64,16KiB,128KiB,1MiB,64MiB]
+    /// Measure as long as it takes for figures that vary less: the sizes 64,16KiB,128KiB,1MiB,64MiB, each for 5s after 1s of warm-up,
+    /// which takes five minutes with one node. Without it half a minute is enough
+    #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = MEASUREMENT)]
+    thorough: Option<bool>,
+    /// Message sizes, with --target also those of the benchmark's samples and responses [default: 64,16KiB,1MiB]
     #[arg(long, value_name = "BYTES", value_delimiter = ',', help_heading = MEASUREMENT)]
     sizes: Option<Vec<ByteCount>>,
-    /// Length of each measurement, after the warm-up [default: 5s]
+    /// Length of each measurement, after the warm-up [default: 300ms; with --thorough and --rate 5s]
     #[arg(long, value_name = "TIME", help_heading = MEASUREMENT)]
     duration: Option<TimeSpan>,
-    /// What each measurement of bandwidth leaves out at its begin; 0 for nothing [default: 1s]
+    /// What each measurement of bandwidth leaves out at its begin; 0 for nothing [default: 200ms; with --thorough and --soak 1s]
     #[arg(long, value_name = "TIME", help_heading = MEASUREMENT)]
     warm_up: Option<TimeSpan>,
     /// How often each bandwidth is measured, in turn with the others; the median counts [default: 3]
@@ -129,16 +126,24 @@ struct FabricConfig {
 
 impl FabricArgs {
     fn resolve(&self, names: Names) -> Result<FabricConfig, RunError> {
-        let mut duration = Duration::from_secs(5);
+        let kind = self.kind()?;
+        let thorough = self.thorough.unwrap_or(false);
+        let has_rounds = matches!(kind, Kind::Sweep { .. } | Kind::Matrix);
+        if thorough && !has_rounds {
+            return usage(
+                "--thorough is for the measurement of all sizes and for --matrix; leave it out",
+            );
+        }
+        let defaults = if has_rounds && !thorough { &QUICK } else { &THOROUGH };
+        let Times { warm_up, mut duration } = defaults.times;
         set_time("duration", &mut duration, self.duration)?;
         set_time("soak", &mut duration, self.soak)?;
-        let warm_up = self.warm_up.map_or(Duration::from_secs(1), TimeSpan::duration);
+        let warm_up = self.warm_up.map_or(warm_up, TimeSpan::duration);
         let rounds = self.rounds.unwrap_or(ROUNDS);
         if !(1..=MOST_ROUNDS).contains(&rounds) {
             return usage(format!("--rounds {rounds}: must be from 1 to {MOST_ROUNDS}"));
         }
         let given = [self.network.connections, self.network.streams, self.network.io_threads];
-        let kind = self.kind()?;
         let settings = self.settings(&self.network, names)?;
         let plaintext = self.plaintext(&settings, &kind, names)?;
         let times = Times { warm_up, duration };
@@ -146,11 +151,14 @@ impl FabricArgs {
             check_matrix(&settings, times, names)?;
         }
         let plan = Plan {
-            sizes: self.sizes(&kind)?,
+            sizes: self.sizes(&default_sizes(&kind, defaults))?,
             settings,
             plaintext,
             times,
-            rounds: if matches!(kind, Kind::Sweep { .. } | Kind::Matrix) { rounds } else { 1 },
+            // A length that was given is that of each measurement.
+            round_trips: self.duration.map_or(defaults.round_trips, |_| Duration::MAX),
+            rounds: if has_rounds { rounds } else { 1 },
+            is_quick: has_rounds && !thorough,
             chooses: given.iter().all(Option::is_none),
             kind,
         };
@@ -213,13 +221,11 @@ impl FabricArgs {
     }
 
     /// In ascending order.
-    fn sizes(&self, kind: &Kind) -> Result<Vec<usize>, RunError> {
+    fn sizes(&self, default: &[usize]) -> Result<Vec<usize>, RunError> {
         let size = |size: &ByteCount| bytes("sizes", Some(*size), 1, 1..=MAX_PAYLOAD_BYTES);
-        let mut sizes = match (&self.sizes, kind) {
-            (Some(sizes), _) => sizes.iter().map(size).collect::<Result<_, _>>()?,
-            (None, Kind::Sweep { .. }) => SIZES.to_vec(),
-            (None, Kind::Matrix | Kind::Soak) => ONE_SIZE.to_vec(),
-            (None, Kind::OpenLoop { .. }) => OPEN_LOOP_SIZES.to_vec(),
+        let mut sizes = match &self.sizes {
+            Some(sizes) => sizes.iter().map(size).collect::<Result<_, _>>()?,
+            None => default.to_vec(),
         };
         sizes.sort_unstable();
         sizes.dedup();
@@ -251,7 +257,7 @@ impl FabricArgs {
                 Ok(Kind::OpenLoop { rate, shapes: shapes.collect::<Result<_, _>>()? })
             }
             (_, Some(rate), None) => {
-                let sizes = self.sizes(&Kind::OpenLoop { rate, shapes: Vec::new() })?;
+                let sizes = self.sizes(&OPEN_LOOP_SIZES)?;
                 let shape = |bytes| (None, Shape::of(Direction::ToNodes, bytes));
                 Ok(Kind::OpenLoop { rate, shapes: sizes.into_iter().map(shape).collect() })
             }
@@ -294,9 +300,9 @@ impl FabricCommand {
         let failed =
             |file: &str, error: String| RunError::Failed(format!("cannot make {file}: {error}"));
         let text = serde_json::to_string_pretty(&figures)
-            .map_err(|error| failed("fabric.json", error.to_string()))?;
-        output::write(&folder.join("fabric.json"), format!("{text}\n").as_bytes())?;
-        let mut files = "fabric.json".to_owned();
+            .map_err(|error| failed(FILE, error.to_string()))?;
+        output::write(&folder.join(FILE), format!("{text}\n").as_bytes())?;
+        let mut files = FILE.to_owned();
         if !figures.bandwidth.is_empty() {
             let svg = report::fabric_plot::svg(&figures)
                 .map_err(|error| failed("fabric.svg", error.to_string()))?;
@@ -320,6 +326,22 @@ impl FabricCommand {
         }
         unmeasured(&figures)?;
         Ok(u8::from(!is_enough(&figures)))
+    }
+}
+
+/// The sizes where none are given: of a target also those of its samples and responses, so that its verdict rests on them.
+fn default_sizes(kind: &Kind, defaults: &Defaults) -> Vec<usize> {
+    match kind {
+        Kind::Sweep { needs, targets } => {
+            let is_target = |need: &&Need| targets.iter().any(|(name, _)| *name == need.name);
+            let bytes = needs.iter().filter(is_target);
+            let bytes = bytes.flat_map(|need| [need.ingress_bytes, need.egress_bytes]);
+            let bytes = bytes.filter_map(|bytes| usize::try_from(bytes).ok());
+            let of_targets = bytes.filter(|bytes| (1..=MAX_PAYLOAD_BYTES).contains(bytes));
+            defaults.sizes.iter().copied().chain(of_targets).collect()
+        }
+        Kind::Matrix | Kind::Soak => ONE_SIZE.to_vec(),
+        Kind::OpenLoop { .. } => OPEN_LOOP_SIZES.to_vec(),
     }
 }
 
@@ -378,4 +400,64 @@ fn of_benchmark(needs: &[Need], name: &str) -> Result<(Option<String>, Shape), R
     };
     let shape = Shape { to_node: bytes(need.ingress_bytes)?, from_node: bytes(need.egress_bytes)? };
     Ok((Some(need.name.clone()), shape))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: FabricArgs,
+    }
+
+    /// The plan of these options, against so many nodes.
+    fn plan(nodes: usize, options: &[&str]) -> Result<Plan, RunError> {
+        let nodes: Vec<_> = (1..=nodes).map(|port| format!("127.0.0.1:{port}")).collect();
+        let nodes = nodes.join(",");
+        let line = ["fabric", "--nodes", &nodes].into_iter().chain(options.iter().copied());
+        let args = Line::try_parse_from(line).unwrap().args;
+        args.resolve(Names::LookUp).map(|config| config.plan)
+    }
+
+    #[test]
+    fn half_a_minute_is_enough_unless_more_is_asked_for() {
+        let seconds = |nodes, options: &[&str]| plan(nodes, options).unwrap().about(64).as_secs();
+        for nodes in [1, 8, 64] {
+            assert!(seconds(nodes, &[]) <= 30, "{nodes} nodes: {} s", seconds(nodes, &[]));
+        }
+        assert!(seconds(4, &["--matrix"]) <= 60);
+        assert!(seconds(1, &["--thorough"]) > 240);
+        assert!(seconds(4, &["--matrix", "--thorough"]) > 240);
+    }
+
+    #[test]
+    fn options_go_before_both_plans() {
+        let given = ["--sizes", "5,3", "--duration", "2s", "--warm-up", "0s", "--rounds", "2"];
+        for more in [&[][..], &["--thorough"], &["--matrix"], &["--matrix", "--thorough"]] {
+            let plan = plan(2, &[&given[..], more].concat()).unwrap();
+            let Times { warm_up, duration } = plan.times;
+            assert_eq!((warm_up, duration), (Duration::ZERO, Duration::from_secs(2)), "{more:?}");
+            assert_eq!((&plan.sizes[..], plan.rounds), (&[3, 5][..], 2), "{more:?}");
+            assert_eq!(plan.round_trips, Duration::MAX);
+        }
+        let thorough = plan(1, &["--thorough"]).unwrap();
+        assert_eq!(thorough.sizes, THOROUGH.sizes);
+        assert_eq!(thorough.times.duration, Duration::from_secs(5));
+        for long in [&["--soak", "1h"][..], &["--rate", "5"]] {
+            assert_eq!(plan(1, long).unwrap().times.warm_up, Duration::from_secs(1), "{long:?}");
+            assert!(plan(1, &[long, &["--thorough"]].concat()).is_err());
+        }
+    }
+
+    #[test]
+    fn the_sizes_of_a_target_are_measured() {
+        let sizes = |options: &[&str]| plan(1, options).unwrap().sizes;
+        assert_eq!(sizes(&["--target", "resnet50=5"]), [64, 16 << 10, 150_528, 1 << 20]);
+        assert_eq!(sizes(&["--target", "bert=5,rgat=5"]), [64, 9216, 16 << 10, 1 << 20]);
+        assert_eq!(sizes(&["--target", "resnet50=5", "--sizes", "64"]), [64]);
+    }
 }

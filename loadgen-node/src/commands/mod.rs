@@ -47,7 +47,8 @@ pub enum Command {
     /// settings, machines and rules. Exit code 2: a folder holds no run; 3: the page cannot be written
     Report(report::ReportArgs),
     /// Compare runs, or folders of repeated runs, with a baseline: what differs in settings and machines, and what that changed,
-    /// with the noise. Exit code 0: nothing is worse; 1: something is, beyond --tolerance; 2: they cannot be compared
+    /// with the noise. Exit code 0: nothing is worse, or the noise is unknown; 1: something is worse, beyond --tolerance and the
+    /// noise; 2: they cannot be compared
     Compare(compare::CompareArgs),
     /// Measure what the network costs: the same run over the loopback interface and in one process, in turn
     #[cfg(feature = "in-process")]

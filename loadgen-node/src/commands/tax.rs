@@ -2,7 +2,7 @@
 
 use std::{
     ffi::OsString,
-    fs, io,
+    io,
     path::{Path, PathBuf},
     process::{Child, Stdio},
     thread,
@@ -51,6 +51,7 @@ impl TaxArgs {
         if self.rounds == 0 {
             return usage("--rounds 0: must be at least 1");
         }
+        let _claim = output::prepare(&self.output)?;
         let mut rounds = Vec::new();
         for number in 1..=self.rounds {
             let folder = |kind: &str| self.output.join(format!("{number}-{kind}"));
@@ -143,7 +144,6 @@ impl Node {
         let program = args.sut_node.clone().unwrap_or_else(|| own.with_file_name("sut-node"));
         let failed = |why: String| RunError::Usage(format!("{}: {why}", program.display()));
         let unusable = |error: io::Error| failed(error.to_string());
-        fs::create_dir_all(&args.output).map_err(unusable)?;
         let ready_file = args.output.join("node.json");
         // Its settings are those of the file, as in one process.
         let child = netdiv_process::program(&program)

@@ -5,13 +5,13 @@ use std::{collections::BTreeMap, fs, path::Path};
 use super::subject::{Measured, Subject};
 use crate::{
     RunError,
-    fabric::{figures::Bandwidth, report::Report},
+    fabric::{
+        figures::Bandwidth,
+        report::{FILE, Report},
+    },
     recording::histograms::Histograms,
     report::units::size,
 };
-
-/// The file that a measurement leaves.
-pub(super) const FILE: &str = "fabric.json";
 
 /// The measurement of a folder.
 pub(super) fn read(folder: &Path) -> Result<Subject, RunError> {

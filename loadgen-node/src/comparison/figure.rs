@@ -18,9 +18,9 @@ pub(crate) struct Figure {
 }
 
 impl Figure {
-    /// Whether it is worse on any side.
-    pub(crate) fn is_worse(&self) -> bool {
-        self.changes.iter().any(|change| change.judgement == Judgement::Worse)
+    /// Returns true if any side is judged so.
+    pub(crate) fn is(&self, judgement: Judgement) -> bool {
+        self.changes.iter().any(|change| change.judgement == judgement)
     }
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Spread {
 pub(crate) struct Change {
     /// The median to the baseline's.
     pub(crate) ratio: f64,
-    /// The wider range of both sides to its median: what chance alone did. `None` with one run on either side.
+    /// The wider range of both sides to its median: what chance alone did. `None`: it is unknown, with one value on each side.
     pub(crate) noise: Option<f64>,
     pub(crate) judgement: Judgement,
 }
@@ -55,12 +55,17 @@ pub(crate) enum Judgement {
     Same,
     /// Beyond the tolerance, and the ranges touch: it may be chance.
     Noise,
+    /// Beyond the default tolerance, and the noise is unknown.
+    Unknown,
     /// Beyond the tolerance.
     Worse,
 }
 
-/// The figures that every subject has.
-pub(crate) fn figures(sides: &[Side], tolerance: f64) -> Vec<Figure> {
+/// Default tolerance: the share by which a figure may be worse than the baseline's.
+pub(crate) const TOLERANCE: f64 = 0.05;
+
+/// The figures that every subject has. A tolerance that was given decides alone where the noise is unknown.
+pub(crate) fn figures(sides: &[Side], tolerance: Option<f64>) -> Vec<Figure> {
     let Some(first) = sides.first().and_then(|side| side.subjects.first()) else {
         return Vec::new();
     };
@@ -100,8 +105,23 @@ impl Spread {
         Some(Self { runs, median, least: *values.first()?, most: *values.last()?, mean })
     }
 
-    fn touches(&self, other: &Self) -> bool {
-        self.least <= other.most && other.least <= self.most
+    /// The range to the median; `None` of one value.
+    fn noise(&self) -> Option<f64> {
+        let width = self.most - self.least;
+        (self.runs > 1).then(|| if width == 0.0 { 0.0 } else { width / self.median })
+    }
+
+    /// The range. One value alone is taken to vary as much as those of the other side.
+    fn range(&self, noise: f64) -> (f64, f64) {
+        match self.runs {
+            1 => (self.median * (1.0 - noise / 2.0), self.median * (1.0 + noise / 2.0)),
+            _ => (self.least, self.most),
+        }
+    }
+
+    fn touches(&self, other: &Self, noise: f64) -> bool {
+        let (own, other) = (self.range(noise), other.range(noise));
+        own.0 <= other.1 && other.0 <= own.1
     }
 }
 
@@ -117,20 +137,19 @@ impl Change {
         } else {
             Judgement::Better
         };
-        Self { ratio, noise: None, judgement }
+        Self { ratio, noise: Some(0.0), judgement }
     }
 
-    fn between(base: &Spread, side: &Spread, more_is_better: bool, tolerance: f64) -> Self {
+    fn between(base: &Spread, side: &Spread, more_is_better: bool, tolerance: Option<f64>) -> Self {
         let ratio = ratio(base.median, side.median);
-        let range = |spread: &Spread| (spread.most - spread.least) / spread.median;
-        let noise = (base.runs > 1 && side.runs > 1)
-            .then(|| range(base).max(range(side)))
-            .filter(|noise| noise.is_finite());
+        let noise = base.noise().into_iter().chain(side.noise()).reduce(f64::max);
         let worse = worse(ratio, more_is_better);
-        let judgement = if worse.abs() <= tolerance {
+        let judgement = if worse.abs() <= tolerance.unwrap_or(TOLERANCE) {
             Judgement::Same
-        } else if noise.is_some() && base.touches(side) {
+        } else if noise.is_some_and(|noise| base.touches(side, noise)) {
             Judgement::Noise
+        } else if noise.is_none() && tolerance.is_none() {
+            Judgement::Unknown
         } else if worse > 0.0 {
             Judgement::Worse
         } else {
@@ -170,21 +189,39 @@ mod tests {
 
     #[test]
     fn a_change_counts_beyond_the_tolerance_and_beyond_chance() {
-        use Judgement::{Better, Noise, Same, Worse};
+        use Judgement::{Better, Noise, Same, Unknown, Worse};
         let base = [100.0, 102.0, 98.0];
         for (base, side, more, less) in [
             (&base[..], &[101.0, 103.0, 99.0][..], Same, Same),
             (&base, &[90.0, 91.0, 89.0], Worse, Better),
             (&base, &[90.0, 99.0, 89.0], Noise, Noise),
             (&base, &[120.0, 119.0], Better, Worse),
-            // One run has no range.
-            (&[100.0], &[90.0], Worse, Better),
+            // One value varies as those of the other side do: by 10 of 105, so from 86 to 94, and from 91 to 101.
             (&[100.0, 110.0], &[90.0], Worse, Better),
+            (&[100.0, 110.0], &[96.0], Noise, Noise),
+            (&[96.0], &[100.0, 110.0], Noise, Noise),
+            // With one value on each side the noise is unknown.
+            (&[100.0], &[96.0], Same, Same),
+            (&[100.0], &[90.0], Unknown, Unknown),
             (&[0.0], &[0.0], Same, Same),
+            (&[1.0], &[0.0], Unknown, Unknown),
+            (&[0.0], &[1.0], Unknown, Unknown),
+            // Without a median to divide by there is a range all the same.
+            (&[0.0, 0.0, 5.0], &[3.0, 4.0], Noise, Noise),
+            (&[0.0, 0.0], &[1.0, 2.0], Better, Worse),
+        ] {
+            let judged = |more| Change::between(&spread(base), &spread(side), more, None).judgement;
+            assert_eq!((judged(true), judged(false)), (more, less), "{base:?} {side:?}");
+        }
+        // A tolerance that was given decides where the noise is unknown, and there alone.
+        for (base, side, more, less) in [
+            (&[100.0][..], &[90.0][..], Worse, Better),
             (&[1.0], &[0.0], Worse, Better),
             (&[0.0], &[1.0], Better, Worse),
+            (&[100.0, 110.0], &[96.0], Noise, Noise),
         ] {
-            let judged = |more| Change::between(&spread(base), &spread(side), more, 0.05).judgement;
+            let judged =
+                |more| Change::between(&spread(base), &spread(side), more, Some(0.05)).judgement;
             assert_eq!((judged(true), judged(false)), (more, less), "{base:?} {side:?}");
         }
         let judged = |base: &[f64], side: &[f64]| {
@@ -194,7 +231,7 @@ mod tests {
         assert_eq!(judged(&[1.0, 0.0], &[1.0; 3]), Better);
         assert_eq!(judged(&[0.95; 2], &[0.9, 0.95]), Worse);
         assert_eq!(judged(&[0.1; 3], &[0.1; 7]), Same);
-        let change = Change::between(&spread(&base), &spread(&[90.0, 90.0]), true, 0.05);
+        let change = Change::between(&spread(&base), &spread(&[90.0, 90.0]), true, None);
         assert_eq!((change.ratio, change.noise), (0.9, Some(0.04)));
     }
 }

@@ -2,7 +2,8 @@
 //! chance.
 //!
 //! The first side is the baseline. A side is one, or several of the same settings: then each figure has a median and a
-//! range, and a change counts when the ranges do not touch.
+//! range, and a change counts when the ranges do not touch. Of a single value the noise is unknown: it is taken to vary as
+//! those of the other side do, and where that has one value as well, only a tolerance that was given decides.
 
 mod difference;
 mod fabric;
@@ -13,7 +14,7 @@ mod subject;
 
 pub(crate) use self::{
     difference::{Difference, differences},
-    figure::{Change, Figure, Judgement, Spread, figures},
+    figure::{Change, Figure, Judgement, Spread, TOLERANCE, figures},
     side::Side,
 };
 
@@ -32,13 +33,15 @@ pub(crate) struct Comparison {
     pub(crate) differences: Vec<Difference>,
     /// The figures, each with its change from the baseline.
     pub(crate) figures: Vec<Figure>,
-    /// Whether any is worse beyond the tolerance and beyond chance.
+    /// True if any is worse beyond the tolerance and beyond the noise.
     pub(crate) regression: bool,
+    /// Number of figures that changed by more than the tolerance, with a noise that is unknown.
+    pub(crate) unknown: usize,
 }
 
 impl Comparison {
-    /// Compares sides, the first of which is the baseline.
-    pub(crate) fn of(sides: Vec<Side>, tolerance: f64) -> Result<Self, RunError> {
+    /// Compares sides, the first of which is the baseline. Without a tolerance, changes whose noise is unknown do not count.
+    pub(crate) fn of(sides: Vec<Side>, tolerance: Option<f64>) -> Result<Self, RunError> {
         let differences = differences(&sides);
         let figures = figures(&sides, tolerance);
         if figures.is_empty() {
@@ -47,7 +50,9 @@ impl Comparison {
                     .into(),
             ));
         }
-        let regression = figures.iter().any(Figure::is_worse);
-        Ok(Self { tolerance, sides, differences, figures, regression })
+        let regression = figures.iter().any(|figure| figure.is(Judgement::Worse));
+        let unknown = figures.iter().filter(|figure| figure.is(Judgement::Unknown)).count();
+        let tolerance = tolerance.unwrap_or(TOLERANCE);
+        Ok(Self { tolerance, sides, differences, figures, regression, unknown })
     }
 }

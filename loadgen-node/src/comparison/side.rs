@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use serde::Serialize;
 
 use super::{fabric, run, subject::Subject};
-use crate::{RunError, output, recording::run::RecordedRun};
+use crate::{RunError, fabric::report::FILE, output, recording::run::RecordedRun};
 
 /// A subject, or several of the same settings.
 #[derive(Debug, Serialize)]
@@ -66,7 +66,7 @@ impl Side {
 fn read(folder: &Path) -> Result<Option<Subject>, RunError> {
     if folder.join(output::RESULT).exists() {
         Ok(Some(run::subject(RecordedRun::read(folder)?)))
-    } else if folder.join(fabric::FILE).exists() {
+    } else if folder.join(FILE).exists() {
         fabric::read(folder).map(Some)
     } else {
         Ok(None)

@@ -278,7 +278,7 @@ pub(crate) struct Benchmark {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
     pub(crate) fn cell(message_bytes: usize, direction: Direction, messages: f64) -> Bandwidth {

@@ -9,7 +9,6 @@ use netdiv_contract::limits::MEASURE_CONNECTIONS;
 use netdiv_evidence::System;
 use netdiv_qdl::{NodeInfo, Settings};
 use netdiv_rules::book::Need;
-use tracing::{info, warn};
 
 use super::{
     bandwidth::bandwidth,
@@ -19,7 +18,8 @@ use super::{
     figures::{Bandwidth, Direction, Interval, OpenLoop, RoundTrip, Shape},
     matrix::measure::{self, matrix},
     open_loop::open_loop,
-    report::Report,
+    progress,
+    report::{Plaintext, Report},
     round_trip::round_trip,
     route,
     watch::Times,
@@ -41,6 +41,9 @@ const CHOICE_TIME: Duration = Duration::from_secs(2);
 /// At most so long is a measurement that only says how much may be in flight.
 const LEARNING_TIME: Duration = Duration::from_millis(500);
 
+/// Time of a measurement besides warm-up and window: connections are opened, and what is on its way still arrives.
+const SETTLING: Duration = Duration::from_millis(200);
+
 /// Seconds between two lines about a soak.
 const SOAK_LINE: usize = 10;
 
@@ -56,7 +59,11 @@ pub(crate) struct Plan {
     /// In ascending order.
     pub(crate) sizes: Vec<usize>,
     pub(crate) times: Times,
+    /// Limit for the round trips of all sizes and nodes together.
+    pub(crate) round_trips: Duration,
     pub(crate) rounds: usize,
+    /// Set where `--thorough` would measure longer.
+    pub(crate) is_quick: bool,
     /// Whether as many connections and I/O threads are taken as make it faster.
     pub(crate) chooses: bool,
     pub(crate) kind: Kind,
@@ -81,7 +88,13 @@ impl Plan {
         let (started, begin) = (SystemTime::now(), Instant::now());
         let mut settings = self.settings.clone();
         let nodes = client::nodes(&settings, self.longest())?;
-        info!(about = humantime::format_duration(self.about()).to_string(), "this takes some time");
+        let plain = self.plaintext.as_ref().map(|plain| client::nodes(plain, self.longest()));
+        let plain = plain.transpose()?.unwrap_or_default();
+        progress::begin(self.about(self.most_connections()), self.is_quick);
+        let round_trips = self.round_trips(&settings, &nodes)?;
+        let plaintext = self.plaintext.as_ref();
+        let plaintext =
+            plaintext.map(|plaintext| self.round_trips(plaintext, &plain)).transpose()?;
         let tried = if self.chooses { self.choose(&mut settings)? } else { Vec::new() };
         let way_out = &settings.network.options.way_out;
         let interface = way_out.interface.as_deref();
@@ -103,22 +116,21 @@ impl Plan {
             duration_ms: self.times.duration.as_millis() as u64,
             rounds: self.rounds,
             routes: nodes.iter().map(|node| route::to(node, interface)).collect(),
+            round_trips,
+            plaintext: Plaintext {
+                round_trips: plaintext.unwrap_or_default(),
+                ..Plaintext::default()
+            },
             ..Report::default()
         };
         match &self.kind {
             Kind::Sweep { needs, targets } => {
-                report.round_trips = self.round_trips(&settings, &nodes)?;
                 let mut sides = vec![settings.clone()];
-                if let Some(plaintext) = &self.plaintext {
-                    let plaintext = Settings {
-                        connections_per_node: settings.connections_per_node,
-                        io_threads: settings.io_threads,
-                        ..plaintext.clone()
-                    };
-                    let nodes = client::nodes(&plaintext, self.longest())?;
-                    report.plaintext.round_trips = self.round_trips(&plaintext, &nodes)?;
-                    sides.push(plaintext);
-                }
+                sides.extend(self.plaintext.clone().map(|plaintext| Settings {
+                    connections_per_node: settings.connections_per_node,
+                    io_threads: settings.io_threads,
+                    ..plaintext
+                }));
                 let mut cells = self.sweep(&sides)?.into_iter();
                 report.bandwidth = cells.next().unwrap_or_default();
                 report.plaintext.bandwidth = cells.next().unwrap_or_default();
@@ -155,8 +167,16 @@ impl Plan {
         .unwrap_or_default()
     }
 
+    /// The sizes whose round trips are timed; nothing where the plan is another measurement.
     fn round_trip_sizes(&self) -> impl Iterator<Item = &usize> {
-        self.sizes.iter().filter(|size| **size <= LONGEST_ROUND_TRIP)
+        let is_sweep = matches!(self.kind, Kind::Sweep { .. });
+        self.sizes.iter().filter(move |size| is_sweep && **size <= LONGEST_ROUND_TRIP)
+    }
+
+    /// Returns the number of round trips that are timed, and the time for each.
+    fn round_trip_time(&self) -> (u32, Duration) {
+        let trips = count(self.round_trip_sizes().count() * self.settings.nodes.len());
+        (trips, self.times.duration.min(self.round_trips / trips.max(1)))
     }
 
     fn round_trips(
@@ -164,37 +184,59 @@ impl Plan {
         settings: &Settings,
         nodes: &[NodeInfo],
     ) -> Result<Vec<RoundTrip>, RunError> {
+        let (_, time) = self.round_trip_time();
         let mut trips = Vec::new();
         for size in self.round_trip_sizes() {
             for node in nodes {
-                let name = &node.description.node_name;
-                info!(node = name, bytes = size, "timing round trips");
-                trips.push(round_trip(settings, &node.address, *size, self.times.duration)?);
+                let trip = round_trip(settings, &node.address, *size, time)?;
+                progress::round_trip(&trip);
+                trips.push(trip);
             }
         }
         Ok(trips)
     }
 
-    /// How long all of it takes at most on a network that is not slow, without choosing connections.
-    fn about(&self) -> Duration {
-        let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    /// Returns the time that all of it takes on a network that is not slow, in whole seconds, where so many connections may be tried.
+    pub(crate) fn about(&self, most_connections: usize) -> Duration {
         let Times { warm_up, duration } = self.times;
-        let all = match &self.kind {
+        let measurements = |number: usize, times: Times| {
+            let one = times.warm_up.saturating_add(times.duration).saturating_add(SETTLING);
+            one.saturating_mul(count(number))
+        };
+        let mut all = match &self.kind {
             Kind::Sweep { .. } => {
-                let cells = count(self.sizes.len() * Direction::ALL.len() * self.rounds);
-                let trips = count(self.round_trip_sizes().count() * self.settings.nodes.len());
-                let bandwidth = warm_up.saturating_add(duration).saturating_mul(cells);
-                let side = bandwidth.saturating_add(duration.saturating_mul(trips));
+                let cells = self.sizes.len() * Direction::ALL.len() * self.rounds;
+                let (trips, time) = self.round_trip_time();
+                let side = measurements(cells, self.times);
+                let side = side.saturating_add(time.saturating_mul(trips));
                 side.saturating_mul(if self.plaintext.is_some() { 2 } else { 1 })
             }
             Kind::Matrix => {
                 let steps = measure::steps(self.settings.nodes.len()) * self.rounds;
-                warm_up.saturating_add(duration).saturating_mul(count(steps))
+                measurements(steps, self.times)
             }
             Kind::Soak => warm_up.saturating_add(duration),
             Kind::OpenLoop { shapes, .. } => duration.saturating_mul(count(shapes.len())),
         };
-        Duration::from_secs(all.as_secs())
+        if self.chooses {
+            // Two more say how much may be in flight.
+            let tries = most_connections.next_power_of_two().ilog2() as usize + 1;
+            all = all.saturating_add(measurements(tries + 2, self.choice_times()));
+        }
+        Duration::from_secs(all.as_secs().saturating_add(1))
+    }
+
+    fn choice_times(&self) -> Times {
+        Times { duration: self.times.duration.min(CHOICE_TIME), ..self.times }
+    }
+
+    /// Returns the number of connections to each node that may be tried.
+    fn most_connections(&self) -> usize {
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        match self.kind {
+            Kind::Matrix => cores.min(MEASURE_CONNECTIONS as usize),
+            Kind::Sweep { .. } | Kind::Soak | Kind::OpenLoop { .. } => cores,
+        }
     }
 
     /// Doubles connections and I/O threads as long as that makes it faster, at the least size that is long enough (a longest
@@ -202,18 +244,14 @@ impl Plan {
     fn choose(&self, settings: &mut Settings) -> Result<Vec<Tried>, RunError> {
         let long = self.sizes.iter().find(|size| **size >= CHOICE_SIZE);
         let Some(size) = long.or(self.sizes.last()) else { return Ok(Vec::new()) };
-        let times = Times { duration: self.times.duration.min(CHOICE_TIME), ..self.times };
-        let mut cores = thread::available_parallelism().map_or(1, usize::from);
-        if matches!(self.kind, Kind::Matrix) {
-            cores = cores.min(MEASURE_CONNECTIONS as usize);
-        }
+        let (times, most) = (self.choice_times(), self.most_connections());
         (settings.connections_per_node, settings.io_threads) = (1, 1);
         let (mut tried, mut known) = (Vec::<Tried>::new(), learn(settings, *size, times)?);
-        while let Some(connections) = choice::next(&tried, cores) {
-            info!(connections, bytes = size, "trying connections, each with an I/O thread");
+        while let Some(connections) = choice::next(&tried, most) {
             (settings.connections_per_node, settings.io_threads) = (connections, connections);
             let cell = bandwidth(settings, *size, Direction::Both, times, known, |_| {})?;
             known = known.max(cell.slowest_bytes_per_second());
+            progress::tried(connections, &cell);
             tried.push(Tried { connections, bytes_per_second: cell.bytes_per_second() });
         }
         let chosen = choice::chosen(&tried);
@@ -236,10 +274,7 @@ impl Plan {
             for size in &sizes {
                 let too_long = known * TOO_LONG * self.times.duration.as_secs_f64();
                 if round == 1 && known > 0.0 && *size as f64 > too_long {
-                    warn!(
-                        bytes = size,
-                        "left out: one message would take too long; raise --duration"
-                    );
+                    progress::left_out(*size);
                     left_out.push(*size);
                     continue;
                 }
@@ -247,9 +282,10 @@ impl Plan {
                     .iter()
                     .flat_map(|direction| sides.iter().map(move |settings| (*direction, settings)));
                 for (direction, settings) in turns {
-                    let tls = settings.network.options.tls.is_some();
-                    info!(round, bytes = size, %direction, tls, "measuring bandwidth");
                     let cell = bandwidth(settings, *size, direction, self.times, known, |_| {})?;
+                    let is_plain = sides.len() > 1 && settings.network.options.tls.is_none();
+                    let plain = if is_plain { "in plaintext, " } else { "" };
+                    progress::cell(&format!("round {round} of {}, {plain}", self.rounds), &cell);
                     known = known.max(cell.slowest_bytes_per_second());
                     match cells.get_mut(next_cell) {
                         Some(rounds) => rounds.push(cell),
@@ -269,19 +305,11 @@ impl Plan {
 
     fn soak(&self, settings: &Settings) -> Result<Bandwidth, RunError> {
         let size = self.longest();
-        info!(bytes = size, "soaking both ways");
         let seconds = std::sync::atomic::AtomicUsize::new(0);
         let tell = |interval: &Interval| {
             let second = seconds.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1;
             if second.is_multiple_of(SOAK_LINE) {
-                let rate = |bytes: f64| format!("{:.3}", bytes / 1e9);
-                info!(
-                    second,
-                    gb_per_s_to_nodes = rate(interval.bytes_per_second_to_nodes),
-                    gb_per_s_from_nodes = rate(interval.bytes_per_second_from_nodes),
-                    p99_ms = interval.p99_ns.map(|ns| ns as f64 / 1e6),
-                    "soaking"
-                );
+                progress::second(second, interval);
             }
         };
         let known = learn(settings, size, self.times)?;
@@ -295,9 +323,14 @@ impl Plan {
         benchmark: Option<String>,
         rate: f64,
     ) -> Result<OpenLoop, RunError> {
-        info!(bytes = shape.sample_bytes(), answer_bytes = shape.from_node, rate, "open loop");
-        open_loop(settings, shape, benchmark, rate, self.times.duration)
+        let run = open_loop(settings, shape, benchmark, rate, self.times.duration)?;
+        progress::open_loop(&run);
+        Ok(run)
     }
+}
+
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// What the slowest node moves, measured shortly: it says how much may be in flight.

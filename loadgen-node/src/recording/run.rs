@@ -9,7 +9,7 @@ use super::{
     histograms::Histograms,
     series::{self, Row},
 };
-use crate::{RunError, output, result::RunResult};
+use crate::{RunError, fabric::report::FILE, output, result::RunResult};
 
 /// A run that has ended.
 #[derive(Debug)]
@@ -31,6 +31,13 @@ impl RecordedRun {
                 path.display()
             ))
         };
+        if !path.exists() && folder.join(FILE).exists() {
+            return Err(RunError::Usage(format!(
+                "{} holds a measurement of a network (`loadgen-node fabric`), not a run: open the picture beside its {FILE}, \
+                 fabric.svg or matrix.svg, or compare it with another one by `loadgen-node compare`",
+                folder.display()
+            )));
+        }
         let json = fs::read(&path).map_err(|error| wrong(&error))?;
         let result = serde_json::from_slice(&json)
             .map_err(|error| wrong(&format!("it is no record of a run: {error}")))?;

@@ -1,7 +1,7 @@
 //! The tables of `loadgen-node compare`.
 
-use super::table;
-use crate::comparison::{Change, Comparison, Difference, Figure, Spread};
+use super::{table, units::count};
+use crate::comparison::{Change, Comparison, Difference, Figure, Judgement, Spread};
 
 /// What was found, for the terminal.
 pub(crate) fn render(comparison: &Comparison) -> String {
@@ -10,7 +10,8 @@ pub(crate) fn render(comparison: &Comparison) -> String {
         .iter()
         .enumerate()
         .map(|(number, side)| {
-            format!("{}  {}: {} runs", letter(number), side.name, side.subjects.len())
+            let measurements = count(side.subjects.len(), "measurement");
+            format!("{}  {}: {measurements}", letter(number), side.name)
         })
         .collect();
     parts.push(String::new());
@@ -28,18 +29,28 @@ pub(crate) fn render(comparison: &Comparison) -> String {
 /// What it comes to.
 pub(super) fn conclusion(comparison: &Comparison) -> String {
     let tolerance = (comparison.tolerance * 1e8).round() / 1e6;
-    let single =
-        comparison.figures.iter().any(|figure| figure.spreads.iter().any(|spread| spread.runs < 2));
-    let noise = match single {
-        true => "; with one run on a side nobody knows how much is chance: repeat the runs",
-        false => "",
-    };
-    let worse = comparison.figures.iter().filter(|figure| figure.is_worse());
-    let worse: Vec<_> = worse.map(|figure| figure.name.as_str()).collect();
-    match worse[..] {
-        [] => format!("nothing is worse by more than {tolerance} % and chance{noise}"),
-        _ => format!("WORSE: {}{noise}", worse.join("; ")),
+    let worse: Vec<_> =
+        comparison.figures.iter().filter(|figure| figure.is(Judgement::Worse)).collect();
+    let names: Vec<_> = worse.iter().map(|figure| figure.name.as_str()).collect();
+    let is_alone = |change: &Change| change.judgement == Judgement::Worse && change.noise.is_none();
+    let mut lines = Vec::new();
+    if !worse.is_empty() {
+        lines.push(format!("WORSE: {}", names.join("; ")));
     }
+    if worse.iter().any(|figure| figure.changes.iter().any(is_alone)) {
+        lines.push("With one measurement on each side the noise is unknown, and --tolerance alone decided.".into());
+    }
+    if comparison.unknown > 0 {
+        lines.push(format!(
+            "NOISE UNKNOWN: {} changed by more than {tolerance} %, with one measurement on each side. Repeat the measurements to see \
+             the noise, or let --tolerance decide alone",
+            count(comparison.unknown, "figure")
+        ));
+    }
+    if lines.is_empty() {
+        lines.push(format!("nothing is worse by more than {tolerance} % and beyond the noise"));
+    }
+    lines.join("\n")
 }
 
 /// What a side is called in tables.
@@ -68,20 +79,22 @@ fn figure(figure: &Figure) -> Vec<[String; 8]> {
             0 => format!("{}, {unit}", figure.name),
             _ => String::new(),
         };
-        let value = |value: f64| format!("{:.3}", value / scale);
+        let [median, least, most] = values(spread, scale);
         let [by, noise, judgement] = change.map(words).unwrap_or_default();
-        [
-            name,
-            letter(number),
-            value(spread.median),
-            value(spread.least),
-            value(spread.most),
-            by,
-            noise,
-            judgement,
-        ]
+        [name, letter(number), median, least, most, by, noise, judgement]
     };
     sides.map(row).collect()
+}
+
+/// Median, least and most of a side. One value has no range.
+pub(super) fn values(spread: &Spread, scale: f64) -> [String; 3] {
+    let shown = |value: f64| format!("{:.3}", value / scale);
+    let range = match spread.runs {
+        1 => ["–".to_owned(), "–".to_owned()],
+        _ => [shown(spread.least), shown(spread.most)],
+    };
+    let [least, most] = range;
+    [shown(spread.median), least, most]
 }
 
 /// A change, its noise and its judgement in words.

@@ -1,8 +1,10 @@
 //! The tables of `loadgen-node fabric`.
 
 use super::{
-    fabric_matrix, table,
-    units::{gigabytes, size},
+    fabric_matrix,
+    fabric_rounds::{basis, range, rounds},
+    table,
+    units::{gigabits, gigabytes, rate, size},
 };
 use crate::fabric::{
     choice::Tried,
@@ -27,22 +29,20 @@ pub(crate) fn render(report: &Report) -> String {
         parts.extend([
             Some(round_trips(&report.round_trips)),
             Some(bandwidth(&report.bandwidth)),
-            Some(format!(
-                "{} rounds of {} ms, each after a warm-up of {} ms; the figures are those of the median round",
-                report.rounds, report.duration_ms, report.warm_up_ms
-            )),
+            Some(rounds(report)),
             Some(effort(&report.bandwidth)),
             notes(&report.bandwidth),
             cost_of_tls(report),
             by_node_and_stream(&report.bandwidth),
-            slow_nodes(&report.bandwidth),
+            slow_nodes(report),
             share_of_link(report),
         ]);
     }
     parts.push(report.matrix.as_ref().map(|matrix| fabric_matrix::render(matrix, report)));
     parts.push(report.soak.as_ref().map(soak));
     parts.push((!report.open_loop.is_empty()).then(|| open_loop(&report.open_loop)));
-    parts.push((!report.benchmarks.is_empty()).then(|| benchmarks(&report.benchmarks)));
+    let has_target = report.benchmarks.iter().any(|one| one.target_samples_per_second.is_some());
+    parts.push(has_target.then(|| benchmarks(&report.benchmarks)));
     parts.into_iter().flatten().collect::<Vec<_>>().join("\n\n")
 }
 
@@ -63,13 +63,12 @@ fn choice(report: &Report) -> Option<String> {
 /// What the figures were made of: the range of the rounds, what both ends spent, and what the transport counted.
 fn effort(cells: &[Bandwidth]) -> String {
     let row = |cell: &Bandwidth| {
-        let (least, most) = cell.range();
         let path = cell.path.as_ref();
         let far = cell.far_ends.iter().map(|far| far.processor_seconds_per_byte);
         let far = far.flatten().reduce(f64::max);
         [
             format!("{} {}", size(cell.message_bytes), cell.direction),
-            format!("{} – {}", gigabytes(least), gigabytes(most)),
+            range(cell).unwrap_or_else(|| "–".into()),
             nanos(cell.processor_seconds_per_byte),
             nanos(far),
             or_nothing(cell.busiest_io_thread, |share| format!("{:.0} %", share * 100.0)),
@@ -172,9 +171,9 @@ fn soak(cell: &Bandwidth) -> String {
     let facts = [
         ("message, each way", size(cell.message_bytes)),
         ("seconds", format!("{:.0}", cell.seconds)),
-        ("GB/s to nodes", gigabytes(cell.total.bytes_per_second_to_nodes)),
-        ("GB/s from nodes", gigabytes(cell.total.bytes_per_second_from_nodes)),
-        ("GB/s both ways, slowest second", gigabytes(slowest)),
+        ("to nodes", rate(cell.total.bytes_per_second_to_nodes)),
+        ("from nodes", rate(cell.total.bytes_per_second_from_nodes)),
+        ("both ways, slowest second", rate(slowest)),
         ("latency under this load, ms: p50", ms(cell.p50_ns)),
         ("p99", ms(cell.p99_ns)),
         ("p99.9", ms(cell.p99_9_ns)),
@@ -223,21 +222,20 @@ fn open_loop(runs: &[OpenLoop]) -> String {
 }
 
 /// Nodes that got clearly less than the others in the cell with the most bytes per second, in either direction.
-fn slow_nodes(cells: &[Bandwidth]) -> Option<String> {
+fn slow_nodes(report: &Report) -> Option<String> {
     let named = Direction::ALL.iter().filter_map(|direction| {
-        let of_direction = cells.iter().filter(|cell| cell.direction == *direction);
+        let of_direction = report.bandwidth.iter().filter(|cell| cell.direction == *direction);
         let best =
             of_direction.max_by(|a, b| a.bytes_per_second().total_cmp(&b.bytes_per_second()))?;
         let mut rates: Vec<_> = best.nodes.iter().map(Rate::bytes_per_second).collect();
         rates.sort_by(f64::total_cmp);
         let median = *rates.get(rates.len() / 2).filter(|_| rates.len() > 1)?;
         let slow = best.nodes.iter().filter(|node| node.bytes_per_second() < SLOW * median);
-        let slow: Vec<_> = slow
-            .map(|node| format!("{} ({} GB/s)", node.name, gigabytes(node.bytes_per_second())))
-            .collect();
+        let slow: Vec<_> =
+            slow.map(|node| format!("{} ({})", node.name, rate(node.bytes_per_second()))).collect();
         (!slow.is_empty()).then(|| {
-            let (slow, median) = (slow.join(", "), gigabytes(median));
-            format!("SLOW {direction}: {slow}; the median of the nodes is {median} GB/s")
+            let (slow, median, from) = (slow.join(", "), rate(median), basis(report.rounds));
+            format!("SLOW {direction}: {slow}; the median of the nodes is {median}{from}")
         })
     });
     let named: Vec<_> = named.collect();
@@ -274,20 +272,23 @@ fn round_trips(trips: &[RoundTrip]) -> String {
 }
 
 fn bandwidth(cells: &[Bandwidth]) -> String {
-    let row = |cells: &[Bandwidth]| {
-        let [to, from, both] = cells else { return None };
-        let (to_nodes, from_nodes) =
-            (both.total.bytes_per_second_to_nodes, both.total.bytes_per_second_from_nodes);
-        Some([
-            size(to.message_bytes),
-            one_way(&to.total, to.total.bytes_per_second_to_nodes),
-            one_way(&from.total, from.total.bytes_per_second_from_nodes),
-            format!("{} + {}", gigabytes(to_nodes), gigabytes(from_nodes)),
-        ])
+    let row = |cell: &Bandwidth| {
+        let Rate { bytes_per_second_to_nodes: to, bytes_per_second_from_nodes: from, .. } =
+            cell.total;
+        let shown = |unit: fn(f64) -> String| match cell.direction {
+            Direction::ToNodes => unit(to),
+            Direction::FromNodes => unit(from),
+            Direction::Both => format!("{} + {}", unit(to), unit(from)),
+        };
+        [
+            format!("{} {}", size(cell.message_bytes), cell.direction),
+            shown(gigabytes),
+            shown(gigabits),
+            format!("{:.0}", cell.total.messages_per_second),
+        ]
     };
-    let [to, from, both] = Direction::ALL.map(|direction| direction.to_string());
-    let both = format!("{both} (to + from)");
-    table::table(["GB/s", &to, &from, &both], 0, cells.chunks(3).filter_map(row))
+    let titles = ["payload; both ways: to + from", "GB/s", "Gbit/s", "messages/s"];
+    table::table(titles, 1, cells.iter().map(row))
 }
 
 /// The cell with the most bytes per second, node by node and stream by stream.
@@ -300,13 +301,14 @@ fn by_node_and_stream(cells: &[Bandwidth]) -> Option<String> {
     }
     let rates = |kind: &'static str, rates: &[Rate]| {
         let row = |rate: &Rate| {
-            [kind.to_owned(), rate.name.clone(), gigabytes(rate.bytes_per_second_to_nodes)]
+            let bytes = rate.bytes_per_second_to_nodes;
+            [kind.to_owned(), rate.name.clone(), gigabytes(bytes), gigabits(bytes)]
         };
         rates.iter().map(row).collect::<Vec<_>>()
     };
     let rows = [rates("node", &cell.nodes), rates("stream", &cell.streams)].concat();
     let title = format!("{} at {}", cell.direction, size(cell.message_bytes));
-    Some(table::table([&title, "", "GB/s"], 2, rows))
+    Some(table::table([&title, "", "GB/s", "Gbit/s"], 2, rows))
 }
 
 fn benchmarks(benchmarks: &[Benchmark]) -> String {
@@ -326,7 +328,7 @@ fn benchmarks(benchmarks: &[Benchmark]) -> String {
             verdict.to_owned(),
         ]
     };
-    let titles = ["Appendix B", "bytes in", "bytes out", "carries /s", "target /s", ""];
+    let titles = ["MLPerf, Appendix B", "bytes in", "bytes out", "carries /s", "target /s", ""];
     table::table(titles, 1, benchmarks.iter().map(row))
 }
 
@@ -350,13 +352,9 @@ fn share_of_link(report: &Report) -> Option<String> {
     let to = best(|rate| rate.bytes_per_second_to_nodes);
     let from = best(|rate| rate.bytes_per_second_from_nodes);
     Some(format!(
-        "of the interfaces' {} GB/s: {:.0} % to nodes, {:.0} % from nodes",
-        gigabytes(speed),
+        "of the interfaces' {}: {:.0} % to nodes, {:.0} % from nodes",
+        rate(speed),
         100.0 * to / speed,
         100.0 * from / speed
     ))
-}
-
-fn one_way(rate: &Rate, bytes_per_second: f64) -> String {
-    format!("{} ({:.0}/s)", gigabytes(bytes_per_second), rate.messages_per_second)
 }

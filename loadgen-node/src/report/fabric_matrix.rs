@@ -12,8 +12,9 @@ use plotters::{
 };
 
 use super::{
+    fabric_rounds::{basis, range},
     table,
-    units::{gigabytes, size},
+    units::{gigabytes, rate, size},
 };
 use crate::fabric::{
     figures::{Bandwidth, SLOW},
@@ -31,15 +32,9 @@ const MOST_HOSTS: usize = 12;
 pub(crate) fn render(matrix: &Matrix, report: &Report) -> String {
     let Matrix { fan_out, incast, .. } = matrix;
     let at_once = |what: &str, cell: &Bandwidth, bytes: f64| {
-        let (least, most) = cell.range();
         let bound = if cell.is_bound_by_processor() { ", bound by PROCESSOR" } else { "" };
-        let range = match report.rounds {
-            1 => String::new(),
-            rounds => {
-                format!(" ({} – {} in {rounds} rounds)", gigabytes(least), gigabytes(most))
-            }
-        };
-        format!("{what}: {} GB/s{range}{bound}", gigabytes(bytes))
+        let range = range(cell).map(|range| format!(" ({range} GB/s in {} rounds)", report.rounds));
+        format!("{what}: {}{}{bound}", rate(bytes), range.unwrap_or_default())
     };
     let both = [
         fan_out.as_ref().map(|cell| {
@@ -60,15 +55,17 @@ pub(crate) fn render(matrix: &Matrix, report: &Report) -> String {
                 SlowPart::Receiver(node) => format!("{node}, from whomever it receives: at most"),
                 SlowPart::Pair(from, to) => format!("{from} to {to}:"),
             };
-            let (rate, usual) =
-                (gigabytes(slow.bytes_per_second), gigabytes(slow.usual_bytes_per_second));
-            format!("SLOW {part} {rate} GB/s, where a quarter of such pairs reach {usual}")
+            let (reached, usual) = (rate(slow.bytes_per_second), rate(slow.usual_bytes_per_second));
+            let from = basis(slow.rounds);
+            format!("SLOW {part} {reached}, where a quarter of such pairs reach {usual}{from}")
         })
         .collect();
     let measured = matrix.pairs.iter().filter(|pair| pair.bytes_per_second.is_some()).count();
     parts.push(match slow[..] {
         [] => format!(
-            "of {measured} measured pairs none is slower than {SLOW} of what a quarter of such pairs reach"
+            "nothing is slow: no median of {measured} measured pairs is below {SLOW} of what a quarter of such pairs reach, by more than its rounds \
+             differ{}",
+            basis(report.rounds)
         ),
         _ => slow.join("\n"),
     });

@@ -8,6 +8,24 @@ pub(crate) fn gigabytes(bytes: f64) -> String {
     }
 }
 
+/// The same in the unit that links are sold in.
+pub(crate) fn gigabits(bytes: f64) -> String {
+    match bytes * 8.0 / 1e9 {
+        gb if gb < 1.0 => format!("{gb:.4}"),
+        gb => format!("{gb:.2}"),
+    }
+}
+
+/// A rate in both units.
+pub(crate) fn rate(bytes_per_second: f64) -> String {
+    format!("{} GB/s ({} Gbit/s)", gigabytes(bytes_per_second), gigabits(bytes_per_second))
+}
+
+/// A number of things: `1 round`, `3 rounds`.
+pub(crate) fn count(number: usize, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
+}
+
 /// A message size.
 pub(crate) fn size(bytes: usize) -> String {
     match bytes {

@@ -28,13 +28,14 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// What a pair's sender says.
 pub(super) type Answer = (Pair, Result<MeasureResponse, Status>);
 
-/// Lets nodes measure, round after round; without times they only reach each other.
+/// Lets nodes measure, round after round, and tells of each round's answers; without times they only reach each other.
 pub(super) fn measure(
     settings: &Settings,
     nodes: &[NodeInfo],
     bytes: usize,
     times: Option<Times>,
     rounds: &[Vec<Pair>],
+    mut tell: impl FnMut(&[Answer]),
 ) -> Result<Vec<Answer>, RunError> {
     let failed = |why: &dyn std::fmt::Display| RunError::Failed(why.to_string());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -83,7 +84,9 @@ pub(super) fn measure(
                     (pair, answer)
                 });
             }
-            answers.extend(calls.join_all().await);
+            let of_round = calls.join_all().await;
+            tell(&of_round);
+            answers.extend(of_round);
         }
         for connection in connections.into_iter().flatten() {
             connection.close().await;

@@ -62,7 +62,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// What is clearly slower than what a quarter of the comparable pairs reach.
+/// What is clearly slower than what a quarter of the comparable pairs reach, and more than the rounds differ.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Slow {
     pub(crate) what: SlowPart,
@@ -70,6 +70,8 @@ pub(crate) struct Slow {
     pub(crate) bytes_per_second: f64,
     /// What a quarter of the comparable pairs reach.
     pub(crate) usual_bytes_per_second: f64,
+    /// The rounds that it was measured in; of a host those of its best pair.
+    pub(crate) rounds: usize,
 }
 
 /// A part of the network.

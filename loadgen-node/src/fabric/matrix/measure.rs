@@ -7,7 +7,7 @@ use netdiv_qdl::{NodeInfo, Settings};
 use tracing::info;
 
 use super::{
-    calls::{self, is_refusal, words},
+    calls::{self, Answer, is_refusal, words},
     figures::{Host, Matrix, Pair},
     schedule,
     slow::slow,
@@ -17,6 +17,7 @@ use crate::{
     fabric::{
         bandwidth::bandwidth,
         figures::{Bandwidth, Direction, Shape, median},
+        progress,
         watch::Times,
     },
 };
@@ -37,10 +38,14 @@ pub(crate) fn matrix(
     let (schedule, mut outcomes) = reach(settings, nodes, bytes)?;
     let (mut at_once, mut failures) = ([Vec::new(), Vec::new()], Vec::new());
     for round in 1..=rounds {
-        info!(round, "measuring with all nodes at once");
+        let which = format!("round {round} of {rounds}");
+        info!("{which}: measuring with all nodes at once");
         for (direction, cells) in ONE_WAY.into_iter().zip(&mut at_once) {
             match bandwidth(settings, bytes, direction, times, known, |_| {}) {
-                Ok(cell) => cells.push(cell),
+                Ok(cell) => {
+                    progress::cell(&format!("{which}, all at once, "), &cell);
+                    cells.push(cell);
+                }
                 Err(error) => {
                     failures.push(format!("{direction}, all at once, round {round}: {error}"))
                 }
@@ -48,10 +53,11 @@ pub(crate) fn matrix(
         }
         for node in nodes {
             let name = &node.description.node_name;
-            info!(round, node = name, "measuring with one node");
             let alone = Settings { nodes: vec![node.address.clone()], ..settings.clone() };
             for direction in ONE_WAY {
                 let cell = bandwidth(&alone, bytes, direction, times, known, |_| {});
+                cell.iter()
+                    .for_each(|cell| progress::cell(&format!("{which}, {name} alone, "), cell));
                 let outcome = cell.map(|cell| (one_way(&cell), cell.busiest_io_thread));
                 let (here, there) = (Host::Here, Host::Node(name.clone()));
                 let (from, to) = match direction {
@@ -61,9 +67,16 @@ pub(crate) fn matrix(
                 outcomes.add(from, to, outcome.map_err(|error| error.to_string()));
             }
         }
-        info!(round, steps = schedule.len(), "measuring from node to node");
-        for ((from, to), answer) in calls::measure(settings, nodes, bytes, Some(times), &schedule)?
-        {
+        let (mut step, steps) = (0, schedule.len());
+        let tell = |answers: &[Answer]| {
+            step += 1;
+            let measured = answers.iter().filter_map(|(_, answer)| answer.as_ref().ok());
+            let rates = measured.filter_map(|measured| Some(rate(measured, bytes).ok()?.0));
+            let which = format!("{which}, from node to node, step {step} of {steps}");
+            progress::step(&which, &rates.collect::<Vec<_>>());
+        };
+        let answers = calls::measure(settings, nodes, bytes, Some(times), &schedule, tell)?;
+        for ((from, to), answer) in answers {
             let outcome = answer.map_err(|status| words(&status));
             let outcome = outcome.and_then(|measured| rate(&measured, bytes));
             outcomes.add(host(nodes, from), host(nodes, to), outcome);
@@ -90,7 +103,8 @@ fn reach(
 ) -> Result<(Vec<Vec<schedule::Pair>>, Outcomes), RunError> {
     let mut schedule = schedule::rounds(nodes.len());
     let mut outcomes = Outcomes::default();
-    for ((from, to), answer) in calls::measure(settings, nodes, bytes, None, &schedule)? {
+    let answers = calls::measure(settings, nodes, bytes, None, &schedule, |_| {})?;
+    for ((from, to), answer) in answers {
         let (sender, receiver) = (host(nodes, from), host(nodes, to));
         match answer {
             Err(status) if is_refusal(&status) => {

@@ -1,81 +1,122 @@
-//! Which hosts and which pairs are slow.
+//! The hosts and the pairs that are slow.
 
 use super::figures::{Host, Pair, Slow, SlowPart};
 use crate::fabric::figures::SLOW;
 
+/// The rates of a pair's rounds.
+#[derive(Clone, Copy)]
+struct Measured<'a> {
+    from: &'a Host,
+    to: &'a Host,
+    median: f64,
+    minimum: f64,
+    maximum: f64,
+    rounds: usize,
+}
+
+impl<'a> Measured<'a> {
+    fn of(pair: &'a Pair) -> Option<Self> {
+        let rates = || pair.rounds_bytes_per_second.iter().copied();
+        Some(Self {
+            from: &pair.from,
+            to: &pair.to,
+            median: pair.bytes_per_second?,
+            minimum: rates().reduce(f64::min)?,
+            maximum: rates().reduce(f64::max)?,
+            rounds: rates().count(),
+        })
+    }
+}
+
+/// The rates that a quarter of the comparable pairs reach: in the median, and in every round.
+struct Usual {
+    median: f64,
+    minimum: f64,
+}
+
+impl Usual {
+    fn of(pairs: &[Measured<'_>]) -> Self {
+        let median = usual(pairs.iter().map(|pair| pair.median));
+        Self { median, minimum: usual(pairs.iter().map(|pair| pair.minimum)) }
+    }
+
+    /// Returns true if a rate is clearly lower, and no round reaches what is usual in every round: that would be noise.
+    fn is_beyond(&self, median: f64, maximum: f64) -> bool {
+        median < SLOW * self.median && maximum < self.minimum
+    }
+}
+
 /// Names what is slow: hosts first, then the pairs that no slow host explains. Pairs of this machine are compared among
 /// themselves, those to nodes and those from nodes: its link may be another.
 pub(super) fn slow(pairs: &[Pair]) -> Vec<Slow> {
-    let measured: Vec<(&Host, &Host, f64)> = pairs
-        .iter()
-        .filter_map(|pair| Some((&pair.from, &pair.to, pair.bytes_per_second?)))
-        .collect();
+    let measured: Vec<_> = pairs.iter().filter_map(Measured::of).collect();
     let of = |from_here: bool, to_here: bool| -> Vec<_> {
-        let is = |(from, to, _): &&(&Host, &Host, f64)| {
-            (**from == Host::Here) == from_here && (**to == Host::Here) == to_here
+        let is = |pair: &&Measured<'_>| {
+            (*pair.from == Host::Here) == from_here && (*pair.to == Host::Here) == to_here
         };
         measured.iter().filter(is).copied().collect()
     };
     let mut slow = between_nodes(&of(false, false));
     for pairs in [of(true, false), of(false, true)] {
-        slow.extend(slow_pairs(&pairs, usual(rates(&pairs)), |_, _| true));
+        slow.extend(slow_pairs(&pairs, &Usual::of(&pairs), |_| true));
     }
     slow
 }
 
-fn between_nodes(pairs: &[(&Host, &Host, f64)]) -> Vec<Slow> {
-    let usual = usual(rates(pairs));
-    // The best of a host's pairs tells what the host can do; a single pair says nothing of either end.
-    let slow_hosts = |end: fn(&(&Host, &Host, f64)) -> String| -> Vec<(String, f64)> {
-        let mut hosts: Vec<_> = pairs.iter().map(end).collect();
-        hosts.sort_unstable();
-        hosts.dedup();
-        let best = |host: String| {
-            let rates: Vec<_> =
-                pairs.iter().filter(|pair| end(pair) == host).map(|pair| pair.2).collect();
-            let best = rates.iter().copied().fold(0.0, f64::max);
-            (rates.len() > 1 && best < SLOW * usual).then_some((host, best))
-        };
-        hosts.into_iter().filter_map(best).collect()
+fn between_nodes(pairs: &[Measured<'_>]) -> Vec<Slow> {
+    let usual = Usual::of(pairs);
+    let senders = slow_hosts(pairs, &usual, |pair| pair.from);
+    let receivers = slow_hosts(pairs, &usual, |pair| pair.to);
+    let named = |hosts: &[Measured<'_>], what: fn(&Measured<'_>) -> SlowPart| -> Vec<Slow> {
+        hosts.iter().map(|best| one(what(best), best, &usual)).collect()
     };
-    let senders = slow_hosts(|pair| pair.0.to_string());
-    let receivers = slow_hosts(|pair| pair.1.to_string());
-    let hosts = |hosts: &[(String, f64)], what: fn(String) -> SlowPart| -> Vec<Slow> {
-        let slow = hosts.iter().map(|(host, best)| Slow {
-            what: what(host.clone()),
-            bytes_per_second: *best,
-            usual_bytes_per_second: usual,
-        });
-        slow.collect()
+    let mut slow = named(&senders, |best| SlowPart::Sender(best.from.to_string()));
+    slow.extend(named(&receivers, |best| SlowPart::Receiver(best.to.to_string())));
+    let is_unexplained = |pair: &Measured<'_>| {
+        !senders.iter().any(|slow| slow.from == pair.from)
+            && !receivers.iter().any(|slow| slow.to == pair.to)
     };
-    let mut slow = hosts(&senders, SlowPart::Sender);
-    slow.extend(hosts(&receivers, SlowPart::Receiver));
-    let unexplained = |from: &Host, to: &Host| {
-        let is = |hosts: &[(String, f64)], host: &Host| {
-            hosts.iter().any(|(name, _)| *name == host.to_string())
-        };
-        !is(&senders, from) && !is(&receivers, to)
-    };
-    slow.extend(slow_pairs(pairs, usual, unexplained));
+    slow.extend(slow_pairs(pairs, &usual, is_unexplained));
     slow
 }
 
-fn slow_pairs(
-    pairs: &[(&Host, &Host, f64)],
-    usual: f64,
-    counts: impl Fn(&Host, &Host) -> bool,
-) -> Vec<Slow> {
-    let slow = pairs.iter().filter(|(from, to, rate)| *rate < SLOW * usual && counts(from, to));
-    let slow = slow.map(|(from, to, rate)| Slow {
-        what: SlowPart::Pair((*from).clone(), (*to).clone()),
-        bytes_per_second: *rate,
-        usual_bytes_per_second: usual,
-    });
-    slow.collect()
+/// The best pair of each slow host: it shows what the host can do. A single pair says nothing of either end.
+fn slow_hosts<'a>(
+    pairs: &[Measured<'a>],
+    usual: &Usual,
+    end: fn(&Measured<'a>) -> &'a Host,
+) -> Vec<Measured<'a>> {
+    let mut hosts: Vec<_> = pairs.iter().map(end).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let slow = |host: &'a Host| {
+        let own = || pairs.iter().filter(move |pair| end(pair) == host);
+        let best = *own().max_by(|a, b| a.median.total_cmp(&b.median))?;
+        let maximum = own().map(|pair| pair.maximum).fold(0.0, f64::max);
+        (own().count() > 1 && usual.is_beyond(best.median, maximum)).then_some(best)
+    };
+    hosts.into_iter().filter_map(slow).collect()
 }
 
-fn rates(pairs: &[(&Host, &Host, f64)]) -> impl Iterator<Item = f64> {
-    pairs.iter().map(|pair| pair.2)
+fn slow_pairs(
+    pairs: &[Measured<'_>],
+    usual: &Usual,
+    counts: impl Fn(&Measured<'_>) -> bool,
+) -> Vec<Slow> {
+    let slow =
+        pairs.iter().filter(|pair| usual.is_beyond(pair.median, pair.maximum) && counts(pair));
+    let named =
+        |pair: &Measured<'_>| one(SlowPart::Pair(pair.from.clone(), pair.to.clone()), pair, usual);
+    slow.map(named).collect()
+}
+
+fn one(what: SlowPart, pair: &Measured<'_>, usual: &Usual) -> Slow {
+    Slow {
+        what,
+        bytes_per_second: pair.median,
+        usual_bytes_per_second: usual.median,
+        rounds: pair.rounds,
+    }
 }
 
 /// What a quarter of the pairs reach: with one slow host of three, two thirds of all pairs are slow.
@@ -97,7 +138,7 @@ mod tests {
             from: node(from),
             to: node(to),
             bytes_per_second: Some(rate(from, to)),
-            rounds_bytes_per_second: Vec::new(),
+            rounds_bytes_per_second: vec![rate(from, to)],
             busy: None,
         };
         let pairs: Vec<_> = pairs.filter(|(from, to)| from != to).map(pair).collect();
@@ -135,6 +176,32 @@ mod tests {
         assert_eq!(found, [pair]);
     }
 
+    /// What is named of three nodes whose pairs have these rounds, but for those from node 1.
+    fn named_with_rounds(usual: [f64; 3], from_1: [f64; 3]) -> Vec<Slow> {
+        let node = |number: usize| Host::Node(number.to_string());
+        let ends = (0..3).flat_map(|from| (0..3).map(move |to| (from, to)));
+        let pair = |(from, to)| {
+            let rounds = if from == 1 { from_1 } else { usual };
+            Pair {
+                from: node(from),
+                to: node(to),
+                bytes_per_second: Some(rounds[1]),
+                rounds_bytes_per_second: rounds.into(),
+                busy: None,
+            }
+        };
+        slow(&ends.filter(|(from, to)| from != to).map(pair).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn what_the_rounds_differ_by_names_nobody() {
+        let slow = named_with_rounds([0.9, 1.0, 1.1], [0.4, 0.5, 0.6]);
+        assert_eq!(slow.len(), 1);
+        assert_eq!((&slow[0].what, slow[0].rounds), (&SlowPart::Sender("1".into()), 3));
+        // The medians are as far apart, and a round of the slow one is faster than one of the others.
+        assert_eq!(named_with_rounds([0.55, 1.0, 1.1], [0.4, 0.5, 0.6]), []);
+    }
+
     #[test]
     fn this_machine_is_compared_with_itself() {
         let pair = |from: &str, to: &str, rate| {
@@ -146,7 +213,7 @@ mod tests {
                 from: host(from),
                 to: host(to),
                 bytes_per_second: Some(rate),
-                rounds_bytes_per_second: Vec::new(),
+                rounds_bytes_per_second: vec![rate],
                 busy: None,
             }
         };

@@ -9,16 +9,20 @@ use super::{
 use crate::{
     comparison::{Comparison, Figure, Judgement, Side},
     recording::histograms::{Histograms, Measure},
-    report::comparison::{conclusion, letter, scale, words},
+    report::comparison::{conclusion, letter, scale, values, words},
 };
 
 /// The document.
 pub(crate) fn comparison(of: &Comparison) -> String {
-    let verdict = if of.regression { "bad" } else { "good" };
+    let verdict = match (of.regression, of.unknown) {
+        (true, _) => "bad",
+        (false, 0) => "good",
+        (false, _) => "",
+    };
     document(
         "Runs compared",
         &html! {
-            p class=(format!("verdict {verdict}")) { (conclusion(of)) }
+            p class=(format!("verdict {verdict}")) { @for line in conclusion(of).lines() { (line) br; } }
             table { tbody { @for (number, side) in of.sides.iter().enumerate() { tr {
                 th.word scope="row" { (letter(number)) }
                 td.word { (side.name) }
@@ -53,16 +57,16 @@ pub(crate) fn comparison(of: &Comparison) -> String {
 
 fn rows(figure: &Figure) -> Markup {
     let (scale, unit) = scale(&figure.unit);
-    let value = |value: f64| format!("{:.3}", value / scale);
     html! {
         @for (number, spread) in figure.spreads.iter().enumerate() {
             @let change = number.checked_sub(1).and_then(|place| figure.changes.get(place));
             @let worse = change.is_some_and(|change| change.judgement == Judgement::Worse);
+            @let [median, least, most] = values(spread, scale);
             @let [by, noise, judgement] = change.map(words).unwrap_or_default();
             tr {
                 th.word scope="row" { @if number == 0 { (figure.name) @if !unit.is_empty() { ", " (unit) } } }
                 td.word { (letter(number)) }
-                td { (value(spread.median)) } td { (value(spread.least)) } td { (value(spread.most)) }
+                td { (median) } td { (least) } td { (most) }
                 td { (by) } td { (noise) }
                 td.word.bad[worse] { (judgement) }
             }

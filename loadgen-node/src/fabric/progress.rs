@@ -1,0 +1,74 @@
+//! Figures as they come, for those who wait: lines of the log.
+
+use std::time::Duration;
+
+use tracing::{info, warn};
+
+use super::figures::{Bandwidth, Direction, Interval, OpenLoop, RoundTrip};
+use crate::report::units::{count, rate, size};
+
+/// Says how long all of it takes.
+pub(super) fn begin(about: Duration, is_quick: bool) {
+    let about = humantime::format_duration(about);
+    let more = if is_quick { "; with --thorough longer, for figures that vary less" } else { "" };
+    info!("this takes about {about}{more}");
+}
+
+pub(super) fn round_trip(trip: &RoundTrip) {
+    let RoundTrip { node, message_bytes, p50_ns, p99_ns, .. } = trip;
+    let us = |ns: u64| ns as f64 / 1e3;
+    let (message, p50, p99) = (size(*message_bytes), us(*p50_ns), us(*p99_ns));
+    info!("round trip of {message} to {node}: p50 {p50:.0} µs, p99 {p99:.0} µs");
+}
+
+pub(super) fn tried(connections: usize, found: &Bandwidth) {
+    cell(&format!("{} to each node, ", count(connections, "connection")), found);
+}
+
+/// A measurement of bandwidth, after words that say which one.
+pub(super) fn cell(which: &str, cell: &Bandwidth) {
+    let to = rate(cell.total.bytes_per_second_to_nodes);
+    let from = rate(cell.total.bytes_per_second_from_nodes);
+    let found = match cell.direction {
+        Direction::ToNodes => to,
+        Direction::FromNodes => from,
+        Direction::Both => format!("to {to}, from {from}"),
+    };
+    info!("{which}{} {}: {found}", size(cell.message_bytes), cell.direction);
+}
+
+pub(super) fn left_out(bytes: usize) {
+    let message = size(bytes);
+    warn!("{message} left out: one message would take too long; raise --duration");
+}
+
+/// Rates from node to node that were measured at the same time.
+pub(super) fn step(which: &str, rates: &[f64]) {
+    let minimum = rates.iter().copied().reduce(f64::min);
+    let maximum = rates.iter().copied().reduce(f64::max);
+    match minimum.zip(maximum) {
+        None => info!("{which}: not measured"),
+        Some((minimum, maximum)) if rates.len() > 1 => {
+            info!("{which}: {} to {}", rate(minimum), rate(maximum));
+        }
+        Some((only, _)) => info!("{which}: {}", rate(only)),
+    }
+}
+
+/// A second of a soak.
+pub(super) fn second(second: usize, interval: &Interval) {
+    let to = rate(interval.bytes_per_second_to_nodes);
+    let from = rate(interval.bytes_per_second_from_nodes);
+    let p99 = interval
+        .p99_ns
+        .map_or_else(|| "no answer".to_owned(), |ns| format!("p99 {:.2} ms", ns as f64 / 1e6));
+    info!("second {second}: to {to}, from {from}, {p99}");
+}
+
+pub(super) fn open_loop(run: &OpenLoop) {
+    let us = |ns: u64| ns as f64 / 1e3;
+    let OpenLoop { rate_messages_per_second: wanted, answered_per_second: answered, .. } = run;
+    let (p50, p99) = (us(run.p50_ns), us(run.p99_ns));
+    let what = run.benchmark.clone().unwrap_or_else(|| size(run.message_bytes));
+    info!("{what} at {wanted}/s: {answered:.1}/s answered, p50 {p50:.0} µs, p99 {p99:.0} µs");
+}

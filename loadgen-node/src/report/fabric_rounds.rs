@@ -1,0 +1,50 @@
+//! The rounds behind a network's figures: one round does not show the noise.
+
+use super::units::{count, gigabytes};
+use crate::fabric::{figures::Bandwidth, report::Report};
+
+/// Describes the rounds behind all figures.
+pub(super) fn rounds(report: &Report) -> String {
+    let Report { duration_ms, warm_up_ms, .. } = report;
+    let rounds = count(report.rounds, "round");
+    match report.rounds {
+        1 => format!(
+            "{rounds} of {duration_ms} ms, after a warm-up of {warm_up_ms} ms; it does not show the noise"
+        ),
+        _ => format!(
+            "{rounds} of {duration_ms} ms, each after a warm-up of {warm_up_ms} ms; the figures are those of the median round"
+        ),
+    }
+}
+
+/// The range of the rounds; one round has none.
+pub(super) fn range(cell: &Bandwidth) -> Option<String> {
+    let (least, most) = cell.range();
+    let several = cell.rounds_bytes_per_second.len() > 1;
+    several.then(|| format!("{} – {}", gigabytes(least), gigabytes(most)))
+}
+
+/// The words behind a verdict that rests on one round.
+pub(super) fn basis(rounds: usize) -> &'static str {
+    if rounds == 1 { ", from one round: repeat it with --rounds 3" } else { "" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::figures::{Direction, tests::cell};
+
+    #[test]
+    fn one_round_has_no_range() {
+        let one = cell(1000, Direction::Both, 1e6);
+        assert_eq!(range(&one), None);
+        let several = Bandwidth { rounds_bytes_per_second: vec![2e9, 1e9], ..one };
+        assert_eq!(range(&several).unwrap(), "1.000 – 2.000");
+        let said =
+            |number| rounds(&Report { rounds: number, duration_ms: 300, ..Report::default() });
+        assert!(said(1).starts_with("1 round of 300 ms, "), "{}", said(1));
+        assert!(said(3).starts_with("3 rounds of 300 ms, each "), "{}", said(3));
+        assert!(basis(1).contains("from one round"));
+        assert_eq!(basis(2), "");
+    }
+}
