@@ -36,7 +36,7 @@ echo "|---|---|---|---|---|---|---|"
 for size in $sizes; do
     cat > "$folder/node.toml" <<END
 engine = "torch"
-model = "$manifest"
+model = "$(realpath "$manifest")"
 devices = ["$device"]
 max_batch = $size
 batch_timeout = '100ms'

@@ -63,7 +63,8 @@ class Program:
             printed = self.ask("run", "--config", "run.toml", *options, "--print-config")
             if printed.returncode:
                 raise Refused(f"run.toml, as `loadgen-node run {' '.join(options)}` reads it: {last_line(printed.stderr)}")
-            self.configs[options] = tomllib.loads(printed.stdout)
+            # A folder that is moved keeps its runs.
+            self.configs[options] = tomllib.loads(printed.stdout.replace(f"{self.folder.resolve()}/", ""))
         return self.configs[options]
 
     def run(self, words: list[str], cwd: Path | None = None, log: Path | None = None) -> int:

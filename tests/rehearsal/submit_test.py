@@ -38,7 +38,7 @@ elif words[0] == "plan":
     runs = [{{"scenario": s, "purpose": p, "samples": 600, "seconds": 60.0}} for s in ("offline", "server") for p in {PURPOSES!r}]
     print(json.dumps({{"runs": runs}}))
 elif "--print-config" in words:
-    print(Path("run.toml").read_text() + f"given = {{json.dumps(words)}}")
+    print(Path("run.toml").read_text().replace("data.npy", f"{{Path.cwd()}}/data.npy") + f"given = {{json.dumps(words)}}")
 else:
     with open("calls", "a") as calls:
         calls.write(" ".join(words) + "\\n")
@@ -159,6 +159,11 @@ class Campaigns(unittest.TestCase):
         self.write("run.toml", RUN + "connections = 2\n")
         self.assertIn("to do again: connections changed", self.submit())
         self.assertEqual(len(self.calls()), 8)
+
+    def test_a_folder_that_is_moved_keeps_its_runs(self) -> None:
+        self.submit()
+        self.files = self.files.rename(self.root / "moved")
+        self.assertIn("0 of 8 steps to do", self.submit())
 
     def test_other_nodes_bring_back_the_runs_of_the_scenario(self) -> None:
         self.submit()

@@ -149,4 +149,15 @@ fn every_command_takes_what_a_run_takes() {
     for host in ["127.0.0.1", "127.0.0.2"] {
         assert!(text.contains(&format!("at-{host} at {host}:{port}")), "{text}");
     }
+    let folder = tempfile::tempdir().expect("a folder");
+    let hosts = "rack[1-2]:7,[::1],dns:nodes.lab,rack1:8";
+    let made = Command::new(program("loadgen-node"))
+        .args(["certificates", "--hosts", hosts, "--output"])
+        .arg(folder.path())
+        .output()
+        .expect("it starts");
+    assert!(made.status.success(), "{made:?}");
+    for file in ["rack1.pem", "rack2.key", "::1.pem", "nodes.lab.pem", "client.pem"] {
+        assert!(folder.path().join(file).exists(), "{file}: {made:?}");
+    }
 }

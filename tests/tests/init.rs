@@ -183,6 +183,54 @@ fn a_rate_that_nobody_has_given_is_not_invented() {
     }
 }
 
+/// One file for all commands, from any folder: its paths are relative to it.
+#[test]
+fn every_command_takes_run_toml_from_any_folder() {
+    let (own, _) = new_folder("127.0.0.1:50051");
+    let folder = own.path().canonicalize().expect("a folder");
+    let own = folder.join("resnet50");
+    let text = fs::read_to_string(own.join("run.toml")).expect("a file");
+    fs::write(own.join("run.toml"), text.replace("TODO-", "")).expect("ours");
+    fs::create_dir(folder.join("elsewhere")).expect("ours");
+    let print = |folder: &Path, command: &str, config: &str| {
+        let output = loadgen_node(folder, &[command, "--config", config, "--print-config"]);
+        assert!(output.status.success(), "{command}: {}", words(&output));
+        String::from_utf8(output.stdout).expect("text")
+    };
+    let set = |text: &str| {
+        let lines = text.lines().filter(|line| !line.starts_with('#'));
+        lines.filter_map(|line| line.split("  # ").next()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    for command in ["run", "probe", "doctor", "nodes", "fabric"] {
+        let text = print(&folder, command, "resnet50/run.toml");
+        assert!(
+            text.contains("nodes = [\"127.0.0.1:50051\"]  # resnet50/run.toml, line "),
+            "{text}"
+        );
+        let has_data = text.contains(&format!("dataset = \"{}/dataset.npy\"", own.display()));
+        assert_eq!(has_data, !["nodes", "fabric"].contains(&command), "{command}: {text}");
+        // What is printed are the same settings everywhere.
+        fs::write(folder.join("printed.toml"), &text).expect("ours");
+        let again = print(&folder.join("elsewhere"), command, "../printed.toml");
+        assert_eq!(set(&again), set(&text));
+    }
+    // A path that was relative to the current folder.
+    fs::write(folder.join("dataset.npy"), "").expect("ours");
+    let output = loadgen_node(&folder, &["run", "--config", "resnet50/run.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    for part in
+        ["`dataset`: dataset.npy is relative to the folder of run.toml since", "/dataset.npy"]
+    {
+        assert!(words(&output).contains(part), "{part}: {}", words(&output));
+    }
+    fs::write(own.join("node.toml"), "name = 'a'\nmodel = 'digits'\nready_file = 'ready.json'\n")
+        .expect("ours");
+    let output = sut_node(&folder, &["--config", "resnet50/node.toml", "--print-config"]);
+    for line in ["model = \"digits\"", &format!("ready_file = \"{}/ready.json\"", own.display())] {
+        assert!(words(&output).contains(line), "{line}: {}", words(&output));
+    }
+}
+
 #[test]
 fn nothing_is_written_over_what_is_there() {
     let (folder, _) = new_folder("127.0.0.1:50051");
@@ -309,4 +357,18 @@ fn nodes_on_other_machines_get_certificates() {
     assert!(run.expect("a file").contains("\nnodes_port = 7\n"));
     let (_folder, steps) = new_folder("[::1]:50051");
     assert!(!steps.contains("certificates"), "{steps}");
+    let (_folder, steps) = new_folder("[fd00::1]:50051");
+    assert!(steps.contains("loadgen-node certificates --hosts '[fd00::1]'\n"), "{steps}");
+}
+
+#[test]
+fn a_file_of_nodes_is_named_from_the_root() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path().canonicalize().expect("a folder");
+    fs::write(folder.join("nodes"), "127.0.0.1").expect("ours");
+    let args = ["--scenario", "server", "--nodes", "@nodes"];
+    let output = init(&folder, &[&["resnet50"], &args[..]].concat());
+    assert!(output.status.success(), "{}", words(&output));
+    let run = fs::read_to_string(folder.join("resnet50/run.toml")).expect("a file");
+    assert!(run.contains(&format!("nodes = [\"@{}/nodes\"]", folder.display())), "{run}");
 }

@@ -203,6 +203,11 @@ fn orders_for_certificates_that_make_no_sense_are_refused() {
         (&["--hosts", "b", "--valid-for", "1s"], "a minute to ten years"),
         (&["--hosts", "b", "--valid-for", "11y"], "a minute to ten years"),
         (&["--hosts", "b", "--valid-for", "365"], "has no unit"),
+        (
+            &["--hosts", "::1"],
+            "--hosts ::1: it has several colons; write an IPv6 address in brackets",
+        ),
+        (&["--hosts", "b,n[1"], "--hosts n[1: a bracket is opened and not closed"),
         (&[], "--hosts"),
     ] {
         let text = folder.order(args, 2);

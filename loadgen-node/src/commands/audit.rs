@@ -129,6 +129,7 @@ fn run_test(
     settings.output = Some(folder.to_path_buf());
     settings.audit_config = Some(audit_config.clone());
     settings.mode = None;
+    let settings = netdiv_process::with_absolute_paths(&settings)?;
     let settings = toml::to_string(&settings).map_err(|error| failed(&error))?;
     output::write(&config, settings.as_bytes())?;
     output::write(&audit_config, compliance::audit_config(test, benchmark).as_bytes())?;

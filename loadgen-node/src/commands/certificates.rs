@@ -6,7 +6,10 @@ use std::{
 };
 
 use netdiv_process::TimeSpan;
-use netdiv_transport::security::{Authority, CertificateError, Subject, VALID_FOR, make_requests};
+use netdiv_transport::{
+    discovery::{Nodes, PORT},
+    security::{Authority, CertificateError, Subject, VALID_FOR, make_requests},
+};
 
 use crate::{RunError, output::say};
 
@@ -14,13 +17,8 @@ use crate::{RunError, output::say};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Certificates")]
 pub struct CertificatesArgs {
-    /// Names or IP addresses by which the nodes are reached
-    #[arg(
-        long,
-        value_name = "HOST",
-        value_delimiter = ',',
-        required_unless_present_any = ["clients", "sign"]
-    )]
+    /// The nodes that the certificates are for, as docs/OPERATING.md#name-the-nodes says; a port has no effect
+    #[arg(long, value_name = "NODES", required_unless_present_any = ["clients", "sign"])]
     hosts: Vec<String>,
     /// Names of clients (LoadGen nodes) [default: client, with a new authority]
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -55,12 +53,25 @@ impl CertificatesArgs {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         let output = self.output.as_deref().or(self.authority.as_deref());
         let output = output.unwrap_or(Path::new("certificates"));
-        let written = self.make(output).map_err(|error| RunError::Usage(error.to_string()))?;
+        let hosts = self.hosts()?;
+        let made = self.make(output, &hosts);
+        let written = made.map_err(|error| RunError::Usage(error.to_string()))?;
         say(format_args!("{} in {}", written.join(", "), output.display()))?;
         Ok(0)
     }
 
-    fn make(&self, output: &Path) -> Result<Vec<String>, CertificateError> {
+    /// The names or IP addresses by which the nodes are reached.
+    fn hosts(&self) -> Result<Vec<String>, RunError> {
+        if self.hosts.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (option, patience) = ("--hosts", Duration::ZERO);
+        let nodes = Nodes { option, named: &self.hosts, port: PORT, expected: None, patience };
+        let hosts = nodes.hosts().map_err(|error| RunError::Usage(error.to_string()))?;
+        Ok(hosts.into_iter().map(|(host, _)| host).collect())
+    }
+
+    fn make(&self, output: &Path, hosts: &[String]) -> Result<Vec<String>, CertificateError> {
         let valid_for = self.valid_for.map_or(VALID_FOR, TimeSpan::duration);
         if !self.sign.is_empty() {
             let requests: Result<Vec<_>, _> =
@@ -70,7 +81,7 @@ impl CertificatesArgs {
         let is_first = self.authority.is_none() && self.clients.is_empty();
         let first = [String::from("client")];
         let clients = if is_first { &first[..] } else { &self.clients };
-        let subjects = Subject::all(&self.hosts, clients)?;
+        let subjects = Subject::all(hosts, clients)?;
         if self.requests {
             return make_requests(output, &subjects);
         }

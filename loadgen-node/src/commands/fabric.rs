@@ -56,7 +56,7 @@ pub struct FabricCommand {
 
 /// Keys of `loadgen-node fabric`.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
-struct FabricArgs {
+pub(super) struct FabricArgs {
     /// The network side.
     #[command(flatten)]
     #[serde(flatten)]
@@ -93,11 +93,12 @@ struct FabricArgs {
     /// when a message was due. The exit code is 1 if the rate could not be kept [sizes by default: 64,16KiB,128KiB]
     #[arg(long, value_name = "MESSAGES_PER_SECOND", value_parser = rate, help_heading = MEASUREMENT)]
     rate: Option<f64>,
-    /// With --rate: messages and answers as long as a benchmark's samples and responses, in place of --sizes
-    #[arg(long, value_name = "BENCHMARK", value_delimiter = ',', help_heading = MEASUREMENT)]
-    benchmark: Option<Vec<String>>,
-    /// Nodes without TLS beside those of --nodes, such as a second sut-node on each host: everything is measured over both in
-    /// turn, and the report says what TLS costs
+    /// The benchmark, or several with commas between them. With --rate and without --sizes: messages and answers are as long as its
+    /// samples and responses. Without --soak, --rate and --matrix: the report is about no other benchmark
+    #[arg(long, value_name = "BENCHMARK", help_heading = MEASUREMENT)]
+    benchmark: Option<String>,
+    /// Nodes without TLS beside those of --nodes, and named in the same way, such as a second sut-node on each host: everything is
+    /// measured over both in turn, and the report says what TLS costs
     #[arg(long, value_name = "NODES", help_heading = MEASUREMENT)]
     plaintext_nodes: Option<Vec<String>>,
     /// Send out of this interface alone, whatever the routes say
@@ -144,7 +145,7 @@ impl FabricArgs {
             return usage(format!("--rounds {rounds}: must be from 1 to {MOST_ROUNDS}"));
         }
         let given = [self.network.connections, self.network.streams, self.network.io_threads];
-        let settings = self.settings(&self.network, names)?;
+        let settings = self.settings("--nodes", &self.network, names)?;
         let plaintext = self.plaintext(&settings, &kind, names)?;
         let times = Times { warm_up, duration };
         if matches!(kind, Kind::Matrix) {
@@ -167,8 +168,13 @@ impl FabricArgs {
     }
 
     /// The QDL's settings for nodes, with the way out of this machine.
-    fn settings(&self, network: &NetworkArgs, names: Names) -> Result<Settings, RunError> {
-        let mut settings = network.resolve(names)?;
+    fn settings(
+        &self,
+        option: &'static str,
+        network: &NetworkArgs,
+        names: Names,
+    ) -> Result<Settings, RunError> {
+        let mut settings = network.resolve_for(option, names)?;
         let options = &mut settings.network.options;
         options.way_out = WayOut {
             interface: self.interface.clone(),
@@ -210,7 +216,7 @@ impl FabricArgs {
             insecure: Some(true),
             ..self.network.clone()
         };
-        let plain = self.settings(&plain, names)?;
+        let plain = self.settings("--plaintext-nodes", &plain, names)?;
         let (nodes, secure) = (plain.nodes.len(), secure.nodes.len());
         if nodes != secure && names == Names::LookUp {
             return usage(format!(
@@ -246,24 +252,30 @@ impl FabricArgs {
         if let (Some(one), Some(two)) = (given.next(), given.next()) {
             return usage(format!("{one} and {two} are different measurements; give one of them"));
         }
-        match (self.soak, self.rate, &self.benchmark) {
-            (None, None, None) if is_matrix => Ok(Kind::Matrix),
-            (_, Some(rate), _) if !is_rate(rate) => usage(format!("--rate {rate}: {RATES}")),
-            (_, Some(_), Some(_)) if self.sizes.is_some() => {
-                usage("--benchmark says how long messages are; leave --sizes out")
-            }
-            (_, Some(rate), Some(names)) => {
-                let shapes = names.iter().map(|name| of_benchmark(&needs, name));
+        let named = self.benchmark.iter().flat_map(|names| names.split(',')).map(str::trim);
+        let named: Vec<_> = named.collect();
+        match (self.soak, self.rate) {
+            (None, None) if is_matrix => Ok(Kind::Matrix),
+            (_, Some(rate)) if !is_rate(rate) => usage(format!("--rate {rate}: {RATES}")),
+            (_, Some(rate)) if self.sizes.is_none() && !named.is_empty() => {
+                let shapes = named.iter().map(|name| of_benchmark(table, &needs, name));
                 Ok(Kind::OpenLoop { rate, shapes: shapes.collect::<Result<_, _>>()? })
             }
-            (_, Some(rate), None) => {
+            (_, Some(rate)) => {
                 let sizes = self.sizes(&OPEN_LOOP_SIZES)?;
                 let shape = |bytes| (None, Shape::of(Direction::ToNodes, bytes));
                 Ok(Kind::OpenLoop { rate, shapes: sizes.into_iter().map(shape).collect() })
             }
-            (_, None, Some(_)) => usage("--benchmark is for an open loop; give --rate as well"),
-            (Some(_), None, None) => Ok(Kind::Soak),
-            (None, None, None) => Ok(Kind::Sweep { targets: self.targets(&needs)?, needs }),
+            (Some(_), None) => Ok(Kind::Soak),
+            (None, None) => {
+                let targets = self.targets(&needs)?;
+                let is_meant = |need: &Need| {
+                    let is_named = named.iter().any(|name| is_of(table, need, name));
+                    is_named || targets.iter().any(|(target, _)| *target == need.name)
+                };
+                let needs = needs.into_iter().filter(is_meant);
+                Ok(Kind::Sweep { needs: needs.collect(), targets })
+            }
         }
     }
 
@@ -391,9 +403,20 @@ fn find<'a>(
     })
 }
 
+/// Whether a need is that of a benchmark, or is called so itself.
+fn is_of(table: &Table, need: &Need, name: &str) -> bool {
+    let of_benchmark = table.find(name).map(|benchmark| &benchmark.bandwidth);
+    need.name == name || of_benchmark.into_iter().flatten().any(|one| one.name == need.name)
+}
+
 /// Messages as long as a benchmark's samples, with answers as long as its responses.
-fn of_benchmark(needs: &[Need], name: &str) -> Result<(Option<String>, Shape), RunError> {
-    let need = find("--benchmark", name, needs, name)?;
+fn of_benchmark(
+    table: &Table,
+    needs: &[Need],
+    name: &str,
+) -> Result<(Option<String>, Shape), RunError> {
+    let first = needs.iter().find(|need| is_of(table, need, name));
+    let need = first.map_or_else(|| find("--benchmark", name, needs, name), Ok)?;
     let bytes = |bytes: u64| match usize::try_from(bytes) {
         Ok(bytes) if bytes <= MAX_PAYLOAD_BYTES => Ok(bytes),
         _ => usage(format!("--benchmark {name}: {bytes} bytes do not fit into one message")),
@@ -459,5 +482,37 @@ mod tests {
         assert_eq!(sizes(&["--target", "resnet50=5"]), [64, 16 << 10, 150_528, 1 << 20]);
         assert_eq!(sizes(&["--target", "bert=5,rgat=5"]), [64, 9216, 16 << 10, 1 << 20]);
         assert_eq!(sizes(&["--target", "resnet50=5", "--sizes", "64"]), [64]);
+    }
+
+    fn kind(text: &str) -> Result<Kind, RunError> {
+        toml::from_str::<FabricArgs>(text).unwrap().kind()
+    }
+
+    #[test]
+    fn a_benchmark_is_named_as_for_a_run() {
+        let both = "benchmark = 'bert-99'\ntarget = ['rgat=5']";
+        for (text, want) in [
+            ("benchmark = 'bert-99'", &["bert"][..]),
+            ("benchmark = 'digits'", &[]),
+            ("benchmark = 'resnet50, llama2-70b'", &["resnet50", "resnet50-fp32", "llama2-70b"]),
+            (both, &["bert", "rgat"]),
+        ] {
+            let Ok(Kind::Sweep { needs, .. }) = kind(text) else { panic!("{text}") };
+            assert_eq!(needs.iter().map(|need| &need.name[..]).collect::<Vec<_>>(), want);
+        }
+        let Ok(Kind::Sweep { needs, .. }) = kind("") else { panic!("all sizes") };
+        assert!(needs.is_empty(), "nobody asked for a benchmark");
+        for (text, want) in [
+            ("benchmark = 'bert-99,llama2-70b'", &[Some("bert"), Some("llama2-70b")][..]),
+            ("benchmark = 'bert-99'\nsizes = [64]", &[None]),
+        ] {
+            let text = format!("rate = 5.0\n{text}");
+            let Ok(Kind::OpenLoop { shapes, .. }) = kind(&text) else { panic!("{text}") };
+            let names = shapes.iter().map(|(name, _)| name.as_deref());
+            assert_eq!(names.collect::<Vec<_>>(), want, "{text}");
+        }
+        assert!(matches!(kind("soak = '1s'\nbenchmark = 'bert-99'"), Ok(Kind::Soak)));
+        let refused = kind("rate = 5.0\nbenchmark = 'digits'").err().unwrap().to_string();
+        assert!(refused.starts_with("--benchmark digits: choose one of"), "{refused}");
     }
 }

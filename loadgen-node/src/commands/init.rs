@@ -6,13 +6,14 @@ use std::{
     time::Duration,
 };
 
+use netdiv_process::absolute;
 use netdiv_rules::{
     Division, Scenario,
     book::{Benchmark, Round, RoundName, Table},
     template::{self, NODE, RUN, SUBMISSION, Template, USER_CONF},
 };
 use netdiv_transport::{
-    discovery::{self, Nodes},
+    discovery::{self, Nodes, with_files},
     security::is_loopback,
 };
 use netdiv_words::TODO;
@@ -32,7 +33,7 @@ pub struct InitArgs {
     /// The scenario of run.toml; the other files have all that the suite requires
     #[arg(long)]
     scenario: Scenario,
-    /// The SUT nodes, as for `loadgen-node run`
+    /// The SUT nodes, as docs/OPERATING.md#name-the-nodes says
     #[arg(long, value_name = "NODES", required = true)]
     nodes: Vec<String>,
     /// Port of nodes that are named without one [default: 50051]
@@ -70,12 +71,15 @@ impl InitArgs {
             return usage(format!("--rate {rate}: write a number above 0"));
         }
         let hosts = self.hosts()?;
+        // In run.toml, a path of a file of nodes would be relative to that file.
+        let nodes = self.nodes.iter().map(|nodes| with_files(nodes, &mut absolute));
+        let nodes = nodes.collect::<Result<Vec<_>, _>>().map_err(RunError::Usage)?;
         let known = Template {
             benchmark,
             round,
             scenario: self.scenario,
             division,
-            nodes: &self.nodes,
+            nodes: &nodes,
             nodes_port: self.nodes_port,
             port: hosts.first().map_or(discovery::PORT, |(_, port)| *port),
             is_local: hosts.iter().all(|(host, port)| is_loopback(&address(host, *port))),
@@ -130,7 +134,8 @@ impl InitArgs {
 
     fn hosts(&self) -> Result<Vec<(String, u16)>, RunError> {
         let port = self.nodes_port.unwrap_or(discovery::PORT);
-        let nodes = Nodes { named: &self.nodes, port, expected: None, patience: Duration::ZERO };
+        let (option, patience) = ("--nodes", Duration::ZERO);
+        let nodes = Nodes { option, named: &self.nodes, port, expected: None, patience };
         nodes.hosts().map_err(|error| RunError::Usage(error.to_string()))
     }
 }
@@ -156,7 +161,12 @@ fn other_loadgen(template: &Template<'_>, table: &Table) -> String {
 }
 
 fn address(host: &str, port: u16) -> String {
-    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+    format!("{}:{port}", named(host))
+}
+
+/// A host as options name it.
+fn named(host: &str) -> String {
+    if host.contains(':') { format!("[{host}]") } else { host.into() }
 }
 
 /// Writes all files or none, and over none that is there.
@@ -205,8 +215,11 @@ fn next_steps(
     lines.push(format!("grep -n {TODO} {files}    # write each value that is still {TODO}"));
     let mut node = format!("sut-node --config {NODE}");
     if !template.is_local {
-        let hosts: Vec<_> = hosts.iter().map(|(host, _)| host.as_str()).collect();
-        lines.push(format!("loadgen-node certificates --hosts {}", hosts.join(",")));
+        let hosts: Vec<_> = hosts.iter().map(|(host, _)| named(host)).collect();
+        // A shell takes brackets for a pattern.
+        let quote = if hosts.iter().any(|host| host.contains('[')) { "'" } else { "" };
+        let hosts = hosts.join(",");
+        lines.push(format!("loadgen-node certificates --hosts {quote}{hosts}{quote}"));
         node += " --tls-certificate certificates/HOST.pem --tls-key certificates/HOST.key";
     }
     lines.push(format!("{node}    # on each node"));

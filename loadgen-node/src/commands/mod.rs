@@ -10,6 +10,7 @@ mod doctor;
 mod fabric;
 mod ids;
 mod init;
+mod keys;
 mod nodes;
 mod plan;
 mod probe;

@@ -31,7 +31,7 @@ pub struct ProbeCommand {
 
 /// Keys of `loadgen-node probe`.
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
-struct ProbeArgs {
+pub(super) struct ProbeArgs {
     /// Those of a run; what is about LoadGen has no effect.
     #[command(flatten)]
     #[serde(flatten)]
@@ -53,7 +53,7 @@ impl ProbeArgs {
             return usage("probe asks nodes over the network; leave --in-process out");
         }
         if self.run.network.nodes.as_ref().is_none_or(Vec::is_empty) {
-            return usage(DiscoveryError::NoNodes.to_string());
+            return usage(DiscoveryError::NoNodes { option: "--nodes" }.to_string());
         }
         let mut run = self.run.clone();
         run.scenario.get_or_insert(Scenario::Offline);

@@ -39,9 +39,10 @@ pub struct DiscoveryArgs {
 }
 
 impl DiscoveryArgs {
-    /// The addresses of what `--nodes` names; names in the DNS that are looked up are waited for as long as that.
+    /// The addresses of what an option names; names in the DNS that are looked up are waited for as long as that.
     pub(super) fn nodes(
         &self,
+        option: &'static str,
         named: Option<&[String]>,
         patience: Duration,
         names: Names,
@@ -49,7 +50,7 @@ impl DiscoveryArgs {
         let expected = self.nodes_expected;
         let expected = expected.map(|n| at_least_one("nodes-expected", n)).transpose()?;
         let port = self.nodes_port.unwrap_or(discovery::PORT);
-        let nodes = Nodes { named: named.unwrap_or_default(), port, expected, patience };
+        let nodes = Nodes { option, named: named.unwrap_or_default(), port, expected, patience };
         let found = match names {
             Names::LookUp => nodes.discover(),
             Names::Leave => nodes.addresses(),

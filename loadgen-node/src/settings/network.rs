@@ -27,8 +27,8 @@ const SECURITY: &str = "Security";
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Network")]
 pub struct NetworkArgs {
-    /// The SUT nodes, with commas between them: HOST:PORT, host lists such as rack[1-8]:50051, dns:NAME:PORT for every address
-    /// of a name, and @FILE, which has such entries on its lines
+    /// The SUT nodes: hosts, host lists such as rack[1-8]:50051, names in the DNS and files, as
+    /// docs/OPERATING.md#name-the-nodes says
     #[arg(long, value_name = "NODES")]
     pub nodes: Option<Vec<String>>,
     /// What else there is to say of the nodes.
@@ -88,9 +88,18 @@ pub struct NetworkArgs {
 impl NetworkArgs {
     /// The QDL's settings, as far as they are about the network. Reads certificates and token.
     pub(crate) fn resolve(&self, names: Names) -> Result<Settings, RunError> {
+        self.resolve_for("--nodes", names)
+    }
+
+    /// The same, where another option names the nodes.
+    pub(crate) fn resolve_for(
+        &self,
+        option: &'static str,
+        names: Names,
+    ) -> Result<Settings, RunError> {
         let mut network = NetworkSettings { options: self.options()?, ..Default::default() };
         let patience = network.options.connect_timeout;
-        let nodes = self.discovery.nodes(self.nodes.as_deref(), patience, names)?;
+        let nodes = self.discovery.nodes(option, self.nodes.as_deref(), patience, names)?;
         set_time("control-timeout", &mut network.control_timeout, self.control_timeout)?;
         let is_secure = network.options.tls.is_some();
         let stranger = nodes.iter().find(|address| !is_loopback(address));

@@ -1,9 +1,8 @@
 //! The settings as they were given: they are recorded in `result.json`, and a compliance test runs with them again.
 
-use std::{
-    collections::BTreeMap,
-    path::{Path, PathBuf},
-};
+use std::collections::BTreeMap;
+
+use netdiv_process::with_absolute_paths;
 
 use super::{RunArgs, Target};
 use crate::RunError;
@@ -16,50 +15,15 @@ impl RunArgs {
         target: &Target,
     ) -> Result<BTreeMap<String, serde_json::Value>, RunError> {
         let failed = |error| RunError::Usage(format!("cannot record the settings: {error}"));
-        let mut args = self.with_absolute_paths();
+        let mut args = self.clone();
         if let Some(settings) = target.nodes() {
             args.network.nodes = Some(settings.nodes.clone());
         }
-        let settings = serde_json::to_value(args).map_err(failed)?;
+        let settings = serde_json::to_value(with_absolute_paths(&args)?).map_err(failed)?;
         let settings: BTreeMap<_, serde_json::Value> =
             serde_json::from_value(settings).map_err(failed)?;
         Ok(settings.into_iter().filter(|(_, value)| !value.is_null()).collect())
     }
-
-    fn with_absolute_paths(&self) -> Self {
-        let mut args = self.clone();
-        let network = &mut args.network;
-        let paths = [
-            &mut args.labels,
-            &mut args.user_conf,
-            &mut args.audit_config,
-            &mut args.evidence,
-            &mut args.table.benchmarks,
-            &mut args.in_process,
-            &mut args.output,
-            &mut network.tls_ca,
-            &mut network.tls_certificate,
-            &mut network.tls_key,
-            &mut network.token_file,
-        ];
-        for path in paths.into_iter().flatten() {
-            *path = absolute(path);
-        }
-        if let Some(dataset) = &mut args.dataset {
-            // A part that is no file is generated or built in.
-            let part = |part: &str| {
-                let path = Path::new(part);
-                if path.exists() { absolute(path).display().to_string() } else { part.to_owned() }
-            };
-            *dataset = dataset.split('+').map(part).collect::<Vec<_>>().join("+");
-        }
-        args
-    }
-}
-
-/// The path from the root, where the system knows it.
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
 #[cfg(test)]

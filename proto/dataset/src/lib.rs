@@ -23,6 +23,6 @@ pub use ids::write_ids;
 pub use labels::Labels;
 pub use manifest::Prepared;
 pub use npy::labels;
-pub use open::{DIGITS, EMBEDDED, SORTING, open};
+pub use open::{DIGITS, EMBEDDED, SORTING, open, with_paths};
 pub use prompts::{Rows, prompts};
 pub use sample::{Dataset, Sample, Tensor};

@@ -29,6 +29,10 @@ const SORTING_PROMPTS: &[u8] = include_bytes!("../../../deploy/sorting/prompts.i
 /// The data sets that are part of the program.
 pub const EMBEDDED: [&str; 2] = [DIGITS, SORTING];
 
+/// What the names of generated data sets begin with.
+const SYNTHETIC: &str = "synthetic:";
+const SYNTHETIC_IDS: &str = "synthetic-ids:";
+
 /// Opens the data set of that name: `digits`, `sorting`, `synthetic:COUNTxBYTES[@SEED]`,
 /// `synthetic-ids:COUNTxLEAST-MOST[@SEED]`, a `.npy` file, a file of token ids ([`crate::write_ids`]), or a folder; or several, joined by `+`, whose samples have the
 /// tensors of each.
@@ -41,15 +45,15 @@ pub fn open(name: &str) -> Result<Box<dyn Dataset>, DatasetError> {
         let file = SampleFile::embedded(SORTING, SORTING_PROMPTS);
         return Ok(Box::new(Ids::open(SORTING.as_ref(), file)?));
     }
-    if let Some(description) = name.strip_prefix("synthetic:") {
+    if let Some(description) = name.strip_prefix(SYNTHETIC) {
         return Ok(Box::new(Synthetic::parse(name, description)?));
     }
-    if let Some(description) = name.strip_prefix("synthetic-ids:") {
+    if let Some(description) = name.strip_prefix(SYNTHETIC_IDS) {
         return Ok(Box::new(SyntheticIds::parse(name, description)?));
     }
     let path = Path::new(name);
     if !path.exists() && name.contains('+') {
-        let parts = name.split('+').map(open).collect::<Result<_, _>>()?;
+        let parts = parts(name).into_iter().map(open).collect::<Result<_, _>>()?;
         return Ok(Box::new(Joined::new(name, parts)?));
     }
     let data = on_disk(path)?;
@@ -57,6 +61,38 @@ pub fn open(name: &str) -> Result<Box<dyn Dataset>, DatasetError> {
         Some(manifest) => Box::new(Verified::new(data, manifest)?),
         None => data,
     })
+}
+
+/// Returns what `+` joins. A path may have a + too: a part is the longest that exists, or else ends at the next +.
+fn parts(name: &str) -> Vec<&str> {
+    let (mut parts, mut rest) = (Vec::new(), Some(name));
+    while let Some(text) = rest {
+        let ends = text.match_indices('+').map(|(end, _)| end).chain([text.len()]);
+        let mut ends: Vec<_> = ends.collect();
+        let next = ends[0];
+        ends.retain(|end| Path::new(&text[..*end]).exists());
+        let end = ends.last().copied().unwrap_or(next);
+        parts.push(&text[..end]);
+        rest = text.get(end + 1..);
+    }
+    parts
+}
+
+/// Replaces the paths in the name of a data set. `place` says what a path becomes, or why it cannot be used.
+pub fn with_paths(
+    name: &str,
+    place: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<String, String> {
+    if EMBEDDED.contains(&name) || [SYNTHETIC, SYNTHETIC_IDS].iter().any(|s| name.starts_with(s)) {
+        return Ok(name.into());
+    }
+    let placed = place(name)?;
+    if !name.contains('+') || Path::new(&placed).exists() {
+        return Ok(placed);
+    }
+    let parts =
+        name.split('+').map(|part| with_paths(part, place)).collect::<Result<Vec<_>, _>>()?;
+    Ok(parts.join("+"))
 }
 
 fn on_disk(path: &Path) -> Result<Box<dyn Dataset>, DatasetError> {
@@ -70,4 +106,35 @@ fn on_disk(path: &Path) -> Result<Box<dyn Dataset>, DatasetError> {
         return Ok(Box::new(Ids::open(path, file)?));
     }
     Ok(Box::new(Npy::open(path)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_in_a_name_can_be_elsewhere_and_words_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = folder.path().join("c++");
+        std::fs::create_dir(&own).unwrap();
+        let at = |name: &str| own.join(name).display().to_string();
+        std::fs::write(at("x+y.npy"), "").unwrap();
+        std::fs::write(at("z.npy"), "").unwrap();
+        let placed = |name: &str| with_paths(name, &mut |path| Ok(at(path)));
+        for name in ["digits", "sorting", "synthetic:4x16@1", "synthetic-ids:4x1-9"] {
+            assert_eq!(placed(name), Ok(name.to_owned()));
+        }
+        assert_eq!(placed("x+y.npy"), Ok(at("x+y.npy")));
+        let joined = placed("z.npy+lost.npy+synthetic:4x16").unwrap();
+        assert_eq!(joined, format!("{}+{}+synthetic:4x16", at("z.npy"), at("lost.npy")));
+        assert_eq!(parts(&format!("{0}+{0}", at("z.npy"))), [at("z.npy"), at("z.npy")]);
+        assert_eq!(
+            parts(&format!("{}+{}", at("z.npy"), at("x+y.npy"))),
+            [at("z.npy"), at("x+y.npy")]
+        );
+        assert_eq!(parts("lost.npy+digits++"), ["lost.npy", "digits", "", ""]);
+        let lost =
+            with_paths("a+b", &mut |path| if path == "b" { Err("b".into()) } else { Ok(at(path)) });
+        assert_eq!(lost, Err("b".into()));
+    }
 }

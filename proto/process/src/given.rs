@@ -4,18 +4,20 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::{ArgMatches, Command, FromArgMatches, parser::ValueSource};
 use netdiv_contract::said::said;
-use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    SettingsError, say,
-    settings::{over, read},
+    SettingsError,
+    keys::Keys,
+    say,
+    settings::{over, read, with_absolute_paths},
     variables::variable,
 };
 
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Settings")]
 struct FileArgs {
-    /// Settings file in TOML; its keys are the options, with underscores instead of hyphens
+    /// Settings file in TOML, one for all commands: its keys are the options, with underscores instead of hyphens, and its
+    /// paths are relative to its folder
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Print the settings as TOML, each with where it comes from, and exit
@@ -46,7 +48,7 @@ impl SettingsFile {
         resolve: impl FnOnce(&T) -> Result<R, E>,
     ) -> Result<Option<R>, E>
     where
-        T: clap::Args + Serialize + DeserializeOwned,
+        T: Keys,
         E: From<SettingsError>,
     {
         let file = self.args.config.as_deref().map(read::<T>).transpose()?.unwrap_or_default();
@@ -56,13 +58,13 @@ impl SettingsFile {
         if !self.args.print_config {
             return Ok(Some(resolved));
         }
-        let text = self.text(&settings, &lines)?;
+        let text = self.text(&with_absolute_paths(&settings)?, &lines)?;
         say(text.trim_end()).map_err(|error| SettingsError::Unprinted(error.to_string()))?;
         Ok(None)
     }
 
     /// The settings as a settings file: what is set, with where it comes from, and as comments what is not, with the default.
-    fn text<T: clap::Args + Serialize>(
+    fn text<T: Keys>(
         &self,
         settings: &T,
         lines: &BTreeMap<String, usize>,

@@ -6,12 +6,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use clap::{Args as _, Command};
 use netdiv_words::{Todo, did_you_mean, todos, with_suggestion};
-use serde::{Serialize, de::DeserializeOwned};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use toml::de::DeTable;
 
-use crate::old_keys::{both, in_new_form};
+use crate::{
+    keys::Keys,
+    misspelt,
+    old_keys::{both, in_new_form},
+    paths::{absolute, beside, placed},
+};
 
 /// Why settings could not be read.
 #[derive(Debug, thiserror::Error)]
@@ -62,17 +67,27 @@ pub enum SettingsError {
 
 /// The file's settings, overridden by those of command line and environment. `T` has an optional field for each key, so that
 /// unset keys stay open for the program's default.
-pub fn layered<T: clap::Args + Serialize + DeserializeOwned>(
-    given: &T,
-    file: Option<&Path>,
-) -> Result<T, SettingsError> {
+pub fn layered<T: Keys>(given: &T, file: Option<&Path>) -> Result<T, SettingsError> {
     over(given, file.map(read::<T>).transpose()?.unwrap_or_default())
+}
+
+/// Returns the same settings with paths from the root, which mean the same in every folder.
+pub fn with_absolute_paths<T: Keys>(settings: &T) -> Result<T, SettingsError> {
+    let failed = |error: &dyn std::fmt::Display| SettingsError::Layering(error.to_string());
+    let mut settings = serde_json::to_value(settings).map_err(|e| failed(&e))?;
+    for key in T::augment_args(Command::new("")).get_arguments() {
+        if let Some(value) = settings.get_mut(key.get_id().as_str()) {
+            *value = placed::<T>(key, value.take(), &mut absolute).map_err(|e| failed(&e))?;
+        }
+    }
+    serde_json::from_value(settings).map_err(|e| failed(&e))
 }
 
 /// What a settings file says.
 #[derive(Debug, Default)]
 pub(crate) struct FromFile {
-    table: toml::Table,
+    /// Keys and values, as JSON, which has room for any number that the command line may hold.
+    settings: Map<String, Value>,
     /// The line of each key.
     pub(crate) lines: BTreeMap<String, usize>,
     /// Placeholders; their keys are not in the table.
@@ -81,79 +96,91 @@ pub(crate) struct FromFile {
 }
 
 /// What is given, over what a file says.
-pub(crate) fn over<T: Serialize + DeserializeOwned>(
-    given: &T,
-    file: FromFile,
-) -> Result<T, SettingsError> {
+pub(crate) fn over<T: Keys>(given: &T, file: FromFile) -> Result<T, SettingsError> {
     let layering = |error: &dyn std::fmt::Display| SettingsError::Layering(error.to_string());
-    // As JSON, which has room for any number that the command line may hold.
-    let mut settings = serde_json::to_value(file.table).map_err(|e| layering(&e))?;
     let on_top = serde_json::to_value(given).map_err(|e| layering(&e))?;
     let is_open = |todo: &Todo| on_top.get(&todo.key).is_none_or(Value::is_null);
     let todos: Vec<_> = file.todos.into_iter().filter(is_open).collect();
     if !todos.is_empty() {
         return Err(SettingsError::Unwritten { path: file.path, todos });
     }
-    if let (Value::Object(settings), Value::Object(on_top)) = (&mut settings, on_top) {
+    let mut settings = file.settings;
+    if let Value::Object(on_top) = on_top {
         settings.extend(on_top.into_iter().filter(|(_, value)| !value.is_null()));
     }
-    serde_json::from_value(settings).map_err(|e| layering(&e))
+    serde_json::from_value(settings.into()).map_err(|e| layering(&e))
 }
 
-/// The file's keys, in their new form, after checking that `T` has each of them and accepts its value.
-pub(crate) fn read<T: clap::Args + DeserializeOwned>(
-    path: &Path,
-) -> Result<FromFile, SettingsError> {
+/// The file's keys, in their new form, after checking that a command of the program has each of them and accepts its value.
+/// Those that are not of `T` are left out. Paths are relative to the file's folder.
+pub(crate) fn read<T: Keys>(path: &Path) -> Result<FromFile, SettingsError> {
     let path_buf = || path.to_path_buf();
     let text = netdiv_resources::files::read_text(path)
         .map_err(|error| SettingsError::Unreadable { path: path_buf(), error })?;
     let not_toml = |error| SettingsError::NotToml { path: path_buf(), error: Box::new(error) };
     let table: toml::Table = toml::from_str(&text).map_err(not_toml)?;
-    let known = T::augment_args(clap::Command::new(""));
-    let keys: Vec<_> = known.get_arguments().map(|argument| argument.get_id().as_str()).collect();
-    let mut file = FromFile { todos: todos(&text), path: path_buf(), ..FromFile::default() };
+    let own = T::augment_args(Command::new(""));
+    let known = T::All::augment_args(Command::new(""));
+    let keys: Vec<_> = known.get_arguments().map(|option| option.get_id().as_str()).collect();
+    let mut file = FromFile { path: path_buf(), ..FromFile::default() };
+    let todos = todos(&text);
     for key in DeTable::parse(&text).map_err(not_toml)?.get_ref().keys() {
         let line = 1 + text[..key.span().start].matches('\n').count();
         let written = key.get_ref().to_string();
-        let key = written.clone();
-        let invalid = |why: String| SettingsError::Invalid { path: path_buf(), line, key, why };
+        let invalid = |why: String| {
+            let key = written.clone();
+            SettingsError::Invalid { path: path_buf(), line, key, why }
+        };
         let Some(value) = table.get(&written) else { continue };
         let (key, value) = match in_new_form(&known, &written, value) {
-            Some(Ok(new)) => new,
-            Some(Err(why)) => return Err(invalid(why)),
-            None => (written, value.clone()),
+            Some(new) => new.map_err(invalid)?,
+            None => (written.clone(), value.clone()),
         };
+        let is_it = |option: &&clap::Arg| option.get_id() == key.as_str();
         if !keys.contains(&key.as_str()) {
-            let meant = did_you_mean(&key, keys);
+            let meant = did_you_mean(&key, keys.iter().copied());
             return Err(invalid(format!("there is no such setting{meant}; see --help")));
         }
-        if file.table.contains_key(&key) {
+        if file.lines.insert(key.clone(), line).is_some() {
             return Err(invalid(both(&key)));
         }
-        if file.todos.iter().any(|todo| todo.key == key) {
+        if let Some(todo) = todos.iter().find(|todo| todo.key == key) {
+            // A command does without the values of others.
+            file.todos
+                .extend(own.get_arguments().any(|option| is_it(&option)).then(|| todo.clone()));
             continue;
         }
         let only = toml::Table::from_iter([(key.clone(), value.clone())]);
-        if let Err(error) = only.try_into::<T>() {
+        if let Err(error) = only.try_into::<T::All>() {
             return Err(invalid(with_suggestion(error.message())));
         }
-        file.lines.insert(key.clone(), line);
-        file.table.insert(key, value);
+        if let Some(option) = own.get_arguments().find(is_it) {
+            let value = serde_json::to_value(value).map_err(|error| invalid(error.to_string()))?;
+            let place = &mut |text: &str| beside(path, &key, text);
+            let value = placed::<T>(option, value, place).map_err(invalid)?;
+            file.settings.insert(key, value);
+        }
     }
     Ok(file)
 }
 
 #[cfg(test)]
 mod tests {
-    use serde::Deserialize;
+    use serde::{Deserialize, Serialize};
 
     use super::*;
     use crate::TimeSpan;
 
     #[derive(Debug, Default, PartialEq, clap::Args, Serialize, Deserialize)]
-    struct Keys {
+    struct Own {
         #[arg(long)]
         name: Option<String>,
+        #[arg(long)]
+        data: Option<PathBuf>,
+        #[arg(long)]
+        output: Option<PathBuf>,
+        #[arg(long)]
+        hosts: Option<Vec<String>>,
         #[command(flatten)]
         #[serde(flatten)]
         more: MoreKeys,
@@ -176,6 +203,29 @@ mod tests {
         wait: Option<TimeSpan>,
     }
 
+    /// Keys of another command, and those that both have.
+    #[derive(Debug, Default, clap::Args, Serialize, Deserialize)]
+    struct All {
+        #[command(flatten)]
+        #[serde(flatten)]
+        own: Own,
+        #[arg(long)]
+        rounds: Option<u32>,
+        #[arg(long)]
+        labels: Option<PathBuf>,
+    }
+
+    impl Keys for Own {
+        type All = All;
+    }
+
+    impl Keys for All {
+        type All = Self;
+        const MIXED: &'static [(&'static str, crate::Replace)] = &[("hosts", |text, place| {
+            text.strip_prefix('@').map_or(Ok(text.into()), |path| Ok(format!("@{}", place(path)?)))
+        })];
+    }
+
     fn file(text: &str) -> tempfile::NamedTempFile {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), text).unwrap();
@@ -188,11 +238,11 @@ mod tests {
         let more = |size, millis| MoreKeys { colour: None, size: Some(size), wait: wait(millis) };
         for wait in ["wait = '1ms'", "wait_ms = 1", "wait_us = 1000"] {
             let file = file(&format!("name = 'a'\nsize = 1\n{wait}\n"));
-            let below = layered(&Keys::default(), Some(file.path())).unwrap();
-            assert_eq!(below, Keys { name: Some("a".into()), more: more(1, 1) });
-            let command_line = Keys { more: more(2, 2), ..Keys::default() };
+            let below = layered(&Own::default(), Some(file.path())).unwrap();
+            assert_eq!(below, Own { name: Some("a".into()), more: more(1, 1), ..Own::default() });
+            let command_line = Own { more: more(2, 2), ..Own::default() };
             let settings = layered(&command_line, Some(file.path())).unwrap();
-            assert_eq!(settings, Keys { name: Some("a".into()), more: more(2, 2) });
+            assert_eq!(settings, Own { name: Some("a".into()), ..command_line });
         }
     }
 
@@ -226,7 +276,7 @@ mod tests {
             ("wait = '5ms'\nwait_us = 5", "line 2: `wait_us`: `wait` stands there twice"),
         ] {
             let file = file(text);
-            let error = layered(&Keys::default(), Some(file.path())).unwrap_err().to_string();
+            let error = layered(&Own::default(), Some(file.path())).unwrap_err().to_string();
             assert!(error.contains(want), "{error}");
         }
     }
@@ -236,7 +286,7 @@ mod tests {
         let file = file("# A name.\nname = 'TODO-name'\nsize = 'TODO'\nwait = '5ms'\n");
         let read = |name: Option<&str>, size| {
             let more = MoreKeys { size, ..MoreKeys::default() };
-            layered(&Keys { name: name.map(Into::into), more }, Some(file.path()))
+            layered(&Own { name: name.map(Into::into), more, ..Own::default() }, Some(file.path()))
         };
         let (path, error) = (file.path().display(), read(None, None).unwrap_err());
         let name = format!("{path}, line 2: name is still TODO: write it. A name.");
@@ -247,14 +297,84 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_other_commands_are_checked_and_have_no_effect() {
+        let with_others = file("name = 'a'\nrounds = 3\nlabels = 'nowhere'\n");
+        let read = layered(&Own::default(), Some(with_others.path())).unwrap();
+        assert_eq!(read, Own { name: Some("a".into()), ..Own::default() });
+        for (text, want) in [
+            ("round = 3\n", "there is no such setting; did you mean `rounds`?"),
+            ("rounds = 'many'\n", "line 1: `rounds`: invalid type: string \"many\""),
+        ] {
+            let file = file(text);
+            let error = layered(&Own::default(), Some(file.path())).unwrap_err().to_string();
+            assert!(error.contains(want), "{error}");
+        }
+    }
+
+    #[test]
+    fn paths_of_a_file_are_relative_to_its_folder_and_given_ones_to_the_current_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = folder.path().join("settings.toml");
+        let at = |name: &str| Some(folder.path().join(name));
+        let read = |text: &str, given: &Own| {
+            std::fs::write(&config, text).unwrap();
+            layered(given, Some(&config)).map_err(|error| error.to_string())
+        };
+        let text = "data = 'd/x'\noutput = 'src'\nhosts = ['a', '@list']\nname = 'src'\n";
+        let own = read(text, &Own::default()).unwrap();
+        // A name is no path, and a folder to write into may be in the current one as well.
+        assert_eq!((own.data, own.output), (at("d/x"), at("src")));
+        let hosts = vec!["a".to_owned(), format!("@{}", folder.path().join("list").display())];
+        assert_eq!((own.hosts, own.name), (Some(hosts), Some("src".into())));
+        let absolute = read("data = '/d/x'\noutput = '-'\n", &Own::default()).unwrap();
+        assert_eq!(absolute.data, Some("/d/x".into()));
+        assert_eq!(absolute.output, Some("-".into()));
+        let given = Own { data: Some("here".into()), ..Own::default() };
+        assert_eq!(read("data = 'there'", &given).unwrap().data, given.data);
+        // A path that was relative to the current folder.
+        for text in ["data = 'Cargo.toml'", "hosts = ['@Cargo.toml']"] {
+            let error = read(text, &Own::default()).unwrap_err();
+            let here = std::env::current_dir().unwrap().join("Cargo.toml");
+            let want = format!(
+                "Cargo.toml is relative to the folder of settings.toml since 0.2.0, and does not exist there; it exists relative \
+                 to the current folder: write {}",
+                here.display()
+            );
+            assert!(error.contains("line 1: `") && error.contains(&want), "{error}");
+        }
+        std::fs::write(folder.path().join("Cargo.toml"), "").unwrap();
+        assert_eq!(read("data = 'Cargo.toml'", &Own::default()).unwrap().data, at("Cargo.toml"));
+    }
+
+    #[test]
+    fn settings_with_absolute_paths_mean_the_same_in_every_folder() {
+        let here = std::env::current_dir().unwrap();
+        let own = Own {
+            name: Some("src".into()),
+            data: Some("src".into()),
+            output: Some("-".into()),
+            hosts: Some(vec!["a".into(), "@src".into()]),
+            more: MoreKeys { size: Some(u32::MAX), ..MoreKeys::default() },
+        };
+        let want = Own {
+            data: Some(here.join("src")),
+            hosts: Some(vec!["a".into(), format!("@{}", here.join("src").display())]),
+            name: own.name.clone(),
+            output: own.output.clone(),
+            more: MoreKeys { size: Some(u32::MAX), ..MoreKeys::default() },
+        };
+        assert_eq!(with_absolute_paths(&own).unwrap(), want);
+    }
+
+    #[test]
     fn a_file_that_never_ends_is_refused_by_its_kind() {
-        let error = layered(&Keys::default(), Some(Path::new("/dev/zero"))).unwrap_err();
+        let error = layered(&Own::default(), Some(Path::new("/dev/zero"))).unwrap_err();
         assert!(error.to_string().contains("settings file /dev/zero: it is a device"), "{error}");
     }
 
     #[test]
     fn a_missing_file_is_named() {
-        let error = layered(&Keys::default(), Some(Path::new("/nowhere.toml"))).unwrap_err();
+        let error = layered(&Own::default(), Some(Path::new("/nowhere.toml"))).unwrap_err();
         assert!(error.to_string().contains("/nowhere.toml"), "{error}");
     }
 }

@@ -4,14 +4,16 @@ use std::{net::SocketAddr, path::PathBuf};
 
 use netdiv_contract::{encoding::Encoding, is_name, limits};
 use netdiv_evidence::Statement;
-use netdiv_process::{ByteCount, TimeSpan};
+use netdiv_process::{ByteCount, Keys, Replace, TimeSpan};
+use netdiv_transport::discovery;
 use serde::{Deserialize, Serialize};
 
 use crate::settings::{
     batching::BatchingArgs,
     config::Config,
     engine::{
-        EngineArgs, EngineChoice, EngineConfig, EngineWord, MAX_THREADS, PLUGIN_BATCH, SERVED_BATCH,
+        EngineArgs, EngineChoice, EngineConfig, EngineWord, MAX_THREADS, PLUGIN_BATCH,
+        SERVED_BATCH, with_model, with_plugin,
     },
     error::ConfigError,
     fabric::FabricArgs,
@@ -95,6 +97,12 @@ pub struct Args {
     #[command(flatten)]
     #[serde(flatten)]
     pub observe: ObserveArgs,
+}
+
+impl Keys for Args {
+    type All = Self;
+    const MIXED: &'static [(&'static str, Replace)] =
+        &[("engine", with_plugin), ("model", with_model), ("fabric_peers", discovery::with_files)];
 }
 
 /// Longest time in one batch: a LoadGen node gives a node up that has not answered for 60 s, and the reason is to be named

@@ -191,6 +191,22 @@ fn named_otherwise(text: &str) -> Option<&'static str> {
     })
 }
 
+/// Replaces the path in a value of `--engine`. A library that is named without a folder is on the system's search path.
+pub(super) fn with_plugin(
+    text: &str,
+    place: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<String, String> {
+    if text.contains('/') { place(text) } else { Ok(text.into()) }
+}
+
+/// Replaces the path in a value of `--model`, which may be one of the demo's models.
+pub(super) fn with_model(
+    text: &str,
+    place: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<String, String> {
+    if [DEMO_ONNX, DEMO_DECODER].contains(&text) { Ok(text.into()) } else { place(text) }
+}
+
 impl TryFrom<String> for EngineChoice {
     type Error = String;
 

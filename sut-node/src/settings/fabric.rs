@@ -1,6 +1,6 @@
 //! Settings for measuring the network to other nodes.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, time::Duration};
 
 use netdiv_transport::{
     Options, Transport,
@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Measuring the network to other nodes")]
 pub struct FabricArgs {
-    /// none: the nodes that `loadgen-node fabric --matrix` may let this one dial, named as its --nodes are [default: no node]
+    /// none: the nodes that `loadgen-node fabric --matrix` may let this one dial, as docs/OPERATING.md#name-the-nodes says
+    /// [default: no node]
     #[arg(long, value_name = "NODES")]
     pub fabric_peers: Option<Vec<String>>,
     /// The authority that signs these nodes' certificates, in PEM
@@ -50,8 +51,8 @@ pub enum PeersError {
     #[error("--fabric-peers belongs to the engine none")]
     OtherEngine,
     /// Not nodes.
-    #[error("{0}")]
-    Named(String),
+    #[error(transparent)]
+    Named(#[from] DiscoveryError),
     /// Certificates or the token cannot be used.
     #[error(transparent)]
     Security(#[from] SecurityError),
@@ -64,13 +65,6 @@ pub enum PeersError {
     /// Both were said.
     #[error("--insecure and --fabric-ca exclude each other")]
     SecureAndInsecure,
-}
-
-impl From<DiscoveryError> for PeersError {
-    /// Its texts name the LoadGen node's option.
-    fn from(error: DiscoveryError) -> Self {
-        Self::Named(error.to_string().replace("--nodes", "--fabric-peers"))
-    }
 }
 
 impl FabricArgs {
@@ -107,7 +101,8 @@ impl FabricArgs {
 
 impl Peers {
     fn nodes(&self) -> Nodes<'_> {
-        Nodes { named: &self.named, port: PORT, expected: None, patience: Default::default() }
+        let (option, patience) = ("--fabric-peers", Duration::ZERO);
+        Nodes { option, named: &self.named, port: PORT, expected: None, patience }
     }
 
     /// Their addresses, as they are now: files are read again, and the DNS is asked.

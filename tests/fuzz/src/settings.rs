@@ -39,8 +39,8 @@ pub(crate) fn settings(data: &[u8]) {
 pub(crate) fn nodes(data: &[u8]) {
     with_file(data, |path| {
         let named = [format!("@{}", path.display())];
-        let (port, patience) = (discovery::PORT, Duration::ZERO);
-        let _ = Nodes { named: &named, port, expected: None, patience }.hosts();
+        let (option, port, patience) = ("--nodes", discovery::PORT, Duration::ZERO);
+        let _ = Nodes { option, named: &named, port, expected: None, patience }.hosts();
     });
 }
 

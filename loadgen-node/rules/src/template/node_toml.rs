@@ -13,7 +13,7 @@ pub(super) fn text(template: &Template<'_>) -> String {
     let mut text = Text::default();
     text.comment(&format!(
         "Settings of sut-node --config node.toml, for {}: the same file on every node. What differs among nodes stands on the \
-         command line.",
+         command line. Paths are relative to this file.",
         benchmark.name
     ))
     .line("")

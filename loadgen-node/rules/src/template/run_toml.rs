@@ -14,7 +14,8 @@ pub(super) fn text(template: &Template<'_>) -> String {
     let mut text = Text::default();
     text.comment(&format!(
         "Settings of loadgen-node run --config run.toml, for {name}: {}, round {}. In brackets is where a figure comes from: a \
-         section of the MLPerf Inference rules, or another place in words. The command line wins over this file.",
+         section of the MLPerf Inference rules, or another place in words. The command line wins over this file. All commands of \
+         loadgen-node with --config take it. Paths are relative to it.",
         benchmark.task, round.name
     ))
     .line("")
@@ -39,7 +40,7 @@ pub(super) fn text(template: &Template<'_>) -> String {
     .key(
         "nodes",
         template.nodes.to_vec(),
-        "The SUT nodes: HOST:PORT, host lists such as rack[1-8]:50051, dns:NAME:PORT, @FILE.",
+        "The SUT nodes, such as rack[1-8]:50051: docs/OPERATING.md#name-the-nodes says what else they may be.",
     );
     let port = "Port of nodes that are named without one.";
     match template.nodes_port {

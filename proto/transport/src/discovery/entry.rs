@@ -15,6 +15,8 @@ pub const FILE_BYTES: u64 = 4 << 20;
 /// A node, or a name that stands for some.
 #[derive(Debug)]
 pub(super) struct Entry {
+    /// The option that names it, for errors.
+    pub(super) option: &'static str,
     /// The user's text; of an entry in a file with its place there.
     pub(super) written: String,
     pub(super) target: Target,
@@ -40,7 +42,7 @@ impl Entry {
 
     /// Returns the error that refuses this entry.
     pub(super) fn refused(&self, why: String) -> DiscoveryError {
-        DiscoveryError::Named { named: self.written.clone(), why }
+        DiscoveryError::Named { option: self.option, named: self.written.clone(), why }
     }
 }
 
@@ -51,41 +53,90 @@ pub(super) struct Found<'a> {
     pub(super) address: String,
 }
 
-/// All entries of these texts; files are read, host lists expanded.
-pub(super) fn read(named: &[String], port: u16) -> Result<Vec<Entry>, DiscoveryError> {
-    let mut entries = Vec::new();
+/// All entries of these texts, which an option gives; files are read, host lists expanded.
+pub(super) fn read(
+    option: &'static str,
+    named: &[String],
+    port: u16,
+) -> Result<Vec<Entry>, DiscoveryError> {
+    let mut reading = Reading { option, port, entries: Vec::new() };
     for text in named {
         for named in split(text) {
             match named.strip_prefix('@') {
-                Some(path) => add_file(Path::new(path), port, &mut entries)?,
-                None => add(named, named.to_owned(), port, &mut entries)?,
+                Some(path) => reading.add_file(Path::new(path))?,
+                None => reading.add(named, named.to_owned())?,
             }
         }
     }
-    if entries.is_empty() { Err(DiscoveryError::NoNodes) } else { Ok(entries) }
+    let entries = reading.entries;
+    if entries.is_empty() { Err(DiscoveryError::NoNodes { option }) } else { Ok(entries) }
 }
 
-/// A file: entries on lines, comments behind `#`.
-fn add_file(path: &Path, port: u16, entries: &mut Vec<Entry>) -> Result<(), DiscoveryError> {
-    let unusable = |why: String| DiscoveryError::File { path: path.into(), why };
-    let text =
-        files::read_short_text(path, FILE_BYTES).map_err(|error| unusable(error.to_string()))?;
-    let before = entries.len();
-    for (line, number) in text.lines().zip(1..) {
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if line.is_empty() {
-            continue;
+/// Replaces the paths of files in a text that names nodes. `place` says what a path becomes, or why it cannot be used.
+pub fn with_files(
+    text: &str,
+    place: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<String, String> {
+    let placed = split(text).map(|named| {
+        let Some(path) = named.strip_prefix('@') else { return Ok(named.to_owned()) };
+        let path = place(path)?;
+        if path.contains(',') {
+            return Err(format!("{path}: the path of a file of nodes cannot have a comma"));
         }
-        for named in split(line) {
-            let written = format!("@{}, line {number}: `{named}`", path.display());
-            if named.starts_with('@') {
-                let why = "a file of nodes names no other file".into();
-                return Err(DiscoveryError::Named { named: written, why });
+        Ok(format!("@{path}"))
+    });
+    Ok(placed.collect::<Result<Vec<_>, _>>()?.join(","))
+}
+
+/// Entries that an option names, as far as they are read.
+struct Reading {
+    option: &'static str,
+    port: u16,
+    entries: Vec<Entry>,
+}
+
+impl Reading {
+    /// A file: entries on lines, comments behind `#`.
+    fn add_file(&mut self, path: &Path) -> Result<(), DiscoveryError> {
+        let named = format!("@{}", path.display());
+        let text = files::read_short_text(path, FILE_BYTES)
+            .map_err(|error| self.refused(&named, error.to_string()))?;
+        let before = self.entries.len();
+        for (line, number) in text.lines().zip(1..) {
+            let line = line.split('#').next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
             }
-            add(named, written, port, entries)?;
+            for entry in split(line) {
+                let written = format!("{named}, line {number}: `{entry}`");
+                if entry.starts_with('@') {
+                    return Err(self.refused(&written, "a file of nodes names no other file".into()));
+                }
+                self.add(entry, written)?;
+            }
+        }
+        if self.entries.len() == before {
+            return Err(self.refused(&named, "it names no node".into()));
+        }
+        Ok(())
+    }
+
+    /// Adds what is named, for which errors quote what was written.
+    fn add(&mut self, named: &str, written: String) -> Result<(), DiscoveryError> {
+        match targets(named, self.port, MOST_NODES.saturating_sub(self.entries.len())) {
+            Ok(targets) => {
+                let option = self.option;
+                let entry = |target| Entry { option, written: written.clone(), target };
+                self.entries.extend(targets.into_iter().map(entry));
+                Ok(())
+            }
+            Err(why) => Err(self.refused(&written, why)),
         }
     }
-    if entries.len() == before { Err(unusable("it names no node".into())) } else { Ok(()) }
+
+    fn refused(&self, named: &str, why: String) -> DiscoveryError {
+        DiscoveryError::Named { option: self.option, named: named.into(), why }
+    }
 }
 
 /// What stands between commas; those in brackets belong to host lists.
@@ -100,23 +151,6 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
         c == ',' && depth == 0
     })
     .map(str::trim)
-}
-
-/// Adds what is named, for which errors quote what was written.
-fn add(
-    named: &str,
-    written: String,
-    port: u16,
-    entries: &mut Vec<Entry>,
-) -> Result<(), DiscoveryError> {
-    match targets(named, port, MOST_NODES.saturating_sub(entries.len())) {
-        Ok(targets) => {
-            let entry = |target| Entry { written: written.clone(), target };
-            entries.extend(targets.into_iter().map(entry));
-            Ok(())
-        }
-        Err(why) => Err(DiscoveryError::Named { named: written, why }),
-    }
 }
 
 /// Takes an entry apart, which stands for at most `limit` nodes.

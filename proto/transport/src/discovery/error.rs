@@ -1,34 +1,33 @@
 //! Why there are no nodes to talk to.
 
-use std::{path::PathBuf, time::Duration};
+use std::time::Duration;
 
 /// Why there are no nodes to talk to.
 #[derive(Debug, thiserror::Error)]
 pub enum DiscoveryError {
     /// Nothing was named.
     #[error(
-        "no nodes; give --nodes HOST:PORT,…, a host list such as rack[1-8], dns:NAME:PORT, or @FILE"
+        "no nodes; give {option} HOST:PORT,…, a host list such as rack[1-8], dns:NAME:PORT, or @FILE"
     )]
-    NoNodes,
-    /// What was named makes no sense.
-    #[error("--nodes {named}: {why}")]
+    NoNodes {
+        /// The option.
+        option: &'static str,
+    },
+    /// What was named makes no sense, or is a file that cannot be used.
+    #[error("{option} {named}: {why}")]
     Named {
+        /// The option.
+        option: &'static str,
         /// The user's text; of an entry in a file with its place there.
         named: String,
         /// What is wrong with it.
         why: String,
     },
-    /// A file of nodes cannot be used.
-    #[error("--nodes @{}: {why}", path.display())]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// Why not.
-        why: String,
-    },
     /// The same address twice.
-    #[error("--nodes {second}: {address} is given twice{}", beside(first, second))]
+    #[error("{option} {second}: {address} is given twice{}", beside(first, second))]
     Twice {
+        /// The option.
+        option: &'static str,
         /// The address.
         address: String,
         /// The first text that stands for it.
@@ -38,11 +37,13 @@ pub enum DiscoveryError {
     },
     /// A name has no address.
     #[error(
-        "--nodes {named}: no address after {} s: {why}. Are the nodes up, and is the name right? --connect-timeout says \
+        "{option} {named}: no address after {} s: {why}. Are the nodes up, and is the name right? --connect-timeout says \
          how long to wait",
         waited.as_secs_f64()
     )]
     NoRecord {
+        /// The option.
+        option: &'static str,
         /// The user's text; of an entry in a file with its place there.
         named: String,
         /// What the resolver says.
@@ -51,8 +52,10 @@ pub enum DiscoveryError {
         waited: Duration,
     },
     /// More nodes, or fewer, than were said to come.
-    #[error("--nodes-expected {expected}: --nodes stands for {found}{}", after(*waited))]
+    #[error("--nodes-expected {expected}: {option} stands for {found}{}", after(*waited))]
     Count {
+        /// The option.
+        option: &'static str,
         /// Nodes that were expected.
         expected: usize,
         /// Nodes that are there.

@@ -1,5 +1,7 @@
 //! From what an operator names to the addresses of nodes: hosts, host lists, names in the DNS, and files.
 //!
+//! All options that take nodes or hosts read them by this grammar, which `docs/OPERATING.md` describes.
+//!
 //! - `entry.rs`: what is named, taken apart
 //! - `host_list.rs`: `rack[1-8,12]-gpu[01-04]`, as Slurm writes it
 //! - `records.rs`: the addresses that a name has in the DNS
@@ -18,7 +20,7 @@ use std::{
 
 use self::entry::{Entry, Found, Target};
 pub use self::{
-    entry::{FILE_BYTES, MOST_NODES},
+    entry::{FILE_BYTES, MOST_NODES, with_files},
     error::DiscoveryError,
 };
 use crate::{address::Address, open_error::OpenError, waiting::Wait};
@@ -32,6 +34,8 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// What an operator says of the nodes.
 #[derive(Debug, Clone, Copy)]
 pub struct Nodes<'a> {
+    /// The option that names them, for errors.
+    pub option: &'static str,
     /// Entries with commas between them: `HOST:PORT`, host lists, `dns:NAME:PORT`, `@FILE`.
     pub named: &'a [String],
     /// The port of those that are named without one.
@@ -52,7 +56,7 @@ impl Nodes<'_> {
     /// The addresses that are named, in that order, without a look into the DNS: names in it are left out, and so is the
     /// expected number where there are some.
     pub fn addresses(&self) -> Result<Vec<String>, DiscoveryError> {
-        let entries = entry::read(self.named, self.port)?;
+        let entries = self.entries()?;
         let found = self.checked(entries.iter().filter_map(Entry::node).collect())?;
         if found.len() < entries.len() { Ok(found) } else { self.counted(found, None) }
     }
@@ -60,7 +64,7 @@ impl Nodes<'_> {
     /// The hosts that certificates have to be for, each once, with their ports: for names in the DNS the names, without a look
     /// into it.
     pub fn hosts(&self) -> Result<Vec<(String, u16)>, DiscoveryError> {
-        let entries = entry::read(self.named, self.port)?;
+        let entries = self.entries()?;
         self.checked(entries.iter().filter_map(Entry::node).collect())?;
         let mut seen = HashSet::new();
         let host = |entry: &Entry| match &entry.target {
@@ -74,11 +78,15 @@ impl Nodes<'_> {
         Ok(hosts.into_iter().filter(|(host, _)| seen.insert(host.clone())).collect())
     }
 
+    fn entries(&self) -> Result<Vec<Entry>, DiscoveryError> {
+        entry::read(self.option, self.named, self.port)
+    }
+
     fn discover_with(
         &self,
         look_up: impl Fn(&str, u16, Duration) -> Result<Vec<SocketAddr>, String>,
     ) -> Result<Vec<String>, DiscoveryError> {
-        let entries = entry::read(self.named, self.port)?;
+        let entries = self.entries()?;
         let waits = entries.iter().any(|entry| entry.node().is_none());
         let deadline = Instant::now() + self.patience;
         let mut wait = Wait::begin();
@@ -104,8 +112,8 @@ impl Nodes<'_> {
             let few = self.expected.is_some_and(|expected| found.len() < expected);
             match missing {
                 Some((named, why)) if is_late => {
-                    let (named, waited) = (named.clone(), self.patience);
-                    return Err(DiscoveryError::NoRecord { named, why, waited });
+                    let (option, named, waited) = (self.option, named.clone(), self.patience);
+                    return Err(DiscoveryError::NoRecord { option, named, why, waited });
                 }
                 None if is_late || !waits || !few => {
                     let found = self.checked(found)?;
@@ -128,7 +136,8 @@ impl Nodes<'_> {
     ) -> Result<Vec<String>, DiscoveryError> {
         match self.expected {
             Some(expected) if expected != found.len() => {
-                Err(DiscoveryError::Count { expected, found: found.len(), waited })
+                let (option, found) = (self.option, found.len());
+                Err(DiscoveryError::Count { option, expected, found, waited })
             }
             _ => Ok(found),
         }
@@ -142,15 +151,14 @@ impl Nodes<'_> {
             let place = (address.canonical_host(), address.port);
             if let Some(first) = seen.insert(place, &entry.written) {
                 let (first, second) = (first.clone(), entry.written.clone());
-                return Err(DiscoveryError::Twice { address: text.clone(), first, second });
+                let (option, address) = (self.option, text.clone());
+                return Err(DiscoveryError::Twice { option, address, first, second });
             }
         }
         if found.len() > MOST_NODES {
             let named = format!("({} nodes)", found.len());
-            return Err(DiscoveryError::Named {
-                named,
-                why: format!("a run has at most {MOST_NODES}"),
-            });
+            let why = format!("a run has at most {MOST_NODES}");
+            return Err(DiscoveryError::Named { option: self.option, named, why });
         }
         Ok(found.into_iter().map(|found| found.address).collect())
     }

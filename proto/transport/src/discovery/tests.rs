@@ -3,7 +3,8 @@ use std::{cell::Cell, fs};
 use super::*;
 
 fn nodes(named: &[String]) -> Nodes<'_> {
-    Nodes { named, port: PORT, expected: None, patience: Duration::ZERO }
+    let option = "--nodes";
+    Nodes { option, named, port: PORT, expected: None, patience: Duration::ZERO }
 }
 
 fn found(text: &str) -> Result<Vec<String>, String> {
@@ -81,7 +82,7 @@ fn what_is_no_node_is_refused_with_the_reason() {
         let error = found(text).unwrap_err();
         assert!(error.contains(why), "{text}: {error}");
     }
-    assert!(matches!(nodes(&[]).discover(), Err(DiscoveryError::NoNodes)));
+    assert!(matches!(nodes(&[]).discover(), Err(DiscoveryError::NoNodes { .. })));
 }
 
 #[test]
@@ -192,4 +193,37 @@ fn what_needs_no_look_into_the_dns_is_checked_without_one() {
     assert_eq!(addresses("dns:nowhere.invalid", None).unwrap(), [""; 0]);
     assert_eq!(addresses("a,b", Some(3)).unwrap_err(), "--nodes-expected 3: --nodes stands for 2");
     assert!(addresses("a,dns:n,a", None).is_err() && addresses("dns:", None).is_err());
+}
+
+#[test]
+fn errors_name_the_option_that_was_given() {
+    let of = |text: &str| {
+        let named = [text.to_owned()];
+        let nodes = Nodes { option: "--fabric-peers", expected: Some(9), ..nodes(&named) };
+        nodes.discover_with(|_, _, _| Err("unknown".into())).unwrap_err().to_string()
+    };
+    for (text, want) in [
+        ("n[1", "--fabric-peers n[1: a bracket"),
+        ("@/nowhere", "--fabric-peers @/nowhere: "),
+        ("a,a", "--fabric-peers a: a:50051 is given twice"),
+        ("dns:a", "--fabric-peers dns:a: no address"),
+        ("a", "--nodes-expected 9: --fabric-peers stands for 1"),
+    ] {
+        let error = of(text);
+        assert!(error.starts_with(want), "{text}: {error}");
+    }
+}
+
+#[test]
+fn files_in_what_is_named_can_be_elsewhere() {
+    let placed = |text: &str, folder: &str| {
+        with_files(text, &mut |path| {
+            if path == "lost" { Err("gone".into()) } else { Ok(format!("{folder}/{path}")) }
+        })
+    };
+    let text = "rack[1,3]:7, @list,nodes.lab@10.0.0.1:5,dns:a";
+    let want = "rack[1,3]:7,@/f/list,nodes.lab@10.0.0.1:5,dns:a";
+    assert_eq!(placed(text, "/f").unwrap(), want);
+    assert_eq!(placed("a,@lost", "/f").unwrap_err(), "gone");
+    assert!(placed("@list", "/a,b").unwrap_err().starts_with("/a,b/list: the path"));
 }

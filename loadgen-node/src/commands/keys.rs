@@ -1,0 +1,109 @@
+//! The keys of a settings file. Commands that take one share it.
+
+use netdiv_dataset::with_paths;
+use netdiv_process::{Keys, Replace};
+use netdiv_transport::discovery::with_files;
+use serde::{Deserialize, Serialize};
+
+use super::{fabric::FabricArgs, probe::ProbeArgs};
+use crate::{NetworkArgs, RunArgs};
+
+/// Keys of all commands that take a settings file.
+#[derive(Debug, clap::Args, Serialize, Deserialize)]
+pub struct AllKeys {
+    /// Those of `probe`, which include those of `run`, `doctor` and `nodes`.
+    #[command(flatten)]
+    #[serde(flatten)]
+    probe: ProbeArgs,
+    /// Those of `fabric`.
+    #[command(flatten)]
+    #[serde(flatten)]
+    fabric: FabricArgs,
+}
+
+impl Keys for AllKeys {
+    type All = Self;
+    const MIXED: &'static [(&'static str, Replace)] =
+        &[("nodes", with_files), ("plaintext_nodes", with_files), ("dataset", with_paths)];
+}
+
+impl Keys for RunArgs {
+    type All = AllKeys;
+}
+
+impl Keys for NetworkArgs {
+    type All = AllKeys;
+}
+
+impl Keys for ProbeArgs {
+    type All = AllKeys;
+}
+
+impl Keys for FabricArgs {
+    type All = AllKeys;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeMap, fs, path::Path};
+
+    use clap::{Args as _, Command};
+    use netdiv_process::layered;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// A settings file in a folder of its own.
+    fn run_toml(text: &str) -> (TempDir, std::path::PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run.toml");
+        fs::write(&path, text).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn a_key_has_one_form_in_all_commands() {
+        let all = AllKeys::augment_args(Command::new(""));
+        let (mut forms, mut shared) = (BTreeMap::new(), 0);
+        for key in all.get_arguments() {
+            let form = (key.get_value_parser().type_id(), format!("{:?}", key.get_action()));
+            if let Some(before) = forms.insert(key.get_id(), form.clone()) {
+                assert_eq!(before, form, "{}", key.get_id());
+                shared += 1;
+            }
+        }
+        assert!(shared > 15, "{shared}");
+    }
+
+    #[test]
+    fn every_command_takes_the_file_of_a_run() {
+        let text = "benchmark = 'bert-99'\nscenario = 'server'\nnodes = ['a', '@list']\n\
+                    rounds = 2\ndataset = 'x.npy+synthetic:4x16'\nuser_conf = 'user.conf'\njson = '-'\n";
+        let (folder, path) = run_toml(text);
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        let nodes = Some(vec!["a".to_owned(), format!("@{}", at("list"))]);
+        let network = layered(&NetworkArgs::default(), Some(&path)).unwrap();
+        assert_eq!(network.nodes, nodes);
+        let run = layered(&RunArgs::default(), Some(&path)).unwrap();
+        assert_eq!(run.dataset, Some(format!("{}+synthetic:4x16", at("x.npy"))));
+        assert_eq!(run.user_conf.as_deref(), Some(Path::new(&at("user.conf"))));
+        assert_eq!((run.network.nodes, run.benchmark), (nodes, Some("bert-99".to_owned())));
+        assert!(layered(&ProbeArgs::default(), Some(&path)).is_ok());
+        assert!(layered(&FabricArgs::default(), Some(&path)).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_key_of_any_command_is_refused_by_all() {
+        for (text, words) in [
+            ("roundz = 2", "did you mean `rounds`?"),
+            ("tolerance = '5%'", "there is no such setting"),
+            ("rounds = 'two'", "`rounds`: invalid type"),
+            ("benchmark = ['bert-99']", "`benchmark`: invalid type"),
+        ] {
+            let (_folder, path) = run_toml(text);
+            let run = layered(&RunArgs::default(), Some(&path)).unwrap_err().to_string();
+            let fabric = layered(&FabricArgs::default(), Some(&path)).unwrap_err().to_string();
+            assert!(run == fabric && run.contains(words), "{text}: {run}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Paths in settings: in a file they are relative to its folder, elsewhere to the current one.
+
+use std::{
+    any::TypeId,
+    path::{self, Path, PathBuf},
+};
+
+use clap::Arg;
+use serde_json::Value;
+
+use crate::keys::{Keys, Replace};
+
+/// The version since which paths in a settings file are relative to its folder.
+const SINCE: &str = "0.2.0";
+
+/// Keys of what a program writes. It may lie in the current folder from an earlier time.
+const WRITTEN: [&str; 3] = ["json", "output", "ready_file"];
+
+/// The value of a key, with the paths in it replaced by those of `place`.
+pub(crate) fn placed<T: Keys>(
+    key: &Arg,
+    value: Value,
+    place: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<Value, String> {
+    let mixed = T::MIXED.iter().find(|(mixed, _)| key.get_id() == *mixed);
+    let replace: Replace = match mixed {
+        Some((_, replace)) => *replace,
+        None if key.get_value_parser().type_id() == TypeId::of::<PathBuf>() => whole,
+        None => return Ok(value),
+    };
+    match value {
+        Value::String(text) => replace(&text, place).map(Value::String),
+        Value::Array(values) => {
+            let values = values.into_iter().map(|value| placed::<T>(key, value, place));
+            values.collect::<Result<_, _>>().map(Value::Array)
+        }
+        other => Ok(other),
+    }
+}
+
+/// Replaces a value that is a path, or `-` for standard output.
+fn whole(
+    text: &str,
+    place: &mut dyn FnMut(&str) -> Result<String, String>,
+) -> Result<String, String> {
+    if text == "-" { Ok(text.into()) } else { place(text) }
+}
+
+/// Returns the place of a path that a settings file names. A value that is empty stays so, for its reader to refuse.
+pub(crate) fn beside(file: &Path, key: &str, text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        return Ok(String::new());
+    }
+    let place = file.parent().unwrap_or(Path::new("")).join(text);
+    let is_old = !WRITTEN.contains(&key) && !place.exists() && Path::new(text).exists();
+    if is_old {
+        let file = file.file_name().unwrap_or_default().display();
+        return Err(format!(
+            "{text} is relative to the folder of {file} since {SINCE}, and does not exist there; it exists relative to the \
+             current folder: write {}",
+            absolute(text)?
+        ));
+    }
+    place.into_os_string().into_string().map_err(|_| "the folder of the file is not UTF-8".into())
+}
+
+/// Returns a path from the root, where the system knows the current folder.
+pub fn absolute(text: &str) -> Result<String, String> {
+    let Ok(path) = path::absolute(text) else { return Ok(text.into()) };
+    path.into_os_string().into_string().map_err(|_| "the current folder is not UTF-8".into())
+}
