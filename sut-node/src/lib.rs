@@ -10,7 +10,7 @@
 //!
 //! Around them: `settings/` resolves what the operator gave, `node/` is the process (servers, watchdog, metrics),
 //! `fabric/` measures the network to other nodes,
-//! `in_process.rs` and `bench.rs` feed the engines without a network, `doctor.rs` looks at the machine. Rooms only declare their files; what a file uses it
+//! `in_process.rs` and `bench.rs` feed the engines without a network, `check.rs` is asked before a start, `doctor.rs` looks at the machine. Rooms only declare their files; what a file uses it
 //! names by its own path, and no two files use each other.
 //!
 //! [`run`] is the real program; `main.rs` only reads settings and calls it.
@@ -20,6 +20,7 @@
 mod background;
 mod batching;
 mod bench;
+mod check;
 mod clock;
 mod doctor;
 pub mod engine;
@@ -35,6 +36,7 @@ mod settings;
 mod simulation;
 
 pub use bench::{BenchArgs, BenchError, BenchReport, bench};
+pub use check::check;
 pub use doctor::doctor;
 pub use error::NodeError;
 pub use in_process::InProcess;

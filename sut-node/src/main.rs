@@ -126,9 +126,10 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
             }
         }
         Some(Command::Doctor { settings, doctor }) => {
-            let without_model = |args: &sut_node::Args| Ok(args.without_model().resolve()?);
-            let resolved: anyhow::Result<_> = settings.file.resolve(&settings.args, without_model);
-            let Some(config) = resolved? else { return Ok(0) };
+            let without_model = |args: &sut_node::Args| checked(args.without_model());
+            let Some(config) = settings.file.resolve(&settings.args, without_model)? else {
+                return Ok(0);
+            };
             let (text, code) = doctor.put(&sut_node::doctor(&config))?;
             say(text).context("standard output")?;
             return Ok(code);
@@ -148,8 +149,15 @@ fn execute(cli: Cli) -> anyhow::Result<u8> {
 impl Settings {
     /// The settings of file and command line; `None` when they were only to be printed.
     fn resolve(&self) -> anyhow::Result<Option<Config>> {
-        self.file.resolve(&self.args, |args: &sut_node::Args| Ok(args.clone().resolve()?))
+        self.file.resolve(&self.args, |args: &sut_node::Args| checked(args.clone()))
     }
+}
+
+/// Settings that fit together, with files that are there.
+fn checked(args: sut_node::Args) -> anyhow::Result<Config> {
+    let config = args.resolve()?;
+    sut_node::check(&config)?;
+    Ok(config)
 }
 
 fn serve(config: Config) -> anyhow::Result<()> {

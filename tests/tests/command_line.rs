@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use e2e::{LoadGen, SutNode, process::program};
+use e2e::{LoadGen, SutNode, npy, process::program};
 
 /// Exit code, standard output and standard error of a program with these variables.
 fn ended(name: &str, args: &[&str], variables: &[(&str, &str)]) -> (Option<i32>, String, String) {
@@ -219,6 +219,46 @@ fn settings_are_printed_without_a_look_into_the_dns() {
         assert!(text.lines().any(|one| one == line), "{command:?}: {text}");
         let wrong = [command, &["--print-config", "--nodes", "dns:nowhere.invalid:many"]].concat();
         refused("loadgen-node", &wrong, &[], &["the port is not a number"]);
+    }
+}
+
+#[test]
+fn printed_settings_are_those_of_a_run_that_would_begin() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, content: &[u8]| {
+        let path = folder.path().join(name);
+        fs::write(&path, content).expect("ours");
+        path.display().to_string()
+    };
+    let labels = file("labels.npy", &npy("<i4", "(3,)", vec![0; 12]));
+    let user_conf = file("user.conf", b"*.Offline.target_qps = 10\n*.Offline.target_qps = fast\n");
+    let evidence = file("evidence.toml", b"kernel = 'Plan 9'\n");
+    for (option, path, words) in [
+        ("--dataset", "/nowhere", "cannot read /nowhere"),
+        ("--labels", &labels, "3 labels for 500 samples"),
+        ("--user-conf", &user_conf, "line 2: `fast` is not a number"),
+        ("--audit-config", "/dev/zero", "it is a device"),
+        ("--evidence", &evidence, "measured as"),
+        ("--setting", "nonsense=1", "nonsense"),
+        ("--division", "network", "no run of the Network division"),
+    ] {
+        let [_, _, run @ ..] = RUN;
+        for command in [&["run"][..], &["run", "--print-config"], &["doctor", "--print-config"]] {
+            refused("loadgen-node", &[command, &run, &[option, path]].concat(), &[], &[words]);
+        }
+    }
+    let probe = ["probe", "--nodes", "127.0.0.1:1", "--dataset", "/nowhere"];
+    for command in [&probe[..], &[&probe[..], &["--print-config"]].concat()] {
+        refused("loadgen-node", command, &[], &["cannot read /nowhere"]);
+    }
+    for (args, words) in [
+        (&["--model", "/nowhere.onnx"][..], "cannot read the model /nowhere.onnx"),
+        (&["--model", "/dev/zero"], "it is a device"),
+        (&["--engine", "none", "--evidence", &evidence], "measured as"),
+    ] {
+        for command in [&[][..], &["--print-config"], &["doctor"]] {
+            refused("sut-node", &[command, args].concat(), &[], &[words]);
+        }
     }
 }
 

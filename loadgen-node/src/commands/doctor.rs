@@ -9,7 +9,7 @@ use netdiv_rules::Scenario;
 use crate::{
     RunArgs, RunConfig, RunError, doctor,
     output::say,
-    run::Interruptions,
+    run::{Interruptions, prepare},
     settings::{Names, Target, usage},
 };
 
@@ -67,8 +67,15 @@ impl DoctorCommand {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         Interruptions::listen()?;
         let names = Names::of(&self.file);
-        let looked = self.file.resolve(&self.run, |run: &RunArgs| resolve(run, names))?;
-        let Some(Looked { settings, pin, run }) = looked else { return Ok(0) };
+        let looked: Result<_, RunError> = self.file.resolve(&self.run, |run: &RunArgs| {
+            let mut looked = resolve(run, names)?;
+            // What would be a finding refuses settings that are only printed.
+            if self.file.only_prints() {
+                looked.run.take().map(prepare).transpose()?;
+            }
+            Ok(looked)
+        });
+        let Some(Looked { settings, pin, run }) = looked? else { return Ok(0) };
         let peers = doctor::peers(&settings)?;
         let needs = doctor::needs(&settings, pin, &peers);
         let report = examine(&Facts::read(&System::default()), &needs, &peers);

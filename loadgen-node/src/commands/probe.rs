@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use netdiv_dataset::{self as dataset, Dataset};
 use netdiv_process::SettingsFile;
 use netdiv_rules::Scenario;
 use netdiv_transport::discovery::DiscoveryError;
@@ -13,7 +14,7 @@ use crate::{
     output::{self, say},
     probe::{self, Findings},
     report,
-    run::Interruptions,
+    run::{Interruptions, labels},
     settings::{Names, usage},
 };
 
@@ -44,6 +45,7 @@ pub(super) struct ProbeArgs {
 /// What is asked, and where the findings go.
 struct Probe {
     config: RunConfig,
+    data: Box<dyn Dataset>,
     json: Option<PathBuf>,
 }
 
@@ -60,7 +62,11 @@ impl ProbeArgs {
         if run.benchmark.is_none() && run.dataset.is_some() {
             run.benchmark = Some(NAMELESS.into());
         }
-        Ok(Probe { config: run.resolve_with(names)?, json: self.json.clone() })
+        let config = run.resolve_with(names)?;
+        let data = dataset::open(&config.dataset)?;
+        // The answers are not compared with them, and a run would refuse what is wrong with them.
+        labels::of_run(&config, data.sample_count())?;
+        Ok(Probe { config, data, json: self.json.clone() })
     }
 }
 
@@ -70,11 +76,11 @@ impl ProbeCommand {
         Interruptions::listen()?;
         let names = Names::of(&self.file);
         let probe = self.file.resolve(&self.args, |args: &ProbeArgs| args.resolve(names))?;
-        let Some(Probe { config, json }) = probe else { return Ok(0) };
+        let Some(Probe { config, data, json }) = probe else { return Ok(0) };
         let Some(settings) = config.target.nodes() else {
             return usage("no nodes; give --nodes HOST:PORT,…");
         };
-        let findings = probe::ask(&config, settings)?;
+        let findings = probe::ask(&config, data, settings)?;
         let table = || report::probe::render(&findings);
         match json {
             None => say(table())?,

@@ -4,7 +4,7 @@ use crate::{
     RunArgs, RunError,
     error::EXIT_FAILED,
     result::Verdict,
-    run::{Interruptions, run},
+    run::{Interruptions, prepare, run},
     settings::Names,
 };
 use netdiv_process::SettingsFile;
@@ -21,9 +21,10 @@ pub struct RunCommand {
 impl RunCommand {
     pub(super) fn execute(&self) -> Result<u8, RunError> {
         let (names, interruptions) = (Names::of(&self.file), Interruptions::listen()?);
-        match self.file.resolve(&self.args, |args: &RunArgs| args.resolve_with(names))? {
+        let test = |args: &RunArgs| prepare(args.resolve_with(names)?);
+        match self.file.resolve(&self.args, test)? {
             None => Ok(0),
-            Some(config) => run(config, &interruptions).map(exit_code),
+            Some(test) => run(&test, &interruptions).map(exit_code),
         }
     }
 }

@@ -6,7 +6,7 @@ use netdiv_doctor::{Finding, Id, Remedy, Severity};
 
 use crate::{
     RunConfig,
-    run::{has_room, refusal},
+    run::{has_room, prepare},
 };
 
 /// What keeps a run with these settings from beginning.
@@ -18,7 +18,7 @@ pub(crate) fn findings(config: RunConfig) -> Vec<Finding> {
     };
     let room = has_room(there(&config.output), config.min_free_bytes);
     let full = room.err().map(|why| finding(Id::DiskSpace, why));
-    let refused = refusal(config).map(|why| finding(Id::RunRefused, why.to_string()));
+    let refused = prepare(config).err().map(|why| finding(Id::RunRefused, why.to_string()));
     refused.into_iter().chain(full).collect()
 }
 

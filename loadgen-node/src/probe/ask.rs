@@ -5,15 +5,13 @@ use std::{sync::Arc, time::Instant};
 use bytes::Bytes;
 use loadgen_sys::{Abort, QuerySampleLibrary as _};
 use netdiv_contract::layout;
+use netdiv_dataset::Dataset;
 use netdiv_qdl::{AnswerTokens, Failure, LoadGen, NodeInfo, Qdl, SampleSource, Settings};
 use parking_lot::Mutex;
 use tracing::info;
 
 use super::{Answered, Findings, Probed};
-use crate::{
-    RunConfig, RunError,
-    run::{Library, labels},
-};
+use crate::{RunConfig, RunError, run::Library};
 
 /// The sample that is sent.
 const SAMPLE: usize = 0;
@@ -21,11 +19,12 @@ const SAMPLE: usize = 0;
 /// How often. The first may find caches cold and kernels unloaded.
 const TIMES: usize = 2;
 
-/// Asks all nodes that are there.
-pub(crate) fn ask(config: &RunConfig, settings: &Settings) -> Result<Findings, RunError> {
-    let data = netdiv_dataset::open(&config.dataset)?;
-    // The answers are not compared with them, and a run would refuse what is wrong with them.
-    labels::of_run(config, data.sample_count())?;
+/// Asks all nodes that are there, with a sample of the data set.
+pub(crate) fn ask(
+    config: &RunConfig,
+    data: Box<dyn Dataset>,
+    settings: &Settings,
+) -> Result<Findings, RunError> {
     let (dataset, holds) = (data.name(), data.layout().map(|holds| layout::describe(&holds)));
     let library = Library::new(data, config.encoding, config.checksums, None, None);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();

@@ -28,7 +28,7 @@ use crate::{RunError, output, settings::RunConfig};
 const LOADGEN_BYTES: u64 = 8 << 20;
 
 /// All that a run needs besides a system under test.
-pub(super) struct LoadGenTest {
+pub(crate) struct LoadGenTest {
     pub(crate) config: RunConfig,
     pub(crate) library: Arc<Library>,
     pub(crate) settings: TestSettings,

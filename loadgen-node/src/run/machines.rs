@@ -9,8 +9,26 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{RunError, settings::RunConfig};
 
+/// Refuses a statement that contradicts this machine.
+pub(super) fn check_statement(config: &RunConfig) -> Result<(), RunError> {
+    if config.evidence.is_some() {
+        loadgen_node(&[], config)?;
+    }
+    Ok(())
+}
+
 /// Evidence about this machine, with the routes to all nodes, and what each node says of its own.
-pub(crate) fn evidence(nodes: &[NodeInfo], config: &RunConfig) -> Result<Evidence, RunError> {
+pub(super) fn evidence(nodes: &[NodeInfo], config: &RunConfig) -> Result<Evidence, RunError> {
+    let machine = |node: &NodeInfo| {
+        let d = &node.description;
+        (d.node_name.clone(), d.machine.clone().unwrap_or_default())
+    };
+    let loadgen_node = loadgen_node(nodes, config)?;
+    Ok(Evidence { loadgen_node, nodes: nodes.iter().map(machine).collect() })
+}
+
+/// This machine, with the routes to all nodes.
+fn loadgen_node(nodes: &[NodeInfo], config: &RunConfig) -> Result<Machine, RunError> {
     // The digest is of this very text, which is published with it.
     let settings = serde_json::Value::from_iter(config.given.clone()).to_string();
     let mut loadgen_node = Machine {
@@ -26,11 +44,7 @@ pub(crate) fn evidence(nodes: &[NodeInfo], config: &RunConfig) -> Result<Evidenc
             .supply(&mut loadgen_node)
             .map_err(|error| RunError::Usage(format!("--evidence: {error}")))?;
     }
-    let machine = |node: &NodeInfo| {
-        let d = &node.description;
-        (d.node_name.clone(), d.machine.clone().unwrap_or_default())
-    };
-    Ok(Evidence { loadgen_node, nodes: nodes.iter().map(machine).collect() })
+    Ok(loadgen_node)
 }
 
 /// What the interfaces to the nodes have carried until now, by name: bytes sent and received.

@@ -39,47 +39,39 @@ pub(crate) use self::{
 use netdiv_traces::Traces;
 use tracing::warn;
 
+pub(crate) use self::loadgen_test::LoadGenTest;
 use self::{
-    loadgen_test::LoadGenTest,
     metrics::Endpoint,
     test_settings::{check_user_conf, long_accuracy_run},
 };
 use crate::{RunConfig, RunError, result::Verdict, settings::Target};
 
+/// Reads the files of a run and refuses what is wrong without asking a node: `run`, `--print-config` and `doctor` begin with it.
+/// Nothing is written.
+pub(crate) fn prepare(config: RunConfig) -> Result<LoadGenTest, RunError> {
+    let test = LoadGenTest::new(config)?;
+    eligibility::findings(&test, &[], None)?;
+    check_user_conf(&test.config, &test.user_conf)?;
+    machines::check_statement(&test.config)?;
+    Ok(test)
+}
+
 /// Runs LoadGen against the nodes, writes `result.json`, prints the closing table, and returns the verdict.
 ///
 /// LoadGen is one per process, and a failed run leaves it unusable: one call per process.
-pub(crate) fn run(config: RunConfig, interruptions: &Interruptions) -> Result<Verdict, RunError> {
-    let traces = config.observe.traces.as_ref();
+pub(crate) fn run(test: &LoadGenTest, interruptions: &Interruptions) -> Result<Verdict, RunError> {
+    let traces = test.config.observe.traces.as_ref();
     let instance = std::process::id().to_string();
     let traces = traces.map(|to| Traces::start(to, "loadgen-node", &instance)).transpose();
     // Kept to the end.
     let _traces = traces.map_err(|error| RunError::Usage(error.to_string()))?;
-    let test = LoadGenTest::new(config)?;
-    let outcome = execute(&test, interruptions);
+    let outcome = execute(test, interruptions);
     test.phases.record(&test.config, &outcome);
     outcome
 }
 
-/// Why a run would be refused before it asks a node, if it would be. Nothing is written.
-pub(crate) fn refusal(config: RunConfig) -> Option<RunError> {
-    let test = match LoadGenTest::new(config) {
-        Ok(test) => test,
-        Err(why) => return Some(why),
-    };
-    let checked = eligibility::findings(&test, &[], None).map(drop);
-    checked.and_then(|()| check_user_conf(&test.config, &test.user_conf)).err()
-}
-
 fn execute(test: &LoadGenTest, interruptions: &Interruptions) -> Result<Verdict, RunError> {
     let RunConfig { output, min_free_bytes, target, observe, .. } = &test.config;
-    // What is wrong without asking a node is said before one is asked.
-    #[cfg_attr(
-        not(feature = "in-process"),
-        allow(unused_variables, reason = "nodes are asked for more")
-    )]
-    let findings = eligibility::findings(test, &[], None)?;
-    check_user_conf(&test.config, &test.user_conf)?;
     if let Some(text) = long_accuracy_run(&test.settings, test.library.total_samples()) {
         warn!("{text}");
     }
@@ -90,6 +82,9 @@ fn execute(test: &LoadGenTest, interruptions: &Interruptions) -> Result<Verdict,
     match target {
         Target::Nodes(settings) => over_network::run(test, settings, endpoint, interruptions),
         #[cfg(feature = "in-process")]
-        Target::InProcess(node) => in_process::run(test, node, findings, endpoint, interruptions),
+        Target::InProcess(node) => {
+            let findings = eligibility::findings(test, &[], None)?;
+            in_process::run(test, node, findings, endpoint, interruptions)
+        }
     }
 }

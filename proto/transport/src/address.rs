@@ -2,7 +2,6 @@
 //! A link-local IPv6 address has the zone behind a `%`, which means something on this machine alone.
 
 use std::{
-use std::{
     fmt,
     net::{IpAddr, SocketAddr, ToSocketAddrs as _},
     time::Duration,

@@ -106,7 +106,7 @@ fn find(chosen: Option<&Path>) -> Result<PathBuf, EngineError> {
 }
 
 /// The folder, or its `lib`, if libtorch is there in the right version.
-fn usable(folder: &Path) -> Result<PathBuf, EngineError> {
+pub(super) fn usable(folder: &Path) -> Result<PathBuf, EngineError> {
     let found = [folder.join("lib"), folder.to_path_buf()]
         .into_iter()
         .find(|folder| folder.join("libtorch_cpu.so").is_file());

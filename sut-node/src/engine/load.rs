@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use netdiv_resources::files;
+
 use crate::{
     engine::{
         decoder::{Decoder, DecoderModel},
@@ -13,10 +15,42 @@ use crate::{
         onnx::{Onnx, OnnxModel},
         plugin, served,
         tokens::{self, Tokens},
+        workload::workload,
     },
     model::identity::Model,
-    settings::{config::Config, engine::EngineConfig},
+    settings::{config::Config, engine::EngineConfig, kserve::KserveModel},
 };
+
+/// Refuses files and settings that no start would take, as far as that shows without loading the model or asking a server.
+pub(crate) fn check(config: &Config) -> Result<(), EngineError> {
+    let model = match &config.engine {
+        EngineConfig::Onnx(settings) => settings.model.as_deref(),
+        EngineConfig::Decoder(settings) => settings.file.as_deref(),
+        EngineConfig::Plugin(settings) => {
+            plugin::open::check(&settings.file)?;
+            plugin::load::workload_of(settings, config)?;
+            Some(settings.manifest.model.as_path())
+        }
+        EngineConfig::TokenPlugin(settings) => {
+            plugin::open::check(&settings.file)?;
+            Some(settings.model.file.as_path())
+        }
+        EngineConfig::Kserve(settings) => match &settings.model {
+            KserveModel::Tensors(manifest) => {
+                workload(manifest, config.instances)?;
+                Some(manifest.model.as_path())
+            }
+            KserveModel::Tokens(_) => None,
+        },
+        EngineConfig::None
+        | EngineConfig::Echo(_)
+        | EngineConfig::Tokens(_)
+        | EngineConfig::Served(_) => None,
+    };
+    let Some(path) = model else { return Ok(()) };
+    files::check(path, u64::MAX)
+        .map_err(|error| EngineError::Unreadable { path: path.display().to_string(), error })
+}
 
 /// Makes the configured engine's instances, within a runtime. They share the model's weights.
 pub fn load(config: &Config) -> Result<(Model, Vec<EngineKind>), EngineError> {

@@ -12,6 +12,7 @@ pub(crate) mod load;
 pub(crate) mod none;
 pub(crate) mod one_by_one;
 mod onnx;
+mod onnx_data;
 mod onnx_file;
 #[cfg(test)]
 mod overlap_tests;
@@ -26,6 +27,7 @@ pub(crate) mod thread;
 mod timer;
 mod tokens;
 pub(crate) mod work;
+mod workload;
 
 pub use self::{
     error::EngineError,

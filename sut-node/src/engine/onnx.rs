@@ -272,6 +272,7 @@ fn responses<T: PartialOrd + Copy, const N: usize>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::onnx_data::tests::write_beside;
 
     fn digits() -> OnnxConfig {
         OnnxConfig { model: None, postprocess: Postprocess::Top1, threads: 1 }
@@ -301,6 +302,25 @@ mod tests {
                 assert!((f32::from_le_bytes(*a) - f32::from_le_bytes(*b)).abs() < 1e-4);
             }
         }
+    }
+
+    #[test]
+    fn weights_beside_the_model_give_the_same_answers() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = write_beside(DIGITS, folder.path(), "weights.bin");
+        let answers = |model| {
+            let settings = OnnxConfig { model, postprocess: Postprocess::None, ..digits() };
+            let model = Arc::new(OnnxModel::load(&settings)?);
+            let sample = Payload::read(&model.input, vec![3; 64].into())?;
+            Onnx::new(model, &settings).infer(&[sample]).and_then(Inference::responses)
+        };
+        assert_eq!(answers(Some(path.clone())).unwrap(), answers(None).unwrap());
+        std::fs::remove_file(folder.path().join("weights.bin")).unwrap();
+        let error = answers(Some(path)).unwrap_err().to_string();
+        assert!(
+            error.contains("model.onnx cannot be loaded as an ONNX model: cannot read /"),
+            "{error}"
+        );
     }
 
     #[test]

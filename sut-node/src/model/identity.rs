@@ -36,7 +36,7 @@ pub struct Model {
     pub framework: String,
     /// Name of the model.
     pub name: String,
-    /// SHA-256 of the model file, in hex; empty when there is no model.
+    /// SHA-256 of the model file, followed by its external data, in hex; empty when there is no model.
     pub sha256: String,
     /// What one sample holds.
     pub input: InputLayout,

@@ -18,6 +18,8 @@ NODE, LOADGEN = "sut-node", "loadgen-node"
 HOLDERS = {NODE: "netdiv-node", LOADGEN: "client"}
 # Stands for the volume of models: it has a small resnet50.toml.
 MODELS = Path(__file__).resolve().parents[2] / "models"
+# Stands for the volume of data.
+DATA = Path(__file__).resolve().parents[3] / "deploy" / "digits"
 
 
 class Manifests:
@@ -56,6 +58,7 @@ def lay_out(manifests, program, certificates, folder):
     """Writes what a pod mounts to a folder; its commands, with the folder in place of the pod's paths."""
     mounts = folder / "etc"
     places = {"/etc/netdiv": mounts, "/models": MODELS, "/results": folder / "results", "$(POD_NAME)": "pod"}
+    places |= {"/data/resnet50.npy": DATA / "images.npy", "/data/resnet50-labels.npy": DATA / "labels.npy"}
 
     def here(text):
         for there, place in places.items():

@@ -181,7 +181,7 @@ pub struct Node {
     pub engine: String,
     /// Its model.
     pub model: String,
-    /// SHA-256 of the model file, in hex; empty without a model.
+    /// SHA-256 of the model file, followed by its external data, in hex; empty without a model.
     pub model_sha256: String,
     /// SHA-256 of its configuration, in hex.
     pub config_sha256: String,

@@ -110,7 +110,9 @@ impl Reading {
             for entry in split(line) {
                 let written = format!("{named}, line {number}: `{entry}`");
                 if entry.starts_with('@') {
-                    return Err(self.refused(&written, "a file of nodes names no other file".into()));
+                    return Err(
+                        self.refused(&written, "a file of nodes names no other file".into())
+                    );
                 }
                 self.add(entry, written)?;
             }

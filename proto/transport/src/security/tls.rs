@@ -229,16 +229,20 @@ fn own_certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Securit
 fn private_key(path: &Path) -> Result<PrivateKeyDer<'static>, SecurityError> {
     let not_pem = |error| not_pem(path, "private key", error);
     let text = files::read_text(path).map_err(|error| not_pem(pem::Error::Io(error)))?;
-    // PKCS #8, and the older form with a header.
-    if ["-----BEGIN ENCRYPTED PRIVATE KEY-----", "Proc-Type: 4,ENCRYPTED"]
-        .into_iter()
-        .any(|mark| text.contains(mark))
-    {
-        let why = "the key is encrypted, and nobody is there to give its password: decrypt it into a file of mode 600, \
-                   such as with `openssl pkey -in KEY -out PLAIN`";
-        return Err(unusable(path, why));
-    }
+    refuse_encrypted(&text).map_err(|why| unusable(path, why))?;
     PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(not_pem)
+}
+
+/// Refuses an encrypted private key in PEM: of PKCS #8, or of the older form with a header.
+pub(super) fn refuse_encrypted(key: &str) -> Result<(), &'static str> {
+    let marks = ["-----BEGIN ENCRYPTED PRIVATE KEY-----", "Proc-Type: 4,ENCRYPTED"];
+    if marks.iter().any(|mark| key.contains(mark)) {
+        return Err(
+            "the key is encrypted, and nobody is there to give its password: decrypt it into a file of mode 600, \
+             such as with `openssl pkey -in KEY -out PLAIN`",
+        );
+    }
+    Ok(())
 }
 
 fn roots(path: &Path) -> Result<RootCertStore, SecurityError> {
@@ -307,6 +311,8 @@ mod tests {
             "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n",
             "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nAAAA\n\
              -----END RSA PRIVATE KEY-----\n",
+            "-----BEGIN EC PRIVATE KEY-----\r\nProc-Type: 4,ENCRYPTED\r\nDEK-Info: AES-256-CBC,00\r\n\r\nAAAA\r\n\
+             -----END EC PRIVATE KEY-----\r\n",
         ] {
             std::fs::write(&path, text).unwrap();
             let error = private_key(&path).unwrap_err().to_string();

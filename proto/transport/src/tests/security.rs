@@ -236,7 +236,11 @@ async fn tmp_zone() {
             };
             let connection = Connection::open(&address, &options).await.unwrap();
             let said = connection.describe(DescribeRequest::default()).await;
-            println!("TMP {transport:?} {secure} at {} by {address}: {:?}", node.address, said.map(|d| d.node_name));
+            println!(
+                "TMP {transport:?} {secure} at {} by {address}: {:?}",
+                node.address,
+                said.map(|d| d.node_name)
+            );
         }
     }
 }

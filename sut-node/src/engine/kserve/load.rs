@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use netdiv_resources::files;
 use netdiv_words::{Found, PrefixCaching};
-use rayon::ThreadPoolBuilder;
 
 use crate::{
     engine::{
@@ -16,10 +15,11 @@ use crate::{
             probe::{Probed, Wanted, probe},
         },
         remote::{servers::Servers, tasks::Tasks},
+        workload::workload,
     },
     model::{
         decoupled::DecoupledModel, identity::Model, manifest::Manifest, token_limits::TokenLimits,
-        workload::Workload, workloads::by_name::of_manifest,
+        workload::Workload,
     },
     settings::{
         config::Config,
@@ -65,13 +65,9 @@ fn of_tensors(
     config: &Config,
 ) -> Result<(Model, Arc<dyn Workload>), EngineError> {
     let path = manifest.model.display().to_string();
-    let sha256 = files::sha256(&manifest.model)
-        .map_err(|error| EngineError::Unreadable { path: path.clone(), error })?;
-    let pool = ThreadPoolBuilder::new().num_threads(config.instances);
-    let pool = pool.thread_name(|number| format!("workload-{number}")).build();
-    let pool = pool.map_err(|error| EngineError::Failed(error.to_string()))?;
-    let workload = of_manifest(manifest, &Arc::new(pool))
-        .map_err(|why| EngineError::Unsupported { path, why })?;
+    let sha256 =
+        files::sha256(&manifest.model).map_err(|error| EngineError::Unreadable { path, error })?;
+    let workload = workload(manifest, config.instances)?;
     let model = Model {
         name: manifest.name.clone(),
         sha256,

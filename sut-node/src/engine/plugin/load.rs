@@ -5,7 +5,6 @@ use std::{io, sync::Arc};
 use netdiv_contract::layout::{DataType, InputLayout, TensorSpec, element_bytes};
 use netdiv_plugin::Settings;
 use netdiv_resources::files;
-use rayon::ThreadPoolBuilder;
 use tracing::{info, warn};
 
 use crate::{
@@ -16,8 +15,9 @@ use crate::{
             open::{Places, open},
             run::PluginEngine,
         },
+        workload::workload,
     },
-    model::{identity::Model, workload::Workload, workloads::by_name::of_manifest},
+    model::{identity::Model, workload::Workload},
     settings::{config::Config, engine::PluginConfig},
 };
 
@@ -31,14 +31,7 @@ pub(in crate::engine) fn load(
     let unsupported = |why| EngineError::Unsupported { path: path.clone(), why };
     let sha256 = files::sha256(&manifest.model)
         .map_err(|error| EngineError::Unreadable { path: path.clone(), error })?;
-    let cannot_start = |error: rayon::ThreadPoolBuildError| EngineError::Failed(error.to_string());
-    let pool = ThreadPoolBuilder::new()
-        .num_threads(settings.workload_threads)
-        .thread_name(|number| format!("workload-{number}"))
-        .build()
-        .map_err(cannot_start)?;
-    let workload = of_manifest(manifest, &Arc::new(pool)).map_err(unsupported)?;
-    check_batching(workload.as_ref(), settings, config).map_err(unsupported)?;
+    let workload = workload_of(settings, config)?;
     let row_steps = workload.row_steps(&settings.batch_sizes);
     let length_steps = workload.length_steps(&config.batching.buckets);
     let known_lengths = manifest.free() == 0 || !length_steps.is_empty();
@@ -84,6 +77,18 @@ pub(in crate::engine) fn load(
         ..Model::any_bytes(plugin.name())
     };
     Ok((model, engines))
+}
+
+/// Makes the workload, which has to have a use for the settings of batches.
+pub(in crate::engine) fn workload_of(
+    settings: &PluginConfig,
+    config: &Config,
+) -> Result<Arc<dyn Workload>, EngineError> {
+    let workload = workload(&settings.manifest, settings.workload_threads)?;
+    let path = settings.manifest.model.display().to_string();
+    check_batching(workload.as_ref(), settings, config)
+        .map_err(|why| EngineError::Unsupported { path, why })?;
+    Ok(workload)
 }
 
 /// Settings of batches that the workload has no use for.

@@ -2,7 +2,8 @@
 
 use std::{path::PathBuf, thread};
 
-use netdiv_plugin::{DeviceInfo, Plugin};
+use netdiv_plugin::{DeviceInfo, Plugin, PluginError};
+use netdiv_resources::files;
 use tracing::warn;
 
 use crate::{
@@ -18,6 +19,19 @@ pub(super) fn open(file: &PluginFile) -> Result<(Plugin, Option<PathBuf>), Engin
             Ok((plugin, Some(folder)))
         }
         PluginFile::File(path) => Ok((Plugin::open(path)?, None)),
+    }
+}
+
+/// Refuses a plug-in, or a folder of libtorch, that was named and is not there. Nothing is loaded.
+pub(in crate::engine) fn check(file: &PluginFile) -> Result<(), EngineError> {
+    match file {
+        PluginFile::Torch { libtorch: Some(folder) } => libtorch::usable(folder).map(drop),
+        // The system looks for a name without a folder.
+        PluginFile::File(path) if path.components().count() > 1 => files::check(path, u64::MAX)
+            .map_err(|error| {
+                PluginError::Unloadable { path: path.clone(), why: error.to_string() }.into()
+            }),
+        PluginFile::Torch { libtorch: None } | PluginFile::File(_) => Ok(()),
     }
 }
 

@@ -10,7 +10,10 @@ use rcgen::{
 use rustls::pki_types::{CertificateDer, pem::PemObject as _};
 
 use super::{CertificateError, Folder, Subject};
-use crate::security::lifetime::{LONGEST, Lifetime};
+use crate::security::{
+    lifetime::{LONGEST, Lifetime},
+    tls::refuse_encrypted,
+};
 
 /// File of the authority's certificate.
 const CERTIFICATE: &str = "ca.pem";
@@ -78,6 +81,7 @@ impl Authority {
             }
             _ => read(&key_path)?,
         };
+        refuse_encrypted(&key).map_err(|why| unusable(&key_path, why.into()))?;
         let key =
             KeyPair::from_pem(&key).map_err(|error| unusable(&key_path, error.to_string()))?;
         let found: Vec<_> = CertificateDer::pem_slice_iter(certificate.as_bytes())

@@ -104,6 +104,10 @@ fn an_authority_that_cannot_sign_is_refused() {
         fs::write(&key, garbage).unwrap();
         assert!(refusal(&one).contains("ca.key cannot sign"), "{}", refusal(&one));
     }
+    let encrypted =
+        "-----BEGIN ENCRYPTED PRIVATE KEY-----\nAAAA\n-----END ENCRYPTED PRIVATE KEY-----\n";
+    fs::write(&key, encrypted).unwrap();
+    assert!(refusal(&one).contains("the key is encrypted"), "{}", refusal(&one));
     fs::write(&key, "\0").unwrap();
     assert!(refusal(&one).contains("ca.key: line 1, character 1: a NUL"), "{}", refusal(&one));
     fs::remove_file(&key).unwrap();

@@ -1,0 +1,24 @@
+//! The workload around a model of tensors, with threads of its own.
+
+use std::sync::Arc;
+
+use rayon::ThreadPoolBuilder;
+
+use crate::{
+    engine::error::EngineError,
+    model::{manifest::Manifest, workload::Workload, workloads::by_name::of_manifest},
+};
+
+/// Makes the workload that a manifest names; it decodes and post-processes on so many threads.
+pub(super) fn workload(
+    manifest: &Arc<Manifest>,
+    threads: usize,
+) -> Result<Arc<dyn Workload>, EngineError> {
+    let pool = ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .thread_name(|number| format!("workload-{number}"))
+        .build()
+        .map_err(|error| EngineError::Failed(error.to_string()))?;
+    let path = manifest.model.display().to_string();
+    of_manifest(manifest, &Arc::new(pool)).map_err(|why| EngineError::Unsupported { path, why })
+}
