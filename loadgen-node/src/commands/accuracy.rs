@@ -50,7 +50,10 @@ impl AccuracyArgs {
         match (&self.run, &self.benchmark) {
             (Some(run), _) => self.evaluate(run),
             (None, Some(name)) => {
-                let unknown = || unknown(&self.table.read()?, name);
+                let unknown = || {
+                    let table = self.table.read()?;
+                    unknown(&table, name)
+                };
                 let script = accuracy::script(name).map_or_else(unknown, Ok)?;
                 check_options(script, &self.reference, &self.options)?;
                 if let Some(trial) = &script.trial {

@@ -13,7 +13,6 @@ use toml::de::DeTable;
 
 use crate::{
     keys::Keys,
-    misspelt,
     old_keys::{both, in_new_form},
     paths::{absolute, beside, placed},
 };

@@ -56,8 +56,9 @@ pub(crate) fn matrix(
             let alone = Settings { nodes: vec![node.address.clone()], ..settings.clone() };
             for direction in ONE_WAY {
                 let cell = bandwidth(&alone, bytes, direction, times, known, |_| {});
-                cell.iter()
-                    .for_each(|cell| progress::cell(&format!("{which}, {name} alone, "), cell));
+                if let Ok(cell) = &cell {
+                    progress::cell(&format!("{which}, {name} alone, "), cell);
+                }
                 let outcome = cell.map(|cell| (one_way(&cell), cell.busiest_io_thread));
                 let (here, there) = (Host::Here, Host::Node(name.clone()));
                 let (from, to) = match direction {
