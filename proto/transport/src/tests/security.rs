@@ -215,6 +215,7 @@ fn a_certificate_that_is_not_good_now_is_refused_where_it_is_read() {
         assert!(error.contains(words), "{error}");
     }
 }
+<<<<<<< ours
 
 #[tokio::test]
 async fn tmp_zone() {
@@ -244,3 +245,31 @@ async fn tmp_zone() {
         }
     }
 }
+||||||| base
+
+#[tokio::test]
+async fn tmp_zone() {
+    let Ok(base) = std::env::var("TMPZONE") else { return };
+    let ip = base.split(['[', '%']).nth(1).unwrap().to_owned();
+    let folder = tempfile::tempdir().unwrap();
+    make_certificates(folder.path(), &[ip.clone()]).unwrap();
+    for transport in BOTH {
+        for secure in [false, true] {
+            let tls = secure.then(|| {
+                let files = files(folder.path(), false, Some(&ip));
+                Arc::new(ServerTls::load(files).unwrap())
+            });
+            let node = Node { tls, ..Node::default() }.serve(transport).await;
+            let address = format!("{}{}", base.trim_end_matches('0'), node.address.port());
+            let options = match secure {
+                true => with_tls(transport, &files(folder.path(), true, None)),
+                false => options(transport),
+            };
+            let connection = Connection::open(&address, &options).await.unwrap();
+            let said = connection.describe(DescribeRequest::default()).await;
+            println!("TMP {transport:?} {secure} at {} by {address}: {:?}", node.address, said.map(|d| d.node_name));
+        }
+    }
+}
+=======
+>>>>>>> theirs
