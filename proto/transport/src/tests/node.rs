@@ -84,16 +84,7 @@ impl Serving {
 impl Node {
     pub(super) async fn serve(self, transport: Transport) -> Serving {
         let (closing, mut watching) = watch::channel(false);
-<<<<<<< ours
-        let any: SocketAddr = match std::env::var("TMPZONE") {
-            Ok(a) => crate::socket_address(&a).unwrap(),
-            _ => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        };
-||||||| base
-        let any: SocketAddr = match std::env::var("TMPZONE") { Ok(a) => crate::socket_address(&a).unwrap(), _ => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)) };
-=======
         let any = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
->>>>>>> theirs
         let (address, task) = match transport {
             Transport::Grpc => {
                 let listener = TcpListener::bind(any).await.unwrap();
