@@ -55,7 +55,8 @@ pub fn in_words() -> String {
          the samples that it has loaded, the inbox ({} MiB), and for each SUT node its samples of {SAMPLE} B, its bytes and \
          a stream's window; of a SUT node: its samples and bytes, each stream's window, and for each client that does not \
          read as many samples and bytes again; {} MiB for either program itself. A node of tokens takes in {PROMPTS} samples \
-         and {TOKENS} tokens; its outputs, begun and owed, have 4 B for each token and count twice.\n",
+         and {TOKENS} tokens; its outputs, begun and owed, have 4 B for each token and count twice. Where samples are short on the \
+         wire, the bound is at least what the node has once it runs (for torch its libraries), and room, window and answers.\n",
         BYTES / MIB,
         WINDOW / MIB,
         (INBOX + MIB / 2) / MIB,
