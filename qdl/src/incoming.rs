@@ -116,11 +116,15 @@ async fn open<L: LoadGen>(
             Err(status) => status,
         };
         let is_refused = Http2Close::of(&status).is_some_and(|close| close.refuses_call());
-        let is_unused = lane.state.lock().report.sent == 0;
-        if !(is_refused && is_unused && Instant::now() < deadline) {
+        let is_unused = || lane.state.lock().report.sent == 0;
+        if !(is_refused && is_unused() && Instant::now() < deadline) {
             return Err(status);
         }
         sleep(PAUSE).await;
+        // A sample may have been taken until the refused stream was given up.
+        if !is_unused() {
+            return Err(status);
+        }
     }
 }
 

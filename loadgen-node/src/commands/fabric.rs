@@ -303,11 +303,11 @@ impl FabricArgs {
 impl FabricCommand {
     /// Measures, prints the figures and writes them down.
     pub(super) fn execute(&self) -> Result<u8, RunError> {
-        Interruptions::listen()?;
+        let interruptions = Interruptions::listen()?;
         let names = Names::of(&self.file);
         let config = self.file.resolve(&self.args, |args: &FabricArgs| args.resolve(names))?;
         let Some(FabricConfig { plan, json, output: folder }) = config else { return Ok(0) };
-        let _claim = output::prepare(&folder)?;
+        let _claim = interruptions.prepare(&folder)?;
         let figures = plan.run()?;
         let failed =
             |file: &str, error: String| RunError::Failed(format!("cannot make {file}: {error}"));
@@ -403,7 +403,7 @@ fn find<'a>(
     })
 }
 
-/// Whether a need is that of a benchmark, or is called so itself.
+/// Returns true if a need is that of a benchmark, or has the name itself.
 fn is_of(table: &Table, need: &Need, name: &str) -> bool {
     let of_benchmark = table.find(name).map(|benchmark| &benchmark.bandwidth);
     need.name == name || of_benchmark.into_iter().flatten().any(|one| one.name == need.name)

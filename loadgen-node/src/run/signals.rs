@@ -3,7 +3,7 @@
 use std::{
     io,
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, mpsc},
     thread,
     time::{Duration, Instant},
 };
@@ -22,6 +22,9 @@ use crate::{
 
 /// Signals so close together count as one: a shell may send one to a process and to its group.
 const ONE_REQUEST: Duration = Duration::from_secs(1);
+
+/// Time that giving up a folder may take.
+const TIDYING: Duration = Duration::from_secs(1);
 
 /// Signals that ask for an end, from now on: the first ends the run, once there is one, and else the process. A later one ends
 /// the process.
@@ -68,10 +71,9 @@ impl Interruptions {
     }
 
     /// Makes the folder of a run, as [`output::prepare`]; a process that is ended gives up its claim.
-    pub(super) fn prepare(&self, folder: &Path) -> Result<Claim, RunError> {
-        let mut reaction = self.reaction.lock();
+    pub(crate) fn prepare(&self, folder: &Path) -> Result<Claim, RunError> {
         let claim = output::prepare(folder)?;
-        reaction.claimed = Some(folder.into());
+        self.reaction.lock().claimed = Some(folder.into());
         Ok(claim)
     }
 
@@ -97,8 +99,16 @@ impl Reaction {
         }
         progress::restore();
         error!("interrupted by {signal}");
-        if let Some(folder) = &self.claimed {
-            claim::tidy(folder);
+        if let Some(folder) = self.claimed.clone() {
+            let (done, tidied) = mpsc::channel::<()>();
+            let tidy = move || {
+                claim::tidy(&folder);
+                drop(done);
+            };
+            // A file system that does not answer holds up no signal.
+            if thread::Builder::new().name("tidying".into()).spawn(tidy).is_ok() {
+                let _ = tidied.recv_timeout(TIDYING);
+            }
         }
         loadgen_sys::exit_now(EXIT_FAILED);
     }

@@ -91,7 +91,7 @@ impl NetworkArgs {
         self.resolve_for("--nodes", names)
     }
 
-    /// The same, where another option names the nodes.
+    /// Resolves the settings where another option names the nodes.
     pub(crate) fn resolve_for(
         &self,
         option: &'static str,

@@ -53,7 +53,7 @@ pub fn open(name: &str) -> Result<Box<dyn Dataset>, DatasetError> {
     }
     let path = Path::new(name);
     if !path.exists() && name.contains('+') {
-        let parts = parts(name).into_iter().map(open).collect::<Result<_, _>>()?;
+        let parts = parts(name, is_there).into_iter().map(open).collect::<Result<_, _>>()?;
         return Ok(Box::new(Joined::new(name, parts)?));
     }
     let data = on_disk(path)?;
@@ -63,14 +63,18 @@ pub fn open(name: &str) -> Result<Box<dyn Dataset>, DatasetError> {
     })
 }
 
+fn is_there(path: &str) -> bool {
+    Path::new(path).exists()
+}
+
 /// Returns what `+` joins. A path may have a + too: a part is the longest that exists, or else ends at the next +.
-fn parts(name: &str) -> Vec<&str> {
+fn parts(name: &str, mut exists: impl FnMut(&str) -> bool) -> Vec<&str> {
     let (mut parts, mut rest) = (Vec::new(), Some(name));
     while let Some(text) = rest {
         let ends = text.match_indices('+').map(|(end, _)| end).chain([text.len()]);
         let mut ends: Vec<_> = ends.collect();
         let next = ends[0];
-        ends.retain(|end| Path::new(&text[..*end]).exists());
+        ends.retain(|end| exists(&text[..*end]));
         let end = ends.last().copied().unwrap_or(next);
         parts.push(&text[..end]);
         rest = text.get(end + 1..);
@@ -83,16 +87,14 @@ pub fn with_paths(
     name: &str,
     place: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Result<String, String> {
-    if EMBEDDED.contains(&name) || [SYNTHETIC, SYNTHETIC_IDS].iter().any(|s| name.starts_with(s)) {
-        return Ok(name.into());
-    }
-    let placed = place(name)?;
-    if !name.contains('+') || Path::new(&placed).exists() {
-        return Ok(placed);
-    }
-    let parts =
-        name.split('+').map(|part| with_paths(part, place)).collect::<Result<Vec<_>, _>>()?;
-    Ok(parts.join("+"))
+    let exists = |part: &str| place(part).is_ok_and(|placed| is_there(&placed));
+    let parts = parts(name, exists);
+    let is_word = |part: &str| {
+        EMBEDDED.contains(&part) || [SYNTHETIC, SYNTHETIC_IDS].iter().any(|s| part.starts_with(s))
+    };
+    let placed =
+        parts.into_iter().map(|part| if is_word(part) { Ok(part.to_owned()) } else { place(part) });
+    Ok(placed.collect::<Result<Vec<_>, _>>()?.join("+"))
 }
 
 fn on_disk(path: &Path) -> Result<Box<dyn Dataset>, DatasetError> {
@@ -125,14 +127,15 @@ mod tests {
             assert_eq!(placed(name), Ok(name.to_owned()));
         }
         assert_eq!(placed("x+y.npy"), Ok(at("x+y.npy")));
+        assert_eq!(placed("x+y.npy+z.npy"), Ok(format!("{}+{}", at("x+y.npy"), at("z.npy"))));
         let joined = placed("z.npy+lost.npy+synthetic:4x16").unwrap();
         assert_eq!(joined, format!("{}+{}+synthetic:4x16", at("z.npy"), at("lost.npy")));
-        assert_eq!(parts(&format!("{0}+{0}", at("z.npy"))), [at("z.npy"), at("z.npy")]);
+        assert_eq!(parts(&format!("{0}+{0}", at("z.npy")), is_there), [at("z.npy"), at("z.npy")]);
         assert_eq!(
-            parts(&format!("{}+{}", at("z.npy"), at("x+y.npy"))),
+            parts(&format!("{}+{}", at("z.npy"), at("x+y.npy")), is_there),
             [at("z.npy"), at("x+y.npy")]
         );
-        assert_eq!(parts("lost.npy+digits++"), ["lost.npy", "digits", "", ""]);
+        assert_eq!(parts("lost.npy+digits++", is_there), ["lost.npy", "digits", "", ""]);
         let lost =
             with_paths("a+b", &mut |path| if path == "b" { Err("b".into()) } else { Ok(at(path)) });
         assert_eq!(lost, Err("b".into()));

@@ -301,7 +301,7 @@ mod tests {
         let read = layered(&Own::default(), Some(with_others.path())).unwrap();
         assert_eq!(read, Own { name: Some("a".into()), ..Own::default() });
         for (text, want) in [
-            ("round = 3\n", "there is no such setting; did you mean `rounds`?"),
+            ("round = 3\n", "there is no such setting (did you mean rounds?)"),
             ("rounds = 'many'\n", "line 1: `rounds`: invalid type: string \"many\""),
         ] {
             let file = file(text);

@@ -40,17 +40,17 @@ pub enum OpenError {
 impl OpenError {
     /// The error of a socket that cannot be opened or connected to an address.
     ///
-    /// Final is what stays as it is while this program waits: its descriptors, and rules of this machine (`EACCES`). A network or
-    /// an address may come up (`ENETUNREACH`, `EADDRNOTAVAIL`), memory and ports may become free (`ENOBUFS`, `EADDRNOTAVAIL`), a
-    /// name may have addresses of a family that this machine lacks beside others (`EAFNOSUPPORT`), and some load balancers answer
-    /// `EPERM` until a node is ready.
+    /// Final is what stays as it is while this program waits: its descriptors. A network or an address may come up
+    /// (`ENETUNREACH`, `EADDRNOTAVAIL`), memory and ports may become free (`ENOBUFS`, `EADDRNOTAVAIL`), a name may have other
+    /// addresses beside those of a family that this machine lacks (`EAFNOSUPPORT`) or a router forbids (`EACCES`), and some load
+    /// balancers answer `EPERM` until a node is ready.
     pub(crate) fn of_socket(address: impl ToString, error: &io::Error) -> Self {
         if descriptors::are_exhausted(error) {
             return Self::Local(format!("{error}; {}", descriptors::REMEDY));
         }
         match Errno::from_io_error(error) {
             // One of this program's own words, such as the name of an option.
-            None | Some(Errno::ACCESS) => Self::Local(error.to_string()),
+            None => Self::Local(error.to_string()),
             Some(_) => Self::Unreachable { address: address.to_string(), why: error.to_string() },
         }
     }
@@ -65,7 +65,7 @@ mod tests {
         for (error, is_final) in [
             (io::Error::from(Errno::MFILE), true),
             (Errno::NFILE.into(), true),
-            (Errno::ACCESS.into(), true),
+            (Errno::ACCESS.into(), false),
             (io::Error::other("--interface none0: No such device"), true),
             (Errno::CONNREFUSED.into(), false),
             (Errno::NETUNREACH.into(), false),

@@ -53,7 +53,7 @@ pub fn todos(text: &str) -> Vec<Todo> {
             continue;
         }
         if let Some((name, _)) = line.split_once('=').filter(|_| !line.starts_with('#')) {
-            key = name.trim().into();
+            key = name.trim().trim_matches(QUOTES).into();
         }
         let comment = std::mem::take(&mut comment);
         if !line.starts_with('#') && has_placeholder(line) {

@@ -237,3 +237,37 @@ fn host_name() -> String {
     let name = netdiv_resources::kernel::said("/proc/sys/kernel/hostname");
     name.map(|text| text.trim().to_owned()).unwrap_or_default()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_settings_file_names_files_from_its_folder_and_words_stay() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("node.toml");
+        let at = |name: &str| folder.path().join(name).display().to_string();
+        for (key, value, want) in [
+            ("engine", "tokens", "tokens".to_owned()),
+            ("engine", "libengine.so", "libengine.so".into()),
+            ("engine", "lib/engine.so", at("lib/engine.so")),
+            ("model", "digits", "digits".into()),
+            ("model", "sorting", "sorting".into()),
+            ("model", "m.toml", at("m.toml")),
+            ("evidence", "digits", at("digits")),
+            ("libtorch", "/opt/libtorch", "/opt/libtorch".into()),
+            ("name", "m.toml", "m.toml".into()),
+        ] {
+            std::fs::write(&path, format!("{key} = {value:?}\n")).unwrap();
+            let args = netdiv_process::layered(&Args::default(), Some(&path)).unwrap();
+            assert_eq!(
+                toml::Table::try_from(args).unwrap()[key].as_str(),
+                Some(&want[..]),
+                "{key}"
+            );
+        }
+        std::fs::write(&path, "fabric_peers = ['a,@peers']\n").unwrap();
+        let args = netdiv_process::layered(&Args::default(), Some(&path)).unwrap();
+        assert_eq!(args.fabric.fabric_peers, Some(vec![format!("a,@{}", at("peers"))]));
+    }
+}

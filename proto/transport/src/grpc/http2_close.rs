@@ -61,9 +61,9 @@ impl Http2Close {
         (self.frame, self.reason) == (Frame::RstStream, Reason::REFUSED_STREAM)
     }
 
-    /// Returns whether the peer limits what this program sends.
+    /// Returns whether the peer closed the connection because it limits what this program sends; calls on it were not processed.
     pub fn limits_load(&self) -> bool {
-        self.reason == Reason::ENHANCE_YOUR_CALM
+        (self.frame, self.reason) == (Frame::GoAway, Reason::ENHANCE_YOUR_CALM)
     }
 
     /// Meaning of the code, and the remedy.
