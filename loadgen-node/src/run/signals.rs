@@ -34,12 +34,15 @@ pub(crate) struct Interruptions {
     cut: Cut,
 }
 
+/// Ends a run, for the signal of that name.
+type Stop = Box<dyn Fn(&str) + Send>;
+
 #[derive(Default)]
 struct Reaction {
     /// The folder that this process has claimed.
     claimed: Option<PathBuf>,
     /// Ends the run.
-    stop: Option<Box<dyn Fn(&str) + Send>>,
+    stop: Option<Stop>,
 }
 
 impl Interruptions {
