@@ -16,7 +16,7 @@ use crate::{RunError, claim::Claim};
 /// Name of our result file.
 pub(crate) const RESULT: &str = "result.json";
 
-/// What LoadGen's detail log of a failed run is called where it cannot say so itself: no reader takes it for one.
+/// Name of LoadGen's detail log of a failed run that cannot say so itself: no reader takes it for a log.
 const UNMARKED: &str = "mlperf_log_detail.failed.txt";
 
 /// How LoadGen's log begins to say why a run failed.

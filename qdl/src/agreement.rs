@@ -83,7 +83,7 @@ fn fits(node: &NodeInfo, expected: &Expectation) -> Result<(), ConnectError> {
     Ok(())
 }
 
-/// What tells two nodes apart, by what they say of themselves.
+/// Returns the fact in which two nodes differ, by what they say of themselves.
 pub(crate) fn difference(one: &DescribeResponse, other: &DescribeResponse) -> Option<&'static str> {
     if one.node_name == other.node_name { changed(one, other) } else { Some("name") }
 }

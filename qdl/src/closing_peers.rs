@@ -37,7 +37,7 @@ const PREFIX_BYTES: usize = 5;
 struct Peer {
     /// Codes of GOAWAY with which it closes its first connections.
     closes_with: Vec<u8>,
-    /// Whether it refuses its first stream of samples only after a sample.
+    /// True where it refuses its first stream of samples only after a sample.
     refuses_late: bool,
     seen: Arc<Seen>,
 }

@@ -116,7 +116,7 @@ pub enum ConnectError {
         first: String,
         /// Name of the other one.
         other: String,
-        /// What differs.
+        /// The fact in which they differ.
         what: &'static str,
     },
     /// Two nodes that would answer differently.

@@ -1,4 +1,4 @@
-//! What a start refuses, asked before it: by a start itself, `--print-config` and `doctor`.
+//! Checks that a start makes before it begins; `--print-config` and `doctor` make them too.
 
 use netdiv_evidence::System;
 

@@ -1,4 +1,4 @@
-//! What both programs do where the system gives them too little: descriptors, memory, files that grow; and what a signal does
+//! Both programs where the system gives them too little: descriptors, memory, files that grow; and what a signal does
 //! before a run has begun. Each ends with a code of its own and with words, and nothing is in the way of the next attempt.
 
 use std::{

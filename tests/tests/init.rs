@@ -183,7 +183,7 @@ fn a_rate_that_nobody_has_given_is_not_invented() {
     }
 }
 
-/// One file for all commands, from any folder: its paths are relative to it.
+/// The paths in a settings file are relative to it, from any folder and for all commands.
 #[test]
 fn every_command_takes_run_toml_from_any_folder() {
     let (own, _) = new_folder("127.0.0.1:50051");

@@ -71,7 +71,7 @@ pub(super) struct FabricArgs {
     /// Length of each measurement, after the warm-up [default: 300ms; with --thorough and --rate 5s]
     #[arg(long, value_name = "TIME", help_heading = MEASUREMENT)]
     duration: Option<TimeSpan>,
-    /// What each measurement of bandwidth leaves out at its begin; 0 for nothing [default: 200ms; with --thorough and --soak 1s]
+    /// Time that each measurement of bandwidth leaves out at its beginning; 0 for nothing [default: 200ms; with --thorough and --soak 1s]
     #[arg(long, value_name = "TIME", help_heading = MEASUREMENT)]
     warm_up: Option<TimeSpan>,
     /// How often each bandwidth is measured, in turn with the others; the median counts [default: 3]

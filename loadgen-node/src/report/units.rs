@@ -8,7 +8,7 @@ pub(crate) fn gigabytes(bytes: f64) -> String {
     }
 }
 
-/// The same in the unit that links are sold in.
+/// Writes bytes per second in the unit that links are sold in.
 pub(crate) fn gigabits(bytes: f64) -> String {
     match bytes * 8.0 / 1e9 {
         gb if gb < 1.0 => format!("{gb:.4}"),

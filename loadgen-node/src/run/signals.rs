@@ -1,4 +1,4 @@
-//! What signals do to a run, before it and under way, and to other commands that ask nodes.
+//! Signals to a run, before it and under way, and to other commands that ask nodes.
 
 use std::{
     io,
@@ -85,7 +85,7 @@ impl Interruptions {
         self.reaction.lock().stop = Some(Box::new(stop));
     }
 
-    /// Tells of files that cannot grow: the logs of a run have a hole then.
+    /// Returns the flag for files that cannot grow: the logs of a run have a hole then.
     pub(super) fn cut(&self) -> Cut {
         self.cut.clone()
     }

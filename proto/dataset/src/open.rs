@@ -29,7 +29,7 @@ const SORTING_PROMPTS: &[u8] = include_bytes!("../../../deploy/sorting/prompts.i
 /// The data sets that are part of the program.
 pub const EMBEDDED: [&str; 2] = [DIGITS, SORTING];
 
-/// What the names of generated data sets begin with.
+/// Beginnings of the names of generated data sets.
 const SYNTHETIC: &str = "synthetic:";
 const SYNTHETIC_IDS: &str = "synthetic-ids:";
 

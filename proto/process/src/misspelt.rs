@@ -1,4 +1,4 @@
-//! Names that look like a setting and are none: variables of the environment.
+//! Variables of the environment that look like a setting and are no setting.
 //!
 //! A setting that was lost costs a run, and may be found out after it; so a variable that is nearly an option ends the program at
 //! its start, with the name that was meant. Any other variable stays unnoticed, also one that begins with `NETDIV_`: it may be the

@@ -10,9 +10,6 @@ use serde_json::Value;
 
 use crate::keys::{Keys, Replace};
 
-/// The version since which paths in a settings file are relative to its folder.
-const SINCE: &str = "0.2.0";
-
 /// Keys of what a program writes. It may lie in the current folder from an earlier time.
 const WRITTEN: [&str; 3] = ["json", "output", "ready_file"];
 
@@ -56,8 +53,8 @@ pub(crate) fn beside(file: &Path, key: &str, text: &str) -> Result<String, Strin
     if is_old {
         let file = file.file_name().unwrap_or_default().display();
         return Err(format!(
-            "{text} is relative to the folder of {file} since {SINCE}, and does not exist there; it exists relative to the \
-             current folder: write {}",
+            "{text} is relative to the folder of {file}, no longer to the current folder, and does not exist there; it exists \
+             relative to the current folder: write {}",
             absolute(text)?
         ));
     }

@@ -335,8 +335,8 @@ mod tests {
             let error = read(text, &Own::default()).unwrap_err();
             let here = std::env::current_dir().unwrap().join("Cargo.toml");
             let want = format!(
-                "Cargo.toml is relative to the folder of settings.toml since 0.2.0, and does not exist there; it exists relative \
-                 to the current folder: write {}",
+                "Cargo.toml is relative to the folder of settings.toml, no longer to the current folder, and does not exist \
+                 there; it exists relative to the current folder: write {}",
                 here.display()
             );
             assert!(error.contains("line 1: `") && error.contains(&want), "{error}");

@@ -7,7 +7,7 @@ use rustix::{
     process::{Resource, Rlimit, getrlimit, setrlimit},
 };
 
-/// What to do where they are exhausted.
+/// The remedy where they are exhausted.
 pub const REMEDY: &str = "raise the limit of open files (`ulimit -Hn`, LimitNOFILE)";
 
 /// Files that this process may have open at the same time.

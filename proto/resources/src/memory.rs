@@ -111,7 +111,7 @@ fn of_system(root: &Path) -> Available {
     least(of_others.into_iter().chain(of_process(root)))
 }
 
-/// What the process's own limits leave.
+/// Returns the memory that the process's own limits leave.
 fn of_process(root: &Path) -> [Available; 2] {
     let read = |path: &str| kernel::read(root.join(path));
     let (status, limits) = (read("proc/self/status"), read("proc/self/limits"));
@@ -126,7 +126,7 @@ fn of_process(root: &Path) -> [Available; 2] {
     ]
 }
 
-/// What /proc does not tell limits nothing.
+/// Stands for a limit that /proc does not have.
 const UNLIMITED: u64 = u64::MAX;
 
 fn least(all: impl IntoIterator<Item = Available>) -> Available {

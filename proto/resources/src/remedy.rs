@@ -1,4 +1,4 @@
-//! What to do where the system refuses a file.
+//! Remedies where the system refuses a file.
 
 use std::io;
 

@@ -15,7 +15,7 @@ const STACK_BYTES: u64 = 2 << 20;
 ///
 /// # Errors
 ///
-/// What the system says, and what to do.
+/// The system's reason, and the remedy.
 pub fn check(count: usize) -> io::Result<()> {
     memory::check_limits(STACK_BYTES.saturating_mul(count as u64))?;
     let starting = Mutex::new(());

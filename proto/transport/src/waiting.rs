@@ -9,7 +9,7 @@ use std::{
 
 use tracing::info;
 
-/// How long a wait may last unannounced.
+/// Time that a wait may last unannounced.
 const UNANNOUNCED: Duration = Duration::from_secs(1);
 
 /// A wait that is announced once, when it has lasted a second.

@@ -24,7 +24,7 @@ use crate::{
 pub(super) struct Draft {
     pub(super) tree: Tree,
     pub(super) home: Home,
-    /// What is missing or wrong in the settings and the files they name.
+    /// Faults of the settings and of the files that they name.
     pub(super) gaps: Vec<Gap>,
     /// Folders and files of the tree, each with the run folder that it was made of.
     pub(super) runs: Vec<(String, String)>,

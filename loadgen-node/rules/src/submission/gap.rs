@@ -1,4 +1,4 @@
-//! What keeps a submission from being made, and a list of it for people.
+//! Faults that keep a submission from being made, as a list for people.
 
 use std::fmt::{self, Write as _};
 
@@ -7,7 +7,7 @@ use std::fmt::{self, Write as _};
 pub struct Gap {
     /// The file or folder in which it is; `None`: a rule that runs break.
     pub file: Option<String>,
-    /// What is wrong, and what to do.
+    /// The fault, and what to do.
     pub text: String,
 }
 

@@ -1,4 +1,4 @@
-//! What is missing or wrong in the settings and the files they name, collected until all of it is known.
+//! Faults of the settings and of the files that they name, collected until all are known.
 
 use netdiv_words::is_todo;
 

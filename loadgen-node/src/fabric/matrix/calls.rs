@@ -28,7 +28,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// What a pair's sender says.
 pub(super) type Answer = (Pair, Result<MeasureResponse, Status>);
 
-/// Lets nodes measure, round after round, and tells of each round's answers; without times they only reach each other.
+/// Lets nodes measure, round after round, and reports each round's answers; without times they only reach each other.
 pub(super) fn measure(
     settings: &Settings,
     nodes: &[NodeInfo],

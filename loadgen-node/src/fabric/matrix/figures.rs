@@ -62,7 +62,7 @@ impl fmt::Display for Host {
     }
 }
 
-/// What is clearly slower than what a quarter of the comparable pairs reach, and more than the rounds differ.
+/// A host or pair that is slower than a quarter of the comparable pairs, by more than the rounds differ.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Slow {
     pub(crate) what: SlowPart,

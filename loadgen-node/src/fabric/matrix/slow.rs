@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(found, [pair]);
     }
 
-    /// What is named of three nodes whose pairs have these rounds, but for those from node 1.
+    /// Returns the slow ones of three nodes whose pairs have these rounds, but for those from node 1.
     fn named_with_rounds(usual: [f64; 3], from_1: [f64; 3]) -> Vec<Slow> {
         let node = |number: usize| Host::Node(number.to_string());
         let ends = (0..3).flat_map(|from| (0..3).map(move |to| (from, to)));

@@ -13,14 +13,14 @@ pub enum DiscoveryError {
         /// The option.
         option: &'static str,
     },
-    /// What was named makes no sense, or is a file that cannot be used.
+    /// An entry that makes no sense, or a file that cannot be used.
     #[error("{option} {named}: {why}")]
     Named {
         /// The option.
         option: &'static str,
         /// The user's text; of an entry in a file with its place there.
         named: String,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
     /// The same address twice.

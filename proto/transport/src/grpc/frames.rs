@@ -1,6 +1,6 @@
 //! The frames that a node sends, followed for what hyper does not pass on: why the node closes the connection.
 //!
-//! hyper tells a call the code of GOAWAY only where the frame comes while the call is open and names an earlier stream.
+//! hyper gives a call the code of GOAWAY only where the frame comes while the call is open and names an earlier stream.
 
 use super::http2_close::Http2Close;
 

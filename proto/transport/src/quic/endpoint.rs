@@ -124,8 +124,8 @@ pub(super) fn bind_by(local: SocketAddr, way_out: &WayOut) -> io::Result<UdpSock
     Ok(socket.into())
 }
 
-/// What quinn has for what a socket receives at once, in bytes of which few are ever used: 32 times 64 datagrams that the kernel
-/// has joined.
+/// Bytes that quinn reserves for what a socket receives at once, of which few are ever used: 32 times 64 datagrams that the
+/// kernel has joined.
 const RECEIVE_BYTES: u64 = *UDP_PAYLOAD_BYTES.end() as u64 * 64 * 32;
 
 /// QUIC on a socket.

@@ -90,7 +90,7 @@ async fn serve(mut stream: TcpStream, when: When, bytes: &[u8]) -> std::io::Resu
     Ok(())
 }
 
-/// How a call of `Describe` ends.
+/// Returns the status with which a call of `Describe` ends.
 async fn described(when: When, bytes: Vec<u8>) -> Status {
     let address = peer(when, bytes).await;
     let connection = open(address, &options(Transport::Grpc)).await.unwrap();

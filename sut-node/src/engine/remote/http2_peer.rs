@@ -21,7 +21,7 @@ const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
 const ACK: u8 = 1;
 
-/// What the client sends before its first frame.
+/// Length of what the client sends before its first frame, in bytes.
 const PREFACE_BYTES: usize = 24;
 
 /// The server, and how many requests it has seen.

@@ -1,4 +1,4 @@
-//! What to do when a server has too much to do, or did not process a request: to try again, at another one if there is one.
+//! Further tries where a server has too much to do, or did not process a request: at another one if there is one.
 
 use std::time::Duration;
 
