@@ -60,8 +60,16 @@ pub(crate) struct Client {
 impl Client {
     /// Opens a connection to the first of a name's addresses that answers, once. Each address has the whole connect timeout.
     pub(crate) async fn open(address: &Address, options: &Options) -> Result<Self, OpenError> {
+        Self::open_first(address.look_up(options.connect_timeout).await?, address, options).await
+    }
+
+    async fn open_first(
+        peers: Vec<SocketAddr>,
+        address: &Address,
+        options: &Options,
+    ) -> Result<Self, OpenError> {
         let mut last = unreachable(address, "the name has no address");
-        for peer in address.look_up(options.connect_timeout).await? {
+        for peer in peers {
             match Self::open_at(peer, address, options).await {
                 Err(error @ OpenError::Unreachable { .. }) => last = error,
                 outcome => return outcome,
@@ -285,4 +293,29 @@ fn chain(error: &(dyn Error + 'static)) -> String {
         cause = error.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn each_address_of_a_name_has_the_whole_connect_timeout() {
+        let silent = [
+            TcpListener::bind("127.0.0.1:0").await.unwrap(),
+            TcpListener::bind("127.0.0.1:0").await.unwrap(),
+        ];
+        let peers = silent.iter().map(|listener| listener.local_addr().unwrap()).collect();
+        let connect_timeout = Duration::from_millis(200);
+        let options = Options { connect_timeout, ..Options::default() };
+        let address = Address::parse("node.lab:1").unwrap();
+        let started = Instant::now();
+        let error = Client::open_first(peers, &address, &options).await.unwrap_err().to_string();
+        assert!(error.contains("node.lab:1"), "{error}");
+        assert!(started.elapsed() >= 2 * connect_timeout, "{:?}", started.elapsed());
+    }
 }
