@@ -73,7 +73,8 @@ impl Ending {
             return status;
         }
         if let Some(close) = Http2Close::of(&status).or_else(|| self.go_away.lock().clone()) {
-            let mut status = Status::unavailable(close.to_string());
+            let code = if close.ends_call_alone() { status.code() } else { Code::Unavailable };
+            let mut status = Status::new(code, close.to_string());
             status.set_source(Arc::new(close));
             return status;
         }

@@ -53,12 +53,17 @@ impl Http2Close {
 
     /// Returns whether the peer invites another try: on a new connection, or of a call that it has not processed.
     pub fn invites_retry(&self) -> bool {
-        self.refuses_call() || (self.frame, self.reason) == (Frame::GoAway, Reason::NO_ERROR)
+        self.refuses_call() || !self.ends_call_alone() && self.reason == Reason::NO_ERROR
     }
 
-    /// Returns whether the peer refused one call without processing it; its connection stays open.
+    /// Returns whether the peer refused one call without processing it.
     pub fn refuses_call(&self) -> bool {
-        (self.frame, self.reason) == (Frame::RstStream, Reason::REFUSED_STREAM)
+        self.ends_call_alone() && self.reason == Reason::REFUSED_STREAM
+    }
+
+    /// Returns whether the connection stays open.
+    pub(super) fn ends_call_alone(&self) -> bool {
+        self.frame == Frame::RstStream
     }
 
     /// Returns whether the peer closed the connection because it limits what this program sends; calls on it were not processed.
@@ -69,7 +74,7 @@ impl Http2Close {
     /// Meaning of the code, and the remedy.
     fn advice(&self) -> (&'static str, &'static str) {
         match self.reason {
-            Reason::NO_ERROR if self.frame == Frame::RstStream => {
+            Reason::NO_ERROR if self.ends_call_alone() => {
                 ("it does not want the rest of the call", "see the log there")
             }
             Reason::NO_ERROR => {
