@@ -142,7 +142,8 @@ fn a_peer_that_closes_for_another_reason_is_asked_once() {
     {
         let peer = Peer { closes_with: vec![code; 9], ..Peer::default() };
         let address = peer.start(&runtime);
-        let found = runtime.block_on(survey(&[address.clone()], &NetworkSettings::default()));
+        let found =
+            runtime.block_on(survey(std::slice::from_ref(&address), &NetworkSettings::default()));
         let error = found[0].as_ref().unwrap_err();
         assert!(matches!(error, ConnectError::Closed { .. }) && error.is_loss(), "{error}");
         let error = error.to_string();

@@ -450,7 +450,7 @@ fn text_from_other_systems_is_read_alike_or_refused_by_its_place() {
         ("correct-horse-battery-staple\n", "token_file = ", &|path| {
             sut_node(&["--engine", "echo", "--token-file", path])
         }),
-        ("operating_system = \"mine\"\n", "evidence = ", &|path| {
+        ("container_image = \"mine\"\n", "evidence = ", &|path| {
             sut_node(&["--engine", "echo", "--evidence", path])
         }),
         (served, "model = ", &|path| {

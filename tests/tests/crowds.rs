@@ -312,11 +312,11 @@ async fn a_stream_that_ends_lets_the_batches_of_others_fill_up() {
     let node = SutNode::echo("a", &["--max-batch", "64", "--batch-timeout", "700ms"]);
     let connection = Connection::open(&node.address, &options()).await.expect("connects");
     let one = framing::encode(&InferRequest { id: 1, ..InferRequest::default() });
-    let (send, requests) = tokio::sync::mpsc::unbounded_channel();
-    let requests = tokio_stream::wrappers::UnboundedReceiverStream::new(requests);
+    let (send, requests) = tokio::sync::mpsc::channel(1);
+    let requests = tokio_stream::wrappers::ReceiverStream::new(requests);
     let session = SessionHeader { name: "patient".into(), ..SessionHeader::default() };
     let mut replies = connection.infer(&session, requests).await.expect("a stream");
-    send.send(one).expect("the stream is open");
+    send.send(one).await.expect("the stream is open");
     let started = Instant::now();
     for _ in 0..10 {
         let ending = SessionHeader { name: "brief".into(), ..SessionHeader::default() };

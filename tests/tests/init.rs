@@ -6,7 +6,7 @@ use std::{
     process::{Command, Output},
 };
 
-use e2e::{SutNode, process::program};
+use e2e::{SutNode, npy, process::program};
 use loadgen_node::RunArgs;
 use netdiv_rules::{book::Table, submission, user_conf};
 use serde_json::Value;
@@ -123,7 +123,7 @@ fn what_is_still_to_be_written_is_named_by_the_program_that_needs_it() {
         format!("line {}: {key} is still TODO: write it. ", 1 + line.expect("a placeholder"))
     };
     let model = format!("node.toml, {}The model", line("node.toml", "model"));
-    for command in [&[][..], &["doctor"], &["bench"]] {
+    for command in [&[][..], &["doctor"], &["bench", "--dataset", "digits"]] {
         let output = sut_node(&own, &[command, &["--config", "node.toml"]].concat());
         assert_eq!(output.status.code(), Some(2), "{}", words(&output));
         assert!(words(&output).contains(&model), "{model}: {}", words(&output));
@@ -190,7 +190,11 @@ fn every_command_takes_run_toml_from_any_folder() {
     let folder = own.path().canonicalize().expect("a folder");
     let own = folder.join("resnet50");
     let text = fs::read_to_string(own.join("run.toml")).expect("a file");
-    fs::write(own.join("run.toml"), text.replace("TODO-", "")).expect("ours");
+    let small = text.replace("TODO-", "").replace("samples = 1024", "samples = 2");
+    fs::write(own.join("run.toml"), small + "rehearsal = true\n").expect("ours");
+    let images = npy("|u1", "(2, 3, 224, 224)", [0; 2 * 3 * 224 * 224]);
+    fs::write(own.join("dataset.npy"), images).expect("ours");
+    fs::write(own.join("labels.npy"), npy("<i8", "(2,)", [0; 16])).expect("ours");
     fs::create_dir(folder.join("elsewhere")).expect("ours");
     let print = |folder: &Path, command: &str, config: &str| {
         let output = loadgen_node(folder, &[command, "--config", config, "--print-config"]);

@@ -1,6 +1,12 @@
 //! The program: load the model, serve until asked to end, drain.
 
-use std::{future::Future, io, sync::Arc, time::Duration};
+use std::{
+    future::{Future, poll_fn},
+    io,
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
 
 use netdiv_contract::{
     FILE_DESCRIPTOR_SET,
@@ -92,6 +98,18 @@ pub async fn run(
     let (close, closing) = watch::channel(false);
     let served = serve(&config, sockets, Service(Arc::new(node)), condition.subscribe(), closing)?;
     tokio::pin!(served);
+    tokio::pin!(shutdown);
+    // Polled once, so that it waits for signals before anybody reads that the node is ready.
+    let mut asked = match poll_fn(|context| Poll::Ready(shutdown.as_mut().poll(context))).await {
+        Poll::Ready(signal) => Some(signal),
+        Poll::Pending => None,
+    };
+    let shutdown = async {
+        match asked.take() {
+            Some(signal) => signal,
+            None => shutdown.await,
+        }
+    };
     // Kept to the end.
     let ready_file = ready_file.map(|mut file| file.publish(&ready).map(|()| file)).transpose();
     let mut watched = condition.subscribe();
