@@ -26,6 +26,11 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "the", "quick", "brown", "fox", "##
 HOT = (3, 2, 1, 2, 6, 1, 1, 1, 1, 7, 3, 8, 1, 6, 9, 5, 1, 1, 1, 12, 100, 27, 10, 3, 1, 1)
 
 
+def spread(sample: np.ndarray) -> np.ndarray:
+    """Values of a sample at even distances."""
+    return np.ascontiguousarray(sample).ravel()[::60_013]
+
+
 def imagenet(folder: Path) -> None:
     """val_map.txt and images, which are not in the order of their names."""
     folder.mkdir(parents=True)
