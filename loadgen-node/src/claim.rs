@@ -18,10 +18,13 @@ const LOCK: &str = "run.lock";
 #[derive(Debug)]
 pub(crate) struct Claim {
     folder: PathBuf,
-    /// Folders that were made for it, the innermost first.
-    made: Vec<PathBuf>,
     _lock: File,
+    _made: MadeFolders,
 }
+
+/// Folders that were made for a claim, the innermost first; dropping them removes those that are empty.
+#[derive(Debug, Default)]
+struct MadeFolders(Vec<PathBuf>);
 
 impl Claim {
     /// Claims a folder, which is made where it is missing; `None` when another process has it. A folder that was made and is still
@@ -29,16 +32,18 @@ impl Claim {
     pub(crate) fn make(folder: &Path) -> io::Result<Option<Self>> {
         // The last ancestor of a relative path is empty.
         let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
-        let made: Vec<_> =
-            folder.ancestors().take_while(is_missing).map(Path::to_path_buf).collect();
+        let missing = folder.ancestors().take_while(is_missing).map(Path::to_path_buf);
+        let made = MadeFolders(missing.collect());
         fs::create_dir_all(folder)?;
-        let Some(mut claim) = Self::of(folder)? else { return Ok(None) };
-        claim.made = made;
-        Ok(Some(claim))
+        Self::lock(folder, made)
     }
 
     /// Claims a folder; `None` when another process has it.
     pub(crate) fn of(folder: &Path) -> io::Result<Option<Self>> {
+        Self::lock(folder, MadeFolders::default())
+    }
+
+    fn lock(folder: &Path, made: MadeFolders) -> io::Result<Option<Self>> {
         let path = folder.join(LOCK);
         loop {
             // It may be the other's, so it is not truncated; and it may be a pipe, so it is not waited for.
@@ -53,7 +58,7 @@ impl Claim {
                 // Some network file systems lock nothing.
                 Err(TryLockError::Error(error)) if has_no_locks(&error) => {
                     warn!(folder = %folder.display(), "the file system has no locks: start no other run into this folder");
-                    return Ok(Some(Self { folder: folder.into(), made: Vec::new(), _lock: lock }));
+                    return Ok(Some(Self { folder: folder.into(), _lock: lock, _made: made }));
                 }
                 Err(TryLockError::Error(error)) => return Err(error),
                 Ok(()) => {}
@@ -62,7 +67,7 @@ impl Claim {
             let place = |file: &fs::Metadata| (file.dev(), file.ino());
             let ours = lock.metadata()?;
             if fs::metadata(&path).is_ok_and(|now| place(&now) == place(&ours)) {
-                return Ok(Some(Self { folder: folder.into(), made: Vec::new(), _lock: lock }));
+                return Ok(Some(Self { folder: folder.into(), _lock: lock, _made: made }));
             }
         }
     }
@@ -82,8 +87,13 @@ pub(crate) fn tidy(folder: &Path) {
 impl Drop for Claim {
     fn drop(&mut self) {
         tidy(&self.folder);
-        for folder in &self.made {
-            // One that holds anything stays.
+    }
+}
+
+impl Drop for MadeFolders {
+    fn drop(&mut self) {
+        for folder in &self.0 {
+            // A folder that holds anything stays.
             let _ = fs::remove_dir(folder);
         }
     }

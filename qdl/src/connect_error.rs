@@ -91,7 +91,7 @@ pub enum ConnectError {
         node: String,
         /// The address.
         address: String,
-        /// What is wrong with it.
+        /// The fault in the description.
         why: String,
     },
     /// Two nodes with one name (rules, section 6.2.1).

@@ -62,9 +62,8 @@ pub use settings::{
     config::Config,
     decoder::DecoderConfig,
     echo::{EchoArgs, EchoConfig},
-    engine::{
-        EngineArgs, EngineChoice, EngineConfig, EngineWord, OnnxConfig, PluginConfig, Postprocess,
-    },
+    engine::{EngineArgs, EngineConfig, OnnxConfig, PluginConfig, Postprocess},
+    engine_choice::{EngineChoice, EngineWord},
     error::ConfigError,
     kserve::{KserveConfig, KserveModel},
     network::{Network, NetworkArgs, NetworkError, Transports},

@@ -164,7 +164,7 @@ fn serve(config: Config) -> anyhow::Result<()> {
     if let Err(error) = descriptors::raise_limit() {
         warn!(%error, "the soft limit of open files stays as it is");
     }
-    // One more loads the model, and one reads its files.
+    // Besides the workers, one thread loads the model and one reads its files.
     threads::check(config.io_threads.saturating_add(2))?;
     let (cores, workers) = (config.pin.clone(), config.io_threads);
     let started = Arc::new(AtomicUsize::new(0));

@@ -10,8 +10,9 @@ use netdiv_contract::{
     framing,
     v1::{InferRequest, InferResponse, Status},
 };
-use netdiv_transport::{Connection, Options, Transport};
 use tokio::runtime::Builder;
+
+use crate::client;
 
 /// Such a client.
 #[derive(Debug, Clone)]
@@ -36,10 +37,7 @@ impl Bombs {
     }
 
     async fn talk(&self, address: &str) -> Result<(), String> {
-        let transport = if self.transport == "quic" { Transport::Quic } else { Transport::Grpc };
-        // The smallest window of answers that wait for this client.
-        let options = Options { transport, window_bytes: 65_535, ..Options::default() };
-        let connection = Connection::open(address, &options).await.map_err(|e| e.to_string())?;
+        let connection = client::open(address, self.transport).await?;
         let encoded = encode(self.encoding, self.payload.clone()).map_err(|e| e.to_string())?;
         let request = move |id| InferRequest {
             id,

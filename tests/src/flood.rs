@@ -1,8 +1,9 @@
 //! A client that sends samples as fast as it may and never reads an answer.
 
 use netdiv_contract::{SessionHeader, framing, v1::InferRequest};
-use netdiv_transport::{Connection, Options, Transport};
 use tokio::runtime::{Builder, Runtime};
+
+use crate::client;
 
 /// The connections of such a client; gone with the value.
 #[derive(Debug)]
@@ -13,16 +14,13 @@ impl Flood {
     pub fn start(address: &str, transport: &str, connections: usize, sample_bytes: usize) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.expect("a runtime");
-        let transport = if transport == "quic" { Transport::Quic } else { Transport::Grpc };
-        // The least that the node may send before it is read.
-        let options = Options { transport, window_bytes: 65_535, ..Options::default() };
         let payload = vec![0; sample_bytes].into();
         let message = framing::encode(&InferRequest { payload, ..InferRequest::default() });
         for number in 0..connections {
-            let (address, options) = (address.to_owned(), options.clone());
+            let (address, transport) = (address.to_owned(), transport.to_owned());
             let message = message.clone();
             runtime.spawn(async move {
-                let connection = Connection::open(&address, &options).await.ok()?;
+                let connection = client::open(&address, &transport).await.ok()?;
                 let requests = tokio_stream::iter(std::iter::repeat(message));
                 let name = format!("flood-{number}");
                 let session = SessionHeader { name, ..SessionHeader::default() };

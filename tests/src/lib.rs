@@ -3,6 +3,7 @@
 //! The programs must be built first, with the same profile; `make test` does that.
 
 pub mod bombs;
+mod client;
 pub mod document;
 pub mod fake_engine;
 pub mod fake_node;

@@ -11,8 +11,9 @@ use netdiv_contract::{
     tokens,
     v1::{InferRequest, InferResponse, Part, Status, Tokens},
 };
-use netdiv_transport::{Connection, Options, Transport};
 use tokio::runtime::Builder;
+
+use crate::client;
 
 /// Token ids of a prompt.
 const PROMPT: i32 = 16;
@@ -42,11 +43,7 @@ impl SlowReader {
     }
 
     async fn talk(&self, address: &str) -> Result<(), String> {
-        let transport = if self.transport == "quic" { Transport::Quic } else { Transport::Grpc };
-        // The least that the node may send before it is read.
-        let options = Options { transport, window_bytes: 65_535, ..Options::default() };
-        let connection =
-            Connection::open(address, &options).await.map_err(|error| error.to_string())?;
+        let connection = client::open(address, self.transport).await?;
         let session = SessionHeader { tokens: self.tokens, ..SessionHeader::default() };
         let requests = tokio_stream::iter((0..self.prompts).map(|id| framing::encode(&prompt(id))));
         let replies = connection.infer(&session, requests).await;

@@ -41,7 +41,7 @@ fn assert_run_ended(outcome: &Outcome, limit: &str) {
     assert!(!left("run.lock") && !left("trial-0.part"), "{limit}: {outcome:#?}");
     let is_complete = left("result.json") && outcome.result()["verdict"] == "COMPLETE";
     assert_eq!(is_complete, outcome.code == Some(0), "{limit}: {outcome:#?}");
-    // What was refused can be tried again in the same folder.
+    // A refused run can be tried again in the same folder.
     let has_logs = left("mlperf_log_detail.txt") || left("result.json");
     assert!(outcome.code != Some(2) || !has_logs, "{limit}: {outcome:#?}");
 }

@@ -301,7 +301,7 @@ fn measurements_are_compared() {
     assert_eq!(rate["changes"][0]["judgement"], "worse", "{rate}");
     assert_eq!(compare(["before", "before"]).0, Some(0));
 
-    // The same of one round each: nobody knows how much is chance, unless a tolerance is to decide.
+    // With one round each, the noise is unknown, unless a tolerance decides.
     for name in ["before", "after"] {
         let path = folder.path().join(name).join("fabric.json");
         let text = fs::read_to_string(&path).expect("a report");

@@ -136,7 +136,7 @@ fn what_is_still_to_be_written_is_named_by_the_program_that_needs_it() {
             assert!(words(&output).contains(named), "{named}: {}", words(&output));
         }
     }
-    // What the command line has needs no line in the file.
+    // A setting on the command line needs no line in the file.
     let given =
         ["run", "--print-config", "--config", "run.toml", "--dataset", "d", "--labels", "l"];
     let output = loadgen_node(&own, &given);
@@ -213,7 +213,7 @@ fn every_command_takes_run_toml_from_any_folder() {
         );
         let has_data = text.contains(&format!("dataset = \"{}/dataset.npy\"", own.display()));
         assert_eq!(has_data, !["nodes", "fabric"].contains(&command), "{command}: {text}");
-        // What is printed are the same settings everywhere.
+        // The printed settings mean the same in every folder.
         fs::write(folder.join("printed.toml"), &text).expect("ours");
         let again = print(&folder.join("elsewhere"), command, "../printed.toml");
         assert_eq!(set(&again), set(&text));

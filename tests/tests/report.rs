@@ -216,7 +216,7 @@ fn runs_are_compared_with_a_baseline() {
     let html = fs::read_to_string(page).expect("a page");
     assert!(html.contains("<svg ") && html.contains("worse"));
 
-    // Of one run on each side the noise is unknown, unless a tolerance is to decide.
+    // With one run on each side, the noise is unknown, unless a tolerance decides.
     let (one, other) = (format!("{base}/0"), format!("{worse}/0"));
     for (more, judgement) in [(&[][..], "unknown"), (&["--tolerance", "5%"], "worse")] {
         let args = [&["compare", &one, &other, "--json", "-"][..], more].concat();

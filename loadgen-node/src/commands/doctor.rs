@@ -69,7 +69,7 @@ impl DoctorCommand {
         let names = Names::of(&self.file);
         let looked: Result<_, RunError> = self.file.resolve(&self.run, |run: &RunArgs| {
             let mut looked = resolve(run, names)?;
-            // What would be a finding refuses settings that are only printed.
+            // Where settings are only printed, an error in them is no finding: it ends the command.
             if self.file.only_prints() {
                 looked.run.take().map(prepare).transpose()?;
             }

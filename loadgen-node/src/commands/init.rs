@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use netdiv_contract::said::shell_word;
 use netdiv_process::absolute;
 use netdiv_rules::{
     Division, Scenario,
@@ -210,16 +211,14 @@ fn next_steps(
     if own_round(table).is_none_or(|round| round.name != template.round.name) {
         lines.push(other_loadgen(template, table));
     }
-    lines.push(format!("cd {}", folder.display()));
+    lines.push(format!("cd {}", shell_word(&folder.to_string_lossy())));
     let files = format!("{RUN} {NODE} {USER_CONF} {SUBMISSION}");
     lines.push(format!("grep -n {TODO} {files}    # write each value that is still {TODO}"));
     let mut node = format!("sut-node --config {NODE}");
     if !template.is_local {
         let hosts: Vec<_> = hosts.iter().map(|(host, _)| named(host)).collect();
-        // A shell takes brackets for a pattern.
-        let quote = if hosts.iter().any(|host| host.contains('[')) { "'" } else { "" };
-        let hosts = hosts.join(",");
-        lines.push(format!("loadgen-node certificates --hosts {quote}{hosts}{quote}"));
+        let hosts = shell_word(&hosts.join(","));
+        lines.push(format!("loadgen-node certificates --hosts {hosts}"));
         node += " --tls-certificate certificates/HOST.pem --tls-key certificates/HOST.key";
     }
     lines.push(format!("{node}    # on each node"));

@@ -11,11 +11,11 @@ use crate::{NetworkArgs, RunArgs};
 /// Keys of all commands that take a settings file.
 #[derive(Debug, clap::Args, Serialize, Deserialize)]
 pub struct AllKeys {
-    /// Those of `probe`, which include those of `run`, `doctor` and `nodes`.
+    /// Keys of `probe`, which include the keys of `run`, `doctor` and `nodes`.
     #[command(flatten)]
     #[serde(flatten)]
     probe: ProbeArgs,
-    /// Those of `fabric`.
+    /// Keys of `fabric`.
     #[command(flatten)]
     #[serde(flatten)]
     fabric: FabricArgs,

@@ -196,7 +196,7 @@ impl Plan {
         Ok(trips)
     }
 
-    /// Returns the time that all of it takes on a network that is not slow, in whole seconds, where so many connections may be tried.
+    /// Estimates the time of the whole plan on a fast network, in whole seconds, for a maximum number of connections to try.
     pub(crate) fn about(&self, most_connections: usize) -> Duration {
         let Times { warm_up, duration } = self.times;
         let measurements = |number: usize, times: Times| {

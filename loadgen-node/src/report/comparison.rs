@@ -86,7 +86,7 @@ fn figure(figure: &Figure) -> Vec<[String; 8]> {
     sides.map(row).collect()
 }
 
-/// Median, least and most of a side. One value has no range.
+/// Returns median, minimum and maximum of a side. One value has no range.
 pub(super) fn values(spread: &Spread, scale: f64) -> [String; 3] {
     let shown = |value: f64| format!("{:.3}", value / scale);
     let range = match spread.runs {

@@ -40,7 +40,7 @@ pub(super) fn finish(
     let json = serde_json::to_vec_pretty(&result)
         .map_err(|error| RunError::Failed(format!("result.json: {error}")))?;
     output::write(&folder.join(output::RESULT), &json).map_err(|error| match result.verdict {
-        // Why the run failed has no other place.
+        // The reasons for the failure appear nowhere else.
         Verdict::Failed => RunError::Failed(format!("{}; and {error}", result.reasons.join("; "))),
         _ => error,
     })?;

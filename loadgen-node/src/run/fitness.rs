@@ -100,7 +100,7 @@ impl Fitness {
         self.space.check()
     }
 
-    /// Why a measurement that is over is worthless, if it is: also because its logs are not whole.
+    /// Checks a finished measurement, and that its logs are complete. The error says why the measurement is worthless.
     pub(crate) fn check_ended(&self) -> Result<(), String> {
         self.check()?;
         official_log::check_ends(&self.output).map_err(|error| error.to_string())

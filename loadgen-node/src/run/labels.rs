@@ -69,7 +69,7 @@ mod tests {
     use super::*;
     use crate::RunArgs;
 
-    /// Why the labels in a file are refused, for 4 samples.
+    /// Returns the error for the labels in a file, for 4 samples.
     fn refused(benchmark: &str, file: &Path) -> Option<String> {
         let settings = serde_json::json!({
             "nodes": ["127.0.0.1:1"], "scenario": "offline", "benchmark": benchmark, "dataset": "synthetic:4x4", "labels": file,

@@ -43,7 +43,7 @@ pub fn is_plain(text: &str) -> bool {
 
 /// A text as one word of a command for a shell.
 pub fn shell_word(text: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:@/".contains(c);
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:@/,".contains(c);
     if !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain) {
         return text.into();
     }
@@ -67,6 +67,8 @@ mod tests {
         for (text, want) in [
             ("eth0.100", "eth0.100"),
             ("out/a_b", "out/a_b"),
+            ("a,b", "a,b"),
+            ("[::1],b", "'[::1],b'"),
             ("a;reboot", "'a;reboot'"),
             ("$(id)", "'$(id)'"),
             ("it's", r"'it'\''s'"),

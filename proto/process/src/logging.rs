@@ -48,7 +48,12 @@ fn wants_colour() -> bool {
 }
 
 /// Starts logging to standard error, in the form that `--log-format` or its variable asks for: sentences with key-values.
-/// `RUST_LOG` overrides the level. Refuses to go on below the minimum that a program needs. The error is the code to end with; why has been logged.
+/// `RUST_LOG` overrides the level. Call it first: it may start the program anew, and it refuses to go on below the minimum that a
+/// program needs.
+///
+/// # Errors
+///
+/// The exit code; the reason has been logged.
 pub fn start_logging(default_level: &str, lines: Lines) -> Result<Logging, ExitCode> {
     minimum::share_a_heap();
     let filter =

@@ -1,5 +1,5 @@
-//! The minimum that a program needs to start at all. Below it the allocator and tokio would end the process with words of their
-//! own, or none.
+//! The minimum that a program needs to start at all. Below it, the allocator or tokio would end the process, with a message that
+//! says nothing of the cause.
 
 use std::{
     env, os::unix::process::CommandExt as _, process::Command, thread::available_parallelism,
@@ -20,10 +20,10 @@ const MEMORY_BYTES: u64 = 32 << 20;
 /// Memory for each core, in bytes: the stacks of two threads.
 const CORE_BYTES: u64 = 4 << 20;
 
-/// The variable by which glibc's allocator is told how many heaps it may have.
+/// The variable that limits the number of heaps of glibc's allocator.
 const ARENAS: &str = "MALLOC_ARENA_MAX";
 
-/// Checks that there is so much.
+/// Checks that this process has the minimum. The error names what to raise.
 pub(crate) fn check() -> Result<(), String> {
     let cores = available_parallelism().map_or(1, |cores| cores.get() as u64);
     let needed = MEMORY_BYTES.saturating_add(CORE_BYTES.saturating_mul(cores));
@@ -39,15 +39,15 @@ pub(crate) fn check() -> Result<(), String> {
 
 /// Starts this program anew with one heap for all threads, where its address space is limited.
 ///
-/// glibc's allocator takes 64 MiB of address space for the heap of a thread, as long as there is so much, and leaves too little for stacks
-/// and whatever comes later.
+/// glibc's allocator reserves 64 MiB of address space for each thread's heap while it can, and leaves too little for stacks and
+/// for anything that comes later.
 pub(crate) fn share_a_heap() {
     if !memory::is_address_space_limited() || env::var_os(ARENAS).is_some() {
         return;
     }
     let mut arguments = env::args_os();
     if let (Ok(program), Some(name)) = (env::current_exe(), arguments.next()) {
-        // It comes back where it has failed, and then the program goes on as it is.
+        // `exec` returns only if it fails; the program then goes on as it is.
         let _ = Command::new(program).arg0(name).args(arguments).env(ARENAS, "1").exec();
     }
 }

@@ -59,17 +59,16 @@ fn meant(name: &str, options: &[&Arg]) -> Option<String> {
         UNITS.contains(&&*unit).then(|| format!("write {new}=10{unit}"))
     });
     of_old_key.or_else(|| {
-        let nearest = nearest(&upper, &known);
-        (!nearest.is_empty()).then(|| format!("did you mean {}?", nearest.join(" or ")))
+        let slips = |known: &String| Some((slips(&upper, known)?, known.clone()));
+        let near: BTreeSet<_> = known.iter().filter_map(slips).collect();
+        let fewest = near.first()?.0;
+        let nearest: Vec<_> = near
+            .iter()
+            .filter(|(slips, _)| *slips == fewest)
+            .map(|(_, known)| &known[..])
+            .collect();
+        Some(format!("did you mean {}?", nearest.join(" or ")))
     })
-}
-
-/// Returns the variables that differ from a name in the fewest letters, where these are few.
-fn nearest<'a>(name: &str, known: &'a [String]) -> Vec<&'a str> {
-    let slips = |known: &'a String| Some((slips(name, known)?, known.as_str()));
-    let near: BTreeSet<_> = known.iter().filter_map(slips).collect();
-    let least = near.first().map(|(slips, _)| *slips);
-    near.into_iter().filter(|(slips, _)| Some(*slips) == least).map(|(_, known)| known).collect()
 }
 
 /// Whether a program that was to do this would do something else without it. Variables such as `NETDIV_VERSION` may be anybody's.

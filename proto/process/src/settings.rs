@@ -111,7 +111,7 @@ pub(crate) fn over<T: Keys>(given: &T, file: FromFile) -> Result<T, SettingsErro
 }
 
 /// The file's keys, in their new form, after checking that a command of the program has each of them and accepts its value.
-/// Those that are not of `T` are left out. Paths are relative to the file's folder.
+/// Keys of other commands are left out. Paths are relative to the file's folder.
 pub(crate) fn read<T: Keys>(path: &Path) -> Result<FromFile, SettingsError> {
     let path_buf = || path.to_path_buf();
     let text = netdiv_resources::files::read_text(path)
@@ -135,7 +135,6 @@ pub(crate) fn read<T: Keys>(path: &Path) -> Result<FromFile, SettingsError> {
             Some(new) => new.map_err(invalid)?,
             None => (written.clone(), value.clone()),
         };
-        let is_it = |option: &&clap::Arg| option.get_id() == key.as_str();
         if !keys.contains(&key.as_str()) {
             let meant = did_you_mean(&key, keys.iter().copied());
             return Err(invalid(format!("there is no such setting{meant}; see --help")));
@@ -143,17 +142,17 @@ pub(crate) fn read<T: Keys>(path: &Path) -> Result<FromFile, SettingsError> {
         if file.lines.insert(key.clone(), line).is_some() {
             return Err(invalid(both(&key)));
         }
+        // A command does without the values of others.
+        let own_option = own.get_arguments().find(|option| option.get_id() == key.as_str());
         if let Some(todo) = todos.iter().find(|todo| todo.key == key) {
-            // A command does without the values of others.
-            file.todos
-                .extend(own.get_arguments().any(|option| is_it(&option)).then(|| todo.clone()));
+            file.todos.extend(own_option.map(|_| todo.clone()));
             continue;
         }
         let only = toml::Table::from_iter([(key.clone(), value.clone())]);
         if let Err(error) = only.try_into::<T::All>() {
             return Err(invalid(with_suggestion(error.message())));
         }
-        if let Some(option) = own.get_arguments().find(is_it) {
+        if let Some(option) = own_option {
             let value = serde_json::to_value(value).map_err(|error| invalid(error.to_string()))?;
             let place = &mut |text: &str| beside(path, &key, text);
             let value = placed::<T>(option, value, place).map_err(invalid)?;

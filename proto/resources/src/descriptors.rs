@@ -26,7 +26,7 @@ pub fn are_exhausted(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
 }
 
-/// Checks that so many more files can be opened: for libraries that do not say what they lack.
+/// Checks that a number of further files can be opened: for libraries that do not report what they lack.
 pub fn check(count: usize) -> io::Result<()> {
     let opened: io::Result<Vec<_>> = (0..count).map(|_| File::open("/dev/null")).collect();
     opened.map(drop)

@@ -41,7 +41,7 @@ impl From<TooLittleMemory> for io::Error {
     }
 }
 
-/// Checks that this process can have so much memory.
+/// Checks that this process can have a number of bytes of memory.
 pub fn check(bytes: u64) -> Result<(), TooLittleMemory> {
     if bytes < SMALL_BYTES {
         return Ok(());
@@ -49,8 +49,8 @@ pub fn check(bytes: u64) -> Result<(), TooLittleMemory> {
     within(bytes, available())
 }
 
-/// Checks that the limits of this process (`ulimit -v`, `-d`) leave so much, with a reserve: beyond them the allocator gets nothing, however
-/// much the machine has.
+/// Checks that the limits of this process (`ulimit -v`, `-d`) leave a number of bytes, with a reserve. Beyond them the allocator
+/// fails, even if the machine has memory.
 pub fn check_limits(bytes: u64) -> Result<(), TooLittleMemory> {
     within(bytes, without_reserve(least(of_process(Path::new("/")))))
 }

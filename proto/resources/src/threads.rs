@@ -1,4 +1,4 @@
-//! Threads, of which the system gives a process so many.
+//! The limit of threads.
 
 use std::{
     io,
@@ -11,7 +11,7 @@ use crate::memory;
 /// The stack of a thread, in bytes: that of the standard library and of tokio.
 const STACK_BYTES: u64 = 2 << 20;
 
-/// Checks that so many threads can be started, by starting as many for a moment: where they cannot, tokio panics.
+/// Checks that a number of threads can be started, by starting them for a moment. tokio panics where it cannot start its own.
 ///
 /// # Errors
 ///

@@ -72,7 +72,7 @@ impl Address {
         self.name.as_deref().unwrap_or_else(|| without_zone(&self.host).0)
     }
 
-    /// What the URI of a call names, `HOST:PORT`. A zone stays on this machine (RFC 9110, section 4.2; RFC 6874).
+    /// Returns the authority of a call's URI, `HOST:PORT`. A zone stays on this machine (RFC 9110, section 4.2; RFC 6874).
     pub(crate) fn authority(&self) -> String {
         match (&self.name, self.zone()) {
             (None, Some(_)) => format!("[{}]:{}", self.certified_host(), self.port),

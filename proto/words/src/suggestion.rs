@@ -1,4 +1,4 @@
-//! "Did you mean": the known words that are most like one that is not known.
+//! "Did you mean": the known words closest to an unknown one.
 
 /// Minimum likeness of a suggestion, from 0 to 1, as clap has it for options.
 const ALIKE: f64 = 0.7;

@@ -21,15 +21,15 @@ pub(super) fn load(path: &Path, bytes: Vec<u8>) -> Result<(Model, String), Strin
     Ok((model, hex::encode(digest.finalize())))
 }
 
-/// Gives rten the bytes of each tensor under a name of its own, and returns the model with these names. With those of the files, rten
-/// would refuse most extensions, and offsets that do not suit a tensor's type.
+/// Gives rten the bytes of each tensor under a name of its own, and returns the model with these names. Under the files' names, rten
+/// refuses many extensions, and offsets that do not suit a tensor's type.
 fn gather(
     path: &Path,
     bytes: Vec<u8>,
     options: &mut ModelOptions,
     digest: &mut Sha256,
 ) -> Result<Vec<u8>, String> {
-    // What is no model, rten refuses.
+    // rten refuses a file that is not a model.
     let Ok(mut model) = ModelProto::parse_buf(&bytes) else { return Ok(bytes) };
     let mut tensors = Vec::new();
     if let Some(graph) = &mut model.graph {

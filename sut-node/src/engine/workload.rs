@@ -9,7 +9,7 @@ use crate::{
     model::{manifest::Manifest, workload::Workload, workloads::by_name::of_manifest},
 };
 
-/// Makes the workload that a manifest names; it decodes and post-processes on so many threads.
+/// Makes the workload that a manifest names; `threads` is the number of threads that decode and post-process.
 pub(super) fn workload(
     manifest: &Arc<Manifest>,
     threads: usize,

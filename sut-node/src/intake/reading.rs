@@ -30,14 +30,14 @@ use crate::{
     sample::Sample,
 };
 
-/// Messages up to this length are received without asking: as much as one frame of HTTP/2 brings.
+/// Maximum length of messages that need no permission: one frame of HTTP/2.
 const ASSEMBLED_FREELY_BYTES: usize = 1 << 20;
 
-/// A longer one may take so long, and a second more for each of so many bytes; meanwhile it holds memory that others wait for.
+/// Time limit for receiving a longer message, which holds memory that others wait for, and the rate that extends the limit.
 const ASSEMBLY_TIME: Duration = Duration::from_secs(60);
 const ASSEMBLY_BYTES_PER_SECOND: u64 = 1 << 20;
 
-/// Leave to receive a long message: it holds room that other streams wait for.
+/// Permission to receive a long message. It holds room that other streams wait for.
 struct Assembly<'a> {
     _room: Option<SemaphorePermit<'a>>,
     time: Duration,

@@ -21,8 +21,8 @@ pub(crate) trait Workload: Debug + Send + Sync {
         1
     }
 
-    /// Bytes that a sample of that length, decoded, needs beside its own from its first pass to its answer, and for that.
-    /// Those of a few numbers do not count.
+    /// Returns the memory in bytes that a sample of `decoded` bytes needs beside its own, for the model's passes and the answer.
+    /// A few numbers do not count.
     fn working_bytes(&self, _decoded: u64) -> u64 {
         0
     }

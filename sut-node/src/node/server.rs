@@ -1,10 +1,9 @@
 //! The program: load the model, serve until asked to end, drain.
 
 use std::{
-    future::{Future, poll_fn},
+    future::{Future, ready},
     io,
     sync::Arc,
-    task::Poll,
     time::Duration,
 };
 
@@ -100,9 +99,10 @@ pub async fn run(
     tokio::pin!(served);
     tokio::pin!(shutdown);
     // Polled once, so that it waits for signals before anybody reads that the node is ready.
-    let mut asked = match poll_fn(|context| Poll::Ready(shutdown.as_mut().poll(context))).await {
-        Poll::Ready(signal) => Some(signal),
-        Poll::Pending => None,
+    let mut asked = tokio::select! {
+        biased;
+        signal = &mut shutdown => Some(signal),
+        () = std::future::ready(()) => None,
     };
     let shutdown = async {
         match asked.take() {

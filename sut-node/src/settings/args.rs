@@ -11,10 +11,8 @@ use serde::{Deserialize, Serialize};
 use crate::settings::{
     batching::BatchingArgs,
     config::Config,
-    engine::{
-        EngineArgs, EngineChoice, EngineConfig, EngineWord, MAX_THREADS, PLUGIN_BATCH,
-        SERVED_BATCH, with_model, with_plugin,
-    },
+    engine::{EngineArgs, EngineConfig, MAX_THREADS, PLUGIN_BATCH, SERVED_BATCH, with_model},
+    engine_choice::{EngineChoice, EngineWord, with_plugin},
     error::ConfigError,
     fabric::FabricArgs,
     network::{NetworkArgs, address},

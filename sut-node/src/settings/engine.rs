@@ -1,17 +1,12 @@
-//! Which engine, and its settings.
+//! The engine's settings.
 
 use std::{
-    ffi::OsStr,
     path::{Path, PathBuf},
-    str::FromStr,
     sync::Arc,
 };
 
-use clap::{
-    Arg, Command, ValueEnum,
-    builder::{PossibleValue, TypedValueParser},
-};
-use netdiv_words::{Scenario, did_you_mean};
+use clap::ValueEnum;
+use netdiv_words::Scenario;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -20,6 +15,7 @@ use crate::{
         batching::BatchingArgs,
         decoder::DecoderConfig,
         echo::{EchoArgs, EchoConfig},
+        engine_choice::{EngineChoice, EngineParser, EngineWord},
         error::ConfigError,
         kserve::{KserveConfig, KserveModel},
         plugin_file::PluginFile,
@@ -75,153 +71,12 @@ pub struct EngineArgs {
     pub served: ServedArgs,
 }
 
-/// An engine, as the operator names it: by a word, or by the file of a plug-in.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum EngineChoice {
-    /// One of the words.
-    Word(EngineWord),
-    /// A plug-in.
-    File(PathBuf),
-}
-
-/// What kind of engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, strum::Display)]
-#[strum(serialize_all = "kebab-case")]
-pub enum EngineWord {
-    /// A model in ONNX format
-    Onnx,
-    /// A language model in ONNX format
-    Decoder,
-    /// A model in TorchScript, by libtorch
-    Torch,
-    /// No model, answers at once: for `loadgen-node fabric`
-    None,
-    /// No model, answers in batches after a time
-    Echo,
-    /// No model, answers as a language model does, token by token
-    Tokens,
-    /// A serving engine, over HTTP
-    Openai,
-    /// vLLM, over gRPC
-    VllmGrpc,
-    /// SGLang, over gRPC
-    SglangGrpc,
-    /// TensorRT-LLM, over gRPC
-    TrtllmGrpc,
-    /// Triton, over gRPC
-    Kserve,
-    /// A shared library; its file names it.
-    #[value(skip)]
-    #[strum(to_string = "a plug-in")]
-    PlugIn,
-}
-
-impl EngineChoice {
-    fn kind(&self) -> EngineWord {
-        match self {
-            Self::Word(kind) => *kind,
-            Self::File(_) => EngineWord::PlugIn,
-        }
-    }
-}
-
-/// Reads `--engine`; help and completions list the words.
-#[derive(Debug, Clone, Copy)]
-struct EngineParser;
-
-impl TypedValueParser for EngineParser {
-    type Value = EngineChoice;
-
-    fn parse_ref(
-        &self,
-        command: &Command,
-        option: Option<&Arg>,
-        value: &OsStr,
-    ) -> Result<EngineChoice, clap::Error> {
-        EngineChoice::from_str.parse_ref(command, option, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        let words = EngineWord::value_variants().iter();
-        Some(Box::new(words.filter_map(EngineWord::to_possible_value)))
-    }
-}
-
-impl FromStr for EngineChoice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        // A file is a path; a word without a slash is a name.
-        if text.contains('/') || text.ends_with(".so") {
-            return Ok(Self::File(text.into()));
-        }
-        EngineWord::from_str(text, false).map(Self::Word).map_err(|_| {
-            let words: Vec<_> =
-                EngineWord::value_variants().iter().map(ToString::to_string).collect();
-            let meant = match named_otherwise(text) {
-                Some(engines) => format!(" ({engines})"),
-                None => did_you_mean(text, words.iter().map(String::as_str)),
-            };
-            format!(
-                "choose one of {}, or the file of a plug-in (with a / or ending in .so){meant}",
-                words.join(", ")
-            )
-        })
-    }
-}
-
-/// Returns what to choose for a program that is known by another name than its engine.
-fn named_otherwise(text: &str) -> Option<&'static str> {
-    let letters = text.to_lowercase().replace(|c: char| !c.is_alphanumeric(), "");
-    Some(match letters.as_str() {
-        "vllm" => "vLLM: openai (HTTP) or vllm-grpc",
-        "sglang" | "sgl" => "SGLang: openai (HTTP) with --openai-dialect sglang, or sglang-grpc",
-        "trtllm" | "tensorrtllm" | "tensorrt" => {
-            "TensorRT-LLM: openai (HTTP) with --openai-dialect trtllm, or trtllm-grpc"
-        }
-        "llamacpp" | "llamaserver" => "llama.cpp: openai with --openai-dialect llamacpp",
-        "triton" | "tritonserver" => "Triton: kserve",
-        "pytorch" | "libtorch" | "torchscript" => "PyTorch: torch",
-        "onnxruntime" | "ort" => "models in ONNX format: onnx",
-        "tgi" | "textgenerationinference" | "ollama" | "lmdeploy" => {
-            "openai sends token ids to vLLM, SGLang, TensorRT-LLM and llama.cpp only: no engine is known to work with this server"
-        }
-        _ => return None,
-    })
-}
-
-/// Replaces the path in a value of `--engine`. A library that is named without a folder is on the system's search path.
-pub(super) fn with_plugin(
-    text: &str,
-    place: &mut dyn FnMut(&str) -> Result<String, String>,
-) -> Result<String, String> {
-    if text.contains('/') { place(text) } else { Ok(text.into()) }
-}
-
 /// Replaces the path in a value of `--model`, which may be one of the demo's models.
 pub(super) fn with_model(
     text: &str,
     place: &mut dyn FnMut(&str) -> Result<String, String>,
 ) -> Result<String, String> {
     if [DEMO_ONNX, DEMO_DECODER].contains(&text) { Ok(text.into()) } else { place(text) }
-}
-
-impl TryFrom<String> for EngineChoice {
-    type Error = String;
-
-    fn try_from(text: String) -> Result<Self, String> {
-        text.parse()
-    }
-}
-
-impl From<EngineChoice> for String {
-    fn from(choice: EngineChoice) -> Self {
-        match choice {
-            EngineChoice::Word(kind) => kind.to_string(),
-            EngineChoice::File(file) => file.display().to_string(),
-        }
-    }
 }
 
 /// An engine and its settings.
@@ -528,30 +383,4 @@ impl EngineArgs {
 
 fn some_threads(key: &'static str, threads: Option<usize>) -> Result<Option<usize>, OutOfRange> {
     threads.map(|threads| within(key, threads, 1..=MAX_THREADS)).transpose()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_engine_by_another_name_is_said_by_its_word() {
-        for (text, want) in [
-            ("vllm", "(vLLM: openai (HTTP) or vllm-grpc)"),
-            ("vLLM", "(vLLM: openai (HTTP) or vllm-grpc)"),
-            ("tensorrt-llm", "or trtllm-grpc)"),
-            ("TensorRT_LLM", "or trtllm-grpc)"),
-            ("sglang", "or sglang-grpc)"),
-            ("llama.cpp", "(llama.cpp: openai with --openai-dialect llamacpp)"),
-            ("triton", "(Triton: kserve)"),
-            ("tgi", "no engine is known to work with this server)"),
-            ("vlm-grpc", "(did you mean vllm-grpc?)"),
-            ("onx", "(did you mean onnx?)"),
-            ("abacus", "(with a / or ending in .so)"),
-        ] {
-            let error = text.parse::<EngineChoice>().unwrap_err();
-            assert!(error.ends_with(want), "{text}: {error}");
-            assert!(error.starts_with("choose one of onnx, decoder, "), "{error}");
-        }
-    }
 }

@@ -6,6 +6,7 @@ pub(crate) mod config;
 pub(crate) mod decoder;
 pub(crate) mod echo;
 pub(crate) mod engine;
+pub(crate) mod engine_choice;
 pub(crate) mod error;
 pub(crate) mod fabric;
 pub(crate) mod kserve;

@@ -48,7 +48,8 @@ use crate::{
     settings::{
         args::Args,
         config::Config,
-        engine::{EngineArgs, EngineChoice, EngineWord},
+        engine::EngineArgs,
+        engine_choice::{EngineChoice, EngineWord},
         token_room::TokenRoom,
     },
 };

@@ -66,7 +66,7 @@ pub fn make(
     let mut draft = draft(settings, base, table, sources);
     let mut refused = std::mem::take(&mut draft.gaps);
     let of_rules = |text: String| Gap { file: None, text };
-    // What has no place, or would lie outside of it, is not even written to be checked; the gaps say why.
+    // A tree without a place, or with a file outside of it, is not written at all; the gaps say why.
     let has_division = matches!(settings.division, Some(Division::Network | Division::Open));
     let has_place = has_division && is_folder_name(&draft.home.submitter);
     if !has_place || !draft.tree.keys().all(|path| is_inside(path)) {
@@ -98,7 +98,7 @@ pub fn make(
             refused.extend(open.iter().cloned().map(of_rules));
         }
     } else {
-        // What is missing in the tree is missing because of the gaps.
+        // The gaps are the reason for everything that the tree lacks.
         refused.extend(found.of_runs(is_open).into_iter().map(of_rules));
     }
     if !refused.is_empty() {

@@ -22,7 +22,7 @@ fn build_in(folder: &Path, rehearsal: bool) -> Result<Tree, Vec<String>> {
     let strictness = if rehearsal { Strictness::Rehearsal } else { Strictness::Usual };
     let made = make(&settings, folder, table, &SOURCES, strictness, &out.path().join("tree"));
     made.map(|made| made.tree).map_err(|error| match error {
-        // What is wrong in the settings is told by its text.
+        // A gap in the settings is known by its text alone.
         MakeError::Refused(gaps) => {
             let is_of_settings = |gap: &Gap| gap.file.as_ref() == Some(&settings.file);
             let told = |gap: Gap| if is_of_settings(&gap) { gap.text } else { gap.to_string() };

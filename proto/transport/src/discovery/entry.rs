@@ -155,7 +155,7 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     .map(str::trim)
 }
 
-/// Takes an entry apart, which stands for at most `limit` nodes.
+/// Parses an entry, which may name up to `limit` nodes.
 fn targets(named: &str, port: u16, limit: usize) -> Result<Vec<Target>, String> {
     if named.is_empty() {
         return Err("a node is missing; there may be a comma too many".into());

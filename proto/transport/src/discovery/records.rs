@@ -17,8 +17,8 @@ pub(super) enum Family {
 }
 
 impl Family {
-    /// Those of the family in ascending order, each once: runs with the same records are the same. An error text where there is
-    /// none.
+    /// Returns the addresses of this family, sorted and without duplicates, so that equal records make equal runs. The error says
+    /// that none is left.
     pub(super) fn of(self, mut all: Vec<SocketAddr>) -> Result<Vec<SocketAddr>, String> {
         all.retain(|peer| match self {
             Self::Any => true,

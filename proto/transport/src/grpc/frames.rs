@@ -89,22 +89,20 @@ fn close(payload: &[u8]) -> Option<Http2Close> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tests::http2_frames::{self, SETTINGS, go_away};
 
     fn frame(kind: u8, payload: &[u8]) -> Vec<u8> {
-        let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
-        [&length[1..], &[kind, 0, 0, 0, 0, 0], payload].concat()
+        http2_frames::frame(kind, 0, 0, payload)
     }
 
     #[test]
     fn go_away_is_found_however_its_bytes_are_cut() {
-        let go_away =
-            |code: u8, text: &[u8]| frame(GO_AWAY, &[&[0, 0, 0, 1, 0, 0, 0, code], text].concat());
         let bytes = [
-            frame(4, b""),
+            frame(SETTINGS, b""),
             // A payload that looks like the frame.
-            frame(0, &go_away(1, b"")),
-            go_away(0, b""),
-            go_away(11, b"too_many_pings"),
+            frame(0, &go_away(1, 1, b"")),
+            go_away(1, 0, b""),
+            go_away(1, 11, b"too_many_pings"),
             frame(6, &[7; 8]),
         ]
         .concat();
@@ -133,7 +131,7 @@ mod tests {
     fn only_a_peer_that_begins_with_http_1_speaks_it() {
         let answer = b"HTTP/1.1 400 Bad Request\r\n\r\n";
         assert_eq!(Frames::default().follow(answer), Some(Found::Http1));
-        let later = [frame(4, b""), answer.to_vec()].concat();
+        let later = [frame(SETTINGS, b""), answer.to_vec()].concat();
         assert_eq!(Frames::default().follow(&later), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Why a peer closed a connection of HTTP/2, or ended one call on it.
+//! The reason for which a peer closed a connection of HTTP/2, or ended one call on it.
 
 use std::{error::Error, fmt, iter};
 

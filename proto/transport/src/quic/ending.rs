@@ -1,4 +1,4 @@
-//! Why a connection of QUIC, or a call on it, ended.
+//! The reason for which a connection of QUIC, or a call on it, ended.
 
 use std::{error::Error, iter};
 
@@ -15,7 +15,7 @@ const NO_APPLICATION_PROTOCOL: u64 = 0x178;
 /// The code with which both ends of netdiv close a connection.
 pub(super) const NETDIV_CLOSES: VarInt = VarInt::from_u32(0);
 
-/// Explains an error by its deepest cause, which says most.
+/// Explains an error by its deepest cause, the most specific one.
 pub(super) fn explain(error: &(dyn Error + 'static)) -> String {
     let deepest = iter::successors(Some(error), |cause| (*cause).source()).last().unwrap_or(error);
     if let Some(error) = deepest.downcast_ref() {

@@ -130,7 +130,7 @@ const RECEIVE_BYTES: u64 = *UDP_PAYLOAD_BYTES.end() as u64 * 64 * 32;
 
 /// QUIC on a socket.
 pub(super) fn open(socket: UdpSocket, server: Option<quinn::ServerConfig>) -> io::Result<Endpoint> {
-    /// What is checked for one socket must not be taken by another.
+    /// Keeps another socket from taking the memory between check and use.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _alone = ONE_AT_A_TIME.lock();
     memory::check_limits(RECEIVE_BYTES)

@@ -9,7 +9,11 @@ use tokio::{
 };
 use tonic::{Code, Status};
 
-use super::{describe, ids, infer, open, options};
+use super::{
+    describe,
+    http2_frames::{HEADERS, RST_STREAM, SETTINGS, frame, go_away},
+    ids, infer, open, options,
+};
 use crate::{Http2Close, OpenError, Transport, security::ServerTls};
 
 /// The codes of RFC 9113.
@@ -30,26 +34,11 @@ const CODES: [&str; 14] = [
     "HTTP_1_1_REQUIRED",
 ];
 
-const SETTINGS: u8 = 4;
-const HEADERS: u8 = 1;
-const RST_STREAM: u8 = 3;
-const GO_AWAY: u8 = 7;
-
-fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
-    [&length[1..], &[kind, flags, 0, 0, 0, stream], payload].concat()
-}
-
-/// The first call has the stream 1.
-fn go_away(last_stream: u8, code: u32, text: &[u8]) -> Vec<u8> {
-    frame(GO_AWAY, 0, 0, &[&[0, 0, 0, last_stream], &code.to_be_bytes()[..], text].concat())
-}
-
 fn rst_stream(code: u32) -> Vec<u8> {
     frame(RST_STREAM, 0, 1, &code.to_be_bytes())
 }
 
-/// When a peer sends its bytes.
+/// The moment at which a peer sends its bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum When {
     AtOnce,

@@ -6,6 +6,7 @@ mod closes;
 mod fake_client;
 mod fake_node;
 mod framing;
+pub(crate) mod http2_frames;
 mod lifecycle;
 mod limits;
 mod node;

@@ -54,7 +54,7 @@ impl<'a, C> Tries<'a, C> {
                 return Err(EngineError::BadSample(format!("{} says {why}", *server)));
             }
             Refused::Failed(why) => return failed(why),
-            // It most likely wants another connection, which is there at once.
+            // A fresh connection usually helps, and it is there at once.
             Refused::NotProcessed(why) if self.refused == 0 => (None, Duration::ZERO, why),
             Refused::NotProcessed(why) => (None, PAUSE, why),
             Refused::Busy { pause, why } => (pause, pause.unwrap_or(PAUSE), why),

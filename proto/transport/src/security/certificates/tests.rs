@@ -83,7 +83,7 @@ fn files_that_cannot_all_be_written_leave_none() {
         assert!(error.contains("cannot write") && error.contains(obstacle), "{error}");
         assert_eq!(names(&folder), [obstacle]);
         fs::remove_dir(folder.path().join(obstacle)).unwrap();
-        // What a process that was killed has left is in nobody's way.
+        // A file that a killed process left behind is replaced.
         fs::write(folder.path().join(obstacle), "half a fi").unwrap();
         authority.certify(folder.path(), &all, DAY).unwrap();
         assert_eq!(names(&folder), ["a.key", "a.pem", "ca.pem", "client.key", "client.pem"]);

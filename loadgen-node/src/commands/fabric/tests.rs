@@ -1,0 +1,88 @@
+use clap::Parser as _;
+
+use super::*;
+
+#[derive(clap::Parser)]
+struct Line {
+    #[command(flatten)]
+    args: FabricArgs,
+}
+
+/// Returns the plan that these options make for a number of nodes.
+fn plan(nodes: usize, options: &[&str]) -> Result<Plan, RunError> {
+    let nodes: Vec<_> = (1..=nodes).map(|port| format!("127.0.0.1:{port}")).collect();
+    let nodes = nodes.join(",");
+    let line = ["fabric", "--nodes", &nodes].into_iter().chain(options.iter().copied());
+    let args = Line::try_parse_from(line).unwrap().args;
+    args.resolve(Names::LookUp).map(|config| config.plan)
+}
+
+#[test]
+fn half_a_minute_is_enough_unless_more_is_asked_for() {
+    let seconds = |nodes, options: &[&str]| plan(nodes, options).unwrap().about(64).as_secs();
+    for nodes in [1, 8, 64] {
+        assert!(seconds(nodes, &[]) <= 30, "{nodes} nodes: {} s", seconds(nodes, &[]));
+    }
+    assert!(seconds(4, &["--matrix"]) <= 60);
+    assert!(seconds(1, &["--thorough"]) > 240);
+    assert!(seconds(4, &["--matrix", "--thorough"]) > 240);
+}
+
+#[test]
+fn options_go_before_both_plans() {
+    let given = ["--sizes", "5,3", "--duration", "2s", "--warm-up", "0s", "--rounds", "2"];
+    for more in [&[][..], &["--thorough"], &["--matrix"], &["--matrix", "--thorough"]] {
+        let plan = plan(2, &[&given[..], more].concat()).unwrap();
+        let Times { warm_up, duration } = plan.times;
+        assert_eq!((warm_up, duration), (Duration::ZERO, Duration::from_secs(2)), "{more:?}");
+        assert_eq!((&plan.sizes[..], plan.rounds), (&[3, 5][..], 2), "{more:?}");
+        assert_eq!(plan.round_trips, Duration::MAX);
+    }
+    let thorough = plan(1, &["--thorough"]).unwrap();
+    assert_eq!(thorough.sizes, THOROUGH.sizes);
+    assert_eq!(thorough.times.duration, Duration::from_secs(5));
+    for long in [&["--soak", "1h"][..], &["--rate", "5"]] {
+        assert_eq!(plan(1, long).unwrap().times.warm_up, Duration::from_secs(1), "{long:?}");
+        assert!(plan(1, &[long, &["--thorough"]].concat()).is_err());
+    }
+}
+
+#[test]
+fn the_sizes_of_a_target_are_measured() {
+    let sizes = |options: &[&str]| plan(1, options).unwrap().sizes;
+    assert_eq!(sizes(&["--target", "resnet50=5"]), [64, 16 << 10, 150_528, 1 << 20]);
+    assert_eq!(sizes(&["--target", "bert=5,rgat=5"]), [64, 9216, 16 << 10, 1 << 20]);
+    assert_eq!(sizes(&["--target", "resnet50=5", "--sizes", "64"]), [64]);
+}
+
+fn kind(text: &str) -> Result<Kind, RunError> {
+    toml::from_str::<FabricArgs>(text).unwrap().kind()
+}
+
+#[test]
+fn a_benchmark_is_named_as_for_a_run() {
+    let both = "benchmark = 'bert-99'\ntarget = ['rgat=5']";
+    for (text, want) in [
+        ("benchmark = 'bert-99'", &["bert"][..]),
+        ("benchmark = 'digits'", &[]),
+        ("benchmark = 'resnet50, llama2-70b'", &["resnet50", "resnet50-fp32", "llama2-70b"]),
+        (both, &["bert", "rgat"]),
+    ] {
+        let Ok(Kind::Sweep { needs, .. }) = kind(text) else { panic!("{text}") };
+        assert_eq!(needs.iter().map(|need| &need.name[..]).collect::<Vec<_>>(), want);
+    }
+    let Ok(Kind::Sweep { needs, .. }) = kind("") else { panic!("all sizes") };
+    assert!(needs.is_empty(), "nobody asked for a benchmark");
+    for (text, want) in [
+        ("benchmark = 'bert-99,llama2-70b'", &[Some("bert"), Some("llama2-70b")][..]),
+        ("benchmark = 'bert-99'\nsizes = [64]", &[None]),
+    ] {
+        let text = format!("rate = 5.0\n{text}");
+        let Ok(Kind::OpenLoop { shapes, .. }) = kind(&text) else { panic!("{text}") };
+        let names = shapes.iter().map(|(name, _)| name.as_deref());
+        assert_eq!(names.collect::<Vec<_>>(), want, "{text}");
+    }
+    assert!(matches!(kind("soak = '1s'\nbenchmark = 'bert-99'"), Ok(Kind::Soak)));
+    let refused = kind("rate = 5.0\nbenchmark = 'digits'").err().unwrap().to_string();
+    assert!(refused.starts_with("--benchmark digits: choose one of"), "{refused}");
+}
