@@ -299,17 +299,29 @@ fn chain(error: &(dyn Error + 'static)) -> String {
 mod tests {
     use std::time::Duration;
 
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
     use super::*;
 
+    /// Listens with a full queue, so that the system leaves further connections without an answer.
+    async fn listen_without_answers() -> (TcpListener, Vec<TcpStream>) {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = socket.listen(0).unwrap();
+        let peer = listener.local_addr().unwrap();
+        let mut queue = Vec::new();
+        while let Ok(stream) =
+            tokio::time::timeout(Duration::from_millis(100), TcpStream::connect(peer)).await
+        {
+            queue.push(stream.unwrap());
+        }
+        (listener, queue)
+    }
+
     #[tokio::test]
     async fn each_address_of_a_name_has_the_whole_connect_timeout() {
-        let silent = [
-            TcpListener::bind("127.0.0.1:0").await.unwrap(),
-            TcpListener::bind("127.0.0.1:0").await.unwrap(),
-        ];
-        let peers = silent.iter().map(|listener| listener.local_addr().unwrap()).collect();
+        let silent = [listen_without_answers().await, listen_without_answers().await];
+        let peers = silent.iter().map(|(listener, _)| listener.local_addr().unwrap()).collect();
         let connect_timeout = Duration::from_millis(200);
         let options = Options { connect_timeout, ..Options::default() };
         let address = Address::parse("node.lab:1").unwrap();
