@@ -1,7 +1,7 @@
 //! The program: load the model, serve until asked to end, drain.
 
 use std::{
-    future::{Future, ready},
+    future::{self, Future},
     io,
     sync::Arc,
     time::Duration,
@@ -102,7 +102,7 @@ pub async fn run(
     let mut asked = tokio::select! {
         biased;
         signal = &mut shutdown => Some(signal),
-        () = std::future::ready(()) => None,
+        () = future::ready(()) => None,
     };
     let shutdown = async {
         match asked.take() {

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum EngineChoice {
-    /// One of the words.
+    /// A built-in engine.
     Word(EngineWord),
-    /// A plug-in.
+    /// The file of a plug-in.
     File(PathBuf),
 }
 
