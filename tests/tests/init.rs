@@ -145,7 +145,8 @@ fn what_is_still_to_be_written_is_named_by_the_program_that_needs_it() {
     }
     // A setting on the command line needs no line in the file.
     write_images_and_labels(&own);
-    let given = ["--dataset", "dataset.npy", "--labels", "labels.npy", "--samples", "2"];
+    let given =
+        ["--dataset", "dataset.npy", "--labels", "labels.npy", "--performance-samples", "2"];
     let print = ["run", "--rehearsal", "--print-config", "--config", "run.toml"];
     let output = loadgen_node(&own, &[&print[..], &given].concat());
     assert!(output.status.success(), "{}", words(&output));

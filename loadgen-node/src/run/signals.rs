@@ -23,7 +23,7 @@ use crate::{
 /// Signals so close together count as one: a shell may send one to a process and to its group.
 const ONE_REQUEST: Duration = Duration::from_secs(1);
 
-/// Time that giving up a folder may take.
+/// Time that preparing a folder, and then giving it up, may take when a signal arrives.
 const TIDYING: Duration = Duration::from_secs(1);
 
 /// Signals that ask for an end, from now on: the first ends the run, once there is one, and else the process. A later one ends
@@ -66,7 +66,11 @@ impl Interruptions {
                     continue;
                 }
                 let since = first.get_or_insert_with(Instant::now).elapsed();
-                reaction.lock().react(signal.name(), since > ONE_REQUEST);
+                // It is held while a folder is prepared. A file system that does not answer holds up no signal.
+                match reaction.try_lock_for(TIDYING) {
+                    Some(reaction) => reaction.react(signal.name(), since > ONE_REQUEST),
+                    None => Reaction::default().react(signal.name(), true),
+                }
             }
         };
         thread::Builder::new().name("signals".into()).spawn(watch).map_err(failed)?;
@@ -75,8 +79,10 @@ impl Interruptions {
 
     /// Makes the folder of a run, as [`output::prepare`]; a process that is ended gives up its claim.
     pub(crate) fn prepare(&self, folder: &Path) -> Result<Claim, RunError> {
+        // A signal waits until the claim is known.
+        let mut reaction = self.reaction.lock();
         let claim = output::prepare(folder)?;
-        self.reaction.lock().claimed = Some(folder.into());
+        reaction.claimed = Some(folder.into());
         Ok(claim)
     }
 
@@ -108,7 +114,7 @@ impl Reaction {
                 claim::tidy(&folder);
                 drop(done);
             };
-            // A file system that does not answer holds up no signal.
+            // Nor does it here.
             if thread::Builder::new().name("tidying".into()).spawn(tidy).is_ok() {
                 let _ = tidied.recv_timeout(TIDYING);
             }
