@@ -9,6 +9,7 @@ use std::{
 
 use bytes::Bytes;
 use futures_core::Stream;
+use netdiv_contract::burst;
 use quinn::{RecvStream, SendStream, VarInt, WriteError};
 use tonic::Status;
 
@@ -60,7 +61,8 @@ impl Stream for Received {
     }
 }
 
-/// Sends chunks as they come, those that are ready together, until the stream ends or has an error.
+/// Sends chunks as they come, until the stream ends or has an error. Chunks that are ready go together, up to a number of bytes: a
+/// chunk that was taken is no longer in the stream's backlog.
 pub(super) async fn send_all<S, E>(
     stream: &mut SendStream,
     mut chunks: S,
@@ -70,10 +72,14 @@ where
 {
     let mut ready = Vec::with_capacity(CHUNKS);
     loop {
+        let mut bytes = 0;
         let end = poll_fn(|context| {
-            while ready.len() < CHUNKS {
+            while ready.len() < CHUNKS && bytes < burst::BYTES {
                 match Pin::new(&mut chunks).poll_next(context) {
-                    Poll::Ready(Some(Ok(chunk))) => ready.push(chunk),
+                    Poll::Ready(Some(Ok(chunk))) => {
+                        bytes += chunk.len();
+                        ready.push(chunk);
+                    }
                     Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
                     Poll::Ready(None) => return Poll::Ready(Some(Ok(()))),
                     Poll::Pending if ready.is_empty() => return Poll::Pending,
