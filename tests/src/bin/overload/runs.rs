@@ -270,7 +270,12 @@ const BOMBED: [Bombed; 5] = [
     },
     Bombed {
         engine: "torch, segmentation",
-        args: &["--model", concat!(env!("CARGO_MANIFEST_DIR"), "/models/unet3d.toml")],
+        args: &[
+            "--engine",
+            "torch",
+            "--model",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/models/unet3d.toml"),
+        ],
         sample: volume,
     },
 ];
