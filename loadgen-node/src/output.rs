@@ -35,8 +35,8 @@ pub(crate) fn report(text: impl std::fmt::Display) {
     }
 }
 
-/// Makes the folder, for this process alone; refuses one that holds another run, or into which another run writes. The folder goes
-/// with the claim if nothing was written into it.
+/// Makes the folder and claims it for this process. Refuses a folder that holds another run, or into which another run writes.
+/// Dropping the claim removes the folder if it is still empty.
 pub(crate) fn prepare(folder: &Path) -> Result<Claim, RunError> {
     let failed =
         |error: io::Error| RunError::Usage(format!("--output {}: {error}", folder.display()));
@@ -60,12 +60,12 @@ pub(crate) fn prepare(folder: &Path) -> Result<Claim, RunError> {
     Ok(claim)
 }
 
-/// Files of a run: LoadGen's four logs, of which it makes the trace also where nobody asks for one, the series, the histograms
-/// and the result.
+/// Number of files that a run writes: LoadGen's four logs (it makes the trace even if nobody asks for one), the series, the
+/// histograms and the result.
 const FILES: usize = 7;
 
-/// Checks that the files of a run can be made, by making and removing as many: LoadGen says neither which of its logs it cannot open
-/// nor why.
+/// Checks that the files of a run can be made: makes and removes as many. LoadGen reports neither the log that it cannot open nor
+/// the reason.
 pub(crate) fn try_files(folder: &Path) -> Result<(), RunError> {
     let trials: Vec<_> = (0..FILES).map(|n| folder.join(format!("trial-{n}.part"))).collect();
     // All are open at the same time.

@@ -82,7 +82,7 @@ pub enum ConnectError {
         /// What it answered.
         why: String,
     },
-    /// A node says of itself what no node is.
+    /// The description that a node sends is invalid.
     #[error(
         "node {node} at {address} sends an invalid description: {why}; check its settings, or install this release there"
     )]

@@ -117,7 +117,11 @@ fn interview(
     threads.runtime(0).block_on(async {
         let mut asking = JoinSet::new();
         for (number, (connection, node)) in first.into_iter().enumerate() {
-            asking.spawn(async move { (number, node::interview(&connection, node, limit).await) });
+            asking.spawn(async move {
+                let address = node.address.clone();
+                let interview = node::interview(&connection, node, limit);
+                (number, Wait::begin().during(address, limit, interview).await)
+            });
         }
         let mut answers = asking.join_all().await;
         answers.sort_by_key(|(number, _)| *number);
@@ -135,7 +139,9 @@ fn check_digests(
     let limit = settings.network.control_timeout;
     let per_node = settings.connections_per_node.max(1);
     for (connection, node) in connections.iter().step_by(per_node).zip(nodes) {
-        if !threads.runtime(0).block_on(knows_digests(connection, limit)) {
+        let asking = knows_digests(connection, limit);
+        let asking = async { Wait::begin().during(&node.address, limit, asking).await };
+        if !threads.runtime(0).block_on(asking) {
             return Err(ConnectError::NoDigests(node.description.node_name.clone()));
         }
     }

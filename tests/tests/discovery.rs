@@ -7,7 +7,7 @@ use std::{
 };
 
 use e2e::{
-    LoadGen, SutNode,
+    Behaviour, FakeNode, LoadGen, SutNode,
     process::{program, transport},
 };
 use serde_json::{Value, json};
@@ -70,7 +70,7 @@ fn host_lists_and_files_name_the_same_nodes() {
     run(&format!("127.0.0.[1-3]:{port}"))
         .args(&["--nodes-expected", "4"])
         .run()
-        .expect_refusal("--nodes-expected 4: --nodes stands for 3");
+        .expect_refusal("--nodes-expected: expected 4 nodes, and --nodes has 3");
     run("@/nowhere").run().expect_refusal("--nodes @/nowhere: No such file");
 }
 
@@ -119,7 +119,7 @@ fn a_name_that_has_no_address_is_waited_for_and_then_named() {
     assert!(started.elapsed() >= Duration::from_millis(1200));
     let few = ["--connect-timeout-ms", "700", "--nodes-expected", "9"];
     let outcome = run("dns:localhost:1").args(&few).run();
-    outcome.expect_refusal("--nodes-expected 9: --nodes stands for ");
+    outcome.expect_refusal("--nodes-expected: expected 9 nodes, and --nodes has ");
 }
 
 #[test]
@@ -136,6 +136,16 @@ fn a_node_that_does_not_answer_is_announced_once() {
     let output = e2e::nodes(&["127.0.0.1:1"], Duration::from_millis(1200));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("waiting for 127.0.0.1:1 (up to 1.2 s)"), "{said}");
+}
+
+#[test]
+fn a_node_whose_answers_take_long_together_is_announced() {
+    // Each is quicker than what is announced.
+    let describe_delay = Duration::from_millis(400);
+    let node = FakeNode::start(Behaviour { describe_delay, ..Behaviour::good("slow") });
+    let outcome = run(&node.address).run().expect(0);
+    let words = format!("waiting for {} (up to ", node.address);
+    assert_eq!(outcome.stderr.matches(&words).count(), 1, "{}", outcome.stderr);
 }
 
 #[test]

@@ -264,6 +264,24 @@ fn nothing_is_written_over_what_is_there() {
 }
 
 #[test]
+fn a_file_that_cannot_be_written_leaves_none() {
+    let (folder, _) = new_folder("127.0.0.1:50051");
+    let args = ["resnet50", "--scenario", "server", "--nodes", "127.0.0.1:50051"];
+    let own = folder.path().join("resnet50");
+    let last = FILES[FILES.len() - 1];
+    FILES.iter().for_each(|name| fs::remove_file(own.join(name)).expect("our file"));
+    // It is written beside its place first.
+    let obstacle = own.join(format!("{last}.part"));
+    fs::create_dir(&obstacle).expect("our folder");
+    let output = init(folder.path(), &args);
+    assert_eq!(output.status.code(), Some(3), "{}", words(&output));
+    assert!(words(&output).contains(last), "{}", words(&output));
+    assert_eq!(own.read_dir().expect("a folder").count(), 1, "only the obstacle is left");
+    fs::remove_dir(obstacle).expect("ours");
+    assert_eq!(init(folder.path(), &args).status.code(), Some(0));
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let server = ["--scenario", "server", "--nodes", "127.0.0.1:1"];

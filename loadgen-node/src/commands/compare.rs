@@ -15,8 +15,8 @@ pub struct CompareArgs {
     /// What is compared, the baseline first: each is a run's folder, or a folder with repeated runs in it
     #[arg(required = true, num_args = 2.., value_name = "RUN-OR-RUNS")]
     sides: Vec<PathBuf>,
-    /// Maximum by which a figure may be worse than the baseline's. With one measurement on each side the noise is unknown: nothing counts
-    /// without this option, and with it this alone decides. Any loss of accuracy counts [default: 5%]
+    /// Maximum by which a figure may be worse than the baseline's. One measurement on each side does not show the noise: then a
+    /// figure counts only if this option is given. Any loss of accuracy counts [default: 5%]
     #[arg(long, value_name = "PERCENT", value_parser = share, help_heading = "Comparison")]
     tolerance: Option<f64>,
     /// Write a page with the distributions of latencies over each other, with - to standard output in place of the tables

@@ -1,6 +1,7 @@
 //! `loadgen-node fabric`: measures what the network to the nodes can carry.
 
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -12,6 +13,7 @@ use netdiv_rules::book::{Need, Table};
 use netdiv_transport::WayOut;
 use netdiv_words::did_you_mean;
 use serde::{Deserialize, Serialize};
+use tracing::warn;
 
 use crate::{
     NetworkArgs, RunError,
@@ -61,8 +63,8 @@ pub(super) struct FabricArgs {
     #[command(flatten)]
     #[serde(flatten)]
     network: NetworkArgs,
-    /// Measure as long as it takes for figures that vary less: the sizes 64,16KiB,128KiB,1MiB,64MiB, each for 5s after 1s of warm-up,
-    /// which takes five minutes with one node. Without it half a minute is enough
+    /// Measure more sizes, each for longer, so that figures vary less: 64,16KiB,128KiB,1MiB,64MiB, each for 5s after 1s of warm-up.
+    /// With one node that takes five minutes, and without this option half a minute
     #[arg(long, num_args = 0..=1, default_missing_value = "true", help_heading = MEASUREMENT)]
     thorough: Option<bool>,
     /// Message sizes, with --target also those of the benchmark's samples and responses [default: 64,16KiB,1MiB]
@@ -89,16 +91,16 @@ pub(super) struct FabricArgs {
     /// [sizes by default: 1MiB]
     #[arg(long, value_name = "TIME", help_heading = MEASUREMENT)]
     soak: Option<TimeSpan>,
-    /// In place of all else: so many messages per second to all nodes together, whether answers come or not; times count from
-    /// when a message was due. The exit code is 1 if the rate could not be kept [sizes by default: 64,16KiB,128KiB]
+    /// In place of all else: an open loop of so many messages per second to all nodes together. Latencies count from the time at
+    /// which a message was due. The exit code is 1 if the rate could not be kept [sizes by default: 64,16KiB,128KiB]
     #[arg(long, value_name = "MESSAGES_PER_SECOND", value_parser = rate, help_heading = MEASUREMENT)]
     rate: Option<f64>,
     /// The benchmark, or several with commas between them. With --rate and without --sizes: messages and answers are as long as its
-    /// samples and responses. Without --soak, --rate and --matrix: the report is about no other benchmark
+    /// samples and responses. Without --soak, --rate and --matrix: the report leaves other benchmarks out
     #[arg(long, value_name = "BENCHMARK", help_heading = MEASUREMENT)]
     benchmark: Option<String>,
-    /// Nodes without TLS beside those of --nodes, and named in the same way, such as a second sut-node on each host: everything is
-    /// measured over both in turn, and the report says what TLS costs
+    /// Nodes without TLS beside those of --nodes, such as a second sut-node on each host. Everything is measured over both in turn,
+    /// and the report says what TLS costs
     #[arg(long, value_name = "NODES", help_heading = MEASUREMENT)]
     plaintext_nodes: Option<Vec<String>>,
     /// Send out of this interface alone, whatever the routes say
@@ -185,7 +187,7 @@ impl FabricArgs {
         Ok(settings)
     }
 
-    /// The same for nodes without TLS, if there are any.
+    /// The settings for nodes without TLS, if there are any.
     fn plaintext(
         &self,
         secure: &Settings,
@@ -268,7 +270,8 @@ impl FabricArgs {
             }
             (Some(_), None) => Ok(Kind::Soak),
             (None, None) => {
-                let targets = self.targets(&needs)?;
+                let targets = self.targets(table, &needs)?;
+                named.iter().try_for_each(|name| check_name(table, &needs, name))?;
                 let is_meant = |need: &Need| {
                     let is_named = named.iter().any(|name| is_of(table, need, name));
                     is_named || targets.iter().any(|(target, _)| *target == need.name)
@@ -279,18 +282,18 @@ impl FabricArgs {
         }
     }
 
-    fn targets(&self, needs: &[Need]) -> Result<Vec<(String, f64)>, RunError> {
+    fn targets(&self, table: &Table, needs: &[Need]) -> Result<Vec<(String, f64)>, RunError> {
         let mut targets: Vec<(String, f64)> = Vec::new();
         for text in self.target.iter().flatten() {
             let Some((name, rate)) = text.split_once('=') else {
                 return usage(format!("--target {text}: write BENCHMARK=SAMPLES_PER_SECOND"));
             };
-            find("--target", text, needs, name)?;
+            let name = &find(table, needs, name, &format!("--target {text}"))?.name;
             if targets.iter().any(|(before, _)| before == name) {
                 return usage(format!("--target: {name} is given twice"));
             }
             match rate.parse::<f64>() {
-                Ok(rate) if rate.is_finite() && rate > 0.0 => targets.push((name.into(), rate)),
+                Ok(rate) if rate.is_finite() && rate > 0.0 => targets.push((name.clone(), rate)),
                 _ => {
                     return usage(format!("--target {text}: `{rate}` is not a number above 0"));
                 }
@@ -341,7 +344,7 @@ impl FabricCommand {
     }
 }
 
-/// The sizes where none are given: of a target also those of its samples and responses, so that its verdict rests on them.
+/// Returns the default sizes, with those of a target's samples and responses, on which its verdict rests.
 fn default_sizes(kind: &Kind, defaults: &Defaults) -> Vec<usize> {
     match kind {
         Kind::Sweep { needs, targets } => {
@@ -357,7 +360,7 @@ fn default_sizes(kind: &Kind, defaults: &Defaults) -> Vec<usize> {
     }
 }
 
-/// What nodes can measure with each other.
+/// Checks that nodes can measure with each other as the options ask.
 fn check_matrix(settings: &Settings, times: Times, names: Names) -> Result<(), RunError> {
     let connections = settings.connections_per_node;
     if connections > MEASURE_CONNECTIONS as usize {
@@ -382,25 +385,48 @@ fn unmeasured(figures: &Report) -> Result<(), RunError> {
     Err(RunError::Failed(format!("{} parts could not be measured; {first}", failures.len())))
 }
 
-/// Whether the network carries what was asked for.
+/// Returns true if the network carries what was asked for.
 fn is_enough(figures: &Report) -> bool {
     let carried = figures.benchmarks.iter().all(|benchmark| benchmark.carried != Some(false));
     carried && figures.open_loop.iter().all(|open_loop| open_loop.kept)
 }
 
-/// A benchmark by its name; what was given is said where there is none.
+/// Returns what a benchmark needs of a network, or refuses what was given.
 fn find<'a>(
-    option: &str,
-    given: &str,
+    table: &Table,
     needs: &'a [Need],
     name: &str,
+    given: &str,
 ) -> Result<&'a Need, RunError> {
-    let found = needs.iter().find(|need| need.name == name);
+    let found = needs.iter().find(|need| is_of(table, need, name));
     found.ok_or_else(|| {
         let names: Vec<_> = needs.iter().map(|need| need.name.as_str()).collect();
-        let meant = did_you_mean(name, names.iter().copied());
-        RunError::Usage(format!("{option} {given}: choose one of {}{meant}", names.join(", ")))
+        let meant = meant(table, needs, name);
+        RunError::Usage(format!("{given}: choose one of {}{meant}", names.join(", ")))
     })
+}
+
+/// Refuses a name that resembles a benchmark's. A file of settings may name a benchmark of the user's own.
+fn check_name(table: &Table, needs: &[Need], name: &str) -> Result<(), RunError> {
+    if needs.iter().any(|need| is_of(table, need, name)) {
+        return Ok(());
+    }
+    match meant(table, needs, name) {
+        suggestion if table.find(name).is_none() && !suggestion.is_empty() => {
+            usage(format!("--benchmark {name}: unknown{suggestion}"))
+        }
+        _ => {
+            warn!("--benchmark {name}: the report leaves it out, because its bandwidth is unknown");
+            Ok(())
+        }
+    }
+}
+
+fn meant(table: &Table, needs: &[Need], name: &str) -> String {
+    let benchmarks = table.benchmarks.iter().map(|benchmark| benchmark.name.as_str());
+    let known: BTreeSet<_> =
+        needs.iter().map(|need| need.name.as_str()).chain(benchmarks).collect();
+    did_you_mean(name, known)
 }
 
 /// Returns true if a need is that of a benchmark, or has the name itself.
@@ -415,8 +441,7 @@ fn of_benchmark(
     needs: &[Need],
     name: &str,
 ) -> Result<(Option<String>, Shape), RunError> {
-    let first = needs.iter().find(|need| is_of(table, need, name));
-    let need = first.map_or_else(|| find("--benchmark", name, needs, name), Ok)?;
+    let need = find(table, needs, name, &format!("--benchmark {name}"))?;
     let bytes = |bytes: u64| match usize::try_from(bytes) {
         Ok(bytes) if bytes <= MAX_PAYLOAD_BYTES => Ok(bytes),
         _ => usage(format!("--benchmark {name}: {bytes} bytes do not fit into one message")),

@@ -190,7 +190,18 @@ fn write(folder: &Path, files: &[(&str, String)]) -> Result<(), RunError> {
         }
     }
     fs::create_dir_all(folder).map_err(|error| failed(folder, error))?;
-    files.iter().try_for_each(|(name, text)| output::write(&folder.join(name), text.as_bytes()))
+    let mut made = Vec::new();
+    let written = files.iter().try_for_each(|(name, text)| {
+        let path = folder.join(name);
+        output::write(&path, text.as_bytes())?;
+        made.push(path);
+        Ok(())
+    });
+    if written.is_err() {
+        // One file without the others would be in the way of the next attempt. The first error is the one to report.
+        made.iter().for_each(|path| drop(fs::remove_file(path)));
+    }
+    written
 }
 
 /// The commands that come next, in order.

@@ -40,7 +40,7 @@ pub(crate) struct Spread {
 pub(crate) struct Change {
     /// The median to the baseline's.
     pub(crate) ratio: f64,
-    /// The wider range of both sides to its median: what chance alone did. `None`: it is unknown, with one value on each side.
+    /// Noise: the larger ratio of range to median of the two sides. `None` where each side has one value.
     pub(crate) noise: Option<f64>,
     pub(crate) judgement: Judgement,
 }
@@ -64,7 +64,7 @@ pub(crate) enum Judgement {
 /// Default tolerance: the share by which a figure may be worse than the baseline's.
 pub(crate) const TOLERANCE: f64 = 0.05;
 
-/// The figures that every subject has. A tolerance that was given decides alone where the noise is unknown.
+/// Returns the figures that every subject has. Where the noise is unknown, a given tolerance is the only criterion.
 pub(crate) fn figures(sides: &[Side], tolerance: Option<f64>) -> Vec<Figure> {
     let Some(first) = sides.first().and_then(|side| side.subjects.first()) else {
         return Vec::new();

@@ -2,8 +2,8 @@
 //! chance.
 //!
 //! The first side is the baseline. A side is one, or several of the same settings: then each figure has a median and a
-//! range, and a change counts when the ranges do not touch. Of a single value the noise is unknown: it is taken to vary as
-//! those of the other side do, and where that has one value as well, only a tolerance that was given decides.
+//! range, and a change counts when the ranges do not touch. A single value has no range and takes that of the other side;
+//! where both sides have one value, only a given tolerance decides.
 
 mod difference;
 mod fabric;

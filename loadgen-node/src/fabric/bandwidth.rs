@@ -119,6 +119,7 @@ fn figures(
                 messages_per_second: messages,
                 bytes_per_second_to_nodes: messages * shape.sample_bytes() as f64,
                 bytes_per_second_from_nodes: received / seconds,
+                rounds_bytes_per_second: Vec::new(),
             }
         })
         .collect();

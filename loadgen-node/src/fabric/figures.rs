@@ -148,10 +148,36 @@ impl Bandwidth {
     /// round.
     pub(crate) fn median(rounds: Vec<Self>) -> Option<Self> {
         let rates = rounds.iter().map(Self::bytes_per_second).collect();
-        Some(Self { rounds_bytes_per_second: rates, ..median(rounds, Self::bytes_per_second)? })
+        let of_node = |number| {
+            let rates = rounds.iter().filter_map(|round| round.nodes.get(number));
+            rates.map(Rate::bytes_per_second).collect()
+        };
+        let of_nodes: Vec<Vec<_>> = (0..rounds.first()?.nodes.len()).map(of_node).collect();
+        let mut median = median(rounds, Self::bytes_per_second)?;
+        median.rounds_bytes_per_second = rates;
+        for (node, rates) in median.nodes.iter_mut().zip(of_nodes) {
+            node.rounds_bytes_per_second = rates;
+        }
+        Some(median)
     }
 
-    /// Least and most of the rounds.
+    /// Returns the nodes whose rate is clearly below the median of all nodes, with that median. A node that was as fast in one
+    /// round as half of the nodes were in each of theirs is not slow: that would be noise. `None` for a single node.
+    pub(crate) fn slow_nodes(&self) -> Option<(Vec<&Rate>, f64)> {
+        let rounds = |node: &Rate| match &node.rounds_bytes_per_second[..] {
+            [] => vec![node.bytes_per_second()],
+            rounds => rounds.to_vec(),
+        };
+        let minimum = |node: &Rate| rounds(node).into_iter().fold(f64::MAX, f64::min);
+        let maximum = |node: &Rate| rounds(node).into_iter().fold(0.0, f64::max);
+        let usual = middle(self.nodes.iter().map(Rate::bytes_per_second))?;
+        let usual_minimum = middle(self.nodes.iter().map(minimum))?;
+        let is_slow =
+            |node: &&Rate| node.bytes_per_second() < SLOW * usual && maximum(node) < usual_minimum;
+        (self.nodes.len() > 1).then(|| (self.nodes.iter().filter(is_slow).collect(), usual))
+    }
+
+    /// Minimum and maximum of the rounds.
     pub(crate) fn range(&self) -> (f64, f64) {
         let rates = self.rounds_bytes_per_second.iter();
         rates.fold((f64::MAX, 0.0), |(least, most), rate| (least.min(*rate), most.max(*rate)))
@@ -178,6 +204,13 @@ pub(super) fn median<T>(mut rounds: Vec<T>, rate: impl Fn(&T) -> f64) -> Option<
     rounds.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
     let middle = rounds.len().checked_sub(1)? / 2;
     Some(rounds.swap_remove(middle))
+}
+
+/// The upper median of rates. `None` of none.
+fn middle(rates: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut rates: Vec<_> = rates.collect();
+    rates.sort_by(f64::total_cmp);
+    rates.get(rates.len() / 2).copied()
 }
 
 /// What moves less than this share of what others do is named as slow.
@@ -219,6 +252,9 @@ pub(crate) struct Rate {
     pub(crate) messages_per_second: f64,
     pub(crate) bytes_per_second_to_nodes: f64,
     pub(crate) bytes_per_second_from_nodes: f64,
+    /// Of a node in the median round: its rate in each round, both ways together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) rounds_bytes_per_second: Vec<f64>,
 }
 
 impl Rate {
@@ -308,6 +344,28 @@ pub(crate) mod tests {
             nodes: Vec::new(),
             streams: Vec::new(),
         }
+    }
+
+    #[test]
+    fn a_node_is_slow_only_beyond_the_noise_of_its_rounds() {
+        let rounds = |of_node: [f64; 3], of_others: [f64; 3]| {
+            let round = |number: usize| {
+                let node = |name: &str, rate: f64| Rate {
+                    name: name.into(),
+                    bytes_per_second_to_nodes: rate,
+                    ..Rate::default()
+                };
+                let others = of_others[number];
+                let nodes = vec![node("a", of_node[number]), node("b", others), node("c", others)];
+                Bandwidth { nodes, ..cell(1, Direction::Both, others) }
+            };
+            let cell = Bandwidth::median((0..3).map(round).collect()).unwrap();
+            let (slow, usual) = cell.slow_nodes().unwrap();
+            (slow.iter().map(|node| node.name.clone()).collect::<Vec<_>>(), usual)
+        };
+        assert_eq!(rounds([5.0, 5.0, 6.0], [9.0, 10.0, 11.0]), (vec!["a".to_owned()], 10.0));
+        assert_eq!(rounds([10.0, 5.0, 6.0], [9.0, 10.0, 11.0]), (vec![], 10.0), "noise");
+        assert_eq!(rounds([9.0, 9.0, 9.0], [9.0, 10.0, 11.0]), (vec![], 10.0));
     }
 
     #[test]

@@ -43,7 +43,7 @@ pub(super) fn conclusion(comparison: &Comparison) -> String {
     if comparison.unknown > 0 {
         lines.push(format!(
             "NOISE UNKNOWN: {} changed by more than {tolerance} %, with one measurement on each side. Repeat the measurements to see \
-             the noise, or let --tolerance decide alone",
+             the noise, or give --tolerance",
             count(comparison.unknown, "figure")
         ));
     }

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::fabric::{
     choice::Tried,
-    figures::{Bandwidth, Benchmark, Direction, OpenLoop, Rate, RoundTrip, Route, SLOW},
+    figures::{Bandwidth, Benchmark, Direction, OpenLoop, Rate, RoundTrip, Route},
     report::Report,
 };
 
@@ -220,21 +220,22 @@ fn open_loop(runs: &[OpenLoop]) -> String {
     table::table(titles, 2, runs.iter().map(row))
 }
 
-/// Nodes that got clearly less than the others in the cell with the most bytes per second, in either direction.
+/// Nodes that are slow in the cell with the most bytes per second, in either direction.
 fn slow_nodes(report: &Report) -> Option<String> {
     let named = Direction::ALL.iter().filter_map(|direction| {
         let of_direction = report.bandwidth.iter().filter(|cell| cell.direction == *direction);
         let best =
             of_direction.max_by(|a, b| a.bytes_per_second().total_cmp(&b.bytes_per_second()))?;
-        let mut rates: Vec<_> = best.nodes.iter().map(Rate::bytes_per_second).collect();
-        rates.sort_by(f64::total_cmp);
-        let median = *rates.get(rates.len() / 2).filter(|_| rates.len() > 1)?;
-        let slow = best.nodes.iter().filter(|node| node.bytes_per_second() < SLOW * median);
-        let slow: Vec<_> =
-            slow.map(|node| format!("{} ({})", node.name, rate(node.bytes_per_second()))).collect();
+        let (slow, usual) = best.slow_nodes()?;
+        let slow: Vec<_> = slow
+            .iter()
+            .map(|node| format!("{} ({})", node.name, rate(node.bytes_per_second())))
+            .collect();
         (!slow.is_empty()).then(|| {
-            let (slow, median, from) = (slow.join(", "), rate(median), basis(report.rounds));
-            format!("SLOW {direction}: {slow}; the median of the nodes is {median}{from}")
+            let measured = best.rounds_bytes_per_second.len();
+            let (slow, usual) = (slow.join(", "), rate(usual));
+            let from = basis(measured, report.rounds);
+            format!("SLOW {direction}: {slow}; the median of the nodes is {usual}{from}")
         })
     });
     let named: Vec<_> = named.collect();

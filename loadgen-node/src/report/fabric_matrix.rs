@@ -56,16 +56,16 @@ pub(crate) fn render(matrix: &Matrix, report: &Report) -> String {
                 SlowPart::Pair(from, to) => format!("{from} to {to}:"),
             };
             let (reached, usual) = (rate(slow.bytes_per_second), rate(slow.usual_bytes_per_second));
-            let from = basis(slow.rounds);
+            let from = basis(slow.rounds, report.rounds);
             format!("SLOW {part} {reached}, where a quarter of such pairs reach {usual}{from}")
         })
         .collect();
     let measured = matrix.pairs.iter().filter(|pair| pair.bytes_per_second.is_some()).count();
     parts.push(match slow[..] {
         [] => format!(
-            "nothing is slow: no median of {measured} measured pairs is below {SLOW} of what a quarter of such pairs reach, by more than its rounds \
-             differ{}",
-            basis(report.rounds)
+            "nothing is slow: of {measured} measured pairs, all reach {SLOW} of what a quarter of such pairs reach, or differ by no more than \
+             their rounds{}",
+            basis(report.rounds, report.rounds)
         ),
         _ => slow.join("\n"),
     });

@@ -24,9 +24,13 @@ pub(super) fn range(cell: &Bandwidth) -> Option<String> {
     several.then(|| format!("{} – {}", gigabytes(least), gigabytes(most)))
 }
 
-/// The words behind a verdict that rests on one round.
-pub(super) fn basis(rounds: usize) -> &'static str {
-    if rounds == 1 { ", from one round: repeat it with --rounds 3" } else { "" }
+/// Returns what follows a verdict that rests on one round of those that were planned.
+pub(super) fn basis(measured: usize, planned: usize) -> &'static str {
+    match (measured, planned) {
+        (2.., _) => "",
+        (_, 2..) => ", from the only round that was measured: repeat it",
+        _ => ", from one round: repeat it with --rounds 3",
+    }
 }
 
 #[cfg(test)]
@@ -44,7 +48,8 @@ mod tests {
             |number| rounds(&Report { rounds: number, duration_ms: 300, ..Report::default() });
         assert!(said(1).starts_with("1 round of 300 ms, "), "{}", said(1));
         assert!(said(3).starts_with("3 rounds of 300 ms, each "), "{}", said(3));
-        assert!(basis(1).contains("from one round"));
-        assert_eq!(basis(2), "");
+        assert!(basis(1, 1).ends_with("repeat it with --rounds 3"));
+        assert!(basis(1, 3).ends_with("the only round that was measured: repeat it"));
+        assert_eq!(basis(2, 3), "");
     }
 }

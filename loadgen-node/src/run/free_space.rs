@@ -90,7 +90,7 @@ impl FreeSpace {
     }
 }
 
-/// Returns why the file system of that folder has less free space, if it has. It waits for the file system.
+/// Checks that the file system of a folder has so much free space. Blocks while the file system answers.
 pub(crate) fn has_room(folder: &Path, min_free_bytes: u64) -> Result<(), String> {
     enough(free_bytes(folder), folder, min_free_bytes)
 }
@@ -106,8 +106,8 @@ fn enough(free: io::Result<u64>, folder: &Path, min_free_bytes: u64) -> Result<(
         return Ok(());
     }
     Err(format!(
-        "the file system of {} has {free} bytes free, and LoadGen's logs need room: make some, or lower --min-free-bytes \
-         ({min_free_bytes})",
+        "the file system of {} has {free} bytes free, and LoadGen's logs need --min-free-bytes ({min_free_bytes}): free some space, \
+         or lower it",
         folder.display()
     ))
 }

@@ -26,8 +26,7 @@ const ONE_REQUEST: Duration = Duration::from_secs(1);
 /// Time that preparing a folder, and then giving it up, may take when a signal arrives.
 const TIDYING: Duration = Duration::from_secs(1);
 
-/// Signals that ask for an end, from now on: the first ends the run, once there is one, and else the process. A later one ends
-/// the process.
+/// Termination signals. The first ends the run, or the process if no run has started; a later one ends the process.
 #[derive(Clone, Default)]
 pub(crate) struct Interruptions {
     reaction: Arc<Mutex<Reaction>>,

@@ -39,7 +39,7 @@ pub struct DiscoveryArgs {
 }
 
 impl DiscoveryArgs {
-    /// The addresses of what an option names; names in the DNS that are looked up are waited for as long as that.
+    /// Returns the addresses that an option names. Names in the DNS have this long to appear.
     pub(super) fn nodes(
         &self,
         option: &'static str,

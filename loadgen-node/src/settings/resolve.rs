@@ -7,6 +7,7 @@ use netdiv_dataset as dataset;
 use netdiv_evidence::Statement;
 use netdiv_qdl::{OnNodeLoss, Policy, Settings};
 use netdiv_rules::{Division, Mode, Scenario, book::Table};
+use tracing::warn;
 
 use super::{
     RunArgs, RunConfig, Target,
@@ -44,6 +45,10 @@ impl RunArgs {
             return usage(format!("--benchmark {why}"));
         }
         let known = benchmarks.find(&benchmark);
+        let meant = benchmarks.meant(&benchmark);
+        if !meant.is_empty() && !dataset::EMBEDDED.contains(&benchmark.as_str()) {
+            warn!("--benchmark {benchmark}: not in the table of benchmarks{meant}");
+        }
         let default_output = || PathBuf::from("out").join(format!("{benchmark}-{scenario}-{mode}"));
         let performance_samples = self.performance_samples;
         let target = self.target(scenario, names)?;

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::keys::{Keys, Replace};
 
-/// Keys of what a program writes. It may lie in the current folder from an earlier time.
+/// Keys of output paths. An old output in the current folder is no error.
 const WRITTEN: [&str; 3] = ["json", "output", "ready_file"];
 
 /// The value of a key, with the paths in it replaced by those of `place`.

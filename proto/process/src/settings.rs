@@ -98,7 +98,7 @@ pub(crate) struct FromFile {
 pub(crate) fn over<T: Keys>(given: &T, file: FromFile) -> Result<T, SettingsError> {
     let layering = |error: &dyn std::fmt::Display| SettingsError::Layering(error.to_string());
     let on_top = serde_json::to_value(given).map_err(|e| layering(&e))?;
-    let is_open = |todo: &Todo| on_top.get(&todo.key).is_none_or(Value::is_null);
+    let is_open = |todo: &Todo| on_top.get(&todo.top).is_none_or(Value::is_null);
     let todos: Vec<_> = file.todos.into_iter().filter(is_open).collect();
     if !todos.is_empty() {
         return Err(SettingsError::Unwritten { path: file.path, todos });
@@ -144,8 +144,9 @@ pub(crate) fn read<T: Keys>(path: &Path) -> Result<FromFile, SettingsError> {
         }
         // A command does without the values of others.
         let own_option = own.get_arguments().find(|option| option.get_id() == key.as_str());
-        if let Some(todo) = todos.iter().find(|todo| todo.key == key) {
-            file.todos.extend(own_option.map(|_| todo.clone()));
+        let mut of_key = todos.iter().filter(|todo| todo.top == key).peekable();
+        if of_key.peek().is_some() {
+            file.todos.extend(of_key.filter(|_| own_option.is_some()).cloned());
             continue;
         }
         let only = toml::Table::from_iter([(key.clone(), value.clone())]);
@@ -281,11 +282,18 @@ mod tests {
 
     #[test]
     fn placeholders_are_refused_all_at_once_unless_the_command_line_has_the_values() {
-        let file = file("# A name.\nname = 'TODO-name'\nsize = 'TODO'\nwait = '5ms'\n");
+        let file = file(
+            "# A name.\nname = 'TODO-name'\nsize = 'TODO'\nwait = '5ms'\nhosts = ['TODO',\n'a', 'TODO']\n",
+        );
         let read = |name: Option<&str>, size| {
             let more = MoreKeys { size, ..MoreKeys::default() };
-            layered(&Own { name: name.map(Into::into), more, ..Own::default() }, Some(file.path()))
+            let hosts = Some(vec!["a".into()]);
+            let own = Own { name: name.map(Into::into), more, hosts, ..Own::default() };
+            layered(&own, Some(file.path()))
         };
+        let all = layered(&Own::default(), Some(file.path())).unwrap_err().to_string();
+        assert_eq!(all.lines().count(), 4, "{all}");
+        assert!(all.contains("line 5: hosts is still") && all.contains("line 6: hosts"), "{all}");
         let (path, error) = (file.path().display(), read(None, None).unwrap_err());
         let name = format!("{path}, line 2: name is still TODO: write it. A name.");
         let size = format!("{path}, line 3: size is still TODO: write it");

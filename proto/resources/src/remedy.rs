@@ -6,8 +6,8 @@ use rustix::io::Errno;
 
 use crate::descriptors;
 
-/// Returns what to do about the error of a file that could not be made or written, to stand behind it; empty where that is
-/// all there is to say.
+/// Returns advice to append to the error of a file that could not be made or written; empty for errors that explain
+/// themselves.
 pub fn remedy(error: &io::Error) -> String {
     let advice = match Errno::from_io_error(error) {
         _ if descriptors::are_exhausted(error) => descriptors::REMEDY,

@@ -40,10 +40,10 @@ pub enum OpenError {
 impl OpenError {
     /// The error of a socket that cannot be opened or connected to an address.
     ///
-    /// Final is what stays as it is while this program waits: its descriptors. A network or an address may come up
-    /// (`ENETUNREACH`, `EADDRNOTAVAIL`), memory and ports may become free (`ENOBUFS`, `EADDRNOTAVAIL`), a name may have other
-    /// addresses beside those of a family that this machine lacks (`EAFNOSUPPORT`) or a router forbids (`EACCES`), and some load
-    /// balancers answer `EPERM` until a node is ready.
+    /// Exhausted descriptors are final: waiting frees none. Any other error may pass: a network or an address comes up
+    /// (`ENETUNREACH`, `EADDRNOTAVAIL`), memory and ports become free (`ENOBUFS`, `EADDRNOTAVAIL`), a name has other addresses
+    /// than those of a family that this machine lacks (`EAFNOSUPPORT`) or a router forbids (`EACCES`), and some load balancers
+    /// answer `EPERM` until a node is ready.
     pub(crate) fn of_socket(address: impl ToString, error: &io::Error) -> Self {
         if descriptors::are_exhausted(error) {
             return Self::Local(format!("{error}; {}", descriptors::REMEDY));

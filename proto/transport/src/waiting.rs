@@ -1,4 +1,4 @@
-//! Announcing that a node is waited for, so that no program is silent for as long as a timeout lasts.
+//! Announcements of waits for nodes that last longer than a second.
 
 use std::{
     fmt::Display,
@@ -20,12 +20,12 @@ pub struct Wait {
 }
 
 impl Wait {
-    /// Begins now.
+    /// Starts now.
     pub fn begin() -> Self {
         Self { due: Some(Instant::now() + UNANNOUNCED) }
     }
 
-    /// Never announces anything: another wait for the same node does.
+    /// Makes no announcement: another wait for the same node does.
     pub const fn unannounced() -> Self {
         Self { due: None }
     }

@@ -3,7 +3,7 @@
 /// Minimum likeness of a suggestion, from 0 to 1, as clap has it for options.
 const ALIKE: f64 = 0.7;
 
-/// Words that are less like than the best one by more than this are not suggested.
+/// Maximum difference between the likeness of a suggestion and that of the best one.
 const NEAR_THE_BEST: f64 = 0.05;
 
 /// Returns ` (did you mean a or b?)`, for the end of a message; nothing where no known word is like the given one.

@@ -2,25 +2,30 @@
 
 use std::fmt;
 
+use toml::{
+    Spanned,
+    de::{DeTable, DeValue},
+};
+
 /// Beginning of a placeholder.
 pub const TODO: &str = "TODO";
-
-const QUOTES: [char; 2] = ['"', '\''];
 
 /// A placeholder in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Todo {
     /// The line, from 1.
     pub line: usize,
-    /// The key that it is the value of.
+    /// The key that it is the value of, without the table that the key is in.
     pub key: String,
+    /// The key or table at the top of the file.
+    pub top: String,
     /// The comment before the key.
     comment: String,
 }
 
 impl fmt::Display for Todo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { line, key, comment } = self;
+        let Self { line, key, comment, .. } = self;
         write!(f, "line {line}: {key} is still {TODO}: write it")?;
         if comment.is_empty() { Ok(()) } else { write!(f, ". {comment}") }
     }
@@ -31,49 +36,48 @@ pub fn is_todo(value: &str) -> bool {
     value.strip_prefix(TODO).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
 }
 
-/// Returns all placeholders in the text of a TOML file.
+/// Returns all placeholders in the text of a TOML file, in the order of their lines. A text that is no TOML has none.
 pub fn todos(text: &str) -> Vec<Todo> {
     let mut todos = Vec::new();
-    let (mut key, mut comment) = (String::new(), String::new());
-    // In a text of several lines, of which the first follows.
-    let (mut is_in_text, mut is_first) = (false, false);
-    for (line, number) in text.lines().zip(1..) {
-        let line = line.trim();
-        let (was_in_text, was_first) = (is_in_text, is_first);
-        is_in_text ^= ["\"\"\"", "'''"].iter().any(|quotes| line.matches(quotes).count() % 2 == 1);
-        is_first = !was_in_text && is_in_text && line.ends_with(QUOTES);
-        if was_in_text {
-            if was_first && is_todo(line) {
-                todos.push(Todo { line: number, key: key.clone(), comment: String::new() });
-            }
-            continue;
-        }
-        if let Some(words) = line.strip_prefix("# ") {
-            comment = format!("{comment} {words}").trim_start().into();
-            continue;
-        }
-        if let Some((name, _)) = line.split_once('=').filter(|_| !line.starts_with('#')) {
-            key = name.trim().trim_matches(QUOTES).into();
-        }
-        let comment = std::mem::take(&mut comment);
-        if !line.starts_with('#') && has_placeholder(line) {
-            todos.push(Todo { line: number, key: key.clone(), comment });
+    if let Ok(table) = DeTable::parse(text) {
+        for (top, value) in table.get_ref() {
+            let mut add = |key: &str, start: usize| {
+                let before = text.get(..start).unwrap_or_default();
+                let above: Vec<_> = before.split('\n').collect();
+                let line = above.len();
+                let comment = comment(&above[..line - 1]);
+                todos.push(Todo { line, key: key.into(), top: top.get_ref().to_string(), comment });
+            };
+            walk(top.get_ref(), value, &mut add);
         }
     }
+    todos.sort_by_key(|todo| todo.line);
     todos
 }
 
-/// Returns true if a value on the line begins with a placeholder.
-fn has_placeholder(line: &str) -> bool {
-    line.match_indices(TODO).any(|(start, _)| {
-        let (before, value) = line.split_at(start);
-        let opening = before.trim_end_matches(QUOTES);
-        let is_quoted = opening.len() < before.len();
-        let opening = opening.trim_end();
-        let is_value = opening.ends_with('=')
-            || is_quoted && (opening.is_empty() || opening.ends_with(['[', ',']));
-        is_value && is_todo(value)
-    })
+/// Adds each placeholder of a value with its key and the place where it starts.
+fn walk(key: &str, value: &Spanned<DeValue<'_>>, add: &mut impl FnMut(&str, usize)) {
+    match value.get_ref() {
+        DeValue::String(text) => {
+            // The value of a `--setting` as well.
+            let assigned = text.split_once('=').map(|(_, value)| value);
+            if is_todo(text) || assigned.is_some_and(is_todo) {
+                add(key, value.span().start);
+            }
+        }
+        DeValue::Array(values) => values.iter().for_each(|value| walk(key, value, add)),
+        DeValue::Table(values) => {
+            values.iter().for_each(|(key, value)| walk(key.get_ref(), value, add));
+        }
+        _ => {}
+    }
+}
+
+/// Returns the comment that these lines end with, as one line.
+fn comment(lines: &[&str]) -> String {
+    let words = lines.iter().rev().map_while(|line| line.trim().strip_prefix("# "));
+    let words: Vec<_> = words.collect();
+    words.into_iter().rev().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -83,21 +87,25 @@ mod tests {
     #[test]
     fn placeholders_are_found_with_line_key_and_comment() {
         let text = "# About the file.\n\n# Samples, a .npy file:\n# write its path.\ndataset = \"TODO-dataset.npy\"\n\
-                    # A suggestion.\n#labels = \"TODO\"\nvocabulary = TODO\nnodes = [\n  'a', # TODO\n  'TODO',\n]\n\
+                    # A suggestion, with \"\"\" in it.\n#labels = \"TODO\"\nvocabulary = 'TODO' # not ''' either\nnodes = [\n  'a', # TODO\n  'TODO',\n]\n\
                     link = { from = 'a', to = 'TODO' }\nsetting = [\"target=TODO\"]\n\
-                    text = \"\"\"TODO\nTODO = 'TODO'\n\"\"\"\nlast = '''\nTODO: say how\nTODO\n'''\n";
+                    text = \"\"\"TODO\nTODO = 'TODO'\n\"\"\"\nlast = '''\nTODO: say how\nTODO\n'''\n\
+                    [system]\n# A name.\nid = 'TODO'\n";
         let found = todos(text);
-        let places: Vec<_> = found.iter().map(|todo| (todo.line, todo.key.as_str())).collect();
+        let places: Vec<_> =
+            found.iter().map(|todo| (todo.line, &todo.top[..], &todo.key[..])).collect();
         let want = [
-            (5, "dataset"),
-            (8, "vocabulary"),
-            (11, "nodes"),
-            (13, "link"),
-            (14, "setting"),
-            (15, "text"),
-            (19, "last"),
+            (5, "dataset", "dataset"),
+            (8, "vocabulary", "vocabulary"),
+            (11, "nodes", "nodes"),
+            (13, "link", "to"),
+            (14, "setting", "setting"),
+            (15, "text", "text"),
+            (18, "last", "last"),
+            (24, "system", "id"),
         ];
         assert_eq!(places, want);
+        assert_eq!(found[7].to_string(), "line 24: id is still TODO: write it. A name.");
         assert_eq!(
             found[0].to_string(),
             "line 5: dataset is still TODO: write it. Samples, a .npy file: write its path."
@@ -114,8 +122,10 @@ mod tests {
             "a = 'x' # TODO",
             "# a = 'TODO'",
             "a = 'What is left TODO'",
+            "# \"\"\"\na = 'TODOS'",
             "a = 'Two nodes, TODO more'",
             "TODO = 1",
+            "a = TODO",
         ] {
             assert_eq!(todos(line), [], "{line}");
         }

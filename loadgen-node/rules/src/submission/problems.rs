@@ -35,7 +35,7 @@ impl Problems {
     }
 
     /// Returns the text, or adds a gap that says what to write in place of nothing or a placeholder. Placeholders of
-    /// `loadgen-node init` are gaps already.
+    /// `loadgen-node init` are gaps already, in [`Problems::of`].
     pub(super) fn need<'a>(&mut self, value: &'a Option<String>, what: &str) -> &'a str {
         match value.as_deref() {
             Some(text) if is_todo(text) => {}

@@ -52,7 +52,22 @@ fn the_sizes_of_a_target_are_measured() {
     let sizes = |options: &[&str]| plan(1, options).unwrap().sizes;
     assert_eq!(sizes(&["--target", "resnet50=5"]), [64, 16 << 10, 150_528, 1 << 20]);
     assert_eq!(sizes(&["--target", "bert=5,rgat=5"]), [64, 9216, 16 << 10, 1 << 20]);
+    assert_eq!(sizes(&["--target", "bert-99=5"]), sizes(&["--target", "bert=5"]));
     assert_eq!(sizes(&["--target", "resnet50=5", "--sizes", "64"]), [64]);
+}
+
+#[test]
+fn a_misspelt_benchmark_is_refused_with_the_one_that_was_meant() {
+    for (options, want) in [
+        (["--benchmark", "resnt50"], "--benchmark resnt50: unknown (did you mean resnet50"),
+        (["--benchmark", "digits,bert-9"], "--benchmark bert-9: unknown (did you mean bert-99"),
+        (["--target", "resnt50=5"], "(did you mean resnet50"),
+        (["--target", "bert-99=5,bert=5"], "--target: bert is given twice"),
+    ] {
+        let error = plan(1, &options).unwrap_err().to_string();
+        assert!(error.contains(want), "{error}");
+    }
+    plan(1, &["--benchmark", "a-model-of-our-own,sorting"]).unwrap();
 }
 
 fn kind(text: &str) -> Result<Kind, RunError> {

@@ -40,7 +40,7 @@ impl Usual {
         Self { median, minimum: usual(pairs.iter().map(|pair| pair.minimum)) }
     }
 
-    /// Returns true if a rate is clearly lower, and no round reaches what is usual in every round: that would be noise.
+    /// Returns true if a rate is clearly lower and its best round is below the usual minimum, so that noise does not explain it.
     fn is_beyond(&self, median: f64, maximum: f64) -> bool {
         median < SLOW * self.median && maximum < self.minimum
     }

@@ -52,7 +52,7 @@ pub enum DiscoveryError {
         waited: Duration,
     },
     /// More nodes, or fewer, than were said to come.
-    #[error("--nodes-expected {expected}: {option} stands for {found}{}", after(*waited))]
+    #[error("--nodes-expected: expected {expected} nodes, and {option} has {found}{}", after(*waited))]
     Count {
         /// The option.
         option: &'static str,

@@ -12,7 +12,7 @@ mod host_list;
 mod records;
 
 use std::{
-    collections::{HashMap, HashSet},
+    collections::{BTreeSet, HashMap, HashSet},
     net::SocketAddr,
     thread,
     time::{Duration, Instant},
@@ -91,7 +91,7 @@ impl Nodes<'_> {
         let deadline = Instant::now() + self.patience;
         let mut wait = Wait::begin();
         loop {
-            let (mut found, mut missing) = (Vec::new(), None);
+            let (mut found, mut missing) = (Vec::new(), Vec::new());
             for entry in &entries {
                 let Target::Name { name, port, family } = &entry.target else {
                     found.extend(entry.node());
@@ -105,26 +105,28 @@ impl Nodes<'_> {
                         let address = format!("{}@{peer}", name.trim_end_matches('.'));
                         Found { entry, address }
                     })),
-                    Err(why) => missing = Some((&entry.written, why)),
+                    Err(why) => missing.push((&entry.written[..], why)),
                 }
             }
             let is_late = Instant::now() >= deadline;
             let few = self.expected.is_some_and(|expected| found.len() < expected);
-            match missing {
-                Some((named, why)) if is_late => {
-                    let (option, named, waited) = (self.option, named.clone(), self.patience);
-                    return Err(DiscoveryError::NoRecord { option, named, why, waited });
-                }
-                None if is_late || !waits || !few => {
-                    let found = self.checked(found)?;
-                    return self.counted(found, waits.then_some(self.patience).filter(|_| few));
-                }
-                _ => {}
+            let named = missing.iter().map(|(named, _)| *named).collect::<Vec<_>>().join(", ");
+            if missing.is_empty() && (is_late || !waits || !few) {
+                let found = self.checked(found)?;
+                return self.counted(found, waits.then_some(self.patience).filter(|_| few));
             }
-            let named = missing.map(|(named, _)| named.clone());
+            if !missing.is_empty() && is_late {
+                let reasons: BTreeSet<_> = missing.into_iter().map(|(_, why)| why).collect();
+                let why = reasons.into_iter().collect::<Vec<_>>().join("; ");
+                let (option, waited) = (self.option, self.patience);
+                return Err(DiscoveryError::NoRecord { option, named, why, waited });
+            }
             let expected = self.expected.unwrap_or_default();
-            let more = || format!("{expected} nodes, of which {} are there", found.len());
-            wait.announce(named.unwrap_or_else(more), self.patience);
+            let awaited = match missing.len() {
+                0 => format!("{expected} nodes, of which {} are there", found.len()),
+                _ => named,
+            };
+            wait.announce(awaited, self.patience);
             thread::sleep(PAUSE.min(deadline.saturating_duration_since(Instant::now())));
         }
     }

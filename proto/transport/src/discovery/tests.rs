@@ -73,6 +73,7 @@ fn what_is_no_node_is_refused_with_the_reason() {
         ("dns:a:b", "the port is not a number"),
         ("dns:rack[1-2]:5", "write dns:NAME:PORT"),
         ("dns:a:5", "--nodes dns:a:5: no address after 0 s: unknown"),
+        ("dns:a,c,dns:b", "--nodes dns:a, dns:b: no address after 0 s: unknown. Are"),
         ("dns4:a.lab.", "--nodes dns4:a.lab.: no address after 0 s: unknown"),
         ("b,dns6:a", "--nodes dns6:a: no address after 0 s: unknown"),
         (":5", "the host is missing"),
@@ -138,7 +139,7 @@ fn names_are_looked_up_until_the_expected_number_is_there() {
     assert_eq!(discover("dns6:v6:5", None, 60).unwrap(), ["v6@[::]:5"]);
     assert_eq!(discover("dns4:v6:5", None, 60).unwrap(), ["v6@10.0.0.1:5"]);
     let error = discover("dns:n", Some(9), 1).unwrap_err();
-    assert!(error.starts_with("--nodes-expected 9: --nodes stands for "), "{error}");
+    assert!(error.starts_with("--nodes-expected: expected 9 nodes, and --nodes has "), "{error}");
     assert!(error.contains(" after 1 s; --connect-timeout says"), "{error}");
     let error = discover("dns6:n", None, 1).unwrap_err();
     assert!(
@@ -149,9 +150,9 @@ fn names_are_looked_up_until_the_expected_number_is_there() {
     assert!(error.contains("10.0.0.1:5 is given twice"), "{error}");
     // What needs no look is not waited for, and too many are not let through.
     for (text, expected, want) in [
-        ("n[1-3]", 4, "--nodes-expected 4: --nodes stands for 3"),
-        ("n[1-3]", 2, "--nodes-expected 2: --nodes stands for 3"),
-        ("a,b,dns:n", 2, "--nodes-expected 2: --nodes stands for 3"),
+        ("n[1-3]", 4, "--nodes-expected: expected 4 nodes, and --nodes has 3"),
+        ("n[1-3]", 2, "--nodes-expected: expected 2 nodes, and --nodes has 3"),
+        ("a,b,dns:n", 2, "--nodes-expected: expected 2 nodes, and --nodes has 3"),
     ] {
         assert_eq!(discover(text, Some(expected), 60).unwrap_err(), want);
     }
@@ -191,7 +192,10 @@ fn what_needs_no_look_into_the_dns_is_checked_without_one() {
         assert_eq!(addresses(named, expected).unwrap(), ["b:1", "a1:50051", "a2:50051"]);
     }
     assert_eq!(addresses("dns:nowhere.invalid", None).unwrap(), [""; 0]);
-    assert_eq!(addresses("a,b", Some(3)).unwrap_err(), "--nodes-expected 3: --nodes stands for 2");
+    assert_eq!(
+        addresses("a,b", Some(3)).unwrap_err(),
+        "--nodes-expected: expected 3 nodes, and --nodes has 2"
+    );
     assert!(addresses("a,dns:n,a", None).is_err() && addresses("dns:", None).is_err());
 }
 
@@ -207,7 +211,7 @@ fn errors_name_the_option_that_was_given() {
         ("@/nowhere", "--fabric-peers @/nowhere: "),
         ("a,a", "--fabric-peers a: a:50051 is given twice"),
         ("dns:a", "--fabric-peers dns:a: no address"),
-        ("a", "--nodes-expected 9: --fabric-peers stands for 1"),
+        ("a", "--nodes-expected: expected 9 nodes, and --fabric-peers has 1"),
     ] {
         let error = of(text);
         assert!(error.starts_with(want), "{text}: {error}");

@@ -238,7 +238,7 @@ pub(super) fn refuse_encrypted(key: &str) -> Result<(), &'static str> {
     let marks = ["-----BEGIN ENCRYPTED PRIVATE KEY-----", "Proc-Type: 4,ENCRYPTED"];
     if marks.iter().any(|mark| key.contains(mark)) {
         return Err(
-            "the key is encrypted, and nobody is there to give its password: decrypt it into a file of mode 600, \
+            "the key is encrypted, and encrypted keys are not supported: decrypt it into a file of mode 600, \
              such as with `openssl pkey -in KEY -out PLAIN`",
         );
     }

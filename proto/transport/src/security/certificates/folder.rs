@@ -83,7 +83,7 @@ impl NewFile {
     }
 }
 
-/// Files that were made, which go with this value: one without the others would be in the way of the next attempt.
+/// Files that were made. Dropping this removes them: one without the others would be in the way of the next attempt.
 #[derive(Default)]
 struct Made(Vec<PathBuf>);
 
