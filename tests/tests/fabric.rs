@@ -134,7 +134,7 @@ fn what_cannot_be_measured_is_refused() {
         (&none, ["--soak=1s", "--rate=5"], "--soak and --rate are different measurements"),
         (&none, ["--soak=1s", "--target=bert=5"], "--soak and --target are different"),
         (&none, ["--rate=5", "--benchmark=res"], "--benchmark res: choose one of resnet50, "),
-        (&none, ["--target", "resnet=5"], "choose one of resnet50, "),
+        (&none, ["--target", "resnt=5"], "choose one of resnet50, "),
         (&none, ["--target", "resnet50=much"], "`much` is not a number above 0"),
     ] {
         let (code, text, report) = fabric(&[node], &args);
