@@ -107,7 +107,7 @@ pub enum ConnectError {
     /// Connections to one address that end at different nodes.
     #[error(
         "connections to {address} reach different nodes: the first one `{first}`, another one `{other}`, with another {what}; \
-         a load balancer, or a name with several addresses, stands between: give each node an address of its own"
+         there is a load balancer, or a name with several addresses, in between: give each node an address of its own"
     )]
     SeveralNodes {
         /// The address.

@@ -63,11 +63,12 @@ impl InProcess {
         for (id, payload) in samples {
             let model = &self.engines.model;
             let payload = model.read(payload).map_err(|error| error.to_string())?;
-            let bytes = payload.bytes().len();
-            if let Some(why) = self.admission.refusal(bytes) {
+            let bytes = payload.bytes().len() as u64;
+            let working = model.working_bytes(bytes);
+            if let Some(why) = self.admission.refusal(bytes, working) {
                 return Err(why);
             }
-            let cost = self.admission.cost(bytes as u64, bytes as u64);
+            let cost = self.admission.cost(bytes, bytes, working);
             let admitted = self.admission.try_admit([cost]).unwrap_or_else(|| {
                 // No more samples will fill up this batch until there is room.
                 self.engines.queue.push(&mut burst);

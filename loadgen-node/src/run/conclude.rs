@@ -73,6 +73,7 @@ pub(super) fn spoiled(test: &LoadGenTest, reason: String) -> StartTestError {
 /// Ends a process whose LoadGen does not end its test.
 pub(super) fn give_up(test: &LoadGenTest, counted: Counted, reason: String) -> ! {
     progress::restore();
+    watchdog::exit_later();
     watchdog::end_loadgen(reason.clone());
     let finished = finish(test, counted, Err(StartTestError::Aborted(reason)));
     finished.inspect_err(|error| error!("{error}")).ok();

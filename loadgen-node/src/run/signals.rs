@@ -77,12 +77,12 @@ impl Interruptions {
     }
 
     /// Makes the folder of a run, as [`output::prepare`]; a process that is ended gives up its claim.
-    pub(crate) fn prepare(&self, folder: &Path) -> Result<Claim, RunError> {
+    pub(crate) fn prepare(&self, folder: &Path) -> Result<Prepared, RunError> {
         // A signal waits until the claim is known.
         let mut reaction = self.reaction.lock();
         let claim = output::prepare(folder)?;
         reaction.claimed = Some(folder.into());
-        Ok(claim)
+        Ok(Prepared { reaction: self.reaction.clone(), claim: Some(claim) })
     }
 
     /// From now on the first signal calls this.
@@ -93,6 +93,19 @@ impl Interruptions {
     /// Returns the flag for files that cannot grow: the logs of a run have a hole then.
     pub(super) fn cut(&self) -> Cut {
         self.cut.clone()
+    }
+}
+
+/// A folder that was prepared. Dropping this gives up the claim, after which another process may have the folder.
+pub(crate) struct Prepared {
+    reaction: Arc<Mutex<Reaction>>,
+    claim: Option<Claim>,
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        self.reaction.lock().claimed = None;
+        self.claim = None;
     }
 }
 

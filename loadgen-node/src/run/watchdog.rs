@@ -11,6 +11,9 @@ use std::{
 };
 
 use loadgen_sys::StartTestError;
+use tracing::error;
+
+use crate::error::EXIT_FAILED;
 
 /// How often to look.
 const PERIOD: Duration = Duration::from_millis(100);
@@ -20,6 +23,9 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// How long LoadGen may then take to close its logs.
 const CLOSING_TIME: Duration = Duration::from_secs(1);
+
+/// How long the result of a failed run may then take to be written.
+const WRITING_TIME: Duration = Duration::from_secs(60);
 
 /// Does the work; calls `give_up` once, which does not come back, if it goes on for too long after a failure
 /// while LoadGen still owes calls. A failure that comes when LoadGen has all answers changes nothing.
@@ -49,6 +55,18 @@ pub(crate) fn guard(
         drop(done);
         result
     })
+}
+
+/// Ends the process after a while, for a file system that does not answer when the result is written.
+pub(crate) fn exit_later() {
+    let exit = || {
+        thread::sleep(WRITING_TIME);
+        let seconds = WRITING_TIME.as_secs();
+        error!("no result: the file system of the output folder has not answered for {seconds} s");
+        loadgen_sys::exit_now(EXIT_FAILED);
+    };
+    // Without it the process ends as soon as the file system answers.
+    drop(thread::Builder::new().name("exit".into()).spawn(exit));
 }
 
 /// Lets LoadGen write the reason into its log and close it, for a limited time.

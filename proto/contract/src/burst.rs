@@ -11,7 +11,10 @@ use futures_core::Stream;
 use prost::Message;
 use tonic::Status;
 
-use crate::framing::{Decoder, Frame, Framed, ended};
+use crate::{
+    framing::{Decoder, Frame, Framed, ended},
+    limits::MAX_HEADER_BYTES,
+};
 
 /// Most messages taken at once, so that other tasks of the thread get their turn.
 pub const MESSAGES: usize = 256;
@@ -74,7 +77,8 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> Messages<S> {
         poll_fn(|context| {
             while burst.len() < MESSAGES && bytes < BYTES {
                 match self.poll_step::<M>(context) {
-                    Poll::Ready(Ok(Step::Message(message, length))) => {
+                    Poll::Ready(Ok(Step::Message(mut message, length))) => {
+                        check_header(length, message.payload_mut().len())?;
                         bytes += length;
                         burst.push(message);
                     }
@@ -135,6 +139,17 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> Messages<S> {
             }
         }
     }
+}
+
+/// Refuses a message that keeps more memory alive than its payload accounts for: one with long unknown fields.
+fn check_header(length: usize, payload: usize) -> Result<(), Status> {
+    let header = length.saturating_sub(payload);
+    if header <= MAX_HEADER_BYTES {
+        return Ok(());
+    }
+    Err(Status::invalid_argument(format!(
+        "a message has {header} bytes beside its payload of {payload}; at most {MAX_HEADER_BYTES} are allowed"
+    )))
 }
 
 /// A message with its length, the end, or the length of a long message.

@@ -3,8 +3,6 @@
 //! Decoding never produces more bytes than the message announces, nor more than the given limit, so a few hostile
 //! bytes cannot fill the memory.
 
-use std::io::Read as _;
-
 use bytes::Bytes;
 
 pub use crate::v1::Encoding;
@@ -124,7 +122,10 @@ pub fn decode_known(
     let damaged = |why: String| EncodingError::Damaged { encoding, why };
     let plain = match encoding {
         Encoding::None => return Ok(bytes),
-        Encoding::Zstd => unzstd(&bytes, length).map_err(|e| damaged(e.to_string()))?,
+        // Unlike a streaming decoder, it keeps no window beside the output.
+        Encoding::Zstd => {
+            zstd::bulk::decompress(&bytes, length).map_err(|e| damaged(e.to_string()))?
+        }
         Encoding::Lz4 => {
             lz4_flex::block::decompress(&bytes, length).map_err(|e| damaged(e.to_string()))?
         }
@@ -133,13 +134,6 @@ pub fn decode_known(
         return Err(damaged(format!("{} bytes came out, the header says {length}", plain.len())));
     }
     Ok(plain.into())
-}
-
-/// Decodes a Zstandard frame, stopping one byte after `length`: enough to see that there is too much.
-fn unzstd(bytes: &[u8], length: usize) -> std::io::Result<Vec<u8>> {
-    let mut plain = Vec::with_capacity(length + 1);
-    zstd::Decoder::with_buffer(bytes)?.take(length as u64 + 1).read_to_end(&mut plain)?;
-    Ok(plain)
 }
 
 #[cfg(test)]

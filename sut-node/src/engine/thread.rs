@@ -158,7 +158,7 @@ mod tests {
             let payload = Bytes::from_static(b"payload");
             Sample {
                 payload: Payload::read(&InputLayout::default(), payload).unwrap(),
-                admitted: self.admission.try_admit([self.admission.cost(7, 7)]),
+                admitted: self.admission.try_admit([self.admission.cost(7, 7, 0)]),
                 ..Sample::empty(id, ReplyTo::Stream(self.sender.clone()))
             }
         }
@@ -191,7 +191,9 @@ mod tests {
         stage.queue.push(&mut vec![last]);
         stage.queue.close();
         stage.engine.join().unwrap();
-        assert!((0..10).all(|_| stage.admission.try_admit([stage.admission.cost(1, 1)]).is_some()));
+        assert!(
+            (0..10).all(|_| stage.admission.try_admit([stage.admission.cost(1, 1, 0)]).is_some())
+        );
         drop(stage.sender);
     }
 
@@ -262,6 +264,8 @@ mod tests {
         }
         stage.queue.close();
         stage.engine.join().unwrap();
-        assert!((0..10).all(|_| stage.admission.try_admit([stage.admission.cost(1, 1)]).is_some()));
+        assert!(
+            (0..10).all(|_| stage.admission.try_admit([stage.admission.cost(1, 1, 0)]).is_some())
+        );
     }
 }

@@ -69,20 +69,35 @@ impl Admission {
         }
     }
 
-    /// What a sample costs that takes so many bytes, encoded or decoded, and so many decoded.
-    pub(crate) fn cost(&self, bytes: u64, decoded: u64) -> Cost {
+    /// Returns the cost of a sample: `bytes` is the larger of its encoded and decoded lengths, `working` is what the model needs
+    /// beside them.
+    pub(crate) fn cost(&self, bytes: u64, decoded: u64, working: u64) -> Cost {
         // One that never fits is refused once it is read, and must not wait until the node is empty.
+        let working = if self.fits(decoded, working) { working } else { 0 };
         let room = self.max_tokens.filter(|room| room.refusal(decoded).is_none());
         let within = |n: u64, most: u32| u32::try_from(n).unwrap_or(u32::MAX).min(most);
         Cost {
-            bytes: within(bytes, self.max_bytes),
+            bytes: within(bytes.saturating_add(working), self.max_bytes),
             tokens: room.map_or(0, |room| within(room.cost(decoded), room.most)),
         }
     }
 
-    /// Why there is never room for a sample of so many bytes, decoded.
-    pub(crate) fn refusal(&self, bytes: usize) -> Option<String> {
-        self.max_tokens.and_then(|room| room.refusal(bytes as u64))
+    /// Returns the reason why there is never room for a sample of so many bytes, decoded.
+    pub(crate) fn refusal(&self, decoded: u64, working: u64) -> Option<String> {
+        if self.fits(decoded, working) {
+            return self.max_tokens.and_then(|room| room.refusal(decoded));
+        }
+        let (needed, room) = (working.saturating_add(decoded), self.max_bytes);
+        Some(format!(
+            "the model needs {needed} bytes for a sample of {decoded}, its answer included, and the node has room for {room}: \
+             raise --max-in-flight-bytes of the node"
+        ))
+    }
+
+    /// Returns true if an empty node has room for a sample and what the model needs beside it. A long sample of a model that needs
+    /// nothing more is let in alone.
+    fn fits(&self, decoded: u64, working: u64) -> bool {
+        working == 0 || working.saturating_add(decoded) <= self.max_bytes.into()
     }
 
     /// Places for samples of these costs at once, or `None` when there is no room for all of them.
@@ -166,7 +181,20 @@ mod tests {
             "40 are free again"
         );
         drop(first);
-        let huge = admission.try_admit([admission.cost(1 << 40, 1 << 40)]).unwrap();
+        let working = admission.try_admit([admission.cost(8, 30, 60)]).unwrap();
+        assert!(admission.try_admit([bytes(33)]).is_none(), "60 for the model and 8 of a sample");
+        drop(working);
+        let refused = admission.refusal(30, 71).unwrap();
+        assert!(refused.contains("needs 101 bytes for a sample of 30"), "{refused}");
+        assert_eq!(admission.refusal(30, 70), None);
+        assert_eq!(admission.refusal(1 << 40, 0), None, "a huge sample is let in alone");
+        let never = admission.try_admit([admission.cost(8, 30, u64::MAX)]).unwrap();
+        assert!(
+            admission.try_admit([bytes(92)]).is_some(),
+            "one that is refused waits for nothing"
+        );
+        drop(never);
+        let huge = admission.try_admit([admission.cost(1 << 40, 1 << 40, 0)]).unwrap();
         assert!(admission.try_admit([bytes(1)]).is_none(), "a huge sample takes all");
         drop(huge);
         let mut both = admission.try_admit([bytes(70)]).unwrap();
@@ -224,9 +252,10 @@ mod tests {
         let _all = admission.try_admit([tokens(100)]).unwrap();
         let longest = 24 + 4 * 90;
         for (bytes, tokens) in [(0, 10), (longest, 100), (longest + 4, 0), (1 << 40, 0)] {
-            assert_eq!(admission.cost(bytes, bytes).tokens, tokens);
-            assert_eq!(admission.refusal(bytes as usize).is_some(), tokens == 0);
-            let admitted = admission.try_admit([Cost { bytes: 0, ..admission.cost(bytes, bytes) }]);
+            assert_eq!(admission.cost(bytes, bytes, 0).tokens, tokens);
+            assert_eq!(admission.refusal(bytes, 0).is_some(), tokens == 0);
+            let admitted =
+                admission.try_admit([Cost { bytes: 0, ..admission.cost(bytes, bytes, 0) }]);
             assert_eq!(admitted.is_some(), tokens == 0);
         }
     }

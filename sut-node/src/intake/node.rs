@@ -155,28 +155,13 @@ impl Node {
         };
         let allowed = Some(decoded).filter(|n| *n <= self.max_payload_bytes as u64).unwrap_or(0);
         let bytes = encoding::cost(request.payload.len(), allowed);
-        // A sample that never fits is refused once it is read, and waits for no room.
-        let working = self.model.working_bytes(allowed);
-        let working = if self.fits(working, allowed) { working } else { 0 };
-        self.admission.cost(bytes.saturating_add(working), allowed)
+        self.admission.cost(bytes, allowed, self.model.working_bytes(allowed))
     }
 
     /// Returns the reason why the node never has room for a sample of this length, decoded, that the model takes.
     pub(super) fn refusal(&self, bytes: usize) -> Option<String> {
-        let working = self.model.working_bytes(bytes as u64);
-        if self.fits(working, bytes as u64) {
-            return self.admission.refusal(bytes);
-        }
-        let (needed, room) = (working.saturating_add(bytes as u64), self.max_in_flight_bytes);
-        Some(format!(
-            "the model needs {needed} bytes for a sample of {bytes}, its answer included, and the node has room for {room}: \
-             raise --max-in-flight-bytes of the node"
-        ))
-    }
-
-    /// Returns true if an empty node has room for the decoded bytes of a sample and for those that the model works with.
-    fn fits(&self, working: u64, bytes: u64) -> bool {
-        working == 0 || working.saturating_add(bytes) <= self.max_in_flight_bytes.into()
+        let bytes = bytes as u64;
+        self.admission.refusal(bytes, self.model.working_bytes(bytes))
     }
 }
 

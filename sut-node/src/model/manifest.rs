@@ -261,8 +261,8 @@ impl Shape {
 
     /// Bytes of one row, when no dimension is free.
     pub(crate) fn row_bytes(&self) -> Option<u64> {
-        let lengths = self.fixed()?.into_iter().map(|length| length as u64);
-        Some(lengths.product::<u64>().saturating_mul(element_bytes(self.data_type) as u64))
+        let element = element_bytes(self.data_type) as u64;
+        Some(self.fixed()?.into_iter().fold(element, |bytes, n| bytes.saturating_mul(n as u64)))
     }
 
     /// The lengths, when none is free.

@@ -40,8 +40,10 @@ pub struct Needs {
 
 impl Needs {
     pub(super) fn of(benchmark: &Benchmark, bandwidth: &Bandwidth) -> Self {
-        let sample_bytes = bandwidth.ingress_bytes();
-        let least = sample_bytes.saturating_mul(BATCHES * LEAST_BATCH);
+        let (sample_bytes, answer_bytes) = (bandwidth.ingress_bytes(), bandwidth.egress_bytes());
+        // A node has room for a sample with its answer.
+        let both = sample_bytes.saturating_add(answer_bytes);
+        let least = both.saturating_mul(BATCHES * LEAST_BATCH);
         let largest =
             if bandwidth.mean { sample_bytes.saturating_mul(LARGEST) } else { sample_bytes };
         // A power of two that a node takes.
@@ -54,11 +56,11 @@ impl Needs {
         Self {
             name: bandwidth.name.clone(),
             sample_bytes,
-            answer_bytes: bandwidth.egress_bytes(),
+            answer_bytes,
             loaded_bytes: sample_bytes.saturating_mul(benchmark.qsl_size),
             all_bytes: sample_bytes.saturating_mul(benchmark.dataset_samples),
             weight_bytes: benchmark.weights_millions.map(|millions| (millions * 2e6) as u64),
-            batch: room.checked_div(sample_bytes.saturating_mul(BATCHES)),
+            batch: room.checked_div(both.saturating_mul(BATCHES)),
             max_payload_bytes: payload,
             max_in_flight_bytes: in_flight,
         }
@@ -166,8 +168,8 @@ mod tests {
             (Some(445), None, None)
         );
         let volume = of("3d-unet-99", 1);
-        assert_eq!(volume.settings(), "--max-payload-bytes 256MiB --max-in-flight-bytes 1024MiB");
-        assert_eq!(volume.batch, Some(2));
+        assert_eq!(volume.settings(), "--max-payload-bytes 256MiB --max-in-flight-bytes 2048MiB");
+        assert_eq!(volume.batch, Some(3));
         assert!(of("rgat", 0).node().contains("any batch"));
         // A table of one's own may have anything.
         let benchmark = Table::builtin().unwrap().find("resnet50").unwrap();

@@ -1,7 +1,18 @@
+use std::{
+    future::Future as _,
+    pin::Pin,
+    task::{Context, Poll, Waker},
+};
+
+use futures_core::Stream;
 use proptest::prelude::*;
+use tonic::Status;
 
 use super::*;
-use crate::limits::{MAX_ERROR_BYTES, MAX_PAYLOAD_BYTES};
+use crate::{
+    burst::Messages,
+    limits::{MAX_ERROR_BYTES, MAX_HEADER_BYTES, MAX_PAYLOAD_BYTES},
+};
 
 fn request(id: u64, payload: Bytes) -> InferRequest {
     InferRequest { id, payload, ..InferRequest::default() }
@@ -77,6 +88,40 @@ fn bad_prefixes_bad_messages_and_early_ends_are_errors() {
     assert!(matches!(only(&[0, 0, 0]), Err(FramingError::Truncated)));
     assert_eq!(only(&[0, 0, 0, 0, 0]).unwrap(), Some(InferRequest::default()));
     assert_eq!(only(&[]).unwrap(), None);
+}
+
+/// A stream of one chunk.
+struct OneChunk(Option<Bytes>);
+
+impl Stream for OneChunk {
+    type Item = Result<Bytes, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(self.0.take().map(Ok))
+    }
+}
+
+#[test]
+fn a_message_with_much_beside_its_payload_is_refused() {
+    for (unknown, is_taken) in [(100, true), (MAX_HEADER_BYTES + 1, false)] {
+        let mut message = Vec::new();
+        // Nobody knows field 99.
+        prost::encoding::bytes::encode(99, &vec![0_u8; unknown], &mut message);
+        message.extend(request(1, Bytes::from_static(b"payload")).encode_to_vec());
+        let chunk = [&[0][..], &(message.len() as u32).to_be_bytes(), &message].concat();
+        let mut messages = Messages::new(OneChunk(Some(chunk.into())), 1 << 20);
+        let mut burst = Vec::<InferRequest>::new();
+        let mut next = Box::pin(messages.next_burst(&mut burst));
+        match next.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(Ok(_)) if is_taken => {}
+            Poll::Ready(Err(status)) if !is_taken => {
+                assert!(status.message().contains("beside its payload of 7"), "{status}");
+            }
+            other => panic!("{unknown} bytes: {other:?}"),
+        }
+        drop(next);
+        assert_eq!(burst.len(), usize::from(is_taken));
+    }
 }
 
 #[test]

@@ -72,7 +72,10 @@ impl Ending {
         if status.source().is_none() {
             return status;
         }
-        if let Some(close) = Http2Close::of(&status).or_else(|| self.go_away.lock().clone()) {
+        // An old GOAWAY explains a call that was cut off only if nothing broke the connection.
+        let is_unexplained = || self.error().is_none() && is_cut_off(&status);
+        let go_away = || self.go_away.lock().clone().filter(|_| is_unexplained());
+        if let Some(close) = Http2Close::of(&status).or_else(go_away) {
             let code = if close.ends_call_alone() { status.code() } else { Code::Unavailable };
             let mut status = Status::new(code, close.to_string());
             status.set_source(Arc::new(close));

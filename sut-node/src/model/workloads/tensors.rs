@@ -17,6 +17,8 @@ use crate::model::{
 pub(super) struct Tensors {
     manifest: Arc<Manifest>,
     layout: InputLayout,
+    /// Bytes of an answer; 0 where its length is free.
+    answer_bytes: u64,
     threads: Arc<ThreadPool>,
 }
 
@@ -31,7 +33,8 @@ impl Tensors {
     pub(super) fn new(manifest: &Arc<Manifest>, threads: &Arc<ThreadPool>) -> Result<Self, String> {
         parameters::read::<NoParameters>(manifest)?;
         let (layout, threads) = (wire_layout(manifest), threads.clone());
-        Ok(Self { manifest: manifest.clone(), layout, threads })
+        let answer_bytes = manifest.outputs.first().and_then(Shape::row_bytes).unwrap_or(0);
+        Ok(Self { manifest: manifest.clone(), layout, answer_bytes, threads })
     }
 }
 
@@ -46,7 +49,7 @@ impl Workload for Tensors {
     }
 
     fn working_bytes(&self, _: u64) -> u64 {
-        self.manifest.outputs.first().and_then(Shape::row_bytes).unwrap_or(0)
+        self.answer_bytes
     }
 
     fn may_be_empty(&self) -> bool {
