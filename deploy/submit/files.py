@@ -9,8 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from data.netdiv_data import texts
+
 from submit.errors import Refused
-from submit.programs import Program, last_line
+from submit.programs import Program, last_error
 
 RUN, SUBMISSION = "run.toml", "submission.toml"
 TODO = "TODO"
@@ -93,7 +95,7 @@ class Files:
         """Of a file that has to stay as it is while steps are made."""
         content = path.read_bytes()
         self.read_as[path] = hashlib.sha256(content).hexdigest()
-        return content.decode()
+        return texts.decode(content)
 
     def edited(self) -> list[str]:
         """Files that are not as they were when they were read."""
@@ -125,7 +127,7 @@ class Files:
         """What is known of the benchmark. Only the Open division may have one that nobody knows."""
         asked = program.ask("benchmarks", self.benchmark, *self.table) if self.benchmark else None
         if asked and asked.returncode and self.run.get("division") != "open":
-            self.wrong(f"{RUN}: benchmark = \"{self.benchmark}\": {last_line(asked.stderr)}")
+            self.wrong(f"{RUN}: benchmark = \"{self.benchmark}\": {last_error(asked.stderr)}")
         return asked.stdout if asked and not asked.returncode else ""
 
     def result(self, one: dict) -> Result | None:
@@ -147,11 +149,10 @@ class Files:
     def paths(self) -> None:
         """Files that are named have to be there."""
         named = {key: self.run[key] for key in PATHS if key in self.run}
-        parts = [part for part in self.run.get("dataset", "").split("+") if "/" in part or "." in part]
-        files = [(RUN, key, path) for key, path in named.items()] + [(RUN, "dataset", part) for part in parts]
+        files = [(RUN, key, path) for key, path in named.items()]
         files += [(SUBMISSION, "calibration", self.submission["calibration"])] if "calibration" in self.submission else []
         for file, key, path in files:
-            if TODO not in path and not path.startswith("synthetic") and not (self.folder / path).exists():
+            if not is_todo(path) and not (self.folder / path).exists():
                 self.wrong(f"{file}: {key} = \"{path}\": there is no such file")
 
     def settings_of_loadgen(self) -> dict[str, dict[str, str]]:
@@ -181,8 +182,8 @@ class Files:
         except UnicodeDecodeError as error:
             self.wrong(f"{path.name} is no text: {error}")
             return found
-        for line in text.splitlines():
-            if field := re.match(r"\s*([^\s.#]\S*)\.(\w+|\*)\.(\w+)\s*=\s*(\S+)", line):
+        for line in text.split("\n"):
+            if field := re.match(r"\s*([^\s.#]\S*)\.(\w+|\*)\.(\w+)\s+=\s+(\S+)", line):
                 found.setdefault((field[1], field[2]), {})[field[3]] = field[4]
         return found
 
@@ -201,7 +202,12 @@ def placeholders(file: str, value: object, key: str = "") -> list[str]:
         return [one for name, inner in value.items() for one in placeholders(file, inner, f"{key}.{name}".strip("."))]
     if isinstance(value, list):
         return [one for number, inner in enumerate(value, 1) for one in placeholders(file, inner, f"{key} {number}")]
-    return [f"{file}: {key} is still \"{value}\": write it"] if isinstance(value, str) and value.startswith(TODO) else []
+    return [f"{file}: {key} is still \"{value}\": write it"] if isinstance(value, str) and is_todo(value) else []
+
+
+def is_todo(value: str) -> bool:
+    """Returns true for a placeholder, and for a `--setting` that has one as its value."""
+    return any(re.match(r"TODO(?![^\W_])", text) for text in (value, value.partition("=")[2]))
 
 
 def digest(path: Path) -> str | None:

@@ -62,7 +62,7 @@ class Program:
         if options not in self.configs:
             printed = self.ask("run", "--config", "run.toml", *options, "--print-config")
             if printed.returncode:
-                raise Refused(f"run.toml, as `loadgen-node run {' '.join(options)}` reads it: {last_line(printed.stderr)}")
+                raise Refused(f"run.toml, as `loadgen-node run {' '.join(options)}` reads it: {last_error(printed.stderr)}")
             # A folder that is moved keeps its runs.
             self.configs[options] = tomllib.loads(printed.stdout.replace(f"{self.folder.resolve()}/", ""))
         return self.configs[options]
@@ -82,8 +82,9 @@ class Program:
         return code
 
 
-def last_line(text: str) -> str:
-    """The last error, without time and origin."""
-    lines = [line for line in text.strip().splitlines() if line.strip()] or ["no word was said"]
-    errors = [line for line in lines if " ERROR " in line or line.startswith("error: ")] or lines
-    return re.sub(r"^.* ERROR \S+: ", "", re.sub(r"\x1b\[[0-9;]*m", "", errors[-1]))
+def last_error(text: str) -> str:
+    """The last error with all its lines, without time and origin."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", text).strip()
+    said = [one.strip() for one in re.split(r"(?m)^(?=[0-9]{4}-[0-9]{2}-[0-9]{2}T|error: )", text) if one.strip()] or ["no word was said"]
+    errors = [one for one in said if re.match(r"\S+ +ERROR |error: ", one)] or said[-1].splitlines()
+    return re.sub(r"^\S+ +ERROR \S+: ", "", errors[-1].split("\n\n")[0])

@@ -11,7 +11,7 @@ from pathlib import Path
 from submit import folders
 from submit.errors import Refused
 from submit.files import Files, Result, digest, read_json
-from submit.programs import Program, last_line
+from submit.programs import Program, last_error
 from submit.times import DIGESTS_MS, DIGESTS_SAMPLES, planned
 
 FABRIC_SECONDS = (320, 60)  # and of a rehearsal
@@ -86,7 +86,7 @@ class Steps:
             asked = self.program.ask("accuracy", "--check", "--benchmark", self.files.benchmark, "--reference", str(self.reference),
                                      *self.given.python_option, *self.given.behind)
             if asked.returncode:
-                raise Refused(f"loadgen-node accuracy: {last_line(asked.stderr)}")
+                raise Refused(f"loadgen-node accuracy: {last_error(asked.stderr)}")
         for result in self.files.results:
             wanted = f"{result.accuracy}/accuracy.txt"
             if self.needs_script and result.accuracy_txt not in (None, wanted):

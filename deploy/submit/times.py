@@ -4,7 +4,7 @@ import json
 
 from submit.errors import Refused
 from submit.files import Files, read_json
-from submit.programs import Program, last_line
+from submit.programs import Program, last_error
 
 RULES_MS = 600_000  # a performance run
 DIGESTS_MS, DIGESTS_SAMPLES = 60_000, (1000, 470)  # and of a rehearsal: early stopping wants 459
@@ -19,7 +19,7 @@ def planned(files: Files, program: Program) -> dict[tuple[str, str], float]:
         plan = program.ask("plan", files.benchmark, "--scenario", scenario, "--rate", conf.get("target_qps", "1"), "--json",
                            *files.table)
         if plan.returncode:
-            raise Refused(f"loadgen-node plan: {last_line(plan.stderr)}")
+            raise Refused(f"loadgen-node plan: {last_error(plan.stderr)}")
         for run in json.loads(plan.stdout)["runs"]:
             if run["scenario"] == scenario:
                 seconds[scenario, run["purpose"]] = shortened(files, conf, run)

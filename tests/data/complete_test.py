@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
+import cv2
 import numpy as np
 import sets
 from preparing import CASES, Case
@@ -58,6 +59,33 @@ class Complete(InThisProcess):
         self.assertTrue((image == images.read(sets.JPEGS[0])[1]).all())
         path.write_bytes(jpeg[:-2] + b"\0\0" + jpeg[-2:])
         self.assertTrue((image == images.read(path)[1]).all(), "bytes before its end are harmless")
+        # A decoder that warns of the header is silent about what follows.
+        version = jpeg.index(b"JFIF\0") + 5
+        odd = jpeg[:version] + b"\3" + jpeg[version + 1 :]
+        path.write_bytes(odd)
+        self.assertTrue((image == images.read(path)[1]).all(), "an odd version is harmless")
+        path.write_bytes(odd[:half] + odd[-2:])
+        self.fails(f"{path}: part of the image is damaged", images.read, path)
+        _, progressive = cv2.imencode(".jpg", image, [cv2.IMWRITE_JPEG_PROGRESSIVE, 1])
+        progressive = progressive.tobytes()
+        path.write_bytes(progressive)
+        images.read(path)
+        last = progressive.rindex(b"\xff\xda")
+        path.write_bytes(progressive[:last] + b"\0" + progressive[last + 1 :])
+        self.fails(f"{path}: part of the image is damaged", images.read, path)
+
+    def test_texts_are_read_as_other_editors_write_them(self) -> None:
+        path = self.root / "text"
+        for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+            for end in ("\n", "\r\n", "\r"):
+                path.write_bytes(f"a{end}{end}b\u2028c d{end}".replace(" ", "\u00a0").encode(encoding))
+                self.assertEqual(sources.numbered_lines(path), [(1, "a"), (3, "b\u2028c d")], (encoding, end))
+                path.write_bytes(f'{{{end}"a": 1}}'.encode(encoding))
+                self.assertEqual(sources.read_json(path), {"a": 1})
+                path.write_bytes(f"id\tcaption{end}7\ta cat{end}".encode(encoding))
+                self.assertEqual(captions.read(path), (["7"], ["a cat"]))
+        path.write_bytes(b"a\xff")
+        self.fails("not a text file: invalid start byte at byte 1", sources.read_json, path)
 
     def test_truncated_images_are_in_no_form(self) -> None:
         sets.imagenet(self.source)

@@ -1,6 +1,7 @@
 """Stable Diffusion XL: COCO's captions, as text or as the ids of the model's two tokenizers."""
 
 import csv
+import io
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +48,11 @@ def preparation(folder: Path, form: str, incomplete: bool, calibration: Path | N
 
 def read(path: Path) -> tuple[list[str], list[str]]:
     """Ids of the captions, and the captions."""
-    with open(path, newline="", encoding="utf-8") as file:
-        try:
-            rows = [(row["id"], row["caption"]) for row in csv.DictReader(file, delimiter="\t")]
-        except (KeyError, UnicodeDecodeError, csv.Error) as error:
-            raise DataError(f"{path}: not a table with id and caption: {error}") from error
+    try:
+        lines = io.StringIO(sources.read_text(path), newline="")
+        rows = [(row["id"], row["caption"]) for row in csv.DictReader(lines, delimiter="\t")]
+    except (KeyError, csv.Error) as error:
+        raise DataError(f"{path}: not a table with id and caption: {error}") from error
     bad = next((n for n, row in enumerate(rows, 1) if None in row), None)
     if bad:
         raise DataError(f"{path}: row {bad} has no caption")

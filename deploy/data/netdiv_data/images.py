@@ -8,13 +8,14 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from . import jpeg
 from .errors import DataError
 
 cv2.setNumThreads(1)  # a process for each core is enough
-# libjpeg fills in what it cannot read, and reports that on standard error alone.
+# libjpeg fills in what it cannot read, and reports that on standard error alone: only the first fault of an image.
 DAMAGED = ("Premature end", "Corrupt JPEG data", "Inconsistent progression")
-# Every pixel was read before the image's last marker; what stands between them is no part of it.
-HARMLESS = "extraneous bytes before marker 0xd9"
+# In an image of one scan every pixel was read before the last marker; in one of several, a scan may be missing.
+AT_THE_END = "extraneous bytes before marker 0xd9"
 
 
 def read(path: Path) -> tuple[bytes, np.ndarray]:
@@ -23,12 +24,13 @@ def read(path: Path) -> tuple[bytes, np.ndarray]:
     try:
         with standard_error() as report:
             # Of bytes OpenCV decodes no image that ends early; of a file it does.
-            image = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
+            image = cv2.imdecode(np.frombuffer(jpeg.with_usual_headers(data), np.uint8), cv2.IMREAD_COLOR)
     except cv2.error:  # an empty file, or one with more pixels than OpenCV allows
         image = None
     if image is None:
         raise DataError(f"{path}: OpenCV cannot decode it: it is truncated, or no image. Fetch it again")
-    damage = next((line for line in report if line.startswith(DAMAGED) and HARMLESS not in line), None)
+    excused = AT_THE_END if jpeg.has_one_scan(data) else None
+    damage = next((line for line in report if line.startswith(DAMAGED) and not (excused and excused in line)), None)
     if damage:
         raise DataError(f"{path}: part of the image is damaged ({damage}). Fetch it again")
     return data, cv2.cvtColor(image, cv2.COLOR_BGR2RGB)

@@ -9,6 +9,7 @@ from zipfile import ZipInfo
 
 import numpy as np
 
+from . import texts
 from .errors import DataError
 from .facts import Facts
 
@@ -88,21 +89,27 @@ def lines(path: Path) -> list[str]:
 def numbered_lines(path: Path) -> list[tuple[int, str]]:
     """Lines that are not empty, each with its number in the file."""
     try:
-        text = path.read_text(encoding="utf-8")
-        found = [(number, line.strip()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not a text file") from error
+        text = read_text(path)
     except OSError as error:
         raise DataError(f"{path}: {error.strerror}") from error
+    found = [(number, line.strip()) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
     if not found:
         raise DataError(f"{path} is empty")
     return found
 
 
+def read_text(path: Path) -> str:
+    """Reads a text as editors of other systems write it: with a byte order mark, CR or CR LF, or in UTF-16."""
+    try:
+        return texts.decode(path.read_bytes())
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not a text file: {error.reason} at byte {error.start}; save it as UTF-8") from error
+
+
 def read_json(path: Path) -> Any:
     """What a JSON file holds."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(read_text(path))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: not JSON: {error}") from error
 

@@ -1,7 +1,10 @@
 //! Reading a user.conf before LoadGen does. LoadGen would log an error for a bad line and go on to an invalid
 //! run; it ignores keys that it does not know without a word.
 
-use std::{collections::BTreeSet, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use netdiv_words::{TODO, did_you_mean, is_todo};
 
@@ -47,6 +50,8 @@ pub struct UserConf {
     pub warnings: Vec<String>,
     /// Lines of other benchmarks or scenarios.
     pub of_other_runs: Option<String>,
+    /// Settings that several lines set.
+    pub repeated: Vec<String>,
     /// Settings that the run takes from it, such as `target_qps`.
     pub keys: BTreeSet<String>,
 }
@@ -61,6 +66,8 @@ pub fn check(path: &Path, benchmark: &str, scenario: &str) -> Result<UserConf, S
     let text = files::read_text(path).map_err(|error| format!("cannot read {name}: {error}"))?;
     let mut read = UserConf::default();
     let (mut others, mut wrong) = (Vec::new(), Vec::new());
+    // The lines of each setting.
+    let mut lines = BTreeMap::<_, Vec<usize>>::new();
     for (line, number) in text.lines().zip(1..) {
         let place = format!("{name}, line {number}");
         let warning = match check_line(line) {
@@ -75,14 +82,21 @@ pub fn check(path: &Path, benchmark: &str, scenario: &str) -> Result<UserConf, S
         let key = line.split_whitespace().next().filter(|word| !word.starts_with('#'));
         let Some(key) = key.filter(|_| is_known) else { continue };
         match setting_of(key, benchmark, scenario) {
-            Some(setting) => {
-                read.keys.insert(setting.to_owned());
-            }
+            Some(setting) => lines.entry(setting.to_owned()).or_default().push(number),
             None => others.push(number.to_string()),
         }
     }
     if !wrong.is_empty() {
         return Err(wrong.join("\n"));
+    }
+    for (setting, lines) in lines {
+        if let [first, .., last] = lines[..] {
+            read.repeated.push(format!(
+                "{name}: lines {first} and {last} set {setting} for this run; LoadGen takes the one that names the benchmark and the \
+                 scenario, then one that names either, and of equals the last"
+            ));
+        }
+        read.keys.insert(setting);
     }
     if read.keys.is_empty() {
         read.warnings.push(format!("{name}: no line applies to {benchmark} in {scenario}"));
@@ -101,8 +115,20 @@ fn setting_of<'k>(key: &'k str, benchmark: &str, scenario: &str) -> Option<&'k s
     ["*", benchmark].into_iter().find_map(|model| {
         let rest = key.strip_prefix(model)?.strip_prefix('.')?;
         let (of, setting) = rest.split_once('.')?;
-        ["*", scenario].contains(&of).then_some(setting)
+        (["*", scenario].contains(&of) && is_read_in(setting, scenario)).then_some(setting)
     })
+}
+
+/// Returns true if LoadGen reads a key in a scenario (`TestSettings::FromConfig`).
+fn is_read_in(setting: &str, scenario: &str) -> bool {
+    let is_server = matches!(scenario, "Server" | "Interactive");
+    match setting {
+        "ttft_latency" | "tpot_latency" | "coalesce_queries" | "max_async_queries" => is_server,
+        "target_latency" | "target_latency_percentile" => scenario != "Offline",
+        "samples_per_query" => scenario == "MultiStream",
+        "target_qps" => is_server || scenario == "Offline",
+        _ => true,
+    }
 }
 
 pub(crate) fn check_line(line: &str) -> Result<Option<String>, String> {
@@ -135,10 +161,13 @@ pub(crate) fn check_line(line: &str) -> Result<Option<String>, String> {
     if setting == "mode" {
         return Err("the mode is chosen with --mode, not in user.conf".into());
     }
-    Ok((!KEYS.contains(&setting)).then(|| {
+    if !KEYS.contains(&setting) {
         let meant = did_you_mean(setting, KEYS);
-        format!("LoadGen does not read `{setting}`{meant}; it has no effect")
-    }))
+        return Ok(Some(format!("LoadGen does not read `{setting}`{meant}; it has no effect")));
+    }
+    let is_read = scenario == "*" || is_read_in(setting, scenario);
+    Ok((!is_read)
+        .then(|| format!("LoadGen does not read `{setting}` in {scenario}; it has no effect")))
 }
 
 /// LoadGen reads most keys as whole numbers, and makes 6 of `6e5` and 8 of `010` without a word.
@@ -241,6 +270,20 @@ mod tests {
         assert_eq!(read_both.keys, BTreeSet::from(["target_qps".to_owned()]));
         assert!(read_both.of_other_runs.unwrap().contains("lines 4, 5 are not for gptj-99.9"));
         assert!(read_both.warnings.is_empty());
+        let unread = read("*.*.samples_per_query = 8\n*.Server.target_qps = 1\n");
+        assert!(unread.of_other_runs.unwrap().contains("line"));
+        assert_eq!(unread.keys, BTreeSet::from(["target_qps".to_owned()]));
+        let none = read("gptj-99.9.Server.samples_per_query = 8\n*.Offline.target_latency = 15\n");
+        let said = none.warnings.join("\n");
+        for part in [
+            "line 1: LoadGen does not read `samples_per_query` in Server",
+            "line 2",
+            "no line applies",
+        ] {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        let twice = read("*.*.min_duration = 1\n*.Server.min_duration = 2\n");
+        assert!(twice.repeated[0].contains("lines 1 and 2 set min_duration"), "{twice:?}");
         let of_others = read("gptj-99.Server.target_qps = 2\n");
         assert!(of_others.warnings[0].contains("no line applies") && of_others.keys.is_empty());
         let every = read("*.*.min_duration = 1\n*.Server.target_qps = 1\n");

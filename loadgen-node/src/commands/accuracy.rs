@@ -81,7 +81,7 @@ impl AccuracyArgs {
             known.map_or_else(|| unknown(&table, &run.benchmark), Ok)?;
         let Evaluation { file, metrics } = evaluate(
             script,
-            (folder, log),
+            (folder, log, run.dataset_samples),
             benchmark,
             &self.reference,
             || self.environment(script),

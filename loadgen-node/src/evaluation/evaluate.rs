@@ -28,14 +28,14 @@ const OF_INDEX: &str = "ERROR: loadgen(";
 /// Gives the run's accuracy log to the script, and writes `accuracy.txt` beside it.
 pub(crate) fn evaluate(
     script: &OfficialScript,
-    (folder, log_sha256): (&Path, &str),
+    (folder, log_sha256, samples): (&Path, &str, u64),
     benchmark: &Benchmark,
     reference: &Path,
     environment: impl FnOnce() -> Result<Environment, RunError>,
     given: &[String],
 ) -> Result<Evaluation, RunError> {
     missing::options(script, reference, given)?;
-    missing::files(script, benchmark, folder, reference, given)?;
+    missing::files(script, benchmark, (folder, samples), reference, given)?;
     let failed = |why: &dyn std::fmt::Display| RunError::Script(format!("{}: {why}", script.file));
     let Some(_claim) = Claim::of(folder).map_err(|error| failed(&error))? else {
         return usage(format!("{}: another process is at work there", folder.display()));

@@ -66,7 +66,7 @@ pub(crate) fn options(
 pub(super) fn files(
     script: &OfficialScript,
     benchmark: &Benchmark,
-    run: &Path,
+    (run, samples): (&Path, u64),
     reference: &Path,
     given: &[String],
 ) -> Result<(), RunError> {
@@ -76,7 +76,7 @@ pub(super) fn files(
             return usage(format!("{} has no {name}, for {option}: {remedy}", run.display()));
         }
         if let (label_map::NAME, Some(classes)) = (*name, benchmark.classes) {
-            label_map::check(run, classes)?;
+            label_map::check(run, classes, samples)?;
         }
     }
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/=+-".contains(c);

@@ -1,4 +1,4 @@
-//! Labels of a run: one for each sample, and of the benchmark's classes or vocabulary. Any other would count as a wrong answer.
+//! Labels of a run: one for each sample, within the benchmark's classes or vocabulary. Any other would make every answer wrong.
 
 use netdiv_contract::tokens;
 use netdiv_dataset::Labels;
@@ -27,9 +27,21 @@ pub(crate) fn of_run(config: &RunConfig, samples: usize) -> Result<Option<Labels
     }
 }
 
-/// Returns the first label that is not within the benchmark's range.
+/// Returns the fault of labels that are not of the benchmark's kind, or of the first that is not within its range.
 fn fault(labels: &Labels, benchmark: Option<&Benchmark>) -> Option<String> {
+    let (classes, vocabulary) = (
+        benchmark.is_some_and(|one| one.classes.is_some()),
+        benchmark.is_some_and(|one| one.vocabulary.is_some()),
+    );
     match labels {
+        Labels::Classes(_) if vocabulary && !classes => Some(
+            "a number for each sample, and the answers are tokens: give a .ids file of outputs"
+                .into(),
+        ),
+        Labels::Outputs(_) if classes && !vocabulary => Some(
+            "outputs of tokens, and the answers are classes: give a .npy file of their numbers"
+                .into(),
+        ),
         Labels::Classes(labels) => {
             let (least, most, whose) = match benchmark.and_then(|one| Some((one, one.classes?))) {
                 Some((Benchmark { name, .. }, count)) => {
@@ -89,6 +101,20 @@ mod tests {
         bytes.extend(header.bytes());
         bytes.extend(labels.iter().flat_map(|label| label.to_le_bytes()));
         fs::write(file, bytes).unwrap();
+    }
+
+    #[test]
+    fn labels_are_of_the_kind_that_the_benchmark_has() {
+        let folder = tempfile::tempdir().unwrap();
+        let (classes, outputs) = (folder.path().join("labels.npy"), folder.path().join("a.ids"));
+        write_npy(&classes, &[0, 1, 2, 3]);
+        let mut file = fs::File::create(&outputs).unwrap();
+        write_ids(&mut file, &[vec![1], vec![2], vec![3], vec![4]]).unwrap();
+        let error = refused("llama2-70b-99", &classes).unwrap();
+        assert!(error.contains("the answers are tokens: give a .ids file"), "{error}");
+        let error = refused("resnet50", &outputs).unwrap();
+        assert!(error.contains("the answers are classes: give a .npy file"), "{error}");
+        assert_eq!(refused("fabric", &outputs), None);
     }
 
     #[test]

@@ -53,6 +53,10 @@ pub(crate) fn prepare(config: RunConfig) -> Result<LoadGenTest, RunError> {
     eligibility::findings(&test, &[], None)?;
     check_user_conf(&test.config, &test.user_conf)?;
     machines::check_statement(&test.config)?;
+    #[cfg(feature = "in-process")]
+    if let Target::InProcess(node) = &test.config.target {
+        sut_node::check(node).map_err(|error| RunError::Usage(format!("--in-process: {error}")))?;
+    }
     Ok(test)
 }
 

@@ -121,16 +121,18 @@ pub(crate) fn check_user_conf(config: &RunConfig, read: &UserConf) -> Result<(),
         }
     }
     read.warnings.iter().for_each(|warning| warn!("{warning}"));
-    read.of_other_runs.iter().for_each(|lines| info!("{lines}"));
+    read.of_other_runs.iter().chain(&read.repeated).for_each(|lines| info!("{lines}"));
     Ok(())
 }
 
 /// An accuracy run that takes this long is announced.
 const LONG: Duration = Duration::from_secs(600);
 
-/// Announces an accuracy run that its rate makes long: each sample of the data set is issued once.
+/// Announces an accuracy run that its rate makes long, alone or before a performance run: each sample of the data set is issued
+/// once.
 pub(super) fn long_accuracy_run(settings: &TestSettings, samples: usize) -> Option<String> {
-    if settings.mode() != Mode::Accuracy || settings.scenario() != Scenario::Server {
+    let is_accuracy = matches!(settings.mode(), Mode::Accuracy | Mode::Submission);
+    if !is_accuracy || settings.scenario() != Scenario::Server {
         return None;
     }
     let rate = settings.field("server_target_qps")?.parse::<f64>().ok()?;
@@ -200,6 +202,7 @@ mod tests {
         assert!(accuracy("2", 1200).unwrap().starts_with("this accuracy run takes 10m:"));
         assert!(accuracy("2", 50_000).unwrap().contains("6h 56m"));
         assert_eq!(accuracy("3", 1200), None);
+        assert!(said(Scenario::Server, Mode::Submission, "2", 50_000).is_some());
         assert_eq!(said(Scenario::Offline, Mode::Accuracy, "2", 50_000), None);
         assert_eq!(said(Scenario::Server, Mode::Performance, "2", 50_000), None);
     }

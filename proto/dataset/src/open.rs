@@ -67,7 +67,7 @@ fn is_there(path: &str) -> bool {
     Path::new(path).exists()
 }
 
-/// Returns what `+` joins. A path may have a + too: a part is the longest that exists, or else ends at the next +.
+/// Splits a name at `+`. A path may itself contain `+`: each part is the longest that exists, or else ends at the next `+`.
 fn parts(name: &str, mut exists: impl FnMut(&str) -> bool) -> Vec<&str> {
     let (mut parts, mut rest) = (Vec::new(), Some(name));
     while let Some(text) = rest {

@@ -27,7 +27,7 @@ pub struct Rows<'a> {
 pub fn prompts(path: &Path, key: &str, rows: &Rows<'_>) -> Result<Vec<Vec<i32>>, DatasetError> {
     let bad = |why: String| DatasetError::BadArray { path: path.display().to_string(), why };
     let text = || {
-        files::read_to_string(path, u64::MAX)
+        files::read_short_text(path, u64::MAX)
             .map_err(|error| DatasetError::Unreadable { path: path.into(), error })
     };
     let of_line = |(number, line): (usize, &str)| {
@@ -165,6 +165,10 @@ mod tests {
         let want = Ok(vec![vec![5, 6, 7], vec![8]]);
         let plain = Rows::default();
         assert_eq!(read("a.json", b"[[5, 6, 7], [8]]", &plain), want);
+        assert_eq!(
+            read("a.jsonl", b"\xef\xbb\xbf[5, 6, 7]\r\r{\"input_ids\": [8]}\r", &plain),
+            want
+        );
         assert_eq!(read("a.jsonl", b"[5, 6, 7]\n\n{\"input_ids\": [8], \"n\": 1}\n", &plain), want);
         let int32: Vec<u8> =
             [5, 6, 7, 8, 2, 2].iter().flat_map(|n: &i32| n.to_le_bytes()).collect();

@@ -1,7 +1,7 @@
 //! Makes LoadGen's `user.conf`: the file of the run where it is still there; else the settings of the run, written as such a
 //! file.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, io, path::Path};
 
 use super::runs::Run;
 use crate::{
@@ -11,15 +11,19 @@ use crate::{
     user_conf::check_line,
 };
 
-/// The text of the file, for the model as LoadGen names it.
-pub(super) fn user_conf(base: &Path, run: &Run, model: &str) -> String {
-    let file = path(run).and_then(|path| {
-        let places = [base.join(path), run.folder.join(path)];
-        places.iter().find_map(|path| files::read_to_string(path).ok())
-    });
+/// Returns the text of the file, for the model as LoadGen names it, or the fault of the run's own file.
+pub(super) fn user_conf(base: &Path, run: &Run, model: &str) -> Result<String, String> {
+    let places = path(run).map(|path| [base.join(path), run.folder.join(path)]);
+    for path in places.iter().flatten() {
+        match files::read_text(path) {
+            Ok(text) if !text.trim().is_empty() => return Ok(text),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
+        }
+    }
     let result = &run.result;
-    file.filter(|text| !text.trim().is_empty())
-        .unwrap_or_else(|| reconstructed(&result.test_settings, model, result.scenario))
+    Ok(reconstructed(&result.test_settings, model, result.scenario))
 }
 
 /// The path of the run's file, as the run had it.

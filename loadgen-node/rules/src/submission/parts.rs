@@ -3,6 +3,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use netdiv_contract::encoding::Encoding;
+use netdiv_resources::text;
 use netdiv_words::is_todo;
 use serde::Serialize;
 
@@ -61,10 +62,10 @@ impl Parts<'_> {
         None
     }
 
-    /// The same, of a text.
+    /// Returns the text of such a file.
     fn file(&mut self, key: &str, path: &Path) -> Option<String> {
-        let text = String::from_utf8(self.bytes(key, path)?);
-        let fault = |_| self.problems.fault_in(path.display(), format!("{key}: it is no UTF-8"));
+        let text = text::decode(self.bytes(key, path)?);
+        let fault = |why| self.problems.fault_in(path.display(), format!("{key}: {why}"));
         text.map_err(fault).ok()
     }
 
@@ -116,8 +117,10 @@ impl Parts<'_> {
         let retraining = self.settings.retraining.as_ref();
         let fields = measurements::measurements(result, self.round, retraining, self.problems);
         self.tree.insert(place.measurements_json(), json(&fields));
-        let conf = user_conf(self.base, &result.performance, result.model());
-        self.tree.insert(place.user_conf(), conf.into_bytes());
+        match user_conf(self.base, &result.performance, result.model()) {
+            Ok(conf) => drop(self.tree.insert(place.user_conf(), conf.into_bytes())),
+            Err(why) => self.problems.fault_in(result.performance.name.clone(), why),
+        }
         let readme = result.settings.readme.as_deref().unwrap_or_default().trim();
         let written = if is_path(readme) {
             self.file("readme", Path::new(readme)).unwrap_or_default()

@@ -19,8 +19,8 @@ pub(super) fn write(folder: &Path, labels: &[i64]) -> Result<(), RunError> {
     output::write(&folder.join(NAME), map.as_bytes())
 }
 
-/// Refuses a map that names a class which the benchmark does not have.
-pub(crate) fn check(folder: &Path, classes: u32) -> Result<(), RunError> {
+/// Refuses a map without a line for each sample, and one that names a class which the benchmark does not have.
+pub(crate) fn check(folder: &Path, classes: u32, samples: u64) -> Result<(), RunError> {
     let path = folder.join(NAME);
     let unreadable = |error| RunError::Usage(format!("cannot read {}: {error}", path.display()));
     let text = files::read_to_string(&path, u64::MAX).map_err(unreadable)?;
@@ -28,8 +28,13 @@ pub(crate) fn check(folder: &Path, classes: u32) -> Result<(), RunError> {
         let label = line.split_once(' ').and_then(|(_, label)| label.parse::<u32>().ok());
         label.is_some_and(|label| label < classes)
     };
+    let lines = text.lines().count() as u64;
     match text.lines().position(|line| !is_label(line)) {
-        None => Ok(()),
+        None if lines == samples => Ok(()),
+        None => usage(format!(
+            "{}: {lines} labels for {samples} samples: make the accuracy run again",
+            path.display()
+        )),
         Some(index) => usage(format!(
             "{}: the label of sample {index} is not a class from 0 to {}: make the accuracy run again",
             path.display(),
@@ -46,15 +51,17 @@ mod tests {
     fn a_map_has_classes_of_the_benchmark() {
         let folder = tempfile::tempdir().unwrap();
         write(folder.path(), &[0, 999]).unwrap();
-        assert!(check(folder.path(), 1000).is_ok());
-        let error = check(folder.path(), 999).unwrap_err().to_string();
+        assert!(check(folder.path(), 1000, 2).is_ok());
+        let error = check(folder.path(), 1000, 3).unwrap_err().to_string();
+        assert!(error.contains("2 labels for 3 samples"), "{error}");
+        let error = check(folder.path(), 999, 2).unwrap_err().to_string();
         assert!(
             error.contains("val_map.txt: the label of sample 1 is not a class from 0 to 998"),
             "{error}"
         );
         for damaged in ["sample_000000 0\nsample_000001", "sample_000000 0\n\n", "a 0\nb -1\n"] {
             std::fs::write(folder.path().join(NAME), damaged).unwrap();
-            assert!(check(folder.path(), 1000).unwrap_err().to_string().contains("sample 1"));
+            assert!(check(folder.path(), 1000, 2).unwrap_err().to_string().contains("sample 1"));
         }
     }
 }

@@ -221,6 +221,21 @@ fn user_conf_is_the_file_of_the_run_where_it_is_still_there() {
     fs::write(folder.path().join("user.conf"), conf).unwrap();
     let tree = build_in(folder.path(), false).unwrap();
     assert_eq!(text(&tree, path), conf);
+    let utf16: Vec<u8> =
+        format!("\u{feff}{conf}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+    for written in
+        [format!("\u{feff}{conf}").into_bytes(), conf.replace('\n', "\r").into_bytes(), utf16]
+    {
+        fs::write(folder.path().join("user.conf"), written).unwrap();
+        let tree = build_in(folder.path(), false).unwrap();
+        assert_eq!(text(&tree, path), conf, "the form that the run read");
+    }
+    fs::write(folder.path().join("user.conf"), b"\xff").unwrap();
+    let problems = build_in(folder.path(), false).unwrap_err();
+    assert!(
+        problems.iter().any(|problem| problem.contains("user.conf: line 1, character 1")),
+        "{problems:?}"
+    );
     fs::write(folder.path().join("user.conf"), conf.replace("18000", "19000")).unwrap();
     let problems = build_in(folder.path(), false).unwrap_err();
     let want = "N2 (section 6.2, 4.1.1): user.conf: is not what server/performance was made with: target_qps;";

@@ -71,9 +71,9 @@ impl Subject {
     pub fn of_request(path: &Path) -> Result<(Self, SubjectPublicKeyInfo), CertificateError> {
         let shown = || path.display().to_string();
         let refused = |why: String| CertificateError::Request { path: shown(), why };
-        let text = files::read(path, files::TEXT_BYTES)
+        let text = files::read_text(path)
             .map_err(|error| CertificateError::Unreadable { path: shown(), error })?;
-        let found: Vec<_> = CertificateSigningRequestDer::pem_slice_iter(&text)
+        let found: Vec<_> = CertificateSigningRequestDer::pem_slice_iter(text.as_bytes())
             .collect::<Result<_, _>>()
             .map_err(|error| refused(error.to_string()))?;
         let [request] = &found[..] else {
