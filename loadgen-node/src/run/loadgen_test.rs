@@ -54,11 +54,11 @@ impl LoadGenTest {
     pub(crate) fn new(config: RunConfig) -> Result<Self, RunError> {
         let phases = Phases::new("prepare");
         let data = dataset::open(&config.dataset)?;
-        let labels = labels::of_run(&config, data.sample_count())?;
         let RunSettings { given: settings, effective, user_conf, audit_config } =
             test_settings(&config)?;
         check_settings(&config, &effective)?;
         prompts::check(&config, data.as_ref())?;
+        let labels = labels::of_run(&config, data.sample_count())?;
         let (tokens, token_bounds) = (effective.answer_tokens(), token_bounds(&effective));
         let expected = Expected::of(&effective, data.sample_count());
         let search = check_memory(&config, &effective, data.as_ref())?;
