@@ -123,6 +123,7 @@ pub fn decode_known(
     let plain = match encoding {
         Encoding::None => return Ok(bytes),
         // Unlike a streaming decoder, it keeps no window beside the output.
+        #[expect(clippy::disallowed_methods, reason = "the length is within the limit")]
         Encoding::Zstd => {
             zstd::bulk::decompress(&bytes, length).map_err(|e| damaged(e.to_string()))?
         }
