@@ -68,7 +68,7 @@ fn a_disk_without_room_refuses_a_run_and_one_that_fills_ends_it() {
     long(&node)
         .args(&["--min-free-bytes", "9223372036854775807"])
         .run()
-        .expect_refusal("bytes free, and LoadGen's logs need room");
+        .expect_refusal("bytes free, and LoadGen's logs need --min-free-bytes");
 
     let run = long(&node);
     let folder = run.folder().to_owned();
@@ -79,7 +79,7 @@ fn a_disk_without_room_refuses_a_run_and_one_that_fills_ends_it() {
     running.wait_for_test();
     let file = std::fs::File::create(folder.join("filler")).expect("the folder is ours");
     rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, filler).expect("room");
-    running.wait().expect_failure("bytes free, and LoadGen's logs need room");
+    running.wait().expect_failure("bytes free, and LoadGen's logs need --min-free-bytes");
 }
 
 #[test]

@@ -150,7 +150,7 @@ fn what_does_not_fit_is_said() {
     for (args, words) in [
         (&["--dataset", "/nowhere.npy"][..], "data set: "),
         (&["--dataset", "digits", "--in-process", "node.toml"], "leave --in-process out"),
-        (&["--dataset", "digits", "--nodes-expected", "2"], "--nodes-expected 2"),
+        (&["--dataset", "digits", "--nodes-expected", "2"], "--nodes-expected: expected 2 nodes"),
     ] {
         let (code, _, stderr) = probe(&[&node.address], args);
         assert_eq!(code, Some(2), "{stderr}");

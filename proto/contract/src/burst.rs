@@ -78,7 +78,10 @@ impl<S: Stream<Item = Result<Bytes, Status>> + Unpin> Messages<S> {
             while burst.len() < MESSAGES && bytes < BYTES {
                 match self.poll_step::<M>(context) {
                     Poll::Ready(Ok(Step::Message(mut message, length))) => {
-                        check_header(length, message.payload_mut().len())?;
+                        check_header(
+                            length.saturating_sub(message.text_bytes()),
+                            message.payload_mut().len(),
+                        )?;
                         bytes += length;
                         burst.push(message);
                     }

@@ -49,6 +49,11 @@ const PAYLOAD_KEY: u8 = 15 << 3 | 2;
 pub trait Framed: Message + Default {
     /// The payload, which the encoder takes.
     fn payload_mut(&mut self) -> &mut Bytes;
+
+    /// Bytes of a text beside it, which keeps no more memory than its own.
+    fn text_bytes(&self) -> usize {
+        0
+    }
 }
 
 impl Framed for InferRequest {
@@ -60,6 +65,10 @@ impl Framed for InferRequest {
 impl Framed for InferResponse {
     fn payload_mut(&mut self) -> &mut Bytes {
         &mut self.payload
+    }
+
+    fn text_bytes(&self) -> usize {
+        self.error.len()
     }
 }
 
