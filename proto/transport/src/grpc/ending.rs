@@ -72,8 +72,9 @@ impl Ending {
         if status.source().is_none() {
             return status;
         }
-        // An old GOAWAY explains a call that was cut off only if nothing broke the connection.
-        let is_unexplained = || self.error().is_none() && is_cut_off(&status);
+        // An old GOAWAY does not explain a connection that broke, or that fell silent.
+        let is_silent = || !self.closed.load(Ordering::Relaxed) && is_cut_off(&status);
+        let is_unexplained = || self.error().is_none() && !is_silent();
         let go_away = || self.go_away.lock().clone().filter(|_| is_unexplained());
         if let Some(close) = Http2Close::of(&status).or_else(go_away) {
             let code = if close.ends_call_alone() { status.code() } else { Code::Unavailable };
