@@ -19,7 +19,7 @@ import numpy as np
 import sets
 from preparing import CASES, Case
 
-from netdiv_data import captions, criteo, facts, igbh, igbh_graph, images, imagenet, kits19, openimages, preparation, prompts, sources, squad, tensors
+from netdiv_data import captions, criteo, facts, igbh, igbh_graph, images, imagenet, jpeg, kits19, openimages, preparation, prompts, sources, squad, tensors
 from netdiv_data.errors import DataError
 
 TABLE = Path(__file__).parents[2] / "loadgen-node/rules/src/book/table.toml"
@@ -73,6 +73,14 @@ class Complete(InThisProcess):
         last = progressive.rindex(b"\xff\xda")
         path.write_bytes(progressive[:last] + b"\0" + progressive[last + 1 :])
         self.fails(f"{path}: part of the image is damaged", images.read, path)
+
+    def test_odd_headers_become_what_a_decoder_takes_them_for(self) -> None:
+        for components, transform in ((3, 1), (4, 2)):
+            adobe = b"\xff\xee\0\x0eAdobe\0d\0\0\0\0\7"
+            frame = b"\xff\xc0\0\x08\x08\0\1\0\1" + bytes((components,))
+            scan = b"\xff\xda\0\6" + bytes((components, 5, 6, 7))
+            usual = jpeg.with_usual_headers(b"\xff\xd8" + adobe + frame + scan)
+            self.assertEqual(usual, b"\xff\xd8" + adobe[:-1] + bytes((transform,)) + frame + scan[:-3] + b"\0\x3f\0")
 
     def test_texts_are_read_as_other_editors_write_them(self) -> None:
         path = self.root / "text"

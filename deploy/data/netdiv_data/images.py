@@ -29,8 +29,8 @@ def read(path: Path) -> tuple[bytes, np.ndarray]:
         image = None
     if image is None:
         raise DataError(f"{path}: OpenCV cannot decode it: it is truncated, or no image. Fetch it again")
-    excused = AT_THE_END if jpeg.has_one_scan(data) else None
-    damage = next((line for line in report if line.startswith(DAMAGED) and not (excused and excused in line)), None)
+    one_scan = jpeg.has_one_scan(data)
+    damage = next((line for line in report if line.startswith(DAMAGED) and not (one_scan and AT_THE_END in line)), None)
     if damage:
         raise DataError(f"{path}: part of the image is damaged ({damage}). Fetch it again")
     return data, cv2.cvtColor(image, cv2.COLOR_BGR2RGB)

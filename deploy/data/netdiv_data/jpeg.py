@@ -23,29 +23,29 @@ def segments(data: bytes) -> Iterator[tuple[int, int, int]]:
         at = end
 
 
+def frame(data: bytes) -> tuple[int | None, int]:
+    """Returns the marker of the image's frame and its number of components; None and 0 without a whole frame."""
+    found = ((marker, data[start + 5]) for marker, start, end in segments(data) if marker in FRAMES and end >= start + 6)
+    return next(found, (None, 0))
+
+
 def has_one_scan(data: bytes) -> bool:
     """Returns true if the first scan has all components of a sequential image."""
-    components = None
-    for marker, start, end in segments(data):
-        if marker in FRAMES:
-            components = data[start + 5] if marker in BASELINE and end >= start + 6 else None
-        if marker == SOS and end > start:
-            return components == data[start]
-    return False
+    marker, components = frame(data)
+    scan = next((data[start] for one, start, end in segments(data) if one == SOS and end > start), None)
+    return marker in BASELINE and scan == components
 
 
 def with_usual_headers(data: bytes) -> bytes:
     """Replaces header values that libjpeg warns of and ignores: such a warning is its first, and it prints no other."""
     usual = bytearray(data)
-    frame, components = None, 0
+    kind, components = frame(data)
     for marker, start, end in segments(data):
-        if marker in FRAMES and end >= start + 6:
-            frame, components = marker, data[start + 5]
-        elif marker == APP0 and data[start : start + 5] == b"JFIF\0" and end >= start + 7:
+        if marker == APP0 and data[start : start + 5] == b"JFIF\0" and end >= start + 7:
             usual[start + 5] = 1
         elif marker == APP14 and data[start : start + 5] == b"Adobe" and end >= start + 12 and data[start + 11] > 2:
             # libjpeg assumes YCbCr, or YCCK of four components.
             usual[start + 11] = 2 if components == 4 else 1
-        elif marker == SOS and frame in BASELINE and end >= start + 4:
+        elif marker == SOS and kind in BASELINE and end >= start + 4:
             usual[end - 3 : end] = bytes((0, 63, 0))
     return bytes(usual)

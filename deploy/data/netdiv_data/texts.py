@@ -4,7 +4,7 @@ import codecs
 
 
 def decode(content: bytes) -> str:
-    """Returns the text with lines that end in LF and blanks that break. Raises UnicodeDecodeError for bytes that are no text."""
+    """Returns the text with LF line ends and ordinary spaces. Raises UnicodeDecodeError for bytes that are not text."""
     is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     text = content.decode("utf-16" if is_utf16 else "utf-8-sig")
     text = text.replace("\r\n", "\n").replace("\r", "\n")

@@ -120,7 +120,7 @@ fn setting_of<'k>(key: &'k str, benchmark: &str, scenario: &str) -> Option<&'k s
 }
 
 /// Returns true if LoadGen reads a key in a scenario (`TestSettings::FromConfig`).
-fn is_read_in(setting: &str, scenario: &str) -> bool {
+pub(crate) fn is_read_in(setting: &str, scenario: &str) -> bool {
     let is_server = matches!(scenario, "Server" | "Interactive");
     match setting {
         "ttft_latency" | "tpot_latency" | "coalesce_queries" | "max_async_queries" => is_server,

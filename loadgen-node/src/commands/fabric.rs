@@ -91,8 +91,8 @@ pub(super) struct FabricArgs {
     /// [sizes by default: 1MiB]
     #[arg(long, value_name = "TIME", help_heading = MEASUREMENT)]
     soak: Option<TimeSpan>,
-    /// In place of all else: an open loop of so many messages per second to all nodes together. Latencies count from the time at
-    /// which a message was due. The exit code is 1 if the rate could not be kept [sizes by default: 64,16KiB,128KiB]
+    /// Send at this rate to all nodes together, without waiting for answers, in place of all other measurements. Latencies count
+    /// from the time at which a message was due. The exit code is 1 if the rate could not be kept [sizes by default: 64,16KiB,128KiB]
     #[arg(long, value_name = "MESSAGES_PER_SECOND", value_parser = rate, help_heading = MEASUREMENT)]
     rate: Option<f64>,
     /// The benchmark, or several with commas between them. With --rate and without --sizes: messages and answers are as long as its

@@ -5,7 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr};
 
-use super::path::Path;
+use super::{
+    path::Path,
+    usual::{Usual, quantile},
+};
 
 /// The way to one node.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -161,8 +164,8 @@ impl Bandwidth {
         Some(median)
     }
 
-    /// Returns the nodes whose rate is clearly below the median of all nodes, with that median. A node that was as fast in one
-    /// round as half of the nodes were in each of theirs is not slow: that would be noise. `None` for a single node.
+    /// Returns the nodes that are slow beyond the noise of their rounds, with the median rate of all nodes. `None` for a single
+    /// node.
     pub(crate) fn slow_nodes(&self) -> Option<(Vec<&Rate>, f64)> {
         let rounds = |node: &Rate| match &node.rounds_bytes_per_second[..] {
             [] => vec![node.bytes_per_second()],
@@ -170,11 +173,12 @@ impl Bandwidth {
         };
         let minimum = |node: &Rate| rounds(node).into_iter().fold(f64::MAX, f64::min);
         let maximum = |node: &Rate| rounds(node).into_iter().fold(0.0, f64::max);
-        let usual = middle(self.nodes.iter().map(Rate::bytes_per_second))?;
-        let usual_minimum = middle(self.nodes.iter().map(minimum))?;
-        let is_slow =
-            |node: &&Rate| node.bytes_per_second() < SLOW * usual && maximum(node) < usual_minimum;
-        (self.nodes.len() > 1).then(|| (self.nodes.iter().filter(is_slow).collect(), usual))
+        let usual = Usual {
+            median: quantile(self.nodes.iter().map(Rate::bytes_per_second), 2),
+            minimum: quantile(self.nodes.iter().map(minimum), 2),
+        };
+        let is_slow = |node: &&Rate| usual.is_beyond(node.bytes_per_second(), maximum(node));
+        (self.nodes.len() > 1).then(|| (self.nodes.iter().filter(is_slow).collect(), usual.median))
     }
 
     /// Minimum and maximum of the rounds.
@@ -205,16 +209,6 @@ pub(super) fn median<T>(mut rounds: Vec<T>, rate: impl Fn(&T) -> f64) -> Option<
     let middle = rounds.len().checked_sub(1)? / 2;
     Some(rounds.swap_remove(middle))
 }
-
-/// The upper median of rates. `None` of none.
-fn middle(rates: impl Iterator<Item = f64>) -> Option<f64> {
-    let mut rates: Vec<_> = rates.collect();
-    rates.sort_by(f64::total_cmp);
-    rates.get(rates.len() / 2).copied()
-}
-
-/// What moves less than this share of what others do is named as slow.
-pub(crate) const SLOW: f64 = 0.8;
 
 /// An I/O thread that is busy for this share of the window bounds the rate.
 pub(super) const BUSY: f64 = 0.95;
@@ -252,7 +246,7 @@ pub(crate) struct Rate {
     pub(crate) messages_per_second: f64,
     pub(crate) bytes_per_second_to_nodes: f64,
     pub(crate) bytes_per_second_from_nodes: f64,
-    /// Of a node in the median round: its rate in each round, both ways together.
+    /// Rate in each round, both ways together; only a node of the median round has it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) rounds_bytes_per_second: Vec<f64>,
 }

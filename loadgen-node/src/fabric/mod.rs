@@ -18,4 +18,5 @@ pub(crate) mod report;
 mod round_trip;
 mod route;
 mod tcp;
+pub(crate) mod usual;
 pub(crate) mod watch;

@@ -17,12 +17,13 @@ use super::{
     units::{gigabytes, rate, size},
 };
 use crate::fabric::{
-    figures::{Bandwidth, SLOW},
+    figures::Bandwidth,
     matrix::{
         figures::{Host, Matrix, Pair, SlowPart},
         slow::usual,
     },
     report::Report,
+    usual::SLOW,
 };
 
 /// More hosts than that do not fit beside each other on a terminal; in the picture, their figures do not fit into squares.

@@ -90,7 +90,7 @@ impl FreeSpace {
     }
 }
 
-/// Checks that the file system of a folder has so much free space. Blocks while the file system answers.
+/// Checks that the file system of a folder has at least `min_free_bytes` free. Blocks until the file system answers.
 pub(crate) fn has_room(folder: &Path, min_free_bytes: u64) -> Result<(), String> {
     enough(free_bytes(folder), folder, min_free_bytes)
 }

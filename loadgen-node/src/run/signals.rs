@@ -82,7 +82,7 @@ impl Interruptions {
         let mut reaction = self.reaction.lock();
         let claim = output::prepare(folder)?;
         reaction.claimed = Some(folder.into());
-        Ok(Prepared { reaction: self.reaction.clone(), claim: Some(claim) })
+        Ok(Prepared { reaction: self.reaction.clone(), _claim: claim })
     }
 
     /// From now on the first signal calls this.
@@ -99,13 +99,12 @@ impl Interruptions {
 /// A folder that was prepared. Dropping this gives up the claim, after which another process may have the folder.
 pub(crate) struct Prepared {
     reaction: Arc<Mutex<Reaction>>,
-    claim: Option<Claim>,
+    _claim: Claim,
 }
 
 impl Drop for Prepared {
     fn drop(&mut self) {
         self.reaction.lock().claimed = None;
-        self.claim = None;
     }
 }
 

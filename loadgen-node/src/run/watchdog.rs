@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// How long LoadGen may then take to close its logs.
 const CLOSING_TIME: Duration = Duration::from_secs(1);
 
-/// How long the result of a failed run may then take to be written.
+/// Maximum time for writing the result of a failed run.
 const WRITING_TIME: Duration = Duration::from_secs(60);
 
 /// Does the work; calls `give_up` once, which does not come back, if it goes on for too long after a failure
@@ -57,7 +57,7 @@ pub(crate) fn guard(
     })
 }
 
-/// Ends the process after a while, for a file system that does not answer when the result is written.
+/// Ends the process after [`WRITING_TIME`], in case the file system does not answer while the result is written.
 pub(crate) fn exit_later() {
     let exit = || {
         thread::sleep(WRITING_TIME);

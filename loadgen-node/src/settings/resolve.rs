@@ -6,7 +6,7 @@ use netdiv_contract::{NAME_RULE, encoding::Encoding, is_name};
 use netdiv_dataset as dataset;
 use netdiv_evidence::Statement;
 use netdiv_qdl::{OnNodeLoss, Policy, Settings};
-use netdiv_rules::{Division, Mode, Scenario, book::Table};
+use netdiv_rules::{Division, Mode, Scenario};
 use tracing::warn;
 
 use super::{
@@ -46,6 +46,7 @@ impl RunArgs {
         }
         let known = benchmarks.find(&benchmark);
         let meant = benchmarks.meant(&benchmark);
+        let dataset = self.dataset_of(&benchmark, &meant)?;
         if !meant.is_empty() && !dataset::EMBEDDED.contains(&benchmark.as_str()) {
             warn!("--benchmark {benchmark}: not in the table of benchmarks{meant}");
         }
@@ -54,7 +55,7 @@ impl RunArgs {
         let target = self.target(scenario, names)?;
         Ok(RunConfig {
             loadgen_model: known.map_or(&benchmark, |known| &known.loadgen_model).clone(),
-            dataset: self.dataset_of(&benchmark, &benchmarks)?,
+            dataset,
             output: self.output.clone().unwrap_or_else(default_output),
             performance_samples: performance_samples
                 .map(|samples| at_least_one("performance-samples", samples))
@@ -117,14 +118,11 @@ impl RunArgs {
         Ok((division, rehearsal, strict))
     }
 
-    fn dataset_of(&self, benchmark: &str, table: &Table) -> Result<String, RunError> {
+    fn dataset_of(&self, benchmark: &str, meant: &str) -> Result<String, RunError> {
         match &self.dataset {
             Some(dataset) => Ok(dataset.clone()),
             None if dataset::EMBEDDED.contains(&benchmark) => Ok(benchmark.into()),
-            None => {
-                let meant = table.meant(benchmark);
-                usage(format!("no data set for {benchmark}{meant}; give --dataset PATH"))
-            }
+            None => usage(format!("no data set for {benchmark}{meant}; give --dataset PATH")),
         }
     }
 

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::keys::{Keys, Replace};
 
-/// Keys of output paths. An old output in the current folder is no error.
+/// Keys of output paths. A leftover output in the current folder is not an error.
 const WRITTEN: [&str; 3] = ["json", "output", "ready_file"];
 
 /// The value of a key, with the paths in it replaced by those of `place`.

@@ -40,7 +40,7 @@ pub enum OpenError {
 impl OpenError {
     /// The error of a socket that cannot be opened or connected to an address.
     ///
-    /// Exhausted descriptors are final: waiting frees none. Any other error may pass: a network or an address comes up
+    /// Exhausted descriptors are final: waiting does not free them. Any other error may pass: a network or an address comes up
     /// (`ENETUNREACH`, `EADDRNOTAVAIL`), memory and ports become free (`ENOBUFS`, `EADDRNOTAVAIL`), a name has other addresses
     /// than those of a family that this machine lacks (`EAFNOSUPPORT`) or a router forbids (`EACCES`), and some load balancers
     /// answer `EPERM` until a node is ready.

@@ -36,7 +36,7 @@ pub fn is_todo(value: &str) -> bool {
     value.strip_prefix(TODO).is_some_and(|rest| !rest.starts_with(char::is_alphanumeric))
 }
 
-/// Returns all placeholders in the text of a TOML file, in the order of their lines. A text that is no TOML has none.
+/// Returns all placeholders in the text of a TOML file, in the order of their lines. Returns nothing for invalid TOML.
 pub fn todos(text: &str) -> Vec<Todo> {
     let mut todos = Vec::new();
     if let Ok(table) = DeTable::parse(text) {

@@ -82,7 +82,7 @@ impl Admission {
         }
     }
 
-    /// Returns the reason why there is never room for a sample of so many bytes, decoded.
+    /// Returns the reason why a sample of `decoded` bytes can never be admitted, if there is one.
     pub(crate) fn refusal(&self, decoded: u64, working: u64) -> Option<String> {
         if self.fits(decoded, working) {
             return self.max_tokens.and_then(|room| room.refusal(decoded));

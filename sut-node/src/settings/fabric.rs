@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Measuring the network to other nodes")]
 pub struct FabricArgs {
-    /// Nodes that this one may dial for `loadgen-node fabric --matrix`, as docs/OPERATING.md#name-the-nodes says
+    /// none: nodes that this one may dial for `loadgen-node fabric --matrix`, as docs/OPERATING.md#name-the-nodes says
     /// [default: no node]
     #[arg(long, value_name = "NODES")]
     pub fabric_peers: Option<Vec<String>>,

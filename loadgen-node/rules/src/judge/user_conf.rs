@@ -118,6 +118,7 @@ pub(crate) fn differences(
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::user_conf::is_read_in;
 
     pub(crate) fn settings() -> BTreeMap<String, String> {
         [
@@ -157,5 +158,16 @@ pub(crate) mod tests {
         assert_eq!(unlike(twice), ["target_qps"]);
         let none = differences("# none\n", &settings(), &[], "resnet50", Scenario::Server);
         assert_eq!(none, ["target_qps"]);
+    }
+
+    #[test]
+    fn keys_are_those_that_loadgen_reads_in_the_scenario() {
+        let known = |scenario| keys(scenario).map(|key| key.name);
+        for name in Scenario::ALL.into_iter().flat_map(known) {
+            for scenario in Scenario::ALL {
+                let is_read = is_read_in(name, scenario.official_name());
+                assert_eq!(is_read, known(scenario).any(|key| key == name), "{name} in {scenario}");
+            }
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! The hosts and the pairs that are slow.
 
 use super::figures::{Host, Pair, Slow, SlowPart};
-use crate::fabric::figures::SLOW;
+use crate::fabric::usual::{Usual, quantile};
 
 /// The rates of a pair's rounds.
 #[derive(Clone, Copy)]
@@ -28,22 +28,10 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// The rates that a quarter of the comparable pairs reach: in the median, and in every round.
-struct Usual {
-    median: f64,
-    minimum: f64,
-}
-
-impl Usual {
-    fn of(pairs: &[Measured<'_>]) -> Self {
-        let median = usual(pairs.iter().map(|pair| pair.median));
-        Self { median, minimum: usual(pairs.iter().map(|pair| pair.minimum)) }
-    }
-
-    /// Returns true if a rate is clearly lower and its best round is below the usual minimum, so that noise does not explain it.
-    fn is_beyond(&self, median: f64, maximum: f64) -> bool {
-        median < SLOW * self.median && maximum < self.minimum
-    }
+/// Returns the rates that a quarter of the comparable pairs reach: in the median, and in every round.
+fn usual_of(pairs: &[Measured<'_>]) -> Usual {
+    let median = usual(pairs.iter().map(|pair| pair.median));
+    Usual { median, minimum: usual(pairs.iter().map(|pair| pair.minimum)) }
 }
 
 /// Names what is slow: hosts first, then the pairs that no slow host explains. Pairs of this machine are compared among
@@ -58,13 +46,13 @@ pub(super) fn slow(pairs: &[Pair]) -> Vec<Slow> {
     };
     let mut slow = between_nodes(&of(false, false));
     for pairs in [of(true, false), of(false, true)] {
-        slow.extend(slow_pairs(&pairs, &Usual::of(&pairs), |_| true));
+        slow.extend(slow_pairs(&pairs, &usual_of(&pairs), |_| true));
     }
     slow
 }
 
 fn between_nodes(pairs: &[Measured<'_>]) -> Vec<Slow> {
-    let usual = Usual::of(pairs);
+    let usual = usual_of(pairs);
     let senders = slow_hosts(pairs, &usual, |pair| pair.from);
     let receivers = slow_hosts(pairs, &usual, |pair| pair.to);
     let named = |hosts: &[Measured<'_>], what: fn(&Measured<'_>) -> SlowPart| -> Vec<Slow> {
@@ -119,11 +107,9 @@ fn one(what: SlowPart, pair: &Measured<'_>, usual: &Usual) -> Slow {
     }
 }
 
-/// What a quarter of the pairs reach: with one slow host of three, two thirds of all pairs are slow.
+/// Returns the rate that a quarter of the pairs reach: with one slow host of three, two thirds of all pairs are slow.
 pub(crate) fn usual(rates: impl Iterator<Item = f64>) -> f64 {
-    let mut rates: Vec<_> = rates.collect();
-    rates.sort_by(f64::total_cmp);
-    rates.get(rates.len() * 3 / 4).copied().unwrap_or(0.0)
+    quantile(rates, 3)
 }
 
 #[cfg(test)]
