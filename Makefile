@@ -29,6 +29,7 @@ OVER_QUIC := accuracy bad_input crowds failure faults node_faults performance pl
 # is built once.
 test: libtorch $(TARGET)/interop/made $(TARGET)/triton/made $(TARGET)/data/made
 	$(DATA_TEST)
+	$(KIT_TEST)
 	$(CARGO) build --release --workspace --lib --bins --tests --locked
 	$(CARGO) test --release --workspace --locked
 	NETDIV_TEST_TRANSPORT=quic $(CARGO) test --release --workspace --locked $(OVER_QUIC:%=--test %)
@@ -46,6 +47,9 @@ $(TARGET)/data/made: deploy/data/requirements.txt
 
 # Data sets in their public form, small, beside what the reference makes of them.
 DATA_TEST := $(TARGET)/data/bin/python -m unittest discover --quiet --start-directory tests/data --pattern '*_test.py'
+
+# The GPU kit's clocks and reports; of its packages it needs numpy alone.
+KIT_TEST := $(TARGET)/data/bin/python -m unittest discover --quiet --start-directory tests/gpu-kit --pattern '*_test.py'
 
 # Says again what that is, with the reference's own code: MLCOMMONS is a checkout of mlcommons/inference, tag v5.0.1.
 .PHONY: data-reference

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What a GPU has to show, one group of steps at a time; docs/GPU.md says what each group shows.
 #
-#     gpu-kit/run.sh 1                            # one group: 1 to 6
+#     gpu-kit/run.sh 1                            # one group: 1 to 8
 #     gpu-kit/run.sh all --device cpu --small     # every step on tiny networks, without a GPU
 #     gpu-kit/run.sh list                         # the steps
 #

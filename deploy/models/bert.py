@@ -28,7 +28,7 @@ class Embeddings(nn.Module):
 
 
 class SelfAttention(nn.Module):
-    """Attention among the tokens that `mask`, bool [n, 1, 1, tokens], lets be seen: [n, tokens, hidden] to the same."""
+    """Attention with `mask`, [n, 1, 1, tokens], added to the scores: [n, tokens, hidden] to a tensor of that shape."""
 
     def __init__(self, hidden: int, heads: int) -> None:
         super().__init__()
@@ -41,6 +41,23 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         q, k, v = self.split(self.query(x)), self.split(self.key(x)), self.split(self.value(x))
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).flatten(2)
+
+
+class JoinedAttention(nn.Module):
+    """Self-attention whose queries, keys and values come from one matrix."""
+
+    def __init__(self, apart: SelfAttention) -> None:
+        super().__init__()
+        self.heads = apart.heads
+        parts = (apart.query, apart.key, apart.value)
+        self.weight = nn.Parameter(torch.cat([part.weight for part in parts]))
+        self.bias = nn.Parameter(torch.cat([part.bias for part in parts]))
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        n, tokens, hidden = x.shape
+        joined = F.linear(x, self.weight, self.bias).view(n, tokens, 3, self.heads, hidden // self.heads)
+        q, k, v = joined.permute(2, 0, 3, 1, 4).unbind(0)
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask).transpose(1, 2).flatten(2)
 
 
@@ -144,8 +161,10 @@ class Bert(nn.Module):
         self.network = Answering(layers, hidden, heads, inner, vocabulary, positions)
 
     def forward(self, input_ids: Tensor, input_mask: Tensor, segment_ids: Tensor) -> tuple[Tensor, Tensor]:
-        seen = (input_mask != 0)[:, None, None, :]
-        logits = self.network(input_ids.to(torch.int64), seen, segment_ids.to(torch.int64)).to(torch.float32)
+        hidden = (input_mask == 0)[:, None, None, :]
+        weight = self.network.qa_outputs.weight
+        mask = torch.zeros(hidden.shape, dtype=weight.dtype, device=hidden.device).masked_fill(hidden, float("-inf"))
+        logits = self.network(input_ids.to(torch.int64), mask, segment_ids.to(torch.int64)).to(torch.float32)
         return logits[:, :, 0].contiguous(), logits[:, :, 1].contiguous()
 
 
@@ -162,7 +181,9 @@ def build(small: bool = False) -> Bert:
 
 
 def prepare(model: Bert) -> None:
-    """What inference needs and training does not have: nothing."""
+    """Join the matrices of attention, in place."""
+    for layer in model.network.bert.encoder.layer:
+        layer.attention.self = JoinedAttention(layer.attention.self)
 
 
 def examples(model: Bert, n: int) -> tuple[Tensor, ...]:

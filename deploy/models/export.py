@@ -26,7 +26,7 @@ import resnet50
 import retinanet
 import rgat
 import unet3d
-from torchscript import PRECISIONS, ExportError, compare, save, some, value
+from torchscript import PRECISIONS, ExportError, add_check_on, compare, save, set_up, some, value
 
 # TorchScript is what libtorch runs without Python; PyTorch 2.11 writes it and advises its successors.
 warnings.filterwarnings("ignore", "`torch.jit", DeprecationWarning)
@@ -114,16 +114,17 @@ def pinned(graph: torch._C.Graph | torch._C.Block) -> list[str]:
     return found
 
 
-def write_file(network: ModuleType, model: nn.Module, path: Path, precision: str, fused: bool) -> None:
-    """Write the TorchScript file of a network, and check it."""
+def write_file(network: ModuleType, model: nn.Module, path: Path, precision: str, fused: bool, device: str) -> None:
+    """Write the TorchScript file of a network, and check it on a device."""
     model.eval().requires_grad_(False)
-    samples = network.examples(model, 2)
-    full = as_tuple(model(*samples))
+    samples = [sample.to(device) for sample in network.examples(model, 2)]
+    full = as_tuple(model.to(device)(*samples))
     network.prepare(model)
     if fused:
         network.fuse(model)
     model.network.to(PRECISIONS[precision])
     wanted = as_tuple(model(*samples))
+    model.cpu()
     if precision == "fp32" and network is not retinanet:  # whose candidates may swap places
         compare(wanted, full, precision, "preparing the network for inference")
     scripted = torch.jit.script(model)
@@ -131,19 +132,19 @@ def write_file(network: ModuleType, model: nn.Module, path: Path, precision: str
         scripted = torch.jit.freeze(scripted)
     if found := pinned(scripted.inlined_graph):
         raise ExportError(f"{path.stem} names a device: {found[0]}")
-    save(scripted, path, lambda file: as_tuple(file(*samples)), wanted, precision)
+    save(scripted, path, lambda file: as_tuple(file(*samples)), wanted, precision, device)
 
 
 @torch.no_grad()
 def write(network: ModuleType, model: nn.Module, folder: Path, precision: str, weights: str,
-          stem: str | None = None, fused: bool = False) -> list[Path]:
+          stem: str | None = None, fused: bool = False, device: str = "cpu") -> list[Path]:
     """Write a network and its manifests, and check the file; `model` is changed. Return what was written."""
     stem = stem or network.NAME
     path = folder / f"{stem}.pt"
     around = getattr(network, "surroundings", contextlib.nullcontext)  # what the file needs beside its inputs
     absolute = path.absolute()
     with around(model):
-        write_file(network, model, absolute, precision, fused)
+        write_file(network, model, absolute, precision, fused, device)
     written = [path]
     for name, fields in network.manifests(model).items():
         fields["head"] = {"model": path.name}
@@ -164,7 +165,7 @@ def export(network: ModuleType, args: argparse.Namespace) -> list[Path]:
     if args.weights:
         load_weights(network, model, args.weights)
         weights = args.weights.name
-    return write(network, model, args.output, args.precision, weights, fused=args.fused)
+    return write(network, model, args.output, args.precision, weights, fused=args.fused, device=args.check_on)
 
 
 def main() -> None:
@@ -180,13 +181,17 @@ def main() -> None:
                         help="resnet50, retinanet: convolutions with their ReLU and sum, one kernel each on a GPU")
     parser.add_argument("--rows", type=int, default=40_000,
                         help="most rows of each of dlrm's tables; 0 for all of them, 105 GB at fp32 (default: 40000)")
+    add_check_on(parser)
     args = parser.parse_args()
+    if args.check_on != "cpu" and args.network in ("all", rgat.NAME):
+        parser.error(f"--check-on is not for {rgat.NAME}, which computes on the host too; name another network")
     if args.network == "all" and args.weights:
         parser.error("--weights belongs to one network")
     if args.fused and args.network not in FUSED:
         parser.error(f"--fused belongs to one of {', '.join(FUSED)}")
     for network in NETWORKS.values() if args.network == "all" else [NETWORKS[args.network]]:
         try:
+            set_up(args.check_on)
             written = export(network, args)
         except (ExportError, OSError) as error:
             sys.exit(f"{network.NAME}: {error}")

@@ -63,21 +63,26 @@ def manifest(name: str, precision: str, weights: str, table: dict[str, object]) 
 def try_out(model: LanguageModel) -> tuple[Tensor, ...]:
     """What the entries give for two prompts of noise, of which one comes in two chunks, and a step of both."""
     sizes = model.sizes()
-    dtype = dict(model.named_parameters())["embedding"].dtype
-    room = (2, sizes["groups"], 8, sizes["width"])
-    keys, values = ([torch.zeros(room, dtype=dtype) for _ in range(sizes["layers"])] for _ in range(2))
-    ids = torch.arange(8) * 7 % sizes["vocabulary"]
-    states = [model.prefill(ids[:5], 0, 1, 0, keys, values), model.prefill(ids[:2], 1, 1, 0, keys, values),
-              model.prefill(ids[2:3], 1, 1, 2, keys, values)]
-    states.append(model.decode(ids[6:], torch.tensor([5, 3]), 8, keys, values))
-    return *states, model.candidates(states[-1], torch.zeros(2), torch.tensor([False, True]), ids[:1], 2, 4)[0]
+    embedding = dict(model.named_parameters())["embedding"]
+    dtype, device = embedding.dtype, embedding.device
+    room = (2, 8, 2 * sizes["groups"], sizes["width"])
+    caches = [torch.zeros(room, dtype=dtype, device=device) for _ in range(sizes["layers"])]
+    ids = torch.arange(8, device=device) * 7 % sizes["vocabulary"]
+    first = model.prefill(ids[:2], torch.arange(2, device=device), [1], [0], [2], 1, caches)
+    positions = torch.tensor([0, 1, 2, 3, 4, 2], device=device)
+    second = model.prefill(ids[:6], positions, [0, 1], [0, 2], [5, 1], 1, caches)
+    states = model.decode(ids[6:], torch.tensor([5, 3], device=device), 8, caches)
+    early, scores = torch.tensor([False, True], device=device), torch.zeros(2, device=device)
+    both = [model.candidates(states, scores, rows, ids[:1], 2, 4)[0] for rows in (None, early)]
+    return first, second, states, *both
 
 
 @torch.inference_mode()
-def write(name: str, model: LanguageModel, folder: Path, precision: str, manifest: str) -> list[Path]:
-    """Write a model and its manifest, and check the file. Return what was written."""
+def write(name: str, model: LanguageModel, folder: Path, precision: str, manifest: str, device: str = "cpu") -> list[Path]:
+    """Write a model and its manifest, and check the file on a device. Return what was written."""
     path = folder / f"{name}.pt"
-    torchscript.save(torch.jit.script(model), path, try_out, try_out(model), precision)
+    wanted = try_out(model.to(device))
+    torchscript.save(torch.jit.script(model.cpu()), path, try_out, wanted, precision, device)
     file = folder / f"{name}.toml"
     file.write_text(manifest)
     return [path, file]
@@ -97,14 +102,16 @@ def main() -> None:
     parser.add_argument("--slots", type=int, default=32, help="samples under way at the same time")
     parser.add_argument("--chunk", type=int, default=512, help="tokens of prompts that one step computes at most")
     parser.add_argument("--beams", type=int, default=1, help="width of the beam search; 1: greedy")
+    torchscript.add_check_on(parser)
     args = parser.parse_args()
     name = args.name or (args.model.resolve().name if args.model.is_dir() else args.model.stem).lower()
     try:
+        torchscript.set_up(args.check_on)
         shape, model, weights = build(args.model, args.precision, args.seed)
         table = tokens(shape, max_input_tokens=args.max_input_tokens, max_tokens=args.max_tokens, eos=args.eos,
                        slots=args.slots, chunk=args.chunk, beams=args.beams)
         text = manifest(name, args.precision, weights, table)
-        path, file = write(name, model, args.output, args.precision, text)
+        path, file = write(name, model, args.output, args.precision, text, args.check_on)
     except (ExportError, OSError) as error:
         sys.exit(f"{parser.prog}: {error}")
     print(f"{path} ({path.stat().st_size / 1e6:.1f} MB), {file.name}")

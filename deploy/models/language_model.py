@@ -1,9 +1,10 @@
 """Decoders of language models for continuous batching: those of Llama's type, Mixtral's experts too, and GPT-J.
 
-Keys and values of all samples lie in caches that the caller owns: for each layer a tensor [rows, heads, length, width],
-changed in place. A sample has a row of its own, or with beams several in succession. The entries are
+Keys and values of all samples lie in caches that the caller owns: for each layer a tensor [rows, positions, heads, width],
+changed in place, with the heads of keys before those of values. A sample has a row of its own, or with beams several in
+succession. The entries are
 
-- `prefill`: a chunk of one prompt into its rows; the last token's state
+- `prefill`: chunks of prompts into their rows; the state of each one's last token
 - `decode`: one further token in each of the first rows; their states
 - `choose`: the likeliest token after each state
 - `candidates`, `reorder`: for beam search, the best continuations of each group of rows, and rows that others replace
@@ -25,27 +26,14 @@ def weight(*size: int, dtype: torch.dtype) -> nn.Parameter:
     return nn.Parameter(torch.empty(size, dtype=dtype), requires_grad=False)
 
 
-def attend(q: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
-    """Queries [n, heads, tokens, width] to [n, tokens, heads * width]; `keys` and `values` may have fewer heads, each for a group."""
-    n, heads, tokens, width = q.shape
-    groups = heads // keys.size(1)
-    if groups > 1:  # the group becomes part of the queries' length: keys and values are not repeated
-        q = q.reshape(n, keys.size(1), groups * tokens, width)
-        if tokens > 1:
-            mask = mask.repeat(1, 1, groups, 1)
-    mixed = F.scaled_dot_product_attention(q, keys, values, mask)
-    return mixed.reshape(n, heads, tokens, width).transpose(1, 2).reshape(n, tokens, heads * width)
-
-
-def rms_norm(x: Tensor, weight: Tensor, epsilon: float) -> Tensor:
-    """Root mean square normalisation, computed at fp32."""
-    wide = x.to(torch.float32)
-    wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + epsilon)
-    return weight * wide.to(x.dtype)
+def causal(positions: Tensor, length: int, dtype: torch.dtype) -> Tensor:
+    """A mask for queries at these positions, int64 [n], over keys at those below `length`: [n, length]."""
+    later = torch.arange(length, device=positions.device) > positions.unsqueeze(1)
+    return later.to(dtype).masked_fill(later, float("-inf"))
 
 
 class Mlp(nn.Module):
-    """SwiGLU."""
+    """SwiGLU of `h`, added to `x`."""
 
     def __init__(self, shape: Shape, dtype: torch.dtype) -> None:
         super().__init__()
@@ -53,9 +41,9 @@ class Mlp(nn.Module):
         self.up = weight(2 * shape.inner, shape.hidden, dtype=dtype)  # gate, then up
         self.down = weight(shape.hidden, shape.inner, dtype=dtype)
 
-    def forward(self, x: Tensor, dense: bool) -> Tensor:
-        gate, up = F.linear(x, self.up).chunk(2, -1)
-        return F.linear(F.silu(gate) * up, self.down)
+    def forward(self, x: Tensor, h: Tensor, dense: bool) -> Tensor:
+        gate, up = F.linear(h, self.up).chunk(2, -1)
+        return x.addmm_(F.silu(gate) * up, self.down.t())
 
     @torch.jit.unused
     def places(self, prefix: str) -> dict[str, Tensor]:
@@ -65,7 +53,7 @@ class Mlp(nn.Module):
 
 
 class Experts(nn.Module):
-    """Several SwiGLU, of which each token takes the few that its router prefers."""
+    """Several SwiGLU of `h`, of which each token takes the few that its router prefers, added to `x`."""
 
     experts: Final[int]
     chosen: Final[int]
@@ -77,22 +65,22 @@ class Experts(nn.Module):
         self.up = weight(shape.experts, 2 * shape.inner, shape.hidden, dtype=dtype)
         self.down = weight(shape.experts, shape.hidden, shape.inner, dtype=dtype)
 
-    def forward(self, x: Tensor, dense: bool) -> Tensor:
-        shares, which = F.softmax(F.linear(x, self.router), 1, dtype=torch.float32).topk(self.chosen, -1)
-        shares = (shares / shares.sum(-1, keepdim=True)).to(x.dtype)
+    def forward(self, x: Tensor, h: Tensor, dense: bool) -> Tensor:
+        shares, which = F.softmax(F.linear(h, self.router), 1, dtype=torch.float32).topk(self.chosen, -1)
+        shares = (shares / shares.sum(-1, keepdim=True)).to(h.dtype)
         if dense:  # all experts for all tokens: the shapes say nothing of the tokens, so that a device need not report
-            gate, up = torch.matmul(x.unsqueeze(0), self.up.transpose(1, 2)).chunk(2, -1)
+            gate, up = torch.matmul(h.unsqueeze(0), self.up.transpose(1, 2)).chunk(2, -1)
             y = torch.matmul(F.silu(gate) * up, self.down.transpose(1, 2))
-            share = torch.zeros(x.size(0), self.experts, dtype=x.dtype, device=x.device).scatter(1, which, shares)
+            share = torch.zeros(h.size(0), self.experts, dtype=h.dtype, device=h.device).scatter(1, which, shares)
             share = share.t().unsqueeze(-1)
-            return torch.where(share > 0, y * share, torch.zeros_like(y)).sum(0)
-        total = torch.zeros_like(x)
+            return x + torch.where(share > 0, y * share, torch.zeros_like(y)).sum(0)
+        total = torch.zeros_like(h)
         for expert in range(self.experts):
             token, rank = torch.where(which == expert)
-            gate, up = F.linear(x[token], self.up[expert]).chunk(2, -1)
+            gate, up = F.linear(h[token], self.up[expert]).chunk(2, -1)
             y = F.linear(F.silu(gate) * up, self.down[expert])
             total.index_add_(0, token, y * shares[token, rank].unsqueeze(-1))
-        return total
+        return x + total
 
     @torch.jit.unused
     def places(self, prefix: str) -> dict[str, Tensor]:
@@ -114,31 +102,27 @@ def projections(fused: Tensor, shape: Shape, prefix: str) -> dict[str, Tensor]:
 class LlamaLayer(nn.Module):
     """A layer of Llama's: attention, then the MLP, each after a norm."""
 
-    heads: Final[int]
-    groups: Final[int]
     width: Final[int]
     epsilon: Final[float]
 
     def __init__(self, shape: Shape, dtype: torch.dtype) -> None:
         super().__init__()
         self.shape = shape
-        self.heads, self.groups, self.width, self.epsilon = shape.heads, shape.groups, shape.width, shape.epsilon
+        self.width, self.epsilon = shape.width, shape.epsilon
         self.norm1, self.norm2 = weight(shape.hidden, dtype=dtype), weight(shape.hidden, dtype=dtype)
         self.qkv = weight((shape.heads + 2 * shape.groups) * shape.width, shape.hidden, dtype=dtype)
         self.out = weight(shape.hidden, shape.heads * shape.width, dtype=dtype)
         self.mlp = (Experts if shape.experts else Mlp)(shape, dtype)
 
-    def project(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        h = rms_norm(x, self.norm1, self.epsilon)
-        y = F.linear(h, self.qkv).view(x.size(0), self.heads + 2 * self.groups, self.width)
-        qk, v = y.split([self.heads + self.groups, self.groups], 1)
-        half = self.width // 2
-        qk = qk * cos + torch.cat([-qk[..., half:], qk[..., :half]], -1) * sin
-        return qk[:, :self.heads], qk[:, self.heads:], v, h
+    def project(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+        h = torch.rms_norm(x, self.norm1.shape, self.norm1, self.epsilon)
+        y = F.linear(h, self.qkv).view(x.size(0), -1, self.width)
+        first, second = y.chunk(2, -1)
+        return torch.addcmul(y * cos, torch.cat([second, first], -1), sin), h
 
     def finish(self, x: Tensor, mixed: Tensor, h: Tensor, dense: bool) -> Tensor:
-        x = x + F.linear(mixed, self.out)
-        return x + self.mlp(rms_norm(x, self.norm2, self.epsilon), dense)
+        x = x.addmm_(mixed, self.out.t())  # x is ours, and a sum of its own would be another kernel
+        return self.mlp(x, torch.rms_norm(x, self.norm2.shape, self.norm2, self.epsilon), dense)
 
     @torch.jit.unused
     def places(self, number: int) -> dict[str, Tensor]:
@@ -151,33 +135,28 @@ class LlamaLayer(nn.Module):
 class GptjLayer(nn.Module):
     """A layer of GPT-J's: attention and MLP side by side, after one norm."""
 
-    heads: Final[int]
     width: Final[int]
-    rotary: Final[int]
     epsilon: Final[float]
 
     def __init__(self, shape: Shape, dtype: torch.dtype) -> None:
         super().__init__()
         self.shape = shape
-        self.heads, self.width, self.rotary, self.epsilon = shape.heads, shape.width, shape.rotary, shape.epsilon
+        self.width, self.epsilon = shape.width, shape.epsilon
         self.norm, self.norm_bias = weight(shape.hidden, dtype=dtype), weight(shape.hidden, dtype=dtype)
         self.qkv = weight(3 * shape.heads * shape.width, shape.hidden, dtype=dtype)
         self.out = weight(shape.hidden, shape.heads * shape.width, dtype=dtype)
         self.up, self.up_bias = weight(shape.inner, shape.hidden, dtype=dtype), weight(shape.inner, dtype=dtype)
         self.down, self.down_bias = weight(shape.hidden, shape.inner, dtype=dtype), weight(shape.hidden, dtype=dtype)
 
-    def project(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    def project(self, x: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
         h = F.layer_norm(x, self.norm.shape, self.norm, self.norm_bias, self.epsilon)
-        y = F.linear(h, self.qkv).view(x.size(0), 3 * self.heads, self.width)
-        qk, v = y.split([2 * self.heads, self.heads], 1)
-        turned = qk[..., :self.rotary]
-        other = torch.stack([-turned[..., 1::2], turned[..., ::2]], -1).flatten(-2)
-        qk = torch.cat([turned * cos + other * sin, qk[..., self.rotary:]], -1)
-        return qk[:, :self.heads], qk[:, self.heads:], v, h
+        y = F.linear(h, self.qkv).view(x.size(0), -1, self.width)
+        other = torch.stack([y[..., 1::2], y[..., ::2]], -1).flatten(-2)
+        return torch.addcmul(y * cos, other, sin), h
 
     def finish(self, x: Tensor, mixed: Tensor, h: Tensor, dense: bool) -> Tensor:
         inner = F.gelu(F.linear(h, self.up, self.up_bias), approximate="tanh")
-        return F.linear(mixed, self.out) + F.linear(inner, self.down, self.down_bias) + x
+        return x.addmm_(mixed, self.out.t()).addmm_(inner, self.down.t()).add_(self.down_bias)
 
     @torch.jit.unused
     def places(self, number: int) -> dict[str, Tensor]:
@@ -188,13 +167,25 @@ class GptjLayer(nn.Module):
                 } | projections(self.qkv, self.shape, f"{p}attn.")
 
 
+def turning(shape: Shape) -> Tensor:
+    """By how much each number of queries, keys and values turns from one position to the next, [heads, width]; it turns in another,
+    with the sign of this. Values, and what is beyond `rotary`, do not turn."""
+    angles = shape.frequencies()
+    signed = torch.stack([-angles, angles], -1).flatten() if shape.gptj else torch.cat([-angles, angles])
+    turned = torch.zeros(shape.heads + 2 * shape.groups, shape.width)
+    turned[:shape.heads + shape.groups, :shape.rotary] = signed
+    return turned
+
+
 class LanguageModel(nn.Module):
     """The whole decoder."""
 
     gptj: Final[bool]
     epsilon: Final[float]
     layer_count: Final[int]
+    heads: Final[int]
     groups: Final[int]
+    sharing: Final[int]
     width: Final[int]
     longest: Final[int]
     vocabulary: Final[int]
@@ -203,6 +194,7 @@ class LanguageModel(nn.Module):
         super().__init__()
         self.gptj, self.epsilon, self.tied = shape.gptj, shape.epsilon, shape.tied
         self.layer_count, self.groups, self.width = shape.layers, shape.groups, shape.width
+        self.heads, self.sharing = shape.heads, shape.heads // shape.groups
         self.longest, self.vocabulary = shape.longest, shape.vocabulary
         self.embedding = weight(shape.vocabulary, shape.hidden, dtype=dtype)
         self.layers = nn.ModuleList([(GptjLayer if shape.gptj else LlamaLayer)(shape, dtype) for _ in range(shape.layers)])
@@ -210,7 +202,7 @@ class LanguageModel(nn.Module):
         self.head = self.embedding if shape.tied else weight(shape.vocabulary, shape.hidden, dtype=dtype)
         if shape.gptj:
             self.norm_bias, self.head_bias = weight(shape.hidden, dtype=dtype), weight(shape.vocabulary, dtype=dtype)
-        self.register_buffer("frequencies", shape.frequencies())  # fp32 at every precision
+        self.register_buffer("turning", turning(shape))  # fp32 at every precision
 
     @torch.jit.unused
     def places(self) -> dict[str, Tensor]:
@@ -227,48 +219,68 @@ class LanguageModel(nn.Module):
         return places
 
     def turns(self, positions: Tensor) -> tuple[Tensor, Tensor]:
-        """Cosines and sines of the rotary embedding, each [n, 1, rotary]."""
-        angles = positions.to(torch.float32).unsqueeze(1) * self.frequencies
-        angles = angles.repeat_interleave(2, 1) if self.gptj else torch.cat([angles, angles], 1)
-        angles = angles.unsqueeze(1)
+        """Cosines and sines of the rotary embedding, each [n, heads of queries, keys and values, width]."""
+        angles = positions.to(torch.float32).view(-1, 1, 1) * self.turning
         return angles.cos().to(self.embedding.dtype), angles.sin().to(self.embedding.dtype)
 
     def final(self, x: Tensor) -> Tensor:
         if self.gptj:
             return F.layer_norm(x, self.norm.shape, self.norm, self.norm_bias, self.epsilon)
         else:
-            return rms_norm(x, self.norm, self.epsilon)
+            return torch.rms_norm(x, self.norm.shape, self.norm, self.epsilon)
+
+    def attend(self, q: Tensor, seen: Tensor, mask: Tensor) -> Tensor:
+        """Queries [n, groups, queries of a group, width] to a tensor of that shape; `seen`, [n, positions, heads, width], is a
+        part of the cache. The heads that share keys and values are queries of one group: nothing is repeated."""
+        keys, values = seen.transpose(1, 2).chunk(2, 1)
+        return F.scaled_dot_product_attention(q, keys, values, mask)
 
     @torch.jit.export
-    def prefill(self, ids: Tensor, row: int, width: int, start: int, keys: list[Tensor], values: list[Tensor]) -> Tensor:
-        """Tokens `start` and on of a prompt, int64 [n], into `width` rows from `row` on: the last one's state, [1, hidden]."""
-        x = F.embedding(ids, self.embedding)
-        end = start + ids.size(0)
-        cos, sin = self.turns(torch.arange(start, end, device=x.device))
-        mask = torch.full([ids.size(0), end], float("-inf"), dtype=x.dtype, device=x.device).triu(start + 1)[None, None]
-        for i, layer in enumerate(self.layers):
-            q, k, v, h = layer.project(x, cos, sin)
-            keys[i][row:row + width, :, start:end] = k.transpose(0, 1)
-            values[i][row:row + width, :, start:end] = v.transpose(0, 1)
-            seen = keys[i][row:row + 1, :, :end], values[i][row:row + 1, :, :end]
-            mixed = attend(q.transpose(0, 1).unsqueeze(0), seen[0], seen[1], mask)
-            x = layer.finish(x, mixed[0], h, False)
-        return self.final(x[-1:])
+    def prefill(self, ids: Tensor, positions: Tensor, rows: list[int], starts: list[int], counts: list[int], width: int,
+                caches: list[Tensor]) -> Tensor:
+        """Chunks of prompts, of `counts` tokens each: their last tokens' states, [chunks, hidden].
 
-    @torch.jit.export
-    def decode(self, ids: Tensor, positions: Tensor, length: int, keys: list[Tensor], values: list[Tensor]) -> Tensor:
-        """A token in each of the first rows, int64 [n], at its position below `length`: their states, [n, hidden]."""
+        A chunk goes into `width` rows from that of `rows` on, at the positions from that of `starts` on. `ids` and
+        `positions`, int64 [n], have those of all chunks in succession.
+        """
         x = F.embedding(ids, self.embedding)
         cos, sin = self.turns(positions)
-        rows = torch.arange(ids.size(0), device=x.device)
-        hidden = torch.arange(length, device=x.device) > positions.unsqueeze(1)
-        mask = torch.zeros(hidden.shape, dtype=x.dtype, device=x.device).masked_fill(hidden, float("-inf"))[:, None, None]
+        masks, begins, ends, begin = [x for _ in rows], [0 for _ in rows], [0 for _ in rows], 0
+        for chunk, count in enumerate(counts):
+            begins[chunk] = begin
+            # Shapes of attention are few, as those of `decode` are.
+            ends[chunk] = min((starts[chunk] + count + 63) // 64 * 64, caches[0].size(1))
+            masks[chunk] = causal(positions[begin:begin + count], ends[chunk], x.dtype).repeat(self.sharing, 1)
+            begin += count
         for i, layer in enumerate(self.layers):
-            q, k, v, h = layer.project(x, cos, sin)
-            keys[i][rows, :, positions] = k
-            values[i][rows, :, positions] = v
-            mixed = attend(q.unsqueeze(2), keys[i][:ids.size(0), :, :length], values[i][:ids.size(0), :, :length], mask)
-            x = layer.finish(x, mixed[:, 0], h, True)
+            y, h = layer.project(x, cos, sin)
+            mixed = [x for _ in rows]
+            for chunk, count in enumerate(counts):
+                q, kv = y.narrow(0, begins[chunk], count).split([self.heads, 2 * self.groups], 1)
+                start, row = starts[chunk], rows[chunk]
+                caches[i][row:row + width, start:start + count] = kv
+                q = q.transpose(0, 1).reshape(1, self.groups, self.sharing * count, self.width)
+                one = self.attend(q, caches[i][row:row + 1, :ends[chunk]], masks[chunk])
+                mixed[chunk] = one.reshape(self.heads, count, self.width).transpose(0, 1).reshape(count, -1)
+            x = layer.finish(x, torch.cat(mixed), h, False)
+        lasts = [x[begins[chunk] + count - 1] for chunk, count in enumerate(counts)]
+        return self.final(torch.stack(lasts))
+
+    @torch.jit.export
+    def decode(self, ids: Tensor, positions: Tensor, length: int, caches: list[Tensor]) -> Tensor:
+        """A token in each of the first rows, int64 [n], at its position below `length`: their states, [n, hidden]."""
+        x = F.embedding(ids, self.embedding)
+        n = ids.size(0)
+        cos, sin = self.turns(positions)
+        rows = torch.arange(n, device=x.device)
+        mask = causal(positions, length, x.dtype).view(n, 1, 1, length)
+        for i, layer in enumerate(self.layers):
+            y, h = layer.project(x, cos, sin)
+            q, kv = y.split([self.heads, 2 * self.groups], 1)
+            caches[i][rows, positions] = kv
+            q = q.view(n, self.groups, self.sharing, self.width)
+            mixed = self.attend(q, caches[i].narrow(0, 0, n).narrow(1, 0, length), mask)
+            x = layer.finish(x, mixed.reshape(n, -1), h, True)
         return self.final(x)
 
     def logits(self, states: Tensor) -> Tensor:
@@ -277,18 +289,20 @@ class LanguageModel(nn.Module):
         else:
             return F.linear(states, self.head)
 
-    def bar(self, scores: Tensor, early: Tensor, ends: Tensor) -> Tensor:
+    def bar(self, scores: Tensor, early: Tensor | None, ends: Tensor) -> Tensor:
         """Bar the rows that are `early`, bool [n], from tokens that end an output."""
+        if early is None:
+            return scores
         never = torch.zeros(early.shape, dtype=scores.dtype, device=scores.device).masked_fill(early, float("-inf"))
         return scores.index_add_(1, ends, never.unsqueeze(1).expand(-1, ends.size(0)))
 
     @torch.jit.export
-    def choose(self, states: Tensor, early: Tensor, ends: Tensor) -> Tensor:
+    def choose(self, states: Tensor, early: Tensor | None, ends: Tensor) -> Tensor:
         """The likeliest token after each state, int64 [n]."""
         return self.bar(self.logits(states), early, ends).argmax(-1)
 
     @torch.jit.export
-    def candidates(self, states: Tensor, scores: Tensor, early: Tensor, ends: Tensor, width: int, keep: int) -> Tensor:
+    def candidates(self, states: Tensor, scores: Tensor, early: Tensor | None, ends: Tensor, width: int, keep: int) -> Tensor:
         """The `keep` best continuations of each `width` rows, best first: float64 [2, n / width, keep], of which first the
         sums of log-probabilities, `scores` (fp32 [n]) included, then row in the group * vocabulary + token."""
         each = self.bar(F.log_softmax(self.logits(states).to(torch.float32), -1), early, ends) + scores.unsqueeze(1)
@@ -296,14 +310,14 @@ class LanguageModel(nn.Module):
         return torch.stack([best.to(torch.float64), which.to(torch.float64)])
 
     @torch.jit.export
-    def reorder(self, source: Tensor, start: int, end: int, keys: list[Tensor], values: list[Tensor]) -> None:
+    def reorder(self, source: Tensor, start: int, end: int, caches: list[Tensor]) -> None:
         """Each of the first rows becomes that of `source`, int64 [n], from position `start` to `end`."""
         for i in range(self.layer_count):
-            for cache in (keys[i], values[i]):
-                cache[:source.size(0), :, start:end] = cache[:, :, start:end].index_select(0, source)
+            caches[i][:source.size(0), start:end] = caches[i][:, start:end].index_select(0, source)
 
     @torch.jit.export
     def sizes(self) -> dict[str, int]:
-        """What a caller has to know; `groups` are the heads of keys and values, `longest` counts positions."""
-        return {"layers": self.layer_count, "groups": self.groups, "width": self.width, "longest": self.longest,
-                "vocabulary": self.vocabulary}
+        """What a caller has to know. `entries` is the version of the entries, `groups` are the heads of keys and values,
+        `longest` counts positions."""
+        return {"entries": 2, "layers": self.layer_count, "groups": self.groups, "width": self.width,
+                "longest": self.longest, "vocabulary": self.vocabulary}

@@ -16,12 +16,13 @@ class Normalise(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.register_buffer("mean", torch.tensor(MEAN))
-        self.register_buffer("std", torch.tensor(STD))
+        mean, std = torch.tensor(MEAN, dtype=torch.float64), torch.tensor(STD, dtype=torch.float64)
+        self.register_buffer("scale", (1 / (255 * std)).to(torch.float32))
+        self.register_buffer("shift", (-mean / std).to(torch.float32))
 
     def forward(self, image: Tensor) -> Tensor:
         if image.dtype == torch.uint8:
-            return ((image.to(torch.float32) / 255 - self.mean) / self.std).permute(0, 3, 1, 2)
+            return (image * self.scale + self.shift).permute(0, 3, 1, 2)
         return image.contiguous(memory_format=torch.channels_last)
 
 
@@ -51,7 +52,8 @@ def fold(module: nn.Module) -> None:
 
 
 class ConvRelu(nn.Module):
-    """A convolution and the ReLU after it; on a CUDA device one kernel of cuDNN's."""
+    """A convolution and the ReLU after it; on a CUDA device one kernel of cuDNN's, unless it has groups: for these there may be
+    none."""
 
     def __init__(self, conv: nn.Conv2d) -> None:
         super().__init__()
@@ -60,7 +62,7 @@ class ConvRelu(nn.Module):
         self.groups = conv.groups
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.is_cuda:
+        if x.is_cuda and self.groups == 1:
             return torch.cudnn_convolution_relu(x, self.weight, self.bias, self.stride, self.padding, self.dilation,
                                                 self.groups)
         return F.relu(F.conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups))
@@ -70,7 +72,7 @@ class ConvAddRelu(ConvRelu):
     """A convolution, a sum with something of the same shape, and the ReLU after it; likewise."""
 
     def forward(self, x: Tensor, other: Tensor) -> Tensor:
-        if x.is_cuda:
+        if x.is_cuda and self.groups == 1:
             return torch.cudnn_convolution_add_relu(x, self.weight, other, 1.0, self.bias, self.stride, self.padding,
                                                     self.dilation, self.groups)
         x = F.conv2d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)

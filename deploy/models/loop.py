@@ -1,11 +1,13 @@
-"""How fast a TorchScript file runs in a bare loop of Python.
+"""Samples per second of a network in a bare loop of Python.
 
-    python loop.py resnet50.toml --batch 32 --device cuda:0 [--overlap]
+    python loop.py resnet50.toml --batch 1 8 32 --device cuda:0 --kinds waits overlaps
+    python loop.py resnet50.toml --batch 32 --device cuda:0 --compiled
 
 Random inputs of the manifest's shapes, made once, lie in pinned memory and are copied to the device for each batch, as a
-node has to; free lengths are --length. libtorch is set as a node with fixed shapes sets it. Each batch ends before the next
-one begins; with --overlap, on a GPU, one is copied while the one before it computes, which is what an engine can reach at
-most. Prints samples per second.
+node has to; free lengths are --length. libtorch is set as a node with fixed shapes sets it. A loop that `waits` ends each batch
+before the next one begins; one that `overlaps`, on a GPU, copies a batch while the one before it computes, which is the most
+that an engine can reach. With --compiled the loop does not run the TorchScript file, but the network of the manifest's name with
+random weights, which torch.compile has tuned. Prints batch, kind and samples per second, line by line.
 """
 
 import argparse
@@ -13,6 +15,7 @@ import os
 import time
 import tomllib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import torch
@@ -40,10 +43,12 @@ def as_tuple(outputs: torch.Tensor | tuple[torch.Tensor, ...]) -> tuple[torch.Te
 
 
 def set_as_a_node(precision: str) -> None:
-    """The settings of libtorch that sut-node makes on a GPU, where batches have known shapes (engine-torch/src/model.rs)."""
+    """The settings of libtorch that sut-node makes on a GPU, where batches have known shapes (engine-torch/src/shim.rs)."""
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = precision == "tf32"
-    torch._C._jit_set_texpr_fuser_enabled(os.environ.get("NETDIV_TORCH_FUSER") == "1")
+    torch._C._jit_override_can_fuse_on_cpu(False)
+    torch._C._jit_override_can_fuse_on_gpu(os.environ.get("NETDIV_TORCH_FUSER") == "1")
+    torch.backends.cuda.enable_cudnn_sdp(os.environ.get("NETDIV_TORCH_CUDNN_ATTENTION") == "1")
 
 
 class Overlapping:
@@ -71,45 +76,72 @@ class Overlapping:
             self.done[slot].record()
 
 
+def compiled(manifest: dict, device: str, small: bool) -> Callable:
+    """The network of a manifest, as fast as torch.compile makes it."""
+    import export
+    from torchscript import PRECISIONS
+
+    network = export.NETWORKS[manifest["name"]]
+    model = network.build(small)
+    network.prepare(model)
+    model.network.to(PRECISIONS[manifest["precision"]])
+    return torch.compile(model.eval().requires_grad_(False).to(device), mode="max-autotune")
+
+
+def rate(run: Callable[[], None], device: str, seconds: float) -> float:
+    """Runs a second."""
+
+    def settle() -> None:
+        if device.startswith("cuda"):
+            torch.cuda.synchronize(device)
+
+    for _ in range(6):
+        run()
+    settle()
+    started, runs = time.perf_counter(), 0
+    while time.perf_counter() - started < seconds:
+        run()
+        runs += 1
+    settle()
+    return runs / (time.perf_counter() - started)
+
+
 def main() -> None:
+    """Measures each batch size, and each kind of loop."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("manifest", type=Path)
-    parser.add_argument("--batch", type=int, default=32)
+    parser.add_argument("--batch", type=int, nargs="+", default=[32])
+    parser.add_argument("--kinds", nargs="+", choices=["waits", "overlaps"], default=["waits"])
     parser.add_argument("--length", type=int, default=384, help="of free dimensions")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
-    parser.add_argument("--seconds", type=float, default=10)
-    parser.add_argument("--overlap", action="store_true", help="copy one batch while another computes")
+    parser.add_argument("--seconds", type=float, default=10, help="of each measurement")
+    parser.add_argument("--compiled", action="store_true", help="the network as torch.compile tunes it")
+    parser.add_argument("--small", action="store_true", help="with --compiled: the tiny network of that name")
     args = parser.parse_args()
 
     torch.set_num_threads(args.threads)
     cuda = args.device.startswith("cuda")
-    if args.overlap and not cuda:
-        parser.error("--overlap is for GPUs: on a CPU nothing is copied")
+    if "overlaps" in args.kinds and not cuda:
+        parser.error("--kinds overlaps is for GPUs: on a CPU nothing is copied")
     manifest = tomllib.loads(args.manifest.read_text())
     if cuda:
         set_as_a_node(manifest["precision"])
-    model = torch.jit.load(args.manifest.parent / manifest["model"], map_location=args.device).eval()
-    host = inputs(manifest, args.batch, args.length, cuda)
+    if args.compiled:
+        model = compiled(manifest, args.device, args.small)
+    else:
+        model = torch.jit.load(args.manifest.parent / manifest["model"], map_location=args.device).eval()
 
-    def drained() -> None:
+    def drained(host: list[torch.Tensor]) -> None:
         for output in as_tuple(model(*(tensor.to(args.device, non_blocking=True) for tensor in host))):
             output.cpu()
 
     with torch.inference_mode():
-        run = Overlapping(model, host, args.device) if args.overlap else drained
-        for _ in range(6):
-            run()
-        if cuda:
-            torch.cuda.synchronize(args.device)
-        started, batches = time.perf_counter(), 0
-        while time.perf_counter() - started < args.seconds:
-            run()
-            batches += 1
-        if cuda:
-            torch.cuda.synchronize(args.device)
-        elapsed = time.perf_counter() - started
-    print(f"{batches * args.batch / elapsed:.1f}")
+        for batch in args.batch:
+            host = inputs(manifest, batch, args.length, cuda)
+            for kind in args.kinds:
+                run = Overlapping(model, host, args.device) if kind == "overlaps" else partial(drained, host)
+                print(batch, kind, f"{batch * rate(run, args.device, args.seconds):.1f}", flush=True)
 
 
 if __name__ == "__main__":

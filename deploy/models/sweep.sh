@@ -14,7 +14,7 @@ rounds=${ROUNDS:-5} seconds=${SECONDS_EACH:-10} length=${LENGTH:-384}
 python=${PYTHON:-target/models-venv/bin/python}
 bin=${CARGO_TARGET_DIR:-target}/release
 folder=$(mktemp -d)
-loops=(""); [[ $device == cuda* ]] && loops+=(--overlap)
+loops=(waits); [[ $device == cuda* ]] && loops+=(overlaps)
 # Rows of the other workloads are no samples, and always as many.
 fixed=
 case $(sed -n 's/^workload = "\(.*\)"/\1/p' "$manifest") in
@@ -44,15 +44,14 @@ ${fixed//SIZE/$size}
 END
     rm -f "$folder"/{loop,ratio}* "$folder/engines"
     for _ in $(seq "$rounds"); do
-        for overlap in "${loops[@]}"; do
-            "$python" deploy/models/loop.py "$manifest" --device "$device" --batch "$size" --length "$length" \
-                --seconds "$seconds" ${overlap:+"$overlap"} >> "$folder/loop$overlap"
-        done
+        "$python" deploy/models/loop.py "$manifest" --device "$device" --batch "$size" --length "$length" \
+            --seconds "$seconds" --kinds "${loops[@]}" > "$folder/loops"
+        while read -r _ kind rate; do echo "$rate" >> "$folder/loop-$kind"; done < "$folder/loops"
         engines=$("$bin/sut-node" bench --config "$folder/node.toml" --dataset "$dataset" --seconds "$seconds" \
             2> "$folder/log" | sed -n 's/^  samples per second //p') || { cat "$folder/log"; exit 1; }
         echo "$engines" >> "$folder/engines"
-        for overlap in "${loops[@]}"; do
-            awk "BEGIN { print $engines / $(tail -n 1 "$folder/loop$overlap") }" >> "$folder/ratio$overlap"
+        for kind in "${loops[@]}"; do
+            awk "BEGIN { print $engines / $(tail -n 1 "$folder/loop-$kind") }" >> "$folder/ratio-$kind"
         done
     done
     # As many samples as the engines do in that time: LoadGen asks for a tenth more than it is told.
@@ -61,6 +60,6 @@ END
         --scenario offline --benchmark sweep --dataset "$dataset" --quiet \
         --setting "offline_expected_qps=$qps" --setting "min_duration_ms=${seconds}000" 2> "$folder/log" \
         | sed -n 's/^  median \([0-9.]*\), \([0-9.]*\) to \([0-9.]*\) in.*/\1 (\2 – \3)/p') || { cat "$folder/log"; exit 1; }
-    echo "| $size | $(spread loop %.1f) | $(spread loop--overlap %.1f) | $(spread engines %.1f) | $(spread ratio %.3f) |" \
-        "$(spread ratio--overlap %.3f) | $tax |"
+    echo "| $size | $(spread loop-waits %.1f) | $(spread loop-overlaps %.1f) | $(spread engines %.1f) | $(spread ratio-waits %.3f) |" \
+        "$(spread ratio-overlaps %.3f) | $tax |"
 done

@@ -1,5 +1,6 @@
 """TorchScript files and manifests: how they are written, and checked before they count as written."""
 
+import argparse
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,22 @@ TOLERANCE = {"fp32": 1e-4, "fp16": 1e-2, "bf16": 5e-2}
 
 class ExportError(Exception):
     """Something that the user can put right."""
+
+
+def add_check_on(parser: argparse.ArgumentParser) -> None:
+    """The option that names the device of the checks."""
+    parser.add_argument("--check-on", default="cpu", metavar="DEVICE",
+                        help="device that computes the checks, such as cuda:0; large networks at half precision take minutes "
+                        "on some processors (default: cpu)")
+
+
+def set_up(device: str) -> None:
+    """Refuse a device that cannot compute, and let it round nothing that a CPU does not."""
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ExportError(f"--check-on {device}: {str(error).splitlines()[0]}") from error
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
 
 
 def some(names: list[str]) -> str:
@@ -54,15 +71,15 @@ def without_sources(path: Path, target: Path) -> None:
 
 
 def save(scripted: torch.jit.ScriptModule, path: Path, outputs: Callable[[torch.jit.ScriptModule], tuple[Tensor, ...]],
-         wanted: tuple[Tensor, ...], precision: str) -> None:
-    """Write a file that gives the outputs that are wanted; another one is none."""
+         wanted: tuple[Tensor, ...], precision: str, device: str = "cpu") -> None:
+    """Write a file that gives these outputs on the device; one that gives others does not stay."""
     path.parent.mkdir(parents=True, exist_ok=True)
     raw, part = (path.with_name(path.name + ending) for ending in (".raw", ".part"))
     scripted.save(str(raw))
     without_sources(raw, part)
     raw.unlink()
     try:
-        again = torch.jit.load(str(part), map_location="cpu").eval()
+        again = torch.jit.load(str(part), map_location=device).eval()
         for i in range(3):  # a scripted graph is optimised after its first runs
             compare(outputs(again), wanted, precision, f"{path.name}, run {i + 1}")
     except ExportError:

@@ -80,7 +80,7 @@ struct Settings {
 }
 
 fn main() -> ExitCode {
-    let _logging = match netdiv_process::start_logging("info", netdiv_process::Lines::FewASecond) {
+    let logging = match netdiv_process::start_logging("info", netdiv_process::Lines::FewASecond) {
         Ok(logging) => logging,
         Err(code) => return code,
     };
@@ -88,15 +88,22 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return netdiv_process::refused(&error),
     };
-    match execute(cli) {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            error!("{error:#}");
-            let of_node = error.downcast_ref().map(NodeError::exit_code);
-            let code = of_node.or_else(|| error.downcast_ref().map(HealthError::exit_code));
-            ExitCode::from(code.unwrap_or(EXIT_REFUSED))
-        }
+    let code = execute(cli).unwrap_or_else(|error| {
+        error!("{error:#}");
+        let of_node = error.downcast_ref().map(NodeError::exit_code);
+        let code = of_node.or_else(|| error.downcast_ref().map(HealthError::exit_code));
+        code.unwrap_or(EXIT_REFUSED)
+    });
+    drop(logging);
+    end(code)
+}
+
+/// The end of the process, for which a library whose device is lost is not asked.
+fn end(code: u8) -> ExitCode {
+    if netdiv_plugin::is_device_lost() {
+        netdiv_plugin::end_without_destructors(code);
     }
+    ExitCode::from(code)
 }
 
 /// Exit code when settings or files do not allow a start.
@@ -220,7 +227,8 @@ async fn end_when_asked_again() {
     while let Ok(signal) = netdiv_process::asked_to_end().await {
         if first.elapsed() > ONE_REQUEST {
             error!(signal, "asked again; ending at once, and what is in flight is dropped");
-            std::process::exit(1);
+            // A device may be what the first signal waits for.
+            netdiv_plugin::end_without_destructors(1);
         }
     }
 }

@@ -11,14 +11,14 @@ extern "C" double bare_loop(const char *path, int64_t rows, int64_t length, int6
     model.eval();
     auto sizes = model.get_method("sizes")({}).toGenericDict();
     auto size = [&](const char *name) { return sizes.at(std::string(name)).toInt(); };
-    c10::List<at::Tensor> keys, values;
+    c10::List<at::Tensor> caches;
     for (int64_t layer = 0; layer < size("layers"); ++layer)
-        for (auto *cache : {&keys, &values})
-            cache->push_back(at::zeros({rows, size("groups"), positions, size("width")}));
+        caches.push_back(at::zeros({rows, positions, 2 * size("groups"), size("width")}));
     auto decode = model.get_method("decode"), choose = model.get_method("choose");
-    auto ends = at::zeros({0}, at::kLong), early = at::zeros({rows}, at::kBool);
+    auto ends = at::zeros({0}, at::kLong);
+    c10::IValue early;  // no token has to go on
     auto ids = at::arange(rows), at = at::full({rows}, length - 2, at::kLong);
-    auto step = [&] { ids = choose({decode({ids, at, length, keys, values}), early, ends}).toTensor(); };
+    auto step = [&] { ids = choose({decode({ids, at, length, caches}), early, ends}).toTensor(); };
     for (int i = 0; i < 8; ++i)
         step();
     std::clock_t start = std::clock();

@@ -49,7 +49,7 @@ class Engine:
     def __init__(self, plugin: Path, model: Path, tokens: dict, precision: str, threads: int, device: str = "cpu") -> None:
         entry = c.CDLL(str(plugin)).netdiv_engine_plugin
         entry.restype = c.POINTER(Table)
-        self.functions = entry(2).contents.tokens.contents
+        self.functions = entry(3).contents.tokens.contents
         if (self.functions.size, self.functions.event_size) != (c.sizeof(Functions), c.sizeof(Event)):
             raise RuntimeError(f"{plugin}: its tables have another size than tests/models/plugin.py knows")
         ends = tokens["eos"]

@@ -7,7 +7,7 @@
 //     lost N      the device is lost with the batch of that number, counted from 1; begin, finish and wait then say so, and any
 //                 other call ends the process, as a destructor that throws does
 //
-// Built by a test, like doubler.cc. DEVICES is how many devices there are: the first is not usable, the second is.
+// Built by a test, like doubler.cc. DEVICES is the number of devices: the first is not usable, the second is, with FLAGS.
 
 #include <netdiv_engine.h>
 
@@ -94,8 +94,16 @@ static void must_be_there(const char *function) {
     abort();
 }
 
+// A library's destructor, which the end of the process runs.
+static const struct Library {
+    ~Library() { must_be_there("a destructor"); }
+} library;
+
 #ifndef DEVICES
 #define DEVICES 2
+#endif
+#ifndef FLAGS
+#define FLAGS NETDIV_USABLE
 #endif
 
 static netdiv_status devices(netdiv_device *devices, uint32_t, uint32_t *count, netdiv_text) {
@@ -103,7 +111,7 @@ static netdiv_status devices(netdiv_device *devices, uint32_t, uint32_t *count, 
     for (*count = 0; *count < DEVICES; *count += 1) {
         snprintf(devices[*count].name, sizeof devices->name, "%s", names[*count]);
         snprintf(devices[*count].description, sizeof devices->description, "%s", descriptions[*count]);
-        devices[*count].usable = *count == 1;
+        devices[*count].usable = *count == 1 ? FLAGS : 0;
     }
     return NETDIV_OK;
 }

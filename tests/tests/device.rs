@@ -95,6 +95,37 @@ fn every_slot_has_its_memory_before_the_node_is_ready() {
 }
 
 #[test]
+fn on_a_device_where_new_sizes_stall_batches_are_filled_up_to_powers_of_two() {
+    let all = ["warm_up 6", "warm_up 4", "warm_up 2", "warm_up 1"];
+    for (flags, args, expected) in [
+        ("-DFLAGS=NETDIV_USABLE|NETDIV_NEW_SIZES_STALL", &["--max-batch", "6"][..], &all[..]),
+        (
+            "-DFLAGS=NETDIV_USABLE|NETDIV_NEW_SIZES_STALL",
+            &["--max-batch", "6", "--batch-sizes", "3"],
+            &["warm_up 6", "warm_up 3"],
+        ),
+        ("-DFLAGS=NETDIV_USABLE", &["--max-batch", "6"], &["warm_up 6", "warm_up 1"]),
+    ] {
+        let device = Device::built("ms 1", &[flags]);
+        let mut node = device.node(&[args, &["--devices", "device:0"]].concat());
+        run(&node, "offline").args(&["--mode", "accuracy"]).run().expect(0);
+        node.signal("-TERM");
+        let (_, log) = node.wait();
+        let trace = device.trace();
+        let warm: Vec<_> = trace.iter().filter(|line| line.starts_with("warm_up")).collect();
+        assert_eq!(warm, expected, "{log}");
+        assert_eq!(log.contains("--batch-sizes chooses others"), expected == all, "{log}");
+        let is_warm = |line: &String| {
+            let size = line.rsplit(' ').next().unwrap_or_default();
+            expected.contains(&format!("warm_up {size}").as_str())
+        };
+        let begun: Vec<_> = trace.iter().filter(|line| line.starts_with("begin")).collect();
+        assert!(!begun.is_empty());
+        assert!(flags == "-DFLAGS=NETDIV_USABLE" || begun.into_iter().all(is_warm), "{trace:?}");
+    }
+}
+
+#[test]
 fn a_lost_device_ends_the_run_and_the_node_with_its_reason() {
     let lost = "the device is lost: an illegal memory access was encountered";
     for (model, scenario, args) in [

@@ -163,8 +163,8 @@ fn a_plugin_says_no_in_its_own_words() {
 fn libraries_that_are_no_plugins_of_this_node_are_refused() {
     for (macros, want) in [
         (&["-DNO_ENTRY"][..], "does not export netdiv_engine_plugin"),
-        (&["-DABI=0"], "has the plug-in ABI 0, this node has 2; build the plug-in again"),
-        (&["-DABI=3"], "has the plug-in ABI 3, this node has 2; build the node again"),
+        (&["-DABI=0"], "has the plug-in ABI 0, this node has 3; build the plug-in again"),
+        (&["-DABI=4"], "has the plug-in ABI 4, this node has 3; build the node again"),
         (&["-DSIZE=8"], "its table has 8 bytes"),
         (&["-DFINISH=nullptr"], "its `finish` is null"),
     ] {

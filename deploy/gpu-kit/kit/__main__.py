@@ -8,26 +8,16 @@ Exit code 0: no step failed; 1: a step failed or was stopped; 2: the kit cannot 
 """
 
 import argparse
+import functools
 import importlib
-import json
-import os
 import shutil
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
-from kit import machine
+from kit import group, machine
 from kit.report import NAME, OtherMachine, Report
-from kit.settings import KIT, Settings, own_python
-from kit.step import STEPS, Step, run
-
-GROUP_SECONDS = 470  # a group stays below eight minutes
-PATIENCE = 3  # times as long on a CPU, which others may use
-NO_DEVICE = 5  # the group that needs none
-LEAST = 10  # seconds with which a step is still begun
-LOG = "gpu-kit.log"
+from kit.settings import KIT, Settings
+from kit.step import Step, in_order, run
 
 
 def command_line() -> argparse.Namespace:
@@ -47,40 +37,7 @@ def command_line() -> argparse.Namespace:
 
 
 def chosen(what: str) -> list[Step]:
-    return [step for step in STEPS.values() if what in ("all", str(step.group), step.name)]
-
-
-def in_its_own_process(step: Step, settings: Settings, seconds: float) -> dict:
-    """Run a step for so long at most; what it started ends with it."""
-    file = settings.folder("results") / f"{step.name}.json"
-    file.unlink(missing_ok=True)
-    words = own_python("-m", "kit", step.name, *settings.arguments(), "--as-step", str(file))
-    with open(settings.output / LOG, "a", encoding="utf-8") as log:
-        log.write(f"\n== {step.name}\n")
-        log.flush()
-        process = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
-        try:
-            process.wait(seconds)
-            stopped = False
-        except subprocess.TimeoutExpired:
-            stopped = True
-        finally:
-            try:
-                os.killpg(process.pid, signal.SIGKILL)  # the step, and the programs that it left
-            except ProcessLookupError:
-                pass
-            process.wait()
-    try:
-        found = json.loads(file.read_text())
-    except OSError:
-        found = {"state": "failed", "why": [], "figures": {}, "shown": [], "seconds": 0}
-    if stopped:
-        found |= {"state": "stopped", "seconds": round(seconds, 1)}
-        found["why"].append(f"took longer than {seconds:.0f} s")
-    elif found["state"] == "running" or process.returncode != 0 and found["state"] == "passed":
-        found["state"] = "failed"
-        found["why"].append(f"ended with {process.returncode}; see {LOG}")
-    return found
+    return [step for step in in_order() if what in ("all", str(step.group), step.name)]
 
 
 def unsuitable(why: Exception | str) -> int:
@@ -96,14 +53,15 @@ def main() -> int:
         return unsuitable(error)
     importlib.import_module("kit.steps")  # registers them
     if args.what == "list":
-        for step in STEPS.values():
+        for step in in_order():
             print(f"{step.group}  {step.name:<24} {step.shows.splitlines()[0]}")
         return 0
     steps = chosen(args.what)
     if not steps:
         return unsuitable(f"{args.what}: there is no such group or step; `run.sh list` names them")
-    if args.device == "cpu" and not args.small and any(step.group != NO_DEVICE for step in steps):
-        return unsuitable(f"--device cpu needs --small but for group {NO_DEVICE}: networks of full size would take hours")
+    if args.device == "cpu" and not args.small and any(step.needs_device for step in steps):
+        free = sorted({str(step.group) for step in in_order() if not step.needs_device})
+        return unsuitable(f"--device cpu needs --small but for group {', '.join(free)}: networks of full size would take hours")
     try:
         libtorch = args.libtorch or machine.pythons_torch()
         settings = Settings(args.device, args.small, libtorch, args.output.resolve(), args.work.resolve())
@@ -113,25 +71,12 @@ def main() -> int:
         report = Report(settings.output, machine.facts(args.device, libtorch), args.small)
     except (machine.Unsuitable, OtherMachine) as error:
         return unsuitable(error)
-    patience = 1 if settings.cuda else PATIENCE
-    failed, group, left = False, 0, 0.0
-    for step in steps:
-        if step.group != group:
-            group, left = step.group, float(GROUP_SECONDS * patience)
-        print(f"{step.name} … ", end="", flush=True)
-        started = time.monotonic()
-        if left < LEAST:
-            found = {"state": "stopped", "why": [f"not begun: the time of group {group} is over"], "figures": {},
-                     "shown": [], "seconds": 0}
-        else:
-            found = in_its_own_process(step, settings, min(left, step.seconds * patience))
-        left -= time.monotonic() - started
-        report.add(step.name, found)
-        failed |= found["state"] in ("failed", "stopped")
-        print(found["state"], f"{found['seconds']} s", *(f"\n    {why}" for why in found["why"]), flush=True)
+    good = group.run_steps(steps, 1 if settings.cuda else group.PATIENCE,
+                           functools.partial(group.in_its_own_process, settings),
+                           lambda step, found: report.add(step.name, found))
     shutil.rmtree(settings.folder("runs"), ignore_errors=True)
     print(f"report: {settings.output / NAME}.md")
-    return int(failed)
+    return int(not good)
 
 
 if __name__ == "__main__":

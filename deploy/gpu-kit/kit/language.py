@@ -21,6 +21,7 @@ TINY = {
     "eos_token_id": 2,
 }
 STEP = 64  # lengths of caches are multiples of this
+CHUNK = 512  # tokens of prompts that are computed at a time, as a node does
 
 
 def exported(s: Settings, precision: str, slots: int, prompt: int, output: int) -> Path:
@@ -33,7 +34,7 @@ def exported(s: Settings, precision: str, slots: int, prompt: int, output: int) 
     manifest = folder / f"{name}.toml"
     if not manifest.exists():
         words = own_python(str(EXPORTER), str(source), "--output", str(folder), "--name", name, "--precision", precision,
-                           "--max-input-tokens", str(prompt), "--max-tokens", str(output), "--eos")
+                           "--max-input-tokens", str(prompt), "--max-tokens", str(output), "--check-on", s.device, "--eos")
         called(words, (0,), 400, dict(os.environ))
     lines = manifest.read_text().splitlines()
     table = manifest.with_name(f"{name}-{slots}.toml")
@@ -42,13 +43,18 @@ def exported(s: Settings, precision: str, slots: int, prompt: int, output: int) 
 
 
 def prompts(s: Settings, name: str, count: int, lengths: tuple[int, int]) -> tuple[Path, list[np.ndarray]]:
-    """A data set of token ids, as docs/TOKENS.md describes its file."""
+    """A data set of `count` prompts of random lengths, as docs/TOKENS.md describes its file."""
     rng = np.random.default_rng(9)
     rows = [rng.integers(8, 500, int(rng.integers(lengths[0], lengths[1] + 1))).astype("<i4") for _ in range(count)]
+    return saved(s, name, rows), rows
+
+
+def saved(s: Settings, name: str, rows: list[np.ndarray]) -> Path:
+    """Prompts as a file."""
     begins = np.cumsum([0, *(len(row) for row in rows)]).astype("<u8")
     file = s.folder("data") / f"{name}.ids"
-    file.write_bytes(b"NDIDS001" + struct.pack("<Q", count) + begins.tobytes() + b"".join(row.tobytes() for row in rows))
-    return file, rows
+    file.write_bytes(b"NDIDS001" + struct.pack("<Q", len(rows)) + begins.tobytes() + b"".join(row.tobytes() for row in rows))
+    return file
 
 
 class Decoder:
@@ -63,26 +69,37 @@ class Decoder:
     def tensor(self, values: list | np.ndarray):
         return self.torch.tensor(values, dtype=self.torch.int64, device=self.device)
 
-    def caches(self, rows: int, length: int) -> tuple[list, list]:
-        room = (rows, self.sizes["groups"], -(-length // STEP) * STEP, self.sizes["width"])
-        keys, values = ([self.torch.zeros(room, dtype=self.kind, device=self.device) for _ in range(self.sizes["layers"])]
-                        for _ in range(2))
-        return keys, values
+    def caches(self, rows: int, length: int) -> list:
+        room = (rows, -(-length // STEP) * STEP, 2 * self.sizes["groups"], self.sizes["width"])
+        return [self.torch.zeros(room, dtype=self.kind, device=self.device) for _ in range(self.sizes["layers"])]
+
+    def prefilled(self, rows: list[np.ndarray], caches: list):
+        """The states after prompts, as many in a call as a node would take."""
+        torch, states, first = self.torch, [], 0
+        while first < len(rows):
+            last = first + 1
+            while last < len(rows) and sum(map(len, rows[first:last + 1])) <= CHUNK:
+                last += 1
+            some = rows[first:last]
+            counts = [len(row) for row in some]
+            ids, positions = self.tensor(np.concatenate(some)), self.tensor(np.concatenate([np.arange(n) for n in counts]))
+            states.append(self.module.prefill(ids, positions, list(range(first, last)), [0] * len(some), counts, 1, caches))
+            first = last
+        return torch.cat(states)
 
     def outputs(self, rows: list[np.ndarray], most: int) -> tuple[np.ndarray, float]:
         """`most` ids for each prompt, and the seconds that it took."""
         torch, module = self.torch, self.module
         with torch.inference_mode():
-            keys, values = self.caches(len(rows), max(map(len, rows)) + most)
-            early, ends = torch.zeros(len(rows), dtype=torch.bool, device=self.device), self.tensor([])
+            caches = self.caches(len(rows), max(map(len, rows)) + most)
+            ends = self.tensor([])
             began = time.perf_counter()
-            states = [module.prefill(self.tensor(row), n, 1, 0, keys, values) for n, row in enumerate(rows)]
-            ids = module.choose(torch.cat(states), early, ends)
+            ids = module.choose(self.prefilled(rows, caches), None, ends)
             given, positions = [ids.cpu()], self.tensor([len(row) for row in rows])
             longest = max(map(len, rows))
             for step in range(most - 1):
-                length = min(-(-(longest + step + 1) // STEP) * STEP, keys[0].size(2))
-                ids = module.choose(module.decode(ids, positions, length, keys, values), early, ends)
+                length = min(-(-(longest + step + 1) // STEP) * STEP, caches[0].size(1))
+                ids = module.choose(module.decode(ids, positions, length, caches), None, ends)
                 positions = positions + 1
                 given.append(ids.cpu())
             seconds = time.perf_counter() - began
@@ -92,10 +109,9 @@ class Decoder:
         """By how much the log-probability of id `wanted` after these is behind the best one's."""
         torch = self.torch
         with torch.inference_mode():
-            ids = self.tensor(np.concatenate([prompt, given]))
-            keys, values = self.caches(1, len(ids))
-            state = self.module.prefill(ids, 0, 1, 0, keys, values)
+            ids = np.concatenate([prompt, given])
+            state = self.prefilled([ids], self.caches(1, len(ids)))
             zeros = torch.zeros(1, device=self.device)
-            best, which = self.module.candidates(state, zeros, zeros.bool(), self.tensor([]), 1, 16).cpu()[:, 0].numpy()
+            best, which = self.module.candidates(state, zeros, None, self.tensor([]), 1, 16).cpu()[:, 0].numpy()
         place = np.flatnonzero(which.astype(np.int64) == wanted)
         return float(best[0] - best[place[0]]) if len(place) else float("inf")

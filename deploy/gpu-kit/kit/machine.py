@@ -12,6 +12,7 @@ from pathlib import Path
 from kit.settings import KIT, own_python
 
 VERSION = "2.11."  # of torch: the plug-in is built for it
+IMPORTING = 300  # seconds until torch has to be imported
 DRIVER = 580  # the oldest that CUDA 13.0, with which PyPI builds torch 2.11, runs on
 
 
@@ -58,14 +59,28 @@ def driver() -> str:
 
 ASK_TORCH = """
 import json, torch
+from torch.nn.attention import SDPBackend
 number = {number}
+
+def attention(heads, groups, masked):
+    device = f"cuda:{{number}}"
+    q = torch.zeros(8, groups, heads // groups, 64, dtype=torch.bfloat16, device=device)
+    k = torch.zeros(8, groups, 256, 64, dtype=torch.bfloat16, device=device)
+    mask = torch.zeros(8, 1, 1, 256, dtype=torch.bfloat16, device=device) if masked else None
+    names = []
+    for cudnn in (True, False):
+        torch.backends.cuda.enable_cudnn_sdp(cudnn)
+        names.append(SDPBackend(torch._fused_sdp_choice(q, k, k, mask)).name.lower())
+    return f"{{names[0]}}; as a node sets it {{names[1]}}"
+
 found = {{"cuda of torch": torch.version.cuda}}
 try:
     torch.zeros(1, device=f"cuda:{{number}}")
     properties = torch.cuda.get_device_properties(number)
     found |= {{"gpu": properties.name, "gpu memory, GiB": round(properties.total_memory / 2**30, 1),
               "compute capability": f"{{properties.major}}.{{properties.minor}}",
-              "cudnn": torch.backends.cudnn.version()}}
+              "cudnn": torch.backends.cudnn.version(),
+              "attention with a mask, bf16": attention(32, 8, True), "attention without one": attention(32, 8, False)}}
 except Exception as error:
     found["error"] = str(error).splitlines()[0]
 print(json.dumps(found))
@@ -85,16 +100,47 @@ def check_gpu(number: int) -> dict:
     return found
 
 
+def import_torch() -> None:
+    """Read torch from the disk once, which may take a minute on a fresh machine, before any clock runs."""
+    try:
+        asked = subprocess.run(own_python("-c", "import torch, torchvision"), capture_output=True, text=True, timeout=IMPORTING)
+    except subprocess.TimeoutExpired as error:
+        raise Unsuitable(f"torch cannot be imported within {IMPORTING} s; is its disk reachable?") from error
+    if asked.returncode != 0:
+        raise Unsuitable(f"torch cannot be imported: {(asked.stderr.strip().splitlines() or ['no reason given'])[-1]}")
+
+
+def said(*words: str) -> str:
+    """What a program prints, or nothing where it is missing."""
+    try:
+        return subprocess.run(words, capture_output=True, text=True, timeout=30).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def host_facts() -> dict:
+    """What the speed of exports, and of operations that are compiled, hangs on."""
+    cpu = Path("/proc/cpuinfo").read_text()
+    flags = set((re.search(r"^flags\s*:\s*(.*)$", cpu, re.MULTILINE) or ["", ""])[1].split())
+    nvrtc = sorted(set(re.findall(r"libnvrtc\S*", said("ldconfig", "-p"))))
+    compiler = said("g++", "--version").splitlines()
+    return {
+        "half precision of the processor": ", ".join(sorted(f for f in flags if f.startswith(("avx512_fp16", "amx", "avx512_bf16"))))
+        or "missing",
+        "nvrtc of ldconfig": ", ".join(nvrtc) or "missing", "g++": compiler[0] if compiler else "missing"}
+
+
 def facts(device: str, libtorch: Path) -> dict:
     """What the report says of the machine. Raises `Unsuitable` where the kit cannot run."""
     version = check_torch(libtorch)
+    import_torch()
     found = {"device": device, "kit": commit(), "torch": version, "python": platform.python_version()}
     if device.startswith("cuda"):
         found |= check_gpu(int(device.removeprefix("cuda:")))
         found["driver"] = driver()
     cpu = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return found | {"processor": cpu[1] if cpu else platform.machine(), "cores": len(os.sched_getaffinity(0)),
+    return found | host_facts() | {"processor": cpu[1] if cpu else platform.machine(), "cores": len(os.sched_getaffinity(0)),
                     "memory, GiB": round(memory), "system": platform.release()}
 
 

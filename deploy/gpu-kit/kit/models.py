@@ -20,7 +20,7 @@ def exported(s: Settings, network: str, precision: str = "fp32", *options: str) 
     folder = s.folder("models") / f"{network}-{weights}{''.join(options)}"
     if not (folder / f"{network}.toml").exists():
         words = own_python(str(KIT / "models" / "export.py"), network, "--output", str(folder), "--precision", weights)
-        words += [*options, *(["--small"] if s.small else ["--rows", str(ROWS)])]
+        words += [*options, "--check-on", s.device, *(["--small"] if s.small else ["--rows", str(ROWS)])]
         called(words, (0,), 400, dict(os.environ))
     if precision == "tf32":
         for manifest in list(folder.glob(f"{network}*.toml")):
@@ -86,7 +86,10 @@ class Reference:
         self.torch, self.device = torch, s.device
         rounds = precision == "tf32"
         torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = rounds
-        torch._C._jit_set_texpr_fuser_enabled(False)
+        torch.backends.cudnn.benchmark = True  # algorithms are chosen as the node chooses them
+        torch.backends.cuda.enable_cudnn_sdp(False)
+        torch._C._jit_override_can_fuse_on_cpu(False)
+        torch._C._jit_override_can_fuse_on_gpu(False)
         model = re.search(r'^model = "(.*)"$', manifest.read_text(), re.MULTILINE)[1]
         self.module = torch.jit.load(str(manifest.with_name(model)), map_location=s.device).eval()
 

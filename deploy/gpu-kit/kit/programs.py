@@ -81,6 +81,10 @@ class Node:
         """Its log so far."""
         return self.log.read_text()
 
+    def maps(self) -> str:
+        """The files that it has mapped."""
+        return Path(f"/proc/{self.process.pid}/maps").read_text()
+
     def resident_mib(self) -> float:
         """The process's memory."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
@@ -154,8 +158,13 @@ def tax(s: Settings, configuration: Path, scenario: str, dataset: str | Path, na
     return [(read(f"{number}-network"), read(f"{number}-in-process")) for number in range(1, rounds + 1)]
 
 
-def loop(s: Settings, manifest: Path, batch: int, seconds: float, *more: str, overlap: bool = True) -> float:
-    """Samples per second of the bare loop in Python, deploy/models/loop.py; on a CPU nothing is copied that could overlap."""
-    words = own_python(str(KIT / "models" / "loop.py"), str(manifest), "--batch", str(batch), "--device", s.device,
-                       "--seconds", str(seconds), *more)
-    return float(called(words + ["--overlap"] * (overlap and s.cuda), (0,), 300, dict(os.environ)).split()[-1])
+def loops(s: Settings, manifest: Path, batches: list[int], seconds: float, *more: str,
+          kinds: tuple[str, ...] = ("overlaps",)) -> dict[tuple[int, str], float]:
+    """Samples per second of the bare loop in Python, deploy/models/loop.py, by batch and kind. On a CPU nothing is copied that
+    could overlap: there a loop waits under either name."""
+    own = kinds if s.cuda else ("waits",)
+    words = own_python(str(KIT / "models" / "loop.py"), str(manifest), "--batch", *map(str, batches), "--kinds", *own,
+                       "--device", s.device, "--seconds", str(seconds), *more)
+    said = called(words, (0,), 400, dict(os.environ))
+    found = {(int(batch), kind): float(rate) for batch, kind, rate in map(str.split, said.splitlines())}
+    return {(batch, kind): found[batch, kind if s.cuda else "waits"] for batch in batches for kind in kinds}

@@ -5,10 +5,12 @@ import tomllib
 from pathlib import Path
 
 from kit.settings import KIT
-from kit.step import STEPS
+from kit.group import GROUP_SECONDS
+from kit.step import COVERS, STEPS, in_order
 
 NAME = "gpu-report"
 STATES = ("passed", "failed", "skipped", "stopped")
+SAME = ("device", "gpu", "kit", "torch")  # facts that steps of one report share; free memory, for instance, changes
 
 
 class OtherMachine(Exception):
@@ -29,8 +31,10 @@ class Report:
         file = folder / f"{NAME}.json"
         if file.exists():
             earlier = json.loads(file.read_text())
-            if (earlier["machine"], earlier["small"]) != (machine, small):
-                raise OtherMachine(f"{file} is of another machine, device, kit or size; give another --output")
+            if differing := [fact for fact in SAME if earlier["machine"].get(fact) != machine.get(fact)]:
+                raise OtherMachine(f"{file} is of another {' and another '.join(differing)}; give another --output")
+            if earlier["small"] != small:
+                raise OtherMachine(f"{file} is with{'' if earlier['small'] else 'out'} --small; give another --output")
             self.steps = earlier["steps"]
 
     def add(self, name: str, found: dict) -> None:
@@ -52,16 +56,20 @@ class Report:
             part.replace(self.folder / f"{NAME}{ending}")
 
     def judged(self, goal: dict) -> dict:
-        """Whether a goal was met. Goals are for a GPU with networks of full size, and for steps that passed."""
+        """Whether a goal was met. Goals are for a GPU with networks of full size, and for steps that passed; of one that was
+        stopped, they are judged by what it measured."""
         found = self.steps.get(goal["step"], {"state": "", "figures": {}})
         value = found["figures"].get(goal["figure"])
         if not isinstance(value, (int, float)):
             return {"value": None, "judgement": "not measured"}
         if self.small or not self.machine["device"].startswith("cuda"):
             return {"value": value, "judgement": "not judged: a goal for GPUs"}
+        outcome = "met" if value >= goal["at_least"] else "missed"
+        if found["state"] == "stopped" and COVERS in found["figures"]:
+            return {"value": value, "judgement": f"{outcome} at {found['figures'][COVERS]}; the step was stopped"}
         if found["state"] != "passed":
             return {"value": value, "judgement": f"not judged: step {found['state']}"}
-        return {"value": value, "judgement": "met" if value >= goal["at_least"] else "missed"}
+        return {"value": value, "judgement": outcome}
 
     def page(self, goals: list[dict]) -> str:
         """The report for people."""
@@ -76,14 +84,15 @@ class Report:
             value = "–" if goal["value"] is None else goal["value"]
             lines.append(f"| {goal['text']} | {goal['at_least']} | {value} | {goal['judgement']} |")
         group = 0
-        for step in STEPS.values():
+        for step in in_order():
             found = self.steps.get(step.name)
             if found is None:
                 continue
             if step.group != group:
                 group = step.group
-                lines += ["", f"## Group {group}"]
-            lines += ["", f"### {step.name}: {found['state']}, {found['seconds']} s", "", step.shows, ""]
+                used = sum(self.steps[name]["seconds"] for name, each in STEPS.items() if each.group == group and name in self.steps)
+                lines += ["", f"## Group {group}: {used:.0f} s (on a GPU {GROUP_SECONDS} s at most)"]
+            lines += ["", f"### {step.name}: {found['state']}, {found['seconds']} s of {found['bound']} s", "", step.shows, ""]
             lines += [f"- **{why}**" for why in found["why"]]
             lines += [f"- {what}" for what in found["shown"]]
             if found["figures"]:

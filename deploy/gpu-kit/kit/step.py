@@ -10,6 +10,9 @@ from pathlib import Path
 from kit.settings import Settings
 
 
+COVERS = "measured"  # the figure that says what the others cover
+
+
 class Skip(Exception):
     """The step does not apply here; the text says why."""
 
@@ -33,6 +36,10 @@ class Result:
             value = float(f"{value:.4g}") if math.isfinite(value) else str(value)
         self.figures[name] = value
         self.write()
+
+    def covers(self, what: str) -> None:
+        """What the figures cover so far: goals of a step that is stopped are judged for that."""
+        self.figure(COVERS, what)
 
     def expect(self, holds: bool, what: str) -> None:
         """What has to hold, as a sentence; if it does not, the step fails and goes on."""
@@ -62,6 +69,7 @@ class Step:
     name: str
     group: int
     seconds: int  # bound on a GPU
+    needs_device: bool
     shows: str
     work: Callable[[Settings, Result], None]
 
@@ -69,15 +77,20 @@ class Step:
 STEPS: dict[str, Step] = {}
 
 
-def step(group: int, seconds: int) -> Callable:
+def step(group: int, seconds: int, needs_device: bool = True) -> Callable:
     """Make a step of a function: its name with hyphens, its documentation as what it shows."""
 
     def register(work: Callable[[Settings, Result], None]) -> Callable[[Settings, Result], None]:
         name = work.__name__.replace("_", "-")
-        STEPS[name] = Step(name, group, seconds, (work.__doc__ or "").strip(), work)
+        STEPS[name] = Step(name, group, seconds, needs_device, (work.__doc__ or "").strip(), work)
         return work
 
     return register
+
+
+def in_order() -> list[Step]:
+    """All steps, group by group."""
+    return sorted(STEPS.values(), key=lambda step: step.group)
 
 
 def run(name: str, settings: Settings, file: Path) -> None:

@@ -9,7 +9,7 @@ pub(crate) fn variable(option: &str) -> String {
 }
 
 /// Variables of that kind of name that are no options, but mean something to a build, a test, libtorch, or the evidence.
-pub(crate) const OTHER_VARIABLES: [&str; 12] = [
+pub(crate) const OTHER_VARIABLES: [&str; 13] = [
     "NETDIV_CONTAINER_IMAGE",
     "NETDIV_DIAGRAM_OUT",
     "NETDIV_FAULT",
@@ -20,6 +20,7 @@ pub(crate) const OTHER_VARIABLES: [&str; 12] = [
     "NETDIV_RULES_TEXT",
     "NETDIV_SEED",
     "NETDIV_TEST_TRANSPORT",
+    "NETDIV_TORCH_CUDNN_ATTENTION",
     "NETDIV_TORCH_FUSER",
     "NETDIV_TREE_OUT",
 ];

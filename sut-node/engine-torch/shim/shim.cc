@@ -10,6 +10,7 @@
 #include <c10/core/Stream.h>
 #include <c10/core/StreamGuard.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/csrc/jit/codegen/fuser/interface.h>
 
 #include <malloc.h>
 
@@ -63,6 +64,23 @@ struct Entered {
 
     explicit Entered(Pipeline &pipeline)
         : pipeline(pipeline), device(pipeline.copying.device()), stream(pipeline.copying) {}
+};
+
+// A stream, and a place in its work.
+struct Stream {
+    c10::Stream stream;
+    c10::Event mark;
+
+    explicit Stream(c10::Device device)
+        : stream(c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device)), mark(device.type()) {}
+};
+
+// This thread's work goes to one stream while it lives; then to where it went before.
+struct OnStream {
+    c10::OptionalDeviceGuard device;
+    c10::OptionalStreamGuard stream;
+
+    explicit OnStream(c10::Stream stream) : device(stream.device()), stream(stream) {}
 };
 
 }  // namespace
@@ -129,12 +147,56 @@ char *netdiv_pipeline_wait(Pipeline *pipeline, size_t slot) {
     });
 }
 
+// Asks whether the slot's work has ended.
+char *netdiv_pipeline_is_done(Pipeline *pipeline, size_t slot, bool *is_done) {
+    return guarded([&] {
+        c10::OptionalDeviceGuard guard(pipeline->copying.device());
+        *is_done = pipeline->slots.at(slot).done.query();
+    });
+}
+
 // Waits for all work of both streams.
 char *netdiv_pipeline_synchronize(Pipeline *pipeline) {
     return guarded([&] {
         c10::OptionalDeviceGuard guard(pipeline->copying.device());
         pipeline->copying.synchronize();
         pipeline->computing.synchronize();
+    });
+}
+
+// A stream of the device, beside the default one.
+char *netdiv_stream_new(int index, Stream **stream) {
+    return guarded([&] {
+        c10::Device device(c10::DeviceType::CUDA, static_cast<c10::DeviceIndex>(index));
+        c10::OptionalDeviceGuard guard(device);
+        *stream = new Stream(device);
+    });
+}
+
+void netdiv_stream_free(Stream *stream) {
+    c10::OptionalDeviceGuard guard(stream->stream.device());
+    delete stream;
+}
+
+// From here on this thread's work goes to the stream.
+char *netdiv_stream_enter(Stream *stream, OnStream **entered) {
+    return guarded([&] { *entered = new OnStream(stream->stream); });
+}
+
+void netdiv_stream_leave(OnStream *entered) {
+    delete entered;
+}
+
+// Marks the end of the work that the stream has so far.
+char *netdiv_stream_mark(Stream *stream) {
+    return guarded([&] { stream->mark.record(stream->stream); });
+}
+
+// Waits for the work up to the mark.
+char *netdiv_stream_wait(Stream *stream) {
+    return guarded([&] {
+        c10::OptionalDeviceGuard guard(stream->stream.device());
+        stream->mark.synchronize();
     });
 }
 
@@ -147,7 +209,23 @@ void netdiv_inference_mode_free(c10::InferenceMode *mode) {
     delete mode;
 }
 
-// Whether fp32 matrices are multiplied as TF32, where the device can.
+// Optimises graphs in one way on every device, and fuses pointwise operations on a GPU alone, where that is allowed.
+// Turning the fuser itself off would leave the nodes that profile a graph in it for ever.
+void netdiv_fusion(bool on_gpu) {
+    torch::jit::overrideCanFuseOnCPU(false);
+    torch::jit::overrideCanFuseOnGPU(on_gpu);
+}
+
+// Lets cuDNN compute attention: it builds a plan for each new shape.
+char *netdiv_cudnn_attention(bool allowed) {
+    return guarded([&] { at::globalContext().setSDPUseCuDNN(allowed); });
+}
+
+bool netdiv_has_cudnn_attention() {
+    return at::globalContext().userEnabledCuDNNSDP();
+}
+
+// Multiplies fp32 matrices as TF32, where that is allowed and the device can.
 char *netdiv_tf32(bool allowed) {
     return guarded([&] {
         at::globalContext().setAllowTF32CuDNN(allowed);

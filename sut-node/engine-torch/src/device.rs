@@ -133,7 +133,13 @@ fn cpu_make(proc: &Path) -> String {
 
 impl Found {
     pub(crate) fn raw(&self) -> abi::Device {
-        let usable = self.usable.into();
+        let is_cuda = self.name.starts_with("cuda:");
+        let usable = match (self.usable, is_cuda) {
+            (false, _) => 0,
+            (true, false) => abi::USABLE,
+            // cuDNN looks for an algorithm for each.
+            (true, true) => abi::USABLE | abi::NEW_SIZES_STALL,
+        };
         let mut device = abi::Device { name: [0; 32], description: [0; 256], usable };
         write_text(&mut device.name, &self.name);
         write_text(&mut device.description, &self.description);
@@ -231,6 +237,14 @@ mod tests {
         write("driver/nvidia/gpus/0000:19:00.0/information", "Model: \t\t NVIDIA H200\nIRQ: 7\n");
         assert_eq!(cpu_make(proc.path()), "EPYC 9654");
         assert_eq!(nvidia_makes(proc.path()), ["NVIDIA H200, driver 580.65.06"]);
+    }
+
+    #[test]
+    fn new_batch_sizes_stall_on_gpus_alone() {
+        let flags: Vec<_> = gpus(1).iter().map(|device| device.raw().usable).collect();
+        assert_eq!(flags, [abi::USABLE | abi::NEW_SIZES_STALL, abi::USABLE]);
+        let missing: Vec<_> = gpus(0).iter().map(|device| device.raw().usable).collect();
+        assert_eq!(missing, [0, abi::USABLE]);
     }
 
     #[test]

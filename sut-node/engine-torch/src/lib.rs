@@ -4,9 +4,10 @@
 //! - `model.rs`: a model on a device, and the instances that run its batches
 //! - `tensors.rs`: the node's memory as tensors of libtorch
 //! - `staging.rs`: memory that batches are put together in
-//! - `steps.rs`: in which order a batch is copied and computed; `pipeline.rs`: the streams that do it
-//! - `device.rs`: which devices there are; `switches.rs`: what only a measurement on a GPU can decide
-//! - `tokens/`: language models, with functions of their own
+//! - `steps.rs`: the order in which a batch is copied and computed; `pipeline.rs`: the streams that do it; `patience.rs`:
+//!   waiting for it
+//! - `device.rs`: the devices; `shim.rs`: settings of libtorch; `switches.rs`: those that only a measurement on a GPU can judge
+//! - `tokens/`: language models, with functions of their own; `stream.rs`: the stream of an instance
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
@@ -14,9 +15,12 @@ mod device;
 mod failure;
 mod guard;
 mod model;
+mod patience;
 mod pipeline;
+mod shim;
 mod staging;
 mod steps;
+mod stream;
 mod switches;
 mod tensors;
 mod threads;
@@ -32,8 +36,7 @@ use netdiv_plugin::abi::{self, Status, Text};
 
 use crate::{
     guard::{guarded, hand_over, take_back},
-    model::{Instance, Model},
-    pipeline::Waiter,
+    model::{Instance, Model, Waiting},
 };
 
 struct Table(abi::Engine);
@@ -44,15 +47,17 @@ unsafe impl Sync for Table {}
 /// The version of libtorch that tch is made for.
 static TABLE: Table = table(c"libtorch 2.11");
 
-/// The fuser rounds otherwise, so that evidence has to name it.
+/// Switches change the rounding, so that evidence has to name them.
 static TABLE_WITH_FUSER: Table = table(c"libtorch 2.11 with its fuser");
+static TABLE_WITH_ATTENTION: Table = table(c"libtorch 2.11 with cuDNN's attention");
+static TABLE_WITH_BOTH: Table = table(c"libtorch 2.11 with its fuser and cuDNN's attention");
 
 /// What a node holds as an instance.
 struct Opened<'a> {
     /// One thread at a time uses it.
     instance: UnsafeCell<Instance<'a>>,
     /// Another one may use it at the same time.
-    waiter: Option<Waiter>,
+    waiting: Option<Waiting>,
 }
 
 const fn table(version: &'static CStr) -> Table {
@@ -84,7 +89,14 @@ const fn table(version: &'static CStr) -> Table {
 #[unsafe(no_mangle)]
 pub extern "C" fn netdiv_engine_plugin(_abi: u32) -> *const abi::Engine {
     // A value that is none is refused when a model is loaded.
-    if matches!(switches::fuser(), Ok(true)) { &TABLE_WITH_FUSER.0 } else { &TABLE.0 }
+    let is_on = |switch: Result<bool, _>| switch.unwrap_or(false);
+    let table = match (is_on(switches::fuser()), is_on(switches::cudnn_attention())) {
+        (false, false) => &TABLE,
+        (true, false) => &TABLE_WITH_FUSER,
+        (false, true) => &TABLE_WITH_ATTENTION,
+        (true, true) => &TABLE_WITH_BOTH,
+    };
+    &table.0
 }
 
 unsafe extern "C" fn devices(
@@ -133,8 +145,8 @@ unsafe extern "C" fn open(
     guarded(error, || {
         // SAFETY: a model from `load`, which outlives its instances.
         let new = Instance::open(unsafe { &*model.cast::<Model>() })?;
-        let waiter = new.waiter();
-        let opened = Opened { instance: UnsafeCell::new(new), waiter };
+        let waiting = new.waiting();
+        let opened = Opened { instance: UnsafeCell::new(new), waiting };
         // SAFETY: the caller's place for the instance.
         unsafe { hand_over(opened, instance) };
         Ok(())
@@ -239,7 +251,7 @@ unsafe extern "C" fn wait(instance: *mut abi::Instance, slot: u32, error: Text) 
         // SAFETY: the caller's instance, of which only this part is used.
         let opened = unsafe { &*instance.cast::<Opened<'_>>() };
         // SAFETY: the slot's batch is not finished before this returns, as the ABI says.
-        opened.waiter.map_or(Ok(()), |waiter| unsafe { waiter.wait(slot as usize) })
+        opened.waiting.as_ref().map_or(Ok(()), |waiting| unsafe { waiting.wait(slot as usize) })
     })
 }
 

@@ -3,6 +3,7 @@
 use std::{
     ffi::{CStr, c_void},
     slice,
+    sync::Arc,
 };
 
 use netdiv_plugin::abi;
@@ -11,7 +12,9 @@ use tch::{CModule, Cuda, Device, IValue, Kind, Tensor};
 use crate::{
     device,
     failure::Failure,
-    pipeline::{self, InferenceMode, Pipeline, Waiter},
+    patience::Patience,
+    pipeline::{self, Pipeline, Waiter},
+    shim::{self, InferenceMode},
     staging::Staging,
     steps, switches,
     tensors::{tensors_of, view},
@@ -49,11 +52,8 @@ impl Model {
         if device.is_cuda() {
             // Each new shape costs a search for the fastest algorithm: worth it only for few shapes.
             Cuda::cudnn_set_benchmark(settings.fixed_shapes == 1);
-            tch::jit::f_set_tensor_expr_fuser_enabled(switches::fuser()?)?;
-            pipeline::allow_tf32(precision == "tf32")?;
-        } else {
-            pipeline::keep_memory();
         }
+        shim::set_up(device, &precision, switches::cudnn_attention()?)?;
         let mut module = CModule::load_on_device(&path, device)
             .map_err(|error| Failure::from(error).of_file(|why| why))?;
         module.f_set_eval()?;
@@ -92,12 +92,31 @@ fn check_weight(name: &str, kind: Kind, want: Kind, precision: &str) -> Result<(
     )))
 }
 
+/// Waits for an instance's batches, on any thread.
+pub(crate) struct Waiting {
+    waiter: Waiter,
+    patience: Arc<Patience>,
+}
+
+impl Waiting {
+    /// Waits for the slot's work.
+    ///
+    /// # Safety
+    ///
+    /// The instance lives through the call, and nobody begins work of this slot meanwhile.
+    pub(crate) unsafe fn wait(&self, slot: usize) -> Result<(), Failure> {
+        // SAFETY: as above; the pipeline is the instance's.
+        self.patience.wait(&mut unsafe { self.waiter.batch(slot) })
+    }
+}
+
 /// An instance, which one engine thread owns.
 pub(crate) struct Instance<'a> {
     model: &'a Model,
     staging: Staging,
     /// On a CUDA device.
     pipeline: Option<Pipeline>,
+    patience: Arc<Patience>,
     /// Inputs on the device, separate for each slot; they grow with the batches.
     on_device: Vec<Vec<Tensor>>,
 }
@@ -109,7 +128,8 @@ impl<'a> Instance<'a> {
             _ => None,
         };
         let on_device = (0..SLOTS).map(|_| Vec::new()).collect();
-        Ok(Self { model, staging: Staging::new(model.device), pipeline, on_device })
+        let (staging, patience) = (Staging::new(model.device), Arc::default());
+        Ok(Self { model, staging, pipeline, patience, on_device })
     }
 
     pub(crate) fn in_flight(&self) -> u32 {
@@ -117,9 +137,10 @@ impl<'a> Instance<'a> {
         if self.pipeline.is_some() { SLOTS as u32 } else { 1 }
     }
 
-    /// What waits for batches that are begun, where `begin` does not do all the work.
-    pub(crate) fn waiter(&self) -> Option<Waiter> {
-        self.pipeline.as_ref().map(Pipeline::waiter)
+    /// Waits for batches that are begun, where `begin` does not do all the work.
+    pub(crate) fn waiting(&self) -> Option<Waiting> {
+        let waiter = self.pipeline.as_ref()?.waiter();
+        Some(Waiting { waiter, patience: self.patience.clone() })
     }
 
     pub(crate) fn allocate(&mut self, bytes: u64) -> Result<*mut c_void, Failure> {
@@ -159,7 +180,7 @@ impl<'a> Instance<'a> {
 
     pub(crate) fn finish(&mut self, slot: usize) -> Result<(), Failure> {
         // SAFETY: the pipeline is ours, and so is this thread's turn to begin work.
-        self.waiter().map_or(Ok(()), |waiter| unsafe { waiter.wait(slot) })
+        self.waiting().map_or(Ok(()), |waiting| unsafe { waiting.wait(slot) })
     }
 
     /// Runs a batch in every slot, so that none asks for its memory later.

@@ -1,7 +1,7 @@
-//! The shim's functions: CUDA streams, events, pinned memory.
+//! A copying and a computing CUDA stream with their events, pinned memory, and copies between the two.
 
 use std::{
-    ffi::{CStr, c_char, c_int},
+    ffi::{c_char, c_int},
     mem,
     ptr::{self, NonNull},
 };
@@ -9,11 +9,10 @@ use std::{
 use tch::Tensor;
 use torch_sys::C_tensor;
 
-use crate::{failure::Failure, steps::Streams};
+use crate::{failure::Failure, patience::Batch, shim::check, steps::Streams};
 
 enum RawPipeline {}
 enum RawEntered {}
-enum RawInferenceMode {}
 
 unsafe extern "C" {
     fn netdiv_pinned(bytes: i64, tensor: *mut *mut C_tensor) -> *mut c_char;
@@ -32,24 +31,11 @@ unsafe extern "C" {
     fn netdiv_pipeline_leave(entered: *mut RawEntered, slot: usize) -> *mut c_char;
     fn netdiv_pipeline_synchronize(pipeline: *mut RawPipeline) -> *mut c_char;
     fn netdiv_pipeline_wait(pipeline: *mut RawPipeline, slot: usize) -> *mut c_char;
-    fn netdiv_inference_mode_new() -> *mut RawInferenceMode;
-    fn netdiv_inference_mode_free(mode: *mut RawInferenceMode);
-    fn netdiv_tf32(allowed: bool) -> *mut c_char;
-    fn netdiv_keep_memory();
-}
-
-/// The error of a call, if there is one.
-fn check(error: *mut c_char) -> Result<(), Failure> {
-    if error.is_null() {
-        return Ok(());
-    }
-    // SAFETY: the shim returns null or a text that was made with strdup and is the caller's.
-    let text = unsafe {
-        let text = CStr::from_ptr(error).to_string_lossy().into_owned();
-        libc::free(error.cast());
-        text
-    };
-    Err(Failure::torch(&text))
+    fn netdiv_pipeline_is_done(
+        pipeline: *mut RawPipeline,
+        slot: usize,
+        is_done: *mut bool,
+    ) -> *mut c_char;
 }
 
 /// Memory that the device reads directly.
@@ -102,14 +88,34 @@ impl Pipeline {
 pub(crate) struct Waiter(NonNull<RawPipeline>);
 
 impl Waiter {
-    /// Waits for the slot's work.
+    /// The work of a slot, to wait for.
     ///
     /// # Safety
     ///
-    /// The pipeline lives through the call, and nobody begins work of this slot meanwhile.
-    pub(crate) unsafe fn wait(&self, slot: usize) -> Result<(), Failure> {
-        // SAFETY: as above. Waiting reads the slot's events, and work of other slots changes only theirs.
-        check(unsafe { netdiv_pipeline_wait(self.0.as_ptr(), slot) })
+    /// The pipeline lives as long as this, and nobody begins work of this slot meanwhile.
+    pub(crate) unsafe fn batch(self, slot: usize) -> impl Batch {
+        Slot { pipeline: self.0, slot }
+    }
+}
+
+/// The work of a slot, which nobody replaces with other work as long as this lives.
+struct Slot {
+    pipeline: NonNull<RawPipeline>,
+    slot: usize,
+}
+
+impl Batch for Slot {
+    fn is_done(&mut self) -> Result<bool, Failure> {
+        let mut is_done = false;
+        // SAFETY: the pipeline lives, as `Waiter::batch` demands. Asking reads the slot's events, and work of other slots
+        // changes only theirs.
+        check(unsafe { netdiv_pipeline_is_done(self.pipeline.as_ptr(), self.slot, &mut is_done) })?;
+        Ok(is_done)
+    }
+
+    fn wait(&mut self) -> Result<(), Failure> {
+        // SAFETY: as above; waiting reads the slot's events too.
+        check(unsafe { netdiv_pipeline_wait(self.pipeline.as_ptr(), self.slot) })
     }
 }
 
@@ -141,33 +147,4 @@ impl Drop for Pipeline {
         // SAFETY: it is ours and used no more.
         unsafe { netdiv_pipeline_free(self.raw.as_ptr()) }
     }
-}
-
-/// Disables gradients on this thread while it lives.
-pub(crate) struct InferenceMode(*mut RawInferenceMode);
-
-impl InferenceMode {
-    pub(crate) fn enter() -> Self {
-        // SAFETY: the pointer keeps the guard on this thread, as it is not Send.
-        Self(unsafe { netdiv_inference_mode_new() })
-    }
-}
-
-impl Drop for InferenceMode {
-    fn drop(&mut self) {
-        // SAFETY: made by `enter`, on this thread.
-        unsafe { netdiv_inference_mode_free(self.0) }
-    }
-}
-
-/// Whether fp32 matrices are multiplied as TF32, if the device can.
-pub(crate) fn allow_tf32(allowed: bool) -> Result<(), Failure> {
-    // SAFETY: it changes settings of libtorch.
-    check(unsafe { netdiv_tf32(allowed) })
-}
-
-/// Lets the process keep freed memory for the next batch.
-pub(crate) fn keep_memory() {
-    // SAFETY: it changes settings of malloc, which is always allowed.
-    unsafe { netdiv_keep_memory() }
 }

@@ -1,18 +1,24 @@
-//! What only a measurement on a GPU can decide, and is off until then.
+//! Switches that only a measurement on a GPU can judge, and that are off until then.
 
 use std::env;
 
 use crate::failure::Failure;
 
-/// The variable that turns on TorchScript's fuser of pointwise operations.
-const FUSER: &str = "NETDIV_TORCH_FUSER";
-
-/// Whether TorchScript fuses pointwise operations into kernels that it compiles by NVRTC, for each shape anew.
+/// Lets TorchScript fuse pointwise operations on a GPU, into kernels that it compiles by NVRTC for each shape.
 pub(crate) fn fuser() -> Result<bool, Failure> {
-    is_on(FUSER, env::var_os(FUSER).map(|value| value.to_string_lossy().into_owned()))
+    is_on("NETDIV_TORCH_FUSER")
 }
 
-fn is_on(name: &str, value: Option<String>) -> Result<bool, Failure> {
+/// Lets cuDNN compute the attention of networks with fixed shapes; it builds a plan for each shape.
+pub(crate) fn cudnn_attention() -> Result<bool, Failure> {
+    is_on("NETDIV_TORCH_CUDNN_ATTENTION")
+}
+
+fn is_on(name: &str) -> Result<bool, Failure> {
+    read(name, env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+}
+
+fn read(name: &str, value: Option<String>) -> Result<bool, Failure> {
     match value.as_deref() {
         None | Some("" | "0") => Ok(false),
         Some("1") => Ok(true),
@@ -27,7 +33,7 @@ mod tests {
     #[test]
     fn a_switch_is_off_until_it_is_set_to_1() {
         let on = |value: Option<&str>| {
-            is_on("X", value.map(ToOwned::to_owned)).map_err(|failure| failure.text)
+            read("X", value.map(ToOwned::to_owned)).map_err(|failure| failure.text)
         };
         for value in [None, Some(""), Some("0")] {
             assert_eq!(on(value), Ok(false));

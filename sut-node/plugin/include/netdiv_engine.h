@@ -1,4 +1,4 @@
-/* Engine plug-ins of netdiv's SUT node, ABI version 2.
+/* Engine plug-ins of netdiv's SUT node, ABI version 3.
  *
  * A plug-in is a shared library that runs models on devices: TensorRT, your own device, or libtorch
  * (`sut-node/engine-torch`). It exports one function, `netdiv_engine_plugin`, which returns a table of functions. The
@@ -27,8 +27,9 @@
 extern "C" {
 #endif
 
-/* Version 1 had neither netdiv_token_engine, wait nor NETDIV_DEVICE_LOST; a node of version 2 takes its plug-ins too. */
-#define NETDIV_ENGINE_ABI 2u
+/* Version 1 had neither netdiv_token_engine, wait nor NETDIV_DEVICE_LOST, version 2 no NETDIV_NEW_SIZES_STALL; a node of
+ * version 3 takes their plug-ins too. */
+#define NETDIV_ENGINE_ABI 3u
 
 /* Most dimensions of a tensor, the batch included. */
 #define NETDIV_MAX_RANK 9
@@ -80,11 +81,16 @@ typedef struct netdiv_tensor_spec {
     int64_t shape[NETDIV_MAX_RANK]; /* -1: any length; the first, the batch, always has any */
 } netdiv_tensor_spec;
 
+/* Flags of a device. A batch size that NETDIV_NEW_SIZES_STALL has not run before takes far longer: where the operator chose no
+ * sizes, the node fills batches up to powers of two, and warms each up. */
+#define NETDIV_USABLE 1u
+#define NETDIV_NEW_SIZES_STALL 2u
+
 /* A device that the plug-in can use, or cannot use because something is missing. */
 typedef struct netdiv_device {
     char name[32];         /* for `--devices`, for instance "cuda:0" */
     char description[256]; /* model and driver, or what is missing */
-    uint32_t usable;       /* 1 or 0 */
+    uint32_t usable;       /* NETDIV_USABLE, or that and further flags; 0: it is not */
 } netdiv_device;
 
 typedef struct netdiv_model_settings {

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 
 /// Version of the ABI.
-pub const ABI: u32 = 2;
+pub const ABI: u32 = 3;
 
 /// The oldest version that the node takes, which has no language models.
 pub const OLDEST_ABI: u32 = 1;
@@ -71,6 +71,11 @@ pub struct TensorSpec {
     pub shape: [i64; MAX_RANK],
 }
 
+/// Flag of a device that can be used.
+pub const USABLE: u32 = 1;
+/// Flag of a device on which a batch size that has not run before takes far longer.
+pub const NEW_SIZES_STALL: u32 = 2;
+
 /// A device.
 #[derive(Debug, Clone, Copy)]
 #[repr(C)]
@@ -79,7 +84,7 @@ pub struct Device {
     pub name: [c_char; 32],
     /// Model and driver, or what is missing.
     pub description: [c_char; 256],
-    /// 1 or 0.
+    /// [`USABLE`] and further flags, or 0.
     pub usable: u32,
 }
 

@@ -8,6 +8,7 @@
 
 pub mod abi;
 mod call;
+mod ending;
 mod error;
 mod guard;
 mod handle;
@@ -22,6 +23,7 @@ mod tests;
 mod text;
 mod tokens;
 
+pub use ending::{end_without_destructors, is_device_lost};
 pub use error::PluginError;
 pub use guard::guarded;
 pub use instance::{Batch, Begun, Instance, Waiter};

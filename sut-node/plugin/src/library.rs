@@ -29,8 +29,10 @@ pub struct DeviceInfo {
     pub name: String,
     /// Model and driver, or what is missing.
     pub description: String,
-    /// Whether it can be used.
+    /// It can be used.
     pub usable: bool,
+    /// A batch size that it has not run before takes far longer.
+    pub new_sizes_stall: bool,
 }
 
 /// Loads a library whose symbols are visible to all later ones.
@@ -101,7 +103,8 @@ impl Plugin {
         let info = |device: &abi::Device| DeviceInfo {
             name: text::read(&device.name),
             description: text::read(&device.description),
-            usable: device.usable == 1,
+            usable: device.usable & abi::USABLE != 0,
+            new_sizes_stall: device.usable & abi::NEW_SIZES_STALL != 0,
         };
         Ok(found.iter().take(count as usize).map(info).collect())
     }

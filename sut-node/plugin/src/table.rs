@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use crate::{
     abi::{self, Entry},
     call::call,
+    ending,
     error::PluginError,
     tokens::table::TokenFunctions,
 };
@@ -138,6 +139,7 @@ impl Table {
             // Version 1 had no such status.
             PluginError::DeviceLost(why) if self.abi == 1 => PluginError::Failed(why),
             PluginError::DeviceLost(why) => {
+                ending::note_loss();
                 // The first reason stays.
                 PluginError::DeviceLost(self.lost.get_or_init(|| why).clone())
             }

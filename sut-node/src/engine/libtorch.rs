@@ -7,7 +7,7 @@ use std::{
 };
 
 use netdiv_plugin::{Plugin, PluginError, preload};
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::engine::error::EngineError;
 
@@ -17,20 +17,20 @@ const PLUGIN: &str = "libnetdiv_engine_torch.so";
 /// Asks Python where torch is, without loading it.
 const ASK_PYTHON: &str = "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')";
 
+/// Libraries of CUDA 13 that cuDNN opens by these names when it compiles an operation, wherever they are; each needs those
+/// before it. Python's torch loads them first, too.
+const COMPILERS: [&str; 3] = ["libnvrtc-builtins.so.13.0", "libnvrtc.so.13", "libnvJitLink.so.13"];
+
+/// The folder of CUDA's packages, from that of libtorch in Python's torch.
+const PYTHONS_CUDA: &str = "../../nvidia/cu13/lib";
+
 /// The version that the plug-in is built for; others have other layouts in memory.
 const VERSION: &str = "2.11.";
 
 /// Loads libtorch and the plug-in that uses it; gives libtorch's folder too.
 pub(super) fn open(chosen: Option<&Path>) -> Result<(Plugin, PathBuf), EngineError> {
     let folder = find(chosen)?;
-    // CUDA must be loaded before it is first asked for: libtorch remembers the answer.
-    preload(&folder.join("libtorch_cpu.so"))?;
-    let cuda = folder.join("libtorch_cuda.so");
-    if cuda.is_file()
-        && let Err(error) = preload(&cuda)
-    {
-        warn!(%error, "there will be no CUDA devices");
-    }
+    preload_libraries(&folder)?;
     let plugin = plugin_file()?;
     info!(libtorch = %folder.display(), "loaded");
     let plugin = Plugin::open(&plugin).map_err(|error| match error {
@@ -44,6 +44,31 @@ pub(super) fn open(chosen: Option<&Path>) -> Result<(Plugin, PathBuf), EngineErr
         error => error.into(),
     })?;
     Ok((plugin, folder))
+}
+
+/// Loads libtorch and, where it is there, its CUDA part: that must be loaded before it is first asked for, as libtorch
+/// remembers the answer.
+fn preload_libraries(folder: &Path) -> Result<(), EngineError> {
+    preload(&folder.join("libtorch_cpu.so"))?;
+    let cuda = folder.join("libtorch_cuda.so");
+    if !cuda.is_file() {
+        return Ok(());
+    }
+    let folders = [folder.to_path_buf(), folder.join(PYTHONS_CUDA)];
+    for name in COMPILERS {
+        let Some(file) = folders.iter().map(|it| it.join(name)).find(|it| it.is_file()) else {
+            debug!(name, "not beside libtorch; the system's is taken, if there is one");
+            continue;
+        };
+        match preload(&file) {
+            Ok(()) => debug!(library = %file.display(), "loaded"),
+            Err(error) => warn!(%error, "operations that cuDNN compiles may fail"),
+        }
+    }
+    if let Err(error) = preload(&cuda) {
+        warn!(%error, "there will be no CUDA devices");
+    }
+    Ok(())
 }
 
 /// What a release (`build-version`) or Python's package (`version.py`) says of itself.
@@ -164,6 +189,70 @@ xpu: Optional[str] = None
         std::fs::write(folder.path().join("lib/libtorch_cpu.so"), "").unwrap();
         std::fs::write(folder.path().join(file), text).unwrap();
         folder
+    }
+
+    /// A folder of Python's packages with stubs of these libraries, each of which writes its name to a file when it is loaded.
+    fn packages(stubs: &[&str]) -> tempfile::TempDir {
+        let packages = tempfile::tempdir().unwrap();
+        let trace = packages.path().join("trace");
+        std::fs::write(&trace, "").unwrap();
+        let source = packages.path().join("stub.c");
+        let code = "#include <stdio.h>
+            __attribute__((constructor)) static void note(void) {
+                FILE *trace = fopen(TRACE, \"a\");
+                fprintf(trace, \"%s\\n\", NAME);
+                fclose(trace);
+            }";
+        std::fs::write(&source, code).unwrap();
+        for stub in stubs {
+            let file = packages.path().join(stub);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            let name = file.file_name().unwrap().to_str().unwrap();
+            let built = Command::new("cc")
+                .args(["-shared", "-fPIC", &format!("-DNAME=\"{name}\"")])
+                .arg(format!("-DTRACE=\"{}\"", trace.display()))
+                .args([source.as_os_str(), "-o".as_ref(), file.as_os_str()])
+                .status();
+            assert!(built.unwrap().success(), "there is a C compiler");
+        }
+        packages
+    }
+
+    /// The libraries that were loaded, in order.
+    fn loaded(packages: &tempfile::TempDir) -> Vec<String> {
+        preload_libraries(&packages.path().join("torch/lib")).unwrap();
+        let trace = std::fs::read_to_string(packages.path().join("trace")).unwrap();
+        trace.lines().map(ToOwned::to_owned).collect()
+    }
+
+    const LIBTORCH: [&str; 2] = ["torch/lib/libtorch_cpu.so", "torch/lib/libtorch_cuda.so"];
+
+    #[test]
+    fn compilers_are_loaded_between_libtorch_and_its_cuda_part() {
+        let expected = [&["libtorch_cpu.so"][..], &COMPILERS, &["libtorch_cuda.so"]].concat();
+        for folder in ["torch/lib", "nvidia/cu13/lib"] {
+            let stubs: Vec<_> = COMPILERS.iter().map(|name| format!("{folder}/{name}")).collect();
+            let stubs = stubs.iter().map(String::as_str).chain(LIBTORCH).collect::<Vec<_>>();
+            assert_eq!(loaded(&packages(&stubs)), expected, "{folder}");
+        }
+    }
+
+    #[test]
+    fn compilers_that_are_missing_or_broken_are_passed_over() {
+        let names = |paths: &[&str]| {
+            paths.iter().map(|path| path.rsplit('/').next().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(loaded(&packages(&LIBTORCH)), names(&LIBTORCH));
+        let some = [LIBTORCH[0], "nvidia/cu13/lib/libnvJitLink.so.13", LIBTORCH[1]];
+        let packages = packages(&some);
+        std::fs::write(packages.path().join("torch/lib/libnvrtc.so.13"), "no library").unwrap();
+        assert_eq!(loaded(&packages), names(&some));
+    }
+
+    #[test]
+    fn a_libtorch_without_cuda_needs_no_compiler() {
+        let stubs = [LIBTORCH[0], "torch/lib/libnvrtc.so.13"];
+        assert_eq!(loaded(&packages(&stubs)), ["libtorch_cpu.so"]);
     }
 
     #[test]

@@ -1,3 +1,3 @@
-"""The steps, group by group; importing this package registers them, in the order in which they run."""
+"""The steps; importing this package registers them, those of a group in the order in which they run."""
 
-from kit.steps import resnet50, tokens, networks, endurance, transport, switches  # noqa: F401, I001
+from kit.steps import resnet50, tokens, networks, compiled, endurance, transport, switches  # noqa: F401, I001

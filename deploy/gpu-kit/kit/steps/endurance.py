@@ -1,4 +1,4 @@
-"""Group 4: memory that does not grow, memory that is full, a device that is lost, and a node that is told to end."""
+"""Group 6: memory that does not grow, memory that is full, a device that is lost, and a node that is told to end."""
 
 import contextlib
 import re
@@ -29,7 +29,7 @@ def taken(s: Settings, node: programs.Node) -> dict[str, float]:
     return found
 
 
-@step(group=4, seconds=120)
+@step(group=6, seconds=120)
 def memory(s: Settings, r: Result) -> None:
     """Memory of the process, and of a GPU, stays the same over 1,000 batches."""
     precision, batch = precision_of(s), s.pick(32, 4)
@@ -51,7 +51,7 @@ def memory(s: Settings, r: Result) -> None:
         r.expect(mib <= GROWTH_MIB, f"the memory of the {whose} grows by no more than {GROWTH_MIB} MiB in the last 1,000")
 
 
-@step(group=4, seconds=120)
+@step(group=6, seconds=120)
 def many_answers(s: Settings, r: Result) -> None:
     """A thousand batches of different images through 1, 2 and 4 instances: each answer is Python's."""
     precision = precision_of(s)
@@ -87,7 +87,7 @@ def filled(s: Settings) -> Iterator[int]:
             filler.kill()
 
 
-@step(group=4, seconds=120)
+@step(group=6, seconds=120)
 def out_of_memory(s: Settings, r: Result) -> None:
     """When another process fills the device's memory, batches are run in halves and answers stay right; later, whole again."""
     manifest = without_warm_up(models.manifest_of(s, "dlrm", "fp32"))
@@ -139,7 +139,7 @@ def lookup(s: Settings) -> Path:
     return manifest
 
 
-@step(group=4, seconds=120)
+@step(group=6, seconds=120)
 def lost_device(s: Settings, r: Result) -> None:
     """A device that is lost ends the run as failed, and the node with a message; a CPU fails one sample and goes on."""
     manifest = lookup(s)
@@ -169,7 +169,7 @@ def lost_device(s: Settings, r: Result) -> None:
         answers.same_tensors(r, "after a new start", got, want, "fp32")
 
 
-@step(group=4, seconds=60)
+@step(group=6, seconds=60)
 def told_to_end(s: Settings, r: Result) -> None:
     """SIGTERM under load: the node ends by itself, and the run names the node that it lost."""
     precision, batch = precision_of(s), s.pick(32, 4)

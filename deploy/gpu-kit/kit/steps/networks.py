@@ -1,4 +1,4 @@
-"""Group 3: BERT-large, RetinaNet, 3D-UNet and DLRM, their answers and their speed beside a bare loop in Python."""
+"""Groups 4 and 5: BERT-large; RetinaNet, 3D-UNet and DLRM: their answers and their speed beside a bare loop in Python."""
 
 import numpy as np
 
@@ -14,9 +14,10 @@ def speeds(s: Settings, r: Result, what: str, engines: float, loop: float, least
     r.figure(f"{what}: loop that overlaps, samples/s", loop)
     least.append(engines / loop)
     r.figure("least of engines to the loop that overlaps", min(least))
+    r.covers(what if len(least) == 1 else f"{len(least)} sizes up to {what}")
 
 
-@step(group=3, seconds=130)
+@step(group=4, seconds=130)
 def bert_answers(s: Settings, r: Result) -> None:
     """BERT-large: start and end logits of questions of different lengths, padded to buckets, are Python's."""
     rng = np.random.default_rng(5)
@@ -38,21 +39,21 @@ def bert_answers(s: Settings, r: Result) -> None:
         answers.same_tensors(r, precision, answers.floats(got, (-1, 2)), want, precision)
 
 
-@step(group=3, seconds=60)
+@step(group=4, seconds=80)
 def bert_speed(s: Settings, r: Result) -> None:
     """BERT-large: engines beside a bare loop, with samples of the longest length."""
     precision, length = precision_of(s), s.pick(384, 64)
-    manifest, least = models.manifest_of(s, "bert", precision), []
-    for batch in s.pick([1, 8, 64], [4]):
+    manifest, least, batches = models.manifest_of(s, "bert", precision), [], s.pick([1, 8, 64], [4])
+    loops = programs.loops(s, manifest, batches, s.pick(3, 0.5), "--length", str(length))
+    for batch in batches:
         rows = np.ones((batch * 2, length), np.int32)
         data = "+".join(str(models.saved(s, f"bert-{name}", rows)) for name in ("ones", "mask", "segments"))
         settings = fixed(s, manifest, batch, "bert-speed", buckets=[length])
         engines = programs.bench(s, settings, data, s.pick(3, 0.5))
-        loop = programs.loop(s, manifest, batch, s.pick(3, 0.5), "--length", str(length))
-        speeds(s, r, f"batch {batch}", engines, loop, least)
+        speeds(s, r, f"batch {batch}", engines, loops[batch, "overlaps"], least)
 
 
-@step(group=3, seconds=150)
+@step(group=5, seconds=150)
 def retinanet_answers(s: Settings, r: Result) -> None:
     """RetinaNet: detections after non-maximum suppression are torchvision's on Python's candidates."""
     import processing
@@ -89,19 +90,19 @@ def matched(got: np.ndarray, want: np.ndarray, tolerance: float) -> int:
     return count
 
 
-@step(group=3, seconds=60)
+@step(group=5, seconds=70)
 def retinanet_speed(s: Settings, r: Result) -> None:
     """RetinaNet: engines with non-maximum suppression beside a bare loop without it."""
-    manifest, least = models.manifest_of(s, "retinanet", precision_of(s)), []
+    manifest, least, batches = models.manifest_of(s, "retinanet", precision_of(s)), [], s.pick([1, 8, 16], [2])
     size = models.size_of(manifest)
-    for batch in s.pick([1, 8, 16], [2]):
+    loops = programs.loops(s, manifest, batches, s.pick(3, 0.5))
+    for batch in batches:
         engines = programs.bench(s, fixed(s, manifest, batch, "retinanet-speed"),
                                  f"synthetic:{batch * 2}x{size * size * 3}", s.pick(3, 0.5))
-        loop = programs.loop(s, manifest, batch, s.pick(3, 0.5))
-        speeds(s, r, f"batch {batch}", engines, loop, least)
+        speeds(s, r, f"batch {batch}", engines, loops[batch, "overlaps"], least)
 
 
-@step(group=3, seconds=130)
+@step(group=5, seconds=130)
 def unet3d_answers_and_speed(s: Settings, r: Result) -> None:
     """3D-UNet: classes of voxels are Python's with a sliding window; windows per second beside a bare loop."""
     import processing
@@ -134,11 +135,11 @@ def unet3d_answers_and_speed(s: Settings, r: Result) -> None:
     windows = 2 * 2 * 1  # of half a window's steps
     settings = programs.config(s, manifest, "unet3d-speed", max_batch=1, **limits)
     engines = windows * programs.bench(s, settings, volume, s.pick(4, 0.5))
-    loop = programs.loop(s, manifest, batch, s.pick(4, 0.5))
-    speeds(s, r, "windows", engines, loop, [])
+    loops = programs.loops(s, manifest, [batch], s.pick(4, 0.5))
+    speeds(s, r, "windows", engines, loops[batch, "overlaps"], [])
 
 
-@step(group=3, seconds=60)
+@step(group=5, seconds=60)
 def dlrm_answers_and_speed(s: Settings, r: Result) -> None:
     """DLRM: predictions of samples of different sizes are Python's; pairs per second beside a bare loop."""
     manifest = models.manifest_of(s, "dlrm", "fp32")
@@ -156,8 +157,8 @@ def dlrm_answers_and_speed(s: Settings, r: Result) -> None:
     data = "+".join(str(models.saved(s, f"dlrm-{name}-speed", np.stack([part] * 16)))
                     for name, part in (("dense", first), ("sparse", second)))
     engines = count * programs.bench(s, programs.config(s, manifest, "dlrm-speed", max_batch=size), data, s.pick(3, 0.5))
-    loop = programs.loop(s, manifest, count * size, s.pick(3, 0.5))
-    speeds(s, r, f"pairs, {size} samples of {count}", engines, loop, [])
+    loops = programs.loops(s, manifest, [count * size], s.pick(3, 0.5))
+    speeds(s, r, f"pairs, {size} samples of {count}", engines, loops[count * size, "overlaps"], [])
 
 
 def pairs(samples: int, sizes: tuple[int, int]) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -1,4 +1,4 @@
-"""Group 6: switches that only a GPU can judge. Each is measured off and on; it stays off until it wins."""
+"""Group 8: switches that only a GPU can judge. Each is measured off and on; it stays off until it wins."""
 
 from pathlib import Path
 
@@ -10,6 +10,19 @@ from kit.step import Result, step
 from kit.steps.resnet50 import fixed, precision_of
 
 
+def on_to_off(s: Settings, r: Result, batch: int, kinds: dict[str, tuple[Path, dict]], data: str | Path) -> float:
+    """The speed of batches of this size with a switch on, as a ratio to that with the switch off, both in turn."""
+    found = {kind: [] for kind in kinds}
+    for _ in range(s.pick(2, 1)):
+        for kind, (settings, variables) in kinds.items():
+            found[kind].append(programs.bench(s, settings, data, s.pick(2, 0.5), env=variables))
+    rates = {kind: float(np.median(each)) for kind, each in found.items()}
+    for kind, rate in rates.items():
+        r.figure(f"batch {batch}: {kind}, samples/s", rate)
+    r.figure(f"batch {batch}: on to off", rates["on"] / rates["off"])
+    return rates["on"] / rates["off"]
+
+
 def off_and_on(s: Settings, r: Result, on: Path, env: dict[str, str]) -> None:
     """ResNet50 as it is, and with another manifest or environment, in turn: the same answers, and the speed of both."""
     precision = precision_of(s)
@@ -19,27 +32,33 @@ def off_and_on(s: Settings, r: Result, on: Path, env: dict[str, str]) -> None:
     ratios = []
     for batch in s.pick((1, 8, 32, 128), (1, 8)):
         kinds = {"off": (fixed(s, off, batch, "off"), {}), "on": (fixed(s, on, batch, "on"), env)}
-        found = {kind: [] for kind in kinds}
-        for _ in range(s.pick(2, 1)):
-            for kind, (settings, variables) in kinds.items():
-                found[kind].append(programs.bench(s, settings, data, s.pick(2, 0.5), env=variables))
-        rates = {kind: float(np.median(each)) for kind, each in found.items()}
-        for kind, rate in rates.items():
-            r.figure(f"batch {batch}: {kind}, samples/s", rate)
-        ratios.append(rates["on"] / rates["off"])
-        r.figure(f"batch {batch}: on to off", ratios[-1])
+        ratios.append(on_to_off(s, r, batch, kinds, data))
     r.figure("least of on to off", min(ratios))
     with programs.Node(s, fixed(s, on, batch, "on"), env=env) as node:
         answers.same_labels(r, "switched on", programs.responses(s, node, data, "switch"), logits, precision)
 
 
-@step(group=6, seconds=220)
+@step(group=8, seconds=220)
 def switch_fused_convolutions(s: Settings, r: Result) -> None:
     """Convolutions with their ReLU and sum in one kernel (`export.py --fused`), off and on."""
     off_and_on(s, r, models.exported(s, "resnet50", precision_of(s), "--fused") / "resnet50.toml", {})
 
 
-@step(group=6, seconds=220)
+@step(group=8, seconds=220)
 def switch_fuser(s: Settings, r: Result) -> None:
     """TorchScript's fuser of pointwise operations (NETDIV_TORCH_FUSER=1), off and on."""
     off_and_on(s, r, models.manifest_of(s, "resnet50", precision_of(s)), {"NETDIV_TORCH_FUSER": "1"})
+
+
+@step(group=8, seconds=110)
+def switch_cudnn_attention(s: Settings, r: Result) -> None:
+    """Attention of BERT-large by cuDNN (NETDIV_TORCH_CUDNN_ATTENTION=1), off and on; every batch has the same shape."""
+    precision, length, ratios = precision_of(s), s.pick(384, 64), []
+    manifest = models.manifest_of(s, "bert", precision)
+    for batch in s.pick((8, 64), (4,)):
+        rows = np.ones((batch * 2, length), np.int32)
+        data = "+".join(str(models.saved(s, f"bert-{name}", rows)) for name in ("ones", "mask", "segments"))
+        settings = fixed(s, manifest, batch, "attention", buckets=[length])
+        kinds = {"off": (settings, {}), "on": (settings, {"NETDIV_TORCH_CUDNN_ATTENTION": "1"})}
+        ratios.append(on_to_off(s, r, batch, kinds, data))
+    r.figure("least of on to off", min(ratios))

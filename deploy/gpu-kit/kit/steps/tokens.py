@@ -1,4 +1,4 @@
-"""Group 2: language models on the token engine: outputs, tokens per second, TTFT and TPOT."""
+"""Group 3: language models on the token engine: outputs, tokens per second, TTFT and TPOT."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from kit import language, programs
 from kit.settings import Settings
 from kit.step import Result, Skip, step
 
-NEAR = 0.01  # nats: choices that are closer may fall either way
+NEAR = {"fp32": 0.01, "bf16": 0.1}  # nats: choices that are closer may fall either way
 MS = 1_000_000  # ns
 WAVES = 8  # so many outputs from each slot, so that all slots are busy to the end
 
@@ -28,33 +28,57 @@ def settings(s: Settings, manifest: Path) -> Path:
     return programs.config(s, manifest, "tokens", batch_timeout=None)
 
 
-@step(group=2, seconds=200)
+@step(group=3, seconds=250)
 def tokens_answers(s: Settings, r: Result) -> None:
-    """Outputs of prompts of different lengths are Python's greedy ones, with 1, 8 and 32 slots that others join and leave."""
+    """Outputs of prompts of different lengths are Python's greedy ones at fp32 and bf16, with 1, 8 and 32 slots that others join
+    and leave."""
     needs_the_engine()
     longest, most = s.pick((256, 48), (96, 12))
-    manifest = language.exported(s, "fp32", 1, longest, most)
     data, rows = language.prompts(s, "tokens-answers", s.pick(64, 24), (3, longest))
-    decoder = language.Decoder(s, manifest, "fp32")
-    want = np.concatenate([decoder.outputs([row], most)[0] for row in rows])
-    for slots in s.pick((1, 8, 32), (1, 8)):
-        manifest = language.exported(s, "fp32", slots, longest, most)
-        with programs.Node(s, settings(s, manifest)) as node:
-            got = [np.frombuffer(x, "<i4") for x in programs.responses(s, node, data, "tokens")]
-        r.expect(all(len(ids) == most for ids in got), f"{slots} slots: {len(got)} outputs have {most} ids")
-        apart, far = 0, 0.0
-        for row, ids, wanted in zip(rows, got, want):
-            at = np.flatnonzero(ids != wanted[:len(ids)])
-            if len(at):
-                apart += 1
-                far = max(far, decoder.behind(row, wanted[:at[0]], int(ids[at[0]])))
-        r.figure(f"{slots} slots: outputs other than Python's", apart)
-        r.figure(f"{slots} slots: least likely of other choices, nats behind", far)
-        r.expect(far <= NEAR, f"{slots} slots: outputs are Python's, up to choices that nearly tie")
-    r.expect(len(np.unique(want, axis=0)) > 1, "outputs differ between prompts, so that they tell something")
+    for precision, slots in (("fp32", s.pick((1, 8, 32), (1, 8))), ("bf16", s.pick((8, 32), (8,)))):
+        manifest = language.exported(s, precision, 1, longest, most)
+        decoder = language.Decoder(s, manifest, precision)
+        want = np.concatenate([decoder.outputs([row], most)[0] for row in rows])
+        r.expect(len(np.unique(want, axis=0)) > 1, f"{precision}: outputs differ between prompts, so that they tell something")
+        for count in slots:
+            manifest = language.exported(s, precision, count, longest, most)
+            with programs.Node(s, settings(s, manifest)) as node:
+                got = [np.frombuffer(x, "<i4") for x in programs.responses(s, node, data, "tokens")]
+            what = f"{precision}, {count} slots"
+            r.expect(all(len(ids) == most for ids in got), f"{what}: {len(got)} outputs have {most} ids")
+            apart, far = 0, 0.0
+            for row, ids, wanted in zip(rows, got, want):
+                at = np.flatnonzero(ids != wanted[:len(ids)])
+                if len(at):
+                    apart += 1
+                    far = max(far, decoder.behind(row, wanted[:at[0]], int(ids[at[0]])))
+            r.figure(f"{what}: outputs other than Python's", apart)
+            r.figure(f"{what}: least likely of other choices, nats behind", far)
+            r.expect(far <= NEAR[precision], f"{what}: outputs are Python's, up to choices that nearly tie")
+        del decoder
+        free_memory(s)
 
 
-@step(group=2, seconds=260)
+@step(group=3, seconds=50)
+def tokens_lengths(s: Settings, r: Result) -> None:
+    """Prompts of many lengths: no step stalls because its shapes are new."""
+    needs_the_engine()
+    count = s.pick(200, 40)
+    manifest = language.exported(s, half_of(s), s.pick(32, 8), *s.pick((256, 48), (96, 12)))
+    data = language.saved(s, "tokens-lengths", [np.arange(8, 8 + length, dtype="<i4") for length in range(1, count + 1)])
+    with programs.Node(s, settings(s, manifest)) as node:
+        result, _ = programs.run(s, node.address, "server", data, "tokens-lengths", "--benchmark", "kit",
+                                 "--setting=use_token_latencies=true", server_target_qps=s.pick(40, 20), min_query_count=count,
+                                 min_duration_ms=1000, server_ttft_latency=60_000 * MS, server_tpot_latency=60_000 * MS)
+    latency = result["loadgen_latency_ns"]
+    p50, p99 = (latency[f"further_token_{percentile}"] / MS for percentile in ("50.00", "99.00"))
+    r.figure("TPOT p50, ms", p50)
+    r.figure("TPOT p99, ms", p99)
+    r.figure("TPOT p99 to p50", p99 / p50)
+    r.expect(result["samples"]["lost"] == 0, "no sample is lost")
+
+
+@step(group=3, seconds=260)
 def tokens_speed(s: Settings, r: Result) -> None:
     """Tokens per second by the number of slots, beside a bare loop in Python over batches of that size; TTFT and TPOT."""
     needs_the_engine()
@@ -63,7 +87,7 @@ def tokens_speed(s: Settings, r: Result) -> None:
     manifest = language.exported(s, precision, 1, prompt, output)
     decoder, loops = language.Decoder(s, manifest, precision), {}
     for slots in sizes:
-        _, rows = language.prompts(s, "tokens-speed", slots, (prompt, prompt))
+        _, rows = language.prompts(s, "tokens-speed", slots, (prompt // 4, prompt))
         decoder.outputs(rows, 4)
         loops[slots] = slots * output / decoder.outputs(rows, output)[1]
         r.figure(f"{slots} slots: Python loop, tokens/s", loops[slots])
@@ -71,7 +95,7 @@ def tokens_speed(s: Settings, r: Result) -> None:
     free_memory(s)
     for slots in sizes:
         manifest = language.exported(s, precision, slots, prompt, output)
-        data, _ = language.prompts(s, f"tokens-{slots}", slots * 4, (prompt, prompt))
+        data, _ = language.prompts(s, f"tokens-{slots}", slots * 4, (prompt // 4, prompt))
         with programs.Node(s, settings(s, manifest)) as node:
             more = ("--benchmark", "kit", "--setting=use_token_latencies=true")
             result, _ = programs.run(s, node.address, "offline", data, "tokens-offline", *more, offline_expected_qps=1,
@@ -83,6 +107,7 @@ def tokens_speed(s: Settings, r: Result) -> None:
             ratios.append(rate / loops[slots])
             r.figure(f"{slots} slots: Offline to the Python loop", ratios[-1])
             r.figure("least of Offline to the Python loop", min(ratios))
+            r.covers(f"{sizes[0]} to {slots} slots")
             if slots == 1:
                 continue  # an output at a time: LoadGen's queries would take minutes
             result, _ = programs.run(s, node.address, "server", data, "tokens-server", *more,

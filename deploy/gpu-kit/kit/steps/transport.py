@@ -1,4 +1,4 @@
-"""Group 5: how the transport grows with the machine's cores. It needs no device."""
+"""Group 7: how the transport grows with the machine's cores. It needs no device."""
 
 import json
 
@@ -40,13 +40,13 @@ def grows(s: Settings, r: Result, transport: str) -> None:
                 r.expect(result["samples"]["lost"] == 0, f"{size} B, {threads} threads: no sample is lost")
 
 
-@step(group=5, seconds=220)
+@step(group=7, seconds=220, needs_device=False)
 def transport_grpc(s: Settings, r: Result) -> None:
     """gRPC with 1, 2, 4 and 8 I/O threads at both ends, messages of 64 B and 150,528 B, without an engine."""
     grows(s, r, "grpc")
 
 
-@step(group=5, seconds=220)
+@step(group=7, seconds=220, needs_device=False)
 def transport_quic(s: Settings, r: Result) -> None:
     """QUIC with 1, 2, 4 and 8 I/O threads at both ends, messages of 64 B and 150,528 B, without an engine."""
     grows(s, r, "quic")

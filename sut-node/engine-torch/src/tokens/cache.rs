@@ -25,10 +25,9 @@ impl Sizes {
     }
 }
 
-/// For each layer a tensor of keys and one of values: [rows, groups, positions, width].
+/// For each layer a tensor [rows, positions, groups of keys and of values, width].
 pub(super) struct Cache {
-    pub(super) keys: IValue,
-    pub(super) values: IValue,
+    pub(super) layers: IValue,
     pub(super) slots: usize,
     pub(super) bytes: u64,
 }
@@ -45,12 +44,10 @@ impl Cache {
     ) -> Result<Self, Failure> {
         let each = sizes.row_bytes(positions, place.0) * rows as u64;
         let slots = fitting(slots, each, most_bytes)?;
-        let shape = [slots * rows, sizes.groups, positions, sizes.width].map(|n| n as i64);
-        let half = || -> Result<_, Failure> {
-            let layers = (0..sizes.layers).map(|_| Tensor::f_zeros(shape, place));
-            Ok(IValue::TensorList(layers.collect::<Result<_, _>>()?))
-        };
-        Ok(Self { keys: half()?, values: half()?, slots, bytes: each * slots as u64 })
+        let shape = [slots * rows, positions, 2 * sizes.groups, sizes.width].map(|n| n as i64);
+        let layers = (0..sizes.layers).map(|_| Tensor::f_zeros(shape, place));
+        let layers = IValue::TensorList(layers.collect::<Result<_, _>>()?);
+        Ok(Self { layers, slots, bytes: each * slots as u64 })
     }
 }
 
@@ -81,12 +78,9 @@ mod tests {
     #[test]
     fn a_cache_has_the_bytes_that_it_announces() {
         let cache = cache(5, 0).map_err(|failure| failure.text).unwrap();
-        let (IValue::TensorList(keys), IValue::TensorList(values)) = (&cache.keys, &cache.values)
-        else {
-            panic!("no lists");
-        };
-        assert_eq!((keys.len(), values.len(), keys[0].size()), (3, 3, vec![20, 2, 64, 8]));
-        let bytes: usize = keys.iter().chain(values).map(|it| it.numel() * 2).sum();
+        let IValue::TensorList(layers) = &cache.layers else { panic!("no list") };
+        assert_eq!((layers.len(), layers[0].size()), (3, vec![20, 64, 4, 8]));
+        let bytes: usize = layers.iter().map(|it| it.numel() * 2).sum();
         assert_eq!((cache.slots, cache.bytes), (5, bytes as u64));
     }
 

@@ -1,37 +1,43 @@
 //! An instance: the samples under way, and a step of all of them.
 
-use std::ops::Range;
+use std::{mem, ops::Range};
 
 use netdiv_plugin::abi;
-use tch::{Device, IValue, Kind, Tensor};
+use tch::{Kind, Tensor};
 
 use super::{
-    beams::Candidate,
-    cache::Cache,
-    model::{Model, States},
-    sample::{self, Row, Sample, Search},
-    schedule::{self, Plan, Schedule},
-    upload::Upload,
+    compute::{Chosen, Computer, Plan},
+    model::Model,
+    sample::{Sample, Search},
+    schedule::{self, Rows, Schedule},
 };
-use crate::{failure::Failure, pipeline::InferenceMode, threads};
+use crate::{failure::Failure, shim::InferenceMode, stream::Stream, threads};
 
 /// What a step gave for a sample.
 struct Event {
     sample: u64,
-    /// Where its ids lie.
+    /// The place of its ids.
     ids: Range<usize>,
     is_last: bool,
+}
+
+/// Rows of the next step, whose tokens the device computes already.
+struct Begun {
+    rows: Rows,
+    states: Tensor,
 }
 
 /// An instance, which one engine thread owns.
 pub(crate) struct Instance<'a> {
     model: &'a Model,
-    cache: Cache,
+    computer: Computer<'a>,
     schedule: Schedule,
     /// By slot.
     samples: Vec<Option<Sample>>,
-    /// The ids that end an output, on the device.
-    ends: IValue,
+    /// Begins a step's rows before the tokens of the step before are read: the device does not wait for the host then, and
+    /// rows of samples that have ended are thrown away.
+    pub(super) runs_ahead: bool,
+    begun: Option<Begun>,
     /// Of the last step.
     events: Vec<Event>,
     ids: Vec<i32>,
@@ -40,54 +46,66 @@ pub(crate) struct Instance<'a> {
 impl<'a> Instance<'a> {
     pub(crate) fn open(model: &'a Model) -> Result<Self, Failure> {
         let _mode = InferenceMode::enter();
-        let (limits, room) = (&model.limits, model.room());
-        let place = (model.kind, model.device);
-        let cache =
-            Cache::new(&model.sizes, limits.slots, limits.beams, room, limits.cache_bytes, place)?;
-        let ends: Vec<i64> = limits.ends.iter().map(|&end| end.into()).collect();
-        let ends = IValue::Tensor(Tensor::f_from_slice(&ends)?.f_to_device(model.device)?);
-        let schedule = Schedule::new(cache.slots, limits.chunk, room);
-        let samples = (0..cache.slots).map(|_| None).collect();
-        Ok(Self { model, cache, schedule, samples, ends, events: Vec::new(), ids: Vec::new() })
+        let stream = Stream::new(model.device)?;
+        let _entered = stream.enter()?;
+        let computer = Computer::new(model, stream)?;
+        let schedule = Schedule::new(computer.cache.slots, model.limits.chunk, model.room());
+        let samples = (0..computer.cache.slots).map(|_| None).collect();
+        // Beams are chosen by the host.
+        let runs_ahead = model.device.is_cuda() && model.limits.beams == 1;
+        let (events, ids) = (Vec::new(), Vec::new());
+        Ok(Self { model, computer, schedule, samples, runs_ahead, begun: None, events, ids })
     }
 
     pub(crate) fn room(&self) -> abi::TokenRoom {
         abi::TokenRoom {
-            slots: self.cache.slots as u32,
+            slots: self.computer.cache.slots as u32,
             reserved: 0,
-            cache_bytes: self.cache.bytes,
+            cache_bytes: self.computer.cache.bytes,
         }
     }
 
-    /// Runs the largest part of a prompt at its start and at its end, and steps of every number of rows at the least and the
-    /// greatest length. The first runs profile and optimise the graph.
+    /// Runs the largest part of a prompt at its start and at its end, and rows of the shapes that steps have: each of them on a
+    /// GPU, else the shortest and the longest of every number. The first runs profile and optimise the graph.
     pub(crate) fn warm_up(&mut self) -> Result<(), Failure> {
-        let limits = &self.model.limits;
-        let longest = self.model.room();
+        threads::prepare(self.model.threads);
+        let _mode = InferenceMode::enter();
+        let _entered = self.computer.stream.enter()?;
+        let (limits, longest) = (&self.model.limits, self.model.room());
         let part = limits.chunk.min(limits.longest_prompt);
         let mut starts = vec![0, limits.longest_prompt - part];
         starts.dedup();
-        for start in starts {
+        // With a token that must not end the output, and without one.
+        let (prompt, search) = (vec![0; limits.longest_prompt], Search::new(limits.beams));
+        let early = Sample { number: 0, prompt, least: 2, most: 2, given: 0, search };
+        let mut samples: Vec<_> = self.samples.iter().map(|_| None).collect();
+        samples[0] = Some(early);
+        for start in [starts.clone(), starts].concat() {
             let chunk = schedule::Chunk { slot: 0, start, end: start + part, is_last: true };
-            self.run_thrice(&Plan { chunks: vec![chunk], ..Plan::default() })?;
+            let plan = || Plan { chunks: vec![chunk.clone()], ..Plan::default() };
+            (0..3).try_for_each(|_| self.computer.run(&mut plan(), &samples).map(drop))?;
+            samples[0] = None;
         }
-        for count in schedule::row_counts(self.cache.slots).into_iter().rev() {
-            for length in [schedule::room_for(1), longest] {
+        let is_cuda = self.model.device.is_cuda();
+        let mut repeats = 3;
+        for (count, length) in
+            schedule::shapes(self.computer.cache.slots, longest).into_iter().rev()
+        {
+            if is_cuda || length == longest || length == schedule::room_for(1) {
                 let row = schedule::Row { position: 0, runs: false };
-                self.run_thrice(&Plan { chunks: Vec::new(), rows: vec![row; count], length })?;
+                let rows = || Rows { rows: vec![row.clone(); count], length };
+                let plan = || Plan { rows: rows(), ..Plan::default() };
+                (0..repeats)
+                    .try_for_each(|_| self.computer.run(&mut plan(), &samples).map(drop))?;
+                repeats = if is_cuda { 1 } else { 3 };
             }
         }
         if limits.beams > 1 {
-            let _mode = InferenceMode::enter();
-            let rows = (self.cache.slots * limits.beams) as i64;
+            let rows = (self.computer.cache.slots * limits.beams) as i64;
             let shifted = Tensor::f_arange(rows, (Kind::Int64, self.model.device))?;
-            self.model.reorder(&self.cache, shifted.f_roll([1], [0])?, 0, longest)?;
+            self.model.reorder(&self.computer.cache, shifted.f_roll([1], [0])?, 0, longest)?;
         }
         Ok(())
-    }
-
-    fn run_thrice(&self, plan: &Plan) -> Result<(), Failure> {
-        (0..3).try_for_each(|_| self.compute(plan).map(drop))
     }
 
     pub(crate) fn submit(
@@ -114,7 +132,7 @@ impl<'a> Instance<'a> {
             )));
         }
         let slot = self.schedule.admit(number, prompt.len()).ok_or_else(|| {
-            Failure::refused(format!("all {} slots have samples", self.cache.slots))
+            Failure::refused(format!("all {} slots have samples", self.computer.cache.slots))
         })?;
         let search = Search::new(limits.beams);
         let prompt = prompt.to_vec();
@@ -131,12 +149,19 @@ impl<'a> Instance<'a> {
     fn leave(&mut self, slot: usize) {
         self.schedule.leave(slot);
         self.samples[slot] = None;
+        if let Some(row) = self.begun.as_mut().and_then(|begun| begun.rows.rows.get_mut(slot)) {
+            row.runs = false;
+        }
     }
 
     /// Computes a step, and writes what it gave. After an error no sample is under way any more.
     pub(crate) fn step(&mut self, events: &mut [abi::TokenEvent]) -> Result<u32, Failure> {
-        // Other errors may follow from the loss of the device.
-        let outcome = self.advance().map_err(|first| self.model.loss().unwrap_or(first));
+        threads::prepare(self.model.threads);
+        let _mode = InferenceMode::enter();
+        let outcome = self.computer.stream.enter().and_then(|_entered| {
+            // Other errors may follow from the loss of the device.
+            self.advance().map_err(|first| self.model.loss().unwrap_or(first))
+        });
         let too_many = self.events.len() > events.len();
         if outcome.is_err() || too_many {
             (0..self.samples.len()).for_each(|slot| self.leave(slot));
@@ -158,15 +183,15 @@ impl<'a> Instance<'a> {
     fn advance(&mut self) -> Result<(), Failure> {
         self.events.clear();
         self.ids.clear();
-        let plan = self.schedule.plan();
+        let mut plan = self.plan();
         for part in plan.chunks.iter().filter(|part| !part.is_last) {
             self.goes_on(part.slot);
         }
-        let Some(chosen) = self.compute(&plan)? else { return Ok(()) };
-        let prefilled =
-            plan.chunks.iter().filter(|part| part.is_last).map(|part| (part.slot, true));
-        let rows = plan.rows.iter().enumerate().map(|(slot, row)| (slot, row.runs));
-        for (place, (slot, runs)) in prefilled.chain(rows).enumerate() {
+        let computed = self.computer.run(&mut plan, &self.samples)?;
+        let rows = mem::take(&mut plan.next);
+        self.begun = computed.begun.map(|states| Begun { rows, states });
+        let Some(chosen) = computed.chosen else { return Ok(()) };
+        for (place, (slot, runs)) in plan.slots().enumerate() {
             if runs {
                 self.take(slot, &chosen, place);
             }
@@ -174,98 +199,19 @@ impl<'a> Instance<'a> {
         Ok(())
     }
 
-    /// Computes what is planned. Returns what is chosen for each prompt that is done and each row, if there are any.
-    fn compute(&self, plan: &Plan) -> Result<Option<Chosen>, Failure> {
-        threads::prepare(self.model.threads);
-        let _mode = InferenceMode::enter();
-        let beams = self.model.limits.beams;
-        let mut upload = Upload::default();
-        let parts: Vec<_> = plan
-            .chunks
-            .iter()
-            .map(|part| {
-                upload.add((part.start..part.end).map(|at| {
-                    self.samples[part.slot].as_ref().map_or(0, |it| it.prompt[at].into())
-                }))
-            })
-            .collect();
-        let rows: Vec<Row> = plan
-            .rows
-            .iter()
-            .enumerate()
-            .flat_map(|(slot, row)| {
-                let sample = self.samples[slot].as_ref().filter(|_| row.runs);
-                sample::rows(sample, slot, row.position, beams)
-            })
-            .collect();
-        let ids = upload.add(rows.iter().map(|row| row.id.into()));
-        let positions = upload.add(rows.iter().map(|row| row.position as i64));
-        let source = upload.add(rows.iter().map(|row| row.source as i64));
-        let scores =
-            upload.add(rows.iter().map(|row| f64::from(row.score).to_bits().cast_signed()));
-        let done: Vec<_> = plan.chunks.iter().filter(|part| part.is_last).collect();
-        let is_early =
-            |slot: usize| i64::from(self.samples[slot].as_ref().is_some_and(Sample::is_early));
-        let early = upload.add(
-            done.iter()
-                .map(|part| is_early(part.slot))
-                .chain((0..rows.len()).map(|row| is_early(row / beams))),
-        );
-        let sent = upload.send(self.model.device)?;
-
-        let mut states = Vec::new();
-        for (part, ids) in plan.chunks.iter().zip(parts) {
-            let state =
-                self.model.prefill(&self.cache, sent.get(ids)?, part.slot * beams, part.start)?;
-            if part.is_last {
-                states.push(state);
-            }
-        }
-        if !rows.is_empty() {
-            if let Some((start, end)) = sample::moved(&rows) {
-                self.model.reorder(&self.cache, sent.get(source)?, start, end)?;
-            }
-            let (ids, positions) = (sent.get(ids)?, sent.get(positions)?);
-            states.push(self.model.decode(&self.cache, ids, positions, plan.length)?);
-        }
-        if states.is_empty() {
-            return Ok(None);
-        }
-        let early = sent.get(early)?.f_ne(0)?;
-        let states = States { states: Tensor::f_cat(&states, 0)?, early };
-        if beams == 1 {
-            let ids = self.model.choose(states, &self.ends)?.f_to_device(Device::Cpu)?;
-            return Ok(Some(Chosen::Ids(Vec::try_from(&ids)?)));
-        }
-        let scores = sent.get(scores)?.f_view_dtype(Kind::Double)?.f_to_kind(Kind::Float)?;
-        self.candidates(states, done.len(), scores).map(Some)
-    }
-
-    /// The best continuations: of the prompts that are done, each with one row, and of the rows that beams share, whose
-    /// scores are given.
-    fn candidates(&self, all: States, done: usize, scores: Tensor) -> Result<Chosen, Failure> {
-        let (beams, keep) = (self.model.limits.beams, self.model.limits.candidates());
-        let fresh = Tensor::f_zeros([done as i64], (Kind::Float, self.model.device))?;
-        let (mut found, mut start) = (Vec::new(), 0);
-        for (scores, width) in [(fresh, 1), (scores, beams)] {
-            let count = scores.numel() as i64;
-            if count > 0 {
-                let states = all.states.f_narrow(0, start, count)?;
-                let part = States { states, early: all.early.f_narrow(0, start, count)? };
-                found.push(self.model.candidates(part, scores, &self.ends, width, keep)?);
-            }
-            start += count;
-        }
-        let found = Tensor::f_cat(&found, 1)?.f_to_device(Device::Cpu)?.f_flatten(0, -1)?;
-        let numbers = Vec::<f64>::try_from(&found)?;
-        let (scores, which) = numbers.split_at(numbers.len() / 2);
-        let vocabulary = self.model.limits.vocabulary;
-        let candidates = scores.iter().zip(which).map(|(&score, &which)| {
-            let which = which as usize;
-            let (beam, id) = (which / vocabulary, (which % vocabulary) as i32);
-            Candidate { score: score as f32, beam, id }
-        });
-        Ok(Chosen::Candidates(candidates.collect()))
+    /// The rows that are begun, or else those of all samples whose prompts are done; then parts of prompts that wait.
+    fn plan(&mut self) -> Plan {
+        let begun = self.begun.take().filter(|it| it.rows.rows.iter().any(|row| row.runs));
+        let (rows, begun) = match begun {
+            Some(begun) => (begun.rows, Some(begun.states)),
+            None => (self.schedule.rows(|_| true), None),
+        };
+        let chunks = self.schedule.chunks();
+        let goes_on = |slot: usize| {
+            self.samples[slot].as_ref().is_some_and(|sample| sample.given + 1 < sample.most)
+        };
+        let next = if self.runs_ahead { self.schedule.rows(goes_on) } else { Rows::default() };
+        Plan { rows, begun, chunks, next }
     }
 
     /// Shows that a sample went on, though there is no id yet.
@@ -304,11 +250,4 @@ impl<'a> Instance<'a> {
             self.leave(slot);
         }
     }
-}
-
-/// What a step found, in the order of its states.
-enum Chosen {
-    Ids(Vec<i64>),
-    /// `Limits::candidates` for each.
-    Candidates(Vec<Candidate>),
 }

@@ -2,20 +2,22 @@
 //!
 //! - this file: the C ABI (`netdiv_token_engine`)
 //! - `model.rs`: a model on a device, and what its file can do
-//! - `instance.rs`: the samples under way, and a step of all of them
+//! - `instance.rs`: the samples under way, and their steps
 //! - `sample.rs`: a sample under way
-//! - `schedule.rs`: which sample has which slot, and what a step computes
+//! - `schedule.rs`: slots of samples, and the work of each step
+//! - `compute.rs`: a step on the device
 //! - `beams.rs`: beam search
 //! - `cache.rs`: keys and values
-//! - `upload.rs`: numbers for the device
+//! - `exchange.rs`: numbers to the device and back
 
 mod beams;
 mod cache;
+mod compute;
+mod exchange;
 mod instance;
 mod model;
 mod sample;
 mod schedule;
-mod upload;
 
 use std::slice;
 

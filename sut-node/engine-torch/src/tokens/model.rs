@@ -16,11 +16,14 @@ use crate::{
     device,
     failure::Failure,
     model::{check_precision, weights_of},
-    pipeline, switches,
+    shim,
 };
 
-/// What to do about a file that is none.
+/// Advice about a file that is not one.
 const EXPORT: &str = "export it with deploy/models/export_language_model.py";
+
+/// The version of the entries that this calls; `sizes` names that of a file.
+const ENTRIES: i64 = 2;
 
 /// What the node asks for.
 pub(super) struct Limits {
@@ -43,10 +46,34 @@ pub(crate) struct Model {
     pub(super) limits: Limits,
 }
 
-/// States of tokens of which the next is to be chosen, and which of these must not end their output yet.
+/// States of tokens of which the next is to be chosen, and the mark of those that must not end their output yet, if there are
+/// any.
 pub(super) struct States {
     pub(super) states: Tensor,
-    pub(super) early: Tensor,
+    pub(super) early: Option<Tensor>,
+}
+
+impl States {
+    /// Those of `count` tokens, from one on.
+    pub(super) fn part(&self, start: i64, count: i64) -> Result<Self, Failure> {
+        let early = self.early.as_ref().map(|early| early.f_narrow(0, start, count));
+        Ok(Self { states: self.states.f_narrow(0, start, count)?, early: early.transpose()? })
+    }
+
+    fn arguments(&self) -> [IValue; 2] {
+        let early = self.early.as_ref().map(Tensor::shallow_clone);
+        [IValue::Tensor(self.states.shallow_clone()), early.map_or(IValue::None, IValue::Tensor)]
+    }
+}
+
+/// Parts of prompts: the ids and positions of all of them, and for each the row that it goes into, the position that it starts
+/// at, and the number of its tokens.
+pub(super) struct Parts {
+    pub(super) ids: Tensor,
+    pub(super) positions: Tensor,
+    pub(super) rows: Vec<i64>,
+    pub(super) starts: Vec<i64>,
+    pub(super) counts: Vec<i64>,
 }
 
 impl Model {
@@ -63,12 +90,8 @@ impl Model {
         let text = |at: *const c_char| unsafe { CStr::from_ptr(at).to_string_lossy().into_owned() };
         let (path, precision) = (text(settings.path), text(settings.precision));
         let device = device::find(&text(settings.device))?;
-        if device.is_cuda() {
-            tch::jit::f_set_tensor_expr_fuser_enabled(switches::fuser()?)?;
-            pipeline::allow_tf32(precision == "tf32")?;
-        } else {
-            pipeline::keep_memory();
-        }
+        // Each step would be a new shape to cuDNN's attention.
+        shim::set_up(device, &precision, false)?;
         let kind = weights_of(&precision)?;
         let mut module = CModule::load_on_device(&path, device).map_err(|error| {
             let refusal = |why| format!("{path} is not loaded: {why}. If it is no model, {EXPORT}");
@@ -89,18 +112,13 @@ impl Model {
         schedule::room_for(self.limits.longest_prompt + self.limits.longest_output)
     }
 
-    /// Computes a part of a prompt from position `start` on, into the rows from `row` on that beams have: its last token's
-    /// state.
-    pub(super) fn prefill(
-        &self,
-        cache: &Cache,
-        ids: Tensor,
-        row: usize,
-        start: usize,
-    ) -> Result<Tensor, Failure> {
-        let [row, width, start] = [row, self.limits.beams, start].map(int);
-        let ids = IValue::Tensor(ids);
-        self.tensor("prefill", &[&ids, &row, &width, &start, &cache.keys, &cache.values])
+    /// Computes parts of prompts, each into the rows that beams have: the states of their last tokens.
+    pub(super) fn prefill(&self, cache: &Cache, parts: Parts) -> Result<Tensor, Failure> {
+        let [ids, positions] = [parts.ids, parts.positions].map(IValue::Tensor);
+        let [rows, starts, counts] = [parts.rows, parts.starts, parts.counts].map(IValue::IntList);
+        let width = int(self.limits.beams);
+        let args = [&ids, &positions, &rows, &starts, &counts, &width, &cache.layers];
+        self.tensor("prefill", &args)
     }
 
     /// Computes a token in each of the first rows: their states.
@@ -112,25 +130,25 @@ impl Model {
         length: usize,
     ) -> Result<Tensor, Failure> {
         let (ids, positions) = (IValue::Tensor(ids), IValue::Tensor(positions));
-        self.tensor("decode", &[&ids, &positions, &int(length), &cache.keys, &cache.values])
+        self.tensor("decode", &[&ids, &positions, &int(length), &cache.layers])
     }
 
     /// The likeliest token after each state.
-    pub(super) fn choose(&self, states: States, ends: &IValue) -> Result<Tensor, Failure> {
-        let (states, early) = (IValue::Tensor(states.states), IValue::Tensor(states.early));
+    pub(super) fn choose(&self, states: &States, ends: &IValue) -> Result<Tensor, Failure> {
+        let [states, early] = states.arguments();
         self.tensor("choose", &[&states, &early, ends])
     }
 
     /// The best continuations of each `width` rows, whose scores are given.
     pub(super) fn candidates(
         &self,
-        states: States,
+        states: &States,
         scores: Tensor,
         ends: &IValue,
         width: usize,
         keep: usize,
     ) -> Result<Tensor, Failure> {
-        let (states, early) = (IValue::Tensor(states.states), IValue::Tensor(states.early));
+        let [states, early] = states.arguments();
         let scores = IValue::Tensor(scores);
         self.tensor("candidates", &[&states, &scores, &early, ends, &int(width), &int(keep)])
     }
@@ -144,12 +162,12 @@ impl Model {
         end: usize,
     ) -> Result<(), Failure> {
         let source = IValue::Tensor(source);
-        let args = [&source, &int(start), &int(end), &cache.keys, &cache.values];
+        let args = [&source, &int(start), &int(end), &cache.layers];
         self.module.method_is("reorder", &args)?;
         Ok(())
     }
 
-    /// The loss of the device, if it is lost. A copy from the device waits for all that it computes.
+    /// The loss of the device, if it is lost. A copy from the device waits for all that this thread's stream computes.
     pub(super) fn loss(&self) -> Option<Failure> {
         let zero = Tensor::f_zeros([1], (Kind::Float, self.device));
         let copied = zero.and_then(|zero| zero.f_to_device(Device::Cpu));
@@ -179,16 +197,21 @@ fn sizes(module: &CModule) -> Result<Sizes, Failure> {
     let IValue::GenericDict(said) = said else {
         return Err(Failure::refused(format!("the model's entry sizes gives {said:?}; {EXPORT}")));
     };
+    let number = |name: &str| {
+        said.iter().find_map(|entry| match entry {
+            (IValue::String(key), IValue::Int(number)) if key == name => Some(*number),
+            _ => None,
+        })
+    };
+    if number("entries") != Some(ENTRIES) {
+        return Err(Failure::refused(format!(
+            "the model file has entries of another version of netdiv; {EXPORT} of this version again"
+        )));
+    }
     let size = |name: &str| {
-        let is = |key: &IValue| matches!(key, IValue::String(key) if key == name);
-        let found = said.iter().find(|(key, _)| is(key));
-        match found {
-            Some((_, IValue::Int(size))) if *size > 0 => Ok(*size as usize),
-            _ => {
-                let why = format!("the model's entry sizes gives no {name}; {EXPORT}");
-                Err(Failure::refused(why))
-            }
-        }
+        number(name).filter(|&size| size > 0).map(|size| size as usize).ok_or_else(|| {
+            Failure::refused(format!("the model's entry sizes gives no {name}; {EXPORT}"))
+        })
     };
     Ok(Sizes {
         layers: size("layers")?,

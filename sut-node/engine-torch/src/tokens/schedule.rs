@@ -1,8 +1,8 @@
-//! Which sample has which slot, and what a step computes for it: continuous batching, without tensors.
+//! Slots of samples, and the work of each step: continuous batching, without tensors.
 //!
-//! The cache has a row of positions for each slot. A step first computes parts of prompts that wait, then one token for every
-//! sample whose prompt was done before. The second part computes all slots up to the last that has such a sample; those
-//! between that have none write too, at their next unwritten position, where nothing is lost.
+//! The cache has a row of positions for each slot. A step computes one token for every sample whose prompt is done, then parts
+//! of prompts that wait. The first part computes all slots up to the last that has such a sample; the others among them write
+//! too, at their next unwritten position, which the second part, or a later step, overwrites.
 
 use std::collections::VecDeque;
 
@@ -22,23 +22,21 @@ pub(super) struct Chunk {
     pub(super) is_last: bool,
 }
 
-/// What a slot does while tokens are computed.
+/// The work of a slot while tokens are computed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Row {
-    /// Where it writes.
+    /// The place that it writes to.
     pub(super) position: usize,
-    /// Whether it has a sample whose prompt is done; what is computed for others is nothing.
+    /// Has a sample whose prompt is done; nobody takes what is computed for the others.
     pub(super) runs: bool,
 }
 
-/// What a step computes.
+/// One token for each of the first slots.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
-    /// Parts of prompts, which come first.
-    pub(super) chunks: Vec<Chunk>,
-    /// The first slots; none if no prompt is done.
+pub(super) struct Rows {
+    /// By slot; empty if no prompt is done.
     pub(super) rows: Vec<Row>,
-    /// Positions that the rows attend to at most.
+    /// Positions that they attend to.
     pub(super) length: usize,
 }
 
@@ -89,34 +87,30 @@ impl Schedule {
         self.waiting.retain(|&other| other != slot);
     }
 
-    /// What the next step computes; it counts as written from here on.
-    pub(super) fn plan(&mut self) -> Plan {
-        let running: Vec<bool> = self
-            .slots
-            .iter()
-            .map(|slot| slot.as_ref().is_some_and(|it| it.written >= it.prompt))
-            .collect();
-        let chunks = self.chunks();
-        let Some(last) = running.iter().rposition(|&runs| runs) else {
-            return Plan { chunks, ..Plan::default() };
-        };
+    /// One token for every sample whose prompt is done and whose slot goes on. It counts as written from here on.
+    pub(super) fn rows(&mut self, goes_on: impl Fn(usize) -> bool) -> Rows {
+        let is_done =
+            |slot: &Option<Sample>| slot.as_ref().is_some_and(|it| it.written >= it.prompt);
+        let running: Vec<_> =
+            self.slots.iter().enumerate().map(|(at, slot)| is_done(slot) && goes_on(at)).collect();
+        let Some(last) = running.iter().rposition(|&runs| runs) else { return Rows::default() };
         let count = rows(last + 1).min(self.slots.len());
-        let mut plan = Plan { chunks, rows: Vec::with_capacity(count), length: 0 };
+        let mut planned = Rows { rows: Vec::with_capacity(count), length: 0 };
         for (slot, runs) in self.slots.iter_mut().zip(running).take(count) {
             let position = slot.as_ref().map_or(0, |it| it.written);
             if let (true, Some(sample)) = (runs, slot) {
                 sample.written += 1;
-                plan.length = plan.length.max(sample.written);
+                planned.length = planned.length.max(sample.written);
             }
-            plan.rows.push(Row { position, runs });
+            planned.rows.push(Row { position, runs });
         }
-        plan.length = plan.length.next_multiple_of(LENGTHS).min(self.room);
-        plan
+        planned.length = room_for(planned.length).min(self.room);
+        planned
     }
 
-    /// Parts of the prompts that wait, the oldest first. A prompt is only divided if it is the step's first: many small
-    /// parts would each cost as much as a large one.
-    fn chunks(&mut self) -> Vec<Chunk> {
+    /// Parts of the prompts that wait, the oldest first; they count as written from here on. A prompt is only divided if it is
+    /// the step's first, so that all but the last part end a prompt.
+    pub(super) fn chunks(&mut self) -> Vec<Chunk> {
         let (mut chunks, mut left) = (Vec::new(), self.chunk);
         while let Some(&slot) = self.waiting.front() {
             let Some(sample) = &mut self.slots[slot] else { break };
@@ -138,19 +132,28 @@ impl Schedule {
     }
 }
 
-/// Number of slots that a step computes for so many.
+/// The number of slots that a step computes for this many.
 fn rows(slots: usize) -> usize {
     if slots <= ROWS { slots } else { slots.next_multiple_of(ROWS) }
 }
 
+/// Shapes of [`Rows`] that steps have: numbers of slots, and lengths for each.
+pub(super) fn shapes(slots: usize, room: usize) -> Vec<(usize, usize)> {
+    let lengths = (1..=room.div_ceil(LENGTHS)).map(|count| (count * LENGTHS).min(room));
+    row_counts(slots)
+        .into_iter()
+        .flat_map(|count| lengths.clone().map(move |l| (count, l)))
+        .collect()
+}
+
 /// Every number of slots that a step may compute.
-pub(super) fn row_counts(slots: usize) -> Vec<usize> {
+fn row_counts(slots: usize) -> Vec<usize> {
     let mut counts: Vec<_> = (1..=slots).map(|count| rows(count).min(slots)).collect();
     counts.dedup();
     counts
 }
 
-/// Positions that a slot needs for so many tokens.
+/// Positions that a slot needs for this many tokens.
 pub(super) fn room_for(tokens: usize) -> usize {
     tokens.next_multiple_of(LENGTHS)
 }
@@ -187,21 +190,45 @@ mod tests {
             self.rows[slot][position] = what.map(|number| (number, position));
         }
 
-        /// Whether a slot holds this sample and nothing else below `end`.
+        /// Writes what rows compute, for samples that have all before it.
+        fn decode(&mut self, rows: &Rows, under: &[Under], shapes: &[(usize, usize)]) {
+            if rows.rows.is_empty() {
+                return;
+            }
+            assert!(shapes.contains(&(rows.rows.len(), rows.length)), "every shape is warmed up");
+            for (slot, row) in rows.rows.iter().enumerate() {
+                let sample = under.iter().find(|it| it.slot == slot && row.runs);
+                self.write(slot, row.position, sample.map(|it| it.number));
+            }
+            for (slot, row) in rows.rows.iter().enumerate().filter(|(_, row)| row.runs) {
+                let sample = under.iter().find(|it| it.slot == slot).unwrap();
+                assert_eq!(row.position, sample.prompt + sample.given - 1);
+                assert!(row.position < rows.length);
+                assert!(
+                    self.holds(slot, sample.number, row.position + 1),
+                    "others write elsewhere"
+                );
+            }
+        }
+
+        /// True if a slot holds this sample and nothing else below `end`.
         fn holds(&self, slot: usize, number: u64, end: usize) -> bool {
             self.rows[slot][..end].iter().enumerate().all(|(at, it)| *it == Some((number, at)))
         }
     }
 
-    /// Samples that come, end and are cancelled at random, and what has to hold in each step.
-    fn run(seed: u64) {
+    /// Samples that come, end and are cancelled at random, and what has to hold in each step. With `ahead`, the rows of a step
+    /// are planned and computed at the end of the step before.
+    fn run(seed: u64, ahead: bool) {
         let mut random = Seeded(seed);
         let (slots, chunk) = (1 + random.below(9), 1 + random.below(40));
         let (longest, most) = (1 + random.below(90), 1 + random.below(70));
         let room = room_for(longest + most);
+        let shapes = shapes(slots, room);
         let mut schedule = Schedule::new(slots, chunk, room);
         let mut cache = Cache { rows: vec![vec![None; room]; slots] };
         let mut under: Vec<Under> = Vec::new();
+        let mut begun: Option<Rows> = None;
         let (mut next, mut ended, mut waited) = (0, 0, 0);
         while ended < 60 {
             while under.len() < slots && next < 60 && random.below(3) > 0 {
@@ -219,16 +246,26 @@ mod tests {
             let running: Vec<_> =
                 under.iter().filter(|it| it.given > 0).map(|it| it.slot).collect();
             let is_waiting = running.len() < under.len();
-            let plan = schedule.plan();
 
-            let computed: usize = plan.chunks.iter().map(|it| it.end - it.start).sum();
+            let runs = |rows: &Rows| rows.rows.iter().any(|row| row.runs);
+            let rows = begun.take().filter(runs).unwrap_or_else(|| {
+                let rows = schedule.rows(|_| true);
+                cache.decode(&rows, &under, &shapes);
+                rows
+            });
+            let ran: Vec<_> = (0..rows.rows.len()).filter(|slot| rows.rows[*slot].runs).collect();
+            let mut expected = running.clone();
+            expected.sort_unstable();
+            assert_eq!(ran, expected, "whose prompt was done gets a token in each step");
+            let chunks = schedule.chunks();
+            let computed: usize = chunks.iter().map(|it| it.end - it.start).sum();
             assert!(computed <= chunk);
-            assert_eq!(plan.chunks.is_empty(), !is_waiting, "prompts go on in each step");
-            let is_done = !is_waiting || plan.chunks.iter().any(|it| it.is_last);
+            assert_eq!(chunks.is_empty(), !is_waiting, "prompts go on in each step");
+            let is_done = !is_waiting || chunks.iter().any(|it| it.is_last);
             waited = if is_done { 0 } else { waited + 1 };
             assert!(waited < longest.div_ceil(chunk), "a prompt gets done");
-            for part in &plan.chunks {
-                let sample = under.iter_mut().find(|it| it.slot == part.slot).unwrap();
+            for part in &chunks {
+                let sample = under.iter().find(|it| it.slot == part.slot).unwrap();
                 assert!(
                     cache.holds(part.slot, sample.number, part.start),
                     "a prompt is written in order"
@@ -237,49 +274,47 @@ mod tests {
                     cache.write(part.slot, position, Some(sample.number));
                 }
                 assert_eq!(part.is_last, part.end == sample.prompt);
-                sample.given += usize::from(part.is_last);
             }
-            let ran: Vec<_> = (0..plan.rows.len()).filter(|slot| plan.rows[*slot].runs).collect();
-            assert_eq!(ran.len(), running.len(), "whose prompt was done gets a token in each step");
-            assert!(plan.rows.is_empty() || row_counts(slots).contains(&plan.rows.len()));
-            for (slot, row) in plan.rows.iter().enumerate() {
-                if !row.runs {
-                    cache.write(slot, row.position, None);
-                    continue;
-                }
-                let sample = under.iter_mut().find(|it| it.slot == slot).unwrap();
-                assert_eq!(row.position, sample.prompt + sample.given - 1);
-                cache.write(slot, row.position, Some(sample.number));
-                sample.given += 1;
-                assert!(row.position < plan.length && plan.length <= room);
-            }
-            for (slot, row) in plan.rows.iter().enumerate().filter(|(_, row)| row.runs) {
-                let sample = under.iter().find(|it| it.slot == slot).unwrap();
-                assert!(
-                    cache.holds(slot, sample.number, row.position + 1),
-                    "others write elsewhere"
-                );
+            let given = |slot: usize| {
+                rows.rows.get(slot).is_some_and(|row| row.runs)
+                    || chunks.iter().any(|it| it.slot == slot && it.is_last)
+            };
+            under.iter_mut().for_each(|it| it.given += usize::from(given(it.slot)));
+            if ahead {
+                let goes_on = |slot: usize| {
+                    under.iter().any(|it| it.slot == slot && it.given > 0 && it.given < it.output)
+                };
+                let rows = schedule.rows(goes_on);
+                cache.decode(&rows, &under, &shapes);
+                begun = Some(rows);
             }
             let cancelled =
                 (random.below(8) == 0 && !under.is_empty()).then(|| random.below(under.len()));
             let mut place = 0;
             under.retain(|it| {
-                let ends = it.given == it.output || cancelled == Some(place);
+                // Some end where nobody knew that they would.
+                let ends = it.given == it.output
+                    || it.given > 0 && it.number % 3 == 0 && it.given > it.output / 2
+                    || cancelled == Some(place);
                 place += 1;
                 if ends {
                     schedule.leave(it.slot);
+                    if let Some(row) = begun.as_mut().and_then(|it2| it2.rows.get_mut(it.slot)) {
+                        row.runs = false;
+                    }
                     (ended, waited) = (ended + 1, 0);
                 }
                 !ends
             });
         }
-        assert!(under.is_empty() && schedule.plan().rows.is_empty());
+        assert!(under.is_empty() && schedule.rows(|_| true).rows.is_empty());
     }
 
     #[test]
     fn in_any_order_of_samples_every_token_sees_its_own_sample_and_nothing_else() {
         for seed in 0..500 {
-            run(seed);
+            run(seed, false);
+            run(seed, true);
         }
     }
 
@@ -290,17 +325,20 @@ mod tests {
             schedule.admit(number, prompt);
         }
         let part = |slot, start, end, is_last| Chunk { slot, start, end, is_last };
-        assert_eq!(schedule.plan().chunks, [part(0, 0, 10, false)]);
+        assert_eq!(schedule.chunks(), [part(0, 0, 10, false)]);
         // Three tokens are left for slot 2, which has five: it is not divided, and slot 3 does not pass it.
-        assert_eq!(schedule.plan().chunks, [part(0, 10, 14, true), part(1, 0, 3, true)]);
-        let plan = schedule.plan();
-        assert_eq!(plan.chunks, [part(2, 0, 5, true), part(3, 0, 2, true)]);
-        assert_eq!(plan.rows.iter().map(|row| row.position).collect::<Vec<_>>(), [14, 3]);
+        assert_eq!(schedule.chunks(), [part(0, 10, 14, true), part(1, 0, 3, true)]);
+        let rows = schedule.rows(|_| true).rows;
+        assert_eq!(rows.iter().map(|row| row.position).collect::<Vec<_>>(), [14, 3]);
+        assert_eq!(schedule.chunks(), [part(2, 0, 5, true), part(3, 0, 2, true)]);
+        let rows = schedule.rows(|slot| slot != 3).rows;
+        assert_eq!(rows.iter().map(|row| row.position).collect::<Vec<_>>(), [15, 4, 5]);
     }
 
     #[test]
     fn shapes_are_few() {
         assert_eq!(row_counts(13), [1, 2, 3, 4, 8, 12, 13]);
         assert_eq!((room_for(1), room_for(64), room_for(65)), (64, 64, 128));
+        assert_eq!(shapes(2, 128), [(1, 64), (1, 128), (2, 64), (2, 128)]);
     }
 }

@@ -96,7 +96,8 @@ unsafe extern "C" fn devices(
         devices[0].name.fill(b'x' as c_char);
         devices[1].name[..3].copy_from_slice(&[b'a' as c_char, -1, 0]);
         devices[1].usable = 1;
-        devices[2].usable = 2;
+        devices[2].usable = abi::NEW_SIZES_STALL;
+        devices[3].usable = abi::USABLE | abi::NEW_SIZES_STALL;
         // SAFETY: as above.
         unsafe { *count = u32::MAX };
     })

@@ -56,7 +56,7 @@ fn batch(instance: &Instance) -> Batch {
 
 #[test]
 fn another_abi_is_refused_and_the_older_side_is_named() {
-    for (theirs, older) in [(0, "build the plug-in again"), (3, "build the node again")] {
+    for (theirs, older) in [(0, "build the plug-in again"), (4, "build the node again")] {
         // Of another version, nothing but the first number is looked at.
         let error = plugin(Engine { abi: theirs, size: 0, ..fake::table() }).unwrap_err();
         let error = error.to_string();
@@ -140,7 +140,9 @@ fn devices_are_as_many_as_there_is_room_for_and_their_names_end() {
     let names: Vec<_> = devices.iter().map(|device| device.name.as_str()).collect();
     assert_eq!(names[..3], ["x".repeat(32).as_str(), "a\u{fffd}", ""]);
     let usable = |device: &DeviceInfo| device.usable;
-    assert_eq!(devices.iter().map(usable).collect::<Vec<_>>()[..3], [false, true, false]);
+    assert_eq!(devices.iter().map(usable).collect::<Vec<_>>()[..4], [false, true, false, true]);
+    let stalling: Vec<_> = devices.iter().map(|device| device.new_sizes_stall).collect();
+    assert_eq!(stalling[..4], [false, false, true, true]);
 }
 
 #[test]

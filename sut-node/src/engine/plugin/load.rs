@@ -1,6 +1,6 @@
 //! Engines in shared libraries: loading, and which instance runs where.
 
-use std::{io, sync::Arc};
+use std::{io, iter, sync::Arc};
 
 use netdiv_contract::layout::{DataType, InputLayout, TensorSpec, element_bytes};
 use netdiv_plugin::Settings;
@@ -32,12 +32,27 @@ pub(in crate::engine) fn load(
     let sha256 = files::sha256(&manifest.model)
         .map_err(|error| EngineError::Unreadable { path: path.clone(), error })?;
     let workload = workload_of(settings, config)?;
-    let row_steps = workload.row_steps(&settings.batch_sizes);
     let length_steps = workload.length_steps(&config.batching.buckets);
     let known_lengths = manifest.free() == 0 || !length_steps.is_empty();
-
     let (plugin, _) = open(&settings.file)?;
     let places = Places::choose(&plugin, &settings.devices, settings.threads, config.instances)?;
+    let is_sample = workload.row_steps(&[1]) == [1];
+    let settings = &PluginConfig {
+        batch_sizes: match settings.batch_sizes.as_slice() {
+            [] if places.new_sizes_stall && known_lengths && is_sample => {
+                let sizes = powers_of_two(config.batching.max_batch);
+                info!(
+                    ?sizes,
+                    "batches are filled up to these, as new ones would stall; --batch-sizes chooses others"
+                );
+                sizes
+            }
+            chosen => chosen.to_vec(),
+        },
+        ..settings.clone()
+    };
+    let row_steps = workload.row_steps(&settings.batch_sizes);
+
     let engines = places.fill(
         |device, threads| {
             let model = plugin.load(Settings {
@@ -89,6 +104,12 @@ pub(in crate::engine) fn workload_of(
     check_batching(workload.as_ref(), settings, config)
         .map_err(|why| EngineError::Unsupported { path, why })?;
     Ok(workload)
+}
+
+/// Powers of two up to the largest batch, which is the last of them, whatever it is.
+fn powers_of_two(largest: usize) -> Vec<usize> {
+    let powers = iter::successors(Some(1_usize), |size| size.checked_mul(2));
+    powers.take_while(|size| *size < largest).chain([largest]).collect()
 }
 
 /// Settings of batches that the workload has no use for.
@@ -145,6 +166,13 @@ fn fixed_bytes(spec: &TensorSpec) -> Option<u64> {
 mod tests {
     use super::*;
     use crate::settings::args::Args;
+
+    #[test]
+    fn default_sizes_are_powers_of_two_up_to_the_largest_batch() {
+        assert_eq!(powers_of_two(1), [1]);
+        assert_eq!(powers_of_two(32), [1, 2, 4, 8, 16, 32]);
+        assert_eq!(powers_of_two(48), [1, 2, 4, 8, 16, 32, 48]);
+    }
 
     #[test]
     fn a_node_with_too_little_room_for_its_batches_says_how_much_they_need() {

@@ -54,6 +54,8 @@ pub(super) struct Places {
     devices: Vec<String>,
     instances: usize,
     threads: usize,
+    /// Of one of the devices.
+    pub(super) new_sizes_stall: bool,
 }
 
 impl Places {
@@ -64,8 +66,10 @@ impl Places {
         threads: Option<usize>,
         instances: usize,
     ) -> Result<Self, EngineError> {
+        let found = plugin.devices()?;
+        let stalling: Vec<_> =
+            found.iter().filter(|it| it.new_sizes_stall).map(|it| it.name.clone()).collect();
         let devices = if devices.is_empty() {
-            let found = plugin.devices()?;
             for missing in found.iter().filter(|device| !device.usable) {
                 // A node with a GPU must not be on its processor without a word.
                 warn!("{} is not used: {}; --devices chooses", missing.name, missing.description);
@@ -76,7 +80,8 @@ impl Places {
         };
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let share = (cores / (devices.len() * instances)).max(1);
-        Ok(Self { devices, instances, threads: threads.unwrap_or(share) })
+        let new_sizes_stall = devices.iter().any(|device| stalling.contains(device));
+        Ok(Self { devices, instances, threads: threads.unwrap_or(share), new_sizes_stall })
     }
 
     /// Brings a model onto each device, with that many threads for an instance, and opens the instances.
@@ -117,7 +122,12 @@ mod tests {
     use super::*;
 
     fn device(name: &str, usable: bool) -> DeviceInfo {
-        DeviceInfo { name: name.into(), description: "no driver".into(), usable }
+        DeviceInfo {
+            name: name.into(),
+            description: "no driver".into(),
+            usable,
+            new_sizes_stall: false,
+        }
     }
 
     #[test]

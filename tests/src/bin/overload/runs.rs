@@ -275,6 +275,9 @@ const BOMBED: [Bombed; 5] = [
             "torch",
             "--model",
             concat!(env!("CARGO_MANIFEST_DIR"), "/models/unet3d.toml"),
+            // A busy machine may take longer for a batch than a node waits.
+            "--engine-timeout",
+            "10m",
         ],
         sample: volume,
     },

@@ -6,6 +6,17 @@ use super::driver::{Engine, Settings, ids};
 
 const MODELS: [&str; 4] = ["tiny-llama", "tiny-llama3.1", "tiny-mixtral", "tiny-gptj"];
 
+/// Each model, and those without beams again as a GPU runs them.
+const MODES: [(&str, bool); 7] = [
+    (MODELS[0], false),
+    (MODELS[1], false),
+    (MODELS[2], false),
+    (MODELS[3], false),
+    (MODELS[0], true),
+    (MODELS[1], true),
+    (MODELS[2], true),
+];
+
 /// What the fixtures' outputs were made with.
 const LEAST: u32 = 4;
 const MOST: u32 = 40;
@@ -37,10 +48,13 @@ fn alone_each_output_is_that_of_transformers() {
 
 #[test]
 fn in_a_full_batch_each_output_is_that_of_transformers() {
-    for model in MODELS {
+    for (model, ahead) in MODES {
         let (prompts, wanted) = fixtures(model);
         let mut engine = Engine::of(model);
         engine.warm_up().unwrap();
+        if ahead {
+            engine.run_ahead();
+        }
         for batch in 0..prompts.len().div_ceil(32) {
             let samples: Vec<_> = (batch * 32..prompts.len().min(batch * 32 + 32)).collect();
             for &sample in &samples {
@@ -53,12 +67,15 @@ fn in_a_full_batch_each_output_is_that_of_transformers() {
 
 #[test]
 fn while_others_join_and_leave_each_output_is_that_of_transformers() {
-    for model in MODELS {
+    for (model, ahead) in MODES {
         let (prompts, wanted) = fixtures(model);
         for (slots, chunk) in [(7, 5), (32, 100)] {
             let mut settings = Settings::of(model);
             (settings.raw.slots, settings.raw.chunk) = (slots, chunk);
             let mut engine = Engine::open(settings).map_err(|(_, why)| why).unwrap();
+            if ahead {
+                engine.run_ahead();
+            }
             let (mut next, mut under, mut outputs) =
                 (0, Vec::new(), HashMap::<u64, Vec<i32>>::new());
             let mut cancelled = 0;
@@ -97,7 +114,7 @@ fn at_half_precision_outputs_begin_as_those_of_transformers() {
     for model in ["tiny-llama-fp16", "tiny-llama-bf16"] {
         let starts = ids(&format!("{model}-outputs.ids"));
         let compared: usize = starts.iter().map(Vec::len).sum();
-        assert!(starts.len() == 200 && compared > 400, "{model}: {compared} ids tell something");
+        assert!(starts.len() == 200 && compared > 300, "{model}: {compared} ids tell something");
         for slots in [1, 32] {
             let mut settings = Settings::of(model);
             settings.raw.slots = slots;
@@ -140,6 +157,32 @@ fn an_output_has_its_own_limits() {
         let early = output.iter().position(|id| ends.contains(id));
         assert!(output.len() == 40 && early.is_none_or(|place| place == 39));
     }
+}
+
+/// A row that is computed ahead belongs to the sample that it was begun for, not to one that has its number or its slot later.
+#[test]
+fn a_number_that_comes_again_is_another_sample() {
+    let (prompts, wanted) = fixtures("tiny-llama");
+    let mut settings = Settings::of("tiny-llama");
+    settings.raw.slots = 2;
+    let mut engine = Engine::open(settings).map_err(|(_, why)| why).unwrap();
+    engine.run_ahead();
+    engine.submit(9, &prompts[9], LEAST, MOST).unwrap();
+    for steps in 0..6 {
+        engine.submit(7, &prompts[steps], LEAST, MOST).unwrap();
+        for _ in 0..steps {
+            engine.step().unwrap();
+        }
+        engine.cancel(7);
+    }
+    engine.submit(7, &prompts[7], LEAST, MOST).unwrap();
+    let mut outputs = HashMap::<u64, Vec<i32>>::new();
+    while outputs.get(&7).is_none_or(|output| output.len() < wanted[7].len()) {
+        for (sample, ids, _) in engine.step().unwrap() {
+            outputs.entry(sample).or_default().extend(ids);
+        }
+    }
+    assert_eq!(outputs[&7], wanted[7]);
 }
 
 #[test]

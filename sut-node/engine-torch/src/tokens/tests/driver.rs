@@ -13,7 +13,7 @@ use netdiv_plugin::{
     abi::{self, Status, Text},
 };
 
-use super::super::TABLE;
+use super::super::{TABLE, instance::Instance};
 
 /// What a function answered: its status, and the text if it failed.
 pub(super) type Answer = Result<(), (Status, String)>;
@@ -123,6 +123,12 @@ impl Engine {
 
     pub(super) fn of(model: &str) -> Self {
         Self::open(Settings::of(model)).map_err(|(_, why)| why).unwrap()
+    }
+
+    /// Begins steps before the last one is read, as on a GPU.
+    pub(super) fn run_ahead(&mut self) {
+        // SAFETY: the instance is ours, and of this type.
+        unsafe { &mut *self.instance.cast::<Instance<'_>>() }.runs_ahead = true;
     }
 
     pub(super) fn warm_up(&mut self) -> Answer {

@@ -2,4 +2,5 @@
 
 mod answers;
 mod driver;
+mod graph;
 mod refusals;

@@ -1,0 +1,105 @@
+"""Groups of steps: their bounds, and what is left of a group's time for each step."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from kit.settings import Settings, own_python
+from kit.step import Step
+
+GROUP_SECONDS = 560  # a call of one group stays below ten minutes
+PATIENCE = 3  # times as long on a CPU, which others may use
+LEAST = 10  # seconds with which a step is still begun
+DYING = 10  # seconds that a killed process may take to end
+LOG = "gpu-kit.log"
+LOG_HEAD, LOG_TAIL = 5 << 20, 10 << 20  # bytes that stay of a longer log
+
+Runner = Callable[[Step, float], dict]
+
+
+def run_steps(steps: Iterable[Step], patience: int, runner: Runner, add: Callable[[Step, dict], None],
+              clock: Callable[[], float] = time.monotonic) -> bool:
+    """Run steps, group by group, and hand on what each found: whether all of them passed or were skipped."""
+    good, group, ends = True, 0, 0.0
+    for step in steps:
+        if step.group != group:
+            group, ends = step.group, clock() + GROUP_SECONDS * patience
+            began = clock()
+        print(f"{step.name} … ", end="", flush=True)
+        left = ends - clock()
+        bound = min(left, step.seconds * patience)
+        if left < LEAST:
+            found = {"state": "stopped", "why": [f"not begun: the time of group {group} is over"], "figures": {},
+                     "shown": [], "seconds": 0}
+        else:
+            found = runner(step, bound)
+        found["bound"] = round(max(bound, 0.0), 1)
+        add(step, found)
+        good &= found["state"] not in ("failed", "stopped")
+        print(found["state"], f"{found['seconds']} s of {found['bound']} s", *(f"\n    {why}" for why in found["why"]))
+        print(f"  group {group}: {clock() - began:.0f} s of {GROUP_SECONDS * patience} s", flush=True)
+    return good
+
+
+def in_its_own_process(settings: Settings, step: Step, seconds: float) -> dict:
+    """Run a step for so long at most; what it started ends with it."""
+    file = settings.folder("results") / f"{step.name}.json"
+    file.unlink(missing_ok=True)
+    words = own_python("-m", "kit", step.name, *settings.arguments(), "--as-step", str(file))
+    with open(settings.output / LOG, "a", encoding="utf-8") as log:
+        log.write(f"\n== {step.name}\n")
+        log.flush()
+        process = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+        stopped, dead = True, False
+        try:
+            process.wait(seconds)
+            stopped = False
+        except subprocess.TimeoutExpired:
+            pass
+        finally:
+            dead = killed(process)
+    shorten(settings.output / LOG)
+    try:
+        found = json.loads(file.read_text())
+    except OSError:
+        found = {"state": "failed", "why": [], "figures": {}, "shown": [], "seconds": 0}
+    if stopped:
+        found |= {"state": "stopped", "seconds": round(seconds, 1)}
+        found["why"].append(f"took longer than {seconds:.0f} s")
+    elif found["state"] == "running" or process.returncode != 0 and found["state"] == "passed":
+        found["state"] = "failed"
+        found["why"].append(f"ended with {process.returncode}; see {LOG}")
+    if not dead:
+        found["why"].append(f"process {process.pid} does not end though it is killed: the driver may hold it, and later steps may "
+                            "fail for that")
+    return found
+
+
+def killed(process: subprocess.Popen) -> bool:
+    """End a step and the programs that it left: whether it has ended. One that the driver holds does not."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    try:
+        process.wait(DYING)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def shorten(log: Path) -> None:
+    """Keep the head and the tail of a log that is too long to be brought back."""
+    size = log.stat().st_size
+    if size <= LOG_HEAD + LOG_TAIL:
+        return
+    with open(log, "rb") as file:
+        head = file.read(LOG_HEAD)
+        file.seek(size - LOG_TAIL)
+        tail = file.read()
+    left_out = f"\n… {size - LOG_HEAD - LOG_TAIL} bytes are left out here …\n".encode()
+    log.write_bytes(head + left_out + tail)

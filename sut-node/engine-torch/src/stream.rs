@@ -1,0 +1,83 @@
+//! A CUDA stream of an instance's own: instances on one GPU do not wait for each other.
+
+use std::{
+    ffi::{c_char, c_int},
+    ptr::{self, NonNull},
+};
+
+use tch::Device;
+
+use crate::{failure::Failure, shim::check};
+
+enum RawStream {}
+enum RawOnStream {}
+
+unsafe extern "C" {
+    fn netdiv_stream_new(index: c_int, stream: *mut *mut RawStream) -> *mut c_char;
+    fn netdiv_stream_free(stream: *mut RawStream);
+    fn netdiv_stream_enter(stream: *mut RawStream, entered: *mut *mut RawOnStream) -> *mut c_char;
+    fn netdiv_stream_leave(entered: *mut RawOnStream);
+    fn netdiv_stream_mark(stream: *mut RawStream) -> *mut c_char;
+    fn netdiv_stream_wait(stream: *mut RawStream) -> *mut c_char;
+}
+
+/// The stream, on a CUDA device; work on a CPU needs none.
+pub(crate) struct Stream(Option<NonNull<RawStream>>);
+
+// SAFETY: a stream is not bound to a thread.
+unsafe impl Send for Stream {}
+
+impl Stream {
+    pub(crate) fn new(device: Device) -> Result<Self, Failure> {
+        let Device::Cuda(index) = device else { return Ok(Self(None)) };
+        let mut stream = ptr::null_mut();
+        // SAFETY: the shim writes a new stream there when it succeeds.
+        check(unsafe { netdiv_stream_new(index as c_int, &mut stream) })?;
+        let stream = NonNull::new(stream)
+            .ok_or_else(|| Failure::failed("the device gave no stream".into()))?;
+        Ok(Self(Some(stream)))
+    }
+
+    /// Sends this thread's work to the stream, until the guard is dropped.
+    pub(crate) fn enter(&self) -> Result<OnStream, Failure> {
+        let mut entered = ptr::null_mut();
+        if let Some(stream) = self.0 {
+            // SAFETY: the stream is ours; the shim writes a guard there when it succeeds.
+            check(unsafe { netdiv_stream_enter(stream.as_ptr(), &mut entered) })?;
+        }
+        Ok(OnStream(entered))
+    }
+
+    /// Marks the end of the work that the stream has so far.
+    pub(crate) fn mark(&self) -> Result<(), Failure> {
+        // SAFETY: the stream is ours.
+        self.0.map_or(Ok(()), |stream| check(unsafe { netdiv_stream_mark(stream.as_ptr()) }))
+    }
+
+    /// Waits for the work up to the mark.
+    pub(crate) fn wait(&self) -> Result<(), Failure> {
+        // SAFETY: the stream is ours.
+        self.0.map_or(Ok(()), |stream| check(unsafe { netdiv_stream_wait(stream.as_ptr()) }))
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        if let Some(stream) = self.0 {
+            // SAFETY: it is ours and used no more.
+            unsafe { netdiv_stream_free(stream.as_ptr()) }
+        }
+    }
+}
+
+/// This thread's use of a stream; the pointer keeps it on this thread, as it is not Send.
+pub(crate) struct OnStream(*mut RawOnStream);
+
+impl Drop for OnStream {
+    fn drop(&mut self) {
+        if !self.0.is_null() {
+            // SAFETY: made by `enter`, on this thread.
+            unsafe { netdiv_stream_leave(self.0) }
+        }
+    }
+}

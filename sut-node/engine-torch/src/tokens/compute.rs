@@ -1,0 +1,215 @@
+//! A step on the device, from the numbers that go there to those that come back.
+
+use std::iter;
+
+use tch::{Device, IValue, Kind, Tensor};
+
+use super::{
+    beams::Candidate,
+    cache::Cache,
+    exchange::{Exchange, Upload},
+    model::{Model, Parts, States},
+    sample::{self, Sample},
+    schedule::{self, Chunk, Rows},
+};
+use crate::{failure::Failure, stream::Stream};
+
+/// The work of a step.
+#[derive(Default)]
+pub(super) struct Plan {
+    /// The rows that get a token, and their states, if the step before has begun them.
+    pub(super) rows: Rows,
+    pub(super) begun: Option<Tensor>,
+    /// Parts of prompts: either all are their prompts' last, or none.
+    pub(super) chunks: Vec<Chunk>,
+    /// Rows of the step after this one, to begin from ids that are still on the device.
+    pub(super) next: Rows,
+}
+
+impl Plan {
+    /// Slots whose prompts are done by this step.
+    pub(super) fn done(&self) -> impl Iterator<Item = usize> {
+        self.chunks.iter().filter(|part| part.is_last).map(|part| part.slot)
+    }
+
+    /// Slots by the place that they have in what the step chooses; only some of them get a token.
+    pub(super) fn slots(&self) -> impl Iterator<Item = (usize, bool)> {
+        let rows = self.rows.rows.iter().enumerate().map(|(slot, row)| (slot, row.runs));
+        self.done().map(|slot| (slot, true)).chain(rows)
+    }
+}
+
+/// Results of a step, in the order of [`Plan::slots`].
+pub(super) enum Chosen {
+    Ids(Vec<i64>),
+    /// `Limits::candidates` for each.
+    Candidates(Vec<Candidate>),
+}
+
+/// Results of a step, and the states of the rows that it began.
+#[derive(Default)]
+pub(super) struct Computed {
+    /// Missing if no token was due.
+    pub(super) chosen: Option<Chosen>,
+    pub(super) begun: Option<Tensor>,
+}
+
+/// What an instance computes with.
+pub(super) struct Computer<'a> {
+    pub(super) model: &'a Model,
+    pub(super) stream: Stream,
+    pub(super) cache: Cache,
+    exchange: Exchange,
+    /// The ids that end an output, on the device.
+    ends: IValue,
+}
+
+impl<'a> Computer<'a> {
+    /// Makes a cache on a stream, which this thread is on.
+    pub(super) fn new(model: &'a Model, stream: Stream) -> Result<Self, Failure> {
+        let (limits, room) = (&model.limits, model.room());
+        let place = (model.kind, model.device);
+        let cache =
+            Cache::new(&model.sizes, limits.slots, limits.beams, room, limits.cache_bytes, place)?;
+        let ends: Vec<i64> = limits.ends.iter().map(|&end| end.into()).collect();
+        let ends = IValue::Tensor(Tensor::f_from_slice(&ends)?.f_to_device(model.device)?);
+        let exchange = Exchange::new(model.device);
+        Ok(Self { model, stream, cache, exchange, ends })
+    }
+
+    /// Computes a step of these samples, which are given by slot. This thread is on the stream.
+    pub(super) fn run(
+        &mut self,
+        plan: &mut Plan,
+        samples: &[Option<Sample>],
+    ) -> Result<Computed, Failure> {
+        let (model, beams) = (self.model, self.model.limits.beams);
+        let mut upload = Upload::default();
+        let prompt = |part: &Chunk| {
+            let ids = samples[part.slot].as_ref().map(|it| &it.prompt);
+            (part.start..part.end).map(move |at| ids.map_or(0, |ids| ids[at].into()))
+        };
+        let prompts = upload.add(plan.chunks.iter().flat_map(prompt));
+        let places = upload.add(plan.chunks.iter().flat_map(|it| it.start as i64..it.end as i64));
+        let begun = plan.begun.take();
+        let rows = if begun.is_some() { Vec::new() } else { fresh(&plan.rows, samples, beams) };
+        let ids = upload.add(rows.iter().map(|row| row.id.into()));
+        let positions = upload.add(rows.iter().map(|row| row.position as i64));
+        let source = upload.add(rows.iter().map(|row| row.source as i64));
+        let scores =
+            upload.add(rows.iter().map(|row| f64::from(row.score).to_bits().cast_signed()));
+        let early = early(plan, samples, beams).map(|early| upload.add(early));
+        let sources = upload.add(sources(plan));
+        let targets = upload.add(plan.next.rows.iter().map(|row| row.position as i64));
+        let sent = self.exchange.send(&upload, &self.stream)?;
+
+        let mut states = Vec::from_iter(begun);
+        if !rows.is_empty() {
+            if let Some((start, end)) = sample::moved(&rows) {
+                model.reorder(&self.cache, sent.get(source)?, start, end)?;
+            }
+            let (ids, positions) = (sent.get(ids)?, sent.get(positions)?);
+            states.push(model.decode(&self.cache, ids, positions, plan.rows.length)?);
+        }
+        if !plan.chunks.is_empty() {
+            let parts = parts(&plan.chunks, beams, sent.get(prompts)?, sent.get(places)?);
+            let last = model.prefill(&self.cache, parts)?;
+            if plan.done().next().is_some() {
+                states.insert(0, last);
+            }
+        }
+        if states.is_empty() {
+            self.stream.mark()?;
+            return Ok(Computed::default());
+        }
+        let early = early.map(|early| sent.get(early)?.f_ne(0).map_err(Failure::from));
+        let states = match states.as_slice() {
+            [one] => one.shallow_clone(),
+            several => Tensor::f_cat(several, 0)?,
+        };
+        let states = States { states, early: early.transpose()? };
+        if beams > 1 {
+            let scores = sent.get(scores)?.f_view_dtype(Kind::Double)?.f_to_kind(Kind::Float)?;
+            let chosen = self.candidates(&states, plan.done().count(), scores)?;
+            self.stream.mark()?;
+            return Ok(Computed { chosen: Some(chosen), begun: None });
+        }
+        let ids = model.choose(&states, &self.ends)?;
+        let fetched = self.exchange.fetch(&ids)?;
+        self.stream.mark()?;
+        let begun = match plan.next.length {
+            0 => None,
+            length => {
+                let ids = ids.f_index_select(0, &sent.get(sources)?)?;
+                Some(model.decode(&self.cache, ids, sent.get(targets)?, length)?)
+            }
+        };
+        self.stream.wait()?;
+        Ok(Computed { chosen: Some(Chosen::Ids(Vec::try_from(&fetched)?)), begun })
+    }
+
+    /// The best continuations: of the prompts that are done, each with one row, and of the rows that beams share, whose
+    /// scores are given.
+    fn candidates(&self, all: &States, done: usize, scores: Tensor) -> Result<Chosen, Failure> {
+        let (beams, keep) = (self.model.limits.beams, self.model.limits.candidates());
+        let new = Tensor::f_zeros([done as i64], (Kind::Float, self.model.device))?;
+        let (mut found, mut start) = (Vec::new(), 0);
+        for (scores, width) in [(new, 1), (scores, beams)] {
+            let count = scores.numel() as i64;
+            if count > 0 {
+                let part = all.part(start, count)?;
+                found.push(self.model.candidates(&part, scores, &self.ends, width, keep)?);
+            }
+            start += count;
+        }
+        let found = Tensor::f_cat(&found, 1)?.f_to_device(Device::Cpu)?.f_flatten(0, -1)?;
+        let numbers = Vec::<f64>::try_from(&found)?;
+        let (scores, which) = numbers.split_at(numbers.len() / 2);
+        let vocabulary = self.model.limits.vocabulary;
+        let candidates = scores.iter().zip(which).map(|(&score, &which)| {
+            let which = which as usize;
+            let (beam, id) = (which / vocabulary, (which % vocabulary) as i32);
+            Candidate { score: score as f32, beam, id }
+        });
+        Ok(Chosen::Candidates(candidates.collect()))
+    }
+}
+
+/// Rows of the cache whose tokens the host knows.
+fn fresh(rows: &Rows, samples: &[Option<Sample>], beams: usize) -> Vec<sample::Row> {
+    let of_slot = |(slot, row): (usize, &schedule::Row)| {
+        let sample = samples[slot].as_ref().filter(|_| row.runs);
+        sample::rows(sample, slot, row.position, beams)
+    };
+    rows.rows.iter().enumerate().flat_map(of_slot).collect()
+}
+
+/// For each state 1 if its token must not end the output, else 0; nothing if there is no such token.
+fn early(plan: &Plan, samples: &[Option<Sample>], beams: usize) -> Option<Vec<i64>> {
+    let is_early = |slot: usize| samples[slot].as_ref().is_some_and(Sample::is_early);
+    let done = plan.done().map(is_early);
+    let rows = plan.rows.rows.iter().enumerate();
+    let rows = rows.flat_map(|(slot, row)| iter::repeat_n(row.runs && is_early(slot), beams));
+    let early: Vec<_> = done.chain(rows).map(i64::from).collect();
+    early.contains(&1).then_some(early)
+}
+
+/// For each of the next step's rows the place of its token among those that this step chooses. A row without a sample takes
+/// any.
+fn sources(plan: &Plan) -> Vec<i64> {
+    let mut places = vec![0; plan.next.rows.len()];
+    for (place, (slot, runs)) in plan.slots().enumerate() {
+        if let (true, Some(source)) = (runs, places.get_mut(slot)) {
+            *source = place as i64;
+        }
+    }
+    places
+}
+
+fn parts(chunks: &[Chunk], beams: usize, ids: Tensor, positions: Tensor) -> Parts {
+    let numbers = |number: &dyn Fn(&Chunk) -> usize| {
+        chunks.iter().map(|part| number(part) as i64).collect::<Vec<_>>()
+    };
+    let (rows, starts) = (numbers(&|it| it.slot * beams), numbers(&|it| it.start));
+    Parts { ids, positions, rows, starts, counts: numbers(&|it| it.end - it.start) }
+}

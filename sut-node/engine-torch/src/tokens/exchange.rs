@@ -1,0 +1,85 @@
+//! Numbers for a device, and back from it. All of a step go there at once. Beside a CUDA device they lie in memory that it reads
+//! and writes directly, so that nobody waits for a copy.
+
+use std::ops::Range;
+
+use tch::{Device, Kind, Tensor};
+
+use crate::{failure::Failure, pipeline, stream::Stream};
+
+/// Numbers of a step for the device.
+#[derive(Default)]
+pub(super) struct Upload(Vec<i64>);
+
+impl Upload {
+    /// Adds numbers; returns their place.
+    pub(super) fn add(&mut self, numbers: impl IntoIterator<Item = i64>) -> Range<usize> {
+        let start = self.0.len();
+        self.0.extend(numbers);
+        start..self.0.len()
+    }
+}
+
+/// Numbers on the device.
+pub(super) struct Sent(Tensor);
+
+impl Sent {
+    pub(super) fn get(&self, place: Range<usize>) -> Result<Tensor, Failure> {
+        Ok(self.0.f_narrow(0, place.start as i64, place.len() as i64)?)
+    }
+}
+
+/// The host's side of an instance's copies.
+pub(super) struct Exchange {
+    device: Device,
+    up: Pinned,
+    down: Pinned,
+}
+
+impl Exchange {
+    pub(super) fn new(device: Device) -> Self {
+        Self { device, up: Pinned::default(), down: Pinned::default() }
+    }
+
+    /// Sends numbers on the stream that this thread is on, which is given to wait for those that were sent before.
+    pub(super) fn send(&mut self, upload: &Upload, stream: &Stream) -> Result<Sent, Failure> {
+        let numbers = Tensor::f_from_slice(&upload.0)?;
+        if !self.device.is_cuda() {
+            return Ok(Sent(numbers));
+        }
+        stream.wait()?;
+        let mut host = self.up.room(upload.0.len())?;
+        host.f_copy_(&numbers)?;
+        let mut sent = Tensor::f_empty(numbers.size(), (Kind::Int64, self.device))?;
+        pipeline::copy(&mut sent, &host)?;
+        Ok(Sent(sent))
+    }
+
+    /// Fetches int64 numbers on the stream that this thread is on. The host has them when the stream has done this.
+    pub(super) fn fetch(&mut self, numbers: &Tensor) -> Result<Tensor, Failure> {
+        if !self.device.is_cuda() {
+            return Ok(numbers.shallow_clone());
+        }
+        let mut host = self.down.room(numbers.numel())?;
+        pipeline::copy(&mut host, numbers)?;
+        Ok(host)
+    }
+}
+
+/// Memory that the device reads and writes, as large as it was ever needed.
+#[derive(Default)]
+struct Pinned(Option<Tensor>);
+
+impl Pinned {
+    /// Memory for that many int64 numbers, which whoever asks next gets too.
+    fn room(&mut self, count: usize) -> Result<Tensor, Failure> {
+        let memory = match self.0.take() {
+            Some(memory) if memory.numel() >= count => memory,
+            _ => pipeline::pinned((count.next_power_of_two() * size_of::<i64>()) as i64)?
+                .f_view_dtype(Kind::Int64)?,
+        };
+        let room = memory.f_narrow(0, 0, count as i64)?;
+        self.0 = Some(memory);
+        Ok(room)
+    }
+}

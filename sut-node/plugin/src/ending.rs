@@ -1,0 +1,21 @@
+//! The end of a process that has lost a device.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static IS_LOST: AtomicBool = AtomicBool::new(false);
+
+pub(crate) fn note_loss() {
+    IS_LOST.store(true, Ordering::Relaxed);
+}
+
+/// Returns true once a device of any plug-in is lost to this process.
+pub fn is_device_lost() -> bool {
+    IS_LOST.load(Ordering::Relaxed)
+}
+
+/// Ends the process without the destructors of its libraries. Those of a library whose device is lost may abort, or wait for
+/// ever.
+pub fn end_without_destructors(code: u8) -> ! {
+    // SAFETY: it returns to nobody, and no other code of this process runs afterwards.
+    unsafe { libc::_exit(code.into()) }
+}
