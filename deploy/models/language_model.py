@@ -168,8 +168,8 @@ class GptjLayer(nn.Module):
 
 
 def turning(shape: Shape) -> Tensor:
-    """By how much each number of queries, keys and values turns from one position to the next, [heads, width]; it turns in another,
-    with the sign of this. Values, and what is beyond `rotary`, do not turn."""
+    """Rotation of each number of queries, keys and values from one position to the next, [heads, width], with the sign of the
+    number that it mixes with. Values, and numbers beyond `rotary`, do not turn."""
     angles = shape.frequencies()
     signed = torch.stack([-angles, angles], -1).flatten() if shape.gptj else torch.cat([-angles, angles])
     turned = torch.zeros(shape.heads + 2 * shape.groups, shape.width)
@@ -317,7 +317,7 @@ class LanguageModel(nn.Module):
 
     @torch.jit.export
     def sizes(self) -> dict[str, int]:
-        """What a caller has to know. `entries` is the version of the entries, `groups` are the heads of keys and values,
+        """Sizes that a caller needs. `entries` is the version of the entries, `groups` are the heads of keys and values,
         `longest` counts positions."""
         return {"entries": 2, "layers": self.layer_count, "groups": self.groups, "width": self.width,
                 "longest": self.longest, "vocabulary": self.vocabulary}

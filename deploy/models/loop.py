@@ -81,10 +81,13 @@ def compiled(manifest: dict, device: str, small: bool) -> Callable:
     import export
     from torchscript import PRECISIONS
 
-    network = export.NETWORKS[manifest["name"]]
+    name, precision = manifest["name"], manifest["precision"]
+    if name not in export.NETWORKS or precision not in PRECISIONS:
+        raise SystemExit(f"--compiled: {name} at {precision} is not among {', '.join(export.NETWORKS)} at {', '.join(PRECISIONS)}")
+    network = export.NETWORKS[name]
     model = network.build(small)
     network.prepare(model)
-    model.network.to(PRECISIONS[manifest["precision"]])
+    model.network.to(PRECISIONS[precision])
     return torch.compile(model.eval().requires_grad_(False).to(device), mode="max-autotune")
 
 
@@ -127,6 +130,8 @@ def main() -> None:
     manifest = tomllib.loads(args.manifest.read_text())
     if cuda:
         set_as_a_node(manifest["precision"])
+    if args.compiled and len(args.batch) > 1:
+        parser.error("--compiled takes one --batch: another size would be compiled less well")
     if args.compiled:
         model = compiled(manifest, args.device, args.small)
     else:

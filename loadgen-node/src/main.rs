@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use tracing::error;
 
 fn main() -> ExitCode {
-    let _logging = match netdiv_process::start_logging("info", netdiv_process::Lines::All) {
+    let logging = match netdiv_process::start_logging("info", netdiv_process::Lines::All) {
         Ok(logging) => logging,
         Err(code) => return code,
     };
@@ -13,11 +13,14 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return netdiv_process::refused(&error),
     };
-    match cli.execute() {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            error!("{error}");
-            ExitCode::from(error.exit_code())
-        }
+    let code = cli.execute().unwrap_or_else(|error| {
+        error!("{error}");
+        error.exit_code()
+    });
+    drop(logging);
+    #[cfg(feature = "in-process")]
+    if sut_node::is_device_lost() {
+        sut_node::end_without_destructors(code);
     }
+    ExitCode::from(code)
 }

@@ -50,6 +50,7 @@ pub use model::{
     token_limits::{TokenLimits, UnfitPrompt},
     workloads::dry_run::DryRun,
 };
+pub use netdiv_plugin::{end_without_destructors, is_device_lost};
 pub use node::{
     health::{HealthError, health},
     ready_file::ReadyFileError,

@@ -98,10 +98,10 @@ fn main() -> ExitCode {
     end(code)
 }
 
-/// The end of the process, for which a library whose device is lost is not asked.
+/// Ends the process; after the loss of a device without the destructors of its libraries.
 fn end(code: u8) -> ExitCode {
-    if netdiv_plugin::is_device_lost() {
-        netdiv_plugin::end_without_destructors(code);
+    if sut_node::is_device_lost() {
+        sut_node::end_without_destructors(code);
     }
     ExitCode::from(code)
 }
@@ -228,7 +228,7 @@ async fn end_when_asked_again() {
         if first.elapsed() > ONE_REQUEST {
             error!(signal, "asked again; ending at once, and what is in flight is dropped");
             // A device may be what the first signal waits for.
-            netdiv_plugin::end_without_destructors(1);
+            sut_node::end_without_destructors(1);
         }
     }
 }

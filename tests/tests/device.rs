@@ -97,18 +97,26 @@ fn every_slot_has_its_memory_before_the_node_is_ready() {
 #[test]
 fn on_a_device_where_new_sizes_stall_batches_are_filled_up_to_powers_of_two() {
     let all = ["warm_up 6", "warm_up 4", "warm_up 2", "warm_up 1"];
-    for (flags, args, expected) in [
-        ("-DFLAGS=NETDIV_USABLE|NETDIV_NEW_SIZES_STALL", &["--max-batch", "6"][..], &all[..]),
+    for (flags, args, expected, published) in [
+        (
+            "-DFLAGS=NETDIV_USABLE|NETDIV_NEW_SIZES_STALL",
+            &["--max-batch", "6"][..],
+            &all[..],
+            "[1, 2, 4, 6]",
+        ),
         (
             "-DFLAGS=NETDIV_USABLE|NETDIV_NEW_SIZES_STALL",
             &["--max-batch", "6", "--batch-sizes", "3"],
             &["warm_up 6", "warm_up 3"],
+            "[3, 6]",
         ),
-        ("-DFLAGS=NETDIV_USABLE", &["--max-batch", "6"], &["warm_up 6", "warm_up 1"]),
+        ("-DFLAGS=NETDIV_USABLE", &["--max-batch", "6"], &["warm_up 6", "warm_up 1"], "[]"),
     ] {
         let device = Device::built("ms 1", &[flags]);
         let mut node = device.node(&[args, &["--devices", "device:0"]].concat());
-        run(&node, "offline").args(&["--mode", "accuracy"]).run().expect(0);
+        let result = run(&node, "offline").args(&["--mode", "accuracy"]).run().expect(0).result();
+        let settings = result["evidence"]["nodes"]["a"]["settings"].as_str().expect("a text");
+        assert!(settings.contains(&format!("batch_sizes = {published}\n")), "{settings}");
         node.signal("-TERM");
         let (_, log) = node.wait();
         let trace = device.trace();

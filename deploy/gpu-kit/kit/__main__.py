@@ -12,6 +12,7 @@ import functools
 import importlib
 import shutil
 import sys
+import time
 from pathlib import Path
 
 from kit import group, machine
@@ -46,6 +47,7 @@ def unsuitable(why: Exception | str) -> int:
 
 
 def main() -> int:
+    started = time.monotonic()
     args = command_line()
     try:
         machine.check_python("numpy", *(("torch", "torchvision") if args.what != "list" else ()))
@@ -73,7 +75,7 @@ def main() -> int:
         return unsuitable(error)
     good = group.run_steps(steps, 1 if settings.cuda else group.PATIENCE,
                            functools.partial(group.in_its_own_process, settings),
-                           lambda step, found: report.add(step.name, found))
+                           lambda step, found: report.add(step.name, found), started=started)
     shutil.rmtree(settings.folder("runs"), ignore_errors=True)
     print(f"report: {settings.output / NAME}.md")
     return int(not good)

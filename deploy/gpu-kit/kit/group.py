@@ -11,7 +11,8 @@ from pathlib import Path
 from kit.settings import Settings, own_python
 from kit.step import Step
 
-GROUP_SECONDS = 560  # a call of one group stays below ten minutes
+GROUP_SECONDS = 560  # of a group's steps
+CALL_SECONDS = 580  # of a call with one group, whatever it took to import torch
 PATIENCE = 3  # times as long on a CPU, which others may use
 LEAST = 10  # seconds with which a step is still begun
 DYING = 10  # seconds that a killed process may take to end
@@ -22,13 +23,19 @@ Runner = Callable[[Step, float], dict]
 
 
 def run_steps(steps: Iterable[Step], patience: int, runner: Runner, add: Callable[[Step, dict], None],
-              clock: Callable[[], float] = time.monotonic) -> bool:
-    """Run steps, group by group, and hand on what each found: whether all of them passed or were skipped."""
+              clock: Callable[[], float] = time.monotonic, started: float | None = None) -> bool:
+    """Run steps, group by group, and hand on their results. Return True if all of them passed or were skipped.
+
+    The call has `started` before it had torch: its first group ends in time for that.
+    """
     good, group, ends = True, 0, 0.0
     for step in steps:
         if step.group != group:
-            group, ends = step.group, clock() + GROUP_SECONDS * patience
             began = clock()
+            ends = began + GROUP_SECONDS * patience
+            if group == 0 and started is not None:
+                ends = min(ends, started + CALL_SECONDS * patience)
+            group = step.group
         print(f"{step.name} … ", end="", flush=True)
         left = ends - clock()
         bound = min(left, step.seconds * patience)
@@ -46,7 +53,7 @@ def run_steps(steps: Iterable[Step], patience: int, runner: Runner, add: Callabl
 
 
 def in_its_own_process(settings: Settings, step: Step, seconds: float) -> dict:
-    """Run a step for so long at most; what it started ends with it."""
+    """Run a step for at most `seconds`; what it started ends with it."""
     file = settings.folder("results") / f"{step.name}.json"
     file.unlink(missing_ok=True)
     words = own_python("-m", "kit", step.name, *settings.arguments(), "--as-step", str(file))
@@ -54,14 +61,14 @@ def in_its_own_process(settings: Settings, step: Step, seconds: float) -> dict:
         log.write(f"\n== {step.name}\n")
         log.flush()
         process = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
-        stopped, dead = True, False
+        stopped, left = True, []
         try:
             process.wait(seconds)
             stopped = False
         except subprocess.TimeoutExpired:
             pass
         finally:
-            dead = killed(process)
+            left = killed(process)
     shorten(settings.output / LOG)
     try:
         found = json.loads(file.read_text())
@@ -73,23 +80,40 @@ def in_its_own_process(settings: Settings, step: Step, seconds: float) -> dict:
     elif found["state"] == "running" or process.returncode != 0 and found["state"] == "passed":
         found["state"] = "failed"
         found["why"].append(f"ended with {process.returncode}; see {LOG}")
-    if not dead:
-        found["why"].append(f"process {process.pid} does not end though it is killed: the driver may hold it, and later steps may "
-                            "fail for that")
+    if left:
+        found["why"].append(f"killed, but still there: {', '.join(left)}; the driver may hold them, and later steps may fail for "
+                            "that")
     return found
 
 
-def killed(process: subprocess.Popen) -> bool:
-    """End a step and the programs that it left: whether it has ended. One that the driver holds does not."""
+def killed(process: subprocess.Popen) -> list[str]:
+    """End a step and the programs that it left. Return those that do not end, as one that the driver holds does not."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
-    try:
-        process.wait(DYING)
-    except subprocess.TimeoutExpired:
-        return False
-    return True
+    until = time.monotonic() + DYING
+    while True:
+        process.poll()
+        left = members(process.pid)
+        if not left or time.monotonic() > until:
+            return left
+        time.sleep(0.05)
+
+
+def members(group: int) -> list[str]:
+    """The processes of a group that have not ended, as `name (number)`."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            head, fields = stat.read_text().rsplit(")", 1)
+        except OSError:
+            continue
+        state, _, its_group = fields.split()[:3]
+        if int(its_group) == group and state not in "ZX":
+            number, name = head.split(" (", 1)
+            found.append(f"{name} ({number})")
+    return sorted(found)
 
 
 def shorten(log: Path) -> None:

@@ -70,7 +70,10 @@ def attention(heads, groups, masked):
     names = []
     for cudnn in (True, False):
         torch.backends.cuda.enable_cudnn_sdp(cudnn)
-        names.append(SDPBackend(torch._fused_sdp_choice(q, k, k, mask)).name.lower())
+        try:
+            names.append(SDPBackend(torch._fused_sdp_choice(q, k, k, mask)).name.lower())
+        except Exception as error:
+            names.append(f"unknown ({{str(error).splitlines()[0]}})")
     return f"{{names[0]}}; as a node sets it {{names[1]}}"
 
 found = {{"cuda of torch": torch.version.cuda}}
@@ -89,9 +92,7 @@ print(json.dumps(found))
 
 def check_gpu(number: int) -> dict:
     """What torch says of the GPU, in a process of its own, which leaves no context behind."""
-    asked = subprocess.run(own_python("-c", ASK_TORCH.format(number=number)), capture_output=True, text=True, timeout=120)
-    if asked.returncode != 0:
-        raise Unsuitable(f"torch cannot be imported: {(asked.stderr.strip().splitlines() or ['no reason given'])[-1]}")
+    asked = ask_python(ASK_TORCH.format(number=number), 120)
     found = json.loads(asked.stdout.splitlines()[-1])
     if error := found.pop("error", None):
         raise Unsuitable(f"torch cannot use cuda:{number}: {error}; the CUDA of torch is {found['cuda of torch']}, the NVIDIA "
@@ -102,32 +103,39 @@ def check_gpu(number: int) -> dict:
 
 def import_torch() -> None:
     """Read torch from the disk once, which may take a minute on a fresh machine, before any clock runs."""
+    ask_python("import torch, torchvision", IMPORTING)
+
+
+def ask_python(code: str, seconds: float) -> subprocess.CompletedProcess:
+    """Run code that imports torch in a process of its own."""
     try:
-        asked = subprocess.run(own_python("-c", "import torch, torchvision"), capture_output=True, text=True, timeout=IMPORTING)
+        asked = subprocess.run(own_python("-c", code), capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired as error:
-        raise Unsuitable(f"torch cannot be imported within {IMPORTING} s; is its disk reachable?") from error
+        raise Unsuitable(f"Python with torch gave no answer within {seconds} s; look at its disk, and at nvidia-smi") from error
     if asked.returncode != 0:
         raise Unsuitable(f"torch cannot be imported: {(asked.stderr.strip().splitlines() or ['no reason given'])[-1]}")
+    return asked
 
 
-def said(*words: str) -> str:
-    """What a program prints, or nothing where it is missing."""
+def said(*words: str) -> str | None:
+    """A program's output, or `None` if it cannot be run."""
+    path = os.environ.get("PATH", "") + ":/sbin:/usr/sbin"
     try:
-        return subprocess.run(words, capture_output=True, text=True, timeout=30).stdout
+        return subprocess.run(words, capture_output=True, text=True, timeout=30, env=os.environ | {"PATH": path}).stdout
     except (OSError, subprocess.TimeoutExpired):
-        return ""
+        return None
 
 
 def host_facts() -> dict:
-    """What the speed of exports, and of operations that are compiled, hangs on."""
+    """Facts that affect the speed of exports, and of operations that are compiled."""
     cpu = Path("/proc/cpuinfo").read_text()
     flags = set((re.search(r"^flags\s*:\s*(.*)$", cpu, re.MULTILINE) or ["", ""])[1].split())
-    nvrtc = sorted(set(re.findall(r"libnvrtc\S*", said("ldconfig", "-p"))))
-    compiler = said("g++", "--version").splitlines()
+    known, compiler = said("ldconfig", "-p"), (said("g++", "--version") or "").splitlines()
+    nvrtc = ", ".join(sorted(set(re.findall(r"libnvrtc\S*", known or "")))) or "missing"
     return {
         "half precision of the processor": ", ".join(sorted(f for f in flags if f.startswith(("avx512_fp16", "amx", "avx512_bf16"))))
         or "missing",
-        "nvrtc of ldconfig": ", ".join(nvrtc) or "missing", "g++": compiler[0] if compiler else "missing"}
+        "nvrtc of ldconfig": "unknown" if known is None else nvrtc, "g++": compiler[0] if compiler else "missing"}
 
 
 def facts(device: str, libtorch: Path) -> dict:

@@ -62,6 +62,12 @@ def saved_each(s: Settings, name: str, arrays: list[np.ndarray]) -> Path:
     return folder
 
 
+def ones_of_bert(s: Settings, batch: int, length: int) -> str:
+    """Two batches of samples of one length, for BERT."""
+    rows = np.ones((batch * 2, length), np.int32)
+    return "+".join(str(saved(s, f"bert-{name}", rows)) for name in ("ones", "mask", "segments"))
+
+
 def size_of(manifest: Path) -> int:
     """Of the images of a network, on a side; of the windows of 3D-UNet."""
     return int(re.search(r"^shape = \[(?:1, |3, )?(\d+)", manifest.read_text(), re.MULTILINE)[1])

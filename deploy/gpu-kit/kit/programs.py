@@ -165,6 +165,8 @@ def loops(s: Settings, manifest: Path, batches: list[int], seconds: float, *more
     own = kinds if s.cuda else ("waits",)
     words = own_python(str(KIT / "models" / "loop.py"), str(manifest), "--batch", *map(str, batches), "--kinds", *own,
                        "--device", s.device, "--seconds", str(seconds), *more)
-    said = called(words, (0,), 400, dict(os.environ))
-    found = {(int(batch), kind): float(rate) for batch, kind, rate in map(str.split, said.splitlines())}
+    cache = {"TORCHINDUCTOR_CACHE_DIR": str(s.folder("inductor"))}
+    said = called(words, (0,), 400, os.environ | cache)
+    lines = re.findall(r"^(\d+) (waits|overlaps) ([\d.]+)$", said, re.MULTILINE)
+    found = {(int(batch), kind): float(rate) for batch, kind, rate in lines}
     return {(batch, kind): found[batch, kind if s.cuda else "waits"] for batch in batches for kind in kinds}

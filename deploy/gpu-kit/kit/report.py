@@ -56,7 +56,7 @@ class Report:
             part.replace(self.folder / f"{NAME}{ending}")
 
     def judged(self, goal: dict) -> dict:
-        """Whether a goal was met. Goals are for a GPU with networks of full size, and for steps that passed; of one that was
+        """Judge a goal. Goals are for a GPU with networks of full size, and for steps that passed; of one that was
         stopped, they are judged by what it measured."""
         found = self.steps.get(goal["step"], {"state": "", "figures": {}})
         value = found["figures"].get(goal["figure"])

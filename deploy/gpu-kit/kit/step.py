@@ -38,7 +38,7 @@ class Result:
         self.write()
 
     def covers(self, what: str) -> None:
-        """What the figures cover so far: goals of a step that is stopped are judged for that."""
+        """Record the range that the figures cover: goals of a step that is stopped are judged for that."""
         self.figure(COVERS, what)
 
     def expect(self, holds: bool, what: str) -> None:

@@ -192,6 +192,14 @@ char *netdiv_stream_mark(Stream *stream) {
     return guarded([&] { stream->mark.record(stream->stream); });
 }
 
+// Asks whether the work up to the mark has ended.
+char *netdiv_stream_is_done(Stream *stream, bool *is_done) {
+    return guarded([&] {
+        c10::OptionalDeviceGuard guard(stream->stream.device());
+        *is_done = stream->mark.query();
+    });
+}
+
 // Waits for the work up to the mark.
 char *netdiv_stream_wait(Stream *stream) {
     return guarded([&] {

@@ -7,7 +7,11 @@ use std::{
 
 use tch::Device;
 
-use crate::{failure::Failure, shim::check};
+use crate::{
+    failure::Failure,
+    patience::{Batch, Patience},
+    shim::check,
+};
 
 enum RawStream {}
 enum RawOnStream {}
@@ -18,30 +22,36 @@ unsafe extern "C" {
     fn netdiv_stream_enter(stream: *mut RawStream, entered: *mut *mut RawOnStream) -> *mut c_char;
     fn netdiv_stream_leave(entered: *mut RawOnStream);
     fn netdiv_stream_mark(stream: *mut RawStream) -> *mut c_char;
+    fn netdiv_stream_is_done(stream: *mut RawStream, is_done: *mut bool) -> *mut c_char;
     fn netdiv_stream_wait(stream: *mut RawStream) -> *mut c_char;
 }
 
 /// The stream, on a CUDA device; work on a CPU needs none.
-pub(crate) struct Stream(Option<NonNull<RawStream>>);
+pub(crate) struct Stream {
+    raw: Option<NonNull<RawStream>>,
+    patience: Patience,
+}
 
 // SAFETY: a stream is not bound to a thread.
 unsafe impl Send for Stream {}
 
 impl Stream {
     pub(crate) fn new(device: Device) -> Result<Self, Failure> {
-        let Device::Cuda(index) = device else { return Ok(Self(None)) };
+        let Device::Cuda(index) = device else {
+            return Ok(Self { raw: None, patience: Patience::default() });
+        };
         let mut stream = ptr::null_mut();
         // SAFETY: the shim writes a new stream there when it succeeds.
         check(unsafe { netdiv_stream_new(index as c_int, &mut stream) })?;
         let stream = NonNull::new(stream)
             .ok_or_else(|| Failure::failed("the device gave no stream".into()))?;
-        Ok(Self(Some(stream)))
+        Ok(Self { raw: Some(stream), patience: Patience::default() })
     }
 
     /// Sends this thread's work to the stream, until the guard is dropped.
     pub(crate) fn enter(&self) -> Result<OnStream, Failure> {
         let mut entered = ptr::null_mut();
-        if let Some(stream) = self.0 {
+        if let Some(stream) = self.raw {
             // SAFETY: the stream is ours; the shim writes a guard there when it succeeds.
             check(unsafe { netdiv_stream_enter(stream.as_ptr(), &mut entered) })?;
         }
@@ -51,19 +61,39 @@ impl Stream {
     /// Marks the end of the work that the stream has so far.
     pub(crate) fn mark(&self) -> Result<(), Failure> {
         // SAFETY: the stream is ours.
-        self.0.map_or(Ok(()), |stream| check(unsafe { netdiv_stream_mark(stream.as_ptr()) }))
+        self.raw.map_or(Ok(()), |stream| check(unsafe { netdiv_stream_mark(stream.as_ptr()) }))
     }
 
     /// Waits for the work up to the mark.
     pub(crate) fn wait(&self) -> Result<(), Failure> {
+        self.patience.wait(&mut Marked(self))
+    }
+}
+
+/// The work up to a stream's mark.
+struct Marked<'a>(&'a Stream);
+
+impl Batch for Marked<'_> {
+    fn is_done(&mut self) -> Result<bool, Failure> {
+        let mut is_done = true;
+        if let Some(stream) = self.0.raw {
+            // SAFETY: the stream is ours.
+            check(unsafe { netdiv_stream_is_done(stream.as_ptr(), &mut is_done) })?;
+        }
+        Ok(is_done)
+    }
+
+    fn wait(&mut self) -> Result<(), Failure> {
         // SAFETY: the stream is ours.
-        self.0.map_or(Ok(()), |stream| check(unsafe { netdiv_stream_wait(stream.as_ptr()) }))
+        self.0.raw.map_or(Ok(()), |stream| check(unsafe { netdiv_stream_wait(stream.as_ptr()) }))
     }
 }
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        if let Some(stream) = self.0 {
+        if let Some(stream) = self.raw {
+            // Work that was begun ahead reads weights that others may give back next. An error is that of a lost device.
+            let _ = self.enter().and_then(|_entered| self.mark()).and_then(|()| self.wait());
             // SAFETY: it is ours and used no more.
             unsafe { netdiv_stream_free(stream.as_ptr()) }
         }

@@ -26,7 +26,7 @@ pub(crate) struct Table {
     pub(crate) devices: Devices,
     tensors: Option<Functions>,
     tokens: Option<TokenFunctions>,
-    abi: u32,
+    pub(crate) abi: u32,
     /// Held during calls that only one thread at a time may make.
     alone: Mutex<()>,
     /// Why its device is lost. Memory then stays where it is: giving it back could end the process.

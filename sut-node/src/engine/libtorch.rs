@@ -1,7 +1,7 @@
 //! Finding and loading libtorch. The node does not link it; only the engine `torch` needs it.
 
 use std::{
-    env,
+    env, iter,
     path::{Path, PathBuf},
     process::Command,
 };
@@ -17,12 +17,13 @@ const PLUGIN: &str = "libnetdiv_engine_torch.so";
 /// Asks Python where torch is, without loading it.
 const ASK_PYTHON: &str = "import importlib.util as u; s = u.find_spec('torch'); print(s.submodule_search_locations[0] if s else '')";
 
-/// Libraries of CUDA 13 that cuDNN opens by these names when it compiles an operation, wherever they are; each needs those
-/// before it. Python's torch loads them first, too.
-const COMPILERS: [&str; 3] = ["libnvrtc-builtins.so.13.0", "libnvrtc.so.13", "libnvJitLink.so.13"];
+/// Libraries of CUDA that cuDNN opens by these names, with a version, when it compiles an operation, wherever they are; each needs
+/// those before it. Python's torch loads them first, too.
+const COMPILERS: [&str; 3] = ["libnvrtc-builtins.so.", "libnvrtc.so.", "libnvJitLink.so."];
 
-/// The folder of CUDA's packages, from that of libtorch in Python's torch.
-const PYTHONS_CUDA: &str = "../../nvidia/cu13/lib";
+/// Folders of CUDA's packages, from that of libtorch in Python's torch: of CUDA 13, then of CUDA 12.
+const PYTHONS_CUDA: [&str; 3] =
+    ["../../nvidia/cu13/lib", "../../nvidia/cuda_nvrtc/lib", "../../nvidia/nvjitlink/lib"];
 
 /// The version that the plug-in is built for; others have other layouts in memory.
 const VERSION: &str = "2.11.";
@@ -54,9 +55,10 @@ fn preload_libraries(folder: &Path) -> Result<(), EngineError> {
     if !cuda.is_file() {
         return Ok(());
     }
-    let folders = [folder.to_path_buf(), folder.join(PYTHONS_CUDA)];
+    let packages = PYTHONS_CUDA.map(|packages| folder.join(packages));
     for name in COMPILERS {
-        let Some(file) = folders.iter().map(|it| it.join(name)).find(|it| it.is_file()) else {
+        let found = iter::once(folder).chain(packages.iter().map(PathBuf::as_path));
+        let Some(file) = found.filter_map(|folder| first_named(folder, name)).next() else {
             debug!(name, "not beside libtorch; the system's is taken, if there is one");
             continue;
         };
@@ -69,6 +71,15 @@ fn preload_libraries(folder: &Path) -> Result<(), EngineError> {
         warn!(%error, "there will be no CUDA devices");
     }
     Ok(())
+}
+
+/// The first file of a folder whose name begins like that.
+fn first_named(folder: &Path, start: &str) -> Option<PathBuf> {
+    let files = folder.read_dir().ok()?.flatten().map(|entry| entry.path());
+    let is_named = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start))
+    };
+    files.filter(is_named).min()
 }
 
 /// What a release (`build-version`) or Python's package (`version.py`) says of itself.
@@ -227,13 +238,27 @@ xpu: Optional[str] = None
 
     const LIBTORCH: [&str; 2] = ["torch/lib/libtorch_cpu.so", "torch/lib/libtorch_cuda.so"];
 
+    /// The names in PyPI's packages of CUDA 13 and of CUDA 12.8.
+    const CUDA_13: [&str; 3] =
+        ["libnvrtc-builtins.so.13.0", "libnvrtc.so.13", "libnvJitLink.so.13"];
+    const CUDA_12: [&str; 3] =
+        ["libnvrtc-builtins.so.12.8", "libnvrtc.so.12", "libnvJitLink.so.12"];
+
     #[test]
     fn compilers_are_loaded_between_libtorch_and_its_cuda_part() {
-        let expected = [&["libtorch_cpu.so"][..], &COMPILERS, &["libtorch_cuda.so"]].concat();
-        for folder in ["torch/lib", "nvidia/cu13/lib"] {
-            let stubs: Vec<_> = COMPILERS.iter().map(|name| format!("{folder}/{name}")).collect();
+        for (names, folders) in [
+            (CUDA_13, ["torch/lib"; 3]),
+            (CUDA_13, ["nvidia/cu13/lib"; 3]),
+            (CUDA_12, ["nvidia/cuda_nvrtc/lib", "nvidia/cuda_nvrtc/lib", "nvidia/nvjitlink/lib"]),
+        ] {
+            let expected = [&["libtorch_cpu.so"][..], &names, &["libtorch_cuda.so"]].concat();
+            let stubs: Vec<_> = names
+                .iter()
+                .zip(folders)
+                .map(|(name, folder)| format!("{folder}/{name}"))
+                .collect();
             let stubs = stubs.iter().map(String::as_str).chain(LIBTORCH).collect::<Vec<_>>();
-            assert_eq!(loaded(&packages(&stubs)), expected, "{folder}");
+            assert_eq!(loaded(&packages(&stubs)), expected, "{folders:?}");
         }
     }
 

@@ -48,6 +48,8 @@ pub struct Model {
     pub(crate) answer_bytes: u64,
     /// What the engine found out when it was loaded.
     pub(crate) found: Option<Found>,
+    /// Sizes that batches are filled up to, where the device chose them and not the operator.
+    pub(crate) batch_sizes: Option<Vec<usize>>,
     /// What happens around it, where that is not the engine's own matter.
     pub(crate) workload: Option<Arc<dyn Workload>>,
 }
@@ -65,6 +67,7 @@ impl Model {
             tokens: None,
             answer_bytes: 0,
             found: None,
+            batch_sizes: None,
             workload: None,
         }
     }

@@ -14,7 +14,7 @@ use tracing::error;
 use crate::{
     error::NodeError,
     model::identity::Model,
-    settings::{config::Config, published::Published},
+    settings::{config::Config, engine::EngineConfig, published::Published},
 };
 
 /// A reading is good for that long: however many ask, it is made once in a second.
@@ -37,7 +37,13 @@ pub(crate) struct Evidence {
 impl Evidence {
     /// Of this machine, read for the first time.
     pub(crate) fn of(config: &Config, model: &Model) -> Result<Arc<Self>, NodeError> {
-        let Published { text, sha256 } = Published::new(config, model.found.as_ref())?;
+        let mut config = config.clone();
+        if let (EngineConfig::Plugin(plugin), Some(sizes)) =
+            (&mut config.engine, &model.batch_sizes)
+        {
+            plugin.batch_sizes.clone_from(sizes);
+        }
+        let Published { text, sha256 } = Published::new(&config, model.found.as_ref())?;
         let framework = Some(model.framework.clone()).filter(|text| !text.is_empty());
         let statement = config.evidence.clone();
         let engines = config.engine.serving_engines();

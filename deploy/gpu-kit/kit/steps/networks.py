@@ -46,10 +46,8 @@ def bert_speed(s: Settings, r: Result) -> None:
     manifest, least, batches = models.manifest_of(s, "bert", precision), [], s.pick([1, 8, 64], [4])
     loops = programs.loops(s, manifest, batches, s.pick(3, 0.5), "--length", str(length))
     for batch in batches:
-        rows = np.ones((batch * 2, length), np.int32)
-        data = "+".join(str(models.saved(s, f"bert-{name}", rows)) for name in ("ones", "mask", "segments"))
         settings = fixed(s, manifest, batch, "bert-speed", buckets=[length])
-        engines = programs.bench(s, settings, data, s.pick(3, 0.5))
+        engines = programs.bench(s, settings, models.ones_of_bert(s, batch, length), s.pick(3, 0.5))
         speeds(s, r, f"batch {batch}", engines, loops[batch, "overlaps"], least)
 
 

@@ -54,7 +54,9 @@ def resnet50_answers(s: Settings, r: Result) -> None:
             what = f"{precision}, batches of {batch}"
             with programs.Node(s, fixed(s, manifest, batch, "answers"), env={"LD_LIBRARY_PATH": None}) as node:
                 if s.cuda and not exact:
-                    r.expect("libnvrtc.so" in node.maps(), "NVRTC is loaded, which cuDNN needs to compile operations")
+                    found = sorted(set(re.findall(r"\S*/libnv(?:rtc|JitLink)\S*", node.maps())))
+                    r.figure("compilers that the node has loaded", ", ".join(found) or "missing")
+                    r.expect(any("libnvrtc.so" in file for file in found), "NVRTC is loaded, which cuDNN needs to compile operations")
                 answers.same_labels(r, what, programs.responses(s, node, data, "labels"), logits, precision)
         tensors = models.variant(manifest, "logits", workload="tensors")
         with programs.Node(s, fixed(s, tensors, s.pick(64, 8), "logits")) as node:
@@ -189,7 +191,7 @@ def resnet50_overlap(s: Settings, r: Result) -> None:
         r.figure("a batch in the node, ms", takes)
         hidden = [(copy + compute - take) / copy for copy, compute, take in rounds]
         r.figure("share of the copy that is hidden", float(np.median(hidden)))
-        r.figure("that share, least and most", f"{min(hidden):.2f} – {max(hidden):.2f}")
+        r.figure("that share, minimum and maximum", f"{min(hidden):.2f} – {max(hidden):.2f}")
         r.covers(f"the median of {len(rounds)} rounds")
 
 

@@ -38,13 +38,13 @@ def off_and_on(s: Settings, r: Result, on: Path, env: dict[str, str]) -> None:
         answers.same_labels(r, "switched on", programs.responses(s, node, data, "switch"), logits, precision)
 
 
-@step(group=8, seconds=220)
+@step(group=8, seconds=200)
 def switch_fused_convolutions(s: Settings, r: Result) -> None:
     """Convolutions with their ReLU and sum in one kernel (`export.py --fused`), off and on."""
     off_and_on(s, r, models.exported(s, "resnet50", precision_of(s), "--fused") / "resnet50.toml", {})
 
 
-@step(group=8, seconds=220)
+@step(group=8, seconds=200)
 def switch_fuser(s: Settings, r: Result) -> None:
     """TorchScript's fuser of pointwise operations (NETDIV_TORCH_FUSER=1), off and on."""
     off_and_on(s, r, models.manifest_of(s, "resnet50", precision_of(s)), {"NETDIV_TORCH_FUSER": "1"})
@@ -53,12 +53,19 @@ def switch_fuser(s: Settings, r: Result) -> None:
 @step(group=8, seconds=110)
 def switch_cudnn_attention(s: Settings, r: Result) -> None:
     """Attention of BERT-large by cuDNN (NETDIV_TORCH_CUDNN_ATTENTION=1), off and on; every batch has the same shape."""
-    precision, length, ratios = precision_of(s), s.pick(384, 64), []
+    precision, length, ratios, on = precision_of(s), s.pick(384, 64), [], {"NETDIV_TORCH_CUDNN_ATTENTION": "1"}
     manifest = models.manifest_of(s, "bert", precision)
     for batch in s.pick((8, 64), (4,)):
-        rows = np.ones((batch * 2, length), np.int32)
-        data = "+".join(str(models.saved(s, f"bert-{name}", rows)) for name in ("ones", "mask", "segments"))
         settings = fixed(s, manifest, batch, "attention", buckets=[length])
-        kinds = {"off": (settings, {}), "on": (settings, {"NETDIV_TORCH_CUDNN_ATTENTION": "1"})}
-        ratios.append(on_to_off(s, r, batch, kinds, data))
+        data = models.ones_of_bert(s, batch, length)
+        ratios.append(on_to_off(s, r, batch, {"off": (settings, {}), "on": (settings, on)}, data))
     r.figure("least of on to off", min(ratios))
+    rng, words = np.random.default_rng(5), s.pick(30_000, 190)
+    ids = rng.integers(10, words, (8, length)).astype(np.int32)
+    samples = np.stack([ids, np.ones_like(ids), np.zeros_like(ids)])
+    samples[1, :, length // 2:] = np.arange(8)[:, None] % 2  # half of the samples are padded
+    want = np.stack(models.Reference(s, manifest, precision)(*samples), -1)
+    parts = [models.saved(s, f"attention-{name}", part) for name, part in zip(("ids", "mask", "segments"), samples)]
+    with programs.Node(s, settings, env=on) as node:
+        got = programs.responses(s, node, "+".join(map(str, parts)), "attention")
+    answers.same_tensors(r, "switched on", answers.floats(got, (-1, 2)), list(want), precision)

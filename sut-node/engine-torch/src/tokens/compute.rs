@@ -54,7 +54,7 @@ pub(super) struct Computed {
     pub(super) begun: Option<Tensor>,
 }
 
-/// What an instance computes with.
+/// An instance's model, stream, cache and copies.
 pub(super) struct Computer<'a> {
     pub(super) model: &'a Model,
     pub(super) stream: Stream,
@@ -184,7 +184,7 @@ fn fresh(rows: &Rows, samples: &[Option<Sample>], beams: usize) -> Vec<sample::R
     rows.rows.iter().enumerate().flat_map(of_slot).collect()
 }
 
-/// For each state 1 if its token must not end the output, else 0; nothing if there is no such token.
+/// For each state 1 if its token must not end the output, else 0; `None` if every token may.
 fn early(plan: &Plan, samples: &[Option<Sample>], beams: usize) -> Option<Vec<i64>> {
     let is_early = |slot: usize| samples[slot].as_ref().is_some_and(Sample::is_early);
     let done = plan.done().map(is_early);

@@ -71,7 +71,7 @@ impl Exchange {
 struct Pinned(Option<Tensor>);
 
 impl Pinned {
-    /// Memory for that many int64 numbers, which whoever asks next gets too.
+    /// Returns memory for that many int64 numbers; the next call reuses it.
     fn room(&mut self, count: usize) -> Result<Tensor, Failure> {
         let memory = match self.0.take() {
             Some(memory) if memory.numel() >= count => memory,

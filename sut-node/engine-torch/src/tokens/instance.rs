@@ -65,7 +65,7 @@ impl<'a> Instance<'a> {
         }
     }
 
-    /// Runs the largest part of a prompt at its start and at its end, and rows of the shapes that steps have: each of them on a
+    /// Runs the largest part of a prompt at its start and at its end, a step that is full of prompts, and rows of the shapes that steps have: each of them on a
     /// GPU, else the shortest and the longest of every number. The first runs profile and optimise the graph.
     pub(crate) fn warm_up(&mut self) -> Result<(), Failure> {
         threads::prepare(self.model.threads);
@@ -86,13 +86,23 @@ impl<'a> Instance<'a> {
             (0..3).try_for_each(|_| self.computer.run(&mut plan(), &samples).map(drop))?;
             samples[0] = None;
         }
+        // As many prompts as a step may have, beside rows of all slots.
+        let slots = self.computer.cache.slots;
+        let prompts = (limits.chunk / part).clamp(1, slots);
+        let chunk = |slot| schedule::Chunk { slot, start: 0, end: part, is_last: true };
+        let row = schedule::Row { position: 0, runs: false };
+        let full = || Plan {
+            chunks: (0..prompts).map(chunk).collect(),
+            rows: Rows { rows: vec![row.clone(); slots], length: longest },
+            ..Plan::default()
+        };
+        (0..3).try_for_each(|_| self.computer.run(&mut full(), &samples).map(drop))?;
         let is_cuda = self.model.device.is_cuda();
         let mut repeats = 3;
         for (count, length) in
             schedule::shapes(self.computer.cache.slots, longest).into_iter().rev()
         {
             if is_cuda || length == longest || length == schedule::room_for(1) {
-                let row = schedule::Row { position: 0, runs: false };
                 let rows = || Rows { rows: vec![row.clone(); count], length };
                 let plan = || Plan { rows: rows(), ..Plan::default() };
                 (0..repeats)

@@ -54,7 +54,7 @@ pub(super) struct States {
 }
 
 impl States {
-    /// Those of `count` tokens, from one on.
+    /// Returns the states of `count` tokens, from one on.
     pub(super) fn part(&self, start: i64, count: i64) -> Result<Self, Failure> {
         let early = self.early.as_ref().map(|early| early.f_narrow(0, start, count));
         Ok(Self { states: self.states.f_narrow(0, start, count)?, early: early.transpose()? })
@@ -197,6 +197,10 @@ fn sizes(module: &CModule) -> Result<Sizes, Failure> {
     let IValue::GenericDict(said) = said else {
         return Err(Failure::refused(format!("the model's entry sizes gives {said:?}; {EXPORT}")));
     };
+    read_sizes(&said)
+}
+
+fn read_sizes(said: &[(IValue, IValue)]) -> Result<Sizes, Failure> {
     let number = |name: &str| {
         said.iter().find_map(|entry| match entry {
             (IValue::String(key), IValue::Int(number)) if key == name => Some(*number),
@@ -205,7 +209,7 @@ fn sizes(module: &CModule) -> Result<Sizes, Failure> {
     };
     if number("entries") != Some(ENTRIES) {
         return Err(Failure::refused(format!(
-            "the model file has entries of another version of netdiv; {EXPORT} of this version again"
+            "the model file has entries of another version of netdiv; {EXPORT} of this version"
         )));
     }
     let size = |name: &str| {
@@ -302,6 +306,23 @@ mod tests {
             cache_bytes: 0,
             beams: 1,
             ends: vec![2, 3],
+        }
+    }
+
+    #[test]
+    fn a_file_with_other_entries_is_refused() {
+        let named = |names: &[&str]| -> Vec<_> {
+            let entry = |name: &&str| (IValue::String((*name).into()), IValue::Int(2));
+            names.iter().map(entry).collect()
+        };
+        let all = ["entries", "layers", "groups", "width", "longest", "vocabulary"];
+        assert!(read_sizes(&named(&all)).is_ok_and(|sizes| sizes.layers == 2));
+        for (names, why) in [
+            (&all[1..], "export it with deploy/models/export_language_model.py of this version"),
+            (&all[..5], "gives no vocabulary"),
+        ] {
+            let refused = read_sizes(&named(names)).expect_err(why).text;
+            assert!(refused.contains(why), "{refused}");
         }
     }
 

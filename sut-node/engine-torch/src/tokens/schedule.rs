@@ -31,7 +31,7 @@ pub(super) struct Row {
     pub(super) runs: bool,
 }
 
-/// One token for each of the first slots.
+/// Rows that compute a token each, of the first slots.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     /// By slot; empty if no prompt is done.
@@ -87,7 +87,7 @@ impl Schedule {
         self.waiting.retain(|&other| other != slot);
     }
 
-    /// One token for every sample whose prompt is done and whose slot goes on. It counts as written from here on.
+    /// Returns rows for every sample whose prompt is done and whose slot goes on. They count as written from here on.
     pub(super) fn rows(&mut self, goes_on: impl Fn(usize) -> bool) -> Rows {
         let is_done =
             |slot: &Option<Sample>| slot.as_ref().is_some_and(|it| it.written >= it.prompt);

@@ -143,6 +143,9 @@ fn devices_are_as_many_as_there_is_room_for_and_their_names_end() {
     assert_eq!(devices.iter().map(usable).collect::<Vec<_>>()[..4], [false, true, false, true]);
     let stalling: Vec<_> = devices.iter().map(|device| device.new_sizes_stall).collect();
     assert_eq!(stalling[..4], [false, false, true, true]);
+    let old = plugin(Engine { abi: 2, ..fake::table() }).unwrap().devices().unwrap();
+    let flags: Vec<_> = old.iter().map(|it| (it.usable, it.new_sizes_stall)).collect();
+    assert_eq!(flags[..4], [(false, false), (true, false), (false, false), (false, false)]);
 }
 
 #[test]

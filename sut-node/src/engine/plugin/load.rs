@@ -37,18 +37,18 @@ pub(in crate::engine) fn load(
     let (plugin, _) = open(&settings.file)?;
     let places = Places::choose(&plugin, &settings.devices, settings.threads, config.instances)?;
     let is_sample = workload.row_steps(&[1]) == [1];
+    // Filling up would exceed a limit on tokens.
+    let is_free = settings.batch_sizes.is_empty() && config.batching.max_tokens.is_none();
+    let batch_sizes = (places.new_sizes_stall && known_lengths && is_sample && is_free)
+        .then(|| powers_of_two(config.batching.max_batch));
+    if let Some(sizes) = &batch_sizes {
+        info!(
+            ?sizes,
+            "batches are filled up to these, as new ones would stall; --batch-sizes chooses others"
+        );
+    }
     let settings = &PluginConfig {
-        batch_sizes: match settings.batch_sizes.as_slice() {
-            [] if places.new_sizes_stall && known_lengths && is_sample => {
-                let sizes = powers_of_two(config.batching.max_batch);
-                info!(
-                    ?sizes,
-                    "batches are filled up to these, as new ones would stall; --batch-sizes chooses others"
-                );
-                sizes
-            }
-            chosen => chosen.to_vec(),
-        },
+        batch_sizes: batch_sizes.clone().unwrap_or_else(|| settings.batch_sizes.clone()),
         ..settings.clone()
     };
     let row_steps = workload.row_steps(&settings.batch_sizes);
@@ -88,6 +88,7 @@ pub(in crate::engine) fn load(
         sha256,
         input: workload.layout(),
         encodings: manifest.encodings.clone(),
+        batch_sizes,
         workload: Some(workload),
         ..Model::any_bytes(plugin.name())
     };

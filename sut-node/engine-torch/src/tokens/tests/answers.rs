@@ -111,10 +111,10 @@ fn while_others_join_and_leave_each_output_is_that_of_transformers() {
 #[test]
 fn at_half_precision_outputs_begin_as_those_of_transformers() {
     let prompts = ids("tiny-llama-prompts.ids");
-    for model in ["tiny-llama-fp16", "tiny-llama-bf16"] {
+    for (model, fewest) in [("tiny-llama-fp16", 1800), ("tiny-llama-bf16", 380)] {
         let starts = ids(&format!("{model}-outputs.ids"));
         let compared: usize = starts.iter().map(Vec::len).sum();
-        assert!(starts.len() == 200 && compared > 300, "{model}: {compared} ids tell something");
+        assert!(starts.len() == 200 && compared > fewest, "{model}: {compared} ids tell something");
         for slots in [1, 32] {
             let mut settings = Settings::of(model);
             settings.raw.slots = slots;
