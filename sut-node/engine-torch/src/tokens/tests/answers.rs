@@ -168,8 +168,8 @@ fn a_number_that_comes_again_is_another_sample() {
     let mut engine = Engine::open(settings).map_err(|(_, why)| why).unwrap();
     engine.run_ahead();
     engine.submit(9, &prompts[9], LEAST, MOST).unwrap();
-    for steps in 0..6 {
-        engine.submit(7, &prompts[steps], LEAST, MOST).unwrap();
+    for (steps, prompt) in prompts.iter().take(6).enumerate() {
+        engine.submit(7, prompt, LEAST, MOST).unwrap();
         for _ in 0..steps {
             engine.step().unwrap();
         }
