@@ -61,11 +61,13 @@ def switch_cudnn_attention(s: Settings, r: Result) -> None:
         ratios.append(on_to_off(s, r, batch, {"off": (settings, {}), "on": (settings, on)}, data))
     r.figure("least of on to off", min(ratios))
     rng, words = np.random.default_rng(5), s.pick(30_000, 190)
-    ids = rng.integers(10, words, (8, length)).astype(np.int32)
-    samples = np.stack([ids, np.ones_like(ids), np.zeros_like(ids)])
-    samples[1, :, length // 2:] = np.arange(8)[:, None] % 2  # half of the samples are padded
-    want = np.stack(models.Reference(s, manifest, precision)(*samples), -1)
-    parts = [models.saved(s, f"attention-{name}", part) for name, part in zip(("ids", "mask", "segments"), samples)]
+    lengths = [length, length // 2] * 4  # the node pads the shorter ones
+    samples = [np.stack([rng.integers(10, words, each), np.ones(each), np.arange(each) > 5]).astype(np.int32) for each in lengths]
+    reference = models.Reference(s, manifest, precision)
+    want = [np.stack(reference(*(part[None] for part in sample)), -1)[0] for sample in samples]
+    del reference
+    parts = [models.saved_each(s, f"attention-{name}", [sample[place] for sample in samples])
+             for place, name in enumerate(("ids", "mask", "segments"))]
     with programs.Node(s, settings, env=on) as node:
         got = programs.responses(s, node, "+".join(map(str, parts)), "attention")
-    answers.same_tensors(r, "switched on", answers.floats(got, (-1, 2)), list(want), precision)
+    answers.same_tensors(r, "switched on", answers.floats(got, (-1, 2)), want, precision)
