@@ -57,8 +57,8 @@ fn preload_libraries(folder: &Path) -> Result<(), EngineError> {
     }
     let packages = PYTHONS_CUDA.map(|packages| folder.join(packages));
     for name in COMPILERS {
-        let mut folders = iter::once(folder).chain(packages.iter().map(PathBuf::as_path));
-        let Some(file) = folders.find_map(|folder| first_named(folder, name)) else {
+        let found = iter::once(folder).chain(packages.iter().map(PathBuf::as_path));
+        let Some(file) = found.filter_map(|folder| first_named(folder, name)).next() else {
             debug!(name, "not beside libtorch; the system's is taken, if there is one");
             continue;
         };
