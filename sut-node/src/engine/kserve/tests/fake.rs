@@ -159,7 +159,10 @@ fn play(acts: Vec<Act>, seen: Arc<Seen>, ends: Arc<tokio::sync::Notify>) -> Answ
                 Act::Fail(status) => drop(tell.send(Err(status)).await),
                 Act::Repeat(message) => {
                     let _waits = Waits(seen.clone());
-                    while tell.send(Ok(message.clone())).await.is_ok() {}
+                    while tell.send(Ok(message.clone())).await.is_ok() {
+                        // A peer ends a connection that brings small frames faster than it reads them.
+                        tokio::time::sleep(Duration::from_millis(1)).await;
+                    }
                 }
                 Act::Hang => {
                     let _waits = Waits(seen.clone());
