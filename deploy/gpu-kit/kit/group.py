@@ -61,7 +61,7 @@ def in_its_own_process(settings: Settings, step: Step, seconds: float) -> dict:
         log.write(f"\n== {step.name}\n")
         log.flush()
         process = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
-        stopped, left = True, []
+        stopped = True
         try:
             process.wait(seconds)
             stopped = False

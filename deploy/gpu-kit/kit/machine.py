@@ -127,15 +127,18 @@ def said(*words: str) -> str | None:
 
 
 def host_facts() -> dict:
-    """Facts that affect the speed of exports, and of operations that are compiled."""
+    """Facts of the host, with those that affect the speed of exports, and of operations that are compiled."""
     cpu = Path("/proc/cpuinfo").read_text()
-    flags = set((re.search(r"^flags\s*:\s*(.*)$", cpu, re.MULTILINE) or ["", ""])[1].split())
+    processor, flags = (re.search(rf"^{key}\s*:\s*(.*)$", cpu, re.MULTILINE) for key in ("model name", "flags"))
+    half = sorted(flag for flag in (flags[1].split() if flags else ()) if flag.startswith(("avx512_fp16", "amx", "avx512_bf16")))
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     known, compiler = said("ldconfig", "-p"), (said("g++", "--version") or "").splitlines()
     nvrtc = ", ".join(sorted(set(re.findall(r"libnvrtc\S*", known or "")))) or "missing"
     return {
-        "half precision of the processor": ", ".join(sorted(f for f in flags if f.startswith(("avx512_fp16", "amx", "avx512_bf16"))))
-        or "missing",
-        "nvrtc of ldconfig": "unknown" if known is None else nvrtc, "g++": compiler[0] if compiler else "missing"}
+        "half precision of the processor": ", ".join(half) or "missing",
+        "nvrtc of ldconfig": "unknown" if known is None else nvrtc, "g++": compiler[0] if compiler else "missing",
+        "processor": processor[1] if processor else platform.machine(), "cores": len(os.sched_getaffinity(0)),
+        "memory, GiB": round(memory), "system": platform.release()}
 
 
 def facts(device: str, libtorch: Path) -> dict:
@@ -146,10 +149,7 @@ def facts(device: str, libtorch: Path) -> dict:
     if device.startswith("cuda"):
         found |= check_gpu(int(device.removeprefix("cuda:")))
         found["driver"] = driver()
-    cpu = re.search(r"^model name\s*:\s*(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return found | host_facts() | {"processor": cpu[1] if cpu else platform.machine(), "cores": len(os.sched_getaffinity(0)),
-                    "memory, GiB": round(memory), "system": platform.release()}
+    return found | host_facts()
 
 
 def commit() -> str:

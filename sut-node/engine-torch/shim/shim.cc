@@ -56,14 +56,20 @@ struct Pipeline {
     }
 };
 
-// This thread's work goes to a pipeline's streams while it lives; then to where it went before.
-struct Entered {
-    Pipeline &pipeline;
+// This thread's work goes to one stream while it lives; then to where it went before.
+struct OnStream {
     c10::OptionalDeviceGuard device;
     c10::OptionalStreamGuard stream;
 
-    explicit Entered(Pipeline &pipeline)
-        : pipeline(pipeline), device(pipeline.copying.device()), stream(pipeline.copying) {}
+    explicit OnStream(c10::Stream stream) : device(stream.device()), stream(stream) {}
+};
+
+// The same with a pipeline's streams, the copying one first.
+struct Entered {
+    Pipeline &pipeline;
+    OnStream on;
+
+    explicit Entered(Pipeline &pipeline) : pipeline(pipeline), on(pipeline.copying) {}
 };
 
 // A stream, and a place in its work.
@@ -73,14 +79,6 @@ struct Stream {
 
     explicit Stream(c10::Device device)
         : stream(c10::impl::VirtualGuardImpl(device.type()).getStreamFromGlobalPool(device)), mark(device.type()) {}
-};
-
-// This thread's work goes to one stream while it lives; then to where it went before.
-struct OnStream {
-    c10::OptionalDeviceGuard device;
-    c10::OptionalStreamGuard stream;
-
-    explicit OnStream(c10::Stream stream) : device(stream.device()), stream(stream) {}
 };
 
 }  // namespace
@@ -124,7 +122,7 @@ char *netdiv_pipeline_compute(Entered *entered, size_t slot) {
         Pipeline &pipeline = entered->pipeline;
         pipeline.slots.at(slot).copied.record(pipeline.copying);
         pipeline.slots.at(slot).copied.block(pipeline.computing);
-        entered->stream.reset_stream(pipeline.computing);
+        entered->on.stream.reset_stream(pipeline.computing);
     });
 }
 

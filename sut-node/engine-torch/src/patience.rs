@@ -50,12 +50,14 @@ impl Patience {
     }
 }
 
-/// Looks at a batch until it has ended, and sleeps in between.
+/// Sleeps until a batch that was under way has ended, with looks in between.
 fn look(batch: &mut impl Batch) -> Result<(), Failure> {
-    while !batch.is_done()? {
+    loop {
         thread::sleep(PAUSE);
+        if batch.is_done()? {
+            return Ok(());
+        }
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 """Groups 4 and 5: BERT-large; RetinaNet, 3D-UNet and DLRM: their answers and their speed beside a bare loop in Python."""
 
+from collections.abc import Iterable
+from pathlib import Path
+
 import numpy as np
 
 from kit import answers, models, programs
@@ -17,25 +20,31 @@ def speeds(s: Settings, r: Result, what: str, engines: float, loop: float, least
     r.covers(what if len(least) == 1 else f"{len(least)} sizes up to {what}")
 
 
+def questions(s: Settings, name: str, manifest: Path, precision: str,
+              lengths: Iterable[int]) -> tuple[str, list[np.ndarray]]:
+    """Questions for BERT of these lengths, as a data set of that name, and Python's logits of their starts and ends."""
+    rng, words = np.random.default_rng(6), s.pick(30_000, 190)
+    samples = [np.stack([rng.integers(10, words, length), np.ones(length), np.arange(length) > length // 3])
+               .astype(np.int32) for length in lengths]
+    parts = [models.saved_each(s, f"{name}-{part}", [sample[place] for sample in samples])
+             for place, part in enumerate(("ids", "mask", "segments"))]
+    reference = models.Reference(s, manifest, precision)
+    want = [np.stack(reference(*(part[None] for part in sample)), -1)[0] for sample in samples]
+    return "+".join(map(str, parts)), want
+
+
 @step(group=4, seconds=130)
 def bert_answers(s: Settings, r: Result) -> None:
     """BERT-large: start and end logits of questions of different lengths, padded to buckets, are Python's."""
-    rng = np.random.default_rng(5)
-    longest, words = s.pick((384, 30_000), (64, 190))
-    lengths = rng.integers(longest // 8, longest + 1, s.pick(64, 12))
+    longest = s.pick(384, 64)
+    lengths = np.random.default_rng(5).integers(longest // 8, longest + 1, s.pick(64, 12))
     for precision in s.pick(("fp32", "fp16"), ("fp32",)):
         manifest = models.manifest_of(s, "bert", precision)
-        samples = [np.stack([rng.integers(10, words, length), np.ones(length), np.arange(length) > length // 3])
-                   .astype(np.int32) for length in lengths]
-        parts = [models.saved_each(s, f"bert-{name}", [sample[place] for sample in samples])
-                 for place, name in enumerate(("ids", "mask", "segments"))]
-        reference = models.Reference(s, manifest, precision)
-        want = [np.stack(reference(*(part[None] for part in sample)), -1)[0] for sample in samples]
-        del reference
+        data, want = questions(s, "bert", manifest, precision, lengths)
         buckets = s.pick([128, 256, 384], [32, 64])
         settings = programs.config(s, manifest, "bert", max_batch=8, buckets=buckets)
         with programs.Node(s, settings) as node:
-            got = programs.responses(s, node, "+".join(map(str, parts)), "bert")
+            got = programs.responses(s, node, data, "bert")
         answers.same_tensors(r, precision, answers.floats(got, (-1, 2)), want, precision)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from kit import answers, models, programs
 from kit.settings import Settings
 from kit.step import Result, step
+from kit.steps.networks import questions
 from kit.steps.resnet50 import fixed, precision_of
 
 
@@ -60,14 +61,8 @@ def switch_cudnn_attention(s: Settings, r: Result) -> None:
         data = models.ones_of_bert(s, batch, length)
         ratios.append(on_to_off(s, r, batch, {"off": (settings, {}), "on": (settings, on)}, data))
     r.figure("least of on to off", min(ratios))
-    rng, words = np.random.default_rng(5), s.pick(30_000, 190)
-    lengths = [length, length // 2] * 4  # the node pads the shorter ones
-    samples = [np.stack([rng.integers(10, words, each), np.ones(each), np.arange(each) > 5]).astype(np.int32) for each in lengths]
-    reference = models.Reference(s, manifest, precision)
-    want = [np.stack(reference(*(part[None] for part in sample)), -1)[0] for sample in samples]
-    del reference
-    parts = [models.saved_each(s, f"attention-{name}", [sample[place] for sample in samples])
-             for place, name in enumerate(("ids", "mask", "segments"))]
+    # The node pads the shorter ones.
+    data, want = questions(s, "attention", manifest, precision, [length, length // 2] * 4)
     with programs.Node(s, settings, env=on) as node:
-        got = programs.responses(s, node, "+".join(map(str, parts)), "attention")
+        got = programs.responses(s, node, data, "attention")
     answers.same_tensors(r, "switched on", answers.floats(got, (-1, 2)), want, precision)

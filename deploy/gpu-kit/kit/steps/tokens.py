@@ -68,8 +68,9 @@ def tokens_lengths(s: Settings, r: Result) -> None:
     data = language.saved(s, "tokens-lengths", [np.arange(8, 8 + length, dtype="<i4") for length in range(1, count + 1)])
     with programs.Node(s, settings(s, manifest)) as node:
         result, _ = programs.run(s, node.address, "server", data, "tokens-lengths", "--benchmark", "kit",
-                                 "--setting=use_token_latencies=true", server_target_qps=s.pick(40, 20), min_query_count=s.pick(4, 1) * count,
-                                 min_duration_ms=1000, server_ttft_latency=60_000 * MS, server_tpot_latency=60_000 * MS)
+                                 "--setting=use_token_latencies=true", server_target_qps=s.pick(40, 20),
+                                 min_query_count=s.pick(4, 1) * count, min_duration_ms=1000,
+                                 server_ttft_latency=60_000 * MS, server_tpot_latency=60_000 * MS)
     latency = result["loadgen_latency_ns"]
     for label, kind in (("TTFT", "first_token"), ("TPOT", "further_token")):
         p50, p99 = (latency[f"{kind}_{percentile}"] / MS for percentile in ("50.00", "99.00"))

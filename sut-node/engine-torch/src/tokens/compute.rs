@@ -80,7 +80,7 @@ impl<'a> Computer<'a> {
     /// Computes a step of these samples, which are given by slot. This thread is on the stream.
     pub(super) fn run(
         &mut self,
-        plan: &mut Plan,
+        plan: &Plan,
         samples: &[Option<Sample>],
     ) -> Result<Computed, Failure> {
         let (model, beams) = (self.model, self.model.limits.beams);
@@ -91,7 +91,7 @@ impl<'a> Computer<'a> {
         };
         let prompts = upload.add(plan.chunks.iter().flat_map(prompt));
         let places = upload.add(plan.chunks.iter().flat_map(|it| it.start as i64..it.end as i64));
-        let begun = plan.begun.take();
+        let begun = plan.begun.as_ref().map(Tensor::shallow_clone);
         let rows = if begun.is_some() { Vec::new() } else { fresh(&plan.rows, samples, beams) };
         let ids = upload.add(rows.iter().map(|row| row.id.into()));
         let positions = upload.add(rows.iter().map(|row| row.position as i64));

@@ -65,57 +65,54 @@ impl<'a> Instance<'a> {
         }
     }
 
-    /// Runs the largest part of a prompt at its start and at its end, a step that is full of prompts, and rows of the shapes that steps have: each of them on a
-    /// GPU, else the shortest and the longest of every number. The first runs profile and optimise the graph.
+    /// Runs the largest part of a prompt at its start and at its end, a step that is full of prompts, and rows of the shapes that
+    /// steps have: each of them on a GPU, else the shortest and the longest of every number. The first runs profile and optimise
+    /// the graph.
     pub(crate) fn warm_up(&mut self) -> Result<(), Failure> {
         threads::prepare(self.model.threads);
         let _mode = InferenceMode::enter();
         let _entered = self.computer.stream.enter()?;
         let (limits, longest) = (&self.model.limits, self.model.room());
+        let slots = self.computer.cache.slots;
         let part = limits.chunk.min(limits.longest_prompt);
         let mut starts = vec![0, limits.longest_prompt - part];
         starts.dedup();
         // With a token that must not end the output, and without one.
         let (prompt, search) = (vec![0; limits.longest_prompt], Search::new(limits.beams));
         let early = Sample { number: 0, prompt, least: 2, most: 2, given: 0, search };
-        let mut samples: Vec<_> = self.samples.iter().map(|_| None).collect();
+        let mut samples: Vec<_> = (0..slots).map(|_| None).collect();
         samples[0] = Some(early);
         for start in [starts.clone(), starts].concat() {
             let chunk = schedule::Chunk { slot: 0, start, end: start + part, is_last: true };
-            let plan = || Plan { chunks: vec![chunk.clone()], ..Plan::default() };
-            (0..3).try_for_each(|_| self.computer.run(&mut plan(), &samples).map(drop))?;
+            self.run_thrice(&Plan { chunks: vec![chunk], ..Plan::default() }, &samples)?;
             samples[0] = None;
         }
+        let rows = |count, length| {
+            let row = schedule::Row { position: 0, runs: false };
+            Rows { rows: vec![row; count], length }
+        };
         // As many prompts as a step may have, beside rows of all slots.
-        let slots = self.computer.cache.slots;
         let prompts = (limits.chunk / part).clamp(1, slots);
         let chunk = |slot| schedule::Chunk { slot, start: 0, end: part, is_last: true };
-        let row = schedule::Row { position: 0, runs: false };
-        let full = || Plan {
-            chunks: (0..prompts).map(chunk).collect(),
-            rows: Rows { rows: vec![row.clone(); slots], length: longest },
-            ..Plan::default()
-        };
-        (0..3).try_for_each(|_| self.computer.run(&mut full(), &samples).map(drop))?;
-        let is_cuda = self.model.device.is_cuda();
-        let mut repeats = 3;
-        for (count, length) in
-            schedule::shapes(self.computer.cache.slots, longest).into_iter().rev()
-        {
-            if is_cuda || length == longest || length == schedule::room_for(1) {
-                let rows = || Rows { rows: vec![row.clone(); count], length };
-                let plan = || Plan { rows: rows(), ..Plan::default() };
-                (0..repeats)
-                    .try_for_each(|_| self.computer.run(&mut plan(), &samples).map(drop))?;
-                repeats = if is_cuda { 1 } else { 3 };
+        let chunks = (0..prompts).map(chunk).collect();
+        let full = Plan { chunks, rows: rows(slots, longest), ..Plan::default() };
+        self.run_thrice(&full, &samples)?;
+        for (count, length) in schedule::shapes(slots, longest).into_iter().rev() {
+            if self.model.device.is_cuda() || [schedule::room_for(1), longest].contains(&length) {
+                let plan = Plan { rows: rows(count, length), ..Plan::default() };
+                self.computer.run(&plan, &samples)?;
             }
         }
         if limits.beams > 1 {
-            let rows = (self.computer.cache.slots * limits.beams) as i64;
+            let rows = (slots * limits.beams) as i64;
             let shifted = Tensor::f_arange(rows, (Kind::Int64, self.model.device))?;
             self.model.reorder(&self.computer.cache, shifted.f_roll([1], [0])?, 0, longest)?;
         }
         Ok(())
+    }
+
+    fn run_thrice(&mut self, plan: &Plan, samples: &[Option<Sample>]) -> Result<(), Failure> {
+        (0..3).try_for_each(|_| self.computer.run(plan, samples).map(drop))
     }
 
     pub(crate) fn submit(
@@ -197,7 +194,7 @@ impl<'a> Instance<'a> {
         for part in plan.chunks.iter().filter(|part| !part.is_last) {
             self.goes_on(part.slot);
         }
-        let computed = self.computer.run(&mut plan, &self.samples)?;
+        let computed = self.computer.run(&plan, &self.samples)?;
         let rows = mem::take(&mut plan.next);
         self.begun = computed.begun.map(|states| Begun { rows, states });
         let Some(chosen) = computed.chosen else { return Ok(()) };
