@@ -17,9 +17,10 @@ build: libtorch
 libtorch:
 	python3 sut-node/engine-torch/libtorch.py target/libtorch
 
-# The two programs alone, and what the demo compares them with: no libtorch, no tests.
+# The two programs, and the tool that the demo compares them with: no libtorch, no tests.
 demo:
-	$(CARGO) build --release -p sut-node -p loadgen-node --no-default-features --bins --locked
+	$(CARGO) build --release -p sut-node -p loadgen-node -p netdiv-tools --no-default-features \
+		--bin sut-node --bin loadgen-node --bin without-network --locked
 	deploy/demo.sh
 
 # The end-to-end tests start the programs themselves, so these are built first. They are about gRPC, and these once more

@@ -32,6 +32,7 @@ const PARTS: [&str; 25] = [
     "deploy/sorting/sorting.toml",
     // Members of the workspace, too, without which Cargo builds nothing.
     "tests",
+    "tools",
     "tests/plugin/factor.txt",
     "tests/fuzz/corpus/run_folders/accuracy",
     "tests/fuzz/corpus/run_folders/detail",

@@ -43,6 +43,13 @@ for program in sut-node loadgen-node; do
         "$programs/$program" completions "${shell%%/*}" >"$file"
     done
 done
+# `loadgen-node tax` looks for it beside itself.
+if ! [ -x "$programs/netdiv-in-process" ]; then
+    echo "$programs/netdiv-in-process is missing: build it with \`make build\`, or name its folder" >&2
+    exit 2
+fi
+install -D -t "$root/usr/bin" "$programs/netdiv-in-process"
+strip --remove-section=.comment --remove-section=.note "$root/usr/bin/netdiv-in-process"
 gzip -9n "$root"/usr/share/man/man1/*.1
 install -D -m 644 -t "$root/usr/include" sut-node/plugin/include/netdiv_engine.h
 install -D -m 644 -t "$root/usr/lib/systemd/system" deploy/systemd/netdiv-node.service

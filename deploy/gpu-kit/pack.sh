@@ -11,7 +11,7 @@ trap 'rm -r "$folder"' EXIT
 kit=$folder/gpu-kit
 
 mkdir -p "$kit/bin"
-for name in sut-node loadgen-node libnetdiv_engine_torch.so; do
+for name in sut-node loadgen-node netdiv-in-process libnetdiv_engine_torch.so; do
     if ! [ -f "$programs/$name" ]; then
         echo "$programs/$name is not there; run \`make build\` first" >&2
         exit 1

@@ -18,7 +18,7 @@ FABRIC_SECONDS = (320, 60)  # and of a rehearsal
 NETWORK = ("nodes_port", "transport", "connections", "streams", "io_threads", "pin", "tls_ca", "tls_certificate", "tls_key",
            "token_file", "insecure")
 PACE = ("target_qps", "min_duration", "min_query_count")  # of user.conf
-ONLY_PRINTED = ("quiet", "metrics", "otlp")  # what a result does not depend on
+ONLY_PRINTED = ("quiet", "metrics")  # what a result does not depend on
 
 
 @dataclass

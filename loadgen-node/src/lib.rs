@@ -31,9 +31,31 @@ mod run;
 mod settings;
 mod sources;
 
-pub use commands::{Cli, Command, exit_code};
+use std::{env, process::ExitCode};
+
+use commands::Cli;
+pub use commands::exit_code;
 pub use error::RunError;
 pub use netdiv_rules::{official_log, result};
-pub use run::{cpu_seconds, process};
+pub use run::{
+    Counted, InProcess, Library, LoadGenTest, Reading, System, cpu_seconds, failure_text,
+    node_record, process,
+};
 pub use settings::{DiscoveryArgs, NetworkArgs, ObserveArgs, RunArgs, RunConfig, TableArgs};
 pub use sources::SOURCES;
+use tracing::error;
+
+/// Does what the command line asks for, and returns the exit code.
+///
+/// # Errors
+///
+/// The exit code of a process that must not begin, or was asked for help; the reason has been printed.
+pub fn main(in_process: Option<InProcess>) -> Result<u8, ExitCode> {
+    let _logging = netdiv_process::start_logging("info", netdiv_process::Lines::All)?;
+    let cli: Cli =
+        netdiv_process::parse(env::args_os()).map_err(|error| netdiv_process::refused(&error))?;
+    Ok(cli.execute(in_process).unwrap_or_else(|error| {
+        error!("{error}");
+        error.exit_code()
+    }))
+}

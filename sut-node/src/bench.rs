@@ -18,7 +18,7 @@ use crate::{error::NodeError, in_process::InProcess, settings::config::Config};
 /// What to feed.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Measurement")]
-pub struct BenchArgs {
+pub(crate) struct BenchArgs {
     /// Samples, as `loadgen-node run` takes them; all are held in memory
     #[arg(long, value_name = "PATH")]
     pub dataset: String,
@@ -29,7 +29,7 @@ pub struct BenchArgs {
 
 /// The result.
 #[derive(Debug)]
-pub struct BenchReport {
+pub(crate) struct BenchReport {
     model: String,
     samples: u64,
     time: Duration,
@@ -53,7 +53,7 @@ struct Tally {
 
 /// Why there are no figures.
 #[derive(Debug, thiserror::Error)]
-pub enum BenchError {
+pub(crate) enum BenchError {
     /// The data set cannot be used.
     #[error("data set: {0}")]
     Dataset(#[from] DatasetError),
@@ -66,7 +66,7 @@ pub enum BenchError {
 }
 
 /// Feeds samples for some time, waits for the last reply, and reports.
-pub fn bench(config: &Config, args: &BenchArgs) -> Result<BenchReport, BenchError> {
+pub(crate) fn bench(config: &Config, args: &BenchArgs) -> Result<BenchReport, BenchError> {
     let data = netdiv_dataset::open(&args.dataset)?;
     let done = Arc::new((Mutex::new(Tally::default()), Condvar::new()));
     let node = InProcess::start(config, Tokens::Whole, {

@@ -18,7 +18,7 @@ const STREAMS: u64 = 256;
 const BEGINNING_BYTES: u64 = 1 << 20;
 
 /// Looks at this machine, for a node with these settings.
-pub fn doctor(config: &Config) -> Report {
+pub(crate) fn doctor(config: &Config) -> Report {
     examine(&Facts::read(&System::default()), &needs(config), &[])
 }
 

@@ -20,9 +20,6 @@ pub enum NodeError {
     /// The metrics cannot be served.
     #[error("cannot serve metrics: {0}")]
     Metrics(String),
-    /// Traces cannot be sent.
-    #[error(transparent)]
-    Traces(#[from] netdiv_traces::StartError),
     /// A thread or a socket could not be made.
     #[error("cannot start: {0}")]
     Start(#[from] std::io::Error),
@@ -55,7 +52,6 @@ impl NodeError {
             | Self::Settings(_)
             | Self::ReadyFile(_)
             | Self::Metrics(_)
-            | Self::Traces(_)
             | Self::Start(_)
             | Self::NoEngine(_)
             | Self::NoTokens(_) => 2,

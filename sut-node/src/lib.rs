@@ -4,7 +4,7 @@
 //!
 //! 1. `intake/`: a stream's samples are read, admitted and decoded (`service.rs`); each is a `sample.rs`.
 //! 2. `batching/`: `batcher.rs` decides when a batch closes; `queue.rs` lets engines wait for it.
-//! 3. [`engine`]: `batched.rs` runs an engine on the batch; plug-ins are fed by a workload of `model/`. `streaming.rs` drives
+//! 3. `engine/`: `batched.rs` runs an engine on the batch; plug-ins are fed by a workload of `model/`. `streaming.rs` drives
 //!    engines that answer each sample for itself, token by token: `tokens.rs`, and serving engines behind `served/` and `kserve/`.
 //! 4. `intake/replies.rs`: each sample's reply goes back on its stream.
 //!
@@ -13,7 +13,7 @@
 //! `in_process.rs` and `bench.rs` feed the engines without a network, `check.rs` is asked before a start, `doctor.rs` looks at the machine. Rooms only declare their files; what a file uses it
 //! names by its own path, and no two files use each other.
 //!
-//! [`run`] is the real program; `main.rs` only reads settings and calls it.
+//! [`main_with`] is the program. [`InProcess`] is for tools, and the feature `fuzzing` opens what fuzz targets call.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests read what they wrote"))]
 
@@ -22,10 +22,13 @@ mod batching;
 mod bench;
 mod check;
 mod clock;
+mod command;
 mod doctor;
-pub mod engine;
+mod engine;
 mod error;
 mod fabric;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod in_process;
 mod intake;
 mod model;
@@ -35,42 +38,9 @@ mod settings;
 #[cfg(test)]
 mod simulation;
 
-pub use bench::{BenchArgs, BenchError, BenchReport, bench};
 pub use check::check;
-pub use doctor::doctor;
+pub use command::main_with;
 pub use error::NodeError;
 pub use in_process::InProcess;
-pub use model::{
-    decoupled::{DecoupledModel, Given, Word},
-    identity::{Model, UnfitSample},
-    language::LanguageModel,
-    manifest::{BatchingTables, Dimension, Manifest, ManifestError, Shape, WorkloadName},
-    payload::Payload,
-    served::ServedModel,
-    token_limits::{TokenLimits, UnfitPrompt},
-    workloads::dry_run::DryRun,
-};
-pub use netdiv_plugin::{end_without_destructors, is_device_lost};
-pub use node::{
-    health::{HealthError, health},
-    ready_file::ReadyFileError,
-    server::run,
-    sockets::Sockets,
-};
-pub use settings::{
-    args::Args,
-    batching::{Batching, BatchingArgs},
-    config::Config,
-    decoder::DecoderConfig,
-    echo::{EchoArgs, EchoConfig},
-    engine::{EngineArgs, EngineConfig, OnnxConfig, PluginConfig, Postprocess},
-    engine_choice::{EngineChoice, EngineWord},
-    error::ConfigError,
-    kserve::{KserveConfig, KserveModel},
-    network::{Network, NetworkArgs, NetworkError, Transports},
-    plugin_file::PluginFile,
-    range::OutOfRange,
-    served::{Dialect, GrpcService, Protocol, ServedArgs, ServedConfig, ServersConfig},
-    token_plugin::TokenPluginConfig,
-    tokens::{OutputKind, OutputLength, TokensArgs, TokensConfig},
-};
+pub use model::identity::Model;
+pub use settings::{args::Args, config::Config};

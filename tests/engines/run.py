@@ -1,7 +1,7 @@
 """Serving engines behind a node: the ids that a run gets are those that each engine gives without one, and when a client
 leaves, the engine stops.
 
-Usage: run.py ENGINES PROGRAMS OUTPUT [SERVER]...      llama, vllm or vllmgrpc; without, all
+Usage: run.py ENGINES PROGRAMS OUTPUT [SERVER]...      llama or vllm; without, both
 """
 
 import contextlib
@@ -14,9 +14,6 @@ import sys
 import time
 import urllib.request
 from pathlib import Path
-
-import grpc
-from smg_grpc_proto.generated import vllm_engine_pb2 as vllm, vllm_engine_pb2_grpc as vllm_rpc
 
 engines, programs, out = (Path(folder).resolve() for folder in sys.argv[1:4])
 answers = json.loads((engines / "model/answers.json").read_text())
@@ -39,7 +36,6 @@ def fetch(port, path, body=None):
 
 class Vllm:
     node = ["--engine", "openai"]
-    flags = []
 
     def __init__(self, port):
         self.port = port
@@ -47,7 +43,6 @@ class Vllm:
             engines / "python/bin/vllm", "serve", engines / "model/llama", "--served-model-name", "tiny",
             "--skip-tokenizer-init", "--dtype", "float32", "--enforce-eager", "--max-model-len", "1024", "--max-num-seqs", "8",
             "--generation-config", "vllm", "--no-enable-prefix-caching", "--host", "127.0.0.1", "--port", str(port),
-            *self.flags,
         ]
 
     def is_ready(self):
@@ -57,25 +52,6 @@ class Vllm:
         request = {"model": "tiny", "prompt": prompt, "temperature": 0, "max_tokens": TOKENS, "return_token_ids": True}
         answer = fetch(self.port, "/v1/completions", {**request, "stop_token_ids": [answers["eos"]]})
         return json.loads(answer)["choices"][0]["token_ids"]
-
-
-class VllmGrpc(Vllm):
-    node = ["--engine", "vllm-grpc"]
-    flags = ["--grpc"]
-
-    def __init__(self, port):
-        super().__init__(port)
-        self.engine = vllm_rpc.VllmEngineStub(grpc.insecure_channel(f"127.0.0.1:{port}"))
-
-    def is_ready(self):
-        self.engine.HealthCheck(vllm.HealthCheckRequest(), timeout=1)
-
-    def ask(self, prompt):
-        sampling = vllm.SamplingParams(temperature=0, max_tokens=TOKENS, stop_token_ids=[answers["eos"]])
-        prompt = vllm.TokenizedInput(input_ids=prompt)
-        request = vllm.GenerateRequest(request_id=str(time.time()), tokenized=prompt, sampling_params=sampling)
-        (answer,) = self.engine.Generate(request)
-        return list(answer.complete.output_ids)
 
 
 class Llama:
@@ -124,7 +100,7 @@ def started(command, log):
 def wait_until(is_so, process, seconds, log):
     until = time.monotonic() + seconds
     while True:
-        with contextlib.suppress(OSError, grpc.RpcError):
+        with contextlib.suppress(OSError):
             if is_so() is not False:
                 return
         if process.poll() is not None or time.monotonic() > until:
@@ -208,7 +184,7 @@ def main():
     prompts.write_text("".join(json.dumps({"input_ids": prompt}) + "\n" for prompt in answers["prompts"]))
     command = [programs / "loadgen-node", "ids", prompts, "--key", "input_ids", "--output", out / "prompts.ids"]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    for kind in (Llama, Vllm, VllmGrpc):
+    for kind in (Llama, Vllm):
         name = kind.__name__.lower()
         if sys.argv[4:] and name not in sys.argv[4:]:
             continue

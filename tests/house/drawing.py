@@ -82,8 +82,16 @@ def rooms(rows):
     return lines + [""]
 
 
+def is_drawn(folder):
+    return not folder.startswith("tests")
+
+
 def drawing():
-    rows = [row for row in crates() if not row[0].startswith("tests")]
+    rows = [
+        (folder, package, *(list(filter(is_drawn, needs)) for needs in (below, optional)))
+        for folder, package, below, optional in crates()
+        if is_drawn(folder)
+    ]
     return "\n".join(graph(rows) + table(rows) + rooms(rows))
 
 

@@ -1,24 +1,35 @@
 //! Accuracy runs: every sample once, and the responses byte for byte what the nodes computed.
 
+use std::sync::mpsc;
+
 use bytes::Bytes;
 use e2e::{Behaviour, FakeNode, LoadGen, Outcome, SutNode, npy};
 use loadgen_node::official_log::read_responses;
-use netdiv_contract::layout::{self, DataType, InputLayout, TensorSpec};
+use netdiv_contract::{
+    layout::{self, DataType, InputLayout, TensorSpec},
+    v1::Tokens,
+};
 use netdiv_dataset as dataset;
+use sut_node::InProcess;
 
 /// The answers of the same engine and model, without a network.
 fn answers_without_network() -> Vec<Bytes> {
     let args: sut_node::Args =
         serde_json::from_value(serde_json::json!({"model": "digits"})).expect("settings");
     let config = args.resolve().expect("they are valid");
-    let (model, mut engines) = sut_node::engine::load(&config).expect("the embedded model loads");
+    let (sender, replies) = mpsc::channel();
+    let node = InProcess::start(&config, Tokens::Whole, move |answers| {
+        answers.into_iter().for_each(|answer| drop(sender.send(answer)));
+    });
+    let node = node.expect("the embedded model loads");
     let digits = dataset::open("digits").expect("the embedded data set");
-    let samples: Vec<_> = (0..digits.sample_count())
-        .map(|n| digits.read(n).expect("a sample").into_payload(&model.input))
-        .map(|sample| model.read(sample).expect("it fits"))
-        .collect();
-    let inference = engines[0].infer(samples).expect("the model runs");
-    inference.responses().expect("all samples have an answer")
+    let sample = |n| digits.read(n).expect("a sample").into_payload(&node.model().input);
+    let samples = (0..digits.sample_count()).map(|n| (n as u64, sample(n)));
+    node.push(samples).expect("they fit");
+    node.flush();
+    let mut answers: Vec<_> = replies.iter().take(digits.sample_count()).collect();
+    answers.sort_by_key(|answer| answer.id);
+    answers.into_iter().map(|answer| answer.payload).collect()
 }
 
 fn assert_same_as_without_network(outcome: &Outcome) {

@@ -112,19 +112,19 @@ fn a_name_stands_for_all_of_its_addresses_and_is_the_one_that_certificates_are_f
 #[test]
 fn a_name_that_has_no_address_is_waited_for_and_then_named() {
     let started = std::time::Instant::now();
-    let wait = ["--insecure", "--connect-timeout-ms", "1200"];
+    let wait = ["--insecure", "--connect-timeout", "1200ms"];
     let outcome = run("dns4:nodes.invalid:1").args(&wait).run();
     let outcome = outcome.expect_refusal("--nodes dns4:nodes.invalid:1: no address after 1.2 s");
     assert_eq!(outcome.stderr.matches("waiting for dns4:nodes.invalid:1 (up to 1.2 s)").count(), 1);
     assert!(started.elapsed() >= Duration::from_millis(1200));
-    let few = ["--connect-timeout-ms", "700", "--nodes-expected", "9"];
+    let few = ["--connect-timeout", "700ms", "--nodes-expected", "9"];
     let outcome = run("dns:localhost:1").args(&few).run();
     outcome.expect_refusal("--nodes-expected: expected 9 nodes, and --nodes has ");
 }
 
 #[test]
 fn a_node_that_does_not_answer_is_announced_once() {
-    let wait = ["--connect-timeout-ms", "1200", "--connections", "3"];
+    let wait = ["--connect-timeout", "1200ms", "--connections", "3"];
     for transport in ["grpc", "quic"] {
         let outcome = run("127.0.0.1:1,127.0.0.2:1").over(transport).args(&wait).run();
         let said = outcome.expect_refusal("no node answers at 127.0.0.1:1").stderr;

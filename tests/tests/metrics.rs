@@ -61,7 +61,7 @@ fn nodes_emit_what_the_registry_has() {
 
 #[test]
 fn a_run_emits_what_the_registry_has_and_what_it_has_counted() {
-    let tokens = ["--engine", "tokens", "--tokens-ttft-us", "5000", "--tokens-tpot-us", "100"];
+    let tokens = ["--engine", "tokens", "--tokens-ttft", "5ms", "--tokens-tpot", "100us"];
     let node = SutNode::start("a", &tokens);
     let address = free_address();
     let run = chat(&node.address, "synthetic-ids:200x4-64")

@@ -11,13 +11,13 @@ use e2e::{
 use netdiv_contract::v1::Status;
 use serde_json::Value;
 
-const TIMEOUT: [&str; 2] = ["--sample-timeout-ms", "500"];
+const TIMEOUT: [&str; 2] = ["--sample-timeout", "500ms"];
 
 /// Exit code, findings, and standard error.
 fn probe(nodes: &[&str], args: &[&str]) -> (Option<i32>, Value, String) {
     let output = Command::new(program("loadgen-node"))
         .args(["probe", "--nodes", &nodes.join(","), "--transport", transport()])
-        .args(["--json", "-", "--connect-timeout-ms", "500"])
+        .args(["--json", "-", "--connect-timeout", "500ms"])
         .args(args)
         .output()
         .expect("loadgen-node starts");

@@ -115,8 +115,7 @@ fn a_run_in_one_process_is_told_the_same() {
     let lengths = ["--tokens-output", "20-40"];
     let node = speaker("a", &lengths);
     let over_network = run(&[&node.address], "server", "accuracy").run().expect(0);
-    // Times as they were before they had units.
-    let settings = "name = 'a'\nengine = 'tokens'\ntokens_ttft_us = 5000\ntokens_tpot_us = 100\n\
+    let settings = "name = 'a'\nengine = 'tokens'\ntokens_ttft = '5ms'\ntokens_tpot = '100us'\n\
                     tokens_output = '20-40'\n";
     let alone = LoadGen::in_one_process("server");
     let file = alone.file("node.toml", settings);

@@ -115,10 +115,7 @@ fn other_figures(more: usize) -> &'static str {
 
 /// Lines for people, one for each cause. Texts that differ in figures alone have one cause, of whatever rules; so have all errors in
 /// LoadGen's logs, and all that only a submission shows.
-pub(crate) fn lines<'a>(
-    findings: impl IntoIterator<Item = &'a Grouped>,
-    prefix: &str,
-) -> Vec<String> {
+pub fn lines<'a>(findings: impl IntoIterator<Item = &'a Grouped>, prefix: &str) -> Vec<String> {
     let mut causes: Vec<Cause> = Vec::new();
     let mut known: BTreeMap<(Outcome, String), usize> = BTreeMap::new();
     for finding in findings {

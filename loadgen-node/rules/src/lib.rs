@@ -20,7 +20,6 @@ pub mod check;
 pub mod compliance;
 pub mod plan;
 pub mod policy;
-pub mod stated;
 pub mod statistics;
 pub mod submission;
 pub mod template;
@@ -31,6 +30,7 @@ mod derived;
 mod facts;
 mod finding;
 #[cfg(test)]
+#[path = "../tests/fixture/mod.rs"]
 pub(crate) mod fixture;
 mod grouped;
 mod judge;
@@ -42,3 +42,18 @@ pub use facts::{official_log, result};
 pub use finding::{Finding, Outcome, Rule};
 pub use grouped::Grouped;
 pub use netdiv_words::{Division, Mode, Scenario};
+
+// The tests' submissions are made for unit tests, too.
+#[cfg(test)]
+extern crate self as netdiv_rules;
+
+/// Parts of submissions, for the tests that make and edit them.
+#[doc(hidden)]
+pub mod testing {
+    pub use crate::{
+        derived::readme,
+        facts::{files::sha256_of, measurements::recorded, svg::drawn},
+        grouped::lines,
+        sources_digest::{Source, sources_sha256},
+    };
+}

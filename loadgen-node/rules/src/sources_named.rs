@@ -130,8 +130,10 @@ fn of_rust(text: &str, stem: &str, named: &mut Named) {
                 [beside, below].concat()
             }));
         }
-        if !line.starts_with("#[cfg") {
-            path = quoted(line, "#[path = \"").next();
+        // Other attributes may stand between the path and the module.
+        match quoted(line, "#[path = \"").next() {
+            None if line.starts_with("#[") => {}
+            named => path = named,
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::{
 /// Keys of `loadgen-node accuracy`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Script")]
-pub struct AccuracyArgs {
+pub(crate) struct AccuracyArgs {
     /// Folder of the accuracy run
     #[arg(required_unless_present = "check")]
     run: Option<PathBuf>,

@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use netdiv_process::unknown_key;
 use netdiv_rules::{
     Mode,
     book::{Benchmark, Test},
@@ -24,7 +25,7 @@ use crate::{
 /// Keys of `loadgen-node audit`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Tests")]
-pub struct AuditArgs {
+pub(crate) struct AuditArgs {
     /// Folder of the performance run; its settings are used again
     #[arg(long, value_name = "DIR")]
     performance: PathBuf,
@@ -124,7 +125,12 @@ fn run_test(
     let claim = output::prepare(folder)?;
     let (config, audit_config) = (folder.join("run.toml"), folder.join("audit.config"));
     let settings = toml::Table::try_from(settings).map_err(|error| failed(&error))?;
-    let settings = netdiv_process::renew::<RunArgs>(settings).map_err(|error| failed(&error))?;
+    let unknown = |key: &String| Some(format!("`{key}`: {}", unknown_key::<RunArgs>(key)?));
+    if let Some(why) = settings.keys().find_map(unknown) {
+        let why =
+            format!("a setting of the performance run, {why}; repeat that run with this program");
+        return Err(failed(&why));
+    }
     let mut settings: RunArgs = settings.try_into().map_err(|error| failed(&error))?;
     settings.output = Some(folder.to_path_buf());
     settings.audit_config = Some(audit_config.clone());

@@ -12,7 +12,7 @@ use crate::{
 /// Keys of `loadgen-node benchmarks`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Test")]
-pub struct BenchmarksArgs {
+pub(crate) struct BenchmarksArgs {
     /// Show all that is known of this benchmark
     name: Option<String>,
     #[command(flatten)]

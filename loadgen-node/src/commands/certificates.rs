@@ -16,7 +16,7 @@ use crate::{RunError, output::say};
 /// Keys of `loadgen-node certificates`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Certificates")]
-pub struct CertificatesArgs {
+pub(crate) struct CertificatesArgs {
     /// The nodes that the certificates are for, as docs/OPERATING.md#name-the-nodes says; a port has no effect
     #[arg(long, value_name = "NODES", required_unless_present_any = ["clients", "sign"])]
     hosts: Vec<String>,

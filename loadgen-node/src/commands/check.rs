@@ -14,7 +14,7 @@ use crate::{RunError, output::say, settings::TableArgs};
 /// Keys of `loadgen-node check`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Check")]
-pub struct CheckArgs {
+pub(crate) struct CheckArgs {
     /// The folder of a run, or the tree of a submission
     path: PathBuf,
     /// Another run or submission to compare the network with, for an audit

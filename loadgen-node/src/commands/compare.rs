@@ -11,7 +11,7 @@ use crate::{
 
 /// Keys of `loadgen-node compare`.
 #[derive(Debug, clap::Args)]
-pub struct CompareArgs {
+pub(crate) struct CompareArgs {
     /// What is compared, the baseline first: each is a run's folder, or a folder with repeated runs in it
     #[arg(required = true, num_args = 2.., value_name = "RUN-OR-RUNS")]
     sides: Vec<PathBuf>,

@@ -15,7 +15,7 @@ use crate::{
 
 /// `loadgen-node doctor`.
 #[derive(Debug, clap::Args)]
-pub struct DoctorCommand {
+pub(crate) struct DoctorCommand {
     #[command(flatten)]
     file: SettingsFile,
     #[command(flatten)]

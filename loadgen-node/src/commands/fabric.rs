@@ -49,7 +49,7 @@ const WAY_OUT: &str = "Way out of this machine";
 
 /// `loadgen-node fabric`.
 #[derive(Debug, clap::Args)]
-pub struct FabricCommand {
+pub(crate) struct FabricCommand {
     #[command(flatten)]
     file: SettingsFile,
     #[command(flatten)]

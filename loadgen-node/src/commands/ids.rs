@@ -9,7 +9,7 @@ use crate::{RunError, output::say};
 /// Keys of `loadgen-node ids`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Data")]
-pub struct IdsArgs {
+pub(crate) struct IdsArgs {
     /// The prompts: a .npy array of int32 or int64 with a row for each; .json, a list of lists of ids; or .jsonl, a list of
     /// ids in each line
     input: PathBuf,

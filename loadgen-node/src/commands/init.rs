@@ -28,7 +28,7 @@ use crate::{
 /// Keys of `loadgen-node init`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Files")]
-pub struct InitArgs {
+pub(crate) struct InitArgs {
     /// The benchmark
     benchmark: String,
     /// The scenario of run.toml; the other files have all that the suite requires

@@ -9,6 +9,7 @@ mod compare;
 mod doctor;
 mod fabric;
 mod ids;
+mod in_process;
 mod init;
 mod keys;
 mod nodes;
@@ -17,19 +18,18 @@ mod probe;
 mod report;
 mod run;
 mod submission;
-#[cfg(feature = "in-process")]
 mod tax;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 use netdiv_process::ShellCommand;
 
 pub use self::run::exit_code;
-use crate::RunError;
+use crate::{RunError, run::InProcess};
 
 /// The LoadGen node of the MLPerf Inference Network division: runs the official LoadGen against SUT nodes.
 #[derive(Debug, Parser)]
 #[command(name = "loadgen-node", version)]
-pub struct Cli {
+pub(crate) struct Cli {
     #[command(flatten)]
     log: netdiv_process::LogArgs,
     #[command(subcommand)]
@@ -38,7 +38,7 @@ pub struct Cli {
 
 /// What `loadgen-node` can do.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Write settings files to begin with, run.toml, node.toml, user.conf and submission.toml, and tell what to do with them
     Init(init::InitArgs),
     /// Run LoadGen. Exit code 0: valid or complete; 1: finished, not valid; 2: settings, files or nodes do not allow a run;
@@ -52,7 +52,6 @@ pub enum Command {
     /// noise; 2: they cannot be compared
     Compare(compare::CompareArgs),
     /// Measure what the network costs: the same run over the loopback interface and in one process, in turn
-    #[cfg(feature = "in-process")]
     Tax(tax::TaxArgs),
     /// Send one sample to every node, twice, and show what it answers, before a run is spent on them. Exit code 0: all answer, and
     /// alike; 1: one fails or answers otherwise; 2: settings do not allow it; 3: a node cannot be reached or was lost
@@ -93,13 +92,12 @@ pub enum Command {
 
 impl Cli {
     /// Does what was asked for, and returns the exit code.
-    pub fn execute(&self) -> Result<u8, RunError> {
+    pub(crate) fn execute(&self, in_process: Option<InProcess>) -> Result<u8, RunError> {
         match &self.command {
             Command::Init(args) => args.execute(),
-            Command::Run(command) => command.execute(),
+            Command::Run(command) => command.execute(in_process),
             Command::Report(args) => args.execute(),
             Command::Compare(args) => args.execute(),
-            #[cfg(feature = "in-process")]
             Command::Tax(args) => args.execute(),
             Command::Probe(command) => command.execute(),
             Command::Doctor(command) => command.execute(),

@@ -13,7 +13,7 @@ use netdiv_process::SettingsFile;
 
 /// `loadgen-node nodes`.
 #[derive(Debug, clap::Args)]
-pub struct NodesCommand {
+pub(crate) struct NodesCommand {
     #[command(flatten)]
     file: SettingsFile,
     #[command(flatten)]

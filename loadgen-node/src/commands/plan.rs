@@ -12,7 +12,7 @@ use crate::{RunError, output::say, settings::TableArgs};
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("expected").required(true).args(["rate", "token_rate"]))]
 #[command(next_help_heading = "Run")]
-pub struct PlanArgs {
+pub(crate) struct PlanArgs {
     /// The benchmark
     benchmark: String,
     /// How LoadGen issues queries

@@ -23,7 +23,7 @@ const NAMELESS: &str = "probe";
 
 /// `loadgen-node probe`.
 #[derive(Debug, clap::Args)]
-pub struct ProbeCommand {
+pub(crate) struct ProbeCommand {
     #[command(flatten)]
     file: SettingsFile,
     #[command(flatten)]

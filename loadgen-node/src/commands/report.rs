@@ -8,7 +8,7 @@ use crate::{RunError, output, recording::run::RecordedRun, report};
 
 /// Keys of `loadgen-node report`.
 #[derive(Debug, clap::Args)]
-pub struct ReportArgs {
+pub(crate) struct ReportArgs {
     /// Folders of runs that have ended
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<PathBuf>,

@@ -1,17 +1,18 @@
 //! `loadgen-node run`: a run of LoadGen.
 
+use super::in_process as tool;
 use crate::{
     RunArgs, RunError,
     error::EXIT_FAILED,
     result::Verdict,
-    run::{Interruptions, prepare, run},
-    settings::Names,
+    run::{InProcess, Interruptions, prepare, run},
+    settings::{Names, Target},
 };
 use netdiv_process::SettingsFile;
 
 /// `loadgen-node run`.
 #[derive(Debug, clap::Args)]
-pub struct RunCommand {
+pub(crate) struct RunCommand {
     #[command(flatten)]
     file: SettingsFile,
     #[command(flatten)]
@@ -19,12 +20,19 @@ pub struct RunCommand {
 }
 
 impl RunCommand {
-    pub(super) fn execute(&self) -> Result<u8, RunError> {
+    pub(super) fn execute(&self, in_process: Option<InProcess>) -> Result<u8, RunError> {
         let (names, interruptions) = (Names::of(&self.file), Interruptions::listen()?);
-        let test = |args: &RunArgs| prepare(args.resolve_with(names)?);
+        let test = |args: &RunArgs| {
+            let config = args.resolve_with(names)?;
+            if let Target::InProcess(file) = &config.target {
+                let InProcess { check, .. } = in_process.ok_or_else(tool::become_it)?;
+                check(file).map_err(|why| RunError::Usage(format!("--in-process: {why}")))?;
+            }
+            prepare(config)
+        };
         match self.file.resolve(&self.args, test)? {
             None => Ok(0),
-            Some(test) => run(&test, &interruptions).map(exit_code),
+            Some(test) => run(&test, in_process, &interruptions).map(exit_code),
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
 /// Keys of `loadgen-node submission`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Submission")]
-pub struct SubmissionArgs {
+pub(crate) struct SubmissionArgs {
     /// What the runs are, and what no machine knows; docs/SUBMISSION.md lists the keys
     #[arg(long, value_name = "FILE", default_value = "submission.toml")]
     settings: PathBuf,

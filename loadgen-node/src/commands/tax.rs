@@ -24,7 +24,7 @@ use crate::{
 /// Keys of `loadgen-node tax`.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Measurement")]
-pub struct TaxArgs {
+pub(crate) struct TaxArgs {
     /// Settings file of a SUT node, both for the node that is started and for the run in one process
     #[arg(long, value_name = "FILE")]
     node_config: PathBuf,
@@ -51,6 +51,7 @@ impl TaxArgs {
         if self.rounds == 0 {
             return usage("--rounds 0: must be at least 1");
         }
+        super::in_process::find()?;
         let _claim = output::prepare(&self.output)?;
         let mut rounds = Vec::new();
         for number in 1..=self.rounds {

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Settings that name a place rather than change a run.
-const PLACES: [&str; 3] = ["settings output", "settings traces", "settings metrics"];
+const PLACES: [&str; 2] = ["settings output", "settings metrics"];
 
 /// A run that has ended.
 pub(super) fn subject(run: RecordedRun) -> Subject {

@@ -11,7 +11,6 @@ pub(crate) mod page;
 pub(crate) mod probe;
 pub(crate) mod run;
 mod table;
-#[cfg(feature = "in-process")]
 pub(crate) mod tax;
 mod tokens;
 pub(crate) mod units;

@@ -10,42 +10,49 @@ use crate::result::{Carrier, Digests, Evidence, InterfaceTraffic, Node};
 
 /// What was counted on the way to the SUT.
 #[derive(Debug)]
-pub(super) struct Counted {
+pub struct Counted {
     /// How messages travelled.
-    pub(super) transport: Carrier,
-    pub(super) tls: bool,
+    pub transport: Carrier,
+    /// TLS between LoadGen node and SUT nodes.
+    pub tls: bool,
     /// Samples that LoadGen has issued.
-    pub(super) issued: u64,
-    /// Node by node, as counted, and as `result.json` says it.
-    pub(super) reports: Vec<NodeReport>,
-    pub(super) nodes: Vec<Node>,
-    pub(super) connections_per_node: u64,
-    pub(super) streams_per_connection: u64,
+    pub issued: u64,
+    /// Counters node by node.
+    pub reports: Vec<NodeReport>,
+    /// Nodes, as `result.json` says it.
+    pub nodes: Vec<Node>,
+    /// Connections to each node.
+    pub connections_per_node: u64,
+    /// Streams on each connection.
+    pub streams_per_connection: u64,
     /// What the nodes take.
-    pub(super) input: Option<InputLayout>,
+    pub input: Option<InputLayout>,
     /// When LoadGen's test began.
-    pub(super) began: SystemTime,
+    pub began: SystemTime,
     /// How long it took.
-    pub(super) took: Duration,
-    pub(super) interfaces: Vec<InterfaceTraffic>,
+    pub took: Duration,
+    /// Bytes that the interfaces to the nodes carried meanwhile.
+    pub interfaces: Vec<InterfaceTraffic>,
     /// Rules that the settings break, where the run is for a division.
-    pub(super) findings: Vec<Finding>,
-    pub(super) evidence: Option<Evidence>,
-    pub(super) digests: Option<Digests>,
+    pub findings: Vec<Finding>,
+    /// Machines of the run.
+    pub evidence: Option<Evidence>,
+    /// Digests, where the run has them.
+    pub digests: Option<Digests>,
     /// Why the run failed, where that is known better than LoadGen knows it.
-    pub(super) failure: Option<String>,
+    pub failure: Option<String>,
     /// What everybody who reads the result has to know.
-    pub(super) remark: Option<String>,
+    pub remark: Option<String>,
 }
 
 impl Counted {
     /// Samples that were answered.
-    pub(super) fn completed(&self) -> u64 {
+    pub fn completed(&self) -> u64 {
         self.nodes.iter().map(|node| node.answered).sum()
     }
 
     /// Nothing yet.
-    pub(super) fn new(transport: Carrier) -> Self {
+    pub fn new(transport: Carrier) -> Self {
         Self {
             transport,
             tls: false,

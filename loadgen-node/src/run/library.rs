@@ -20,7 +20,7 @@ use parking_lot::{Mutex, RwLock};
 use super::{sut, witness::Witness};
 
 /// The QSL. Encoding happens when LoadGen asks for samples to be loaded, which is untimed.
-pub(crate) struct Library {
+pub struct Library {
     dataset: Box<dyn Dataset>,
     encoding: Encoding,
     /// Whether messages have checksums: each sample's part is computed when it is loaded.
@@ -89,7 +89,7 @@ impl Library {
     }
 
     /// Fits the samples to what the nodes take, all of them; before the first load.
-    pub(crate) fn prepare(&self, takes: InputLayout, max_payload_bytes: u64) -> Result<(), String> {
+    pub fn prepare(&self, takes: InputLayout, max_payload_bytes: u64) -> Result<(), String> {
         if let Some(holds) = self.dataset.layout().filter(|holds| !layout::accepts(&takes, holds)) {
             let (takes, holds) = (layout::describe(&takes), layout::describe(&holds));
             return Err(format!("the model takes {takes}, the data set holds {holds}"));
@@ -126,7 +126,7 @@ impl Library {
     }
 
     /// Set when the test begins and by loading samples, which LoadGen does before each series; to be cleared at the series' end.
-    pub(crate) fn owes_calls(&self) -> &AtomicBool {
+    pub fn owes_calls(&self) -> &AtomicBool {
         &self.owes_calls
     }
 

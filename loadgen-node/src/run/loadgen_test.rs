@@ -16,7 +16,6 @@ use super::{
     footprint, labels,
     library::Library,
     peak_search::{PeakSearch, Searching},
-    phases::Phases,
     preparation::{self, Samples},
     prompts,
     test_settings::{RunSettings, check_settings, test_settings, token_bounds},
@@ -28,11 +27,10 @@ use crate::{RunError, output, settings::RunConfig};
 const LOADGEN_BYTES: u64 = 8 << 20;
 
 /// All that a run needs besides a system under test.
-pub(crate) struct LoadGenTest {
+pub struct LoadGenTest {
     pub(crate) config: RunConfig,
     pub(crate) library: Arc<Library>,
     pub(crate) settings: TestSettings,
-    pub(super) phases: Phases,
     /// How much the test has before it.
     pub(super) expected: Expected,
     /// What LoadGen is told of the tokens of answers.
@@ -52,7 +50,6 @@ pub(crate) struct LoadGenTest {
 
 impl LoadGenTest {
     pub(crate) fn new(config: RunConfig) -> Result<Self, RunError> {
-        let phases = Phases::new("prepare");
         let data = dataset::open(&config.dataset)?;
         let RunSettings { given: settings, effective, user_conf, audit_config } =
             test_settings(&config)?;
@@ -71,7 +68,6 @@ impl LoadGenTest {
             library,
             settings,
             expected,
-            phases,
             tokens,
             token_bounds,
             user_conf,
@@ -82,8 +78,27 @@ impl LoadGenTest {
         })
     }
 
+    /// Returns the samples.
+    pub fn library(&self) -> &Arc<Library> {
+        &self.library
+    }
+
+    /// Returns what LoadGen is told of the tokens of answers.
+    pub fn tokens(&self) -> AnswerTokens {
+        self.tokens
+    }
+
+    /// Returns LoadGen's bounds for tokens, where it has any.
+    pub fn token_bounds(&self) -> Option<TokenBounds> {
+        self.token_bounds
+    }
+
     /// Lets LoadGen run its test.
-    pub(super) fn start(&self, sut: &impl SystemUnderTest) -> Result<(), StartTestError> {
+    ///
+    /// # Errors
+    ///
+    /// LoadGen cannot run, or was told to stop.
+    pub fn start(&self, sut: &impl SystemUnderTest) -> Result<(), StartTestError> {
         let log = LogSettings {
             outdir: self.config.output.display().to_string(),
             enable_trace: self.config.trace,

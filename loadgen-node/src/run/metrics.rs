@@ -40,11 +40,13 @@ pub(super) struct RunFacts {
 }
 
 /// What was counted until now.
-pub(super) struct Reading {
+pub struct Reading {
     /// Samples handed over by LoadGen.
-    pub(super) issued: u64,
-    pub(super) nodes: Vec<NodeReport>,
-    pub(super) failed: bool,
+    pub issued: u64,
+    /// Node by node.
+    pub nodes: Vec<NodeReport>,
+    /// Whether the run has failed.
+    pub failed: bool,
 }
 
 impl Endpoint {

@@ -8,8 +8,6 @@ mod expected;
 mod fitness;
 mod footprint;
 mod free_space;
-#[cfg(feature = "in-process")]
-mod in_process;
 mod judgement;
 pub(crate) mod labels;
 mod library;
@@ -19,7 +17,6 @@ mod machines;
 mod metrics;
 mod over_network;
 mod peak_search;
-mod phases;
 mod preparation;
 mod process;
 mod progress;
@@ -28,20 +25,28 @@ mod record;
 mod recorder;
 mod signals;
 mod sut;
+mod system;
 mod test_settings;
 mod watchdog;
 mod witness;
 
-pub use self::process::{cpu_seconds, process};
-pub(crate) use self::{
-    fitness::UNEVEN, free_space::has_room, library::Library, signals::Interruptions,
-};
-use netdiv_traces::Traces;
 use tracing::warn;
 
-pub(crate) use self::loadgen_test::LoadGenTest;
+pub use self::{
+    counted::Counted,
+    library::Library,
+    loadgen_test::LoadGenTest,
+    metrics::Reading,
+    process::{cpu_seconds, process},
+    record::node as node_record,
+    sut::reason as failure_text,
+    system::{InProcess, System},
+};
+pub(crate) use self::{fitness::UNEVEN, free_space::has_room, signals::Interruptions};
 use self::{
+    machines::Traffic,
     metrics::Endpoint,
+    over_network::Network,
     test_settings::{check_user_conf, long_accuracy_run},
 };
 use crate::{RunConfig, RunError, result::Verdict, settings::Target};
@@ -53,42 +58,42 @@ pub(crate) fn prepare(config: RunConfig) -> Result<LoadGenTest, RunError> {
     eligibility::findings(&test, &[], None)?;
     check_user_conf(&test.config, &test.user_conf)?;
     machines::check_statement(&test.config)?;
-    #[cfg(feature = "in-process")]
-    if let Target::InProcess(node) = &test.config.target {
-        sut_node::check(node).map_err(|error| RunError::Usage(format!("--in-process: {error}")))?;
-    }
     Ok(test)
 }
 
-/// Runs LoadGen against the nodes, writes `result.json`, prints the closing table, and returns the verdict.
+/// Runs LoadGen against the nodes, or what a tool has in their place, writes `result.json`, prints the closing table, and returns
+/// the verdict.
 ///
 /// LoadGen is one per process, and a failed run leaves it unusable: one call per process.
-pub(crate) fn run(test: &LoadGenTest, interruptions: &Interruptions) -> Result<Verdict, RunError> {
-    let traces = test.config.observe.traces.as_ref();
-    let instance = std::process::id().to_string();
-    let traces = traces.map(|to| Traces::start(to, "loadgen-node", &instance)).transpose();
-    // Kept to the end.
-    let _traces = traces.map_err(|error| RunError::Usage(error.to_string()))?;
-    let outcome = execute(test, interruptions);
-    test.phases.record(&test.config, &outcome);
-    outcome
-}
-
-fn execute(test: &LoadGenTest, interruptions: &Interruptions) -> Result<Verdict, RunError> {
-    let RunConfig { output, min_free_bytes, target, observe, .. } = &test.config;
+pub(crate) fn run(
+    test: &LoadGenTest,
+    in_process: Option<InProcess>,
+    interruptions: &Interruptions,
+) -> Result<Verdict, RunError> {
+    let RunConfig { output, min_free_bytes, target, metrics, .. } = &test.config;
     if let Some(text) = long_accuracy_run(&test.settings, test.library.total_samples()) {
         warn!("{text}");
     }
     let _claim = interruptions.prepare(output)?;
     free_space::has_room(output, *min_free_bytes)
         .map_err(|why| RunError::Usage(format!("--output: {why}")))?;
-    let endpoint = observe.metrics.map(Endpoint::bind).transpose()?;
-    match target {
-        Target::Nodes(settings) => over_network::run(test, settings, endpoint, interruptions),
-        #[cfg(feature = "in-process")]
-        Target::InProcess(node) => {
+    let endpoint = metrics.map(Endpoint::bind).transpose()?;
+    match (target, in_process) {
+        (Target::Nodes(settings), _) => {
+            let qdl = over_network::connect(test, settings)?;
+            let evidence = machines::evidence(qdl.nodes(), &test.config)?;
+            let findings = eligibility::findings(test, qdl.nodes(), Some(&evidence))?;
+            let traffic = Traffic::now(&evidence);
+            let nodes = Network { test, settings, qdl, evidence, traffic };
+            system::measure(test, &nodes, &findings, endpoint, interruptions)
+        }
+        (Target::InProcess(file), Some(InProcess { start, .. })) => {
             let findings = eligibility::findings(test, &[], None)?;
-            in_process::run(test, node, findings, endpoint, interruptions)
+            let system = start(test, file).map_err(RunError::Usage)?;
+            system::measure(test, &*system, &findings, endpoint, interruptions)
+        }
+        (Target::InProcess(_), None) => {
+            Err(RunError::Usage("--in-process: no engine is here".into()))
         }
     }
 }

@@ -1,99 +1,93 @@
-//! A run against nodes, over the network.
+//! Nodes as the system under test, over the network.
 
-use std::{
-    sync::Arc,
-    time::{Instant, SystemTime},
-};
+use std::sync::Arc;
 
 use loadgen_sys::StartTestError;
-use netdiv_qdl::{Failure, Qdl, SampleSource, Settings};
+use netdiv_qdl::{Failure, Progress, Qdl, SampleSource, Settings};
 use tracing::info;
 
 use super::{
-    conclude,
     counted::Counted,
-    eligibility,
-    fitness::Fitness,
     loadgen_test::LoadGenTest,
-    machines::{self, Traffic},
-    metrics::{Endpoint, Reading, RunFacts},
-    progress, record,
-    recorder::{self, Latest},
-    signals::Interruptions,
+    machines::Traffic,
+    metrics::Reading,
+    record,
     sut::{self, NetworkSut, OfficialLoadGen},
-    watchdog,
+    system::System,
 };
 use crate::{
     RunError,
-    result::{Carrier, Digests, Verdict},
+    result::{Carrier, Digests, Evidence},
 };
 
-/// Runs LoadGen against the nodes.
-pub(super) fn run(
-    test: &LoadGenTest,
-    settings: &Settings,
-    endpoint: Option<Endpoint>,
-    interruptions: &Interruptions,
-) -> Result<Verdict, RunError> {
-    test.phases.begin("connect");
-    let qdl = connect(test, settings)?;
-    test.phases.begin("check");
-    let evidence = machines::evidence(qdl.nodes(), &test.config)?;
-    let findings = eligibility::findings(test, qdl.nodes(), Some(&evidence))?;
-    let (read, fails) = (qdl.reader(), qdl.fails());
-    let read = move || read().map(|(issued, nodes)| Reading { issued, nodes, failed: fails() });
-    if let Some(endpoint) = endpoint {
-        endpoint.serve(RunFacts::new(&test.config, &findings), read.clone())?;
-    }
-    let (stop, unfit) = (qdl.stopper(), qdl.stopper());
-    let fitness =
-        Fitness::new(interruptions.cut(), &test.config.output, test.config.min_free_bytes);
-    interruptions.end_run(move |signal| stop(Failure::Interrupted(signal.into())));
-    let (began, started) = (SystemTime::now(), Instant::now());
-    let traffic = Traffic::now(&evidence);
+/// Nodes over the network.
+pub(super) struct Network<'a> {
+    pub(super) test: &'a LoadGenTest,
+    pub(super) settings: &'a Settings,
+    pub(super) qdl: Qdl<OfficialLoadGen>,
+    pub(super) evidence: Evidence,
+    /// Counters of the interfaces before the run.
+    pub(super) traffic: Traffic,
+}
 
-    let counted = |digests| Counted {
-        began,
-        took: started.elapsed(),
-        interfaces: Traffic::now(&evidence).since(&traffic),
-        findings: findings.clone(),
-        evidence: Some(evidence.clone()),
-        digests,
-        ..count(test, &qdl, settings)
-    };
-    let failure = || {
-        if qdl.failure().is_none() {
-            fitness.check().unwrap_or_else(|why| unfit(Failure::Unfit(why)));
-        }
-        qdl.failure().map(sut::reason)
-    };
-    let give_up = |reason| conclude::give_up(test, counted(None), reason);
-    let (witness, owes_calls) = (test.witness.as_deref(), test.library.owes_calls());
-    let latest = Latest::default();
-    test.phases.begin("test");
-    let outcome = watchdog::guard(failure, owes_calls, give_up, || {
-        progress::while_running(
-            &test.config,
-            &test.expected,
-            || qdl.progress(),
-            &latest,
-            || {
-                recorder::while_running(&test.config.output, read, &latest, || {
-                    test.start(&NetworkSut { qdl: &qdl, witness, owes_calls })
-                })
+impl System for Network<'_> {
+    fn reader(&self) -> Box<dyn Fn() -> Option<Reading> + Send> {
+        let (read, fails) = (self.qdl.reader(), self.qdl.fails());
+        let reading = move |(issued, nodes)| Reading { issued, nodes, failed: fails() };
+        Box::new(move || read().map(&reading))
+    }
+
+    fn stopper(&self) -> Box<dyn Fn(Failure) + Send + Sync> {
+        Box::new(self.qdl.stopper())
+    }
+
+    fn progress(&self) -> Progress {
+        self.qdl.progress()
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.qdl.failure().map(sut::reason)
+    }
+
+    fn counted(&self) -> Counted {
+        let Self { test, settings, qdl, evidence, traffic } = self;
+        // Before the samples that were issued, so that these are at least as many as those that were answered.
+        let reports = qdl.report();
+        Counted {
+            tls: settings.network.options.tls.is_some(),
+            connections_per_node: settings.connections_per_node as u64,
+            streams_per_connection: settings.streams_per_connection as u64,
+            nodes: {
+                let node = |(info, report)| record::node(info, report, test.token_bounds.is_some());
+                qdl.nodes().iter().zip(&reports).map(node).collect()
             },
-        )
-    });
-    test.phases.begin("conclude");
-    let (digests, outcome) = match outcome.and_then(|()| prove(test, &qdl, &fitness)) {
-        Ok(digests) => (digests, Ok(())),
-        Err(error) => (None, Err(error)),
-    };
-    conclude::finish(test, counted(digests), outcome)
+            reports,
+            issued: qdl.progress().issued,
+            input: qdl.nodes().first().and_then(|node| node.description.input.clone()),
+            failure: qdl.failure().map(ToString::to_string),
+            interfaces: Traffic::now(evidence).since(traffic),
+            evidence: Some(evidence.clone()),
+            ..Counted::new(Carrier::Network(settings.network.options.transport))
+        }
+    }
+
+    fn digests(&self) -> Result<Option<Digests>, String> {
+        let Some(witness) = &self.test.witness else { return Ok(None) };
+        let (received, sent) = self.qdl.digests().map_err(|failure| failure.to_string())?;
+        Ok(Some(witness.compare(&received, &sent)))
+    }
+
+    fn start(&self, test: &LoadGenTest) -> Result<(), StartTestError> {
+        let (witness, owes_calls) = (test.witness.as_deref(), test.library.owes_calls());
+        test.start(&NetworkSut { qdl: &self.qdl, witness, owes_calls })
+    }
 }
 
 /// Connects to the nodes, which must take the data set's samples.
-fn connect(test: &LoadGenTest, settings: &Settings) -> Result<Qdl<OfficialLoadGen>, RunError> {
+pub(super) fn connect(
+    test: &LoadGenTest,
+    settings: &Settings,
+) -> Result<Qdl<OfficialLoadGen>, RunError> {
     let library = &test.library;
     let source: Arc<dyn SampleSource> = library.clone();
     let loadgen = OfficialLoadGen { witness: test.witness.clone() };
@@ -110,41 +104,4 @@ fn connect(test: &LoadGenTest, settings: &Settings) -> Result<Qdl<OfficialLoadGe
         info!(node = d.node_name, address = node.address, model = d.model_name, "connected");
     }
     Ok(qdl)
-}
-
-/// What the QDL has counted until now.
-fn count(test: &LoadGenTest, qdl: &Qdl<OfficialLoadGen>, settings: &Settings) -> Counted {
-    // Before the samples that were issued, so that these are at least as many as those that were answered.
-    let reports = qdl.report();
-    Counted {
-        tls: settings.network.options.tls.is_some(),
-        connections_per_node: settings.connections_per_node as u64,
-        streams_per_connection: settings.streams_per_connection as u64,
-        nodes: {
-            let node = |(info, report)| record::node(info, report, test.token_bounds.is_some());
-            qdl.nodes().iter().zip(&reports).map(node).collect()
-        },
-        reports,
-        issued: qdl.progress().issued,
-        input: qdl.nodes().first().and_then(|node| node.description.input.clone()),
-        failure: qdl.failure().map(ToString::to_string),
-        ..Counted::new(Carrier::Network(settings.network.options.transport))
-    }
-}
-
-/// What spoils a run although LoadGen has ended its test well: this machine, since the last look at it; or digests, which
-/// were asked for as a proof and cannot be had.
-fn prove(
-    test: &LoadGenTest,
-    qdl: &Qdl<OfficialLoadGen>,
-    fitness: &Fitness,
-) -> Result<Option<Digests>, StartTestError> {
-    let digests = || match &test.witness {
-        None => Ok(None),
-        Some(witness) => {
-            let (received, sent) = qdl.digests().map_err(|failure| failure.to_string())?;
-            Ok(Some(witness.compare(&received, &sent)))
-        }
-    };
-    fitness.check_ended().and_then(|()| digests()).map_err(|reason| conclude::spoiled(test, reason))
 }

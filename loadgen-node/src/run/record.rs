@@ -17,7 +17,7 @@ pub(crate) fn versions() -> Versions {
 }
 
 /// A node, from what it said of itself and what was counted.
-pub(crate) fn node(info: &netdiv_qdl::NodeInfo, report: &NodeReport, has_bounds: bool) -> Node {
+pub fn node(info: &netdiv_qdl::NodeInfo, report: &NodeReport, has_bounds: bool) -> Node {
     let d = &info.description;
     // Each reply names its batch's size, so a batch of n samples is counted n times.
     let batches = |(size, samples): (&u32, &u64)| (*size, samples.div_ceil((*size).max(1).into()));

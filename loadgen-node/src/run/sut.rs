@@ -1,8 +1,11 @@
 //! LoadGen on one side, the QDL on the other.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    fmt::Display,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use bytes::Bytes;
@@ -82,8 +85,8 @@ fn abort(failure: Failure) -> Abort {
     Abort(reason(&failure))
 }
 
-/// What LoadGen's log says of a failed run.
-pub(crate) fn reason(failure: &Failure) -> String {
+/// Returns the text of a failed run in LoadGen's log.
+pub fn reason(failure: &impl Display) -> String {
     format!("{FAILED}{failure}")
 }
 

@@ -15,7 +15,6 @@ pub(crate) use bounds::{bytes, set_time, usage};
 pub use discovery::DiscoveryArgs;
 pub(crate) use discovery::Names;
 pub use network::NetworkArgs;
-pub(crate) use observe::Observe;
 pub use observe::ObserveArgs;
 pub use run_args::RunArgs;
 pub use run_config::RunConfig;

@@ -63,7 +63,7 @@ impl RunArgs {
             evidence: self.evidence()?,
             audit_config: self.audit_config()?,
             settings: self.loadgen_settings(&benchmark, scenario)?,
-            observe: self.observe.resolve()?,
+            metrics: self.observe.resolve()?,
             given: self.given(&target)?,
             target,
             scenario,
@@ -158,7 +158,6 @@ impl RunArgs {
         demo.chain(self.setting.iter().flatten().map(field)).collect()
     }
 
-    #[cfg(feature = "in-process")]
     fn target(&self, scenario: Scenario, names: Names) -> Result<Target, RunError> {
         let Some(file) = &self.in_process else { return self.nodes(scenario, names) };
         let network: serde_json::Map<_, _> = serde_json::to_value(&self.network)
@@ -183,20 +182,7 @@ impl RunArgs {
             let unused = unused.join(", ");
             return usage(format!("--in-process uses no network: {unused} cannot be set"));
         }
-        let refused =
-            |error: &dyn std::fmt::Display| RunError::Usage(format!("--in-process: {error}"));
-        let node = netdiv_process::layered(&sut_node::Args::default(), Some(file))
-            .map_err(|error| refused(&error))?;
-        let node = node.resolve().map_err(|error| refused(&error))?;
-        Ok(Target::InProcess(Box::new(node)))
-    }
-
-    #[cfg(not(feature = "in-process"))]
-    fn target(&self, scenario: Scenario, names: Names) -> Result<Target, RunError> {
-        match self.in_process {
-            None => self.nodes(scenario, names),
-            Some(_) => usage("--in-process: this program was built without the feature in-process"),
-        }
+        Ok(Target::InProcess(file.clone()))
     }
 
     /// The QDL's settings.

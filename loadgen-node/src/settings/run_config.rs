@@ -1,13 +1,11 @@
 //! A run whose settings fit together: what travels from here on.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{collections::BTreeMap, net::SocketAddr, path::PathBuf, sync::Arc};
 
 use netdiv_contract::encoding::Encoding;
 use netdiv_evidence::Statement;
 use netdiv_qdl::Settings;
 use netdiv_rules::{Division, Mode, Scenario, book::Table};
-
-use super::Observe;
 
 /// A run whose settings fit together. Its certificates, token, table of benchmarks and statement have been read.
 #[derive(Debug)]
@@ -38,8 +36,8 @@ pub struct RunConfig {
     pub(crate) min_free_bytes: u64,
     pub(crate) encoding: Encoding,
     pub(crate) target: Target,
-    /// What others can see of the run.
-    pub(crate) observe: Observe,
+    /// Address of the Prometheus endpoint.
+    pub(crate) metrics: Option<SocketAddr>,
     pub(crate) trace: bool,
     pub(crate) quiet: bool,
 }
@@ -49,9 +47,8 @@ pub struct RunConfig {
 pub(crate) enum Target {
     /// Nodes, over the network.
     Nodes(Box<Settings>),
-    /// A SUT node in this process.
-    #[cfg(feature = "in-process")]
-    InProcess(Box<sut_node::Config>),
+    /// A tool's engines in this process, with this settings file of a SUT node.
+    InProcess(PathBuf),
 }
 
 impl Target {
@@ -59,7 +56,6 @@ impl Target {
     pub(crate) fn nodes(&self) -> Option<&Settings> {
         match self {
             Self::Nodes(settings) => Some(settings),
-            #[cfg(feature = "in-process")]
             Self::InProcess(_) => None,
         }
     }

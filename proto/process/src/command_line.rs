@@ -15,7 +15,7 @@ use clap::{
 use crate::{
     log_format::LogFormat,
     misspelt,
-    old_keys::arguments_in_new_form,
+    unknown::{Successor, all_options, successor},
     variables::{ASKED_ONCE, OTHER_VARIABLES, PREFIX, variable},
 };
 
@@ -89,11 +89,11 @@ pub fn check_options(command: &Command) -> Result<usize, String> {
     Ok(count + of_subcommands?)
 }
 
-/// What the process was asked to do. Old options of times count as new ones. A variable that is nearly an option is an error,
-/// unless help was asked for.
-pub fn parse<C: Parser>() -> Result<C, clap::Error> {
+/// Reads what the arguments and the environment ask for. A variable that is nearly an option is an error, unless help was asked
+/// for.
+pub fn parse<C: Parser>(args: impl IntoIterator<Item = OsString>) -> Result<C, clap::Error> {
     let mut command = command(C::command());
-    let args = arguments_in_new_form(&command, env::args_os())?;
+    let args: Vec<_> = args.into_iter().collect();
     let matches = command.try_get_matches_from_mut(&args);
     let is_help = matches.as_ref().is_err_and(|error| !error.use_stderr());
     let variables = env::vars_os()
@@ -101,16 +101,32 @@ pub fn parse<C: Parser>() -> Result<C, clap::Error> {
     if let Some(why) = misspelt::refusal(&command, variables).filter(|_| !is_help) {
         return Err(clap::Error::raw(ErrorKind::UnknownArgument, why));
     }
-    let mut matches = matches.map_err(|error| with_variable(error, &args))?;
+    let mut matches = matches.map_err(|error| with_tip(error, &command, &args))?;
     C::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
-/// An error about an option that the command line does not have names the variable that it comes from.
-fn with_variable(mut error: clap::Error, args: &[OsString]) -> clap::Error {
+/// An error about a removed option names its successor, and one about an option that the command line does not have names the
+/// variable that it comes from.
+fn with_tip(mut error: clap::Error, command: &Command, args: &[OsString]) -> clap::Error {
     let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
         return error;
     };
-    let option = option.split(' ').next().unwrap_or_default();
+    let option = option.split([' ', '=']).next().unwrap_or_default();
+    if error.kind() == ErrorKind::UnknownArgument {
+        let key = option.trim_start_matches('-').replace('-', "_");
+        let Some(successor) = successor(all_options(command).into_iter(), &key) else {
+            return error;
+        };
+        let tip = match successor {
+            Successor::Time(time, unit) => {
+                format!("it was removed; write --{} 10{unit}", time.replace('_', "-"))
+            }
+            Successor::Feature(instead) => format!("it was removed: {instead}"),
+        };
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        return error;
+    }
     let is_it = |arg: &OsString| arg.to_string_lossy().split('=').next() == Some(option);
     let name = variable(option.trim_start_matches('-'));
     if args.iter().any(is_it) || env::var_os(&name).is_none_or(|value| value == OsStr::new("")) {

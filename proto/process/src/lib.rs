@@ -12,7 +12,6 @@ mod log_format;
 mod logging;
 mod minimum;
 mod misspelt;
-mod old_keys;
 mod paths;
 mod settings;
 mod shell;
@@ -20,6 +19,7 @@ mod shown;
 mod signals;
 mod terminal;
 mod units;
+mod unknown;
 mod variables;
 
 use std::io::{self, Write as _};
@@ -31,7 +31,6 @@ pub use keys::{Keys, Replace};
 pub use log_format::{LogArgs, LogFormat};
 pub use logging::{Lines, Logging, refused, start_logging};
 use netdiv_contract::said::printable;
-pub use old_keys::renew;
 pub use paths::absolute;
 pub use settings::{SettingsError, layered, with_absolute_paths};
 pub use shell::ShellCommand;
@@ -39,6 +38,7 @@ pub use signals::{Signal, Signals};
 pub use terminal::{columns, folded};
 use tokio::signal::unix::{SignalKind, signal};
 pub use units::{ByteCount, TimeSpan, finite};
+pub use unknown::unknown_key;
 
 /// Prints lines to standard output; what is not shown, such as a peer's control characters, is escaped. A closed pipe
 /// is not an error: the reader may have ended.

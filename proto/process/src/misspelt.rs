@@ -1,8 +1,8 @@
-//! Variables of the environment that look like a setting and are no setting.
+//! Variables of the environment that look like a setting and set nothing.
 //!
-//! A setting that was lost costs a run, and may be found out after it; so a variable that is nearly an option ends the program at
-//! its start, with the name that was meant. Any other variable stays unnoticed, also one that begins with `NETDIV_`: it may be the
-//! other program's, a script's or a plug-in's, and Kubernetes makes some from the name of each Service.
+//! A lost setting costs a run, so a variable that is nearly an option ends the program at its start. Any other variable is left
+//! alone, even one that begins with `NETDIV_`: it may be the other program's, a script's or a plug-in's, and Kubernetes makes some
+//! from the name of each Service.
 
 use std::collections::BTreeSet;
 
@@ -10,94 +10,67 @@ use clap::{Arg, ArgAction, Command};
 use netdiv_contract::said::said;
 
 use crate::{
-    old_keys::{UNITS, is_time},
+    unknown::{Successor, all_options, successor},
     variables::{ALIKE, ASKED_ONCE, OTHER_VARIABLES, PREFIX, variable},
 };
 
-/// Names of so many letters may differ in one of them, and longer ones in two: short names are too much alike.
-const ONE_SLIP: usize = 4;
-const TWO_SLIPS: usize = 8;
-
-/// What is wrong with these variables, which are names with values; `None` if nothing is.
+/// Returns what is wrong with these variables, which are names with values; `None` if nothing is.
 pub(crate) fn refusal(
     command: &Command,
     variables: impl Iterator<Item = (String, String)>,
 ) -> Option<String> {
-    let mut options = Vec::new();
-    all_options(command, &mut options);
+    let options = all_options(command);
+    // Kubernetes gives pods the address of a Service: NETDIV_NODE_PORT is that of `netdiv-node`.
+    let is_address =
+        |value: &str| ["tcp://", "udp://", "sctp://"].iter().any(|s| value.starts_with(s));
     let mut wrong: Vec<_> = variables
-        .filter(|(_, value)| !value.is_empty() && !is_address_of_service(value))
-        .filter_map(|(name, _)| Some((meant(&name, &options)?, name)))
-        .map(|(what_to_do, name)| {
-            format!("the environment variable {} sets nothing: {what_to_do}", said(&name))
+        .filter(|(_, value)| !value.is_empty() && !is_address(value))
+        .filter_map(|(name, _)| {
+            let remedy = remedy(&name, &options)?;
+            Some(format!("the environment variable {} sets nothing: {remedy}", said(&name)))
         })
         .collect();
     wrong.sort();
     (!wrong.is_empty()).then(|| format!("{}\n\nUnset what is not meant.\n", wrong.join("\n  ")))
 }
 
-/// What to do about a variable that sets nothing; `None` where it does, or is not ours.
-fn meant(name: &str, options: &[&Arg]) -> Option<String> {
+/// Returns what to do about a variable that sets nothing; `None` where it sets something, or is not ours.
+fn remedy(name: &str, options: &[&Arg]) -> Option<String> {
     let upper = name.to_uppercase().replace('-', "_");
-    if !upper.starts_with(PREFIX.trim_end_matches('_')) {
-        return None;
+    let rest = upper.strip_prefix(PREFIX.trim_end_matches('_'))?;
+    let longs = || options.iter().filter_map(|option| Some((*option, option.get_long()?)));
+    // Variables such as NETDIV_VERSION may be anybody's: a program that was to print it does nothing else.
+    let acts = |option: &Arg| matches!(option.get_action(), ArgAction::SetTrue | ArgAction::Set);
+    let is_once = |long: &str| ASKED_ONCE.contains(&long);
+    let mut once = longs().filter(|(option, long)| is_once(long) && acts(option));
+    if let Some((_, once)) = once.find(|(_, long)| variable(long) == name) {
+        return Some(format!("give --{once} on the command line"));
     }
-    let named = || options.iter().filter_map(|option| Some((*option, option.get_long()?)));
-    let once = named().find(|(option, long)| is_asked_once(option, long) && variable(long) == name);
-    if let Some((_, long)) = once {
-        return Some(format!("give --{long} on the command line"));
-    }
-    let asked = |long: &str| ASKED_ONCE.contains(&long);
-    let settings = named().filter(|(_, long)| !asked(long)).map(|(_, long)| variable(long));
-    let known: Vec<_> = settings.chain(OTHER_VARIABLES.map(Into::into)).collect();
+    let set = longs().filter(|(_, long)| !is_once(long)).map(|(_, long)| variable(long));
+    let known: Vec<_> = set.chain(OTHER_VARIABLES.map(Into::into)).collect();
     if known.iter().any(|known| known == name) || ALIKE.contains(&name) {
         return None;
     }
-    let of_old_key = named().filter(|(option, _)| is_time(option)).find_map(|(_, long)| {
-        let new = variable(long);
-        let unit = upper.strip_prefix(&new)?.strip_prefix('_')?.to_lowercase();
-        UNITS.contains(&&*unit).then(|| format!("write {new}=10{unit}"))
-    });
-    of_old_key.or_else(|| {
-        let slips = |known: &String| Some((slips(&upper, known)?, known.clone()));
-        let near: BTreeSet<_> = known.iter().filter_map(slips).collect();
-        let fewest = near.first()?.0;
-        let nearest: Vec<_> = near
-            .iter()
-            .filter(|(slips, _)| *slips == fewest)
-            .map(|(_, known)| &known[..])
-            .collect();
-        Some(format!("did you mean {}?", nearest.join(" or ")))
-    })
+    match successor(options.iter().copied(), &rest.trim_start_matches('_').to_lowercase()) {
+        Some(Successor::Time(time, unit)) => {
+            return Some(format!("write {}=10{unit}", variable(&time)));
+        }
+        Some(Successor::Feature(instead)) => return Some(instead.into()),
+        None => {}
+    }
+    let near: BTreeSet<_> =
+        known.iter().filter_map(|known| Some((slips(&upper, known)?, known))).collect();
+    let fewest = near.first()?.0;
+    let nearest = near.iter().take_while(|(slips, _)| *slips == fewest);
+    let nearest: Vec<_> = nearest.map(|(_, known)| known.as_str()).collect();
+    Some(format!("did you mean {}?", nearest.join(" or ")))
 }
 
-/// Whether a program that was to do this would do something else without it. Variables such as `NETDIV_VERSION` may be anybody's.
-fn is_asked_once(option: &Arg, long: &str) -> bool {
-    ASKED_ONCE.contains(&long) && matches!(option.get_action(), ArgAction::SetTrue | ArgAction::Set)
-}
-
-fn all_options<'a>(command: &'a Command, options: &mut Vec<&'a Arg>) {
-    options.extend(command.get_arguments());
-    command.get_subcommands().for_each(|command| all_options(command, options));
-}
-
-/// Whether a value is what Kubernetes tells pods of a Service: the variable of one that is called `netdiv-node` is
-/// `NETDIV_NODE_PORT`.
-fn is_address_of_service(value: &str) -> bool {
-    ["tcp://", "udp://", "sctp://"].iter().any(|scheme| value.starts_with(scheme))
-}
-
-/// In how many letters a name differs from a variable's, where these are few.
+/// Returns in how many letters two names differ, where these are few: one in names of four letters, two in names of eight.
 fn slips(name: &str, known: &str) -> Option<usize> {
-    let most = match known.len().saturating_sub(PREFIX.len()) {
-        TWO_SLIPS.. => 2,
-        ONE_SLIP.. => 1,
-        _ => 0,
-    };
-    // Names that are much longer or shorter need no comparison.
-    let slips =
-        (name.len().abs_diff(known.len()) <= most).then(|| strsim::osa_distance(name, known))?;
-    (slips <= most).then_some(slips)
+    let maximum = (known.len().saturating_sub(PREFIX.len()) / 4).min(2);
+    let is_close = name.len().abs_diff(known.len()) <= maximum;
+    is_close.then(|| strsim::osa_distance(name, known)).filter(|slips| *slips <= maximum)
 }
 
 #[cfg(test)]
@@ -140,6 +113,7 @@ mod tests {
             ("NETDIV_NODE_PROT", "did you mean NETDIV_NODES_PORT?"),
             ("NETDIV_CONECT_TIMEOUTS", "did you mean NETDIV_CONNECT_TIMEOUT?"),
             ("NETDIV_CONNECT_TIMEOUT_MS", "write NETDIV_CONNECT_TIMEOUT=10ms"),
+            ("NETDIV_OTLP", "traces are no longer sent; use --metrics"),
             ("NETDIV_CONTAINER_IMGE", "did you mean NETDIV_CONTAINER_IMAGE?"),
             ("NETDIV_JSON", "give --json on the command line"),
         ] {

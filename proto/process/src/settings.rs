@@ -6,15 +6,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use clap::{Args as _, Command};
-use netdiv_words::{Todo, did_you_mean, todos, with_suggestion};
+use clap::Command;
+use netdiv_words::{Todo, todos, with_suggestion};
 use serde_json::{Map, Value};
 use toml::de::DeTable;
 
 use crate::{
     keys::Keys,
-    old_keys::{both, in_new_form},
     paths::{absolute, beside, placed},
+    unknown::unknown_key,
 };
 
 /// Why settings could not be read.
@@ -110,7 +110,7 @@ pub(crate) fn over<T: Keys>(given: &T, file: FromFile) -> Result<T, SettingsErro
     serde_json::from_value(settings.into()).map_err(|e| layering(&e))
 }
 
-/// The file's keys, in their new form, after checking that a command of the program has each of them and accepts its value.
+/// The file's keys, after checking that a command of the program has each of them and accepts its value.
 /// Keys of other commands are left out. Paths are relative to the file's folder.
 pub(crate) fn read<T: Keys>(path: &Path) -> Result<FromFile, SettingsError> {
     let path_buf = || path.to_path_buf();
@@ -119,29 +119,20 @@ pub(crate) fn read<T: Keys>(path: &Path) -> Result<FromFile, SettingsError> {
     let not_toml = |error| SettingsError::NotToml { path: path_buf(), error: Box::new(error) };
     let table: toml::Table = toml::from_str(&text).map_err(not_toml)?;
     let own = T::augment_args(Command::new(""));
-    let known = T::All::augment_args(Command::new(""));
-    let keys: Vec<_> = known.get_arguments().map(|option| option.get_id().as_str()).collect();
     let mut file = FromFile { path: path_buf(), ..FromFile::default() };
     let todos = todos(&text);
     for key in DeTable::parse(&text).map_err(not_toml)?.get_ref().keys() {
         let line = 1 + text[..key.span().start].matches('\n').count();
-        let written = key.get_ref().to_string();
+        let key = key.get_ref().to_string();
         let invalid = |why: String| {
-            let key = written.clone();
+            let key = key.clone();
             SettingsError::Invalid { path: path_buf(), line, key, why }
         };
-        let Some(value) = table.get(&written) else { continue };
-        let (key, value) = match in_new_form(&known, &written, value) {
-            Some(new) => new.map_err(invalid)?,
-            None => (written.clone(), value.clone()),
-        };
-        if !keys.contains(&key.as_str()) {
-            let meant = did_you_mean(&key, keys.iter().copied());
-            return Err(invalid(format!("there is no such setting{meant}; see --help")));
+        let Some(value) = table.get(&key) else { continue };
+        if let Some(why) = unknown_key::<T::All>(&key) {
+            return Err(invalid(format!("{why}; see --help")));
         }
-        if file.lines.insert(key.clone(), line).is_some() {
-            return Err(invalid(both(&key)));
-        }
+        file.lines.insert(key.clone(), line);
         // A command does without the values of others.
         let own_option = own.get_arguments().find(|option| option.get_id() == key.as_str());
         let mut of_key = todos.iter().filter(|todo| todo.top == key).peekable();
@@ -235,14 +226,12 @@ mod tests {
     fn the_command_line_wins_over_the_file() {
         let wait = |millis| Some(TimeSpan::from_millis(millis));
         let more = |size, millis| MoreKeys { colour: None, size: Some(size), wait: wait(millis) };
-        for wait in ["wait = '1ms'", "wait_ms = 1", "wait_us = 1000"] {
-            let file = file(&format!("name = 'a'\nsize = 1\n{wait}\n"));
-            let below = layered(&Own::default(), Some(file.path())).unwrap();
-            assert_eq!(below, Own { name: Some("a".into()), more: more(1, 1), ..Own::default() });
-            let command_line = Own { more: more(2, 2), ..Own::default() };
-            let settings = layered(&command_line, Some(file.path())).unwrap();
-            assert_eq!(settings, Own { name: Some("a".into()), ..command_line });
-        }
+        let file = file("name = 'a'\nsize = 1\nwait = '1ms'\n");
+        let below = layered(&Own::default(), Some(file.path())).unwrap();
+        assert_eq!(below, Own { name: Some("a".into()), more: more(1, 1), ..Own::default() });
+        let command_line = Own { more: more(2, 2), ..Own::default() };
+        let settings = layered(&command_line, Some(file.path())).unwrap();
+        assert_eq!(settings, Own { name: Some("a".into()), ..command_line });
     }
 
     #[test]
@@ -264,15 +253,15 @@ mod tests {
             ("name = ", "TOML parse error at line 1"),
             ("wait = 5", "line 1: `wait`: invalid type: integer `5`, expected a time with a unit"),
             ("wait = '5 parsecs'", "line 1: `wait`: `5 parsecs` is not a time"),
+            ("wait_ms = 5", "line 1: `wait_ms`: it was removed; write wait = \"10ms\"; see --help"),
             (
-                "wait_ms = '5s'",
-                "line 1: `wait_ms`: it takes a whole number; or write wait = \"10ms\"",
+                "wait = '5ms'\nwait_us = 5",
+                "line 2: `wait_us`: it was removed; write wait = \"10us\"",
             ),
             (
-                "wait_ms = 5\nwait = '5ms'",
-                "line 1: `wait_ms`: `wait` stands there twice, also as `wait_ms`",
+                "otlp = 'x'",
+                "line 1: `otlp`: it was removed: traces are no longer sent; use --metrics",
             ),
-            ("wait = '5ms'\nwait_us = 5", "line 2: `wait_us`: `wait` stands there twice"),
         ] {
             let file = file(text);
             let error = layered(&Own::default(), Some(file.path())).unwrap_err().to_string();

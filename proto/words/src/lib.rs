@@ -12,7 +12,6 @@ mod division;
 mod mode;
 mod prefix_caching;
 mod scenario;
-mod served_engine;
 mod suggestion;
 mod todo;
 mod transport;
@@ -22,7 +21,6 @@ pub use division::Division;
 pub use mode::Mode;
 pub use prefix_caching::{Found, PrefixCaching};
 pub use scenario::Scenario;
-pub use served_engine::ServedEngine;
 pub use suggestion::{did_you_mean, with_suggestion};
 pub use todo::{TODO, Todo, is_todo, todos};
 pub use transport::Transport;
@@ -57,7 +55,6 @@ mod tests {
         agree::<Mode>(&["performance", "accuracy", "submission", "find-peak"]);
         agree::<Division>(&["exploratory", "network", "open"]);
         agree::<PrefixCaching>(&["off", "cannot-tell", "on"]);
-        agree::<ServedEngine>(&["openai", "vllm-grpc", "sglang-grpc", "trtllm-grpc"]);
         agree::<Transport>(&["grpc", "quic"]);
     }
 }

@@ -8,7 +8,6 @@ use std::{
 };
 
 use netdiv_contract::encoding::Encoding;
-use netdiv_traces::{Fact, Stage, Trace};
 use tracing::error;
 
 use crate::{
@@ -144,31 +143,7 @@ impl Begun {
         let compute = time.saturating_sub(prepare + waited);
         let times = Times { taken: self.taken, waited, prepare, compute, batch_size };
         answer(self.batch, outcome, &times, encoding);
-        netdiv_traces::record(|| {
-            let answered = clock.now();
-            batch_trace(batch_size, oldest, self.taken, now, answered)
-        });
         now
-    }
-}
-
-/// What a trace tells of a batch: when its oldest sample came, when the engine took it, when it was done, and when its replies
-/// were encoded and handed over.
-fn batch_trace(
-    samples: u32,
-    oldest: Instant,
-    taken: Instant,
-    done: Instant,
-    answered: Instant,
-) -> Trace {
-    Trace {
-        whole: Stage { name: "batch", from: oldest, to: answered },
-        facts: vec![("samples", Fact::Count(samples.into()))],
-        stages: vec![
-            Stage { name: "queue", from: oldest, to: taken },
-            Stage { name: "compute", from: taken, to: done },
-            Stage { name: "encode", from: done, to: answered },
-        ],
     }
 }
 

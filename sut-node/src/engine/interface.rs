@@ -19,7 +19,7 @@ use crate::{
 pub(crate) type Done = Box<dyn FnOnce() + Send>;
 
 /// One instance of an engine that runs a batch at a time.
-pub trait Engine: Send {
+pub(crate) trait Engine: Send {
     /// Batches that can be begun before the first of them is finished, at least one.
     fn in_flight(&self) -> usize;
 
@@ -38,16 +38,10 @@ pub trait Engine: Send {
     fn warm_up(&mut self) -> Result<(), EngineError> {
         Ok(())
     }
-
-    /// Runs one batch, when none is under way.
-    fn infer(&mut self, batch: Vec<Payload>) -> Result<Inference, EngineError> {
-        self.begin(batch);
-        self.finish()
-    }
 }
 
 /// One instance of an engine that answers each sample for itself, in any order and in several events.
-pub trait StreamingEngine: Send {
+pub(crate) trait StreamingEngine: Send {
     /// Samples that were begun and are not answered.
     fn under_way(&self) -> usize;
 
@@ -72,7 +66,7 @@ pub trait StreamingEngine: Send {
 
 /// One that computes nothing: it waits for a time, or for others, and more samples may come meanwhile. Its steps are short, and
 /// it is not warmed up.
-pub trait WaitingEngine: StreamingEngine {
+pub(crate) trait WaitingEngine: StreamingEngine {
     /// Ready once there is something to do in a step.
     fn poll_due(&mut self, context: &mut Context<'_>) -> Poll<()>;
 
@@ -83,7 +77,7 @@ pub trait WaitingEngine: StreamingEngine {
 }
 
 /// One instance of an engine of any kind.
-pub enum EngineKind {
+pub(crate) enum EngineKind {
     /// Runs a batch at a time.
     Batched(Box<dyn Engine>),
     /// Answers each sample for itself.
@@ -118,21 +112,11 @@ impl EngineKind {
             Self::Batched(_) | Self::Streaming(_) => None,
         }
     }
-
-    /// Runs one batch, when none is under way; only an engine of the first kind can.
-    pub fn infer(&mut self, batch: Vec<Payload>) -> Result<Inference, EngineError> {
-        match self {
-            Self::Batched(engine) => engine.infer(batch),
-            Self::Streaming(_) | Self::Waiting(_) => {
-                Err(EngineError::Failed("it runs no batches".into()))
-            }
-        }
-    }
 }
 
 /// What a batch gave.
 #[derive(Debug)]
-pub struct Inference {
+pub(crate) struct Inference {
     /// One response for each sample, in the batch's order, or why that sample has none.
     pub answers: Vec<Result<Bytes, EngineError>>,
     /// Time that it took to put the input together.
@@ -141,7 +125,7 @@ pub struct Inference {
 
 impl Inference {
     /// The responses, or the first error.
-    pub fn responses(self) -> Result<Vec<Bytes>, EngineError> {
+    pub(crate) fn responses(self) -> Result<Vec<Bytes>, EngineError> {
         self.answers.into_iter().collect()
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn check(config: &Config) -> Result<(), EngineError> {
 }
 
 /// Makes the configured engine's instances, within a runtime. They share the model's weights.
-pub fn load(config: &Config) -> Result<(Model, Vec<EngineKind>), EngineError> {
+pub(crate) fn load(config: &Config) -> Result<(Model, Vec<EngineKind>), EngineError> {
     match &config.engine {
         // Streams answer themselves.
         EngineConfig::None => Ok((Model::any_bytes("none"), Vec::new())),

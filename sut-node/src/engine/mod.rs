@@ -20,7 +20,7 @@ mod plugin;
 pub(crate) mod pool;
 mod remote;
 mod served;
-mod sink;
+pub(crate) mod sink;
 pub(crate) mod streaming;
 pub(crate) mod task;
 pub(crate) mod thread;
@@ -29,12 +29,6 @@ mod tokens;
 pub(crate) mod work;
 mod workload;
 
-pub use self::{
-    error::EngineError,
-    interface::{Engine, EngineKind, Inference, StreamingEngine, WaitingEngine},
-    kserve::dry_run::read_stream,
-    load::load,
-    plugin::open::devices,
-    served::dry_run::read_answer,
-    sink::Sink,
-};
+#[cfg(feature = "fuzzing")]
+pub(crate) use self::{kserve::dry_run::read_stream, served::dry_run::read_answer};
+pub(crate) use self::{load::load, plugin::open::devices};

@@ -26,7 +26,7 @@ use crate::{
 ///
 /// Tokens are gathered here, so that the first one, those that follow and the whole output cannot contradict each other,
 /// however the engine groups them.
-pub struct Sink {
+pub(crate) struct Sink {
     /// `None` once it is answered.
     sample: Option<Sample>,
     /// The tokens that were given.
@@ -66,27 +66,27 @@ impl Sink {
     }
 
     /// Whether the client has gone, so that nobody waits for the answer.
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         self.sample.as_ref().is_none_or(|sample| sample.replies.is_closed())
     }
 
     /// When the engine took the sample.
-    pub fn taken(&self) -> Instant {
+    pub(crate) fn taken(&self) -> Instant {
         self.taken
     }
 
     /// Which tokens somebody waits for before the output is whole.
-    pub fn wanted(&self) -> Tokens {
+    pub(crate) fn wanted(&self) -> Tokens {
         self.sample.as_ref().map_or(Tokens::Whole, |sample| sample.replies.tokens())
     }
 
     /// How many tokens were given.
-    pub fn token_count(&self) -> usize {
+    pub(crate) fn token_count(&self) -> usize {
         self.output.len() / ID_BYTES
     }
 
     /// Gives tokens that follow those that were given. The very first one goes out at once, where it is wanted.
-    pub fn tokens(&mut self, ids: &[i32]) {
+    pub(crate) fn tokens(&mut self, ids: &[i32]) {
         if ids.is_empty() {
             return;
         }
@@ -139,7 +139,7 @@ impl Sink {
     }
 
     /// Ends the output: it is the tokens that were given.
-    pub fn end(mut self) {
+    pub(crate) fn end(mut self) {
         let output = self.output.split().freeze();
         self.answer(if let Some(id) = self.wrong {
             Err(EngineError::Failed(format!("it gave the token id {id}; ids are 0 and up")))
@@ -151,7 +151,7 @@ impl Sink {
     }
 
     /// Gives an output that is not made of tokens, or says why there is none.
-    pub fn last(mut self, answer: Result<Bytes, EngineError>) {
+    pub(crate) fn last(mut self, answer: Result<Bytes, EngineError>) {
         let answer = match answer {
             Ok(_) if self.first.is_some() => {
                 Err(EngineError::Failed("it gave tokens, and then another output".into()))

@@ -8,7 +8,6 @@ use std::{
 };
 
 use netdiv_contract::encoding::Encoding;
-use netdiv_traces::{Fact, Stage, Trace};
 use tracing::error;
 
 use crate::{
@@ -36,16 +35,9 @@ impl<E: StreamingEngine + ?Sized> Streaming<E> {
         Self { engine, encoding, pulse, clock }
     }
 
-    /// Makes a call, which traces know by that name; after a failure or a panic the engine's samples are answered with it, and
-    /// the node lives on.
-    fn call(
-        &mut self,
-        name: &'static str,
-        samples: usize,
-        call: impl FnOnce(&mut E) -> Result<(), EngineError>,
-    ) {
-        let from = self.clock.now();
-        self.pulse.begun(samples, from);
+    /// Makes a call; after a failure or a panic the engine's samples are answered with it, and the node lives on.
+    fn call(&mut self, samples: usize, call: impl FnOnce(&mut E) -> Result<(), EngineError>) {
+        self.pulse.begun(samples, self.clock.now());
         let engine = self.engine.as_mut();
         let outcome = catch_unwind(AssertUnwindSafe(|| call(&mut *engine)));
         let outcome = outcome.unwrap_or_else(|panic| {
@@ -64,11 +56,6 @@ impl<E: StreamingEngine + ?Sized> Streaming<E> {
             Err(error) if error.is_lost_device() => self.pulse.lost(error.to_string()),
             _ => self.pulse.finished(outcome.is_err(), self.clock.now()),
         }
-        netdiv_traces::record(|| Trace {
-            whole: Stage { name, from, to: self.clock.now() },
-            facts: vec![("samples", Fact::Count(samples as u64))],
-            stages: Vec::new(),
-        });
     }
 }
 
@@ -103,10 +90,10 @@ impl<E: StreamingEngine + ?Sized> Work for Streaming<E> {
             (payload, Sink::new(sample, clock, encoding))
         };
         let samples: Vec<_> = samples.into_iter().map(with_sink).collect();
-        self.call("begin", samples.len(), |engine| engine.begin(samples));
+        self.call(samples.len(), |engine| engine.begin(samples));
     }
 
     fn step(&mut self) {
-        self.call("step", self.engine.under_way(), |engine| engine.step());
+        self.call(self.engine.under_way(), |engine| engine.step());
     }
 }

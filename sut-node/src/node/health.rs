@@ -17,7 +17,7 @@ const MOST_BYTES: usize = 1 << 20;
 
 /// Why the node is not ready to serve, as far as that can be told.
 #[derive(Debug, thiserror::Error)]
-pub enum HealthError {
+pub(crate) enum HealthError {
     /// There is nobody to ask.
     #[error(
         "--metrics is not set: a node's health is read from its metrics; start it with --metrics 127.0.0.1:9400 and ask with the same settings"
@@ -41,7 +41,7 @@ pub enum HealthError {
 
 impl HealthError {
     /// What a program ends with.
-    pub const fn exit_code(&self) -> u8 {
+    pub(crate) const fn exit_code(&self) -> u8 {
         match self {
             Self::NoMetrics => 2,
             Self::Silent { .. } | Self::NoNode(_) | Self::Unwell => 1,
@@ -50,7 +50,7 @@ impl HealthError {
 }
 
 /// Whether the node whose metrics are at this address is ready to serve.
-pub fn health(address: Option<SocketAddr>) -> Result<(), HealthError> {
+pub(crate) fn health(address: Option<SocketAddr>) -> Result<(), HealthError> {
     let mut address = address.ok_or(HealthError::NoMetrics)?;
     // Where it listens on all addresses, this machine's own is among them.
     match address.ip() {

@@ -11,7 +11,6 @@ use netdiv_contract::{
     FILE_DESCRIPTOR_SET,
     limits::{MAX_CALLS, MAX_FRAME_BYTES, MAX_HEADER_BYTES, WINDOW_BYTES, connection_window_bytes},
 };
-use netdiv_traces::Traces;
 use netdiv_transport::{
     Connections,
     grpc::{self, Guarded, SutNodeService},
@@ -50,14 +49,12 @@ const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Runs a node on open sockets until `shutdown` is ready and what is in flight is answered.
 ///
 /// The node answers only after its engines are warm. `shutdown` gives the name of the signal that asks it to end.
-pub async fn run(
+pub(crate) async fn run(
     config: Config,
     sockets: Sockets,
     shutdown: impl Future<Output = &'static str> + Send + 'static,
 ) -> Result<(), NodeError> {
     reload_on_hangup(config.network.tls.clone(), config.network.token.clone());
-    let traces = config.traces.as_ref();
-    let traces = traces.map(|to| Traces::start(to, "sut-node", &config.name)).transpose()?;
     if let Some(address) = config.metrics {
         metrics::serve(address).await.map_err(NodeError::Metrics)?;
     }
@@ -144,11 +141,7 @@ pub async fn run(
         },
     };
     queue.close();
-    tokio::task::spawn_blocking(move || {
-        engines.wait();
-        drop(traces);
-    })
-    .await?;
+    tokio::task::spawn_blocking(move || engines.wait()).await?;
     info!(node = config.name, "ended");
     drop(ready_file?);
     // It may have been lost in the last batch of a drain.

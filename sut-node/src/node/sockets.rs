@@ -12,7 +12,7 @@ use crate::settings::network::Network;
 
 /// The node's open sockets.
 #[derive(Debug)]
-pub struct Sockets {
+pub(crate) struct Sockets {
     pub(crate) tcp: Option<TcpListener>,
     pub(crate) udp: Option<UdpSocket>,
     pub(crate) address: SocketAddr,
@@ -23,7 +23,7 @@ const ATTEMPTS: usize = 16;
 
 impl Sockets {
     /// Opens what is to be served. With port 0, both transports get the same free port.
-    pub async fn bind(network: &Network) -> io::Result<Self> {
+    pub(crate) async fn bind(network: &Network) -> io::Result<Self> {
         let mut attempt = 1;
         loop {
             match Self::bind_once(network).await {

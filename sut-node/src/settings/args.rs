@@ -16,7 +16,6 @@ use crate::settings::{
     error::ConfigError,
     fabric::FabricArgs,
     network::{NetworkArgs, address},
-    observe::ObserveArgs,
     range::{MILLISECOND, bytes, limit, within},
     token_room::TokenRoom,
 };
@@ -91,10 +90,6 @@ pub struct Args {
     /// How long a shutdown waits for what is in flight [default: 5s]
     #[arg(long, value_name = "TIME", help_heading = NODE)]
     pub drain_timeout: Option<TimeSpan>,
-    /// Traces.
-    #[command(flatten)]
-    #[serde(flatten)]
-    pub observe: ObserveArgs,
 }
 
 impl Keys for Args {
@@ -198,7 +193,6 @@ impl Args {
             evidence,
             ready_file: self.ready_file,
             metrics,
-            traces: self.observe.resolve()?,
             engine_timeout: limit(
                 "engine-timeout",
                 self.engine_timeout,
@@ -222,7 +216,7 @@ fn token_room(most: Option<u32>, engine: &EngineConfig) -> Result<Option<TokenRo
     let Some(longest_output) = engine.longest_output() else {
         return Err(ConfigError::OtherEngine {
             key,
-            engine: "tokens, decoder, openai, vllm-grpc, sglang-grpc, trtllm-grpc, or torch, plug-in or kserve with a model of tokens"
+            engine: "tokens, decoder, openai, or torch, plug-in or kserve with a model of tokens"
                 .into(),
         });
     };

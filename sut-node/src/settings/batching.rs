@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use clap::Args as _;
 use netdiv_contract::limits::MAX_BATCH;
-use netdiv_process::{ByteCount, TimeSpan};
-use netdiv_words::{did_you_mean, with_suggestion};
+use netdiv_process::{ByteCount, TimeSpan, unknown_key};
+use netdiv_words::with_suggestion;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -120,18 +119,10 @@ impl BatchingArgs {
 
     /// From a table of a manifest; an error text when it holds anything else.
     pub(crate) fn of_table(table: toml::Table) -> Result<Self, String> {
-        let table = netdiv_process::renew::<Self>(table)?;
-        let known: Self =
-            table.clone().try_into().map_err(|e: toml::de::Error| with_suggestion(e.message()))?;
-        let taken = toml::Table::try_from(&known).map_err(|error| error.to_string())?;
-        match table.keys().find(|key| !taken.contains_key(*key)) {
-            Some(key) => {
-                let command = Self::augment_args(clap::Command::new(""));
-                let keys = command.get_arguments().map(|argument| argument.get_id().as_str());
-                let meant = did_you_mean(key, keys);
-                Err(format!("`{key}`: there is no such setting{meant}"))
-            }
-            None => Ok(known),
+        let unknown = |key: &String| Some(format!("`{key}`: {}", unknown_key::<Self>(key)?));
+        match table.keys().find_map(unknown) {
+            Some(why) => Err(why),
+            None => table.try_into().map_err(|e: toml::de::Error| with_suggestion(e.message())),
         }
     }
 }

@@ -47,8 +47,6 @@ pub struct Config {
     pub ready_file: Option<PathBuf>,
     /// Address of the Prometheus endpoint.
     pub metrics: Option<SocketAddr>,
-    /// Where traces of batches go, and how many.
-    pub traces: Option<netdiv_traces::Settings>,
     /// How long an engine may be in one batch.
     pub engine_timeout: Duration,
     /// How long a shutdown waits.

@@ -20,7 +20,7 @@ use crate::{
         kserve::{KserveConfig, KserveModel},
         plugin_file::PluginFile,
         range::{OutOfRange, within},
-        served::{GrpcService, Protocol, ServedArgs, ServedConfig},
+        served::{ServedArgs, ServedConfig},
         token_plugin::TokenPluginConfig,
         tokens::{TokensArgs, TokensConfig},
     },
@@ -205,17 +205,8 @@ impl EngineArgs {
                 return Ok((EngineConfig::Tokens(self.tokens.resolve()?), batching.clone()));
             }
             EngineChoice::Word(EngineWord::Openai) => {
-                let dialect = self.served.openai_dialect.unwrap_or_default();
-                return Ok((self.served(Protocol::Openai(dialect))?, batching.clone()));
-            }
-            EngineChoice::Word(EngineWord::VllmGrpc) => {
-                return Ok((self.served(Protocol::Grpc(GrpcService::Vllm))?, batching.clone()));
-            }
-            EngineChoice::Word(EngineWord::SglangGrpc) => {
-                return Ok((self.served(Protocol::Grpc(GrpcService::Sglang))?, batching.clone()));
-            }
-            EngineChoice::Word(EngineWord::TrtllmGrpc) => {
-                return Ok((self.served(Protocol::Grpc(GrpcService::Trtllm))?, batching.clone()));
+                let served = Arc::new(self.served.resolve(self.model.as_deref())?);
+                return Ok((EngineConfig::Served(served), batching.clone()));
             }
             EngineChoice::Word(EngineWord::Kserve) => {
                 return Ok((self.kserve()?, batching.clone()));
@@ -241,13 +232,10 @@ impl EngineArgs {
         kind: EngineWord,
         batching: &BatchingArgs,
     ) -> Result<(), ConfigError> {
-        use EngineWord::{
-            Decoder, Echo, Kserve, Onnx, Openai, PlugIn, SglangGrpc, Tokens, Torch, TrtllmGrpc,
-            VllmGrpc,
-        };
+        use EngineWord::{Decoder, Echo, Kserve, Onnx, Openai, PlugIn, Tokens, Torch};
         let plugins: &[EngineWord] = &[Torch, PlugIn];
         let models: &[EngineWord] = &[Onnx, Decoder, Torch, PlugIn];
-        let servers: &[EngineWord] = &[Openai, VllmGrpc, SglangGrpc, TrtllmGrpc, Kserve];
+        let servers: &[EngineWord] = &[Openai, Kserve];
         let with_model = [models, servers].concat();
         // Streaming engines form their batches themselves: they are given every sample that they have room for.
         let batches: &[EngineWord] = &[Onnx, Torch, PlugIn, Echo, EngineWord::None];
@@ -276,11 +264,6 @@ impl EngineArgs {
             }
             None => Ok(()),
         }
-    }
-
-    fn served(&self, protocol: Protocol) -> Result<EngineConfig, ConfigError> {
-        let served = self.served.resolve(protocol, self.model.as_deref())?;
-        Ok(EngineConfig::Served(Arc::new(served)))
     }
 
     /// Threads of an instance that runs on the cores.

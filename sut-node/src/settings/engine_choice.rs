@@ -37,12 +37,6 @@ pub enum EngineWord {
     Tokens,
     /// A serving engine, over HTTP
     Openai,
-    /// vLLM, over gRPC
-    VllmGrpc,
-    /// SGLang, over gRPC
-    SglangGrpc,
-    /// TensorRT-LLM, over gRPC
-    TrtllmGrpc,
     /// Triton, over gRPC
     Kserve,
     /// A shared library; its file names it.
@@ -109,10 +103,18 @@ impl FromStr for EngineChoice {
 fn named_otherwise(text: &str) -> Option<&'static str> {
     let letters = text.to_lowercase().replace(|c: char| !c.is_alphanumeric(), "");
     Some(match letters.as_str() {
-        "vllm" => "vLLM: openai (HTTP) or vllm-grpc",
-        "sglang" | "sgl" => "SGLang: openai (HTTP) with --openai-dialect sglang, or sglang-grpc",
+        "vllm" => "vLLM: openai",
+        "sglang" | "sgl" => "SGLang: openai with --openai-dialect sglang",
         "trtllm" | "tensorrtllm" | "tensorrt" => {
-            "TensorRT-LLM: openai (HTTP) with --openai-dialect trtllm, or trtllm-grpc"
+            "TensorRT-LLM: openai with --openai-dialect trtllm"
+        }
+        // Engines of earlier builds.
+        "vllmgrpc" => "it was removed; use --engine openai, with vLLM's HTTP server",
+        "sglanggrpc" => {
+            "it was removed; use --engine openai --openai-dialect sglang, with SGLang's HTTP server"
+        }
+        "trtllmgrpc" => {
+            "it was removed; use --engine openai --openai-dialect trtllm, with trtllm-serve's HTTP server"
         }
         "llamacpp" | "llamaserver" => "llama.cpp: openai with --openai-dialect llamacpp",
         "triton" | "tritonserver" => "Triton: kserve",
@@ -157,15 +159,18 @@ mod tests {
     #[test]
     fn an_engine_by_another_name_is_said_by_its_word() {
         for (text, want) in [
-            ("vllm", "(vLLM: openai (HTTP) or vllm-grpc)"),
-            ("vLLM", "(vLLM: openai (HTTP) or vllm-grpc)"),
-            ("tensorrt-llm", "or trtllm-grpc)"),
-            ("TensorRT_LLM", "or trtllm-grpc)"),
-            ("sglang", "or sglang-grpc)"),
+            ("vllm", "(vLLM: openai)"),
+            ("vLLM", "(vLLM: openai)"),
+            ("tensorrt-llm", "openai with --openai-dialect trtllm)"),
+            ("TensorRT_LLM", "openai with --openai-dialect trtllm)"),
+            ("sglang", "openai with --openai-dialect sglang)"),
+            ("vllm-grpc", "(it was removed; use --engine openai, with vLLM's HTTP server)"),
+            ("sglang-grpc", "--openai-dialect sglang, with SGLang's HTTP server)"),
+            ("trtllm-grpc", "--openai-dialect trtllm, with trtllm-serve's HTTP server)"),
             ("llama.cpp", "(llama.cpp: openai with --openai-dialect llamacpp)"),
             ("triton", "(Triton: kserve)"),
             ("tgi", "no engine is known to work with this server)"),
-            ("vlm-grpc", "(did you mean vllm-grpc?)"),
+            ("opena", "(did you mean openai?)"),
             ("onx", "(did you mean onnx?)"),
             ("abacus", "(with a / or ending in .so)"),
         ] {

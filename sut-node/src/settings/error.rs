@@ -32,9 +32,6 @@ pub enum ConfigError {
     /// The address of the metrics must be known.
     #[error("--metrics with port 0 takes any free port, which nobody would know; name a port")]
     MetricsPort,
-    /// Traces that cannot be.
-    #[error(transparent)]
-    Traces(#[from] netdiv_traces::SettingsError),
     /// Not a name.
     #[error("--name `{}`: {NAME_RULE}", said(.0))]
     Name(String),
@@ -96,7 +93,7 @@ pub enum ConfigError {
     ScheduleAndTimes,
     /// An engine has nobody to ask.
     #[error(
-        "openai, vllm-grpc, sglang-grpc, trtllm-grpc and kserve need --url, where the serving engine listens, and --model, a file that says what it serves (docs/ENGINES.md)"
+        "openai and kserve need --url, where the serving engine listens, and --model, a file that says what it serves (docs/ENGINES.md)"
     )]
     NoServer,
     /// Not the address of a serving engine.

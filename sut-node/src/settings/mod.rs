@@ -11,7 +11,6 @@ pub(crate) mod error;
 pub(crate) mod fabric;
 pub(crate) mod kserve;
 pub(crate) mod network;
-pub(crate) mod observe;
 pub(crate) mod plugin_file;
 pub(crate) mod published;
 pub(crate) mod range;

@@ -27,7 +27,7 @@ use crate::{
         engine::{EngineConfig, OnnxConfig, PluginConfig, Postprocess},
         kserve::{KserveConfig, KserveModel},
         network::{Network, Transports},
-        served::{Dialect, GrpcService, Protocol, ServedConfig, ServersConfig},
+        served::{Dialect, ServedConfig, ServersConfig},
         token_plugin::TokenPluginConfig,
         tokens::TokensConfig,
     },
@@ -89,12 +89,11 @@ enum Engine<'a> {
     Tokens(&'a TokensConfig),
     Openai {
         dialect: Dialect,
-        #[serde(flatten)]
-        served: Served<'a>,
+        /// Number of serving engines.
+        servers: usize,
+        timeout_ms: u64,
+        model: &'a ServedModel,
     },
-    VllmGrpc(Served<'a>),
-    SglangGrpc(Served<'a>),
-    TrtllmGrpc(Served<'a>),
     Kserve {
         /// Number of serving engines.
         servers: usize,
@@ -125,14 +124,6 @@ enum Engine<'a> {
         threads: Option<usize>,
         model: Language<'a>,
     },
-}
-
-#[derive(Serialize)]
-struct Served<'a> {
-    /// Number of serving engines.
-    servers: usize,
-    timeout_ms: u64,
-    model: &'a ServedModel,
 }
 
 #[derive(Serialize)]
@@ -202,7 +193,6 @@ impl<'a> Settings<'a> {
             evidence: _,
             ready_file: _,
             metrics: _,
-            traces: _,
             engine_timeout,
             drain_timeout,
         } = config;
@@ -256,16 +246,10 @@ impl<'a> Engine<'a> {
             },
             EngineConfig::Tokens(settings) => Self::Tokens(settings),
             EngineConfig::Served(settings) => {
-                let ServedConfig { servers, protocol, model } = &**settings;
+                let ServedConfig { servers, dialect, model } = &**settings;
                 let ServersConfig { urls, token: _, tls: _, timeout } = servers;
                 let timeout_ms = whole(timeout.as_millis());
-                let served = Served { servers: urls.len(), timeout_ms, model };
-                match protocol {
-                    Protocol::Openai(dialect) => Self::Openai { dialect: *dialect, served },
-                    Protocol::Grpc(GrpcService::Vllm) => Self::VllmGrpc(served),
-                    Protocol::Grpc(GrpcService::Sglang) => Self::SglangGrpc(served),
-                    Protocol::Grpc(GrpcService::Trtllm) => Self::TrtllmGrpc(served),
-                }
+                Self::Openai { dialect: *dialect, servers: urls.len(), timeout_ms, model }
             }
             EngineConfig::Kserve(settings) => {
                 let KserveConfig { servers, model } = &**settings;

@@ -1,4 +1,4 @@
-//! Settings of the engines `openai`, `vllm-grpc`, `sglang-grpc` and `trtllm-grpc`: serving engines behind the node.
+//! Settings of the engine `openai`: serving engines behind the node.
 
 use std::{
     fmt,
@@ -10,7 +10,6 @@ use clap::ValueEnum;
 use http::{HeaderValue, Uri};
 use netdiv_process::TimeSpan;
 use netdiv_transport::security::{ClientTls, Token};
-use netdiv_words::ServedEngine;
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -25,20 +24,20 @@ use crate::{
 #[derive(Debug, Clone, Default, clap::Args, Serialize, Deserialize)]
 #[command(next_help_heading = "Serving engines")]
 pub struct ServedArgs {
-    /// openai, kserve, and those over gRPC: where the serving engine listens, as `http://HOST:PORT` or `https://HOST:PORT`; openai
+    /// openai and kserve: where the serving engine listens, as `http://HOST:PORT` or `https://HOST:PORT`; openai
     /// also takes `h2c://HOST:PORT`, HTTP/2 without TLS; with several, a sample goes to the one with the fewest under way
     #[arg(long, value_name = "URLS", value_delimiter = ',')]
     pub url: Option<Vec<String>>,
     /// openai: which serving engine it is [default: vllm]
     #[arg(long, value_name = "ENGINE")]
     pub openai_dialect: Option<Dialect>,
-    /// openai, kserve, and those over gRPC: send the token in this file with each request
+    /// openai and kserve: send the token in this file with each request
     #[arg(long, value_name = "FILE")]
     pub url_token_file: Option<PathBuf>,
-    /// openai, kserve, and those over gRPC: take only servers with a certificate of this authority, in PEM; needed for https
+    /// openai and kserve: take only servers with a certificate of this authority, in PEM; needed for https
     #[arg(long, value_name = "FILE")]
     pub url_ca: Option<PathBuf>,
-    /// openai, kserve, and those over gRPC: how long a serving engine may give no token, or no answer, before the sample fails
+    /// openai and kserve: how long a serving engine may give no token, or no answer, before the sample fails
     /// [default: 45s]
     #[arg(long, value_name = "TIME")]
     pub url_timeout: Option<TimeSpan>,
@@ -59,55 +58,13 @@ pub enum Dialect {
     Llamacpp,
 }
 
-/// What is spoken with a serving engine.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Protocol {
-    /// HTTP with events, each engine in its own way.
-    Openai(Dialect),
-    /// A service over gRPC.
-    Grpc(GrpcService),
-}
-
-/// Whose service it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum GrpcService {
-    /// vLLM, `vllm.grpc.engine.VllmEngine`
-    Vllm,
-    /// SGLang, `sglang.grpc.scheduler.SglangScheduler`
-    Sglang,
-    /// TensorRT-LLM, `trtllm.TrtllmService`
-    Trtllm,
-}
-
-impl GrpcService {
-    /// The same serving engine over HTTP.
-    pub(crate) fn dialect(self) -> Dialect {
-        match self {
-            Self::Vllm => Dialect::Vllm,
-            Self::Sglang => Dialect::Sglang,
-            Self::Trtllm => Dialect::Trtllm,
-        }
-    }
-}
-
-impl From<Protocol> for ServedEngine {
-    fn from(protocol: Protocol) -> Self {
-        match protocol {
-            Protocol::Openai(_) => Self::Openai,
-            Protocol::Grpc(GrpcService::Vllm) => Self::VllmGrpc,
-            Protocol::Grpc(GrpcService::Sglang) => Self::SglangGrpc,
-            Protocol::Grpc(GrpcService::Trtllm) => Self::TrtllmGrpc,
-        }
-    }
-}
-
-/// Settings of the engines `openai`, `vllm-grpc`, `sglang-grpc` and `trtllm-grpc`.
+/// Settings of the engine `openai`.
 #[derive(Debug, Clone)]
 pub struct ServedConfig {
     /// Where it is served.
     pub servers: ServersConfig,
     /// What is spoken there.
-    pub protocol: Protocol,
+    pub dialect: Dialect,
     /// What is served.
     pub model: ServedModel,
 }
@@ -164,18 +121,15 @@ impl ServedArgs {
     }
 
     /// Checks the settings and fills in the defaults; reads what is known of the model, the token and the certificates.
-    pub(super) fn resolve(
-        &self,
-        protocol: Protocol,
-        model: Option<&Path>,
-    ) -> Result<ServedConfig, ConfigError> {
+    pub(super) fn resolve(&self, model: Option<&Path>) -> Result<ServedConfig, ConfigError> {
+        let dialect = self.openai_dialect.unwrap_or_default();
         let model = model.ok_or(ConfigError::NoServer)?;
-        let servers = self.servers(matches!(protocol, Protocol::Openai(_)))?;
+        let servers = self.servers(true)?;
         let model = ServedModel::read(model)?;
-        if protocol == Protocol::Openai(Dialect::Llamacpp) && model.min_tokens > 1 {
+        if dialect == Dialect::Llamacpp && model.min_tokens > 1 {
             return Err(ConfigError::NoLeastTokens(model.min_tokens));
         }
-        Ok(ServedConfig { servers, protocol, model })
+        Ok(ServedConfig { servers, dialect, model })
     }
 
     /// Checks where the servers are, and reads the token and the certificates. `over_http`: else it is gRPC.
@@ -232,17 +186,16 @@ mod tests {
     fn each_engine_has_its_keys() {
         let url = "url = ['http://a:8000']";
         for (text, words) in [
-            ("engine = 'vllm-grpc'".to_owned(), "kserve need --url"),
-            ("engine = 'sglang-grpc'".to_owned(), "kserve need --url"),
-            ("engine = 'trtllm-grpc'".to_owned(), "kserve need --url"),
-            (format!("engine = 'vllm-grpc'\n{url}"), "need --url"),
+            ("engine = 'openai'".to_owned(), "kserve need --url"),
+            ("engine = 'kserve'".to_owned(), "kserve need --url"),
+            (format!("engine = 'openai'\n{url}"), "need --url"),
             (
-                format!("engine = 'vllm-grpc'\n{url}\nopenai_dialect = 'sglang'"),
+                format!("engine = 'kserve'\n{url}\nopenai_dialect = 'sglang'"),
                 "--openai-dialect belongs to the engine openai",
             ),
-            (format!("engine = 'tokens'\n{url}"), "--url belongs to the engine openai, vllm-grpc"),
+            (format!("engine = 'tokens'\n{url}"), "--url belongs to the engine openai, kserve"),
             (
-                "engine = 'vllm-grpc'\nurl = ['https://a:1']\nmodel = 'x'".into(),
+                "engine = 'openai'\nurl = ['https://a:1']\nmodel = 'x'".into(),
                 "https needs --url-ca",
             ),
         ] {

@@ -13,8 +13,12 @@ use super::{client::Flag, streaming_faults::Talkative};
 use crate::{
     batching::queue::BatchQueue,
     engine::{
-        Engine, StreamingEngine, WaitingEngine, batched::Batched, streaming::Streaming,
-        task::serve, thread::EngineThread, work::Work,
+        batched::Batched,
+        interface::{Engine, StreamingEngine, WaitingEngine},
+        streaming::Streaming,
+        task::serve,
+        thread::EngineThread,
+        work::Work,
     },
     sample::Sample,
 };

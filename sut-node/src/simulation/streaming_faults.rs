@@ -16,7 +16,11 @@ use rand::{Rng as _, rngs::StdRng};
 
 use super::MAX_BATCH;
 use crate::{
-    engine::{EngineError, Sink, StreamingEngine, WaitingEngine},
+    engine::{
+        error::EngineError,
+        interface::{StreamingEngine, WaitingEngine},
+        sink::Sink,
+    },
     model::payload::Payload,
     settings::token_room::TokenRoom,
 };

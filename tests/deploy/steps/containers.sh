@@ -6,7 +6,7 @@ containers=(node-a node-b loadgen)
 
 mmdebstrap --quiet --variant=minbase bookworm "$OUT/runtime.tar"
 mkdir "$OUT/programs" "$OUT/result"
-cp "$BIN/sut-node" "$BIN/loadgen-node" "$OUT/programs/"
+cp "$BIN/sut-node" "$BIN/loadgen-node" "$BIN/netdiv-in-process" "$OUT/programs/"
 strip "$OUT/programs/"*
 image_of localhost/runtime "$OUT/runtime.tar" /
 image_of localhost/programs "$OUT/programs" /programs

@@ -25,7 +25,7 @@ done
 if [ -n "${missing[*]-}" ]; then chroot "$root" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null; fi
 everything >"$OUT/before.txt"
 inside dpkg --install /tmp/netdiv.deb
-for program in sut-node loadgen-node; do inside "$program" --version; done
+for program in sut-node loadgen-node netdiv-in-process; do inside "$program" --version; done
 for file in /usr/lib/systemd/system/netdiv-node.service /etc/netdiv/node.toml /usr/include/netdiv_engine.h \
     /usr/share/bash-completion/completions/sut-node; do
     [ -f "$root$file" ] || fail "the package lacks $file"

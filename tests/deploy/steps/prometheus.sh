@@ -27,7 +27,7 @@ node() { # NAME PORT METRICS OPTION…
 }
 node a 52051 19400 --engine echo
 node b 52052 19401 --engine echo
-node c 52053 19402 --engine tokens --tokens-ttft-us 5000 --tokens-tpot-us 100
+node c 52053 19402 --engine tokens --tokens-ttft 5ms --tokens-tpot 100us
 
 run() { # NAME METRICS NODES OPTION…
     "$BIN/loadgen-node" run --metrics "127.0.0.1:$2" --nodes "$3" --scenario server --output "$OUT/run-$1" \

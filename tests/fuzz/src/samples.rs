@@ -1,7 +1,7 @@
 //! Samples on their way into a model, as the node's workloads read them.
 
 use bytes::Bytes;
-use sut_node::{DryRun, Manifest};
+use sut_node::fuzzing::Workload;
 
 use crate::input::with_file;
 
@@ -20,17 +20,17 @@ const IMAGE_MODELS: [&str; 2] = [
 ];
 
 thread_local! {
-    static RUNS: Vec<DryRun> = runs(&MODELS);
-    static IMAGE_RUNS: Vec<DryRun> = runs(&IMAGE_MODELS);
+    static RUNS: Vec<Workload> = runs(&MODELS);
+    static IMAGE_RUNS: Vec<Workload> = runs(&IMAGE_MODELS);
 }
 
-fn runs(manifests: &[&str]) -> Vec<DryRun> {
+fn runs(manifests: &[&str]) -> Vec<Workload> {
     let mut runs = Vec::new();
     for text in manifests {
         let text = text.replace("[64, 64, 3]", "[8, 8, 3]").replace("resize = 73", "resize = 9");
         let text = text.replace("[128, 128, 3]", "[16, 8, 3]");
         with_file(text.as_bytes(), |path| {
-            runs.extend(Manifest::read(path).ok().and_then(|manifest| DryRun::new(manifest).ok()));
+            runs.extend(Workload::read(path));
         });
     }
     assert_eq!(runs.len(), manifests.len(), "a model of the tests cannot be used");
@@ -54,7 +54,7 @@ pub(crate) fn images(data: &[u8]) {
 }
 
 /// In a batch with itself: each sample is answered, and alike ones alike.
-fn run(model: &DryRun, sample: &[u8]) {
+fn run(model: &Workload, sample: &[u8]) {
     let sample = Bytes::copy_from_slice(sample);
     let answers = model.answers(&[sample.clone(), sample]);
     assert!(matches!(&answers[..], [] | [_, _]), "{} answers to two samples", answers.len());

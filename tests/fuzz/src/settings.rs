@@ -8,7 +8,10 @@ use netdiv_transport::{
     discovery::{self, Nodes},
     security::{ClientTls, ServerTls, TlsFiles, Token},
 };
-use sut_node::{Args, DryRun, LanguageModel, Manifest, ServedModel};
+use sut_node::{
+    Args,
+    fuzzing::{Workload, read_language_model},
+};
 
 use crate::input::with_file;
 
@@ -47,11 +50,8 @@ pub(crate) fn nodes(data: &[u8]) {
 /// A model's manifest, and the workload that it describes; that of a language model; or what is known of a served model.
 pub(crate) fn manifests(data: &[u8]) {
     with_file(data, |path| {
-        if let Ok(manifest) = Manifest::read(path) {
-            let _ = DryRun::new(manifest);
-        }
-        let _ = LanguageModel::read(path);
-        let _ = ServedModel::read(path);
+        let _ = Workload::read(path);
+        read_language_model(path);
     });
 }
 

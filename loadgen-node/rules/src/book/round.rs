@@ -90,7 +90,7 @@ impl Seeds {
         ["qsl_rng_seed", "sample_index_rng_seed", "schedule_rng_seed"];
 
     /// The seeds that are others than announced: the setting, what was announced, and what there is.
-    pub(crate) fn unlike(
+    pub fn unlike(
         self,
         seed: impl Fn(&str) -> Option<u64>,
     ) -> impl Iterator<Item = (&'static str, u64, Option<u64>)> {

@@ -42,8 +42,6 @@ mod measured;
 mod measurements;
 mod memories;
 mod modes;
-#[cfg(test)]
-mod mutations;
 mod names;
 mod node_settings;
 mod osi;
@@ -143,6 +141,23 @@ pub fn check(dir: &Path, table: &Table, options: &Options) -> Result<Report, Che
         judge(subject, others, root)
     });
     Ok(Report { subject: dir.display().to_string(), judgements: judgements.collect() })
+}
+
+/// The documents about machines and bandwidth that `submission` would write of the runs in a tree, each with its path. `texts` are
+/// those that the submitter has written. For tests.
+#[doc(hidden)]
+pub fn documents(root: &Path, texts: [&str; 2]) -> std::io::Result<Vec<(String, String)>> {
+    let table = Table::builtin().map_err(std::io::Error::other)?;
+    let Subjects { subjects, .. } = read_all(root, table, None).map_err(std::io::Error::other)?;
+    let mut all = Vec::new();
+    for subject in &subjects {
+        let Some(tree) = &subject.tree else { continue };
+        let papers = made_again::papers(subject, tree, texts).into_iter().take(1).flatten();
+        let bandwidth = made_again::report_on_bandwidth(subject);
+        let bandwidth = bandwidth.map(|text| (crate::tree::documents::BANDWIDTH, text));
+        all.extend(papers.chain(bandwidth).map(|(name, text)| (tree.home.document(name), text)));
+    }
+    Ok(all)
 }
 
 /// All that a folder holds.

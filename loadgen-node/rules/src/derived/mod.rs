@@ -4,4 +4,4 @@ pub(crate) mod cluster;
 pub(crate) mod description;
 pub(crate) mod markdown;
 pub(crate) mod network;
-pub(crate) mod readme;
+pub mod readme;

@@ -6,16 +6,16 @@ use super::markdown::{block, known, table};
 use crate::{book::Test, result::RunResult};
 
 /// What a run with digests is for.
-pub(crate) const DIGESTS: &str = "digests of all samples";
+pub const DIGESTS: &str = "digests of all samples";
 
 /// What the run of a compliance test is for.
-pub(crate) fn of_test(test: Test) -> String {
+pub fn of_test(test: Test) -> String {
     format!("{test}, with its audit.config")
 }
 
 /// The text about a result, of which `name` is the benchmark and the scenario, and `others` are the run with digests and those of
 /// compliance tests, in the order of their names.
-pub(crate) fn text(
+pub fn text(
     name: &str,
     result: &RunResult,
     accuracy: &RunResult,

@@ -25,6 +25,6 @@ pub(crate) fn read_to_string(path: &Path) -> io::Result<String> {
 }
 
 /// The SHA-256 of bytes, in hex.
-pub(crate) fn sha256_of(bytes: impl AsRef<[u8]>) -> String {
+pub fn sha256_of(bytes: impl AsRef<[u8]>) -> String {
     hex::encode(Sha256::digest(bytes))
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::result::RunResult;
 
 /// The fields, each with its value.
-pub(crate) fn recorded(record: &RunResult) -> [(&'static str, Value); 8] {
+pub fn recorded(record: &RunResult) -> [(&'static str, Value); 8] {
     let nodes = record.nodes.iter().map(|node| {
         json!({
             "name": node.name,

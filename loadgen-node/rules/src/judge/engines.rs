@@ -1,9 +1,8 @@
 //! The engine of a node: of N2, that it runs a model (rules, section 4.1.1: a result is of the reference model); of N10, that it
 //! computes every query in its entirety (6.2.1).
 
-use clap::ValueEnum as _;
 use netdiv_contract::v1::Machine;
-use netdiv_words::{Found, PrefixCaching, ServedEngine};
+use netdiv_words::{Found, PrefixCaching};
 
 use crate::{book::Benchmark, result::Node};
 
@@ -16,6 +15,9 @@ pub(crate) fn without_model(engine: &str, model_sha256: &str) -> Option<String> 
     };
     Some(format!("{why}; run again with the benchmark's model"))
 }
+
+/// Engines that send prompts to serving engines. Earlier builds had the last three.
+const SERVING_ENGINES: [&str; 4] = ["openai", "vllm-grpc", "sglang-grpc", "trtllm-grpc"];
 
 /// What a node says of its settings.
 fn settings(machine: &Machine) -> toml::Table {
@@ -48,7 +50,7 @@ pub(crate) fn other_outputs(benchmark: &Benchmark, machine: &Machine) -> Option<
 /// does where its model has a vocabulary; tensors have no prefixes.
 fn sends_prompts(engine: &str, settings: &toml::Table) -> bool {
     let vocabulary = || settings.get("engine")?.get("model")?.get("vocabulary");
-    ServedEngine::from_str(engine, false).is_ok() || engine == "kserve" && vocabulary().is_some()
+    SERVING_ENGINES.contains(&engine) || engine == "kserve" && vocabulary().is_some()
 }
 
 /// Why prompts were not computed in their entirety at a node, by what its engine counted while samples ran.

@@ -22,8 +22,8 @@ pub(super) fn text(template: &Template<'_>) -> String {
     .key(
         "engine",
         "torch",
-        "What runs the model: torch (libtorch), onnx, decoder, the file of a plug-in, openai, vllm-grpc, \
-         sglang-grpc, trtllm-grpc or kserve; docs/MODELS.md and docs/ENGINES.md say how.",
+        "What runs the model: torch (libtorch), onnx, decoder, the file of a plug-in, openai \
+         or kserve; docs/MODELS.md and docs/ENGINES.md say how.",
     )
     .key(
         "model",

@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Reads an answer of messages, each after its length, to a request of that id: the ids as they are given on, and how it ends.
-pub fn read_stream(
+pub(crate) fn read_stream(
     model: &DecoupledModel,
     id: &str,
     mut messages: &[u8],

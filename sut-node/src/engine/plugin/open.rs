@@ -36,7 +36,7 @@ pub(in crate::engine) fn check(file: &PluginFile) -> Result<(), EngineError> {
 }
 
 /// What an engine plug-in finds to compute on, for people.
-pub fn devices(file: &PluginFile) -> Result<String, EngineError> {
+pub(crate) fn devices(file: &PluginFile) -> Result<String, EngineError> {
     let (plugin, libtorch) = open(file)?;
     let mut text = format!("{} ({})\n", plugin.name(), plugin.version());
     if let Some(folder) = libtorch {

@@ -10,6 +10,8 @@ pub(super) mod http2_peer;
 pub(super) mod ids;
 pub(super) mod refused;
 pub(super) mod servers;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) mod taken;
 pub(super) mod taker;
 pub(super) mod tasks;
 #[cfg(test)]

@@ -63,11 +63,6 @@ impl<C> Server<C> {
         Request(self)
     }
 
-    /// Where it listens.
-    pub(crate) fn url(&self) -> &Uri {
-        &self.url
-    }
-
     /// The address of a path.
     pub(crate) fn at(&self, path: &'static str) -> Uri {
         let mut parts = self.url.clone().into_parts();

@@ -48,20 +48,6 @@ impl Taker for Nobody {
     }
 }
 
-/// Keeps the tokens, and waits for ever.
-#[derive(Default)]
-pub(crate) struct Taken(pub(crate) Vec<i32>);
-
-impl Taker for Taken {
-    fn tokens(&mut self, ids: &[i32]) {
-        self.0.extend(ids);
-    }
-
-    fn has_gone(&self) -> bool {
-        false
-    }
-}
-
 /// Waits for one answer of a server, but not for ever, and only while somebody wants it. The timer goes on from wait to wait, so
 /// that parts which follow each other at once cost none.
 pub(crate) struct Patience {

@@ -1,4 +1,4 @@
-//! What a part of an answer says, whatever was spoken.
+//! A part of an answer, whatever the dialect.
 
 /// A part of an answer.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -55,10 +55,4 @@ pub(super) fn finish(word: &str, stop: &str, length: &str) -> Result<Finish, Str
         _ if word == length => Ok(Finish::Length),
         _ => Err(format!("the output ends for `{word}`, not because it is complete")),
     }
-}
-
-/// An answer as it comes.
-pub(super) trait Chunks {
-    /// What comes next; `None`: the answer is over.
-    fn next(&mut self) -> impl Future<Output = Result<Option<Chunk>, String>> + Send;
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http_body::Body;
+use http_body_util::Full;
 use hyper_rustls::HttpsConnector;
 use hyper_util::{
     client::legacy::{self, connect::HttpConnector},
@@ -20,24 +20,18 @@ use crate::engine::remote::connector::{Version, connector};
 
 pub(super) type Failure = Box<dyn Error + Send + Sync>;
 
-pub(super) type Pool<B> = legacy::Client<HttpsConnector<HttpConnector>, B>;
+pub(super) type Pool = legacy::Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
 /// Servers close connections that are idle for 5 s (uvicorn, llama.cpp). One that is closed just then would lose a request.
 pub(super) const IDLE_TIME: Duration = Duration::from_secs(2);
 
 /// Connections that trust so, each kept for other requests.
-pub(super) fn kept<B>(tls: &ClientTls, version: Version) -> Pool<B>
-where
-    B: Body<Data = Bytes, Error: Into<Failure>> + Unpin + Send + 'static,
-{
+pub(super) fn kept(tls: &ClientTls, version: Version) -> Pool {
     builder(version).build(connector(tls, version))
 }
 
 /// A connection for each request.
-pub(super) fn fresh<B>(tls: &ClientTls, version: Version) -> Pool<B>
-where
-    B: Body<Data = Bytes, Error: Into<Failure>> + Unpin + Send + 'static,
-{
+pub(super) fn fresh(tls: &ClientTls, version: Version) -> Pool {
     builder(version).pool_max_idle_per_host(0).build(connector(tls, version))
 }
 

@@ -14,36 +14,27 @@ use tokio::runtime::Builder;
 
 use crate::{
     engine::{
-        remote::taker::Taken,
-        served::{chunk::Chunks, exchange::read, grpc, openai, output::Output},
+        remote::taken::Taken,
+        served::{
+            exchange::read,
+            openai::{answer::Answer, dialect::api},
+            output::Output,
+        },
     },
     model::served::ServedModel,
-    settings::served::Protocol,
+    settings::served::Dialect,
 };
 
 /// Reads an answer's body that comes in pieces, to a prompt of so many tokens: the ids as they are given on, and how it ends.
-pub fn read_answer(
-    protocol: Protocol,
+pub(crate) fn read_answer(
+    dialect: Dialect,
     model: &ServedModel,
     prompt_tokens: usize,
     pieces: impl Iterator<Item = Bytes>,
 ) -> (Vec<i32>, Result<(), String>) {
     let pieces: Vec<_> = pieces.collect();
-    let body = Pieces(pieces.into_iter());
-    match protocol {
-        Protocol::Openai(dialect) => {
-            let answer = openai::answer::Answer::of_body(dialect, body);
-            read_all(answer, Output::new(model, prompt_tokens))
-        }
-        Protocol::Grpc(service) => {
-            let answer = grpc::answer::Answer::of_body(service, body);
-            read_all(answer, Output::new(model, prompt_tokens))
-        }
-    }
-}
-
-fn read_all(mut answer: impl Chunks, output: Output<'_>) -> (Vec<i32>, Result<(), String>) {
-    let mut taken = Taken::default();
+    let mut answer = Answer::new(api(dialect), Pieces(pieces.into_iter()));
+    let (output, mut taken) = (Output::new(model, prompt_tokens), Taken::default());
     // Nothing is waited for.
     let timeout = Duration::from_secs(60);
     let outcome = match Builder::new_current_thread().enable_time().build() {

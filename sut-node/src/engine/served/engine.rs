@@ -18,7 +18,7 @@ use crate::{
             servers::Servers,
             tasks::{Answer, Place, Tasks},
         },
-        served::{chunk::Chunks as _, exchange::Exchange, wire},
+        served::exchange::{Answer as Rest, Exchange},
         sink::Sink,
     },
     model::{payload::Payload, workload::integers},
@@ -68,7 +68,7 @@ impl Answer for Prompts {
 impl Prompts {
     fn warn_of_caching(&self, cached: usize) {
         if !self.said.swap(true, Ordering::Relaxed) {
-            let off = self.exchange.wire.no_caching();
+            let off = self.exchange.client.api.no_caching;
             warn!(
                 cached,
                 "tokens of a prompt were not computed for it, which the division does not allow: {off}"
@@ -78,6 +78,6 @@ impl Prompts {
 }
 
 /// Reads what is left of an answer, so that its connection can be used again.
-async fn read_up(mut rest: wire::Answer) {
+async fn read_up(mut rest: Rest) {
     let _ = timeout(TAIL_TIME, async { while let Ok(Some(_)) = rest.next().await {} }).await;
 }

@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tokio::time::{Instant, timeout};
+use bytes::Bytes;
+use http_body::Body;
+use tokio::time::Instant;
 
 use crate::{
     engine::{
@@ -14,24 +16,30 @@ use crate::{
             tries::Tries,
         },
         served::{
-            chunk::Chunks,
+            connections::Failure,
+            openai::{
+                answer,
+                client::{Client, Content},
+            },
             output::{Output, Remarks},
-            wire::{Answer, Wire},
         },
     },
     settings::served::ServedConfig,
 };
 
+/// An answer of a server as it comes.
+pub(super) type Answer = answer::Answer<Content>;
+
 /// What every request of an instance shares.
 pub(super) struct Exchange {
     pub(super) settings: Arc<ServedConfig>,
-    pub(super) wire: Wire,
+    pub(super) client: Client,
 }
 
 impl Exchange {
     pub(super) fn new(settings: Arc<ServedConfig>) -> Self {
-        let wire = Wire::new(&settings);
-        Self { settings, wire }
+        let client = Client::new(&settings);
+        Self { settings, client }
     }
 
     /// Asks a server, and gives the tokens as they come. What is left of the answer, which has nothing more to say, has to be
@@ -52,20 +60,13 @@ impl Exchange {
         }
     }
 
-    /// Looks whether a server has the model.
-    pub(super) async fn check_model(&self, server: &Server) -> Result<(), EngineError> {
-        let answer = timeout(self.settings.servers.timeout, self.wire.check_model(server)).await;
-        let answer = answer.unwrap_or_else(|_| Err(Refused::Failed(SILENT.into())));
-        answer.map_err(|refused| EngineError::Failed(format!("{server}: {}", refused.why())))
-    }
-
     async fn attempt(
         &self,
         server: &Server,
         prompt: &[i64],
         taker: &mut impl Taker,
     ) -> Result<(Remarks, Answer), Refused> {
-        let begins = self.wire.ask(server, prompt);
+        let begins = self.client.ask(server, prompt);
         let until = Instant::now() + self.settings.servers.timeout;
         let mut answer = Patience::new(until).wait(begins, taker, until).await??;
         let output = Output::new(&self.settings.model, prompt.len());
@@ -75,12 +76,15 @@ impl Exchange {
 }
 
 /// Reads an answer to its end, and gives the tokens as they come.
-pub(super) async fn read(
-    answer: &mut impl Chunks,
+pub(super) async fn read<B>(
+    answer: &mut answer::Answer<B>,
     mut output: Output<'_>,
     taker: &mut impl Taker,
     timeout: Duration,
-) -> Result<Remarks, String> {
+) -> Result<Remarks, String>
+where
+    B: Body<Data = Bytes, Error: Into<Failure>> + Unpin,
+{
     let mut until = Instant::now() + timeout;
     let mut patience = Patience::new(until);
     loop {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, atomic::AtomicBool};
 
-use netdiv_words::{Found, ServedEngine};
+use netdiv_words::Found;
 
 use crate::{
     engine::{
@@ -38,13 +38,12 @@ pub(crate) fn load(
 
 fn model(settings: &ServedConfig, probed: Probed) -> Model {
     let served = &settings.model;
-    let engine = ServedEngine::from(settings.protocol).into();
     let limits = TokenLimits { vocabulary: served.vocabulary, max_input: served.max_input_tokens };
     Model {
         framework: probed.framework,
         name: served.name.clone(),
         sha256: served.sha256.clone(),
         found: Some(Found { prefix_caching: probed.prefix_caching }),
-        ..Model::of_tokens(engine, limits)
+        ..Model::of_tokens("openai", limits)
     }
 }

@@ -61,7 +61,7 @@ pub(super) fn probe(settings: &ServedConfig) -> Result<Probed, EngineError> {
     let mut worst = PrefixCaching::Off;
     for server in servers.all() {
         let (remarks, caching) = runtime.block_on(probe_one(&exchange, server))?;
-        let off = exchange.wire.no_caching();
+        let off = exchange.client.api.no_caching;
         match caching {
             PrefixCaching::Off => {}
             PrefixCaching::On => warn!(
@@ -73,7 +73,7 @@ pub(super) fn probe(settings: &ServedConfig) -> Result<Probed, EngineError> {
                 "cannot tell whether it reuses what it computed for other prompts; make sure of {off}"
             ),
         }
-        names.insert(remarks.server.unwrap_or_else(|| exchange.wire.product().into()));
+        names.insert(remarks.server.unwrap_or_else(|| exchange.client.api.product.into()));
         worst = worst.max(caching);
     }
     runtime.shutdown_background();
@@ -85,7 +85,6 @@ async fn probe_one(
     exchange: &Exchange,
     server: &Server,
 ) -> Result<(Remarks, PrefixCaching), EngineError> {
-    exchange.check_model(server).await?;
     let model = &exchange.settings.model;
     let tokens = model.max_input_tokens.min(PROMPT_TOKENS);
     let prompt = prompt(tokens, model.vocabulary, 0);
@@ -97,7 +96,7 @@ async fn probe_one(
         Some(1..) => PrefixCaching::On,
         Some(0) if tokens > BLOCK_TOKENS => PrefixCaching::Off,
         _ => {
-            let stated = exchange.wire.stated_caching(server);
+            let stated = exchange.client.stated_caching(server);
             let stated = timeout(exchange.settings.servers.timeout, stated).await;
             match stated.unwrap_or(PrefixCaching::CannotTell) {
                 PrefixCaching::CannotTell if tokens > BLOCK_TOKENS => {

@@ -19,14 +19,14 @@ const MOST_BYTES: usize = 1 << 26;
 
 /// A manifest's workload, with a model whose outputs are zeros. For fuzzing, and for looking at a data set without a device.
 #[derive(Debug)]
-pub struct DryRun {
+pub(crate) struct DryRun {
     manifest: Arc<Manifest>,
     workload: Arc<dyn Workload>,
 }
 
 impl DryRun {
     /// The workload that the manifest names. An error text says what does not fit.
-    pub fn new(manifest: Manifest) -> Result<Self, String> {
+    pub(crate) fn new(manifest: Manifest) -> Result<Self, String> {
         let manifest = Arc::new(manifest);
         let threads = ThreadPoolBuilder::new().num_threads(1).build();
         let threads = threads.map_err(|error| error.to_string())?;
@@ -35,7 +35,7 @@ impl DryRun {
     }
 
     /// Runs a batch: one answer, or the reason why there is none, for each sample that fits the layout.
-    pub fn answers(&self, samples: &[Bytes]) -> Vec<Result<Bytes, String>> {
+    pub(crate) fn answers(&self, samples: &[Bytes]) -> Vec<Result<Bytes, String>> {
         let takes = self.workload.layout();
         let read = |sample: &Bytes| Payload::read(&takes, sample.clone()).ok();
         let batch: Arc<[Payload]> = samples.iter().filter_map(read).collect();

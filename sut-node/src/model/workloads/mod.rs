@@ -3,6 +3,7 @@
 pub(crate) mod by_name;
 pub(crate) mod classification;
 mod detection;
+#[cfg(feature = "fuzzing")]
 pub(crate) mod dry_run;
 mod image;
 mod node_classification;

@@ -1,29 +1,26 @@
 use std::{collections::BTreeSet, fs, path::Path};
 
-use clap::{Args as _, ValueEnum as _};
+use clap::Args as _;
 
 use super::*;
 use netdiv_process::{ByteCount, TimeSpan};
 use netdiv_transport::security::make_certificates;
-use netdiv_words::{PrefixCaching, ServedEngine};
+use netdiv_words::PrefixCaching;
 
 use crate::settings::args::Args;
 
 const ECHO: &str = "engine = 'echo'";
 const NONE: &str = "engine = 'none'";
 const PEERS: &str = "engine = 'none'\nfabric_peers = ['localhost:7']";
-const TRACED: &str = "engine = 'echo'\notlp = 'http://127.0.0.1:4317'";
 const TOKENS: &str = "engine = 'tokens'";
 const ONNX: &str = "engine = 'onnx'\nmodel = 'digits'";
 const OPENAI: &str =
     "engine = 'openai'\nurl = ['http://127.0.0.1:8000']\nmodel = 'FOLDER/served.toml'";
-const VLLM_GRPC: &str =
-    "engine = 'vllm-grpc'\nurl = ['http://127.0.0.1:8000']\nmodel = 'FOLDER/served.toml'";
 const DECODER: &str = "engine = 'decoder'\nmodel = 'FOLDER/served.toml'";
 const TORCH: &str = "engine = 'torch'\nmodel = 'FOLDER/toy.toml'";
 
 /// For each key that decides how a node answers: settings, and one that differs in this key alone.
-const DECIDE: [(&str, &str, &str); 37] = [
+const DECIDE: [(&str, &str, &str); 36] = [
     ("transport", ECHO, "'quic'"),
     ("receive_window_bytes", ECHO, "1000000"),
     ("max_connections", ECHO, "5"),
@@ -52,7 +49,6 @@ const DECIDE: [(&str, &str, &str); 37] = [
     ("tokens_vocabulary", TOKENS, "77"),
     ("openai_dialect", OPENAI, "'sglang'"),
     ("url_timeout", OPENAI, "'7ms'"),
-    ("url_timeout", VLLM_GRPC, "'7ms'"),
     ("postprocess", ONNX, "'none'"),
     ("threads", ONNX, "77"),
     ("threads", DECODER, "77"),
@@ -64,13 +60,11 @@ const DECIDE: [(&str, &str, &str); 37] = [
 ];
 
 /// The same for those that do not.
-const DO_NOT: [(&str, &str, &str); 15] = [
+const DO_NOT: [(&str, &str, &str); 13] = [
     ("listen", ECHO, "'127.0.0.1:7'"),
     ("name", ECHO, "'b'"),
     ("insecure", ECHO, "true"),
     ("metrics", ECHO, "'127.0.0.1:7'"),
-    ("otlp", ECHO, "'http://127.0.0.1:4317'"),
-    ("otlp_ratio", TRACED, "0.5"),
     ("ready_file", ECHO, "'ready.json'"),
     ("token_file", ECHO, "'FOLDER/token'"),
     ("url_token_file", OPENAI, "'FOLDER/token'"),
@@ -215,25 +209,17 @@ fn a_manifest_is_published_without_its_place() {
 
 #[test]
 fn a_served_model_and_what_was_found_of_it_are_published_without_their_place() {
-    for engine in ServedEngine::value_variants() {
-        let settings = VLLM_GRPC.replace("vllm-grpc", &engine.to_string());
-        served_model_is_published_without_its_place(&settings);
-        let published = published(folder().path(), &settings).text;
-        assert!(published.contains(&format!("kind = \"{engine}\"")), "{published}");
-    }
-}
-
-fn served_model_is_published_without_its_place(engine: &str) {
     let (folder, other) = (folder(), folder());
-    let text = |folder: &tempfile::TempDir| published(folder.path(), engine).text;
+    let text = |folder: &tempfile::TempDir| published(folder.path(), OPENAI).text;
     assert_eq!(text(&folder), text(&other));
-    let elsewhere = engine.replace("127.0.0.1:8000", "engine:8000");
+    assert!(text(&folder).contains("kind = \"openai\""), "{}", text(&folder));
+    let elsewhere = OPENAI.replace("127.0.0.1:8000", "engine:8000");
     assert_eq!(published(folder.path(), &elsewhere).text, text(&other));
-    let two = engine.replace("['", "['http://engine:8000', '");
+    let two = OPENAI.replace("['", "['http://engine:8000', '");
     assert_ne!(published(folder.path(), &two).text, text(&other));
     let args: Args = toml::from_str(&format!(
         "name = 'a'\n{}",
-        engine.replace("FOLDER", &folder.path().display().to_string())
+        OPENAI.replace("FOLDER", &folder.path().display().to_string())
     ))
     .unwrap();
     let found = Found { prefix_caching: PrefixCaching::Off };

@@ -43,19 +43,19 @@ const DEEPEST: usize = 100;
 
 /// A text, and where it starts.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Text {
-    pub(crate) x: f64,
-    pub(crate) y: f64,
-    pub(crate) text: String,
+pub struct Text {
+    pub x: f64,
+    pub y: f64,
+    pub text: String,
 }
 
 /// A drawing, as far as it is read.
 #[derive(Debug, Default)]
-pub(crate) struct Drawn {
+pub struct Drawn {
     /// Texts that are seen.
-    pub(crate) seen: Vec<Text>,
+    pub seen: Vec<Text>,
     /// Texts that are not, or may not be, each with the reason.
-    pub(crate) hidden: Vec<(String, String)>,
+    pub hidden: Vec<(String, String)>,
 }
 
 /// Reads a file.
@@ -63,7 +63,7 @@ pub(crate) struct Drawn {
 /// # Errors
 ///
 /// When it is no SVG, or what it shows cannot be told.
-pub(crate) fn drawn(file: &str) -> Result<Drawn, String> {
+pub fn drawn(file: &str) -> Result<Drawn, String> {
     let document = Document::parse(file).map_err(|error| format!("is no SVG: {error}"))?;
     let root = document.root_element();
     if root.tag_name().name() != "svg" || root.tag_name().namespace() != Some(NAMESPACE) {

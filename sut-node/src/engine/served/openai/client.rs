@@ -26,7 +26,7 @@ use crate::{
             },
         },
     },
-    settings::served::{Dialect, H2C, ServedConfig},
+    settings::served::{H2C, ServedConfig},
 };
 
 /// Longest text of a refusal.
@@ -52,15 +52,15 @@ pub(crate) struct Client {
 pub(crate) type Content = Either<AnswerBody, Incoming>;
 
 struct Pools {
-    kept: Pool<Full<Bytes>>,
-    fresh: Pool<Full<Bytes>>,
+    kept: Pool,
+    fresh: Pool,
 }
 
 impl Client {
-    pub(crate) fn new(settings: &ServedConfig, dialect: Dialect) -> Self {
+    pub(crate) fn new(settings: &ServedConfig) -> Self {
         let tls = &settings.servers.tls;
         let pools = |version| Pools { kept: kept(tls, version), fresh: fresh(tls, version) };
-        let api = api(dialect);
+        let api = api(settings.dialect);
         Self {
             api,
             rest: api.rest(&settings.model),

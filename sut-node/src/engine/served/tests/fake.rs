@@ -19,11 +19,11 @@ use tokio::runtime::Builder;
 use crate::{
     engine::{
         error::EngineError,
-        remote::{servers::Servers, taker::Taken, testing::PROMPT},
+        remote::{servers::Servers, taken::Taken, testing::PROMPT},
         served::{exchange::Exchange, output::Remarks},
     },
     model::served::ServedModel,
-    settings::served::{Dialect, Protocol, ServedConfig, ServersConfig},
+    settings::served::{Dialect, ServedConfig, ServersConfig},
 };
 
 /// What the server does next on a connection.
@@ -170,7 +170,7 @@ pub(super) fn settings(urls: &[&str], dialect: Dialect, model: ServedModel) -> S
             tls: ClientTls::trusting_nobody().unwrap(),
             timeout: Duration::from_secs(20),
         },
-        protocol: Protocol::Openai(dialect),
+        dialect,
         model,
     }
 }

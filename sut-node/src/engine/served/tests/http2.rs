@@ -8,7 +8,7 @@ use crate::{
         http2_peer::{Http2Peer, data, end, go_away, head, rst_stream},
         testing::tiny,
     },
-    settings::served::{Dialect::Vllm, GrpcService, Protocol},
+    settings::served::Dialect::Vllm,
 };
 
 const FIRST: &str = "data: {\"choices\":[{\"index\":0,\"token_ids\":[7]}]}\n\n";
@@ -102,15 +102,4 @@ fn a_request_whose_answer_has_begun_is_never_sent_again() {
         assert!(error.contains("after 1 tokens: "), "{error}");
         assert_eq!(peer.requests(), 1);
     }
-}
-
-#[test]
-fn a_call_of_grpc_that_was_not_processed_is_made_again() {
-    let peer = Http2Peer::start(|number, _| go_away(if number == 0 { 0 } else { 2 }, ""));
-    let url = format!("http://{}", peer.address);
-    let mut settings = settings(&[&url], Vllm, tiny(3, &[2]));
-    settings.protocol = Protocol::Grpc(GrpcService::Vllm);
-    let error = ask(&settings).1.unwrap_err().to_string();
-    assert!(error.contains("it closed the connection with GOAWAY INTERNAL_ERROR"), "{error}");
-    assert_eq!(peer.requests(), 2);
 }

@@ -2,7 +2,6 @@
 
 mod fake;
 mod faults;
-mod grpc;
 mod http2;
 mod instance;
 mod pieces;

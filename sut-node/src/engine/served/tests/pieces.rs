@@ -5,11 +5,8 @@ use proptest::prelude::*;
 
 use super::fake::recorded;
 use crate::{
-    engine::{read_answer, remote::testing::tiny},
-    settings::served::{
-        Dialect::{self, Llamacpp, Sglang, Trtllm, Vllm},
-        Protocol::Openai,
-    },
+    engine::{remote::testing::tiny, served::dry_run::read_answer},
+    settings::served::Dialect::{self, Llamacpp, Sglang, Trtllm, Vllm},
 };
 
 const STREAMS: [(&str, Dialect); 5] = [
@@ -34,7 +31,7 @@ proptest! {
         cuts.extend([0, body.len()]);
         cuts.sort_unstable();
         let pieces = cuts.windows(2).map(|cut| body.slice(cut[0]..cut[1]));
-        let (taken, outcome) = read_answer(Openai(dialect), &tiny(4, &[]), 4, pieces);
+        let (taken, outcome) = read_answer(dialect, &tiny(4, &[]), 4, pieces);
         prop_assert_eq!((taken, outcome), (vec![291, 1611, 379, 410], Ok(())));
     }
 
@@ -53,7 +50,7 @@ proptest! {
             *old = byte;
         }
         let body = [Bytes::from(body)].into_iter();
-        let (taken, outcome) = read_answer(Openai(dialect), &tiny(4, &[]), 4, body);
+        let (taken, outcome) = read_answer(dialect, &tiny(4, &[]), 4, body);
         // A digit may become part of another id; of these only the dialects that send all ids twice can know.
         if outcome.is_ok() && !byte.is_ascii_digit() {
             prop_assert_eq!(taken, vec![291, 1611, 379, 410]);

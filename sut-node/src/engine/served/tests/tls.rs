@@ -24,7 +24,7 @@ use crate::{
     engine::{
         remote::{
             servers::Servers,
-            taker::Taken,
+            taken::Taken,
             testing::{PROMPT, tiny},
         },
         served::exchange::Exchange,

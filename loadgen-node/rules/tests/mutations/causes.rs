@@ -1,0 +1,55 @@
+//! Edits of which all that is said has one cause: it is said once.
+
+use netdiv_rules::{
+    Grouped, Outcome,
+    Rule::*,
+    book::Table,
+    check::{Options, check},
+    testing::lines,
+};
+
+use super::{FILES, by_hand, edits, tree::Tree};
+
+/// What is said for people of an edited tree, but for N38, which is about the others.
+fn told(tree: &Tree, outcome: Outcome) -> Vec<String> {
+    let report = check(tree.root(), Table::builtin().unwrap(), &Options::default()).unwrap();
+    let of_outcome = |f: &&Grouped| f.outcome == outcome && ![N37, N38].contains(&f.rule);
+    lines(report.findings().filter(of_outcome), "")
+}
+
+#[test]
+fn one_cause_is_said_once() {
+    // Two lines where two things are to be mended, such as both scenarios.
+    let mut wrong = Vec::new();
+    let mut look = |name: &str, tree: &Tree| {
+        let (broken, unknown) = (told(tree, Outcome::Fail), told(tree, Outcome::CannotTell));
+        if broken.is_empty() || broken.len() > 2 || unknown.len() > 6 {
+            wrong.push(format!("{name}:\n{}\n?\n{}", broken.join("\n"), unknown.join("\n")));
+        }
+    };
+    for edit in FILES.iter().flat_map(|(_, text)| edits(text)).filter(|edit| edit.one_cause) {
+        let tree = edit.tree.tree();
+        edit.change.iter().for_each(|change| change.make(&tree));
+        look(&edit.name, &tree);
+    }
+    for (name, valid, _, edit) in by_hand::ONE_CAUSE {
+        let tree = valid.tree();
+        edit(&tree);
+        look(name, &tree);
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn what_cannot_be_judged_is_said_with_its_cause() {
+    let tree = Tree::new();
+    let record =
+        "network/acme/measurements/two-H100-nodes/resnet50/Offline/performance.result.json";
+    tree.remove(record);
+    let unknown = told(&tree, Outcome::CannotTell);
+    assert_eq!(unknown.len(), 1, "{unknown:?}");
+    let want = format!(
+        "N24, N25, N26, N27, N29, N30: {record}: cannot be judged, because this is missing"
+    );
+    assert!(unknown[0].ends_with(&want), "{unknown:?}");
+}

@@ -1,0 +1,328 @@
+//! A valid submission, edited in one place at a time: each edit names the findings that must then be there, and breaks no other
+//! rule.
+//!
+//! Edits are data: `n07.toml` has those that break N7 first, and `change.rs` reads and makes them. Those of `by_hand.rs` are
+//! code. `tree.rs` is the submission and the ways to edit it; `allowed.rs` has edits that break nothing, and `every_key.rs`
+//! edits every key by itself.
+
+#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests read what they wrote")]
+
+#[path = "../fixture/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "other tests use the rest")]
+mod fixture;
+#[path = "../stated/mod.rs"]
+mod stated;
+
+mod allowed;
+mod by_hand;
+mod causes;
+mod change;
+mod counts;
+mod documents;
+mod every_key;
+mod machines;
+mod papers;
+mod tree;
+
+use std::{collections::BTreeSet, env, fs};
+
+use fixture::loadgen_files::of_release;
+use netdiv_rules::{
+    Outcome, Rule,
+    book::Table,
+    check::{Options, Report, check},
+    testing::lines,
+    tree::DETAIL,
+};
+
+use by_hand::Row;
+use change::{Edit, Edits};
+use tree::Tree;
+
+/// A test for each file of edits, and the list of all.
+macro_rules! rules {
+    ($($name:ident)*) => {
+        const FILES: &[(&str, &str)] =
+            &[$((stringify!($name), include_str!(concat!(stringify!($name), ".toml")))),*];
+
+        mod edited {
+            $(#[test]
+            fn $name() {
+                super::each_finds_what_it_names(stringify!($name));
+            })*
+
+            #[test]
+            fn by_hand() {
+                super::each_breaks_its_rules(super::by_hand::ROWS);
+                super::each_breaks_its_rules(super::by_hand::ONE_CAUSE);
+            }
+        }
+    };
+}
+
+rules! {
+    n01 n02 n03 n04 n05 n06 n07 n08 n09 n10 n12 n13
+    n14 n15 n16 n17 n18 n20 n21 n22 n23 n24 n25 n26
+    n27 n28 n29 n30 n31 n32 n33 n34 n35 n36 n38
+}
+
+/// The edits of a rule's file.
+fn edits(text: &str) -> Vec<Edit> {
+    toml::from_str::<Edits>(text).unwrap_or_else(|error| panic!("{error}")).edit
+}
+
+fn report(tree: &Tree) -> Report {
+    let checked = || check(tree.root(), Table::builtin().unwrap(), &Options::default()).unwrap();
+    let report = checked();
+    if papers::write_again(tree, &report) { checked() } else { report }
+}
+
+fn broken(report: &Report) -> BTreeSet<String> {
+    let broken = Rule::all().filter(|rule| report.outcome(*rule) == Outcome::Fail);
+    broken.map(|rule| rule.to_string()).collect()
+}
+
+/// Lines about one edit; more would be the same over and over.
+const MOST_LINES: usize = 9;
+
+/// The findings of a report that break a rule but N38, each as its rule and its text.
+fn failures(report: &Report) -> BTreeSet<String> {
+    let failures = report.findings().filter(|f| f.outcome == Outcome::Fail && f.rule != Rule::N38);
+    failures.map(|finding| format!("{} {}", finding.rule, finding.text)).collect()
+}
+
+/// Makes every edit of a rule's file and compares; `NETDIV_WRITE_MUTATIONS=1` writes what is found into the file.
+fn each_finds_what_it_names(rule: &str) {
+    let (_, text) = FILES.iter().find(|(name, _)| *name == rule).unwrap();
+    let (mut wrong, mut found) = (Vec::new(), Vec::new());
+    for edit in edits(text) {
+        let tree = edit.tree.tree();
+        edit.change.iter().for_each(|change| change.make(&tree));
+        let report = report(&tree);
+        let failures = failures(&report);
+        let named: BTreeSet<_> = edit.finds.into_iter().collect();
+        let told = lines(report.findings().filter(|f| f.outcome == Outcome::Fail), "");
+        if failures != named
+            || report.outcome(Rule::N38) != Outcome::Fail
+            || told.len() > MOST_LINES
+        {
+            wrong.push(format!("{}: wanted {named:#?}, found {failures:#?}", edit.name));
+        }
+        found.push(failures);
+    }
+    if env::var_os("NETDIV_WRITE_MUTATIONS").is_some() {
+        let path = format!("{}/tests/mutations/{rule}.toml", env!("CARGO_MANIFEST_DIR"));
+        fs::write(path, with_findings(text, &found)).unwrap();
+    } else {
+        assert!(wrong.is_empty(), "{} edits:\n{}", wrong.len(), wrong.join("\n"));
+    }
+}
+
+/// Returns the text of a rule's file with other findings, edit by edit.
+fn with_findings(text: &str, found: &[BTreeSet<String>]) -> String {
+    let (mut new, mut found, mut is_old) = (String::new(), found.iter(), false);
+    for line in text.lines() {
+        is_old &= line != "]";
+        if !is_old {
+            new += &format!("{line}\n");
+        }
+        if line == "finds = [" {
+            is_old = true;
+            for finding in found.next().unwrap() {
+                new += &format!("    {},\n", toml::Value::from(finding.as_str()));
+            }
+        }
+    }
+    new
+}
+
+/// Makes edits that are code, and compares the rules that they break.
+fn each_breaks_its_rules(rows: &[Row]) {
+    let mut wrong = Vec::new();
+    for (name, valid, rules, edit) in rows {
+        let tree = valid.tree();
+        edit(&tree);
+        let report = report(&tree);
+        let mut want: BTreeSet<_> = rules.iter().map(Rule::to_string).collect();
+        want.insert("N38".into());
+        let broken = broken(&report);
+        let told = lines(report.findings().filter(|f| f.outcome == Outcome::Fail), "");
+        if broken != want || told.len() > MOST_LINES {
+            wrong.push(format!(
+                "{name}: wanted {want:?}, found {broken:?}\n{:#?}",
+                failures(&report)
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} rows:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
+}
+
+#[test]
+fn a_valid_submission_breaks_nothing() {
+    for (division, round) in [("network", "v5.0"), ("network", "v6.0"), ("open", "v5.0")] {
+        let tree = Tree::of(division, round);
+        let report = report(&tree);
+        assert!(!report.failed(), "{division} {round}: {}", report.text());
+        for rule in Rule::all() {
+            let count = report.findings().filter(|finding| finding.rule == rule).count();
+            assert!(count > 0, "{rule}");
+        }
+        // LoadGen of round v6.0 has no tag, and N37 needs a second submission.
+        let unknown = Rule::all().filter(|rule| report.outcome(*rule) == Outcome::CannotTell);
+        let unknown: Vec<_> = unknown.map(|rule| rule.to_string()).collect();
+        let want: &[&str] = if round == "v6.0" { &["N3", "N37", "N38"] } else { &["N37"] };
+        assert_eq!(unknown, want, "{division} {round}: {}", report.text());
+        assert_eq!(report.waived().count(), 0);
+    }
+}
+
+#[test]
+fn a_submitters_folder_is_checked_as_the_tree_is() {
+    let tree = Tree::new();
+    let report =
+        check(&tree.path("network/acme"), Table::builtin().unwrap(), &Options::default()).unwrap();
+    assert!(!report.failed(), "{}", report.text());
+}
+
+#[test]
+fn machines_that_nothing_tells_apart_leave_n4_open() {
+    for (name, edit) in machines::INDISTINCT {
+        let tree = Tree::new();
+        tree.every_record(|record| {
+            let evidence = record.evidence.as_mut().unwrap();
+            edit(&mut evidence.loadgen_node, evidence.nodes.get_mut("node-b").unwrap());
+        });
+        let report = report(&tree);
+        // The system's description is still that of the other machines.
+        let of_description = BTreeSet::from(["N36", "N38"].map(String::from));
+        assert!(broken(&report).is_subset(&of_description), "{name}: {}", report.text());
+        assert_eq!(report.outcome(Rule::N4), Outcome::CannotTell, "{name}: {}", report.text());
+    }
+}
+
+#[test]
+fn a_valid_submission_of_a_language_model_breaks_nothing() {
+    for tree in [Tree::of_llama(), Tree::of_chat()] {
+        let report = report(&tree);
+        assert!(!report.failed(), "{}", report.text());
+        assert_eq!(report.outcome(Rule::N3), Outcome::Pass, "{}", report.text());
+        assert_eq!(report.outcome(Rule::N32), Outcome::Pass, "{}", report.text());
+    }
+}
+
+#[test]
+fn a_package_of_loadgen_that_is_not_quite_the_tag_leaves_n3_open() {
+    let tree = Tree::of_llama();
+    for run in ["performance", "accuracy"] {
+        for scenario in ["Offline", "Server"] {
+            let run = format!("{scenario}/{run}");
+            tree.entry(&run, "loadgen_version", "\"5.0.13 @ be4314b08f\"", "");
+            tree.log(&run, DETAIL, |text| of_release(&text, "5.0.13"));
+        }
+    }
+    tree.every_record(|record| {
+        record.versions.loadgen = "5.0.13 @ be4314b08f".into();
+        record.versions.loadgen_origin =
+            "mlcommons-loadgen 5.0.13 (equals tag v5.0.1 but for mlperf.conf)".into();
+    });
+    let report = report(&tree);
+    assert!(!report.failed(), "{}", report.text());
+    assert_eq!(report.outcome(Rule::N3), Outcome::CannotTell, "{}", report.text());
+    let text = "whose code is that of tag v5.0.1, but mlperf.conf and the header made of it have two lines for pointpainting";
+    assert!(report.text().contains(text), "{}", report.text());
+}
+
+#[test]
+fn there_is_a_row_for_every_rule_that_an_edit_can_break() {
+    let finds = FILES.iter().flat_map(|(_, text)| edits(text)).flat_map(|edit| edit.finds);
+    let named: BTreeSet<_> =
+        finds.map(|find| find.split(' ').next().unwrap_or_default().to_owned()).collect();
+    // N11 and N19 stand on N16; N37 needs a second submission; N38 is in every row.
+    let missing: Vec<_> = Rule::all().filter(|rule| !named.contains(&rule.to_string())).collect();
+    assert_eq!(missing, [Rule::N11, Rule::N19, Rule::N37, Rule::N38]);
+}
+
+#[test]
+fn whatever_cannot_be_read_is_a_finding() {
+    let valid = Tree::new();
+    for path in netdiv_rules::tree::list_files(valid.root()).unwrap() {
+        let tree = Tree::new();
+        let path = path.to_str().unwrap();
+        std::fs::write(tree.path(path), [b'{', 0xff, b'\n', 0, b':']).unwrap();
+        let report = report(&tree);
+        for rule in Rule::all() {
+            assert!(report.findings().any(|finding| finding.rule == rule), "{path}: {rule}");
+        }
+        let is_log = path.contains("mlperf_log") || path.contains("verify_");
+        let is_record = path.ends_with(".result.json") || path.contains("systems/");
+        assert!(report.failed() || !(is_log || is_record), "{path}");
+    }
+}
+
+#[test]
+fn without_its_sources_nothing_is_shown_by_construction() {
+    let tree = Tree::new();
+    tree.replace("network/acme/code/netdiv/qdl/src/lib.rs", "Query", "query");
+    let report = report(&tree);
+    for rule in [Rule::N11, Rule::N12, Rule::N19, Rule::N21] {
+        assert_eq!(report.outcome(rule), Outcome::CannotTell, "{rule}");
+    }
+}
+
+#[test]
+fn accelerators_that_are_not_described_may_lack_ecc() {
+    for count in [None, Some(3)] {
+        let tree = Tree::new();
+        tree.every_record(|record| {
+            let nodes = &mut record.evidence.as_mut().unwrap().nodes;
+            nodes.get_mut("node-b").unwrap().accelerator_count = count;
+        });
+        assert_eq!(report(&tree).outcome(Rule::N29), Outcome::CannotTell, "{count:?}");
+    }
+}
+
+#[test]
+fn the_open_division_asks_for_less_and_for_a_reason() {
+    let tree = Tree::of("open", "v5.0");
+    tree.every_record(|record| {
+        let evidence = record.evidence.as_mut().unwrap();
+        evidence.loadgen_node.memory_ecc = Some(false);
+    });
+    // What was written for the runs as they were does not list it.
+    let why = "open/acme/documentation/why-open.md";
+    assert_eq!(broken(&report(&tree)), BTreeSet::from(["N38".to_owned()]));
+    tree.write(why, "The LoadGen node has no ECC.");
+    let told = report(&tree);
+    assert!(!told.failed(), "{}", told.text());
+    let waived: Vec<_> = told.waived().collect();
+    assert_eq!(waived.len(), 1);
+    // No place is lost, and people see the first.
+    assert_eq!(waived[0].places.len(), 10);
+    assert!(told.text().contains("(in measurements/…/Offline/performance.result.json and 9 more)"));
+    tree.every_record(|record| record.rehearsal = true);
+    assert_eq!(broken(&report(&tree)), BTreeSet::from(["N38".to_owned()]));
+    tree.write(why, "All runs were rehearsals for the Network division.");
+    assert!(!report(&tree).failed());
+    tree.remove(why);
+    assert_eq!(broken(&report(&tree)), BTreeSet::from(["N38".to_owned()]));
+}
+
+#[test]
+fn for_an_audit_the_networking_must_be_the_same() {
+    let (one, other) = (Tree::new(), Tree::new());
+    let against = |tree: &Tree| {
+        let options = Options { against: Some(one.root()), ..Options::default() };
+        check(tree.root(), Table::builtin().unwrap(), &options).unwrap()
+    };
+    assert_eq!(against(&other).outcome(Rule::N37), Outcome::Pass);
+    other.every_record(|record| {
+        for node in record.evidence.as_mut().unwrap().nodes.values_mut() {
+            node.interfaces[0].model = Some("E810-C".into());
+        }
+    });
+    other.field("nic_sut", serde_json::json!("E810-C"));
+    other.field("host_network_card_count", serde_json::json!("1 x BCM5720, 1 x E810-C"));
+    // With the documents that belong to them.
+    report(&other);
+    assert_eq!(broken(&against(&other)), BTreeSet::from(["N37", "N38"].map(String::from)));
+}

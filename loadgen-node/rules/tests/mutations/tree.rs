@@ -1,0 +1,341 @@
+//! A valid submission in a folder of its own, and ways to edit it.
+
+use netdiv_words::Mode;
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::OnceLock,
+};
+
+use serde_json::{Map, Value, json};
+
+use super::papers;
+use crate::fixture::{self, RunSpec};
+use netdiv_rules::{
+    Scenario,
+    book::{Table, Test},
+    result::RunResult,
+    submission::{self, Settings, Strictness},
+    testing::readme::{self, DIGESTS, of_test},
+    testing::sha256_of,
+    tree::{self, DETAIL, SUMMARY},
+};
+
+/// The submitter's folder.
+pub(super) const HOME: &str = "network/acme";
+/// The system's description.
+pub(super) const SYSTEM: &str = "network/acme/systems/two-H100-nodes.json";
+
+pub(super) struct Tree {
+    folder: tempfile::TempDir,
+    /// The documents that are made of runs, as they were made.
+    documents: Files,
+}
+
+type Files = BTreeMap<PathBuf, Vec<u8>>;
+
+impl Tree {
+    /// One of the Network division, round v5.0.
+    pub(super) fn new() -> Self {
+        static FILES: OnceLock<Files> = OnceLock::new();
+        Self::with(FILES.get_or_init(|| files("network", "v5.0")))
+    }
+
+    /// One of that division and round.
+    pub(super) fn of(division: &str, round: &str) -> Self {
+        Self::with(&files(division, round))
+    }
+
+    /// One of a language model, Network division, round v5.0.
+    pub(super) fn of_llama() -> Self {
+        static FILES: OnceLock<Files> = OnceLock::new();
+        let runs = [Scenario::Offline, Scenario::Server]
+            .map(|scenario| RunSpec::llama(scenario, Mode::Performance));
+        Self::with(FILES.get_or_init(|| files_of("v5.0", &runs)))
+    }
+
+    /// One of a language model and its interactive variant, Network division, round v5.1.
+    pub(super) fn of_chat() -> Self {
+        static FILES: OnceLock<Files> = OnceLock::new();
+        Self::with(FILES.get_or_init(|| files_of("v5.1", &RunSpec::chat())))
+    }
+
+    fn with(files: &Files) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        for (path, bytes) in files {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, bytes).unwrap();
+        }
+        let documents =
+            files.iter().filter(|(path, _)| papers::NAMES.iter().any(|name| path.ends_with(name)));
+        let documents = documents.map(|(path, bytes)| (path.clone(), bytes.clone())).collect();
+        Self { folder, documents }
+    }
+
+    /// Whether the documents that are made of runs are still what they were made as.
+    pub(super) fn has_documents_as_made(&self) -> bool {
+        let is_as_made = |path: &PathBuf, made: &Vec<u8>| {
+            fs::read(self.folder.path().join(path)).is_ok_and(|bytes| bytes == *made)
+        };
+        self.documents.iter().all(|(path, made)| is_as_made(path, made))
+    }
+
+    pub(super) fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(super) fn path(&self, path: &str) -> PathBuf {
+        self.folder.path().join(path)
+    }
+
+    pub(super) fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path(path)).unwrap()
+    }
+
+    /// Writes a file, in a new folder if need be.
+    pub(super) fn write(&self, path: &str, text: &str) {
+        let path = self.path(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// Removes a file or a folder.
+    pub(super) fn remove(&self, path: &str) {
+        let path = self.path(path);
+        if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) }.unwrap();
+    }
+
+    pub(super) fn replace(&self, path: &str, from: &str, to: &str) {
+        let text = self.read(path);
+        assert!(text.contains(from), "{path} has no {from}");
+        self.write(path, &text.replace(from, to));
+    }
+
+    /// Edits a field of the system's description.
+    pub(super) fn field(&self, name: &str, value: Value) {
+        let mut system: Map<String, Value> = serde_json::from_str(&self.read(SYSTEM)).unwrap();
+        assert!(system.insert(name.into(), value).is_some(), "{name}");
+        self.write(SYSTEM, &serde_json::to_string(&system).unwrap());
+    }
+
+    /// Edits the record of one run: `Offline/performance`, `Server/TEST01` and so on.
+    pub(super) fn record(&self, run: &str, change: impl FnOnce(&mut RunResult)) {
+        let path = format!("{}/{run}.result.json", self.under("measurements"));
+        let mut record = serde_json::from_str(&self.read(&path)).unwrap();
+        change(&mut record);
+        self.write(&path, &serde_json::to_string_pretty(&record).unwrap());
+        self.measurements(&path, &record);
+    }
+
+    /// The record of one run as JSON; `None` where the submission has no such run.
+    pub(super) fn record_of(&self, run: &str) -> Option<Value> {
+        let path = format!("{}/{run}.result.json", self.under("measurements"));
+        self.path(&path).exists().then(|| serde_json::from_str(&self.read(&path)).unwrap())
+    }
+
+    /// Edits the record of one run as JSON.
+    pub(super) fn record_json(&self, run: &str, change: impl FnOnce(&mut Value) -> bool) {
+        let path = format!("{}/{run}.result.json", self.under("measurements"));
+        self.json(&path, change);
+        if let Ok(record) = serde_json::from_str(&self.read(&path)) {
+            self.measurements(&path, &record);
+        }
+    }
+
+    /// Edits a JSON file.
+    pub(super) fn json(&self, path: &str, change: impl FnOnce(&mut Value) -> bool) {
+        let mut value = serde_json::from_str(&self.read(path)).unwrap();
+        assert!(change(&mut value), "{path} has no such key");
+        self.write(path, &serde_json::to_string_pretty(&value).unwrap());
+    }
+
+    /// Edits what these nodes' machines said, in all records and where it is published.
+    pub(super) fn every_machine(&self, names: &[&str], change: impl Fn(&mut Value) -> bool) {
+        let files = tree::list_files(self.root()).unwrap();
+        let records = files.iter().filter_map(|path| path.to_str());
+        for path in records.filter(|path| path.ends_with(".result.json")) {
+            self.json(path, |record| {
+                names.iter().all(|name| change(&mut record["evidence"]["nodes"][name]))
+            });
+            if let Ok(record) = serde_json::from_str(&self.read(path)) {
+                self.measurements(path, &record);
+            }
+        }
+        for name in names {
+            self.json(&format!("{HOME}/documentation/evidence/{name}.json"), &change);
+        }
+    }
+
+    /// The measurements file of the Server run.
+    pub(super) fn measurements_file(&self) -> String {
+        format!("{}/Server/two-H100-nodes_netdiv_Server.json", self.under("measurements"))
+    }
+
+    /// Edits a setting of the LoadGen node as it was given, in one record, with its digests.
+    pub(super) fn given(&self, run: &str, key: &str, value: Value) {
+        self.record(run, |record| {
+            record.settings.insert(key.into(), value);
+            let text = json!(record.settings).to_string();
+            let machine = &mut record.evidence.as_mut().unwrap().loadgen_node;
+            machine.settings_sha256 = Some(sha256_of(&text));
+            machine.settings = Some(text);
+        });
+    }
+
+    /// Writes what the record of a performance run says into the measurements file beside it, as a cheat would.
+    fn measurements(&self, path: &str, record: &RunResult) {
+        self.readme(path);
+        let Some(folder) = path.strip_suffix("/performance.result.json") else { return };
+        for entry in fs::read_dir(self.path(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            if name != "measurements.json" && !name.contains("_netdiv_") {
+                continue;
+            }
+            let text = fs::read_to_string(&path).unwrap();
+            let mut json: Map<String, Value> = serde_json::from_str(&text).unwrap();
+            let fields = netdiv_rules::testing::recorded(record);
+            json.extend(fields.map(|(name, value)| (name.to_owned(), value)));
+            fs::write(&path, serde_json::to_string(&json).unwrap()).unwrap();
+        }
+    }
+
+    /// Writes the README anew of what the records say.
+    fn readme(&self, path: &str) {
+        let (folder, _) = path.rsplit_once('/').unwrap();
+        let readme = format!("{folder}/README.md");
+        let parts: Vec<_> = folder.rsplit('/').take(2).collect();
+        let name = match parts.as_slice() {
+            ["Interactive", ..] => "llama2-70b-interactive-99 Server".to_owned(),
+            parts => format!("{} {}", parts[1], parts[0]),
+        };
+        let record = |run: &str| -> Option<RunResult> {
+            let text = fs::read_to_string(self.path(&format!("{folder}/{run}.result.json")));
+            serde_json::from_str(&text.ok()?).ok()
+        };
+        let tests =
+            [Test::Test01, Test::Test04, Test::Test06].map(|t| (of_test(t), record(t.name())));
+        let others = std::iter::once((DIGESTS.to_owned(), record("digests"))).chain(tests);
+        let others: Vec<_> = others.filter_map(|(what, run)| Some((what, run?))).collect();
+        let others: Vec<_> = others.iter().map(|(what, run)| (what.clone(), run)).collect();
+        let (Some(performance), Some(accuracy)) = (record("performance"), record("accuracy"))
+        else {
+            return;
+        };
+        let text = self.read(&readme);
+        let (written, _) = text.split_once(&format!("# {name}\n")).unwrap();
+        let made = readme::text(&name, &performance, &accuracy, &others);
+        self.write(&readme, &format!("{written}{made}"));
+    }
+
+    /// Edits all records, wherever they are, and what the documentation shows of the machines.
+    pub(super) fn every_record(&self, change: impl Fn(&mut RunResult)) {
+        self.records("", change);
+    }
+
+    /// Edits all records whose paths have this text, and what the documentation shows of the machines.
+    pub(super) fn records(&self, part: &str, change: impl Fn(&mut RunResult)) {
+        let files = tree::list_files(self.root()).unwrap();
+        let records = files.iter().filter_map(|path| path.to_str());
+        for path in records.filter(|path| path.ends_with(".result.json") && path.contains(part)) {
+            let mut record = serde_json::from_str(&self.read(path)).unwrap();
+            change(&mut record);
+            self.write(path, &serde_json::to_string_pretty(&record).unwrap());
+            self.measurements(path, &record);
+            let home: Vec<_> = path.split('/').take(2).collect();
+            let evidence = record.evidence.unwrap();
+            let machines = evidence.nodes.iter().map(|(name, machine)| (name.as_str(), machine));
+            for (name, machine) in machines.chain([("loadgen", &evidence.loadgen_node)]) {
+                let path = format!("{}/documentation/evidence/{name}.json", home.join("/"));
+                self.write(&path, &serde_json::to_string(machine).unwrap());
+            }
+        }
+    }
+
+    /// Edits an entry of a detail log and what the summary says of it, and the hashes in the record: all that a cheat would
+    /// think of. `in_summary` is the line's name there, if it has one.
+    pub(super) fn entry(&self, run: &str, key: &str, value: &str, in_summary: &str) {
+        let detail = |text: &str| {
+            let start = format!(":::MLLOG {{\"key\": \"{key}\", \"value\": ");
+            let edited = text.lines().map(|line| match line.strip_prefix(&start) {
+                Some(rest) => {
+                    let (_, rest) = rest.split_once(", \"time_ms\"").unwrap();
+                    format!("{start}{value}, \"time_ms\"{rest}\n")
+                }
+                None => format!("{line}\n"),
+            });
+            edited.collect::<String>()
+        };
+        self.log(run, DETAIL, |text| {
+            assert!(text.contains(&format!("\"key\": \"{key}\"")), "{key}");
+            detail(&text)
+        });
+        if !in_summary.is_empty() {
+            self.log(run, SUMMARY, |text| {
+                let lines = text.lines().map(|line| match line.split_once(':') {
+                    Some((name, _)) if name.trim() == in_summary => {
+                        format!("{name}: {}\n", value.trim_matches('"'))
+                    }
+                    _ => format!("{line}\n"),
+                });
+                lines.collect()
+            });
+        }
+    }
+
+    /// The benchmark's folder in one of the folders of the submitter.
+    fn under(&self, folder: &str) -> String {
+        let benchmarks = ["resnet50", "llama2-70b-99"];
+        let folder = |name| format!("{HOME}/{folder}/two-H100-nodes/{name}");
+        benchmarks.map(folder).into_iter().find(|path| self.path(path).exists()).unwrap()
+    }
+
+    /// Where the logs of a run are.
+    pub(super) fn folder(&self, run: &str) -> String {
+        let (scenario, run) = run.split_once('/').unwrap();
+        match run {
+            "performance" => format!("{}/{scenario}/performance/run_1", self.under("results")),
+            "accuracy" => format!("{}/{scenario}/accuracy", self.under("results")),
+            test => format!("{}/{scenario}/{test}/performance/run_1", self.under("compliance")),
+        }
+    }
+
+    /// Edits a log of a run, and its hash in the record.
+    pub(super) fn log(&self, run: &str, name: &str, change: impl FnOnce(String) -> String) {
+        let path = format!("{}/{name}", self.folder(run));
+        let text = change(self.read(&path));
+        self.write(&path, &text);
+        let hash = sha256_of(&text);
+        self.record(run, |record| {
+            record.logs.insert(name.into(), hash);
+        });
+    }
+}
+
+fn files(division: &str, round: &str) -> Files {
+    let folder = tempfile::tempdir().unwrap();
+    read(&fixture::submission_tree(folder.path(), division, round))
+}
+
+/// The files of a submission of these performance runs and all that belongs to them, Network division.
+fn files_of(round: &str, runs: &[RunSpec]) -> Files {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path();
+    fixture::submission_folder_of(dir, "network", round, runs);
+    let settings = Settings::read(&dir.join("submission.toml")).unwrap();
+    let (table, sources) = (Table::builtin().unwrap(), &fixture::SOURCES);
+    let tree = dir.join("tree");
+    submission::make(&settings, dir, table, sources, Strictness::Usual, &tree).unwrap();
+    read(&tree)
+}
+
+/// The files of a tree.
+fn read(root: &Path) -> Files {
+    let read = |path: PathBuf| {
+        let bytes = fs::read(root.join(&path)).unwrap();
+        (path, bytes)
+    };
+    tree::list_files(root).unwrap().into_iter().map(read).collect()
+}

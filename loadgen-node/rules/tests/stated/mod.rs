@@ -1,0 +1,190 @@
+//! The keys of a submission's files, each with the statement that `check` compares it with (`stated.toml`).
+//!
+//! A cheat edits one statement and forgets another. So a key that a new program writes has no place in a submission until the
+//! table says what holds it: tests fail on a key that the table lacks, and on a key that an edit can change unseen.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs, io,
+    path::Path,
+    sync::LazyLock,
+};
+
+use netdiv_rules::tree::{DETAIL, SUMMARY, list_files};
+use serde::Deserialize;
+use serde_json::Value;
+
+/// A kind of file that states facts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Source {
+    /// LoadGen's detail log.
+    DetailLog,
+    /// LoadGen's summary.
+    Summary,
+    /// `result.json`.
+    Record,
+    /// A machine's part of it, which is also published by itself.
+    Evidence,
+    /// A system description.
+    System,
+    /// A measurements file.
+    Measurements,
+}
+
+/// Keys by what holds them; `*` stands for any text.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Class {
+    /// Another place states the fact, or bounds it.
+    pub(crate) compared: BTreeMap<String, String>,
+    /// Other statements give it.
+    pub(crate) derived: BTreeMap<String, String>,
+    /// Every run says it, and nothing else does.
+    pub(crate) runs: BTreeMap<String, String>,
+    /// Nothing else says it; the text says why.
+    pub(crate) once: BTreeMap<String, String>,
+}
+
+/// The table; empty, so that every key is missing, if it cannot be read.
+static TABLE: LazyLock<BTreeMap<Source, Class>> =
+    LazyLock::new(|| toml::from_str(include_str!("stated.toml")).unwrap_or_default());
+
+impl Source {
+    /// Returns the kind of a file of a submission or of a run's folder.
+    fn of(path: &str) -> Option<Self> {
+        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
+        // Sources have runs of their own, for tests.
+        if matches!(folder.split('/').nth(2), Some("code" | "src")) {
+            return None;
+        }
+        let is_json = name.ends_with(".json");
+        match name {
+            DETAIL => Some(Self::DetailLog),
+            SUMMARY => Some(Self::Summary),
+            "result.json" => Some(Self::Record),
+            _ if name.ends_with(".result.json") => Some(Self::Record),
+            "measurements.json" => Some(Self::Measurements),
+            _ if is_json && name.contains("_netdiv_") => Some(Self::Measurements),
+            _ if is_json && folder.ends_with("documentation/evidence") => Some(Self::Evidence),
+            _ if is_json && folder.ends_with("systems") => Some(Self::System),
+            _ => None,
+        }
+    }
+
+    /// Returns where the table has a key of such a file: a record repeats what its machines said.
+    pub(crate) fn entry(self, key: &str) -> (Self, &str) {
+        match key.strip_prefix("evidence.machine.") {
+            Some(key) => (Self::Evidence, key),
+            None => (self, key),
+        }
+    }
+
+    /// Returns true if the table has the key.
+    fn has(self, key: &str) -> bool {
+        let Some(class) = TABLE.get(&self) else { return false };
+        [&class.compared, &class.derived, &class.runs, &class.once]
+            .into_iter()
+            .flat_map(BTreeMap::keys)
+            .any(|pattern| matches(pattern, key))
+    }
+
+    /// Lists the keys of a file.
+    pub(crate) fn keys(self, text: &str) -> BTreeSet<String> {
+        match self {
+            Self::DetailLog => {
+                let entries = text.lines().filter_map(|line| line.strip_prefix(":::MLLOG "));
+                let keys = entries.filter_map(|entry| {
+                    let entry: Value = serde_json::from_str(entry).ok()?;
+                    Some(entry.get("key")?.as_str()?.to_owned())
+                });
+                keys.collect()
+            }
+            Self::Summary => {
+                let keys = text.lines().filter_map(|line| line.split_once(':'));
+                keys.map(|(key, _)| key.trim().to_owned()).collect()
+            }
+            _ => {
+                let mut keys = BTreeSet::new();
+                if let Ok(value) = serde_json::from_str(text) {
+                    leaves(&value, "", &mut keys);
+                }
+                keys
+            }
+        }
+    }
+}
+
+impl Source {
+    /// Returns true if an edit of the key in one file is expected to be found.
+    pub(crate) fn is_held(self, key: &str) -> bool {
+        !TABLE[&self].once.keys().any(|pattern| matches(pattern, key))
+    }
+
+    /// Returns true if an edit of the key in every file is expected to be found.
+    pub(crate) fn is_held_everywhere(self, key: &str) -> bool {
+        self.is_held(key) && !TABLE[&self].runs.keys().any(|pattern| matches(pattern, key))
+    }
+}
+
+/// Lists the keys that the table lacks, each with its kind of file, of a submission or of a run's folder.
+///
+/// # Errors
+///
+/// A file that cannot be read.
+pub(crate) fn unclassified(root: &Path) -> io::Result<BTreeSet<String>> {
+    let mut missing = BTreeSet::new();
+    for path in list_files(root)? {
+        let Some(source) = path.to_str().and_then(Source::of) else { continue };
+        let text = fs::read_to_string(root.join(&path))?;
+        for key in source.keys(&text) {
+            let (source, key) = source.entry(&key);
+            if !source.has(key) {
+                missing.insert(format!("{source:?}: {key}"));
+            }
+        }
+    }
+    Ok(missing)
+}
+
+/// Collects the paths of the values in a JSON document: `nodes[].name`. A machine's part of the evidence is `evidence.machine`.
+fn leaves(value: &Value, path: &str, keys: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) if !fields.is_empty() => {
+            for (name, value) in fields {
+                leaves(value, &join(path, name), keys);
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            for item in items {
+                leaves(item, &format!("{path}[]"), keys);
+            }
+        }
+        _ => {
+            keys.insert(path.into());
+        }
+    }
+}
+
+/// Appends a field's name to a path.
+pub(crate) fn join(path: &str, name: &str) -> String {
+    match path {
+        "" => name.into(),
+        "evidence" if name == "loadgen_node" => "evidence.machine".into(),
+        "evidence.nodes" => "evidence.machine".into(),
+        _ => format!("{path}.{name}"),
+    }
+}
+
+/// Returns true if a text fits a pattern, in which `*` stands for any text.
+fn matches(pattern: &str, text: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = text.strip_prefix(first) else { return false };
+    let Some(last) = parts.next_back() else { return rest.is_empty() };
+    for part in parts {
+        let Some(at) = rest.find(part) else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}

@@ -1,0 +1,117 @@
+//! A system under test as a run drives it, and the run.
+
+use std::{
+    path::Path,
+    time::{Instant, SystemTime},
+};
+
+use loadgen_sys::StartTestError;
+use netdiv_qdl::{Failure, Progress};
+use netdiv_rules::Finding;
+
+use super::{
+    conclude,
+    counted::Counted,
+    fitness::Fitness,
+    loadgen_test::LoadGenTest,
+    metrics::{Endpoint, Reading, RunFacts},
+    progress,
+    recorder::{self, Latest},
+    signals::Interruptions,
+    watchdog,
+};
+use crate::{
+    RunError,
+    result::{Digests, Verdict},
+};
+
+/// A system under test: nodes over the network, or the engines of a tool in its own process.
+pub trait System: Sync {
+    /// Returns a function that reads the counters. It returns `None` once the system is gone, which it does not keep alive.
+    fn reader(&self) -> Box<dyn Fn() -> Option<Reading> + Send>;
+
+    /// Returns a function that ends the run. It does not keep the system alive.
+    fn stopper(&self) -> Box<dyn Fn(Failure) + Send + Sync>;
+
+    /// Returns how far the run is.
+    fn progress(&self) -> Progress;
+
+    /// Returns why the run failed, as LoadGen's log has it.
+    fn failure(&self) -> Option<String>;
+
+    /// Returns all counters, without the time of the test, findings and digests.
+    fn counted(&self) -> Counted;
+
+    /// Returns the digests of a run that has them, after LoadGen's test.
+    ///
+    /// # Errors
+    ///
+    /// Digests were asked for and cannot be had.
+    fn digests(&self) -> Result<Option<Digests>, String>;
+
+    /// Lets LoadGen run its test against the system.
+    ///
+    /// # Errors
+    ///
+    /// LoadGen cannot run, or was told to stop.
+    fn start(&self, test: &LoadGenTest) -> Result<(), StartTestError>;
+}
+
+/// A system under test in this process, for comparisons: what a tool adds to this program.
+#[derive(Clone, Copy)]
+pub struct InProcess {
+    /// Refuses a settings file of a SUT node that cannot be used.
+    pub check: fn(&Path) -> Result<(), String>,
+    /// Starts the engines of a SUT node with these settings.
+    pub start: fn(&LoadGenTest, &Path) -> Result<Box<dyn System>, String>,
+}
+
+/// Runs LoadGen against a system, writes `result.json`, prints the closing table, and returns the verdict.
+pub(super) fn measure(
+    test: &LoadGenTest,
+    system: &dyn System,
+    findings: &[Finding],
+    endpoint: Option<Endpoint>,
+    interruptions: &Interruptions,
+) -> Result<Verdict, RunError> {
+    let config = &test.config;
+    if let Some(endpoint) = endpoint {
+        endpoint.serve(RunFacts::new(config, findings), system.reader())?;
+    }
+    let fitness = Fitness::new(interruptions.cut(), &config.output, config.min_free_bytes);
+    let stop = system.stopper();
+    interruptions.end_run(move |signal| stop(Failure::Interrupted(signal.into())));
+    let (began, started) = (SystemTime::now(), Instant::now());
+
+    let counted = |digests| Counted {
+        began,
+        took: started.elapsed(),
+        findings: findings.to_vec(),
+        digests,
+        ..system.counted()
+    };
+    let unfit = system.stopper();
+    let failure = || {
+        if system.failure().is_none() {
+            fitness.check().unwrap_or_else(|why| unfit(Failure::Unfit(why)));
+        }
+        system.failure()
+    };
+    let give_up = |reason| conclude::give_up(test, counted(None), reason);
+    let latest = Latest::default();
+    let run =
+        || recorder::while_running(&config.output, system.reader(), &latest, || system.start(test));
+    let outcome = watchdog::guard(failure, test.library.owes_calls(), give_up, || {
+        progress::while_running(config, &test.expected, || system.progress(), &latest, run)
+    });
+    // LoadGen has ended its test well; this machine since the last look at it, or missing digests, may still spoil the run.
+    let proven = outcome.and_then(|()| {
+        let digests = fitness.check_ended().and_then(|()| system.digests());
+        digests.map_err(|reason| conclude::spoiled(test, reason))
+    });
+    let (digests, outcome) = match proven {
+        Ok(digests) => (digests, Ok(())),
+        Err(error) => (None, Err(error)),
+    };
+    conclude::finish(test, counted(digests), outcome)
+}

@@ -1,0 +1,264 @@
+//! The command line of `sut-node`: serves, or does what a subcommand says.
+
+use std::{
+    ffi::OsString,
+    path::PathBuf,
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::Context as _;
+use clap::{CommandFactory as _, Parser, Subcommand};
+use netdiv_doctor::DoctorArgs;
+use netdiv_plugin::{end_without_destructors, is_device_lost};
+use netdiv_process::{SettingsFile, ShellCommand, columns, folded, say};
+use netdiv_resources::{descriptors, threads};
+use tracing::{error, warn};
+
+use crate::{
+    bench::BenchArgs,
+    check::check,
+    engine::devices,
+    error::NodeError,
+    node::{
+        health::{HealthError, health},
+        server::run,
+        sockets::Sockets,
+    },
+    settings::{
+        args::Args,
+        config::Config,
+        engine_choice::{EngineChoice, EngineWord},
+        plugin_file::PluginFile,
+    },
+};
+
+/// A SUT node of the MLPerf Inference Network division: takes samples from a LoadGen node, batches them, runs
+/// the model, sends the responses back. Exit code 0: ended after a signal; 1: a device is lost, or a second signal came; 2:
+/// settings or files do not allow a start; 3: it failed later
+#[derive(Debug, Parser)]
+#[command(name = "sut-node", version, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(flatten)]
+    log: netdiv_process::LogArgs,
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// Instead of serving.
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List the devices that an engine finds
+    #[command(next_help_heading = "Engine and model")]
+    Devices {
+        /// torch, or the file of a plug-in
+        #[arg(long, default_value = "torch")]
+        engine: EngineChoice,
+        /// torch: where libtorch 2.11 is [default: $LIBTORCH, else python3's torch]
+        #[arg(long, value_name = "DIR")]
+        libtorch: Option<PathBuf>,
+    },
+    /// Ask the node that runs here with these settings whether it is ready to serve, by its metrics. Exit code 0: it is; 1:
+    /// it is not; 2: settings or files do not allow to ask
+    Health(Box<Settings>),
+    /// Look at this machine: what keeps a node with these settings from measuring well, what that costs, and what mends it. It
+    /// changes nothing, and loads no model. Exit code 0: no problem; 1: there is one, or what --fail-on names; 2: settings or
+    /// files do not allow to look
+    Doctor {
+        #[command(flatten)]
+        settings: Box<Settings>,
+        #[command(flatten)]
+        doctor: DoctorArgs,
+    },
+    /// Measure the engines and the batcher without a network
+    Bench {
+        #[command(flatten)]
+        settings: Box<Settings>,
+        #[command(flatten)]
+        bench: BenchArgs,
+    },
+    /// Completions and man pages.
+    #[command(flatten)]
+    Shell(ShellCommand),
+}
+
+#[derive(Debug, clap::Args)]
+struct Settings {
+    #[command(flatten)]
+    file: SettingsFile,
+    #[command(flatten)]
+    args: Args,
+}
+
+/// Does what the arguments ask for, of which the first is the program's name, and returns the exit code. The log has the form that
+/// the process's own arguments ask for.
+pub fn main_with(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let logging = match netdiv_process::start_logging("info", netdiv_process::Lines::FewASecond) {
+        Ok(logging) => logging,
+        Err(code) => return code,
+    };
+    let cli: Cli = match netdiv_process::parse(args) {
+        Ok(cli) => cli,
+        Err(error) => return netdiv_process::refused(&error),
+    };
+    let code = execute(cli).unwrap_or_else(|error| {
+        error!("{error:#}");
+        let of_node = error.downcast_ref().map(NodeError::exit_code);
+        let code = of_node.or_else(|| error.downcast_ref().map(HealthError::exit_code));
+        code.unwrap_or(EXIT_REFUSED)
+    });
+    drop(logging);
+    end(code)
+}
+
+/// Ends the process; after the loss of a device without the destructors of its libraries.
+fn end(code: u8) -> ExitCode {
+    if is_device_lost() {
+        end_without_destructors(code);
+    }
+    ExitCode::from(code)
+}
+
+/// Exit code when settings or files do not allow a start.
+const EXIT_REFUSED: u8 = 2;
+
+/// Does what was asked for, and returns the exit code.
+fn execute(cli: Cli) -> anyhow::Result<u8> {
+    let done = match cli.command {
+        None => cli.settings.resolve()?.map_or(Ok(()), serve),
+        Some(Command::Devices { engine, libtorch }) => {
+            let file = match engine {
+                EngineChoice::Word(EngineWord::Torch) => PluginFile::Torch { libtorch },
+                EngineChoice::File(file) => PluginFile::File(file),
+                EngineChoice::Word(word) => anyhow::bail!(
+                    "--engine {word}: it has no devices to list; write torch, or the file of a plug-in"
+                ),
+            };
+            let devices = devices(&file)?;
+            say(folded(devices.trim_end(), columns())).context("standard output")?;
+            Ok(())
+        }
+        Some(Command::Health(settings)) => {
+            let address = |args: &Args| Ok::<_, anyhow::Error>(args.metrics_address()?);
+            match settings.file.resolve(&settings.args, address)? {
+                Some(address) => Ok(health(address)?),
+                None => Ok(()),
+            }
+        }
+        Some(Command::Doctor { settings, doctor }) => {
+            let without_model = |args: &Args| checked(args.without_model());
+            let Some(config) = settings.file.resolve(&settings.args, without_model)? else {
+                return Ok(0);
+            };
+            let (text, code) = doctor.put(&crate::doctor::doctor(&config))?;
+            say(text).context("standard output")?;
+            return Ok(code);
+        }
+        Some(Command::Bench { settings, bench }) => {
+            if let Some(config) = settings.resolve()? {
+                let measured = crate::bench::bench(&config, &bench)?.to_string();
+                say(folded(&measured, columns())).context("standard output")?;
+            }
+            Ok(())
+        }
+        Some(Command::Shell(command)) => Ok(command.execute(Cli::command())?),
+    };
+    done.map(|()| 0)
+}
+
+impl Settings {
+    /// The settings of file and command line; `None` when they were only to be printed.
+    fn resolve(&self) -> anyhow::Result<Option<Config>> {
+        self.file.resolve(&self.args, |args: &Args| checked(args.clone()))
+    }
+}
+
+/// Settings that fit together, with files that are there.
+fn checked(args: Args) -> anyhow::Result<Config> {
+    let config = args.resolve()?;
+    check(&config)?;
+    Ok(config)
+}
+
+fn serve(config: Config) -> anyhow::Result<()> {
+    if let Err(error) = descriptors::raise_limit() {
+        warn!(%error, "the soft limit of open files stays as it is");
+    }
+    // Besides the workers, one thread loads the model and one reads its files.
+    threads::check(config.io_threads.saturating_add(2))?;
+    let (cores, workers) = (config.pin.clone(), config.io_threads);
+    let started = Arc::new(AtomicUsize::new(0));
+    let next = started.clone();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(config.io_threads)
+        .on_thread_start(move || match next.fetch_add(1, Ordering::Relaxed) {
+            worker if worker < workers => netdiv_process::pin(&cores, worker),
+            // One that loads the model; the threads that it starts must run anywhere.
+            _ => {}
+        })
+        .enable_all()
+        .build()?;
+    // Threads that load the model come later, and are not bound.
+    while started.load(Ordering::Relaxed) < workers {
+        std::thread::yield_now();
+    }
+    if config.busy_poll {
+        (0..config.io_threads).for_each(|_| drop(runtime.spawn(netdiv_transport::busy_poll())));
+    }
+    runtime.block_on(async {
+        let listen = config.network.listen;
+        let sockets = Sockets::bind(&config.network)
+            .await
+            .with_context(|| format!("cannot listen on {listen}; is the port in use?"))?;
+        run(config, sockets, asked_to_end()).await?;
+        anyhow::Ok(())
+    })?;
+    runtime.shutdown_background();
+    Ok(())
+}
+
+/// Waits for a signal and returns its name. A later one ends the process.
+async fn asked_to_end() -> &'static str {
+    match netdiv_process::asked_to_end().await {
+        Ok(signal) => {
+            tokio::spawn(end_when_asked_again());
+            signal
+        }
+        Err(error) => {
+            error!(%error, "cannot wait for signals; ending");
+            "no signal can be waited for"
+        }
+    }
+}
+
+/// Signals so close together count as one: a shell may signal a process and its group.
+const ONE_REQUEST: Duration = Duration::from_secs(1);
+
+/// Ends the process at once on a second signal: the operator does not want to wait for what is in flight.
+async fn end_when_asked_again() {
+    let first = Instant::now();
+    while let Ok(signal) = netdiv_process::asked_to_end().await {
+        if first.elapsed() > ONE_REQUEST {
+            error!(signal, "asked again; ending at once, and what is in flight is dropped");
+            // A device may be what the first signal waits for.
+            end_without_destructors(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_option_has_a_heading_and_the_variable_of_its_name() {
+        let options = netdiv_process::check_options(&netdiv_process::command(Cli::command()));
+        assert!(options.clone().is_ok_and(|count| count > 80), "{options:?}");
+    }
+}

@@ -1,0 +1,21 @@
+//! `netdiv-in-process`: `loadgen-node` with the engines of a SUT node in the same process. `loadgen-node run --in-process` and
+//! `loadgen-node tax` start it; such a run shows what the network costs, and is no run of the Network division.
+
+mod samples;
+mod system;
+
+use std::process::ExitCode;
+
+use loadgen_node::InProcess;
+
+fn main() -> ExitCode {
+    let in_process = InProcess { check: system::check, start: system::start };
+    let code = match loadgen_node::main(Some(in_process)) {
+        Ok(code) => code,
+        Err(refused) => return refused,
+    };
+    if netdiv_plugin::is_device_lost() {
+        netdiv_plugin::end_without_destructors(code);
+    }
+    ExitCode::from(code)
+}

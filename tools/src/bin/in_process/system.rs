@@ -1,0 +1,164 @@
+//! The engines of a SUT node in this process, as the system under test.
+
+use std::{
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use loadgen_node::{
+    Counted, Library, LoadGenTest, Reading, System, failure_text, node_record,
+    result::{self, Carrier, Digests},
+};
+use loadgen_sys::{Abort, AnswerTokens, StartTestError, SystemUnderTest};
+use netdiv_contract::v1::DescribeResponse;
+use netdiv_qdl::{Failure, NodeInfo, Progress, SampleSource as _, asked_for};
+use sut_node::{Args, Config, InProcess};
+
+use crate::samples::Samples;
+
+/// The name of the SUT, which LoadGen logs for every reader.
+const NAME: &str = "netdiv in-process SUT (not a Network division run)";
+
+/// Samples of a query that are noted under one lock.
+const NOTED_AT_ONCE: usize = 1024;
+
+/// Part of every result, whatever the verdict.
+const REMARK: &str =
+    "this is not a Network division run: LoadGen and the system under test share a process";
+
+/// The engines, and the samples in flight.
+struct Engines {
+    node: InProcess,
+    samples: Arc<Samples>,
+    library: Arc<Library>,
+    /// Describes the node in the record.
+    info: NodeInfo,
+    has_bounds: bool,
+}
+
+/// Refuses a settings file of a node that cannot be used.
+pub(crate) fn check(settings: &Path) -> Result<(), String> {
+    sut_node::check(&config(settings)?).map_err(|error| error.to_string())
+}
+
+fn config(settings: &Path) -> Result<Config, String> {
+    let args = netdiv_process::layered(&Args::default(), Some(settings));
+    let args = args.map_err(|error| error.to_string())?;
+    args.resolve().map_err(|error| error.to_string())
+}
+
+/// Starts the engines of a node with these settings.
+pub(crate) fn start(test: &LoadGenTest, settings: &Path) -> Result<Box<dyn System>, String> {
+    let config = config(settings)?;
+    let counts_tokens = test.tokens() != AnswerTokens::Uncounted;
+    let samples = Arc::new(Samples::new(counts_tokens, test.token_bounds()));
+    let answers = samples.clone();
+    let node = InProcess::start(&config, asked_for(test.tokens()), move |replies| {
+        answers.complete(replies)
+    })
+    .map_err(|error| error.to_string())?;
+    let model = node.model();
+    if counts_tokens && model.tokens.is_none() {
+        return Err(sut_node::NodeError::NoTokens(model.engine.clone()).to_string());
+    }
+    test.library().prepare(model.input.clone(), config.max_payload_bytes as u64)?;
+    let description = DescribeResponse {
+        node_name: config.name.clone(),
+        software_version: env!("CARGO_PKG_VERSION").into(),
+        engine: model.engine.clone(),
+        model_name: model.name.clone(),
+        model_sha256: model.sha256.clone(),
+        ..DescribeResponse::default()
+    };
+    let address = "this process".into();
+    let info = NodeInfo { address, description, round_trip: Duration::ZERO };
+    let (library, has_bounds) = (test.library().clone(), test.token_bounds().is_some());
+    Ok(Box::new(Engines { node, samples, library, info, has_bounds }))
+}
+
+impl System for Engines {
+    fn reader(&self) -> Box<dyn Fn() -> Option<Reading> + Send> {
+        let samples = self.samples.clone();
+        Box::new(move || Some(samples.reading()))
+    }
+
+    fn stopper(&self) -> Box<dyn Fn(Failure) + Send + Sync> {
+        let samples = self.samples.clone();
+        Box::new(move |failure| samples.fail(failure.to_string()))
+    }
+
+    fn progress(&self) -> Progress {
+        self.samples.progress()
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.samples.failure().map(|why| failure_text(&why))
+    }
+
+    fn counted(&self) -> Counted {
+        let Reading { issued, nodes: reports, .. } = self.samples.reading();
+        Counted {
+            issued,
+            nodes: reports
+                .iter()
+                .map(|report| node_record(&self.info, report, self.has_bounds))
+                .collect(),
+            reports,
+            input: Some(self.node.model().input.clone()),
+            failure: self.samples.failure(),
+            remark: Some(REMARK.into()),
+            ..Counted::new(Carrier::Process(result::InProcess::InProcess))
+        }
+    }
+
+    fn digests(&self) -> Result<Option<Digests>, String> {
+        Ok(None)
+    }
+
+    fn start(&self, test: &LoadGenTest) -> Result<(), StartTestError> {
+        test.start(self)
+    }
+}
+
+impl SystemUnderTest for Engines {
+    fn name(&self) -> Result<String, Abort> {
+        self.samples.check()?;
+        Ok(NAME.into())
+    }
+
+    fn issue_query(&self, samples: loadgen_sys::Samples<'_>) -> Result<(), Abort> {
+        self.samples.check()?;
+        let loaded = self.library.loaded();
+        let mut samples = samples.map(|sample| {
+            let payload = loaded.get(sample.index).and_then(Option::as_ref);
+            let payload =
+                payload.ok_or_else(|| Abort(format!("sample {} is not loaded", sample.index)))?;
+            Ok((sample.response_id, payload.bytes.clone()))
+        });
+        loop {
+            // The engines have work before a long query is noted to its end.
+            let some = samples.by_ref().take(NOTED_AT_ONCE).collect::<Result<Vec<_>, Abort>>()?;
+            if some.is_empty() {
+                return Ok(());
+            }
+            self.samples.check()?;
+            if let Err(why) = self.node.push(self.samples.note(some).into_iter()) {
+                self.samples.fail(why);
+                self.samples.check()?;
+            }
+        }
+    }
+
+    fn flush_queries(&self) -> Result<(), Abort> {
+        self.node.flush();
+        self.samples.wait()?;
+        self.library.owes_calls().store(false, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// The watchdog sees the failure and ends the process.
+    fn abandoned(&self, Abort(reason): Abort) {
+        self.samples.fail(reason);
+    }
+}
