@@ -9,6 +9,8 @@ use netdiv_rules::{
     tree::{ACCURACY_LOG, DETAIL, SUMMARY},
 };
 
+use serde_json::Value;
+
 use super::{
     change::Valid::{self, Chat, Images, Llama},
     tree::{HOME, Tree},
@@ -97,6 +99,11 @@ pub(super) const ROWS: &[Row] = &[
     ("a pipe instead of a log", Images, &[N2, N35], |tree| {
         pipe(tree, &format!("{RESULTS}/Offline/accuracy/accuracy.txt"));
     }),
+    ("a name that is no UTF-8", Images, &[N35], |tree| {
+        fs::write(tree.path(&format!("{HOME}/code")).join(OsStr::from_bytes(b"x\xff.md")), "x")
+            .unwrap();
+    }),
+    ("a null", Images, &[N36], |tree| tree.field("framework", Value::Null)),
     ("a file of 51 MB", Images, &[N35], |tree| {
         let file = fs::File::create(tree.path(&format!("{HOME}/code/large.bin"))).unwrap();
         file.set_len(51 << 20).unwrap();
