@@ -10,7 +10,7 @@ use std::{
 };
 
 /// What is part of a submission, from the top folder.
-const PARTS: [&str; 25] = [
+const PARTS: [&str; 26] = [
     "Cargo.toml",
     "Cargo.lock",
     "rust-toolchain.toml",

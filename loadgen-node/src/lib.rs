@@ -38,7 +38,7 @@ pub use commands::exit_code;
 pub use error::RunError;
 pub use netdiv_rules::{official_log, result};
 pub use run::{
-    Counted, InProcess, Library, LoadGenTest, Reading, System, cpu_seconds, failure_text,
+    Counted, InProcess, Library, LoadGenTest, Reading, Start, System, cpu_seconds, failure_text,
     node_record, process,
 };
 pub use settings::{DiscoveryArgs, NetworkArgs, ObserveArgs, RunArgs, RunConfig, TableArgs};

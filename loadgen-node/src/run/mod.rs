@@ -40,7 +40,7 @@ pub use self::{
     process::{cpu_seconds, process},
     record::node as node_record,
     sut::reason as failure_text,
-    system::{InProcess, System},
+    system::{InProcess, Start, System},
 };
 pub(crate) use self::{fitness::UNEVEN, free_space::has_room, signals::Interruptions};
 use self::{

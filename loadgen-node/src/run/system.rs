@@ -57,13 +57,16 @@ pub trait System: Sync {
     fn start(&self, test: &LoadGenTest) -> Result<(), StartTestError>;
 }
 
+/// Starts the engines of a SUT node with a settings file; the error says why they cannot run.
+pub type Start = fn(&LoadGenTest, &Path) -> Result<Box<dyn System>, String>;
+
 /// A system under test in this process, for comparisons: what a tool adds to this program.
 #[derive(Clone, Copy)]
 pub struct InProcess {
     /// Refuses a settings file of a SUT node that cannot be used.
     pub check: fn(&Path) -> Result<(), String>,
     /// Starts the engines of a SUT node with these settings.
-    pub start: fn(&LoadGenTest, &Path) -> Result<Box<dyn System>, String>,
+    pub start: Start,
 }
 
 /// Runs LoadGen against a system, writes `result.json`, prints the closing table, and returns the verdict.

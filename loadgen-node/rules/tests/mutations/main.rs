@@ -5,7 +5,13 @@
 //! code. `tree.rs` is the submission and the ways to edit it; `allowed.rs` has edits that break nothing, and `every_key.rs`
 //! edits every key by itself.
 
-#![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "tests read what they wrote")]
+#![allow(clippy::disallowed_methods, reason = "tests read what they wrote")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "what tests stand on is a test, too"
+)]
 
 #[path = "../fixture/mod.rs"]
 #[allow(dead_code, unused_imports, reason = "other tests use the rest")]
