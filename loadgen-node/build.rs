@@ -45,7 +45,7 @@ const PARTS: [&str; 26] = [
 const README: &str = "loadgen-node/src/sources/readme.txt";
 
 /// Files of these kinds are sources; so is what is named above.
-const KINDS: [&str; 9] = ["rs", "toml", "lock", "proto", "h", "cc", "py", "json", "css"];
+const KINDS: [&str; 10] = ["rs", "toml", "lock", "proto", "h", "cc", "py", "json", "css", "j2"];
 
 /// Folders that hold what was built or installed.
 const NO_SOURCES: [&str; 3] = ["target", "node_modules", "__pycache__"];

@@ -87,7 +87,8 @@ impl InitArgs {
             rate: self.rate,
         };
         let folder = self.output.clone().unwrap_or_else(|| PathBuf::from(&benchmark.name));
-        write(&folder, &template::files(&known))?;
+        let files = template::files(&known).map_err(|error| RunError::Failed(error.to_string()))?;
+        write(&folder, &files)?;
         say(next_steps(&known, &folder, &hosts, &table))?;
         Ok(0)
     }

@@ -38,14 +38,13 @@ pub struct Template<'a> {
 }
 
 impl Template<'_> {
-    /// The folder of a run, from the folder of the files.
-    pub fn folder(scenario: Scenario, run: &str) -> String {
-        format!("runs/{scenario}/{run}")
+    /// Returns the folder of a scenario's runs, from the folder of the files.
+    pub(super) fn runs(scenario: Scenario) -> String {
+        format!("runs/{scenario}")
     }
 
-    /// Where a figure of the benchmark comes from, in brackets.
-    pub(super) fn source(&self, figure: &str) -> String {
-        let source = self.benchmark.sources.get(figure);
-        source.map(|source| format!(" [{source}]")).unwrap_or_default()
+    /// Returns the folder of a run, from the folder of the files.
+    pub fn folder(scenario: Scenario, run: &str) -> String {
+        format!("{}/{run}", Self::runs(scenario))
     }
 }

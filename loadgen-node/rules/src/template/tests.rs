@@ -27,7 +27,7 @@ fn for_all(mut with: impl FnMut(&Template<'_>, &[(&str, String); 4])) {
                         is_local,
                         rate: None,
                     };
-                    with(&template, &files(&template));
+                    with(&template, &files(&template).unwrap());
                     tried += 1;
                 }
             }
@@ -167,7 +167,7 @@ fn figures_are_those_of_the_table() {
             assert!(conf.contains(&format!("{model}.min_duration = {duration}\n")), "{conf}");
             assert!(conf.contains(&format!("{model}.target_qps = TODO\n")), "{conf}");
             let known = Template { rate: Some(1.5), ..template.clone() };
-            let conf = &super::files(&known)[2].1;
+            let conf = &super::files(&known).unwrap()[2].1;
             assert!(conf.contains(&format!("{model}.target_qps = 1.5\n")), "{conf}");
             assert!(
                 conf.replace("\n#", "").contains("The figure comes from loadgen-node init --rate.")

@@ -1,0 +1,149 @@
+//! Templates filled in with what is known.
+
+use minijinja::{Environment, Error, Value, context};
+use netdiv_words::TODO;
+
+use super::known::{NODE, RUN, SUBMISSION, Template, USER_CONF};
+use crate::{
+    Division,
+    book::{
+        Compression,
+        system_fields::{FIELDS, Field, Kind},
+    },
+    submission::is_said_elsewhere,
+};
+
+/// Each file with its template.
+const FILES: [(&str, &str); 4] = [
+    (RUN, include_str!("run.toml.j2")),
+    (NODE, include_str!("node.toml.j2")),
+    (USER_CONF, include_str!("user.conf.j2")),
+    (SUBMISSION, include_str!("submission.toml.j2")),
+];
+
+/// Maximum length of a line of a comment, in bytes.
+const WIDTH: usize = 110;
+
+/// Maximum length of a sample that a node takes by default, in bytes: `--max-payload-bytes` of `sut-node`.
+const MAX_PAYLOAD_BYTES: u64 = 64 << 20;
+
+/// Fields of the system's description that must be written and that no evidence tells (docs/SUBMISSION.md).
+const UNTOLD: [&str; 5] = [
+    "system_name",
+    "host_storage_capacity",
+    "host_storage_type",
+    "host_memory_configuration",
+    "cooling",
+];
+
+/// Returns the text of each file, with its name.
+///
+/// # Errors
+///
+/// A template that cannot be filled in.
+pub fn files(template: &Template<'_>) -> Result<[(&'static str, String); 4], Error> {
+    let mut environment = Environment::new();
+    environment.set_trim_blocks(true);
+    environment.set_lstrip_blocks(true);
+    environment.set_keep_trailing_newline(true);
+    let sources = template.benchmark.sources.clone();
+    // The place where a figure of the benchmark comes from, in brackets.
+    environment.add_function("source", move |figure: &str| {
+        sources.get(figure).map(|source| format!(" [{source}]")).unwrap_or_default()
+    });
+    let values = values(template);
+    let mut files = FILES.map(|(name, _)| (name, String::new()));
+    for ((_, text), (_, template)) in files.iter_mut().zip(FILES) {
+        *text = folded(&environment.render_str(template, &values)?);
+    }
+    Ok(files)
+}
+
+/// Returns a text with its comments on lines of at most [`WIDTH`].
+fn folded(text: &str) -> String {
+    let mut folded = String::new();
+    for line in text.lines() {
+        let Some(comment) = line.strip_prefix("# ") else {
+            folded += &format!("{line}\n");
+            continue;
+        };
+        let mut line = String::from("#");
+        for word in comment.split_whitespace() {
+            if line.len() + 1 + word.len() > WIDTH {
+                folded += &format!("{line}\n");
+                line = "#".into();
+            }
+            line += &format!(" {word}");
+        }
+        folded += &format!("{line}\n");
+    }
+    folded
+}
+
+fn values(template: &Template<'_>) -> Value {
+    let Template { benchmark, round, scenario, division, nodes, nodes_port, .. } = template;
+    let figure = |figure: Option<f64>| figure.map(|figure| figure.to_string());
+    let of_scenario = |scenario: &crate::Scenario| {
+        context! {
+            word => scenario.word(),
+            official => scenario.official_name(),
+            folder => Template::runs(*scenario),
+        }
+    };
+    let scenarios: Vec<_> = benchmark.scenarios.iter().map(of_scenario).collect();
+    let longest = benchmark.bandwidth.iter().map(crate::book::Bandwidth::ingress_bytes).max();
+    let longest = longest.unwrap_or(0);
+    let tests: Vec<_> = benchmark.compliance.iter().map(|test| test.name()).collect();
+    let input_types: Vec<_> = benchmark.input_types.iter().map(|one| one.word()).collect();
+    let is_untold = |field: &&Field| UNTOLD.contains(&field.name);
+    let untold = FIELDS.iter().filter(is_untold);
+    let untold: Vec<_> =
+        untold.map(|field| context! { name => field.name, example => field.example }).collect();
+    let others = |is_free: bool| {
+        let fields =
+            FIELDS.iter().filter(|field| !is_untold(field) && !is_said_elsewhere(field.name));
+        let names = fields.filter(|field| (field.kind == Kind::Free) == is_free);
+        names.map(|field| field.name).collect::<Vec<_>>().join(", ")
+    };
+    let of_benchmark = context! {
+        name => benchmark.name,
+        task => benchmark.task,
+        model => benchmark.model,
+        loadgen_model => benchmark.loadgen_model,
+        required_scenarios => benchmark.required_scenarios(),
+        dataset => benchmark.dataset,
+        dataset_samples => benchmark.dataset_samples,
+        inputs => if benchmark.inputs.is_empty() { String::new() } else { benchmark.inputs(" or ") },
+        input_types => input_types.join(" or "),
+        has_labels => benchmark.quality.iter().any(|quality| quality.metric == "acc"),
+        qsl_size => benchmark.qsl_size,
+        allows_compression => benchmark.compression != Compression::None,
+        is_of_tokens => benchmark.token_latencies.is_some(),
+        max_payload => (longest > MAX_PAYLOAD_BYTES).then(|| longest.next_power_of_two()),
+        longest_sample => longest,
+        server_latency_ms => figure(benchmark.server_latency_ms),
+        ttft_ms => figure(benchmark.ttft_ms),
+        tpot_ms => figure(benchmark.tpot_ms),
+        offline_samples => benchmark.offline_samples,
+        tests => tests.join(" and "),
+    };
+    context! {
+        todo => TODO,
+        round => round.name.to_string(),
+        min_duration_ms => round.min_duration_ms,
+        scenario => scenario.word(),
+        scenarios,
+        division => division.to_string(),
+        is_network => *division == Division::Network,
+        is_open => *division == Division::Open,
+        nodes => toml::Value::from(nodes.to_vec()).to_string(),
+        nodes_port,
+        port => template.port,
+        is_local => template.is_local,
+        rate => template.rate.map(|rate| rate.to_string()),
+        untold,
+        told_by_evidence => others(false),
+        optional_fields => others(true),
+        ..of_benchmark
+    }
+}
