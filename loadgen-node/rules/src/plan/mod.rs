@@ -1,13 +1,11 @@
 //! What a run will take: how long, how many queries, how much memory, and what bandwidth.
 //!
-//! `issued.rs` is what LoadGen issues, `tokens.rs` what a language model reads and writes, `runs.rs` all runs of a submission;
-//! `needs.rs` what both ends have to have room for; `printed.rs` prints all of it.
+//! `runs.rs` has the runs of a submission and what LoadGen issues in each, `tokens.rs` what a language model reads and writes,
+//! `needs.rs` what both ends must have room for; `table.rs` prints all of it.
 
-mod amount;
-mod issued;
 mod needs;
-mod printed;
 mod runs;
+mod table;
 mod tokens;
 
 use netdiv_contract::limits::MAX_PAYLOAD_BYTES;
@@ -122,7 +120,7 @@ pub fn plan(
     };
     let (samples_per_second, mean) =
         tokens::rates(benchmark, rate, output_tokens).map_err(PlanError)?;
-    let (queries, samples) = issued::issued(benchmark, scenario, samples_per_second, SECONDS);
+    let (queries, samples) = runs::issued(benchmark, scenario, samples_per_second, SECONDS);
     // For the streams LoadGen prepares twice as many, in case the SUT is faster than expected.
     let is_stream = matches!(scenario, Scenario::SingleStream | Scenario::MultiStream);
     let times = if is_stream { 2 } else { 1 };

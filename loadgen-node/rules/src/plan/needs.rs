@@ -3,7 +3,6 @@
 use netdiv_contract::limits::{DEFAULT_IN_FLIGHT_BYTES, DEFAULT_PAYLOAD_BYTES, MAX_PAYLOAD_BYTES};
 use serde::Serialize;
 
-use super::amount::amount;
 use crate::book::{Bandwidth, Benchmark};
 
 /// Batches that a node should have room for: one that computes, one that is copied, and as many that arrive meanwhile.
@@ -66,28 +65,6 @@ impl Needs {
         }
     }
 
-    /// What LoadGen loads, as text.
-    pub(super) fn loaded(&self) -> String {
-        let [performance, accuracy] = [self.loaded_bytes, self.all_bytes].map(bytes);
-        format!(
-            "{performance} of samples in a performance run, {accuracy} in the accuracy run ({})",
-            self.name
-        )
-    }
-
-    /// What a node needs, as text.
-    pub(super) fn node(&self) -> String {
-        let weights =
-            self.weight_bytes.map(|all| format!("{} of weights at half precision; ", bytes(all)));
-        format!(
-            "{}{}{} ({})",
-            weights.unwrap_or_default(),
-            self.settings(),
-            self.largest_batch(),
-            self.name
-        )
-    }
-
     /// The settings of a node, as they are written.
     pub fn settings(&self) -> String {
         let option = |name: &str, value: Option<u64>| {
@@ -98,24 +75,13 @@ impl Needs {
         let options: Vec<_> = [payload, in_flight].into_iter().flatten().collect();
         if options.is_empty() { "the defaults".into() } else { options.join(" ") }
     }
-
-    fn largest_batch(&self) -> String {
-        match self.batch {
-            None => " do for any batch".into(),
-            Some(batch) => format!(" do for batches of up to {batch}"),
-        }
-    }
-}
-
-fn bytes(bytes: u64) -> String {
-    if bytes == 0 { "a negligible amount".into() } else { amount(bytes as f64, "B") }
 }
 
 #[cfg(test)]
 mod tests {
     use std::{fs, path::Path};
 
-    use super::*;
+    use super::{super::table::amount, *};
     use crate::book::{Suite, Table};
 
     /// The row of docs/MODELS.md.

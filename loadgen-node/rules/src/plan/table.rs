@@ -1,10 +1,10 @@
-//! A plan as text, for the terminal.
+//! A plan as a table, for the terminal.
 
 use std::fmt::Write as _;
 
 use netdiv_contract::tokens::ID_BYTES;
 
-use super::{Plan, PlannedRun, PlannedTokens, amount::amount};
+use super::{Needs, Plan, PlannedRun, PlannedTokens};
 use crate::{Scenario, book::as_written};
 
 impl Plan {
@@ -107,6 +107,41 @@ impl Plan {
     }
 }
 
+impl Needs {
+    /// What LoadGen loads, as text.
+    pub(super) fn loaded(&self) -> String {
+        let [performance, accuracy] = [self.loaded_bytes, self.all_bytes].map(bytes);
+        format!(
+            "{performance} of samples in a performance run, {accuracy} in the accuracy run ({})",
+            self.name
+        )
+    }
+
+    /// What a node needs, as text.
+    pub(super) fn node(&self) -> String {
+        let weights =
+            self.weight_bytes.map(|all| format!("{} of weights at half precision; ", bytes(all)));
+        format!(
+            "{}{}{} ({})",
+            weights.unwrap_or_default(),
+            self.settings(),
+            self.largest_batch(),
+            self.name
+        )
+    }
+
+    fn largest_batch(&self) -> String {
+        match self.batch {
+            None => " do for any batch".into(),
+            Some(batch) => format!(" do for batches of up to {batch}"),
+        }
+    }
+}
+
+fn bytes(bytes: u64) -> String {
+    if bytes == 0 { "a negligible amount".into() } else { amount(bytes as f64, "B") }
+}
+
 /// Tokens that a language model writes at a rate, and in a whole run.
 fn outputs(tokens: &PlannedTokens, rate: f64, samples: u64) -> String {
     let PlannedTokens { output_least, output_most, output_mean, .. } = tokens;
@@ -127,4 +162,15 @@ fn duration(seconds: f64) -> String {
         s if s < 7200.0 => format!("{s:.0} s"),
         s => format!("{:.1} h", s / 3600.0),
     }
+}
+
+/// A number with a decimal prefix, in three digits or so.
+pub(super) fn amount(number: f64, unit: &str) -> String {
+    let prefixes = ["", "k", "M", "G", "T", "P"];
+    let (mut number, mut place) = (number, 0);
+    while number >= 999.5 && place + 1 < prefixes.len() {
+        (number, place) = (number / 1000.0, place + 1);
+    }
+    let digits = if number >= 99.5 || place == 0 { 0 } else { 1 };
+    format!("{number:.digits$} {}{unit}", prefixes[place])
 }
