@@ -34,7 +34,16 @@ impl SutNode {
         Self::try_start(name, args).unwrap_or_else(|log| panic!("sut-node did not start: {log}"))
     }
 
-    /// The same with the engine `echo`.
+    /// Starts a node whose allocator keeps nothing that is freed: its peak of memory is what it holds, and not what glibc has for
+    /// later, which is up to twice the longest message.
+    pub fn start_to_weigh(name: &str, args: &[&str]) -> Self {
+        let args = [&["--name", name], args].concat();
+        let environment = &[("MALLOC_TRIM_THRESHOLD_", "131072")];
+        Self::try_start_with(environment, Path::new("."), "127.0.0.1:0", &args)
+            .unwrap_or_else(|log| panic!("sut-node did not start: {log}"))
+    }
+
+    /// Like [`start`](Self::start), with the engine `echo`.
     pub fn echo(name: &str, args: &[&str]) -> Self {
         Self::start(name, &[&["--engine", "echo"], args].concat())
     }
@@ -52,6 +61,15 @@ impl SutNode {
 
     /// The same in a folder.
     pub fn try_start_in(working: &Path, listen: &str, args: &[&str]) -> Result<Self, String> {
+        Self::try_start_with(&[], working, listen, args)
+    }
+
+    fn try_start_with(
+        environment: &[(&str, &str)],
+        working: &Path,
+        listen: &str,
+        args: &[&str],
+    ) -> Result<Self, String> {
         let chooses = |arg: &&str| ["--engine", "--model", "--config"].contains(arg);
         let model: &[_] = if args.iter().any(chooses) { &[] } else { &["--model", "digits"] };
         let folder = tempfile::tempdir().expect("a temporary folder");
@@ -65,6 +83,7 @@ impl SutNode {
             .current_dir(working)
             // The tests read the log.
             .env_remove("RUST_LOG")
+            .envs(environment.iter().copied())
             .stderr(Stdio::piped())
             .spawn()
             .expect("sut-node starts");

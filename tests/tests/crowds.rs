@@ -281,7 +281,8 @@ fn samples_that_are_short_on_the_wire_take_no_more_memory_than_the_node_has_room
         ("none", &[]),
     ] {
         for encoding in [Encoding::Zstd, Encoding::Lz4] {
-            let node = SutNode::start("a", &[&["--engine", engine], &limits[..], args].concat());
+            let args_of_node = [&["--engine", engine], &limits[..], args].concat();
+            let node = SutNode::start_to_weigh("a", &args_of_node);
             let before = node.peak_resident_bytes();
             // A little less than the sum below has room for: the process itself takes some MiB more.
             let payload = vec![0; 15 * MIB].into();
