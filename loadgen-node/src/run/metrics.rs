@@ -45,7 +45,7 @@ pub struct Reading {
     pub issued: u64,
     /// Node by node.
     pub nodes: Vec<NodeReport>,
-    /// Whether the run has failed.
+    /// True once the run has failed.
     pub failed: bool,
 }
 

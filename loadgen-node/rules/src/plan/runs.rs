@@ -63,8 +63,8 @@ fn of_scenario(benchmark: &Benchmark, scenario: Scenario, rate: f64) -> Vec<Plan
 /// percentile.
 const EQUAL_ISSUE_SLACK: f64 = 2.0;
 
-/// Queries and samples of a performance run of that least duration at a rate in samples per second; in Server and the streams
-/// about so many.
+/// Returns the queries and samples of a performance run of that minimum duration at a rate in samples per second; an estimate
+/// in Server and the streams.
 pub(super) fn issued(
     benchmark: &Benchmark,
     scenario: Scenario,

@@ -108,7 +108,7 @@ impl Plan {
 }
 
 impl Needs {
-    /// What LoadGen loads, as text.
+    /// Describes the samples that LoadGen loads.
     pub(super) fn loaded(&self) -> String {
         let [performance, accuracy] = [self.loaded_bytes, self.all_bytes].map(bytes);
         format!(
@@ -117,7 +117,7 @@ impl Needs {
         )
     }
 
-    /// What a node needs, as text.
+    /// Describes the settings and the memory of a node.
     pub(super) fn node(&self) -> String {
         let weights =
             self.weight_bytes.map(|all| format!("{} of weights at half precision; ", bytes(all)));

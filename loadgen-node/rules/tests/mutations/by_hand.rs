@@ -89,7 +89,7 @@ pub(super) const ROWS: &[Row] = &[
     ("a link as a system", Images, &[N35], |tree| {
         symlink("two-H100-nodes", tree.path(&format!("{HOME}/results/other"))).unwrap();
     }),
-    ("a system whose name is no UTF-8", Images, &[N35], |tree| {
+    ("a system whose name is not UTF-8", Images, &[N35], |tree| {
         let system = tree.path(&format!("{HOME}/results")).join(OsStr::from_bytes(b"x\xff"));
         fs::create_dir_all(system.join("resnet50/Offline/accuracy")).unwrap();
     }),
@@ -99,7 +99,7 @@ pub(super) const ROWS: &[Row] = &[
     ("a pipe instead of a log", Images, &[N2, N35], |tree| {
         pipe(tree, &format!("{RESULTS}/Offline/accuracy/accuracy.txt"));
     }),
-    ("a name that is no UTF-8", Images, &[N35], |tree| {
+    ("a name that is not UTF-8", Images, &[N35], |tree| {
         fs::write(tree.path(&format!("{HOME}/code")).join(OsStr::from_bytes(b"x\xff.md")), "x")
             .unwrap();
     }),
@@ -118,7 +118,7 @@ pub(super) const ROWS: &[Row] = &[
         fs::rename(sources.join(name.replace('\\', "/")), sources.join(name)).unwrap();
         tree.remove(&format!("{HOME}/code/netdiv/proto"));
     }),
-    ("a source that is no text", Images, &[N16], |tree| {
+    ("a source that is not text", Images, &[N16], |tree| {
         let path = tree.path(&format!("{HOME}/code/netdiv/qdl/src/lib.rs"));
         fs::write(path, b"//! \xff\n").unwrap();
     }),

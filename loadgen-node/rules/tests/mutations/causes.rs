@@ -10,7 +10,7 @@ use netdiv_rules::{
 
 use super::{FILES, by_hand, edits, tree::Tree};
 
-/// What is said for people of an edited tree, but for N38, which is about the others.
+/// Returns the report's lines on an edited tree, without N38, which is about the other rules.
 fn told(tree: &Tree, outcome: Outcome) -> Vec<String> {
     let report = check(tree.root(), Table::builtin().unwrap(), &Options::default()).unwrap();
     let of_outcome = |f: &&Grouped| f.outcome == outcome && ![N37, N38].contains(&f.rule);
@@ -19,7 +19,7 @@ fn told(tree: &Tree, outcome: Outcome) -> Vec<String> {
 
 #[test]
 fn one_cause_is_said_once() {
-    // Two lines where two things are to be mended, such as both scenarios.
+    // Two lines where two things need a fix, such as both scenarios.
     let mut wrong = Vec::new();
     let mut look = |name: &str, tree: &Tree| {
         let (broken, unknown) = (told(tree, Outcome::Fail), told(tree, Outcome::CannotTell));
@@ -28,9 +28,7 @@ fn one_cause_is_said_once() {
         }
     };
     for edit in FILES.iter().flat_map(|(_, text)| edits(text)).filter(|edit| edit.one_cause) {
-        let tree = edit.tree.tree();
-        edit.change.iter().for_each(|change| change.make(&tree));
-        look(&edit.name, &tree);
+        look(&edit.name, &edit.made());
     }
     for (name, valid, _, edit) in by_hand::ONE_CAUSE {
         let tree = valid.tree();

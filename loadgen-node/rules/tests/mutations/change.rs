@@ -31,6 +31,15 @@ pub(super) struct Edit {
     pub(super) finds: Vec<String>,
 }
 
+impl Edit {
+    /// Returns a new tree with all changes made.
+    pub(super) fn made(&self) -> Tree {
+        let tree = self.tree.tree();
+        self.change.iter().for_each(|change| change.make(&tree));
+        tree
+    }
+}
+
 /// A valid submission of the Network division.
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -159,18 +168,23 @@ fn edit_record(record: &mut RunResult, set: &Values, remove: &[String]) {
 /// Sets values, in new fields if need be, and removes others.
 fn edit(value: &mut Value, set: &Values, remove: &[String]) {
     for (pointer, new) in set {
-        let (parent, name) = pointer.rsplit_once('/').unwrap();
-        let name = name.replace("~1", "/").replace("~0", "~");
-        match value.pointer_mut(parent).unwrap_or_else(|| panic!("there is no {parent}")) {
+        let (parent, name) = parent_of(value, pointer);
+        match parent {
             Value::Array(items) => items[name.parse::<usize>().unwrap()] = new.clone(),
             Value::Object(fields) => drop(fields.insert(name, new.clone())),
-            other => panic!("{parent} is {other}"),
+            other => panic!("the parent of {pointer} is {other}"),
         }
     }
     for pointer in remove {
-        let (parent, name) = pointer.rsplit_once('/').unwrap();
-        let name = name.replace("~1", "/").replace("~0", "~");
-        let fields = value.pointer_mut(parent).and_then(Value::as_object_mut).unwrap();
-        assert!(fields.remove(&name).is_some(), "there is no {pointer}");
+        let (parent, name) = parent_of(value, pointer);
+        let fields = parent.as_object_mut().unwrap();
+        assert!(fields.remove(&name).is_some(), "missing: {pointer}");
     }
+}
+
+/// Returns the array or object that a JSON pointer leads into, and the name of the field there.
+fn parent_of<'a>(value: &'a mut Value, pointer: &str) -> (&'a mut Value, String) {
+    let (parent, name) = pointer.rsplit_once('/').unwrap();
+    let parent = value.pointer_mut(parent).unwrap_or_else(|| panic!("missing: {parent}"));
+    (parent, name.replace("~1", "/").replace("~0", "~"))
 }
