@@ -52,7 +52,7 @@ extern crate self as netdiv_rules;
 pub mod testing {
     pub use crate::{
         derived::readme,
-        facts::{files::sha256_of, measurements::recorded, svg::drawn},
+        facts::{files::sha256_of, measurements::recorded},
         grouped::lines,
         sources_digest::{Source, sources_sha256},
     };

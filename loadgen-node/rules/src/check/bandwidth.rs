@@ -3,9 +3,9 @@
 use super::{
     checked_folder::{NO_BENCHMARK, Subject},
     findings::{Findings, listed},
-    likeness::unlike_in_sections,
     machines::seen,
     made_again::{report_on_bandwidth, unknown_bandwidths},
+    regenerated,
 };
 use crate::{Rule::N27, facts::rate::in_words, judge::bandwidth::Demand, tree::documents};
 
@@ -55,7 +55,8 @@ fn document(subject: &Subject, found: &mut Findings) {
     if subject.is_foreign() {
         return;
     }
-    let mut at = found.at(N27, tree.home.document(documents::BANDWIDTH));
+    let place = tree.home.document(documents::BANDWIDTH);
+    let mut at = found.at(N27, &place);
     let Some(text) = tree.document(documents::BANDWIDTH) else {
         return at.fail("is missing or empty: compare the interfaces with Appendix B in it");
     };
@@ -77,9 +78,18 @@ fn document(subject: &Subject, found: &mut Findings) {
             listed(&unexplained)
         ));
     }
-    let unknown: Vec<_> = unknown.into_iter().map(|(name, _)| name).collect();
-    at.fail_each(unlike_in_sections(&ours, &text, &unknown));
+    let unknown: Vec<_> = unknown.iter().map(|(name, _)| name.as_str()).collect();
+    let names = subject.results.iter().map(|entry| entry.name.as_str());
+    let [ours, text] = [ours, text].map(|text| without(&text, &unknown));
+    regenerated::compare(&mut at, &place, &text, &[&ours], names);
     at.or_pass("its figures are those of the runs");
+}
+
+/// Returns the text without the sections of these headings.
+fn without(text: &str, headings: &[&str]) -> String {
+    let sections = text.split("\n## ");
+    let is_kept = |section: &&str| !section.lines().next().is_some_and(|it| headings.contains(&it));
+    sections.filter(is_kept).map(str::trim_end).collect::<Vec<_>>().join("\n\n## ")
 }
 
 #[cfg(test)]

@@ -3,23 +3,22 @@
 use std::collections::BTreeSet;
 
 use super::{
-    checked_folder::{Run, Subject, System, Tree},
-    diagram,
+    checked_folder::{Subject, Tree},
     findings::Findings,
-    likeness,
-    made_again::{Papers, only_system, papers},
-    measured, topology,
+    made_again::{only_system, papers},
+    measured, regenerated,
+    topology::{self, Ports},
 };
 use crate::{
     Rule::{N22, N23, N28},
     derived::markdown::rows,
-    facts::{interfaces::Interfaces as _, rate::bits_per_second, svg::drawn},
-    result::RunResult,
+    facts::rate::bits_per_second,
+    submission::papers::FREE,
     tree::documents,
 };
 
-/// Machines and their adapters.
-type Ports = BTreeSet<(String, String)>;
+/// A document that the runs make: its name and its text.
+type Paper = (&'static str, String);
 
 pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     let text = "switches, diagram and architecture";
@@ -27,33 +26,11 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
     if subject.is_foreign() {
         return;
     }
-    let ports = ports(subject.records());
+    let ports = topology::ports(subject.records());
     let switches = switches(subject, tree, found);
-    // By a topology that lacks a port, the documents show too much.
-    let is_whole = subject.systems.iter().all(|system| unlinked(subject, system).is_empty());
-    let papers = if is_whole { papers(subject, tree, ["", ""]) } else { Vec::new() };
+    let papers = papers(subject, tree, [FREE; 2]);
     diagram(subject, tree, &ports, &switches, &papers, found);
     architecture(subject, tree, &ports, &papers, found);
-}
-
-/// Machines of runs, and their adapters on routes.
-fn ports<'a>(records: impl Iterator<Item = (&'a Run, &'a RunResult)>) -> Ports {
-    let evidence = records.filter_map(|(_, record)| record.evidence.as_ref());
-    let machines = evidence.flat_map(|evidence| evidence.machines());
-    let ports = machines.flat_map(|(name, machine)| {
-        let carriers = machine.carriers().used.into_iter();
-        let adapters = carriers.flat_map(|carrier| machine.adapters(&carrier.name).into_keys());
-        adapters.map(|adapter| (name.to_owned(), adapter.to_owned()))
-    });
-    ports.collect()
-}
-
-/// Ports in use that a system's topology has no link of, where it is a list of links.
-fn unlinked(subject: &Subject, system: &System) -> Ports {
-    let links = system.text("network_topology").and_then(|field| topology::links(&field));
-    let Some(links) = links else { return Ports::new() };
-    let linked: Ports = links.iter().flat_map(|link| link.ends.clone()).collect();
-    ports(subject.records_of(system)).into_iter().filter(|port| !linked.contains(port)).collect()
 }
 
 /// The switches between the machines, by the systems' topologies. Each must be described, and each port be linked.
@@ -68,7 +45,7 @@ fn switches(subject: &Subject, tree: &Tree, found: &mut Findings) -> BTreeSet<St
             found.unknown(N22, &system.place, text);
             continue;
         };
-        for (device, name) in unlinked(subject, system) {
+        for (device, name) in topology::unlinked(subject, system, &links) {
             let text = format!("{device}:{name} is in use, and network_topology has no link of it");
             found.fail(N23, &system.place, text);
         }
@@ -112,49 +89,32 @@ fn without(line: &str, name: &str) -> Option<String> {
     })
 }
 
-fn all_described(tree: &Tree, switches: &BTreeSet<String>) -> bool {
-    let text = tree.document(documents::DIAGRAM_TEXT).unwrap_or_default();
-    switches.iter().all(|switch| is_described(&text, switch))
-}
-
 fn diagram(
     subject: &Subject,
     tree: &Tree,
     ports: &Ports,
     switches: &BTreeSet<String>,
-    papers: &[Papers],
+    papers: &[Paper],
     found: &mut Findings,
 ) {
-    let mut at = found.at(N23, tree.home.document(documents::DIAGRAM));
+    let names: BTreeSet<_> =
+        ports.iter().flat_map(|(device, port)| [device, port]).chain(switches).collect();
+    let names = || names.iter().map(|name| name.as_str());
+    let place = tree.home.document(documents::DIAGRAM);
+    let mut at = found.at(N23, &place);
     match tree.document(documents::DIAGRAM) {
         None => at.fail("is missing or empty: draw how the machines are connected"),
-        // What it must show line by line is not known.
-        Some(svg) if papers.is_empty() || !all_described(tree, switches) => match drawn(&svg) {
-            Err(why) => at.fail(why),
-            Ok(drawn) => {
-                let names = ports.iter().flat_map(|(device, port)| [device, port]).chain(switches);
-                let texts: Vec<_> =
-                    drawn.seen.iter().map(|text| text.text.to_lowercase()).collect();
-                let is_shown =
-                    |name: &String| texts.iter().any(|text| text.contains(&name.to_lowercase()));
-                let missing: BTreeSet<_> = names.filter(|name| !is_shown(name)).collect();
-                at.fail_each(missing.into_iter().map(|name| format!("does not show {name}")));
-            }
-        },
         Some(svg) => {
-            let more = may_show(subject, tree, switches);
-            let wrong = |ours: &str| diagram::unlike(ours, &svg, &more);
-            at.fail_each(least_wrong(papers, documents::DIAGRAM, wrong));
+            let ours = of_name(papers, documents::DIAGRAM);
+            regenerated::compare(&mut at, &place, &svg, &ours, names());
         }
     }
     let place = tree.home.document(documents::DIAGRAM_TEXT);
     match tree.document(documents::DIAGRAM_TEXT) {
         None => at.fail_there(place, "is missing or empty: explain the diagram"),
         Some(text) => {
-            let wrong = |ours: &str| likeness::unlike(ours, &text);
-            for wrong in least_wrong(papers, documents::DIAGRAM_TEXT, wrong) {
-                at.fail_there(&place, wrong);
-            }
+            let ours = of_name(papers, documents::DIAGRAM_TEXT);
+            regenerated::compare(&mut at, &place, &text, &ours, names());
         }
     }
     if ports.is_empty() {
@@ -169,54 +129,29 @@ fn diagram(
     at.or_pass("the diagram shows every machine, interface and switch, and has its text");
 }
 
-/// What a drawing may show that is in no evidence: its heading; and of a switch that the text has no row of, what the text
-/// says of it in words of its own.
-fn may_show(subject: &Subject, tree: &Tree, switches: &BTreeSet<String>) -> impl Fn(&str) -> bool {
-    let system = only_system(subject);
-    let headings = system.map(|system| format!("The system {}", system.name));
-    let headings: Vec<_> =
-        headings.into_iter().chain(system.and_then(|system| system.text("system_name"))).collect();
-    let text = tree.document(documents::DIAGRAM_TEXT).unwrap_or_default();
-    let rows = rows(&text);
-    let has_row = |name: &&String| rows.iter().any(|row| row.cells.first() == Some(*name));
-    let others: Vec<_> = switches.iter().filter(|name| !has_row(name)).collect();
-    let lines = text.lines().filter(|line| others.iter().any(|name| is_described(line, name)));
-    let lines: Vec<_> = lines.map(|line| format!("{line} ports")).collect();
-    move |text| {
-        headings.iter().any(|heading| heading == text)
-            || lines.iter().any(|line| likeness::has_words(line, text))
-    }
-}
-
-/// What is wrong with a document by the run that it is most like.
-fn least_wrong(papers: &[Papers], name: &str, wrong: impl Fn(&str) -> Vec<String>) -> Vec<String> {
-    let ours = papers.iter().flatten().filter(|(paper, _)| *paper == name);
-    ours.map(|(_, ours)| wrong(ours)).min_by_key(Vec::len).unwrap_or_default()
+/// The texts that a document may have.
+fn of_name<'p>(papers: &'p [Paper], name: &str) -> Vec<&'p str> {
+    papers.iter().filter(|(paper, _)| *paper == name).map(|(_, text)| &text[..]).collect()
 }
 
 fn architecture(
     subject: &Subject,
     tree: &Tree,
     ports: &Ports,
-    papers: &[Papers],
+    papers: &[Paper],
     found: &mut Findings,
 ) {
-    let mut at = found.at(N28, tree.home.document(documents::ARCHITECTURE));
+    let place = tree.home.document(documents::ARCHITECTURE);
+    let mut at = found.at(N28, &place);
     let Some(text) = tree.document(documents::ARCHITECTURE) else {
         return at.fail(
             "is missing or empty: describe the NICs, the way from them to the accelerators, and what shows that it carries \
              the load",
         );
     };
-    if papers.is_empty() {
-        let is_missing =
-            |(device, port): &&(String, String)| !(text.contains(device) && text.contains(port));
-        let missing = ports.iter().filter(is_missing);
-        at.fail_each(missing.map(|(device, port)| format!("does not name {port} of {device}")));
-    }
-    at.fail_each(least_wrong(papers, documents::ARCHITECTURE, |ours| {
-        likeness::unlike(ours, &text)
-    }));
+    let names: BTreeSet<_> = ports.iter().flat_map(|(device, port)| [&device[..], port]).collect();
+    let ours = of_name(papers, documents::ARCHITECTURE);
+    regenerated::compare(&mut at, &place, &text, &ours, names);
     if !text.lines().any(|line| bits_per_second(line).is_some()) {
         at.fail("gives no bandwidth, such as `100 Gb/s`");
     }

@@ -90,8 +90,7 @@ fn published(subject: &Subject, found: &mut Findings) {
 fn strangers(tree: &Tree, names: &BTreeSet<&str>, found: &mut Findings) {
     let architecture = tree.document(documents::ARCHITECTURE).filter(|_| !names.is_empty());
     let Some(architecture) = architecture else { return };
-    let linked: Vec<_> =
-        targets(&architecture).into_iter().map(|range| &architecture[range]).collect();
+    let linked = targets(&architecture);
     let folder = tree.home.document("evidence");
     for (name, _) in entries(&tree.path(&folder)).unwrap_or_default() {
         let is_of_machine = name.strip_suffix(".json").is_some_and(|name| names.contains(name));

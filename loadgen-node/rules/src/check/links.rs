@@ -48,7 +48,7 @@ pub(super) fn judge(subject: &Subject, found: &mut Findings) {
         }
         let Some(text) = tree.text(&place) else { continue };
         let mut at = found.at(N35, &place);
-        let links: BTreeSet<_> = targets(&text).into_iter().map(|range| &text[range]).collect();
+        let links: BTreeSet<_> = targets(&text).into_iter().collect();
         let dead = links.into_iter().filter_map(|target| {
             let why = dead(tree, &place, target, &mut headings)?;
             Some(format!("`{target}` ({why})"))

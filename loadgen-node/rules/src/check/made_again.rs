@@ -16,34 +16,41 @@ use crate::{
     tree::documents,
 };
 
-/// Documents about the machines, by their names.
-pub(super) type Papers = [(&'static str, String); 3];
-
 /// The only system of a submission, whose documents the tree has. Those of several cannot be made again.
 pub(super) fn only_system<'a>(subject: &'a Subject<'_>) -> Option<&'a System> {
     let [system] = subject.systems.as_slice() else { return None };
     Some(system)
 }
 
-/// The documents about the machines, as each performance run saw these: `submission` took one of the runs. None where the
-/// links cannot be read.
-pub(super) fn papers(subject: &Subject, tree: &Tree, texts: [&str; 2]) -> Vec<Papers> {
+/// Returns the documents about the machines with their names, as each performance run saw these: `submission` took one of the
+/// runs. Without [`topology`], only the architecture is among them.
+pub(super) fn papers(
+    subject: &Subject,
+    tree: &Tree,
+    texts: [&str; 2],
+) -> Vec<(&'static str, String)> {
     let Some(system) = only_system(subject) else { return Vec::new() };
-    let Some(topology) = topology(subject, tree, system) else { return Vec::new() };
     let records = subject.records().filter(|(run, record)| {
         run.kind == Kind::Performance && record.evidence.is_some() && !record.nodes.is_empty()
     });
-    let mut all: Vec<_> =
-        records.map(|(_, record)| papers::again(&system.name, record, &topology, texts)).collect();
-    all.dedup();
-    all
+    let topology = topology(subject, tree, system);
+    let is_known = topology.is_some();
+    let topology = topology.unwrap_or_default();
+    let explained = Topology { text: Some(papers::FREE.into()), ..topology.clone() };
+    let again = |record, topology| papers::again(&system.name, record, topology, texts);
+    let all = records.flat_map(|(_, record)| [again(record, &topology), again(record, &explained)]);
+    let all = all.flatten().filter(|(name, _)| is_known || *name == documents::ARCHITECTURE);
+    all.collect()
 }
 
-/// Switches by the diagram's text, links by the system's description.
+/// Returns switches by the diagram's text and links by the system's description, if these have every switch and every port.
 fn topology(subject: &Subject, tree: &Tree, system: &System) -> Option<Topology> {
     let links = topology::links(&system.text("network_topology")?)?;
+    if !topology::unlinked(subject, system, &links).is_empty() {
+        return None;
+    }
     let rows = rows(&tree.document(documents::DIAGRAM_TEXT).unwrap_or_default());
-    let mut switches: Vec<_> = rows
+    let switches: Vec<_> = rows
         .iter()
         .filter(|row| row.head[0] == "switch")
         .filter_map(|row| {
@@ -52,11 +59,9 @@ fn topology(subject: &Subject, tree: &Tree, system: &System) -> Option<Topology>
             Some(Switch { name, model, ports: ports.parse().ok()?, speed })
         })
         .collect();
-    // A text by another hand may have no such table; then only the names are known.
-    for name in topology::switches(subject, &links) {
-        if !switches.iter().any(|switch| switch.name == name) {
-            switches.push(Switch { name, model: String::new(), ports: 0, speed: String::new() });
-        }
+    let has = |name: &String| switches.iter().any(|switch| switch.name == *name);
+    if !topology::switches(subject, &links).iter().all(has) {
+        return None;
     }
     let links = links.iter().map(|link| cable(link, &rows)).collect();
     Some(Topology { text: None, switches, links })
@@ -97,7 +102,7 @@ pub(super) fn report_on_bandwidth(subject: &Subject) -> Result<String, &'static 
     if results.is_empty() {
         return Err("no result has a benchmark of the table and a performance run with evidence");
     }
-    Ok(bandwidth(&system.name, &results))
+    Ok(bandwidth(&system.name, results))
 }
 
 /// The results whose bandwidth cannot be computed again, by their names in the report, and whether a file that was set

@@ -24,7 +24,7 @@ pub(super) fn wrong(subject: &Subject, tree: &Tree, architecture: &str) -> Vec<(
     let evidence = subject.records().filter_map(|(_, record)| record.evidence.as_ref());
     let evidence: Vec<_> =
         evidence.filter(|evidence| !evidence.loadgen_node.routes.is_empty()).collect();
-    let links = targets(architecture).into_iter().map(|range| &architecture[range]);
+    let links = targets(architecture).into_iter();
     let reports: BTreeSet<_> = links.filter(|link| link.starts_with("evidence/")).collect();
     let of_report = |link: &str| {
         let place = tree.home.document(link);

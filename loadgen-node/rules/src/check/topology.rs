@@ -2,8 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::checked_folder::Subject;
-use crate::facts::{machines::LOADGEN, rate::bits_per_second};
+use super::checked_folder::{Run, Subject, System};
+use crate::{
+    facts::{interfaces::Interfaces as _, machines::LOADGEN, rate::bits_per_second},
+    result::RunResult,
+};
+
+/// Machines and their adapters.
+pub(super) type Ports = BTreeSet<(String, String)>;
 
 /// A cable.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,6 +58,24 @@ pub(super) fn switches(subject: &Subject, links: &[Link]) -> BTreeSet<String> {
     };
     let devices = links.iter().flat_map(|link| &link.ends).map(|(device, _)| device.clone());
     devices.filter(|device| !is_machine(device)).collect()
+}
+
+/// Machines of runs, and their adapters on routes.
+pub(super) fn ports<'a>(records: impl Iterator<Item = (&'a Run, &'a RunResult)>) -> Ports {
+    let evidence = records.filter_map(|(_, record)| record.evidence.as_ref());
+    let machines = evidence.flat_map(|evidence| evidence.machines());
+    let ports = machines.flat_map(|(name, machine)| {
+        let carriers = machine.carriers().used.into_iter();
+        let adapters = carriers.flat_map(|carrier| machine.adapters(&carrier.name).into_keys());
+        adapters.map(|adapter| (name.to_owned(), adapter.to_owned()))
+    });
+    ports.collect()
+}
+
+/// Returns the ports in use by a system's runs that its links do not have.
+pub(super) fn unlinked(subject: &Subject, system: &System, links: &[Link]) -> Ports {
+    let linked: Ports = links.iter().flat_map(|link| link.ends.clone()).collect();
+    ports(subject.records_of(system)).into_iter().filter(|port| !linked.contains(port)).collect()
 }
 
 #[cfg(test)]

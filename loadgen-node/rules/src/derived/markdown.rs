@@ -1,5 +1,9 @@
 //! Markdown, as far as our documents need it.
 
+use std::mem;
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+
 /// A table; a cell may hold any text.
 pub(crate) fn table<const N: usize>(
     head: [&str; N],
@@ -23,34 +27,30 @@ pub(crate) struct Row {
     pub(crate) cells: Vec<String>,
 }
 
-/// The rows of all tables.
+/// Returns the rows of all tables.
 pub(crate) fn rows(text: &str) -> Vec<Row> {
-    let mut rows = Vec::new();
-    let mut head: Option<Vec<String>> = None;
-    for line in text.lines().map(str::trim) {
-        let is_rule = line.contains("---") && line.chars().all(|c| "|-: ".contains(c));
-        match (&head, line.strip_prefix('|')) {
-            (_, None) => head = None,
-            (Some(_), _) if is_rule => {}
-            (None, Some(rest)) => head = Some(cells(rest)),
-            (Some(head), Some(rest)) => rows.push(Row { head: head.clone(), cells: cells(rest) }),
+    let (mut rows, mut head, mut cells) = (Vec::new(), Vec::new(), Vec::new());
+    for (event, range) in Parser::new_ext(text, Options::ENABLE_TABLES).into_offset_iter() {
+        match event {
+            Event::Start(Tag::TableCell) => cells.push(cell(&text[range])),
+            Event::End(TagEnd::TableHead) => head = mem::take(&mut cells),
+            Event::End(TagEnd::TableRow) => {
+                rows.push(Row { head: head.clone(), cells: mem::take(&mut cells) });
+            }
+            _ => {}
         }
     }
     rows
 }
 
-fn cells(line: &str) -> Vec<String> {
-    let mut cells = vec![String::new()];
-    let mut letters = line.strip_suffix('|').unwrap_or(line).chars();
+/// Returns the text that [`table`] has written into a cell, on one line.
+fn cell(written: &str) -> String {
+    let mut text = String::new();
+    let mut letters = written.chars();
     while let Some(letter) = letters.next() {
-        match (letter, cells.last_mut()) {
-            ('|', _) => cells.push(String::new()),
-            ('\\', Some(cell)) => cell.extend(letters.next()),
-            (letter, Some(cell)) => cell.push(letter),
-            (_, None) => {}
-        }
+        text.extend(if letter == '\\' { letters.next() } else { Some(letter) });
     }
-    cells.iter().map(|cell| on_one_line(cell)).collect()
+    on_one_line(&text)
 }
 
 /// A text without ends of lines, and with one blank wherever it has several.

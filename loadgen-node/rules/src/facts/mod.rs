@@ -5,7 +5,7 @@
 //! - [`machines`]: the machines of a run and what tells them apart; [`interfaces`]: which adapters carry their traffic
 //! - [`running`]: what runs at the nodes
 //! - [`measurements`]: what the maker of a measurements file takes from the record, and its check compares
-//! - [`markdown_links`]: where a document leads; [`svg`]: the texts that are seen in a drawing
+//! - [`markdown_links`]: where a document leads
 //! - [`counted`]: things of a kind; [`fabric`]: the permitted fabrics; [`rate`]: bits per second, read and written
 
 pub(crate) mod counted;
@@ -20,4 +20,3 @@ pub mod official_log;
 pub(crate) mod rate;
 pub mod result;
 pub(crate) mod running;
-pub(crate) mod svg;

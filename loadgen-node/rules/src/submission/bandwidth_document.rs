@@ -1,6 +1,9 @@
 //! `bandwidth.md`: what Appendix B asks for at the measured throughput, against what the network interfaces carry (N27).
 
-use super::markdown::{known, table};
+use super::{
+    markdown::{known, table},
+    papers::marked,
+};
 use crate::{
     book::{Benchmark, TokenLimits},
     facts::rate::in_words,
@@ -20,17 +23,18 @@ pub(crate) struct Measured<'a> {
 }
 
 /// The document, by the computation that the check judges by.
-pub(crate) fn bandwidth(system: &str, results: &[Measured<'_>]) -> String {
+pub(crate) fn bandwidth(system: &str, mut results: Vec<Measured<'_>>) -> String {
+    results.sort_by(|one, other| one.name.cmp(&other.name));
     let mut text = format!(
         "# Bandwidth of {system}\n\nAppendix B of the rules: throughput times the bytes of a sample, by the formula with the \
          element types that were sent. Where what was sent is longer on average, that counts instead. The longer of both \
          directions is asked of each machine, for the samples that went through it. The capacity is what the interfaces on \
          its routes carry together, in each direction.\n"
     );
-    for result in results {
+    for result in &results {
         text += &format!("\n## {}\n\n{}", result.name, one(result));
     }
-    text
+    marked(&text)
 }
 
 fn one(result: &Measured<'_>) -> String {

@@ -159,7 +159,7 @@ impl Parts<'_> {
             self.document(name, text);
         }
         let results: Vec<_> = self.results.iter().map(Loaded::measured).collect();
-        let text = bandwidth_document::bandwidth(system, &results);
+        let text = bandwidth_document::bandwidth(system, results);
         self.document(names::BANDWIDTH, text);
     }
 

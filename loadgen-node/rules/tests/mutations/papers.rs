@@ -1,6 +1,8 @@
 //! After an edit that left the documents alone, they are written again, as `submission` would have written them of such
 //! runs: a row about runs is not one about documents.
 
+use std::collections::BTreeSet;
+
 use netdiv_rules::{
     Outcome,
     check::{Report, documents as regenerated},
@@ -21,15 +23,16 @@ pub(super) fn write_again(tree: &Tree, report: &Report) -> bool {
     let failed = report.findings().chain(report.waived()).filter(|f| f.outcome == Outcome::Fail);
     let is_wrong =
         |path: &str| failed.clone().any(|one| one.places.iter().any(|place| place == path));
-    let mut wrote = false;
     if !tree.has_documents_as_made() {
-        return wrote;
+        return false;
     }
+    // Several runs make a document: the first does here.
+    let mut written = BTreeSet::new();
     for (path, text) in regenerated(tree.root(), TEXTS).unwrap() {
-        if is_wrong(&path) {
+        if is_wrong(&path) && !written.contains(&path) {
             tree.write(&path, &text);
-            wrote = true;
+            written.insert(path);
         }
     }
-    wrote
+    !written.is_empty()
 }
